@@ -1,0 +1,268 @@
+//! Unified diffs that `git apply` and `patch` accept.
+//!
+//! The edits are known, so only the lines they touch are compared; the rest of a large file is
+//! walked once to number its lines.
+
+use std::fmt::Write;
+use std::ops::Range;
+
+use imara_diff::{Algorithm, Diff, InternedInput};
+use memchr::{memchr_iter, memrchr_iter};
+
+use crate::edits::Edits;
+use crate::line;
+
+/// A diff larger than this is left out.
+pub const MAX_DIFF_BYTES: usize = 4 << 20;
+
+const N_CONTEXT: usize = 3;
+
+/// Which file the old side of a diff is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OldSide {
+    /// The file as it was.
+    File,
+    /// Nothing: the file is new.
+    Nothing,
+}
+
+/// The diff from `before` to `after`, or `None` where it would be larger than [`MAX_DIFF_BYTES`].
+/// Equal texts have an empty diff.
+///
+/// `edits` must lead from `before` to `after`.
+pub fn unified(
+    name: &str,
+    old_side: OldSide,
+    before: &str,
+    after: &str,
+    edits: &Edits,
+) -> Option<String> {
+    let changes = changed_lines(before, after, edits);
+    if changes.is_empty() {
+        return Some(String::new());
+    }
+    let mut out = String::new();
+    let header = header_name(name);
+    let old_header = match old_side {
+        OldSide::File => header.as_str(),
+        OldSide::Nothing => "/dev/null",
+    };
+    out.push_str(&format!("--- {old_header}\n+++ {header}\n"));
+    let mut rest = changes.as_slice();
+    while !rest.is_empty() {
+        let is_near = |pair: &[Change]| {
+            pair[1].before.lines.start - pair[0].before.lines.end <= 2 * N_CONTEXT
+        };
+        let n_joined = 1 + rest.windows(2).take_while(|pair| is_near(pair)).count();
+        let (hunk, later) = rest.split_at(n_joined);
+        write_hunk(&mut out, before, after, hunk);
+        if out.len() > MAX_DIFF_BYTES {
+            return None;
+        }
+        rest = later;
+    }
+    Some(out)
+}
+
+/// Neighbouring lines of one side: their indices from 0, and their bytes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Span {
+    lines: Range<usize>,
+    bytes: Range<usize>,
+}
+
+/// Lines that give way to others.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Change {
+    before: Span,
+    after: Span,
+}
+
+/// Widens the edits to whole lines, joins those that share a line, and compares inside each.
+fn changed_lines(before: &str, after: &str, edits: &Edits) -> Vec<Change> {
+    let mut regions: Vec<(Range<usize>, Range<usize>)> = Vec::new();
+    let mut n_grown = 0isize;
+    for edit in edits.iter() {
+        let start = line::start_of(before, edit.range.start);
+        let after_start = edit.range.start.strict_add_signed(n_grown);
+        let after_end = after_start + edit.text.len();
+        n_grown += edit.text.len() as isize - edit.range.len() as isize;
+        let ends_at_a_line_end =
+            is_line_start(before, edit.range.end) && is_line_start(after, after_end);
+        let end =
+            if ends_at_a_line_end { edit.range.end } else { line::end_of(before, edit.range.end) };
+        match regions.last_mut() {
+            Some((last, last_after)) if start <= last.end => {
+                last.end = last.end.max(end);
+                last_after.end = last.end.strict_add_signed(n_grown);
+            }
+            _ => {
+                let after_line_start = after_start - (edit.range.start - start);
+                regions.push((start..end, after_line_start..end.strict_add_signed(n_grown)));
+            }
+        }
+    }
+
+    let mut changes = Vec::new();
+    let (mut before_place, mut after_place) = (Place::default(), Place::default());
+    for (before_region, after_region) in regions {
+        before_place.go_to(before, before_region.start);
+        after_place.go_to(after, after_region.start);
+        compare(
+            (&before[before_region], before_place),
+            (&after[after_region], after_place),
+            &mut changes,
+        );
+    }
+    changes
+}
+
+/// A line start and the number of lines before it.
+#[derive(Debug, Clone, Copy, Default)]
+struct Place {
+    line_idx: usize,
+    offset: usize,
+}
+
+impl Place {
+    fn go_to(&mut self, text: &str, offset: usize) {
+        self.line_idx += memchr_iter(b'\n', &text.as_bytes()[self.offset..offset]).count();
+        self.offset = offset;
+    }
+}
+
+fn is_line_start(text: &str, offset: usize) -> bool {
+    offset == 0 || text.as_bytes()[offset - 1] == b'\n'
+}
+
+fn compare(
+    (before, before_place): (&str, Place),
+    (after, after_place): (&str, Place),
+    changes: &mut Vec<Change>,
+) {
+    let mut input = InternedInput::default();
+    input.update_before(line::lines(before));
+    input.update_after(line::lines(after));
+    let mut diff = Diff::compute(Algorithm::Histogram, &input);
+    diff.postprocess_lines(&input);
+    let before_offsets = line_offsets(before);
+    let after_offsets = line_offsets(after);
+    for hunk in diff.hunks() {
+        changes.push(Change {
+            before: span(before_place, &before_offsets, hunk.before),
+            after: span(after_place, &after_offsets, hunk.after),
+        });
+    }
+}
+
+/// Where each line starts, and where the last one ends.
+fn line_offsets(text: &str) -> Vec<usize> {
+    let mut offsets = vec![0];
+    offsets.extend(line::lines(text).scan(0, |end, line| {
+        *end += line.len();
+        Some(*end)
+    }));
+    offsets
+}
+
+fn span(place: Place, offsets: &[usize], lines: Range<u32>) -> Span {
+    let (start, end) = (lines.start as usize, lines.end as usize);
+    Span {
+        lines: place.line_idx + start..place.line_idx + end,
+        bytes: place.offset + offsets[start]..place.offset + offsets[end],
+    }
+}
+
+/// Writes changes that are near each other, with the lines around and between them.
+fn write_hunk(out: &mut String, before: &str, after: &str, changes: &[Change]) {
+    let (first, last) = (&changes[0], &changes[changes.len() - 1]);
+    let (head_start, n_head) = lines_before(before, first.before.bytes.start);
+    let (tail_end, n_tail) = lines_after(before, last.before.bytes.end);
+    let n_before = last.before.lines.end + n_tail - (first.before.lines.start - n_head);
+    let n_after = last.after.lines.end + n_tail - (first.after.lines.start - n_head);
+    out.push_str("@@ -");
+    write_range(out, first.before.lines.start - n_head, n_before);
+    out.push_str(" +");
+    write_range(out, first.after.lines.start - n_head, n_after);
+    out.push_str(" @@\n");
+
+    let mut shown_to = head_start;
+    for change in changes {
+        write_lines(out, ' ', &before[shown_to..change.before.bytes.start]);
+        write_lines(out, '-', &before[change.before.bytes.clone()]);
+        write_lines(out, '+', &after[change.after.bytes.clone()]);
+        shown_to = change.before.bytes.end;
+    }
+    write_lines(out, ' ', &before[shown_to..tail_end]);
+}
+
+/// Where up to three lines before `offset`, a line start, begin, and how many they are.
+fn lines_before(text: &str, offset: usize) -> (usize, usize) {
+    let (mut start, mut n_lines) = (offset, 0);
+    while start > 0 && n_lines < N_CONTEXT {
+        start = memrchr_iter(b'\n', &text.as_bytes()[..start - 1])
+            .next()
+            .map_or(0, |newline| newline + 1);
+        n_lines += 1;
+    }
+    (start, n_lines)
+}
+
+/// Where up to three lines from `offset` on end, and how many they are.
+fn lines_after(text: &str, offset: usize) -> (usize, usize) {
+    let (mut end, mut n_lines) = (offset, 0);
+    while end < text.len() && n_lines < N_CONTEXT {
+        end = line::end_of(text, end);
+        n_lines += 1;
+    }
+    (end, n_lines)
+}
+
+/// `3,2`, `3` for one line, `2,0` for none after line 2.
+fn write_range(out: &mut String, line_idx: usize, n_lines: usize) {
+    let written = match n_lines {
+        0 => write!(out, "{line_idx},0"),
+        1 => write!(out, "{}", line_idx + 1),
+        _ => write!(out, "{},{n_lines}", line_idx + 1),
+    };
+    written.expect("writing to a string cannot fail");
+}
+
+fn write_lines(out: &mut String, mark: char, lines: &str) {
+    for line in line::lines(lines) {
+        out.push(mark);
+        out.push_str(line);
+        if !line.ends_with('\n') {
+            out.push_str("\n\\ No newline at end of file\n");
+        }
+    }
+}
+
+/// A name as `patch` and `git` read it back: spaces need a tab behind the name, control
+/// characters, quotes and backslashes a C string.
+fn header_name(name: &str) -> String {
+    let needs_quotes = |c: char| c.is_control() || c == '"' || c == '\\';
+    if !name.contains(needs_quotes) {
+        return if name.contains(' ') { format!("{name}\t") } else { name.to_string() };
+    }
+    let mut quoted = String::from("\"");
+    for c in name.chars() {
+        match c {
+            '"' | '\\' => quoted.extend(['\\', c]),
+            '\n' => quoted.push_str("\\n"),
+            '\t' => quoted.push_str("\\t"),
+            c if c.is_control() => {
+                let mut bytes = [0; 4];
+                for byte in c.encode_utf8(&mut bytes).bytes() {
+                    quoted.push_str(&format!("\\{byte:03o}"));
+                }
+            }
+            c => quoted.push(c),
+        }
+    }
+    quoted.push('"');
+    quoted
+}
+
+#[cfg(test)]
+mod tests;

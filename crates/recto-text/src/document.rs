@@ -1,0 +1,124 @@
+//! A whole file as text, with everything needed to write it back byte for byte.
+
+use crate::digest::Digest;
+use crate::encoding::Encoding;
+
+/// The text of a file and the bytes it came from.
+#[derive(Debug, Clone)]
+pub struct Document {
+    encoding: Encoding,
+    content: Content,
+}
+
+/// UTF-8 text is its own stored form; other encodings keep both.
+#[derive(Debug, Clone)]
+enum Content {
+    Utf8(String),
+    Decoded { bytes: Vec<u8>, text: String },
+}
+
+/// Why a text cannot be stored in a document's encoding.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unencodable {
+    /// The encoding has no bytes for this character.
+    Character(char),
+    /// The bytes would be read back as another text.
+    ReadsDifferently,
+}
+
+impl Document {
+    /// Reads stored bytes as text, or gives them back where they are binary.
+    pub fn parse(bytes: Vec<u8>) -> Result<Document, Vec<u8>> {
+        let Some(encoding) = Encoding::detect(&bytes) else { return Err(bytes) };
+        let content = match encoding {
+            Encoding::Utf8 | Encoding::Utf8Bom => {
+                if memchr::memchr(0, &bytes).is_some() {
+                    return Err(bytes);
+                }
+                Content::Utf8(String::from_utf8(bytes).map_err(|error| error.into_bytes())?)
+            }
+            Encoding::Utf16Le | Encoding::Utf16Be | Encoding::Legacy(_) => {
+                match encoding.decode(&bytes) {
+                    Some(text) => Content::Decoded { bytes, text },
+                    None => return Err(bytes),
+                }
+            }
+        };
+        Ok(Document { encoding, content })
+    }
+
+    /// A new UTF-8 document without BOM.
+    pub fn new(text: &str) -> Result<Document, Unencodable> {
+        Document { encoding: Encoding::Utf8, content: Content::Utf8(String::new()) }.with_text(text)
+    }
+
+    /// The document that holds `text` in this one's encoding. Reading it back gives `text` again.
+    pub fn with_text(&self, text: &str) -> Result<Document, Unencodable> {
+        let bytes = self.encoding.encode(text).map_err(Unencodable::Character)?;
+        match Document::parse(bytes) {
+            Ok(document) if document.text() == text => Ok(document),
+            _ => Err(Unencodable::ReadsDifferently),
+        }
+    }
+
+    /// The text, without BOM.
+    pub fn text(&self) -> &str {
+        match &self.content {
+            Content::Utf8(stored) => &stored[self.encoding.bom().len()..],
+            Content::Decoded { text, .. } => text,
+        }
+    }
+
+    /// The bytes as stored, with BOM.
+    pub fn bytes(&self) -> &[u8] {
+        match &self.content {
+            Content::Utf8(stored) => stored.as_bytes(),
+            Content::Decoded { bytes, .. } => bytes,
+        }
+    }
+
+    /// How the text is stored.
+    pub fn encoding(&self) -> Encoding {
+        self.encoding
+    }
+
+    /// The version tag.
+    pub fn digest(&self) -> Digest {
+        Digest::of(self.bytes())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    #[test]
+    fn the_bom_is_never_text_and_survives() {
+        let before = Document::parse(b"\xef\xbb\xbfa\r\n".to_vec()).unwrap();
+        assert_eq!(before.text(), "a\r\n");
+        assert_eq!(before.with_text("b\n").unwrap().bytes(), b"\xef\xbb\xbfb\n");
+    }
+
+    #[test]
+    fn what_is_stored_is_what_will_be_read() {
+        let latin = Document::parse(b"d\xe9j\xe0 vu, caf\xe9 cr\xe8me\n".to_vec()).unwrap();
+        assert_eq!(latin.encoding().name(), "windows-1252");
+        assert_eq!(latin.with_text("你").unwrap_err(), Unencodable::Character('你'));
+        // Its bytes in windows-1252 are the UTF-8 of another text.
+        assert_eq!(latin.with_text("Ã©").unwrap_err(), Unencodable::ReadsDifferently);
+        // Plain ASCII reads the same in every encoding.
+        assert_eq!(latin.with_text("deja vu\n").unwrap().bytes(), b"deja vu\n");
+
+        let utf8 = Document::new("x").unwrap();
+        assert_eq!(utf8.with_text("\u{feff}x").unwrap_err(), Unencodable::ReadsDifferently);
+        assert_eq!(utf8.with_text("a\0b").unwrap_err(), Unencodable::Character('\0'));
+    }
+
+    #[test]
+    fn binary_bytes_come_back() {
+        assert_eq!(Document::parse(b"\x89PNG\0".to_vec()).unwrap_err(), b"\x89PNG\0");
+        assert_eq!(Document::parse(b"\xef\xbb\xbfa\0".to_vec()).unwrap_err(), b"\xef\xbb\xbfa\0");
+    }
+}

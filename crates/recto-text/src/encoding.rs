@@ -1,0 +1,199 @@
+//! How bytes become text and back, and when they are not text at all.
+//!
+//! UTF-8 with or without BOM and UTF-16 with BOM are text. Other bytes are text in a legacy
+//! encoding only where nothing speaks against it; a wrong guess would show mojibake to a model
+//! that then writes it back, so doubt means binary.
+
+use chardetng::{EncodingDetector, Iso2022JpDetection, Utf8Detection};
+use encoding_rs::{UTF_16BE, UTF_16LE};
+
+const UTF8_BOM: &[u8] = b"\xef\xbb\xbf";
+const UTF16LE_BOM: &[u8] = b"\xff\xfe";
+const UTF16BE_BOM: &[u8] = b"\xfe\xff";
+const UTF32LE_BOM: &[u8] = b"\xff\xfe\0\0";
+
+/// How a file stores its text. The BOM is part of it, never of the text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Encoding {
+    /// UTF-8 without a BOM.
+    Utf8,
+    /// UTF-8 after a BOM.
+    Utf8Bom,
+    /// UTF-16, little endian, after a BOM.
+    Utf16Le,
+    /// UTF-16, big endian, after a BOM.
+    Utf16Be,
+    /// What files had before Unicode.
+    Legacy(&'static encoding_rs::Encoding),
+}
+
+impl Encoding {
+    /// The encoding of a whole file, or `None` where its bytes are not text.
+    ///
+    /// The answer is only a proposal for UTF-16 and UTF-8 with BOM: decoding must succeed too.
+    pub fn detect(bytes: &[u8]) -> Option<Encoding> {
+        if bytes.starts_with(UTF8_BOM) {
+            return Some(Encoding::Utf8Bom);
+        }
+        // As UTF-16 this would be a text that starts with NUL; it is UTF-32.
+        if bytes.starts_with(UTF32LE_BOM) {
+            return None;
+        }
+        if bytes.starts_with(UTF16LE_BOM) {
+            return Some(Encoding::Utf16Le);
+        }
+        if bytes.starts_with(UTF16BE_BOM) {
+            return Some(Encoding::Utf16Be);
+        }
+        if memchr::memchr(0, bytes).is_some() {
+            return None;
+        }
+        if std::str::from_utf8(bytes).is_ok() {
+            return Some(Encoding::Utf8);
+        }
+        detect_legacy(bytes)
+    }
+
+    /// The encoding that the first bytes of a larger file speak for. The cut may fall inside a
+    /// character.
+    pub fn sniff(head: &[u8]) -> Option<Encoding> {
+        if let Err(error) = std::str::from_utf8(head)
+            && error.error_len().is_none()
+        {
+            return Encoding::detect(&head[..error.valid_up_to()]);
+        }
+        let is_cut = |n_cut: &usize| head.iter().rev().take(*n_cut).all(|byte| !byte.is_ascii());
+        let n_cuts = (0..=3).filter(|n_cut| *n_cut <= head.len()).take_while(is_cut);
+        n_cuts.map(|n_cut| &head[..head.len() - n_cut]).find_map(Encoding::detect)
+    }
+
+    /// The bytes before the text.
+    pub fn bom(self) -> &'static [u8] {
+        match self {
+            Encoding::Utf8 | Encoding::Legacy(_) => b"",
+            Encoding::Utf8Bom => UTF8_BOM,
+            Encoding::Utf16Le => UTF16LE_BOM,
+            Encoding::Utf16Be => UTF16BE_BOM,
+        }
+    }
+
+    /// The name that the WHATWG gives it.
+    pub fn name(self) -> &'static str {
+        self.whatwg().name()
+    }
+
+    /// Decodes stored bytes, BOM included, or says that they are not text.
+    pub fn decode(self, bytes: &[u8]) -> Option<String> {
+        let body = bytes.strip_prefix(self.bom())?;
+        let text = self.whatwg().decode_without_bom_handling_and_without_replacement(body)?;
+        Some(text.into_owned())
+    }
+
+    /// Encodes a text with its BOM, or names the first character that has no place here.
+    ///
+    /// NUL has a place in UTF-16 only: anywhere else it would make the file binary.
+    pub fn encode(self, text: &str) -> Result<Vec<u8>, char> {
+        match self {
+            Encoding::Utf8 | Encoding::Utf8Bom => {
+                refuse_nul(text)?;
+                Ok([self.bom(), text.as_bytes()].concat())
+            }
+            Encoding::Utf16Le => Ok(encode_utf16(self.bom(), text, u16::to_le_bytes)),
+            Encoding::Utf16Be => Ok(encode_utf16(self.bom(), text, u16::to_be_bytes)),
+            Encoding::Legacy(encoding) => {
+                refuse_nul(text)?;
+                let (bytes, _, has_unmappable) = encoding.encode(text);
+                if !has_unmappable {
+                    return Ok(bytes.into_owned());
+                }
+                let mut one = [0; 4];
+                let unmappable = text.chars().find(|c| encoding.encode(c.encode_utf8(&mut one)).2);
+                Err(unmappable.unwrap_or(char::REPLACEMENT_CHARACTER))
+            }
+        }
+    }
+
+    /// Decodes bytes that arrive in pieces.
+    pub fn decoder(self) -> Decoder {
+        Decoder {
+            inner: self.whatwg().new_decoder_without_bom_handling(),
+            n_bom_left: self.bom().len(),
+        }
+    }
+
+    fn whatwg(self) -> &'static encoding_rs::Encoding {
+        match self {
+            Encoding::Utf8 | Encoding::Utf8Bom => encoding_rs::UTF_8,
+            Encoding::Utf16Le => UTF_16LE,
+            Encoding::Utf16Be => UTF_16BE,
+            Encoding::Legacy(encoding) => encoding,
+        }
+    }
+}
+
+/// Turns pieces of stored bytes into pieces of UTF-8.
+pub struct Decoder {
+    inner: encoding_rs::Decoder,
+    n_bom_left: usize,
+}
+
+impl Decoder {
+    /// Decodes the next piece into `out`, which is cleared first. Returns whether something in
+    /// it was not text; such bytes become U+FFFD.
+    pub fn push(&mut self, piece: &[u8], is_last: bool, out: &mut String) -> bool {
+        out.clear();
+        let n_bom = self.n_bom_left.min(piece.len());
+        self.n_bom_left -= n_bom;
+        let body = &piece[n_bom..];
+        let capacity = self.inner.max_utf8_buffer_length(body.len()).unwrap_or(body.len());
+        out.reserve(capacity);
+        let (_, _, has_errors) = self.inner.decode_to_string(body, out, is_last);
+        has_errors
+    }
+}
+
+fn refuse_nul(text: &str) -> Result<(), char> {
+    match memchr::memchr(0, text.as_bytes()) {
+        Some(_) => Err('\0'),
+        None => Ok(()),
+    }
+}
+
+fn encode_utf16(bom: &[u8], text: &str, to_bytes: fn(u16) -> [u8; 2]) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(bom.len() + 2 * text.len());
+    bytes.extend_from_slice(bom);
+    bytes.extend(text.encode_utf16().flat_map(to_bytes));
+    bytes
+}
+
+/// Legacy text does not look like damaged UTF-8, holds no control characters that text does not
+/// have, and encodes again to exactly the bytes it came from.
+fn detect_legacy(bytes: &[u8]) -> Option<Encoding> {
+    let mut detector = EncodingDetector::new(Iso2022JpDetection::Deny);
+    detector.feed(bytes, true);
+    let encoding = detector.guess(None, Utf8Detection::Deny);
+    if looks_like_damaged_utf8(bytes, encoding) {
+        return None;
+    }
+    let encoding = Encoding::Legacy(encoding);
+    let text = encoding.decode(bytes)?;
+    let is_plain =
+        |c: char| !c.is_control() || matches!(c, '\t' | '\r' | '\n' | '\u{c}' | '\u{1b}');
+    if !text.chars().all(is_plain) {
+        return None;
+    }
+    (encoding.encode(&text).as_deref() == Ok(bytes)).then_some(encoding)
+}
+
+/// In a single-byte encoding one valid multi-byte UTF-8 sequence is enough. In the East Asian
+/// ones such pairs arise by chance (`\xc5\x82` in every Shift_JIS "です", about a third of all
+/// bytes), so there they must make up half of what is not ASCII; in damaged UTF-8 it is nearly all.
+fn looks_like_damaged_utf8(bytes: &[u8], guess: &'static encoding_rs::Encoding) -> bool {
+    let n_foreign = bytes.iter().filter(|byte| !byte.is_ascii()).count();
+    let count_valid = |valid: &str| valid.bytes().filter(|byte| !byte.is_ascii()).count();
+    let n_valid: usize = bytes.utf8_chunks().map(|chunk| count_valid(chunk.valid())).sum();
+    if guess.is_single_byte() { n_valid > 0 } else { 2 * n_valid >= n_foreign }
+}
+
+#[cfg(test)]
+mod tests;

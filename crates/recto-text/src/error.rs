@@ -1,0 +1,422 @@
+//! Every way a call can be refused: one variant per condition of the contract.
+//!
+//! `Display` is the contract's message, exactly. [`Error::code`] is its code. [`Error::hint`]
+//! tells the caller what to do next; it is written for a model and never repeats the message.
+//! How errors travel (as results, as JSON-RPC errors) is left to the protocol.
+
+use thiserror::Error;
+
+use crate::digest::Digest;
+use crate::nearest::Nearest;
+use crate::quote::Quoted;
+
+mod examples;
+
+pub use examples::examples;
+
+/// A call's result.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// A refused call. Nothing was changed, except where the variant says otherwise.
+#[derive(Debug, Clone, PartialEq, Error)]
+pub enum Error {
+    /// A required argument is absent.
+    #[error("Missing argument: {name}")]
+    MissingArgument {
+        /// The argument, with its place: `edits[0].old_string`.
+        name: String,
+    },
+
+    /// An argument that the tool does not take.
+    #[error("Unknown argument: {name}")]
+    UnknownArgument {
+        /// The argument, with its place.
+        name: String,
+        /// What the tool takes instead.
+        known: String,
+    },
+
+    /// An argument of the wrong type or form.
+    #[error("Argument {name} must be {expected}: {}", Quoted(value))]
+    WrongArgument {
+        /// The argument, with its place.
+        name: String,
+        /// What it must be, with its article: `an integer`.
+        expected: &'static str,
+        /// The value that came, as JSON.
+        value: String,
+    },
+
+    /// A relative path where only absolute ones are taken.
+    #[error("Path must be absolute: {}", Quoted(path))]
+    RelativePath {
+        /// The path as given.
+        path: String,
+    },
+
+    /// A path that no file can have.
+    #[error("Path cannot contain a NUL character: {}", Quoted(path))]
+    NulInPath {
+        /// The path, its NULs made visible.
+        path: String,
+    },
+
+    /// A line number below 1.
+    #[error("Line number must be >= 1: {line}")]
+    InvalidLine {
+        /// The number that came.
+        line: i64,
+    },
+
+    /// A limit below 1.
+    #[error("Limit must be >= 1: {limit}")]
+    InvalidLimit {
+        /// The number that came.
+        limit: i64,
+    },
+
+    /// A list of edits without an edit.
+    #[error("Edits array cannot be empty")]
+    NoEdits,
+
+    /// An edit that names no text.
+    #[error("old_string cannot be empty")]
+    EmptyOldString,
+
+    /// An edit that would change nothing.
+    #[error("old_string and new_string are identical")]
+    IdenticalStrings,
+
+    /// No file stands at the path.
+    #[error("File not found: {}", Quoted(path))]
+    FileNotFound {
+        /// The path as given.
+        path: String,
+    },
+
+    /// The folder of a new file does not exist.
+    #[error("Parent directory not found: {}", Quoted(parent))]
+    ParentNotFound {
+        /// The folder.
+        parent: String,
+    },
+
+    /// The path may not be used. Existing and missing files answer alike.
+    #[error("Permission denied: {}", Quoted(path))]
+    PermissionDenied {
+        /// The path as given.
+        path: String,
+        /// Who says so.
+        reason: Denial,
+    },
+
+    /// The file system is mounted read-only.
+    #[error("Read-only filesystem: {}", Quoted(path))]
+    ReadOnlyFilesystem {
+        /// The path as given.
+        path: String,
+    },
+
+    /// A folder, FIFO, device, socket or pseudo-file where a regular file is needed.
+    #[error("{} is not a file", Quoted(path))]
+    NotAFile {
+        /// The path as given.
+        path: String,
+    },
+
+    /// A folder where a file is to be written.
+    #[error("{} is a directory", Quoted(path))]
+    IsDirectory {
+        /// The path as given.
+        path: String,
+    },
+
+    /// A file whose bytes are not text.
+    #[error("Cannot {verb} binary file: {}", Quoted(path))]
+    BinaryFile {
+        /// What was asked: `read` or `edit`.
+        verb: &'static str,
+        /// The path as given.
+        path: String,
+        /// The version, where the whole file was read, so that it can still be replaced.
+        hash: Option<Digest>,
+    },
+
+    /// No room for the new content; the old content stands.
+    #[error("Disk full: cannot write {n_bytes} bytes to {}", Quoted(path))]
+    DiskFull {
+        /// How much was to be written.
+        n_bytes: usize,
+        /// The path as given.
+        path: String,
+    },
+
+    /// The text to replace does not stand in the file.
+    #[error("String not found in file: {}", Quoted(old_string))]
+    StringNotFound {
+        /// The text that was looked for.
+        old_string: String,
+        /// What comes closest.
+        nearest: Option<Nearest>,
+    },
+
+    /// The text to replace stands in the file more than once.
+    #[error("String appears {n_matches} times (must be unique): {}", Quoted(old_string))]
+    AmbiguousString {
+        /// How often it stands there.
+        n_matches: usize,
+        /// The text that was looked for.
+        old_string: String,
+        /// The first few lines where it starts.
+        lines: Vec<usize>,
+    },
+
+    /// An earlier edit of the same call changed the text that this one names.
+    #[error("Edit {index} conflicts with edit {prior_index}")]
+    ConflictingEdits {
+        /// The edit that cannot apply, from 0.
+        index: usize,
+        /// The edit that changed its text.
+        prior_index: usize,
+    },
+
+    /// A single edit of several was refused; none was applied.
+    #[error("Edit {index}: {}", source.within_an_edit())]
+    InEdit {
+        /// Which edit, from 0.
+        index: usize,
+        /// Why.
+        source: Box<Error>,
+    },
+
+    /// The file is not the version that the caller named.
+    #[error("File changed since it was read: {} (expected {expected}, now {now})", Quoted(path))]
+    Stale {
+        /// The path as given.
+        path: String,
+        /// The version that the caller named.
+        expected: Digest,
+        /// The version that stands there.
+        now: Digest,
+    },
+
+    /// New text that the file's encoding has no bytes for.
+    #[error("Character not in the file's encoding ({encoding}): U+{:04X}", u32::from(*character))]
+    NotEncodable {
+        /// The file's encoding.
+        encoding: &'static str,
+        /// The first such character.
+        character: char,
+    },
+
+    /// New text whose bytes would be read back as other text.
+    #[error("Text would not be read back as {encoding}: {}", Quoted(path))]
+    NotReadable {
+        /// The file's encoding.
+        encoding: &'static str,
+        /// The path as given.
+        path: String,
+    },
+
+    /// Somebody else holds the folder's lock.
+    #[error("Folder is busy: {}", Quoted(path))]
+    Busy {
+        /// The path as given.
+        path: String,
+    },
+
+    /// The file kept changing while it was read.
+    #[error("File keeps changing while it is read: {}", Quoted(path))]
+    Unstable {
+        /// The path as given.
+        path: String,
+    },
+
+    /// The new content stands in the file, but may not survive a power cut.
+    #[error("Written, but not known to be durable: {}", Quoted(path))]
+    NotDurable {
+        /// The path as given.
+        path: String,
+        /// What the system said.
+        cause: String,
+    },
+
+    /// The caller took the call back.
+    #[error("Call was cancelled")]
+    Cancelled,
+
+    /// The system failed in a way that no other variant names.
+    #[error("Cannot access {}: {cause}", Quoted(path))]
+    System {
+        /// The path as given.
+        path: String,
+        /// What the system said.
+        cause: String,
+    },
+
+    /// A mistake of recto's own. The call ended, the server goes on.
+    #[error("Internal error: {cause}")]
+    Internal {
+        /// What went wrong.
+        cause: String,
+    },
+}
+
+/// Who refuses a path.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Denial {
+    /// It lies outside the roots, or leaves them, or is hidden.
+    Outside {
+        /// The roots, as a person wrote them.
+        roots: String,
+    },
+    /// It lies in a `.git` folder.
+    GitFolder,
+    /// The client's sandbox forbids writing there.
+    ClientSandbox,
+    /// The operating system.
+    System,
+    /// The file belongs to somebody else, and replacing it would change its owner.
+    ForeignOwner,
+    /// The file is a mount point of its own and cannot be replaced.
+    MountPoint,
+}
+
+impl Error {
+    /// The contract's code.
+    pub fn code(&self) -> i32 {
+        match self {
+            Error::MissingArgument { .. }
+            | Error::UnknownArgument { .. }
+            | Error::WrongArgument { .. }
+            | Error::RelativePath { .. }
+            | Error::NulInPath { .. }
+            | Error::InvalidLine { .. }
+            | Error::InvalidLimit { .. }
+            | Error::NoEdits
+            | Error::EmptyOldString
+            | Error::IdenticalStrings => -32600,
+            Error::FileNotFound { .. } | Error::ParentNotFound { .. } => -32001,
+            Error::PermissionDenied { .. } | Error::ReadOnlyFilesystem { .. } => -32002,
+            Error::NotAFile { .. } | Error::IsDirectory { .. } => -32003,
+            Error::BinaryFile { .. } => -32004,
+            Error::DiskFull { .. } => -32005,
+            Error::StringNotFound { .. } => -32010,
+            Error::AmbiguousString { .. } => -32011,
+            Error::ConflictingEdits { .. } => -32012,
+            Error::Stale { .. } => -32013,
+            Error::NotEncodable { .. } | Error::NotReadable { .. } => -32016,
+            Error::Busy { .. } | Error::Unstable { .. } => -32017,
+            Error::NotDurable { .. } => -32018,
+            Error::Cancelled => -32800,
+            Error::System { .. } | Error::Internal { .. } => -32603,
+            Error::InEdit { source, .. } => source.code(),
+        }
+    }
+
+    /// What the caller can do next, where there is something to say.
+    pub fn hint(&self) -> Option<String> {
+        let hint = match self {
+            Error::UnknownArgument { known, .. } => format!("This tool takes: {known}."),
+            Error::RelativePath { .. } => "Start the path at /.".into(),
+            Error::ParentNotFound { .. } => "Folders are not created here; check the path.".into(),
+            Error::PermissionDenied { reason, .. } => return reason.hint(),
+            Error::BinaryFile { hash: Some(hash), .. } => format!("It is not text in any known encoding. Its hash is {hash}."),
+            Error::BinaryFile { hash: None, .. } => "It is not text in any known encoding.".into(),
+            Error::DiskFull { .. } => "Nothing was changed. Free some space, then call again.".into(),
+            Error::StringNotFound { nearest: Some(nearest), .. } => nearest.to_string(),
+            Error::StringNotFound { nearest: None, .. } => "Nothing in the file is similar. Read the file, then copy the text exactly.".into(),
+            Error::AmbiguousString { lines, n_matches, .. } => {
+                let shown: Vec<String> = lines.iter().map(usize::to_string).collect();
+                let more = if *n_matches > lines.len() { " and more" } else { "" };
+                format!("It starts on lines {}{more}. Add surrounding text to name one.", shown.join(", "))
+            }
+            Error::ConflictingEdits { prior_index, .. } => {
+                format!("Edit {prior_index} already changed that text. Nothing was written; join the two edits into one.")
+            }
+            Error::InEdit { source, .. } => match source.hint() {
+                Some(hint) => format!("Nothing was written. {hint}"),
+                None => "Nothing was written.".into(),
+            },
+            Error::Stale { .. } => "Nothing was written. Read the file again and make the change for the new hash.".into(),
+            Error::NotEncodable { .. } => "Nothing was written. Use characters that the encoding has, or convert the file first.".into(),
+            Error::NotReadable { .. } => "Nothing was written. Convert the file to UTF-8 first.".into(),
+            Error::Busy { .. } => "Another process is changing files in this folder. Call again.".into(),
+            Error::Unstable { .. } => "Another process is writing to it. Call again when it has finished.".into(),
+            Error::NotDurable { cause, .. } => format!("The file has its new content; syncing it to disk failed: {cause}. Do not write it again without reading it."),
+            Error::MissingArgument { .. }
+            | Error::WrongArgument { .. }
+            | Error::NulInPath { .. }
+            | Error::InvalidLine { .. }
+            | Error::InvalidLimit { .. }
+            | Error::NoEdits
+            | Error::EmptyOldString
+            | Error::IdenticalStrings
+            | Error::FileNotFound { .. }
+            | Error::ReadOnlyFilesystem { .. }
+            | Error::NotAFile { .. }
+            | Error::IsDirectory { .. }
+            | Error::Cancelled
+            | Error::System { .. }
+            | Error::Internal { .. } => return None,
+        };
+        Some(hint)
+    }
+
+    /// The message as it reads after "Edit 1: ", where two are shorter.
+    fn within_an_edit(&self) -> String {
+        match self {
+            Error::StringNotFound { old_string, .. } => {
+                format!("String not found: {}", Quoted(old_string))
+            }
+            Error::AmbiguousString { n_matches, old_string, .. } => {
+                format!("String appears {n_matches} times: {}", Quoted(old_string))
+            }
+            other => other.to_string(),
+        }
+    }
+}
+
+impl Denial {
+    fn hint(&self) -> Option<String> {
+        let hint = match self {
+            Denial::Outside { roots } => format!("Only files in these folders can be used: {roots}"),
+            Denial::GitFolder => "Nothing is written inside .git; start recto with --allow-git-writes to change that.".into(),
+            Denial::ClientSandbox => "The client's sandbox does not allow writing there.".into(),
+            Denial::System => return None,
+            Denial::ForeignOwner => "The file belongs to another user, and replacing it would change its owner.".into(),
+            Denial::MountPoint => "The file is a mount point of its own and cannot be replaced.".into(),
+        };
+        Some(hint)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_variant_has_an_example() {
+        let source = include_str!("error.rs");
+        let n_variants =
+            source.lines().filter(|line| line.trim_start().starts_with("#[error(")).count();
+        let mut kinds: Vec<_> = examples().iter().map(std::mem::discriminant).collect();
+        kinds.dedup();
+        assert_eq!(kinds.len(), n_variants);
+    }
+
+    #[test]
+    fn an_edit_of_several_is_worded_as_the_contract_words_it() {
+        let not_found = Error::StringNotFound { old_string: "line 3".into(), nearest: None };
+        assert_eq!(not_found.to_string(), "String not found in file: line 3");
+        let in_edit = Error::InEdit { index: 1, source: Box::new(not_found) };
+        assert_eq!(in_edit.to_string(), "Edit 1: String not found: line 3");
+        assert_eq!(in_edit.code(), -32010);
+
+        let ambiguous =
+            Error::AmbiguousString { n_matches: 2, old_string: "A".into(), lines: vec![1] };
+        assert_eq!(ambiguous.to_string(), "String appears 2 times (must be unique): A");
+        let in_edit = Error::InEdit { index: 1, source: Box::new(ambiguous) };
+        assert_eq!(in_edit.to_string(), "Edit 1: String appears 2 times: A");
+    }
+}

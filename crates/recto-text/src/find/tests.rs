@@ -1,0 +1,70 @@
+#![allow(clippy::unwrap_used, clippy::single_range_in_vec_init, clippy::type_complexity)]
+
+use proptest::prelude::*;
+
+use super::MatchKind::{Eol, Exact};
+use super::*;
+
+fn check(text: &str, needle: &str, expected: Option<(MatchKind, &[Range<usize>])>) {
+    let found = find(text, needle);
+    let found = found.as_ref().map(|found| (found.kind, found.places.as_slice()));
+    assert_eq!(found, expected, "{needle:?} in {text:?}");
+}
+
+#[test]
+fn overlapping_places_count() {
+    check("aaa", "aa", Some((Exact, &[0..2, 1..3])));
+    check("abababa", "aba", Some((Exact, &[0..3, 2..5, 4..7])));
+    check("a a", "a", Some((Exact, &[0..1, 2..3])));
+    check("abc", "d", None);
+}
+
+#[test]
+fn line_endings_match_each_other_both_ways() {
+    check("a\r\nb\r\n", "a\nb", Some((Eol, &[0..4])));
+    check("a\nb\n", "a\r\nb\r\n", Some((Eol, &[0..4])));
+    check("a\r\nb\nc", "a\nb\r\nc", Some((Eol, &[0..6])));
+    check("a\r\nb", "b\n", None);
+}
+
+#[test]
+fn exact_places_come_before_tolerant_ones() {
+    check("a\nb\r\na\r\nb", "a\nb", Some((Exact, &[0..3])));
+    check("a\r\nb\r\na\r\nb", "a\nb", Some((Eol, &[0..4, 6..10])));
+}
+
+#[test]
+fn no_match_starts_inside_an_ending() {
+    check("a\r\nb", "\nb", Some((Eol, &[1..4])));
+    check("a\r\nb\nb", "\nb", Some((Exact, &[4..6])));
+    check("a\r\nb", "\n", Some((Eol, &[1..3])));
+    check("a\rb", "\r", Some((Exact, &[1..2])));
+    check("a\r\nb", "a\r", Some((Exact, &[0..2])));
+}
+
+#[test]
+fn counting_is_linear_for_needles_that_overlap_themselves() {
+    // Quadratic, this would be 10^12 steps.
+    let text = "a".repeat(2_000_000);
+    let found = find(&text, &text[..1_000_000]).unwrap();
+    assert_eq!((found.n_matches, found.places.len()), (1_000_001, MAX_PLACES));
+}
+
+proptest! {
+    #[test]
+    fn agrees_with_looking_at_every_place(text in "[ab\\n]{0,40}", needle in "[ab\\n]{1,4}") {
+        let expected: Vec<_> = (0..text.len()).filter(|at| text[*at..].starts_with(&needle)).collect();
+        let mut found = Vec::new();
+        for_each_occurrence(text.as_bytes(), needle.as_bytes(), |at| found.push(at));
+        prop_assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn folded_places_read_like_the_needle(text in "[ab\\r\\n]{0,40}", needle in "[ab\\r\\n]{1,5}") {
+        if let Some(found) = find(&text, &needle) {
+            for place in found.places {
+                prop_assert_eq!(text[place].replace("\r\n", "\n"), needle.replace("\r\n", "\n"));
+            }
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! The one line model: a line ends with `\n`, and a `\r` before it belongs to the ending.
+//!
+//! A lone `\r`, a form feed or U+2028 are ordinary characters. `""` has no line, `"a"` and
+//! `"a\n"` have one, `"a\n\n"` has two.
+
+use std::ops::Range;
+
+use memchr::{memchr, memchr_iter, memrchr};
+
+/// A line ending as it stands in a text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ending {
+    /// `\n`
+    Lf,
+    /// `\r\n`
+    CrLf,
+}
+
+impl Ending {
+    /// The characters of the ending.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Ending::Lf => "\n",
+            Ending::CrLf => "\r\n",
+        }
+    }
+}
+
+/// One-based, inclusive lines.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LineRange {
+    /// The first line.
+    pub start: usize,
+    /// The last line.
+    pub end: usize,
+}
+
+/// Counts the lines of `text`.
+pub fn count(text: &str) -> usize {
+    let n_endings = memchr_iter(b'\n', text.as_bytes()).count();
+    n_endings + usize::from(!text.is_empty() && !text.ends_with('\n'))
+}
+
+/// The lines of `text`, each with its ending.
+pub fn lines(text: &str) -> impl Iterator<Item = &str> {
+    text.split_inclusive('\n')
+}
+
+/// Takes the ending off one line.
+pub fn without_ending(line: &str) -> &str {
+    match line.strip_suffix('\n') {
+        Some(rest) => rest.strip_suffix('\r').unwrap_or(rest),
+        None => line,
+    }
+}
+
+/// The byte where the line that holds `offset` starts.
+pub fn start_of(text: &str, offset: usize) -> usize {
+    memrchr(b'\n', &text.as_bytes()[..offset]).map_or(0, |newline| newline + 1)
+}
+
+/// The byte after the line that holds `offset`, its ending included.
+pub fn end_of(text: &str, offset: usize) -> usize {
+    memchr(b'\n', &text.as_bytes()[offset..]).map_or(text.len(), |newline| offset + newline + 1)
+}
+
+/// The lines that a non-empty byte range touches. A final `\n` belongs to its line.
+pub fn range_of(text: &str, range: &Range<usize>) -> LineRange {
+    let bytes = text.as_bytes();
+    let start = 1 + memchr_iter(b'\n', &bytes[..range.start]).count();
+    let last = range.end.saturating_sub(1).max(range.start);
+    let end = start + memchr_iter(b'\n', &bytes[range.start..last]).count();
+    LineRange { start, end }
+}
+
+/// The ending that new text gets where it is put at `offset`: that of the line it stands in,
+/// or where that line has none, of the nearest earlier one, and `\n` where there is none at all.
+pub fn ending_at(text: &str, offset: usize) -> Ending {
+    let bytes = text.as_bytes();
+    let newline = memchr(b'\n', &bytes[offset..])
+        .map(|found| offset + found)
+        .or_else(|| memrchr(b'\n', &bytes[..offset]));
+    match newline {
+        Some(at) if at > 0 && bytes[at - 1] == b'\r' => Ending::CrLf,
+        _ => Ending::Lf,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,198 @@
+//! Which line of the file each wanted line was meant for, and what kind of difference there is.
+
+use super::fold;
+
+/// What a difference consists of, from the smallest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Difference {
+    None,
+    Whitespace,
+    LookAlikes,
+    Case,
+    Words,
+}
+
+/// One step through both sides.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Step<'a> {
+    /// A line of the file and the wanted line that was meant for it.
+    Pair { line_idx: usize, file: &'a str, want: &'a str, difference: Difference },
+    /// A line that only the file has.
+    FileOnly { line_idx: usize, file: &'a str },
+    /// A line that only the wanted string has.
+    WantOnly { want: &'a str },
+}
+
+/// Aligns wanted lines with the lines of the file around their place, at the least cost. Lines of
+/// the file before and after cost nothing. `first_line_idx` is the number of `file[0]`, from 0.
+pub fn align<'a>(file: &[&'a str], wanted: &[&'a str], first_line_idx: usize) -> Vec<Step<'a>> {
+    let (n_file, n_wanted) = (file.len(), wanted.len());
+    let width = n_file + 1;
+    // The least cost to be through with so many wanted lines and lines of the file.
+    let mut costs = vec![0u32; (n_wanted + 1) * width];
+    let pair = |want_idx: usize, file_idx: usize| {
+        let part =
+            quoted_part(file[file_idx], wanted[want_idx], want_idx == 0, want_idx + 1 == n_wanted);
+        (part, difference(part, wanted[want_idx]))
+    };
+    for want_idx in 1..=n_wanted {
+        for file_idx in 0..=n_file {
+            let mut cost = costs[(want_idx - 1) * width + file_idx] + GAP;
+            if file_idx > 0 {
+                let (part, difference) = pair(want_idx - 1, file_idx - 1);
+                let pair_cost = cost_of(difference, part, wanted[want_idx - 1]);
+                cost = cost.min(costs[(want_idx - 1) * width + file_idx - 1] + pair_cost);
+                let is_after_all = want_idx == n_wanted;
+                let skip =
+                    costs[want_idx * width + file_idx - 1] + if is_after_all { 0 } else { GAP };
+                cost = cost.min(skip);
+            }
+            costs[want_idx * width + file_idx] = cost;
+        }
+    }
+
+    let mut steps = Vec::new();
+    let (mut want_idx, mut file_idx) = (n_wanted, n_file);
+    while want_idx > 0 {
+        let cost = costs[want_idx * width + file_idx];
+        if file_idx > 0 {
+            let (part, difference) = pair(want_idx - 1, file_idx - 1);
+            let want = wanted[want_idx - 1];
+            let line_idx = first_line_idx + file_idx - 1;
+            let is_after_all = want_idx == n_wanted;
+            if cost == costs[want_idx * width + file_idx - 1] + if is_after_all { 0 } else { GAP } {
+                if !is_after_all {
+                    steps.push(Step::FileOnly { line_idx, file: file[file_idx - 1] });
+                }
+                file_idx -= 1;
+                continue;
+            }
+            if cost
+                == costs[(want_idx - 1) * width + file_idx - 1] + cost_of(difference, part, want)
+            {
+                steps.push(Step::Pair { line_idx, file: part, want, difference });
+                (want_idx, file_idx) = (want_idx - 1, file_idx - 1);
+                continue;
+            }
+        }
+        steps.push(Step::WantOnly { want: wanted[want_idx - 1] });
+        want_idx -= 1;
+    }
+    steps.reverse();
+    steps
+}
+
+/// A line that one side lacks costs as much as one that is worded very differently.
+const GAP: u32 = 6;
+
+fn cost_of(difference: Difference, file: &str, want: &str) -> u32 {
+    match difference {
+        Difference::None => 0,
+        Difference::Whitespace | Difference::LookAlikes | Difference::Case => 1,
+        Difference::Words if is_similar(file, want) => 4,
+        Difference::Words => 3 * GAP,
+    }
+}
+
+/// Whether half of the characters agree from either end, which is how edited lines look.
+fn is_similar(file: &str, want: &str) -> bool {
+    let n_longer = file.chars().count().max(want.chars().count());
+    let n_head = file.chars().zip(want.chars()).take_while(|(a, b)| fold(*a) == fold(*b)).count();
+    let n_tail = file
+        .chars()
+        .rev()
+        .zip(want.chars().rev())
+        .take_while(|(a, b)| fold(*a) == fold(*b))
+        .count();
+    2 * (n_head + n_tail) >= n_longer
+}
+
+fn difference(file: &str, want: &str) -> Difference {
+    let is_same = |map: fn(char) -> char| {
+        let solid = |text| str::chars(text).filter(|c| !c.is_whitespace()).map(map);
+        solid(file).eq(solid(want))
+    };
+    if file == want {
+        Difference::None
+    } else if is_same(|c| c) {
+        Difference::Whitespace
+    } else if is_same(|c| if c.is_alphabetic() { c } else { fold(c) }) {
+        Difference::LookAlikes
+    } else if is_same(fold) {
+        Difference::Case
+    } else {
+        Difference::Words
+    }
+}
+
+/// The part of a line that a wanted line was meant for: the first one may start, and the last one
+/// end, in the middle of a line.
+fn quoted_part<'a>(line: &'a str, want: &str, is_first: bool, is_last: bool) -> &'a str {
+    if !is_first && !is_last {
+        return line;
+    }
+    match solid_part(line, want, is_first, is_last) {
+        Some(part) => part,
+        None if is_first && is_last => resembling_part(line, want),
+        None => line,
+    }
+}
+
+/// Lines longer than this are not searched for the part that a fragment resembles.
+const MAX_ALIGNED: usize = 200_000;
+
+/// How much of a fragment is looked for.
+const MAX_FRAGMENT: usize = 400;
+
+/// The part that differs from `want` in no more than whitespace, case or look-alikes.
+fn solid_part<'a>(line: &'a str, want: &str, is_first: bool, is_last: bool) -> Option<&'a str> {
+    let solid = |text: &str| -> Vec<(usize, char)> {
+        let solid = text.char_indices().filter(|(_, c)| !c.is_whitespace());
+        solid.take(MAX_ALIGNED).map(|(at, c)| (at, fold(c))).collect()
+    };
+    let (file, wanted) = (solid(line), solid(want));
+    if wanted.is_empty() || wanted.len() > file.len() {
+        return None;
+    }
+    let matches = |at: &usize| file[*at..].iter().zip(&wanted).all(|(a, b)| a.1 == b.1);
+    let last_start = file.len() - wanted.len();
+    let found = match (is_first, is_last) {
+        (true, true) => (0..=last_start).find(matches)?,
+        (true, false) => Some(last_start).filter(matches)?,
+        (false, _) => Some(0).filter(matches)?,
+    };
+    let mut start = if is_first { file[found].0 } else { 0 };
+    let mut end = if is_last {
+        file.get(found + wanted.len()).map_or(line.len(), |(at, _)| *at)
+    } else {
+        line.len()
+    };
+    // Whitespace around it belongs to it only if it has some, too.
+    if is_first && want.starts_with(char::is_whitespace) {
+        start = line[..start].trim_end().len();
+    }
+    if is_last && !want.ends_with(char::is_whitespace) {
+        end = start + line[start..end].trim_end().len();
+    }
+    Some(&line[start..end])
+}
+
+/// The part of a line where most of a fragment's pairs of characters stand at the same distance.
+fn resembling_part<'a>(line: &'a str, want: &str) -> &'a str {
+    let file: Vec<char> = line.chars().take(MAX_ALIGNED).map(fold).collect();
+    let wanted: Vec<char> = want.chars().take(MAX_FRAGMENT).map(fold).collect();
+    let mut first_place = std::collections::HashMap::new();
+    for (at, pair) in wanted.windows(2).enumerate() {
+        first_place.entry([pair[0], pair[1]]).or_insert(at);
+    }
+    let mut votes = vec![0u32; file.len() + wanted.len() + 1];
+    for (at, pair) in file.windows(2).enumerate() {
+        if let Some(place) = first_place.get(&[pair[0], pair[1]]) {
+            votes[at + wanted.len() - place] += 1;
+        }
+    }
+    let best = (0..votes.len()).max_by_key(|index| (votes[*index], std::cmp::Reverse(*index)));
+    let start = best.unwrap_or(0).saturating_sub(wanted.len());
+    let place_of = |n: usize| line.char_indices().nth(n).map_or(line.len(), |(at, _)| at);
+    &line[place_of(start)..place_of(start + want.chars().count())]
+}

@@ -1,0 +1,127 @@
+//! How the closest lines are shown: where they are, what kind of difference it is, and the first
+//! few lines that differ, cut around the difference.
+
+use super::align::{Difference, Step, align};
+use crate::line;
+
+/// How many differing lines are shown.
+const MAX_SHOWN: usize = 3;
+
+/// How many wanted lines are compared. The first differences are what a caller needs.
+const MAX_COMPARED: usize = 60;
+
+/// How many lines of the file around the place are compared, for lines that are too many there.
+const MARGIN: usize = 3;
+
+/// How many characters of a line are shown, and how many of them before the difference.
+const MAX_LINE: usize = 110;
+const BEFORE_DIFFERENCE: usize = 40;
+
+/// Describes the place around a line of the text, from 0, where `wanted` was most likely meant.
+pub fn place(text: &str, line_idx: usize, also: Option<usize>, wanted: &[&str]) -> String {
+    let first = line_idx.saturating_sub(MARGIN);
+    let wanted = &wanted[..wanted.len().min(MAX_COMPARED)];
+    let n_lines = line_idx - first + wanted.len() + MARGIN;
+    let file: Vec<&str> =
+        line::lines(text).skip(first).take(n_lines).map(line::without_ending).collect();
+    let steps = align(&file, wanted, first);
+
+    let numbers = || {
+        steps.iter().filter_map(|step| match step {
+            Step::Pair { line_idx, .. } => Some(line_idx + 1),
+            Step::FileOnly { .. } | Step::WantOnly { .. } => None,
+        })
+    };
+    let start = numbers().next().unwrap_or(line_idx + 1);
+    let mut shown = format!("Closest: {}", lines(start, numbers().next_back().unwrap_or(start)));
+    shown.push_str(match steps.iter().map(kind).max().unwrap_or(Difference::Words) {
+        Difference::None => " (differs only in how lines end)",
+        Difference::Whitespace => " (differs only in whitespace: · space, ⇥ tab)",
+        Difference::LookAlikes => " (differs only in characters that look alike)",
+        Difference::Case => " (differs only in upper and lower case)",
+        Difference::Words => "",
+    });
+    let differing: Vec<&Step<'_>> =
+        steps.iter().filter(|step| kind(step) != Difference::None).collect();
+    for step in differing.iter().take(MAX_SHOWN) {
+        shown.push('\n');
+        shown.push_str(&describe(step));
+    }
+    if differing.len() > MAX_SHOWN {
+        shown.push_str(&format!("\n{} more lines differ.", differing.len() - MAX_SHOWN));
+    }
+    if let Some(also) = also {
+        shown.push_str(&format!("\nAlso close: line {}.", also + 1));
+    }
+    shown.push_str("\nCopy the text exactly as it stands in the file.");
+    shown
+}
+
+/// `line 3` or `lines 3-5`.
+pub fn lines(start: usize, end: usize) -> String {
+    if start == end { format!("line {start}") } else { format!("lines {start}-{end}") }
+}
+
+/// Cuts at the end, visibly.
+pub fn at_most(max_chars: usize, text: String) -> String {
+    match text.char_indices().nth(max_chars) {
+        None => text,
+        Some(_) => text.chars().take(max_chars - 1).chain(['…']).collect(),
+    }
+}
+
+fn kind(step: &Step<'_>) -> Difference {
+    match step {
+        Step::Pair { difference, .. } => *difference,
+        Step::FileOnly { .. } | Step::WantOnly { .. } => Difference::Words,
+    }
+}
+
+fn describe(step: &Step<'_>) -> String {
+    match step {
+        Step::Pair { line_idx, file, want, difference } => {
+            let number = line_idx + 1;
+            let n_equal = file.chars().zip(want.chars()).take_while(|(a, b)| a == b).count();
+            let start = n_equal.saturating_sub(BEFORE_DIFFERENCE);
+            let is_whitespace = *difference == Difference::Whitespace;
+            let [file, want] = [file, want].map(|line| visible(line, start, is_whitespace));
+            format!("{number} file: {file}\n{number} want: {want}")
+        }
+        Step::FileOnly { line_idx, file } => {
+            format!("{} file: {}  (not in old_string)", line_idx + 1, visible_line(file))
+        }
+        Step::WantOnly { want } => format!("want: {}  (not in the file)", visible_line(want)),
+    }
+}
+
+fn visible_line(line: &str) -> String {
+    if line.trim().is_empty() { "a blank line".into() } else { visible(line, 0, false) }
+}
+
+/// A line from a character on, as far as there is room.
+fn visible(line: &str, start: usize, shows_whitespace: bool) -> String {
+    let mut shown = String::from(if start > 0 { "…" } else { "" });
+    let mut rest = line.chars().skip(start);
+    shown.extend(rest.by_ref().take(MAX_LINE).map(|c| visible_char(c, shows_whitespace)));
+    if rest.next().is_some() {
+        shown.push('…');
+    }
+    shown
+}
+
+fn visible_char(c: char, shows_whitespace: bool) -> char {
+    match c {
+        ' ' if shows_whitespace => '·',
+        '\t' if shows_whitespace => '⇥',
+        '\t' => ' ',
+        '\r' => '␍',
+        '\u{a0}' => '⍽',
+        c if c.is_control() || has_no_shape(c) => '�',
+        c => c,
+    }
+}
+
+/// Characters that only change how text is laid out.
+fn has_no_shape(c: char) -> bool {
+    matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
+}

@@ -1,0 +1,240 @@
+#![allow(clippy::unwrap_used)]
+
+use expect_test::{Expect, expect};
+use proptest::prelude::*;
+
+use super::*;
+
+const CODE: &str = "\
+fn main() {
+\tlet name = \"world\";
+\tlet greeting = format!(\"Hello, {name}!\");
+\tprintln!(\"{greeting}\");
+}
+
+fn helper(value: usize) -> usize {
+\tlet doubled = value * 2;
+\tdoubled + 1
+}
+";
+
+fn check(text: &str, wanted: &str, expected: Expect) {
+    assert_eq!(find(text, wanted), None, "{wanted:?} must be a miss");
+    let shown = nearest(text, wanted).map_or("nothing".into(), |nearest| nearest.to_string());
+    expected.assert_eq(&shown);
+}
+
+#[test]
+fn names_whitespace() {
+    check(
+        CODE,
+        "    let doubled = value * 2;",
+        expect![[r#"
+        Closest: line 8 (differs only in whitespace: · space, ⇥ tab)
+        8 file: ⇥let·doubled·=·value·*·2;
+        8 want: ····let·doubled·=·value·*·2;
+        Copy the text exactly as it stands in the file."#]],
+    );
+    check(
+        CODE,
+        "fn  main() {\n\tlet name",
+        expect![[r#"
+        Closest: lines 1-2 (differs only in whitespace: · space, ⇥ tab)
+        1 file: fn·main()·{
+        1 want: fn··main()·{
+        Copy the text exactly as it stands in the file."#]],
+    );
+    check(
+        "a \nb\n",
+        "a\nb",
+        expect![[r#"
+        Closest: lines 1-2 (differs only in whitespace: · space, ⇥ tab)
+        1 file: a·
+        1 want: a
+        Copy the text exactly as it stands in the file."#]],
+    );
+    check(
+        "let a = 1;\nlet b = 2;\n",
+        "let a = 1; \nlet b = 2;\n",
+        expect![[r#"
+        Closest: lines 1-2 (differs only in whitespace: · space, ⇥ tab)
+        1 file: let·a·=·1;
+        1 want: let·a·=·1;·
+        Copy the text exactly as it stands in the file."#]],
+    );
+    check(
+        "foo(bar, 1)\n",
+        "foo(bar,\u{a0}1)",
+        expect![[r#"
+        Closest: line 1 (differs only in whitespace: · space, ⇥ tab)
+        1 file: foo(bar,·1)
+        1 want: foo(bar,⍽1)
+        Copy the text exactly as it stands in the file."#]],
+    );
+}
+
+#[test]
+fn names_case_and_look_alikes() {
+    check(
+        "Hello World\n",
+        "hello world",
+        expect![[r#"
+        Closest: line 1 (differs only in upper and lower case)
+        1 file: Hello World
+        1 want: hello world
+        Copy the text exactly as it stands in the file."#]],
+    );
+    check(
+        CODE,
+        "let name = “world”;",
+        expect![[r#"
+        Closest: line 2 (differs only in characters that look alike)
+        2 file: let name = "world";
+        2 want: let name = “world”;
+        Copy the text exactly as it stands in the file."#]],
+    );
+}
+
+#[test]
+fn shows_the_lines_that_differ_in_a_block() {
+    let typo = "fn main() {\n\tlet name = \"world\";\n\tlet greting = format!(\"Hello, {name}!\");\n\tprintln!(\"{greeting}\");\n}\n";
+    check(
+        CODE,
+        typo,
+        expect![[r#"
+        Closest: lines 1-5
+        3 file:  let greeting = format!("Hello, {name}!");
+        3 want:  let greting = format!("Hello, {name}!");
+        Copy the text exactly as it stands in the file."#]],
+    );
+    check(
+        CODE,
+        "fn helper(value: usize) -> usize {\n\n\tlet doubled = value * 2;\n\tdoubled + 1\n}\n",
+        expect![[r#"
+            Closest: lines 7-10
+            want: a blank line  (not in the file)
+            Copy the text exactly as it stands in the file."#]],
+    );
+    check(
+        CODE,
+        "\tlet name = \"world\";\n\tprintln!(\"{greeting}\");\n}",
+        expect![[r#"
+        Closest: lines 2-5
+        3 file:  let greeting = format!("Hello, {name}!");  (not in old_string)
+        Copy the text exactly as it stands in the file."#]],
+    );
+    check(
+        CODE,
+        "fn garbled {\n\tlet doubled = value * 2;\n\tdoubled + 1\n}",
+        expect![[r#"
+        Closest: lines 8-10
+        want: fn garbled {  (not in the file)
+        Copy the text exactly as it stands in the file."#]],
+    );
+    check(
+        CODE,
+        "\tdoubled + 1\n}\n\nfn next() {}\n",
+        expect![[r#"
+        Closest: lines 9-10
+        want: a blank line  (not in the file)
+        want: fn next() {}  (not in the file)
+        Copy the text exactly as it stands in the file."#]],
+    );
+}
+
+#[test]
+fn recognises_what_does_not_belong() {
+    check(
+        CODE,
+        "     8\t\tlet doubled = value * 2;\n     9\t\tdoubled + 1\n",
+        expect!["Closest: lines 8-9. old_string carries line numbers, which are not in the file."],
+    );
+    check(
+        "a = 1\nb = 2\n",
+        "1: a = 1\n2: b = 2",
+        expect!["Closest: lines 1-2. old_string carries line numbers, which are not in the file."],
+    );
+    check(
+        CODE,
+        "\\tdoubled + 1\\n}",
+        expect![[
+            r#"Closest: lines 9-10. old_string is escaped (\n, \t or \" written out), the file is not."#
+        ]],
+    );
+}
+
+#[test]
+fn shows_the_part_of_a_long_line() {
+    let line = format!(
+        "{}the quick brown fox jumps over the lazy dog{}",
+        "x ".repeat(300),
+        " y".repeat(300)
+    );
+    check(
+        &line,
+        "the quick brown fix jumps over",
+        expect![[r#"
+        Closest: line 1
+        1 file: the quick brown fox jumps over
+        1 want: the quick brown fix jumps over
+        Copy the text exactly as it stands in the file."#]],
+    );
+    let long = format!("{}MIDDLE{}", "word ".repeat(50), " tail".repeat(50));
+    check(
+        &long,
+        &long.replace("MIDDLE", "MUDDLE"),
+        expect![[r#"
+        Closest: line 1
+        1 file: …ord word word word word word word word MIDDLE tail tail tail tail tail tail tail tail tail tail tail tail tail…
+        1 want: …ord word word word word word word word MUDDLE tail tail tail tail tail tail tail tail tail tail tail tail tail…
+        Copy the text exactly as it stands in the file."#]],
+    );
+}
+
+#[test]
+fn names_another_place_that_is_as_close() {
+    check(
+        "let x = 1;\na\nb\nlet x = 1;\n",
+        "let x = 2;",
+        expect![[r#"
+        Closest: line 1
+        1 file: let x = 1;
+        1 want: let x = 2;
+        Also close: line 4.
+        Copy the text exactly as it stands in the file."#]],
+    );
+}
+
+#[test]
+fn says_nothing_where_nothing_is_similar() {
+    for (text, wanted) in
+        [("", "a"), ("abc\n", "xyz"), (CODE, "   \n\t"), ("\n\n\n", "something else")]
+    {
+        assert_eq!(nearest(text, wanted), None, "{wanted:?}");
+    }
+}
+
+#[test]
+fn huge_inputs_are_no_trouble() {
+    let lines: String = (0..10_000).map(|n| format!("let value_{n} = compute({n});\n")).collect();
+    let shown = nearest(&lines, "let value_7123 = compute(7124);").unwrap().to_string();
+    assert!(shown.starts_with("Closest: line 7124\n"), "{shown}");
+    let long = "ab ".repeat(500_000);
+    assert!(nearest(&long, &"ab  ".repeat(300_000)).is_some());
+    assert!(nearest(&lines, &lines[1..].replace("value", "walue")).is_some());
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2000))]
+    #[test]
+    fn what_is_shown_is_short_and_plain(
+        text in "(\\PC|[ab \t\r\n\u{0}\u{1b}é你🦀]){0,80}",
+        wanted in "(\\PC|[ab \t\r\né你🦀]){1,40}",
+    ) {
+        if let Some(nearest) = nearest(&text, &wanted) {
+            let shown = nearest.to_string();
+            prop_assert!(shown.chars().count() <= MAX_CHARS);
+            prop_assert!(!shown.chars().any(|c| c.is_control() && c != '\n'), "{:?}", shown);
+        }
+    }
+}

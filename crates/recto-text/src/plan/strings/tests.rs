@@ -1,0 +1,108 @@
+#![allow(clippy::unwrap_used, clippy::single_range_in_vec_init, clippy::type_complexity)]
+
+use super::*;
+use crate::line::LineRange;
+
+fn replacement((old, new): (&str, &str)) -> Replacement {
+    Replacement::parse(old.into(), new.into()).unwrap()
+}
+
+/// One replacement: the text after, and how it matched.
+fn check(text: &str, edit: (&str, &str), after: &str, kind: MatchKind) {
+    let plan = string(text, &replacement(edit)).unwrap();
+    assert_eq!((plan.edits.apply(text).as_str(), plan.kind), (after, kind), "{edit:?} in {text:?}");
+}
+
+/// Several: the text after and the lines, or code and message.
+fn check_all<const N: usize>(
+    text: &str,
+    edits: [(&str, &str); N],
+    expected: Result<(&str, &[(usize, usize)]), (i32, &str)>,
+) {
+    let found = strings(text, &edits.map(replacement), || Ok(())).map(|plan| {
+        let ranges: Vec<_> =
+            plan.line_ranges.iter().map(|LineRange { start, end }| (*start, *end)).collect();
+        (plan.edits.apply(text), ranges)
+    });
+    match (found, expected) {
+        (Ok((after, ranges)), Ok(expected)) => {
+            assert_eq!((after.as_str(), ranges.as_slice()), expected)
+        }
+        (Err(error), Err(expected)) => {
+            assert_eq!((error.code(), error.to_string().as_str()), expected)
+        }
+        (found, expected) => panic!("{found:?} is not {expected:?}"),
+    }
+}
+
+#[test]
+fn new_text_takes_the_endings_of_its_place() {
+    use MatchKind::{Eol, Exact};
+    // No line break in old: each \n takes the ending of the line.
+    check("a\r\nb\r\n", ("a", "x\ny"), "x\r\ny\r\nb\r\n", Exact);
+    check("a\nb\r\n", ("a", "x\ny"), "x\ny\nb\r\n", Exact);
+    check("a\r\nb", ("b", "x\ny"), "a\r\nx\r\ny", Exact);
+    check("a", ("a", "x\ny"), "x\ny", Exact);
+    // old has a line break and matched exactly: literal.
+    check("a\r\nb\r\n", ("a\r\nb", "x\ny"), "x\ny\r\n", Exact);
+    check("a\nb\r\n", ("a\nb", "x\ny"), "x\ny\r\n", Exact);
+    // new has \r\n itself: literal.
+    check("a\nb\n", ("a", "x\r\ny\nz"), "x\r\ny\nz\nb\n", Exact);
+    // old matched only tolerantly: the ending of the first matched line.
+    check("a\r\nb\r\n", ("a\nb\n", "x\ny\n"), "x\r\ny\r\n", Eol);
+    check("a\nb\n", ("a\r\nb", "x\ny"), "x\ny\n", Eol);
+}
+
+#[test]
+fn edits_see_what_earlier_ones_left() {
+    check_all("AAA", [("AAA", "BBB"), ("BBB", "CCC")], Ok(("CCC", &[(1, 1), (1, 1)])));
+    check_all(
+        "a\nb\n",
+        [("a\n", "1\n2\n3\n"), ("b", "B")],
+        Ok(("1\n2\n3\nB\n", &[(1, 1), (4, 4)])),
+    );
+    check_all(
+        "foo",
+        [("foo", "bar"), ("foo", "baz")],
+        Err((-32010, "Edit 1: String not found: foo")),
+    );
+    check_all("A", [("A", "AA"), ("A", "B")], Err((-32011, "Edit 1: String appears 2 times: A")));
+}
+
+#[test]
+fn text_that_an_earlier_edit_took_is_a_conflict() {
+    check_all(
+        "hello world",
+        [("hello", "bye"), ("hello world", "x")],
+        Err((-32012, "Edit 1 conflicts with edit 0")),
+    );
+    check_all(
+        "one two three",
+        [("three", "3"), ("two", "2"), ("one two", "x")],
+        Err((-32012, "Edit 2 conflicts with edit 1")),
+    );
+    // It never stood there.
+    check_all(
+        "one",
+        [("one", "two"), ("three", "x")],
+        Err((-32010, "Edit 1: String not found: three")),
+    );
+    // It came and went: the edit that took it away is its own.
+    check_all(
+        "x",
+        [("x", "y"), ("y", "z"), ("x", "w")],
+        Err((-32010, "Edit 2: String not found: x")),
+    );
+}
+
+#[test]
+fn a_replacement_is_checked_before_any_text_is_seen() {
+    assert_eq!(Replacement::parse(String::new(), "x".into()), Err(Error::EmptyOldString));
+    assert_eq!(Replacement::parse("x".into(), "x".into()), Err(Error::IdenticalStrings));
+}
+
+#[test]
+fn an_ambiguous_string_names_its_lines() {
+    let error = string("a\nb\na\n", &replacement(("a", "c"))).unwrap_err();
+    assert_eq!(error.hint().unwrap(), "It starts on lines 1, 3. Add surrounding text to name one.");
+}

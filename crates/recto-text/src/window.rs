@@ -1,0 +1,149 @@
+//! A page of lines out of a text that may be far larger than memory.
+//!
+//! The text arrives in pieces and is looked at once; only the page is kept. Decoding and
+//! reading are left to others.
+
+use memchr::{memchr_iter, memrchr};
+
+/// Which lines to return, and how much of them at most.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Window {
+    /// The first line, from 1.
+    pub first_line: u64,
+    /// At most this many lines.
+    pub max_lines: u64,
+    /// At most this many bytes of UTF-8.
+    pub max_bytes: usize,
+}
+
+/// The lines of a window, byte for byte.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Page {
+    /// The lines with their endings.
+    pub content: String,
+    /// The number of the first line.
+    pub first_line: u64,
+    /// How many lines `content` holds.
+    pub n_lines: u64,
+    /// How many lines the whole text has.
+    pub total_lines: u64,
+    /// Whether the page is one line that had to be cut inside.
+    pub is_cut: bool,
+}
+
+impl Page {
+    /// The line after the page, where there is one.
+    pub fn next_line(&self) -> Option<u64> {
+        let next = self.first_line.saturating_add(self.n_lines);
+        (self.n_lines > 0 && next <= self.total_lines).then_some(next)
+    }
+}
+
+impl Window {
+    /// The page of a text that is at hand.
+    pub fn page(self, text: &str) -> Page {
+        let mut scan = Scan::new(self);
+        scan.push(text.as_bytes());
+        scan.finish().expect("text is UTF-8, and so is a part of it cut between characters")
+    }
+}
+
+/// The page's bytes are not text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NotText;
+
+/// Looks for a window's lines in pieces of UTF-8.
+pub struct Scan {
+    window: Window,
+    /// The line that the next byte belongs to, from 1.
+    line: u64,
+    is_inside_line: bool,
+    /// One byte more than the budget at most, which tells a full page from a cut one.
+    kept: Vec<u8>,
+    is_page_complete: bool,
+}
+
+impl Scan {
+    /// Starts before the first byte.
+    pub fn new(window: Window) -> Scan {
+        Scan {
+            window,
+            line: 1,
+            is_inside_line: false,
+            kept: Vec::new(),
+            is_page_complete: window.max_lines == 0,
+        }
+    }
+
+    /// Whether everything that the page needs has been seen. What follows is only counted.
+    pub fn is_page_complete(&self) -> bool {
+        self.is_page_complete
+    }
+
+    /// Takes the next piece.
+    pub fn push(&mut self, mut piece: &[u8]) {
+        if piece.is_empty() {
+            return;
+        }
+        self.is_inside_line = !piece.ends_with(b"\n");
+        if self.line < self.window.first_line {
+            piece = self.skip_lines(piece, self.window.first_line);
+        }
+        if !self.is_page_complete && self.line >= self.window.first_line {
+            let end_line = self.window.first_line.saturating_add(self.window.max_lines);
+            let rest = self.skip_lines(piece, end_line);
+            let page = &piece[..piece.len() - rest.len()];
+            let n_room = self.window.max_bytes.saturating_add(1) - self.kept.len();
+            self.kept.extend_from_slice(&page[..page.len().min(n_room)]);
+            self.is_page_complete =
+                self.line >= end_line || self.kept.len() > self.window.max_bytes;
+            piece = rest;
+        }
+        self.line += memchr_iter(b'\n', piece).count() as u64;
+    }
+
+    /// The page, once all pieces are in.
+    pub fn finish(mut self) -> Result<Page, NotText> {
+        let total_lines = self.line - 1 + u64::from(self.is_inside_line);
+        let max_bytes = self.window.max_bytes;
+        let mut is_cut = false;
+        if self.kept.len() > max_bytes {
+            match memrchr(b'\n', &self.kept[..max_bytes]) {
+                Some(newline) => self.kept.truncate(newline + 1),
+                None => {
+                    is_cut = true;
+                    self.kept.truncate(floor_char_boundary(&self.kept, max_bytes));
+                }
+            }
+        }
+        let n_endings = memchr_iter(b'\n', &self.kept).count() as u64;
+        let has_open_line = is_cut || !(self.kept.is_empty() || self.kept.ends_with(b"\n"));
+        Ok(Page {
+            n_lines: n_endings + u64::from(has_open_line),
+            content: String::from_utf8(self.kept).map_err(|_| NotText)?,
+            first_line: self.window.first_line,
+            total_lines,
+            is_cut,
+        })
+    }
+
+    /// Steps over whole lines until the next byte belongs to `end_line`; returns what is left.
+    fn skip_lines<'a>(&mut self, piece: &'a [u8], end_line: u64) -> &'a [u8] {
+        for newline in memchr_iter(b'\n', piece) {
+            self.line += 1;
+            if self.line == end_line {
+                return &piece[newline + 1..];
+            }
+        }
+        &[]
+    }
+}
+
+/// The last place at or before `at` where no UTF-8 character is cut.
+fn floor_char_boundary(bytes: &[u8], at: usize) -> usize {
+    let is_boundary = |index: &usize| (bytes[*index] as i8) >= -0x40;
+    (at.saturating_sub(3)..=at).rev().find(is_boundary).unwrap_or(at)
+}
+
+#[cfg(test)]
+mod tests;
