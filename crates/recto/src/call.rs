@@ -1,0 +1,61 @@
+//! The one path of every call, whatever protocol it came by: find the tool, run it, catch a
+//! panic, answer.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use recto_text::{Error, Result};
+use serde_json::{Map, Value};
+
+use crate::caller::Caller;
+use crate::store::WriteStore;
+use crate::tools::{self, Answer, Context, Tool};
+
+/// The tools that are served, and the store they work on.
+#[derive(Clone)]
+pub struct Calls {
+    store: Arc<dyn WriteStore>,
+    tools: Vec<&'static Tool>,
+    max_read_bytes: usize,
+}
+
+impl Calls {
+    /// Serves `tools` over `store`.
+    pub fn new(
+        store: Arc<dyn WriteStore>,
+        tools: Vec<&'static Tool>,
+        max_read_bytes: usize,
+    ) -> Calls {
+        Calls { store, tools, max_read_bytes }
+    }
+
+    /// The tools that are served.
+    pub fn tools(&self) -> &[&'static Tool] {
+        &self.tools
+    }
+
+    /// Finds a served tool by either spelling of its name.
+    pub fn find(&self, name: &str) -> Option<&'static Tool> {
+        tools::find(name).filter(|found| self.tools.iter().any(|tool| tool.name == found.name))
+    }
+
+    /// Runs one call. A mistake of ours ends the call, not the server.
+    pub fn call(
+        &self,
+        tool: &Tool,
+        arguments: Map<String, Value>,
+        caller: &Caller,
+    ) -> Result<Answer> {
+        let context = Context { store: &*self.store, caller, max_read_bytes: self.max_read_bytes };
+        // The store guards its own state against panics; nothing else outlives the call.
+        let run = AssertUnwindSafe(|| tool.call(&context, arguments));
+        catch_unwind(run).unwrap_or_else(|panic| {
+            let cause = panic
+                .downcast_ref::<&str>()
+                .map(|text| text.to_string())
+                .or_else(|| panic.downcast_ref::<String>().cloned())
+                .unwrap_or_else(|| "unknown".into());
+            Err(Error::Internal { cause })
+        })
+    }
+}

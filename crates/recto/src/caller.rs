@@ -1,0 +1,125 @@
+//! On whose behalf a call runs: whether it was taken back, and what the client's own sandbox
+//! lets it touch.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use globset::GlobMatcher;
+use recto_text::{Error, Result};
+
+/// Who calls.
+#[derive(Debug, Clone, Default)]
+pub struct Caller {
+    /// Set when the call is taken back.
+    pub cancel: Cancel,
+    /// What the client forbids, beyond our own roots.
+    pub sandbox: Sandbox,
+}
+
+/// A flag that the client can raise while a call runs.
+#[derive(Debug, Clone, Default)]
+pub struct Cancel(Arc<AtomicBool>);
+
+impl Cancel {
+    /// Takes the call back.
+    pub fn raise(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    /// Ends a cancelled call. Long work asks every few milliseconds, and never between the
+    /// commit of a write and its answer.
+    pub fn check(&self) -> Result<()> {
+        if self.0.load(Ordering::Relaxed) { Err(Error::Cancelled) } else { Ok(()) }
+    }
+}
+
+/// What a client's sandbox lets a call do with a path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Access {
+    /// Read only.
+    Read,
+    /// Read and write.
+    Write,
+    /// Nothing.
+    None,
+}
+
+/// A client's sandbox: the most specific entry decides, and what no entry names is closed.
+#[derive(Debug, Clone, Default)]
+pub enum Sandbox {
+    /// The client sets no limits.
+    #[default]
+    Unlimited,
+    /// Only what the entries allow.
+    Limited(Vec<Entry>),
+}
+
+/// One rule of a client's sandbox.
+#[derive(Debug, Clone)]
+pub struct Entry {
+    /// Where it holds.
+    pub place: Place,
+    /// What is allowed there.
+    pub access: Access,
+}
+
+/// Where a rule holds.
+#[derive(Debug, Clone)]
+pub enum Place {
+    /// A folder or file and everything beneath it.
+    Beneath(PathBuf),
+    /// Every path that matches. More specific than any folder.
+    Matching(GlobMatcher),
+}
+
+impl Sandbox {
+    /// What may be done with the file whose real path is `path`.
+    pub fn access(&self, path: &Path) -> Access {
+        let Sandbox::Limited(entries) = self else { return Access::Write };
+        // Where two entries are equally specific, `None` beats `Write` beats `Read`.
+        let matching =
+            entries.iter().filter_map(|entry| Some((entry.specificity(path)?, entry.access)));
+        matching.max().map_or(Access::None, |(_, access)| access)
+    }
+}
+
+impl Entry {
+    fn specificity(&self, path: &Path) -> Option<usize> {
+        match &self.place {
+            Place::Beneath(folder) => path.starts_with(folder).then(|| folder.components().count()),
+            Place::Matching(glob) => glob.is_match(path).then_some(usize::MAX),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entry(folder: &str, access: Access) -> Entry {
+        Entry { place: Place::Beneath(folder.into()), access }
+    }
+
+    #[test]
+    fn the_most_specific_entry_decides() {
+        let sandbox = Sandbox::Limited(vec![
+            entry("/", Access::Read),
+            entry("/project", Access::Write),
+            entry("/project/.git", Access::Read),
+            entry("/secret", Access::None),
+            entry("/secret", Access::Write),
+        ]);
+        for (path, access) in [
+            ("/etc/hosts", Access::Read),
+            ("/project/a", Access::Write),
+            ("/projects/a", Access::Read),
+            ("/project/.git/config", Access::Read),
+            ("/secret/a", Access::None),
+        ] {
+            assert_eq!(sandbox.access(Path::new(path)), access, "{path}");
+        }
+        assert_eq!(Sandbox::Limited(vec![]).access(Path::new("/a")), Access::None);
+        assert_eq!(Sandbox::Unlimited.access(Path::new("/a")), Access::Write);
+    }
+}

@@ -1,0 +1,152 @@
+//! The command line: one file per command, all with the same options.
+
+mod call;
+mod demo;
+mod serve;
+mod tools;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Args, Parser, Subcommand};
+
+use crate::config::{Config, Errors, Names, Results, Wire};
+use crate::store::local::HiddenPaths;
+
+/// Gives language-model agents hands on files: they read, create and edit, and nothing they do
+/// can lose a byte or leave the folders you name.
+#[derive(Parser)]
+#[command(
+    name = "recto",
+    version,
+    after_help = "\
+Examples:
+  recto demo                      see what it does, in a scratch folder
+  recto serve ~/project           serve a folder to an MCP client on stdin and stdout
+  recto call read_text_file '{\"path\": \"/home/me/project/README.md\"}' --root ~/project
+
+Without a command, recto serves the working directory."
+)]
+struct Cli {
+    #[command(subcommand)]
+    command: Option<Command>,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    Serve(serve::Serve),
+    Call(call::Call),
+    Tools(tools::Tools),
+    Demo(demo::Demo),
+}
+
+/// What every command that works on files takes.
+#[derive(Args)]
+struct Options {
+    /// A folder to serve; may be repeated. The working directory if none is named
+    #[arg(long = "root", value_name = "DIR")]
+    roots: Vec<PathBuf>,
+
+    /// Toolsets or tools to offer, with commas: edit, or read_text_file,edit_text_file
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    tools: Vec<String>,
+
+    /// Offer only the tools that change nothing
+    #[arg(long)]
+    read_only: bool,
+
+    /// Hide matching paths; may be repeated. `*.pem` anywhere, `/secrets` from the root on
+    #[arg(long, value_name = "GLOB")]
+    deny: Vec<String>,
+
+    /// Allow changes inside .git
+    #[arg(long)]
+    allow_git_writes: bool,
+
+    /// The most bytes of text that one read returns
+    #[arg(long, value_name = "N", default_value_t = 1 << 20, value_parser = parse_max_read_bytes)]
+    max_read_bytes: usize,
+
+    /// What an answered write has survived: `full` a power cut, `rename` the end of the process
+    #[arg(long, value_enum, default_value_t)]
+    durability: Durability,
+
+    /// Which halves of a result to send
+    #[arg(long, value_enum, default_value_t)]
+    results: Results,
+
+    /// How failures travel
+    #[arg(long, value_enum, default_value_t)]
+    errors: Errors,
+
+    /// How tool names are spelled; calls are accepted either way
+    #[arg(long, value_enum, default_value_t)]
+    tool_names: Names,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
+enum Durability {
+    #[default]
+    Full,
+    Rename,
+}
+
+fn parse_max_read_bytes(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(n_bytes) if (1..=16 << 20).contains(&n_bytes) => Ok(n_bytes),
+        _ => Err("a number of bytes from 1 to 16777216".into()),
+    }
+}
+
+impl Options {
+    fn config(self, more_roots: Vec<PathBuf>) -> Result<Config, String> {
+        let mut roots = more_roots;
+        roots.extend(self.roots);
+        if roots.is_empty() {
+            let here = std::env::current_dir();
+            roots.push(
+                here.map_err(|error| format!("cannot serve the working directory: {error}"))?,
+            );
+        }
+        Ok(Config {
+            roots,
+            hidden: HiddenPaths::parse(&self.deny).map_err(|error| format!("--deny: {error}"))?,
+            tools: self.tools,
+            is_read_only: self.read_only,
+            allows_git_writes: self.allow_git_writes,
+            max_read_bytes: self.max_read_bytes,
+            is_durable: self.durability == Durability::Full,
+            wire: Wire { results: self.results, errors: self.errors, names: self.tool_names },
+        })
+    }
+}
+
+/// Parses server options that stand in a test, as the command line would.
+pub fn parse_options(arguments: &[String]) -> Result<Config, String> {
+    #[derive(Parser)]
+    struct Wrapper {
+        #[command(flatten)]
+        options: Options,
+    }
+    let arguments = std::iter::once("recto").chain(arguments.iter().map(String::as_str));
+    let wrapper = Wrapper::try_parse_from(arguments).map_err(|error| error.to_string())?;
+    wrapper.options.config(Vec::new())
+}
+
+/// Runs the program.
+pub fn run() -> ExitCode {
+    let result = match Cli::parse().command {
+        None => match Cli::parse_from(["recto", "serve"]).command {
+            Some(Command::Serve(serve)) => serve.run(),
+            _ => unreachable!("the command is named"),
+        },
+        Some(Command::Serve(serve)) => serve.run(),
+        Some(Command::Call(call)) => call.run(),
+        Some(Command::Tools(tools)) => tools.run(),
+        Some(Command::Demo(demo)) => demo.run(),
+    };
+    result.unwrap_or_else(|message| {
+        eprintln!("recto: {message}");
+        ExitCode::from(2)
+    })
+}

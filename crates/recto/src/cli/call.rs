@@ -1,0 +1,75 @@
+//! `recto call`: one call from a shell.
+
+use std::io::{Read, Write};
+use std::process::ExitCode;
+
+use clap::Args;
+use serde_json::Value;
+
+use super::Options;
+use crate::caller::Caller;
+use crate::config::Results;
+
+/// Make one call from a shell
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  recto call read_text_file '{\"path\": \"/home/me/project/README.md\"}' --root ~/project
+  recto call edit_text_file - --root ~/project < arguments.json
+
+Prints what the tool returns on stdout and remarks on stderr; --results structured prints the
+structured answer as JSON. Exit status: 0, 1 if the call was refused, 2 if it could not be made.")]
+pub struct Call {
+    /// The tool
+    tool: String,
+
+    /// Its arguments as a JSON object, or - to read them from stdin
+    json: String,
+
+    #[command(flatten)]
+    options: Options,
+}
+
+impl Call {
+    pub fn run(self) -> Result<ExitCode, String> {
+        let config = self.options.config(Vec::new())?;
+        let calls = config.open()?;
+        let tool = calls.find(&self.tool).ok_or_else(|| {
+            let names: Vec<_> = calls.tools().iter().map(|tool| tool.name).collect();
+            format!("no tool is called {}; there are {}", self.tool, names.join(", "))
+        })?;
+        let mut json = self.json;
+        if json == "-" {
+            json.clear();
+            std::io::stdin().read_to_string(&mut json).map_err(|error| error.to_string())?;
+        }
+        let arguments = match serde_json::from_str(&json) {
+            Ok(Value::Object(arguments)) => arguments,
+            Ok(_) => return Err("the arguments must be a JSON object".into()),
+            Err(error) => return Err(format!("the arguments are not JSON: {error}")),
+        };
+        match calls.call(tool, arguments, &Caller::default()) {
+            Ok(answer) => {
+                let (first, remarks) = match config.wire.results {
+                    Results::Structured => {
+                        (Value::Object(answer.structured).to_string() + "\n", vec![])
+                    }
+                    Results::Both | Results::Text => {
+                        let mut blocks = answer.text.into_iter();
+                        (blocks.next().unwrap_or_default(), blocks.collect())
+                    }
+                };
+                std::io::stdout().write_all(first.as_bytes()).map_err(|error| error.to_string())?;
+                remarks.iter().for_each(|remark| eprintln!("{remark}"));
+                Ok(ExitCode::SUCCESS)
+            }
+            Err(error) => {
+                eprintln!("{error} ({})", error.code());
+                if let Some(hint) = error.hint() {
+                    eprintln!("\n{hint}");
+                }
+                Ok(ExitCode::from(1))
+            }
+        }
+    }
+}

@@ -1,0 +1,186 @@
+//! `recto demo`: the newcomer's first command.
+//!
+//! Starts the server as a client would, in a scratch folder, and prints what both sides say.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{ExitCode, Stdio};
+
+use clap::Args;
+use rmcp::model::{CallToolRequestParams, CallToolResult};
+use rmcp::service::{RoleClient, RunningService};
+use rmcp::{ServiceExt, service};
+use serde_json::{Map, Value, json};
+use tokio::process::Command;
+
+/// Show what recto does, in a scratch folder, with a real client over real pipes
+#[derive(Args)]
+#[command(after_help = "\
+Example:
+  recto demo
+
+Changes nothing outside its scratch folder, which it removes at the end.")]
+pub struct Demo {}
+
+impl Demo {
+    pub fn run(self) -> Result<ExitCode, String> {
+        let scratch = Scratch::new()?;
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .map_err(|error| error.to_string())?;
+        runtime.block_on(play(&scratch.0))?;
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// A folder that is removed when it is dropped.
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn new() -> Result<Scratch, String> {
+        let path = std::env::temp_dir().join(format!("recto-demo-{}", std::process::id()));
+        std::fs::create_dir(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+        let path = path.canonicalize().map_err(|error| error.to_string())?;
+        Ok(Scratch(path))
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+const PROGRAM: &str = "\
+def greet(name):
+\tif not name:
+\t\treturn \"Hello, stranger!\"
+\treturn \"Hello, \" + name + \"!\"
+
+print(greet(\"world\"))
+";
+
+async fn play(folder: &Path) -> Result<(), String> {
+    let file = folder.join("greet.py");
+    write(&file, PROGRAM)?;
+    let mut session = Session::start(folder).await?;
+
+    session.say("An agent reads a file. The answer names the version: its hash.");
+    let read = session.call("read_text_file", json!({"path": file})).await?;
+    let hash = read.structured_content.map(|answer| answer["_meta"]["hash"].clone());
+
+    session.say("It changes one exact string, and gets the diff.");
+    let edit = json!({"path": file, "old_string": "stranger", "new_string": "whoever you are"});
+    session.call("edit_text_file", edit).await?;
+
+    session.say("It remembers the indentation wrongly. Nothing is guessed; the answer shows why.");
+    let edit = json!({"path": file, "old_string": "    return \"Hello, \" + name", "new_string": "\treturn \"Hi, \" + name"});
+    session.call("edit_text_file", edit).await?;
+
+    session.say("It edits for the version it read first. The file has changed since: refused.");
+    let edit = json!({
+        "path": file, "old_string": "world", "new_string": "reader", "expected_hash": hash,
+    });
+    session.call("edit_text_file", edit).await?;
+
+    session
+        .say("Two edits in one call, all or nothing; line endings stay as they are (here CRLF).");
+    let settings = folder.join("settings.ini");
+    write(&settings, "[server]\r\nhost = localhost\r\nport = 8080\r\n")?;
+    let edits = json!({"path": settings, "edits": [
+        {"old_string": "port = 8080", "new_string": "port = 3000"},
+        {"old_string": "localhost\nport", "new_string": "0.0.0.0\nport"},
+    ]});
+    session.call("multi_edit_text_file", edits).await?;
+
+    session.say("A new file: written beside, synced, then put in place in one step.");
+    let new = json!({"path": folder.join("notes.md"), "content": "# Notes\n"});
+    session.call("write_text_file", new).await?;
+
+    session.say("Nothing leaves the folder.");
+    session.call("read_text_file", json!({"path": "/etc/passwd"})).await?;
+
+    session.finish().await
+}
+
+fn write(path: &Path, text: &str) -> Result<(), String> {
+    std::fs::write(path, text).map_err(|error| format!("{}: {error}", path.display()))
+}
+
+/// A client, its server, and the transcript of both.
+struct Session {
+    service: RunningService<RoleClient, ()>,
+    _server: tokio::process::Child,
+    folder: String,
+    n_said: usize,
+}
+
+impl Session {
+    async fn start(folder: &Path) -> Result<Session, String> {
+        let program = std::env::current_exe().map_err(|error| error.to_string())?;
+        let mut server = Command::new(program)
+            .arg("serve")
+            .arg(folder)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .kill_on_drop(true)
+            .spawn()
+            .map_err(|error| format!("cannot start the server: {error}"))?;
+        let pipes = server.stdout.take().zip(server.stdin.take());
+        let pipes = pipes.ok_or("the server has no pipes")?;
+        let service = ().serve(pipes).await.map_err(|error| error.to_string())?;
+        print(&format!("$ recto serve {}\n", folder.display()));
+        let folder = folder.display().to_string();
+        Ok(Session { service, _server: server, folder, n_said: 0 })
+    }
+
+    fn say(&mut self, text: &str) {
+        self.n_said += 1;
+        print(&format!("\n{}. {text}\n\n", self.n_said));
+    }
+
+    async fn call(&self, tool: &'static str, arguments: Value) -> Result<CallToolResult, String> {
+        print(&indented("→ ", &format!("{tool} {}", self.shown(&arguments.to_string()))));
+        let arguments: Map<String, Value> = match arguments {
+            Value::Object(arguments) => arguments,
+            _ => return Err("arguments are an object".into()),
+        };
+        let request = CallToolRequestParams::new(tool).with_arguments(arguments);
+        let result = self.service.call_tool(request).await;
+        let result = result.map_err(|error: service::ServiceError| error.to_string())?;
+        let mark = if result.is_error == Some(true) { "✗ " } else { "← " };
+        for text in result.content.iter().filter_map(|block| block.as_text()) {
+            print(&indented(mark, &self.shown(&text.text)));
+        }
+        Ok(result)
+    }
+
+    /// The scratch folder's name tells nobody anything.
+    fn shown(&self, text: &str) -> String {
+        text.replace(&self.folder, "…").replace('\r', "␍")
+    }
+
+    async fn finish(self) -> Result<(), String> {
+        self.service.cancel().await.map_err(|error| error.to_string())?;
+        print(
+            "\nConnect your own client: see \"Connect\" in the README, or run `recto serve --help`.\n",
+        );
+        Ok(())
+    }
+}
+
+fn indented(mark: &str, text: &str) -> String {
+    let mut out = String::new();
+    for (index, line) in text.lines().enumerate() {
+        let mark = if index == 0 { mark } else { "  " };
+        out.push_str(format!("   {mark}{line}").trim_end());
+        out.push('\n');
+    }
+    out
+}
+
+/// A reader who has seen enough is no error.
+fn print(text: &str) {
+    let _ = std::io::stdout().write_all(text.as_bytes());
+}

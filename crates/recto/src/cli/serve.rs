@@ -1,0 +1,97 @@
+//! `recto serve`: MCP on stdin and stdout.
+
+use std::io::IsTerminal;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::Args;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio_util::sync::CancellationToken;
+
+use super::Options;
+use crate::config::Config;
+use crate::mcp;
+
+/// How much memory answers that wait to be written may take, roughly.
+const MAX_ANSWER_BYTES: usize = 64 << 20;
+
+/// How many times an answer's text stands in memory before it is written: as text, as structured
+/// content, and as the JSON of both.
+const COPIES: usize = 4;
+
+/// Serve folders to an MCP client on stdin and stdout
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  recto serve ~/project                        one folder
+  recto serve ~/project --read-only            look, but do not touch
+  recto serve --root ~/a --root ~/b --deny '*.pem' --deny .env
+
+Ends when its input ends or at SIGTERM.")]
+pub struct Serve {
+    /// Folders to serve; the working directory if none is named
+    #[arg(value_name = "ROOT")]
+    folders: Vec<PathBuf>,
+
+    #[command(flatten)]
+    options: Options,
+}
+
+impl Serve {
+    pub fn run(self) -> Result<ExitCode, String> {
+        let config = self.options.config(self.folders)?;
+        let calls = config.open()?;
+        if std::io::stdin().is_terminal() {
+            explain(&config);
+        }
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .max_blocking_threads(64)
+            .build()
+            .map_err(|error| error.to_string())?;
+        let max_running = (MAX_ANSWER_BYTES / (COPIES * config.max_read_bytes)).clamp(4, 16);
+        let served = runtime.block_on(async {
+            let stop = CancellationToken::new();
+            stop_at_signals(stop.clone())?;
+            mcp::serve(calls, config.wire, instructions(&config), max_running, stop).await
+        });
+        // A write in its commit section finishes; anything that hangs does not keep us.
+        runtime.shutdown_timeout(Duration::from_secs(5));
+        served.map(|()| ExitCode::SUCCESS)
+    }
+}
+
+fn stop_at_signals(stop: CancellationToken) -> Result<(), String> {
+    for kind in [SignalKind::terminate(), SignalKind::interrupt(), SignalKind::hangup()] {
+        let mut signals = signal(kind).map_err(|error| error.to_string())?;
+        let stop = stop.clone();
+        tokio::spawn(async move {
+            signals.recv().await;
+            stop.cancel();
+        });
+    }
+    Ok(())
+}
+
+fn root_list(config: &Config) -> String {
+    let shown = |root: &PathBuf| root.canonicalize().unwrap_or(root.clone()).display().to_string();
+    config.roots.iter().map(shown).collect::<Vec<_>>().join(", ")
+}
+
+/// What a model is told about the whole server.
+fn instructions(config: &Config) -> String {
+    format!("Reads and edits text files in {}. Paths are absolute.", root_list(config))
+}
+
+fn explain(config: &Config) {
+    eprintln!(
+        "recto {} serves {} to an MCP client on stdin and stdout.\n\
+         A client starts it by itself; to connect one, give it this command:\n\
+         \x20   recto serve {}\n\
+         `recto demo` shows what it does. Ctrl-C ends it.",
+        env!("CARGO_PKG_VERSION"),
+        root_list(config),
+        root_list(config),
+    );
+}

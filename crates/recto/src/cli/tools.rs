@@ -1,0 +1,73 @@
+//! `recto tools`: what there is to call.
+
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::process::ExitCode;
+
+use clap::Args;
+use serde_json::{Value, json};
+
+use super::Options;
+use crate::tools::{Kind, Param, Tool};
+
+/// Print the tools with their schemas
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  recto tools
+  recto tools --json --read-only")]
+pub struct Tools {
+    /// Print the definitions as JSON
+    #[arg(long)]
+    json: bool,
+
+    #[command(flatten)]
+    options: Options,
+}
+
+impl Tools {
+    pub fn run(self) -> Result<ExitCode, String> {
+        let tools = self.options.config(Vec::new())?.tools()?;
+        let text = if self.json {
+            let definitions: Vec<_> = tools.iter().map(|tool| definition(tool)).collect();
+            format!("{:#}\n", Value::Array(definitions))
+        } else {
+            tools.iter().map(|tool| describe(tool)).collect::<Vec<_>>().join("\n")
+        };
+        std::io::stdout().write_all(text.as_bytes()).map_err(|error| error.to_string())?;
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+fn definition(tool: &Tool) -> Value {
+    json!({
+        "name": tool.name,
+        "description": tool.description,
+        "inputSchema": tool.input_schema(),
+        "outputSchema": (tool.output)(),
+    })
+}
+
+fn describe(tool: &Tool) -> String {
+    let mut text = format!("{}\n  {}\n", tool.name, tool.description);
+    describe_params(&mut text, tool.params, 1);
+    text
+}
+
+fn describe_params(text: &mut String, params: &[Param], depth: usize) {
+    for param in params {
+        let kind = match param.kind {
+            Kind::String | Kind::Text | Kind::Hash => "string",
+            Kind::Integer { .. } => "integer",
+            Kind::Boolean => "boolean",
+            Kind::Objects(_) => "list",
+        };
+        let optional = if param.is_required { "" } else { ", optional" };
+        let indent = "  ".repeat(depth + 1);
+        writeln!(text, "{indent}{} ({kind}{optional}): {}", param.name, param.description)
+            .expect("writing to a string cannot fail");
+        if let Kind::Objects(members) = param.kind {
+            describe_params(text, members, depth + 1);
+        }
+    }
+}

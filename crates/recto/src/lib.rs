@@ -1,0 +1,26 @@
+//! recto gives language-model agents hands on files: they read, create and edit, and nothing
+//! they do can lose a byte, leave the allowed folders or overwrite what somebody else changed.
+//!
+//! A call travels in one direction and comes back: client → [`mcp`] → [`call`] → [`tools`] →
+//! [`store`] → client. `recto-text` decides and computes along the way.
+
+#[cfg(not(target_os = "linux"))]
+compile_error!(
+    "recto runs on Linux only for now: its write protocol needs O_TMPFILE, renameat2 and flock"
+);
+
+pub mod cli;
+
+pub mod config;
+
+pub mod mcp;
+
+pub mod call;
+
+pub mod tools;
+
+pub mod path;
+
+pub mod caller;
+
+pub mod store;

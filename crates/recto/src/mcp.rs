@@ -1,0 +1,198 @@
+//! MCP over stdio: the only room that knows the protocol's types. What calls mean is left to
+//! [`crate::call`].
+
+mod codex;
+mod in_flight;
+mod line;
+mod to_wire;
+mod transport;
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use recto_text::Error;
+use rmcp::model::{
+    CallToolRequestParams, CallToolResponse, ClientRequest, CompleteRequestMethod,
+    CompleteRequestParams, CompleteResult, CustomRequest, CustomResult, ErrorCode, ErrorData,
+    Implementation, ListPromptsRequestMethod, ListPromptsResult,
+    ListResourceTemplatesRequestMethod, ListResourceTemplatesResult, ListResourcesRequestMethod,
+    ListResourcesResult, ListToolsResult, PaginatedRequestParams, ProtocolVersion,
+    ServerCapabilities, ServerConfig, ServerResult,
+};
+use rmcp::service::{NotificationContext, RequestContext, RoleServer, Service, ServiceRole};
+use rmcp::{ServerHandler, ServiceExt};
+use tokio_util::sync::CancellationToken;
+
+use crate::call::Calls;
+use crate::caller::{Caller, Cancel};
+use crate::config::Wire;
+use in_flight::InFlight;
+use transport::Stdio;
+
+/// Serves calls on stdin and stdout until the input ends or `stop` is cancelled.
+pub async fn serve(
+    calls: Calls,
+    wire: Wire,
+    instructions: String,
+    max_running: usize,
+    stop: CancellationToken,
+) -> Result<(), String> {
+    let in_flight = Arc::new(InFlight::new(max_running));
+    let transport = Stdio::start(in_flight.clone()).map_err(|error| error.to_string())?;
+    let server = Server { calls, wire, instructions, in_flight };
+    match ContractCodes(server).serve_with_ct(transport, stop).await {
+        Ok(running) => running.waiting().await.map(|_| ()).map_err(|error| error.to_string()),
+        // The client went away, or we were told to stop, before it said what it wanted.
+        Err(
+            rmcp::service::ServerInitializeError::ConnectionClosed(_)
+            | rmcp::service::ServerInitializeError::Cancelled,
+        ) => Ok(()),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+struct Server {
+    calls: Calls,
+    wire: Wire,
+    instructions: String,
+    in_flight: Arc<InFlight>,
+}
+
+impl ServerHandler for Server {
+    fn get_info(&self) -> ServerConfig {
+        let mut capabilities = ServerCapabilities::builder().enable_tools().build();
+        // Codex then tells with every call what its sandbox allows; see `codex`.
+        let experimental = [(codex::CAPABILITY.to_string(), Default::default())];
+        capabilities.experimental = Some(experimental.into_iter().collect());
+        let mut implementation = Implementation::new("recto", env!("CARGO_PKG_VERSION"));
+        implementation.title = Some("recto".into());
+        ServerConfig::new(capabilities)
+            .with_server_info(implementation)
+            .with_instructions(self.instructions.clone())
+    }
+
+    async fn list_tools(
+        &self,
+        _request: Option<PaginatedRequestParams>,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        let tools = self.calls.tools().iter().map(|tool| to_wire::tool(tool, self.wire)).collect();
+        Ok(ListToolsResult::with_all_items(tools))
+    }
+
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let Some(tool) = self.calls.find(&request.name) else {
+            return Err(unknown_tool(&self.calls, &request.name));
+        };
+        self.in_flight.start(&context.id).await;
+        let cancel = Cancel::default();
+        let caller = Caller { cancel: cancel.clone(), sandbox: codex::sandbox(&context.meta) };
+        let calls = self.calls.clone();
+        let arguments = request.arguments.unwrap_or_default();
+        let running = tokio::task::spawn_blocking(move || calls.call(tool, arguments, &caller));
+        let result = tokio::select! {
+            finished = running => finished.unwrap_or_else(|error| {
+                Err(Error::Internal { cause: error.to_string() })
+            }),
+            () = context.ct.cancelled() => {
+                cancel.raise();
+                Err(Error::Cancelled)
+            }
+        };
+        to_wire::result(result, self.wire).map(CallToolResponse::from)
+    }
+
+    /// A `tools/call` whose parameters do not fit arrives here, and so does every unknown method.
+    async fn on_custom_request(
+        &self,
+        request: CustomRequest,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<CustomResult, ErrorData> {
+        if request.method == "tools/call" {
+            let message = "tools/call needs params with a string name and an object arguments";
+            return Err(ErrorData::invalid_params(message, None));
+        }
+        let message = format!("Method not found: {}", request.method);
+        Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, message, None))
+    }
+
+    // What is not declared does not exist; the library would answer with empty lists.
+
+    async fn list_prompts(
+        &self,
+        _request: Option<PaginatedRequestParams>,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ListPromptsResult, ErrorData> {
+        Err(ErrorData::method_not_found::<ListPromptsRequestMethod>())
+    }
+
+    async fn list_resources(
+        &self,
+        _request: Option<PaginatedRequestParams>,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ListResourcesResult, ErrorData> {
+        Err(ErrorData::method_not_found::<ListResourcesRequestMethod>())
+    }
+
+    async fn list_resource_templates(
+        &self,
+        _request: Option<PaginatedRequestParams>,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ListResourceTemplatesResult, ErrorData> {
+        Err(ErrorData::method_not_found::<ListResourceTemplatesRequestMethod>())
+    }
+
+    async fn complete(
+        &self,
+        _request: CompleteRequestParams,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<CompleteResult, ErrorData> {
+        Err(ErrorData::method_not_found::<CompleteRequestMethod>())
+    }
+}
+
+fn unknown_tool(calls: &Calls, name: &str) -> ErrorData {
+    let served: Vec<_> = calls.tools().iter().map(|tool| tool.name).collect();
+    let reason = match crate::tools::find(name) {
+        Some(_) => "not served here; started with --read-only or --tools",
+        None => "no such tool",
+    };
+    let message = format!("Unknown tool: {name} ({reason}). Tools: {}", served.join(", "));
+    ErrorData::invalid_params(message, None)
+}
+
+/// Keeps the contract's codes as they are: for clients of the newest revision the library turns
+/// -32002, which is a resource code there, into -32602. Whoever asks for JSON-RPC errors asks
+/// for the contract's.
+struct ContractCodes(Server);
+
+impl Service<RoleServer> for ContractCodes {
+    async fn handle_request(
+        &self,
+        request: ClientRequest,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ServerResult, ErrorData> {
+        let result = Service::handle_request(&self.0, request, context).await;
+        result.map_err(to_wire::restore_code)
+    }
+
+    async fn handle_notification(
+        &self,
+        notification: <RoleServer as ServiceRole>::PeerNot,
+        context: NotificationContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        Service::handle_notification(&self.0, notification, context).await
+    }
+
+    fn get_info(&self) -> ServerConfig {
+        ServerHandler::get_info(&self.0)
+    }
+
+    fn supported_protocol_versions(&self) -> Cow<'static, [ProtocolVersion]> {
+        ServerHandler::supported_protocol_versions(&self.0)
+    }
+}

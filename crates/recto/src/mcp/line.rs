@@ -1,0 +1,158 @@
+//! Lines of bounded length from a stream, and the request id of one that was too long to keep.
+
+use std::io::{BufRead, Read, Result};
+
+/// What a read brought.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Line {
+    /// A whole line is in the buffer, without its ending.
+    Whole,
+    /// The line was longer than allowed and has been skipped. The id, as JSON, if it had one.
+    TooLong {
+        /// The value of the top-level `id`.
+        id: Option<String>,
+    },
+    /// The stream ended. What came after the last line ending is no message.
+    End,
+}
+
+/// Reads the next line into `buffer`, which holds at most `max_bytes` at any time.
+pub fn read(input: &mut impl BufRead, buffer: &mut Vec<u8>, max_bytes: usize) -> Result<Line> {
+    buffer.clear();
+    let n_read = input.by_ref().take(max_bytes as u64 + 1).read_until(b'\n', buffer)?;
+    if buffer.last() == Some(&b'\n') {
+        buffer.pop();
+        return Ok(Line::Whole);
+    }
+    if n_read <= max_bytes {
+        return Ok(Line::End);
+    }
+    let mut scan = IdScan::default();
+    scan.push(buffer);
+    buffer.clear();
+    buffer.shrink_to(64 << 10);
+    loop {
+        let available = input.fill_buf()?;
+        if available.is_empty() {
+            return Ok(Line::End);
+        }
+        let newline = memchr::memchr(b'\n', available);
+        scan.push(&available[..newline.unwrap_or(available.len())]);
+        let n_used = newline.map_or(available.len(), |at| at + 1);
+        input.consume(n_used);
+        if newline.is_some() {
+            return Ok(Line::TooLong { id: scan.id });
+        }
+    }
+}
+
+/// Looks for the top-level `id` of a JSON object that passes by in pieces. It only has to be
+/// right for JSON that is valid; for other input any answer will do.
+#[derive(Default)]
+struct IdScan {
+    id: Option<String>,
+    depth: usize,
+    is_in_string: bool,
+    is_escaped: bool,
+    /// The last top-level string, or the value that follows `"id":`, as far as it is short.
+    token: Vec<u8>,
+    is_value_of_id: bool,
+}
+
+impl IdScan {
+    fn push(&mut self, piece: &[u8]) {
+        for byte in piece {
+            if self.id.is_some() {
+                return;
+            }
+            self.step(*byte);
+        }
+    }
+
+    fn step(&mut self, byte: u8) {
+        if self.is_in_string {
+            self.keep(byte);
+            match byte {
+                _ if self.is_escaped => self.is_escaped = false,
+                b'\\' => self.is_escaped = true,
+                b'"' => self.is_in_string = false,
+                _ => {}
+            }
+            return;
+        }
+        match byte {
+            b'"' => {
+                self.is_in_string = true;
+                if !self.is_value_of_id {
+                    self.token.clear();
+                }
+                self.keep(byte);
+            }
+            b':' if self.depth == 1 => {
+                self.is_value_of_id = self.token == b"\"id\"";
+                self.token.clear();
+            }
+            b',' | b'}' if self.depth == 1 => {
+                if self.is_value_of_id {
+                    self.id = String::from_utf8(std::mem::take(&mut self.token)).ok();
+                }
+                self.is_value_of_id = false;
+                self.depth -= usize::from(byte == b'}');
+            }
+            b'{' | b'[' => self.depth += 1,
+            b'}' | b']' => self.depth = self.depth.saturating_sub(1),
+            b' ' | b'\t' | b'\r' => {}
+            _ => self.keep(byte),
+        }
+    }
+
+    fn keep(&mut self, byte: u8) {
+        const MAX_TOKEN: usize = 256;
+        if self.depth == 1 && self.token.len() < MAX_TOKEN {
+            self.token.push(byte);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    #[test]
+    fn reads_lines_and_skips_long_ones() {
+        let input = b"one\ntwo\r\n\n{\"id\":7,\"x\":\"aaaaaaaaaaaaaaaaaaaaaaaa\"}\nlast\ntail";
+        let mut input = std::io::BufReader::with_capacity(3, &input[..]);
+        let mut buffer = Vec::new();
+        let mut next = |expected: Line, content: &[u8]| {
+            assert_eq!(read(&mut input, &mut buffer, 20).unwrap(), expected);
+            if expected == Line::Whole {
+                assert_eq!(buffer, content);
+            }
+        };
+        next(Line::Whole, b"one");
+        next(Line::Whole, b"two\r");
+        next(Line::Whole, b"");
+        next(Line::TooLong { id: Some("7".into()) }, b"");
+        next(Line::Whole, b"last");
+        next(Line::End, b"");
+    }
+
+    #[test]
+    fn finds_the_id_wherever_it_stands() {
+        for (line, id) in [
+            (r#"{"id":1,"params":{"id":2}}"#, Some("1")),
+            (r#"{"params":{"id":2,"a":[{"id":3}]}, "id" : "a\"b" }"#, Some(r#""a\"b""#)),
+            (r#"{"params":"\"id\":5","method":"id"}"#, None),
+            (r#"{"method":"id","x":4,"id":null}"#, Some("null")),
+            ("no json at all", None),
+        ] {
+            let mut scan = IdScan::default();
+            for piece in line.as_bytes().chunks(3) {
+                scan.push(piece);
+            }
+            assert_eq!(scan.id.as_deref(), id, "{line}");
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! From what a call answered to what the client gets.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use recto_text::{Error, Result};
+use rmcp::model::{
+    CallToolResult, ContentBlock, ErrorCode, ErrorData, MetaObject, Tool as WireTool,
+    ToolAnnotations,
+};
+use serde_json::{Value, json};
+
+use crate::config::{Errors, Names, Results, Wire};
+use crate::tools::{Answer, Effect, Tool, underscored};
+
+/// A tool's definition.
+pub fn tool(tool: &Tool, wire: Wire) -> WireTool {
+    let name: Cow<'static, str> = match wire.names {
+        Names::Dotted => tool.name.into(),
+        Names::Underscore => underscored(tool.name).into(),
+    };
+    let mut annotations = ToolAnnotations::with_title(tool.title).open_world(false);
+    annotations = match tool.effect {
+        Effect::Reads => annotations.read_only(true),
+        Effect::Changes => annotations.read_only(false).destructive(false),
+        Effect::Overwrites => annotations.read_only(false).destructive(true),
+    };
+    let mut definition =
+        WireTool::new_with_raw(name, Some(tool.description.into()), Arc::new(tool.input_schema()))
+            .with_annotations(annotations);
+    // Who publishes a schema must answer with structured content.
+    if wire.results != Results::Text
+        && let Value::Object(output) = (tool.output)()
+    {
+        definition = definition.with_raw_output_schema(Arc::new(output));
+    }
+    definition
+}
+
+/// A call's result, or the JSON-RPC error that stands for it.
+pub fn result(result: Result<Answer>, wire: Wire) -> Result<CallToolResult, ErrorData> {
+    match result {
+        Ok(answer) => Ok(success(answer, wire.results)),
+        Err(error) if wire.errors == Errors::Jsonrpc => Err(jsonrpc_error(&error)),
+        Err(error) => Ok(failure(&error)),
+    }
+}
+
+fn success(answer: Answer, results: Results) -> CallToolResult {
+    let structured = Value::Object(answer.structured);
+    let text = |blocks: Vec<String>| blocks.into_iter().map(ContentBlock::text).collect();
+    let mut result = match results {
+        Results::Both | Results::Text => CallToolResult::success(text(answer.text)),
+        Results::Structured => CallToolResult::success(text(vec![structured.to_string()])),
+    };
+    if results != Results::Text {
+        result.structured_content = Some(structured);
+    }
+    result
+}
+
+fn failure(error: &Error) -> CallToolResult {
+    let text = match error.hint() {
+        Some(hint) => format!("{error}\n\n{hint}"),
+        None => error.to_string(),
+    };
+    let mut result = CallToolResult::error(vec![ContentBlock::text(text)]);
+    let mut meta = MetaObject::default();
+    meta.insert("error".into(), describe(error));
+    result.meta = Some(meta);
+    result
+}
+
+fn jsonrpc_error(error: &Error) -> ErrorData {
+    ErrorData::new(ErrorCode(error.code()), error.to_string(), Some(describe(error)))
+}
+
+fn describe(error: &Error) -> Value {
+    let mut described = json!({"code": error.code(), "message": error.to_string()});
+    if let Some(hint) = error.hint() {
+        described["hint"] = hint.into();
+    }
+    described
+}
+
+/// Gives a JSON-RPC error of ours its contract code back.
+pub fn restore_code(mut error: ErrorData) -> ErrorData {
+    let code = error.data.as_ref().and_then(|data| data.get("code")).and_then(Value::as_i64);
+    if let Some(code) = code.and_then(|code| i32::try_from(code).ok()) {
+        error.code = ErrorCode(code);
+    }
+    error
+}

@@ -1,0 +1,210 @@
+//! stdin and stdout as a transport: one thread reads and parses, one serialises and writes.
+//!
+//! The library's own transport drops lines that are too long or not JSON without a word and puts
+//! no bound on answers that nobody reads; here both get an answer and a bound.
+
+use std::io::{BufReader, Read, Write};
+use std::sync::Arc;
+
+use rmcp::model::{
+    ClientJsonRpcMessage, ClientNotification, ClientRequest, ErrorData, JsonRpcMessage, RequestId,
+    ServerJsonRpcMessage,
+};
+use rmcp::service::RoleServer;
+use rmcp::transport::Transport;
+use serde_json::Value;
+use tokio::sync::{mpsc, oneshot};
+
+use super::in_flight::InFlight;
+use super::line::{self, Line};
+
+/// The longest line that is read.
+const MAX_LINE: usize = 16 << 20;
+
+/// The room that is kept for the next line and the next answer.
+const KEPT_BUFFER: usize = 256 << 10;
+
+/// A message to write, and whom to tell when it is written.
+type Outgoing = (ServerJsonRpcMessage, oneshot::Sender<std::io::Result<()>>);
+
+/// The two ends of the client's pipes.
+pub struct Stdio {
+    incoming: mpsc::Receiver<ClientJsonRpcMessage>,
+    outgoing: mpsc::UnboundedSender<Outgoing>,
+    /// Resolves when nothing can be written any more: a client that takes no answers is gone.
+    is_deaf: oneshot::Receiver<()>,
+}
+
+impl Stdio {
+    /// Starts both threads. They end with the process; a blocked read cannot be taken back.
+    pub fn start(in_flight: Arc<InFlight>) -> std::io::Result<Stdio> {
+        let (incoming_sender, incoming) = mpsc::channel(1);
+        let (outgoing, outgoing_receiver) = mpsc::unbounded_channel();
+        let reader = Reader {
+            in_flight: in_flight.clone(),
+            incoming: incoming_sender,
+            outgoing: outgoing.clone(),
+            has_started: false,
+        };
+        std::thread::Builder::new()
+            .name("recto-read".into())
+            .spawn(move || reader.run(std::io::stdin()))?;
+        let (deaf_sender, is_deaf) = oneshot::channel();
+        std::thread::Builder::new().name("recto-write".into()).spawn(move || {
+            write(outgoing_receiver, &in_flight, std::io::stdout());
+            let _ = deaf_sender.send(());
+        })?;
+        Ok(Stdio { incoming, outgoing, is_deaf })
+    }
+}
+
+impl Transport<RoleServer> for Stdio {
+    type Error = std::io::Error;
+
+    fn send(
+        &mut self,
+        message: ServerJsonRpcMessage,
+    ) -> impl Future<Output = std::io::Result<()>> + Send + 'static {
+        let (sender, written) = oneshot::channel();
+        let is_sent = self.outgoing.send((message, sender)).is_ok();
+        async move {
+            let closed = || std::io::Error::from(std::io::ErrorKind::BrokenPipe);
+            if !is_sent {
+                return Err(closed());
+            }
+            written.await.unwrap_or_else(|_| Err(closed()))
+        }
+    }
+
+    async fn receive(&mut self) -> Option<ClientJsonRpcMessage> {
+        tokio::select! {
+            message = self.incoming.recv() => message,
+            _ = &mut self.is_deaf => None,
+        }
+    }
+
+    async fn close(&mut self) -> std::io::Result<()> {
+        self.incoming.close();
+        Ok(())
+    }
+}
+
+struct Reader {
+    in_flight: Arc<InFlight>,
+    incoming: mpsc::Sender<ClientJsonRpcMessage>,
+    outgoing: mpsc::UnboundedSender<Outgoing>,
+    /// Whether a request came that begins a session. Before it, the library takes a stray
+    /// notification for a reason to end.
+    has_started: bool,
+}
+
+impl Reader {
+    fn run(mut self, input: impl Read) {
+        let mut input = BufReader::with_capacity(64 << 10, input);
+        let mut buffer = Vec::new();
+        loop {
+            let is_open = match line::read(&mut input, &mut buffer, MAX_LINE) {
+                Ok(Line::Whole) => self.receive(&buffer),
+                Ok(Line::TooLong { id }) => {
+                    let id = id.and_then(|id| serde_json::from_str(&id).ok());
+                    let message = format!("Request is longer than {MAX_LINE} bytes");
+                    self.refuse(ErrorData::invalid_request(message, None), id)
+                }
+                Ok(Line::End) | Err(_) => return,
+            };
+            if !is_open {
+                return;
+            }
+            buffer.shrink_to(KEPT_BUFFER);
+        }
+    }
+
+    fn receive(&mut self, line: &[u8]) -> bool {
+        if line.iter().all(u8::is_ascii_whitespace) {
+            return true;
+        }
+        let message = match serde_json::from_slice::<ClientJsonRpcMessage>(line) {
+            Ok(message) => message,
+            Err(error) => return self.refuse_unparsed(line, &error),
+        };
+        match &message {
+            JsonRpcMessage::Request(request) => {
+                self.has_started |= !matches!(
+                    request.request,
+                    ClientRequest::PingRequest(_) | ClientRequest::DiscoverRequest(_)
+                );
+                self.in_flight.admit(request.id.clone(), line.len());
+            }
+            JsonRpcMessage::Notification(notification) => {
+                if !self.has_started {
+                    return true;
+                }
+                // A request that was taken back is never answered.
+                if let ClientNotification::CancelledNotification(cancelled) =
+                    &notification.notification
+                    && let Some(id) = &cancelled.params.request_id
+                {
+                    self.in_flight.finish(id);
+                }
+            }
+            JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_) => {
+                if !self.has_started {
+                    return true;
+                }
+            }
+        }
+        self.incoming.blocking_send(message).is_ok()
+    }
+
+    fn refuse_unparsed(&self, line: &[u8], error: &serde_json::Error) -> bool {
+        match serde_json::from_slice::<Value>(line) {
+            Ok(value) => {
+                let id = value.get("id").and_then(|id| serde_json::from_value(id.clone()).ok());
+                let message = format!("Invalid request: {error}");
+                self.refuse(ErrorData::invalid_request(message, None), id)
+            }
+            Err(error) => {
+                self.refuse(ErrorData::parse_error(format!("Parse error: {error}"), None), None)
+            }
+        }
+    }
+
+    fn refuse(&self, error: ErrorData, id: Option<RequestId>) -> bool {
+        let (sender, written) = oneshot::channel();
+        let is_sent = self.outgoing.send((JsonRpcMessage::error(error, id), sender)).is_ok();
+        // Waiting keeps a flood of bad lines from piling up answers.
+        is_sent && matches!(written.blocking_recv(), Ok(Ok(())))
+    }
+}
+
+fn write(
+    mut messages: mpsc::UnboundedReceiver<Outgoing>,
+    in_flight: &InFlight,
+    mut output: impl Write,
+) {
+    let mut buffer = Vec::new();
+    while let Some((message, written)) = messages.blocking_recv() {
+        buffer.clear();
+        let result = serde_json::to_writer(&mut buffer, &message)
+            .map_err(std::io::Error::from)
+            .and_then(|()| {
+                buffer.push(b'\n');
+                output.write_all(&buffer)?;
+                output.flush()
+            });
+        let id = match &message {
+            JsonRpcMessage::Response(response) => Some(&response.id),
+            JsonRpcMessage::Error(error) => error.id.as_ref(),
+            JsonRpcMessage::Request(_) | JsonRpcMessage::Notification(_) => None,
+        };
+        if let Some(id) = id {
+            in_flight.finish(id);
+        }
+        buffer.shrink_to(KEPT_BUFFER);
+        let is_open = result.is_ok();
+        let _ = written.send(result);
+        if !is_open {
+            return;
+        }
+    }
+}

@@ -1,0 +1,198 @@
+//! Files on a disk beneath the roots, which are folders opened once at start.
+//!
+//! Every path is resolved by hand from a root's handle ([`roots`]); after that only handles and
+//! one name are used, so that nothing swapped in later leads out. Every change goes through one
+//! write protocol ([`replace`]).
+
+mod leftovers;
+mod lock;
+mod metadata;
+mod read;
+mod replace;
+mod roots;
+pub mod sys;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use recto_text::error::Denial;
+use recto_text::window::Window;
+use recto_text::{Error, Result};
+use rustix::fs::{Access as Mode, AtFlags, FileType};
+use rustix::io::Errno;
+
+use crate::caller::{Access, Caller};
+use crate::path::AbsPath;
+use crate::store::{Held, Store, VersionedPage, WriteError, WriteStore, Written};
+use leftovers::Leftovers;
+use lock::{FolderLock, Locks};
+use read::OpenFile;
+pub use roots::HiddenPaths;
+use roots::{Place, Roots};
+use sys::{Linux, Sys};
+
+/// What a local store is told at start.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// The folders that are served.
+    pub roots: Vec<PathBuf>,
+    /// Paths that answer as if they lay outside.
+    pub hidden: HiddenPaths,
+    /// Whether `.git` folders may be written.
+    pub allows_git_writes: bool,
+    /// Whether a write is answered only once it would survive a power cut.
+    pub is_durable: bool,
+}
+
+/// The disk beneath the roots.
+pub struct LocalStore {
+    roots: Roots,
+    allows_git_writes: bool,
+    is_durable: bool,
+    sys: Arc<dyn Sys>,
+    locks: Locks,
+    leftovers: Leftovers,
+}
+
+impl LocalStore {
+    /// Opens the roots.
+    pub fn open(options: Options) -> std::io::Result<LocalStore> {
+        LocalStore::with_sys(options, Arc::new(Linux::new()))
+    }
+
+    /// Opens the roots over other system calls, for tests.
+    pub fn with_sys(options: Options, sys: Arc<dyn Sys>) -> std::io::Result<LocalStore> {
+        Ok(LocalStore {
+            roots: Roots::open(&options.roots, options.hidden)?,
+            allows_git_writes: options.allows_git_writes,
+            is_durable: options.is_durable,
+            sys,
+            locks: Locks::default(),
+            leftovers: Leftovers::default(),
+        })
+    }
+
+    /// The roots as their real paths.
+    pub fn roots(&self) -> Vec<PathBuf> {
+        self.roots.real_paths()
+    }
+
+    fn resolve(&self, path: &AbsPath, caller: &Caller, wants: Access) -> Result<Place> {
+        let place = self.roots.resolve(path)?;
+        let denied = |reason| Err(Error::PermissionDenied { path: path.to_string(), reason });
+        if wants == Access::Write && !self.allows_git_writes && place.is_in_git_folder() {
+            return denied(Denial::GitFolder);
+        }
+        match (wants, caller.sandbox.access(&place.real_path)) {
+            (_, Access::None) | (Access::Write, Access::Read) => denied(Denial::ClientSandbox),
+            _ => Ok(place),
+        }
+    }
+}
+
+impl Store for LocalStore {
+    fn page(&self, path: &AbsPath, window: Window, caller: &Caller) -> Result<VersionedPage> {
+        let place = self.resolve(path, caller, Access::Read)?;
+        match OpenFile::open(&*self.sys, &place, path)? {
+            Some(file) => file.page(path, window, caller),
+            None => Err(Error::FileNotFound { path: path.to_string() }),
+        }
+    }
+}
+
+impl WriteStore for LocalStore {
+    fn hold<'a>(&'a self, path: &AbsPath, caller: &'a Caller) -> Result<Box<dyn Held + 'a>> {
+        // The name may become a link while we wait for the lock; then the lock is on the wrong
+        // folder, and everything starts again.
+        for _ in 0..8 {
+            let place = self.resolve(path, caller, Access::Write)?;
+            if place.is_folder() {
+                return Err(Error::IsDirectory { path: path.to_string() });
+            }
+            if place.is_folder_missing {
+                return Err(Error::ParentNotFound { parent: path.parent() });
+            }
+            let lock = self.locks.lock(&place.folder, path)?;
+            match sys::retry(|| self.sys.status(&place.folder, &place.name)) {
+                Ok(status) if FileType::from_raw_mode(status.st_mode) == FileType::Symlink => {}
+                Ok(_) | Err(Errno::NOENT) => {
+                    self.leftovers.clean(&*self.sys, &lock);
+                    let path = path.clone();
+                    return Ok(Box::new(HeldFile {
+                        store: self,
+                        caller,
+                        path,
+                        place,
+                        lock,
+                        file: None,
+                    }));
+                }
+                Err(errno) => return Err(sys::error(errno, path, 0)),
+            }
+        }
+        Err(Error::Busy { path: path.to_string() })
+    }
+}
+
+/// A file of the disk, its folder locked.
+struct HeldFile<'a> {
+    store: &'a LocalStore,
+    caller: &'a Caller,
+    path: AbsPath,
+    place: Place,
+    lock: FolderLock<'a>,
+    /// The file that was read, once it was.
+    file: Option<OpenFile>,
+}
+
+impl Held for HeldFile<'_> {
+    fn read(&mut self) -> Result<Option<Vec<u8>>> {
+        let sys = &*self.store.sys;
+        let Some(mut file) = OpenFile::open(sys, &self.place, &self.path)? else {
+            self.check_writable(".")?;
+            return Ok(None);
+        };
+        // Replacing needs no right to the old file, but a file that is closed to us stays so.
+        self.check_writable(&self.place.name)?;
+        self.check_writable(".")?;
+        file.has_lease = file.lease(sys);
+        let bytes = file.read_whole(&self.path, self.caller)?;
+        self.file = Some(file);
+        Ok(Some(bytes))
+    }
+
+    fn replace(&mut self, before: &[u8], after: &[u8]) -> Result<Written, WriteError> {
+        self.caller.cancel.check()?;
+        let old = self.file.as_ref().expect("a file is read before it is replaced");
+        let written = self.protocol().replace(old, before, after);
+        self.store.leftovers.remember(&self.lock);
+        written
+    }
+
+    fn create(&mut self, bytes: &[u8]) -> Result<Written, WriteError> {
+        self.caller.cancel.check()?;
+        let written = self.protocol().create(bytes);
+        self.store.leftovers.remember(&self.lock);
+        written
+    }
+}
+
+impl HeldFile<'_> {
+    fn protocol(&self) -> replace::Protocol<'_> {
+        replace::Protocol {
+            sys: &*self.store.sys,
+            folder: self.lock.folder(),
+            name: &self.place.name,
+            path: &self.path,
+            is_durable: self.store.is_durable,
+        }
+    }
+
+    fn check_writable(&self, name: impl rustix::path::Arg) -> Result<()> {
+        let flags = AtFlags::EACCESS;
+        match rustix::fs::accessat(&self.place.folder, name, Mode::WRITE_OK, flags) {
+            Ok(()) | Err(Errno::NOENT) => Ok(()),
+            Err(errno) => Err(sys::error(errno, &self.path, 0)),
+        }
+    }
+}

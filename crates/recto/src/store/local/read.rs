@@ -1,0 +1,224 @@
+//! Reading regular files: whole or by page, and only as stable snapshots.
+
+use std::os::fd::OwnedFd;
+use std::time::{Duration, Instant};
+
+use recto_text::digest::Digester;
+use recto_text::encoding::Encoding;
+use recto_text::window::{Scan, Window};
+use recto_text::{Error, Result};
+use rustix::fs::{FileType, Stat};
+use rustix::io::Errno;
+
+use super::roots::Place;
+use super::sys::{self, Sys};
+use crate::caller::Caller;
+use crate::path::AbsPath;
+use crate::store::{VersionedPage, page_of};
+
+/// Files up to this size are read whole; larger ones pass by in pieces.
+const MAX_WHOLE: u64 = 16 << 20;
+
+/// How much of a large file decides what it is.
+const HEAD: usize = 1 << 20;
+
+const PIECE: usize = 256 << 10;
+
+/// How long a write waits for others to close the file. Those who append or save are done by
+/// then; those who keep a file open would not be done in an hour.
+const MAX_WAIT_FOR_WRITERS: Duration = Duration::from_millis(50);
+
+/// Filesystems whose files are made up as they are read: /proc, /sys and their kin.
+const PSEUDO_FILESYSTEMS: [i64; 8] = [
+    0x9fa0,
+    0x6265_6572,
+    0x6462_6720,
+    0x7472_6163,
+    0x7363_6673,
+    0x6367_7270,
+    0x0027_e0eb,
+    0xcafe_4a11,
+];
+
+/// A regular file, open for reading, and what it was when it was opened.
+pub struct OpenFile {
+    pub fd: OwnedFd,
+    pub status: Stat,
+    /// Whether the system promised to tell of writers.
+    pub has_lease: bool,
+}
+
+impl OpenFile {
+    /// Opens what stands at a place, if it is a regular file. FIFOs and devices are not touched.
+    pub fn open(sys: &dyn Sys, place: &Place, path: &AbsPath) -> Result<Option<OpenFile>> {
+        let not_a_file = || Error::NotAFile { path: path.to_string() };
+        if place.is_folder_missing {
+            return Ok(None);
+        }
+        let status = match sys::retry(|| sys.status(&place.folder, &place.name)) {
+            Ok(status) => status,
+            Err(Errno::NOENT) => return Ok(None),
+            Err(errno) => return Err(sys::error(errno, path, 0)),
+        };
+        if FileType::from_raw_mode(status.st_mode) != FileType::RegularFile {
+            return Err(not_a_file());
+        }
+        let fd = sys::retry(|| sys.open(&place.folder, &place.name))
+            .map_err(|errno| sys::error(errno, path, 0))?;
+        let status = rustix::fs::fstat(&fd).map_err(|errno| sys::error(errno, path, 0))?;
+        let is_regular = FileType::from_raw_mode(status.st_mode) == FileType::RegularFile;
+        let filesystem = rustix::fs::fstatfs(&fd).map_err(|errno| sys::error(errno, path, 0))?;
+        if !is_regular || PSEUDO_FILESYSTEMS.contains(&filesystem.f_type) {
+            return Err(not_a_file());
+        }
+        Ok(Some(OpenFile { fd, status, has_lease: false }))
+    }
+
+    /// Asks the system to be told of writers, where it can: until the lease is given back, nobody
+    /// can open the file for writing unnoticed. Waits a moment for those who have it open.
+    ///
+    /// A refusal (another owner, a writer who stays, a network filesystem) leaves the comparison
+    /// of the write protocol, which catches everything but a writer in its last microseconds.
+    pub fn lease(&self, sys: &dyn Sys) -> bool {
+        let started = Instant::now();
+        loop {
+            match sys.lease(sys::fd(&self.fd)) {
+                Ok(()) => return true,
+                Err(Errno::AGAIN) if started.elapsed() < MAX_WAIT_FOR_WRITERS => {
+                    std::thread::sleep(Duration::from_micros(200));
+                }
+                Err(_) => return false,
+            }
+        }
+    }
+
+    /// The whole content, the same from the first byte to the last.
+    pub fn read_whole(&self, path: &AbsPath, caller: &Caller) -> Result<Vec<u8>> {
+        self.read_stable(path, |status| {
+            let mut bytes = Vec::new();
+            let n_expected = usize::try_from(status.st_size).unwrap_or(usize::MAX);
+            bytes.try_reserve_exact(n_expected.saturating_add(1)).map_err(|_| Error::System {
+                path: path.to_string(),
+                cause: "not enough memory".into(),
+            })?;
+            self.for_each_piece(path, caller, |piece, _| bytes.extend_from_slice(piece))?;
+            Ok((bytes.len() as u64, bytes))
+        })
+    }
+
+    /// A page, and the version of the whole.
+    pub fn page(&self, path: &AbsPath, window: Window, caller: &Caller) -> Result<VersionedPage> {
+        if self.status.st_size as u64 <= MAX_WHOLE {
+            return page_of(path, self.read_whole(path, caller)?, window);
+        }
+        self.read_stable(path, |status| self.page_in_pieces(path, window, caller, status))
+    }
+
+    /// Decides by the head and the page; what lies elsewhere is only counted and hashed.
+    fn page_in_pieces(
+        &self,
+        path: &AbsPath,
+        window: Window,
+        caller: &Caller,
+        status: &Stat,
+    ) -> Result<(u64, VersionedPage)> {
+        let binary = || Error::BinaryFile { verb: "read", path: path.to_string(), hash: None };
+        let mut head = vec![0; HEAD];
+        let mut n_head = 0;
+        while n_head < HEAD {
+            match rustix::io::pread(&self.fd, &mut head[n_head..], n_head as u64) {
+                Ok(0) => break,
+                Ok(n) => n_head += n,
+                Err(Errno::INTR) => {}
+                Err(errno) => return Err(sys::error(errno, path, 0)),
+            }
+        }
+        let encoding = Encoding::sniff(&head[..n_head]).ok_or_else(binary)?;
+        drop(head);
+
+        let is_plain = encoding == Encoding::Utf8;
+        let mut decoder = encoding.decoder();
+        let mut decoded = String::new();
+        let mut scan = Scan::new(window);
+        let mut digester = Digester::default();
+        let mut n_bytes = 0;
+        let mut has_broken_page = false;
+        self.for_each_piece(path, caller, |piece, is_last| {
+            digester.push(piece);
+            n_bytes += piece.len() as u64;
+            if is_plain {
+                scan.push(piece);
+                return;
+            }
+            let is_broken =
+                decoder.push(piece, is_last || n_bytes >= status.st_size as u64, &mut decoded);
+            has_broken_page |= is_broken && !scan.is_page_complete();
+            scan.push(decoded.as_bytes());
+        })?;
+        let page = scan.finish().map_err(|_| binary())?;
+        let is_utf16 = matches!(encoding, Encoding::Utf16Le | Encoding::Utf16Be);
+        if has_broken_page || (!is_utf16 && page.content.contains('\0')) {
+            return Err(binary());
+        }
+        Ok((n_bytes, VersionedPage { page, digest: digester.finish() }))
+    }
+
+    /// Reads, and again if the file changed meanwhile: a version is only handed out for bytes
+    /// that stood there together. A change of the file's name or mode alone looks the same from
+    /// here; then the second read brings what the first did.
+    fn read_stable<T: PartialEq>(
+        &self,
+        path: &AbsPath,
+        mut read: impl FnMut(&Stat) -> Result<(u64, T)>,
+    ) -> Result<T> {
+        let status = || rustix::fs::fstat(&self.fd).map_err(|errno| sys::error(errno, path, 0));
+        let mut before = status()?;
+        let mut earlier = None;
+        for _ in 0..3 {
+            let (n_bytes, value) = read(&before)?;
+            let after = status()?;
+            let is_whole = n_bytes == after.st_size as u64;
+            if is_whole && (is_same_content(&before, &after) || earlier.as_ref() == Some(&value)) {
+                return Ok(value);
+            }
+            earlier = Some(value);
+            before = after;
+        }
+        Err(Error::Unstable { path: path.to_string() })
+    }
+
+    fn for_each_piece(
+        &self,
+        path: &AbsPath,
+        caller: &Caller,
+        mut visit: impl FnMut(&[u8], bool),
+    ) -> Result<()> {
+        let mut buffer = vec![0; PIECE.min(self.status.st_size as usize + 1)];
+        let mut offset = 0;
+        loop {
+            caller.cancel.check()?;
+            match rustix::io::pread(&self.fd, &mut buffer, offset) {
+                Ok(0) => {
+                    visit(&[], true);
+                    return Ok(());
+                }
+                Ok(n) => {
+                    visit(&buffer[..n], false);
+                    offset += n as u64;
+                }
+                Err(Errno::INTR) => {}
+                Err(errno) => return Err(sys::error(errno, path, 0)),
+            }
+        }
+    }
+}
+
+/// Whether nothing was written in between, as far as the system tells.
+pub fn is_same_content(one: &Stat, other: &Stat) -> bool {
+    let identity = |status: &Stat| {
+        let changed =
+            (status.st_mtime, status.st_mtime_nsec, status.st_ctime, status.st_ctime_nsec);
+        (status.st_dev, status.st_ino, status.st_size, changed)
+    };
+    identity(one) == identity(other)
+}

@@ -1,0 +1,272 @@
+//! The write protocol: one way for every change to reach the disk, all or nothing.
+//!
+//! New content is written beside the old, made durable, and then exchanged for it in one step.
+//! What came out is compared with what the caller had read, and put back if somebody wrote in
+//! between. Invariant: only bytes that are the version being replaced, or our own uncommitted
+//! text, are ever unlinked.
+
+use std::ffi::{OsStr, OsString};
+use std::os::fd::OwnedFd;
+
+use recto_text::{Digest, Error};
+use rustix::io::Errno;
+
+use super::leftovers;
+use super::metadata;
+use super::read::{OpenFile, is_same_content};
+use super::sys::{self, Sys, retry};
+use crate::path::AbsPath;
+use crate::store::{WriteError, Written};
+
+/// One write to one name of a locked folder.
+pub struct Protocol<'a> {
+    pub sys: &'a dyn Sys,
+    pub folder: &'a OwnedFd,
+    pub name: &'a OsStr,
+    pub path: &'a AbsPath,
+    pub is_durable: bool,
+}
+
+/// New content on the disk, not yet committed.
+struct Draft {
+    fd: OwnedFd,
+    /// The name that it has, or will have, until the commit.
+    name: OsString,
+    has_name: bool,
+}
+
+impl Protocol<'_> {
+    /// Puts `after` in the place of `before`, the content that was read from `old`.
+    pub fn replace(
+        &self,
+        old: &OpenFile,
+        before: &[u8],
+        after: &[u8],
+    ) -> Result<Written, WriteError> {
+        let mut draft = self.write_draft(Some(Digest::of(before)), after, Some(old))?;
+        if let Err(error) = self.name_draft(&mut draft) {
+            self.discard(&draft);
+            return Err(error);
+        }
+        match retry(|| self.sys.status(self.folder, self.name)) {
+            Ok(now) if is_same_content(&now, &old.status) => {}
+            Ok(_) | Err(Errno::NOENT) => {
+                self.discard(&draft);
+                return Err(WriteError::Moved);
+            }
+            Err(errno) => {
+                self.discard(&draft);
+                return Err(self.failed(errno, after));
+            }
+        }
+        match retry(|| self.sys.exchange(self.folder, &draft.name, self.name)) {
+            Ok(()) => self.verify(old, before, after, &draft)?,
+            Err(errno) if sys::is_unsupported(errno) => {
+                if let Err(errno) = retry(|| self.sys.rename(self.folder, &draft.name, self.name)) {
+                    self.discard(&draft);
+                    return Err(self.failed(errno, after));
+                }
+            }
+            Err(Errno::NOENT) => {
+                self.discard(&draft);
+                return Err(WriteError::Moved);
+            }
+            Err(errno) => {
+                self.discard(&draft);
+                return Err(self.failed(errno, after));
+            }
+        }
+        self.sync_folder()?;
+        Ok(Written { broke_hard_links: old.status.st_nlink > 1 })
+    }
+
+    /// Gives `bytes` the name, if nobody has it.
+    pub fn create(&self, bytes: &[u8]) -> Result<Written, WriteError> {
+        let draft = self.write_draft(None, bytes, None)?;
+        let committed = if draft.has_name {
+            self.move_to_new_name(&draft)
+        } else {
+            retry(|| self.sys.link(sys::fd(&draft.fd), self.folder, self.name))
+        };
+        match committed {
+            Ok(()) => {
+                self.sync_folder()?;
+                Ok(Written::default())
+            }
+            Err(Errno::EXIST) => {
+                self.discard(&draft);
+                Err(WriteError::Moved)
+            }
+            Err(errno) => {
+                self.discard(&draft);
+                Err(self.failed(errno, bytes))
+            }
+        }
+    }
+
+    fn move_to_new_name(&self, draft: &Draft) -> Result<(), Errno> {
+        match retry(|| self.sys.rename_new(self.folder, &draft.name, self.name)) {
+            Err(errno) if sys::is_unsupported(errno) => {
+                retry(|| self.sys.link(sys::fd(&draft.fd), self.folder, self.name))?;
+                self.discard(draft);
+                Ok(())
+            }
+            done => done,
+        }
+    }
+
+    /// Writes the content into a file beside the target, with the old file's metadata, durable.
+    fn write_draft(
+        &self,
+        before: Option<Digest>,
+        after: &[u8],
+        old: Option<&OpenFile>,
+    ) -> Result<Draft, WriteError> {
+        let name = leftovers::name(before, Digest::of(after));
+        let draft = match retry(|| self.sys.open_nameless(self.folder)) {
+            Ok(fd) => Draft { fd, name, has_name: false },
+            Err(errno) if sys::is_unsupported(errno) => {
+                let partial = leftovers::partial(&name);
+                let fd = retry(|| self.sys.create(self.folder, &partial))
+                    .map_err(|errno| self.failed(errno, after))?;
+                Draft { fd, name: partial, has_name: true }
+            }
+            Err(errno) => return Err(self.failed(errno, after)),
+        };
+        let filled = self.fill(&draft, after, old);
+        if filled.is_err() {
+            self.discard(&draft);
+        }
+        filled.map(|()| draft)
+    }
+
+    fn fill(&self, draft: &Draft, after: &[u8], old: Option<&OpenFile>) -> Result<(), WriteError> {
+        let fd = sys::fd(&draft.fd);
+        let mut rest = after;
+        while !rest.is_empty() {
+            match retry(|| self.sys.write(fd, rest)) {
+                Ok(0) => return Err(self.failed(Errno::NOSPC, after)),
+                Ok(n) => rest = &rest[n..],
+                Err(errno) => return Err(self.failed(errno, after)),
+            }
+        }
+        if let Some(old) = old {
+            metadata::copy(self.sys, old, fd, self.path)?;
+        }
+        if self.is_durable {
+            retry(|| self.sys.sync(fd)).map_err(|errno| self.failed(errno, after))?;
+        }
+        Ok(())
+    }
+
+    /// Gives a complete draft the name that a crash leaves recognisable.
+    fn name_draft(&self, draft: &mut Draft) -> Result<(), WriteError> {
+        let named = if draft.has_name {
+            let complete = leftovers::complete(&draft.name);
+            let renamed = retry(|| self.sys.rename(self.folder, &draft.name, &complete));
+            renamed.map(|()| draft.name = complete)
+        } else {
+            retry(|| self.sys.link(sys::fd(&draft.fd), self.folder, &draft.name))
+        };
+        named.map_err(|errno| self.failed(errno, b""))?;
+        draft.has_name = true;
+        Ok(())
+    }
+
+    /// After the exchange: unlinks the old content if it is what was read, else puts it back.
+    fn verify(
+        &self,
+        old: &OpenFile,
+        before: &[u8],
+        after: &[u8],
+        draft: &Draft,
+    ) -> Result<(), WriteError> {
+        let verdict = self.is_still(old, before, draft);
+        if verdict == Ok(true) {
+            // Where this fails the name is a leftover that the next change takes away; the new
+            // content is committed all the same.
+            let _ = retry(|| self.sys.unlink(self.folder, &draft.name));
+            return Ok(());
+        }
+        if let Err(errno) = retry(|| self.sys.exchange(self.folder, &draft.name, self.name)) {
+            let kept = draft.name.to_string_lossy();
+            return Err(WriteError::Failed(Error::NotDurable {
+                path: self.path.to_string(),
+                cause: format!(
+                    "{}; what stood there before is kept as {kept}",
+                    sys::describe(errno)
+                ),
+            }));
+        }
+        // Somebody may have written to the target while it was ours; only our text may go.
+        if self.holds(&draft.name, after) {
+            self.discard(draft);
+        }
+        match verdict {
+            Ok(_) => Err(WriteError::Moved),
+            Err(errno) => Err(self.failed(errno, after)),
+        }
+    }
+
+    /// Whether the draft's name now stands for the old file, that for the bytes read from it, and
+    /// nobody is about to write to it.
+    fn is_still(&self, old: &OpenFile, before: &[u8], draft: &Draft) -> Result<bool, Errno> {
+        let status = retry(|| self.sys.status(self.folder, &draft.name))?;
+        if (status.st_dev, status.st_ino) != (old.status.st_dev, old.status.st_ino) {
+            return Ok(false);
+        }
+        // A writer who had the file open when it was read may be done now; nobody can open it by
+        // its name any more. With a lease the comparison is final.
+        let has_lease = old.has_lease || old.lease(self.sys);
+        let is_same = self.has_content(&old.fd, before)?;
+        // A lease that is being broken means that somebody waits to write to the file we took out.
+        Ok(is_same && (!has_lease || self.sys.is_leased(sys::fd(&old.fd))))
+    }
+
+    fn holds(&self, name: &OsStr, bytes: &[u8]) -> bool {
+        let file = retry(|| self.sys.open(self.folder, name));
+        file.and_then(|file| self.has_content(&file, bytes)).unwrap_or(false)
+    }
+
+    fn has_content(&self, file: &OwnedFd, bytes: &[u8]) -> Result<bool, Errno> {
+        let mut buffer = vec![0; (256 << 10).min(bytes.len() + 1)];
+        let mut n_seen = 0;
+        loop {
+            let n = retry(|| self.sys.read_at(sys::fd(file), &mut buffer, n_seen as u64))?;
+            if n == 0 {
+                return Ok(n_seen == bytes.len());
+            }
+            if bytes.get(n_seen..n_seen + n) != Some(&buffer[..n]) {
+                return Ok(false);
+            }
+            n_seen += n;
+        }
+    }
+
+    /// Takes an uncommitted draft away; a name that cannot be removed is cleaned up later.
+    fn discard(&self, draft: &Draft) {
+        if draft.has_name {
+            let _ = retry(|| self.sys.unlink(self.folder, &draft.name));
+        }
+    }
+
+    fn sync_folder(&self) -> Result<(), WriteError> {
+        if !self.is_durable {
+            return Ok(());
+        }
+        retry(|| self.sys.sync(sys::fd(self.folder))).map_err(|errno| {
+            WriteError::Failed(Error::NotDurable {
+                path: self.path.to_string(),
+                cause: sys::describe(errno),
+            })
+        })
+    }
+
+    fn failed(&self, errno: Errno, bytes: &[u8]) -> WriteError {
+        WriteError::Failed(match errno {
+            // The folder went away under us.
+            Errno::NOENT => Error::ParentNotFound { parent: self.path.parent() },
+            errno => sys::error(errno, self.path, bytes.len()),
+        })
+    }
+}

@@ -1,0 +1,327 @@
+//! The sandbox's wall: from a path to a folder handle and one name, beneath a root.
+//!
+//! The walk opens one component at a time without following anything, and reads links by hand.
+//! A link may lead anywhere inside the roots, also by an absolute path; one that leads out is
+//! refused before its target is touched, so that nothing outside can be probed. `..` goes back
+//! along the handles that the walk came by, never through the kernel.
+
+use std::collections::VecDeque;
+use std::ffi::{OsStr, OsString};
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStringExt;
+use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
+
+use globset::{Glob, GlobBuilder, GlobSet, GlobSetBuilder};
+use recto_text::error::Denial;
+use recto_text::{Error, Result};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags};
+use rustix::io::Errno;
+
+use super::sys;
+use crate::path::AbsPath;
+
+/// As many links as the kernel follows.
+const MAX_LINKS: usize = 40;
+
+/// Paths that answer as if they lay outside the roots.
+#[derive(Debug, Clone, Default)]
+pub struct HiddenPaths {
+    globs: GlobSet,
+}
+
+impl HiddenPaths {
+    /// A glob without `/` matches a name anywhere; one with `/` matches from the root on. What
+    /// lies beneath a hidden folder is hidden too.
+    pub fn parse(patterns: &[String]) -> Result<HiddenPaths, globset::Error> {
+        let mut globs = GlobSetBuilder::new();
+        for pattern in patterns {
+            let pattern = pattern.trim_end_matches('/');
+            let anchored = match pattern.strip_prefix('/') {
+                Some(rest) => rest.to_string(),
+                None if pattern.contains('/') => pattern.to_string(),
+                None => format!("**/{pattern}"),
+            };
+            globs.add(compile(&anchored)?);
+        }
+        Ok(HiddenPaths { globs: globs.build()? })
+    }
+
+    /// Whether a path relative to its root is hidden, by itself or by a folder above it.
+    pub fn contains(&self, relative: &Path) -> bool {
+        !self.globs.is_empty()
+            && relative.ancestors().any(|path| path != Path::new("") && self.globs.is_match(path))
+    }
+}
+
+fn compile(pattern: &str) -> Result<Glob, globset::Error> {
+    GlobBuilder::new(pattern).literal_separator(true).backslash_escape(true).build()
+}
+
+/// The folders that are served.
+pub struct Roots {
+    roots: Vec<Root>,
+    hidden: HiddenPaths,
+}
+
+struct Root {
+    /// The spellings that lead to it: as given, and real.
+    spellings: Vec<PathBuf>,
+    real_path: PathBuf,
+    handle: Arc<OwnedFd>,
+}
+
+/// A folder and a name in it, whether or not something stands there.
+#[derive(Debug)]
+pub struct Place {
+    /// The folder.
+    pub folder: Arc<OwnedFd>,
+    /// The name, never a link when it was looked at. `.` for a root itself.
+    pub name: OsString,
+    /// What stands there.
+    pub kind: Option<FileType>,
+    /// A folder on the way does not exist.
+    pub is_folder_missing: bool,
+    /// The path without links.
+    pub real_path: PathBuf,
+    /// How many components of `real_path` are the root's own.
+    n_root_components: usize,
+}
+
+impl Place {
+    /// Whether a folder stands there.
+    pub fn is_folder(&self) -> bool {
+        self.kind == Some(FileType::Directory)
+    }
+
+    /// Whether it is, or lies in, something called `.git` in any case.
+    pub fn is_in_git_folder(&self) -> bool {
+        let below_root = self.real_path.components().skip(self.n_root_components);
+        below_root.into_iter().any(|part| part.as_os_str().eq_ignore_ascii_case(".git"))
+    }
+}
+
+impl Roots {
+    /// Opens every root.
+    pub fn open(paths: &[PathBuf], hidden: HiddenPaths) -> io::Result<Roots> {
+        let mut roots = Vec::new();
+        for path in paths {
+            let with_path = |error: io::Error| {
+                io::Error::new(error.kind(), format!("cannot serve {}: {error}", path.display()))
+            };
+            let given = std::path::absolute(path).map_err(with_path)?;
+            let real_path = std::fs::canonicalize(path).map_err(with_path)?;
+            let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+            let handle = rustix::fs::open(&real_path, flags, Mode::empty())
+                .map_err(|errno| with_path(errno.into()))?;
+            let spellings = vec![real_path.clone(), given];
+            roots.push(Root { spellings, real_path, handle: Arc::new(handle) });
+        }
+        Ok(Roots { roots, hidden })
+    }
+
+    /// The roots without links.
+    pub fn real_paths(&self) -> Vec<PathBuf> {
+        self.roots.iter().map(|root| root.real_path.clone()).collect()
+    }
+
+    /// Walks from a root to the place that `path` names.
+    pub fn resolve(&self, path: &AbsPath) -> Result<Place> {
+        let denied = || {
+            let roots: Vec<_> =
+                self.roots.iter().map(|root| root.real_path.display().to_string()).collect();
+            let reason = Denial::Outside { roots: roots.join(", ") };
+            Error::PermissionDenied { path: path.to_string(), reason }
+        };
+        let (root, rest) = self.locate(path.as_path()).ok_or_else(denied)?;
+        if self.hidden.contains(rest) {
+            return Err(denied());
+        }
+        let mut walk = Walk::new(root);
+        walk.add(rest, false);
+        match walk.run(self) {
+            Ok(place) => Ok(place),
+            Err(Stop::Outside) => Err(denied()),
+            Err(Stop::System(errno)) => Err(sys::error(errno, path, 0)),
+        }
+    }
+
+    /// The root that a path starts with, component by component, and the rest. The deepest root
+    /// wins where they nest.
+    fn locate<'a>(&self, path: &'a Path) -> Option<(&Root, &'a Path)> {
+        let matches = self.roots.iter().flat_map(|root| {
+            root.spellings
+                .iter()
+                .filter_map(move |spelling| Some((root, path.strip_prefix(spelling).ok()?)))
+        });
+        matches.min_by_key(|(_, rest)| rest.components().count())
+    }
+}
+
+/// Why a walk ended before its place.
+enum Stop {
+    Outside,
+    System(Errno),
+}
+
+impl From<Errno> for Stop {
+    fn from(errno: Errno) -> Stop {
+        Stop::System(errno)
+    }
+}
+
+/// A component still to be walked, and whether a link brought it.
+struct Step {
+    name: OsString,
+    is_from_link: bool,
+}
+
+struct Walk<'a> {
+    root: &'a Root,
+    /// The folders walked into below the root.
+    folders: Vec<(Arc<OwnedFd>, OsString)>,
+    steps: VecDeque<Step>,
+    n_links: usize,
+}
+
+impl<'a> Walk<'a> {
+    fn new(root: &'a Root) -> Walk<'a> {
+        Walk { root, folders: Vec::new(), steps: VecDeque::new(), n_links: 0 }
+    }
+
+    /// Puts a relative path before what is still to be walked.
+    fn add(&mut self, path: &Path, is_from_link: bool) {
+        for part in path.components().rev() {
+            let name = match part {
+                Component::Normal(name) => name.to_os_string(),
+                Component::ParentDir => OsString::from(".."),
+                Component::CurDir | Component::RootDir | Component::Prefix(_) => continue,
+            };
+            self.steps.push_front(Step { name, is_from_link });
+        }
+    }
+
+    fn run(mut self, roots: &'a Roots) -> Result<Place, Stop> {
+        while let Some(step) = self.steps.pop_front() {
+            if step.name == ".." {
+                if self.folders.pop().is_none() {
+                    self.leave_root(roots, step.is_from_link)?;
+                }
+                continue;
+            }
+            let relative = self.relative_path().join(&step.name);
+            if roots.hidden.contains(&relative) {
+                return Err(Stop::Outside);
+            }
+            if self.steps.is_empty() {
+                match rustix::fs::statat(self.folder(), &step.name, AtFlags::SYMLINK_NOFOLLOW) {
+                    Ok(status) => match FileType::from_raw_mode(status.st_mode) {
+                        FileType::Symlink => self.follow(roots, &step.name)?,
+                        kind => return Ok(self.place(step.name, Some(kind))),
+                    },
+                    Err(Errno::NOENT | Errno::NOTDIR) => return Ok(self.place(step.name, None)),
+                    Err(errno) => return Err(errno.into()),
+                }
+                continue;
+            }
+            let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+            match rustix::fs::openat(self.folder(), &step.name, flags, Mode::empty()) {
+                Ok(folder) => self.folders.push((Arc::new(folder), step.name)),
+                Err(Errno::NOTDIR | Errno::LOOP) => match self.follow(roots, &step.name) {
+                    Err(Stop::System(Errno::NOTDIR)) => return self.place_beyond(step.name, roots),
+                    followed => followed?,
+                },
+                Err(Errno::NOENT) => return self.place_beyond(step.name, roots),
+                Err(errno) => return Err(errno.into()),
+            }
+        }
+        // The walk ended in a folder, by `..` or by naming a root: look at it from inside.
+        Ok(Place {
+            folder: self.folder().clone(),
+            name: OsString::from("."),
+            kind: Some(FileType::Directory),
+            is_folder_missing: false,
+            real_path: self.real_path(),
+            n_root_components: self.root.real_path.components().count(),
+        })
+    }
+
+    /// `..` above the root. A caller's own path never leaves; a link may come back in.
+    fn leave_root(&mut self, roots: &'a Roots, is_from_link: bool) -> Result<(), Stop> {
+        let parent = self.root.real_path.parent().filter(|_| is_from_link).ok_or(Stop::Outside)?;
+        let mut path = parent.to_path_buf();
+        path.extend(self.steps.drain(..).map(|step| step.name));
+        self.jump(roots, &path)
+    }
+
+    /// Goes on where a link leads.
+    fn follow(&mut self, roots: &'a Roots, name: &OsStr) -> Result<(), Stop> {
+        let target = match rustix::fs::readlinkat(self.folder(), name, Vec::new()) {
+            Ok(target) => PathBuf::from(OsString::from_vec(target.into_bytes())),
+            // It is no link but a file, and so has nothing beneath it.
+            Err(Errno::INVAL) => return Err(Stop::System(Errno::NOTDIR)),
+            Err(errno) => return Err(errno.into()),
+        };
+        self.n_links += 1;
+        if self.n_links > MAX_LINKS {
+            return Err(Stop::System(Errno::LOOP));
+        }
+        if target.is_absolute() {
+            let rest: PathBuf = self.steps.drain(..).map(|step| step.name).collect();
+            return self.jump(roots, &target.join(rest));
+        }
+        self.add(&target, true);
+        Ok(())
+    }
+
+    /// Starts again at the root that holds an absolute path.
+    fn jump(&mut self, roots: &'a Roots, path: &Path) -> Result<(), Stop> {
+        let (root, rest) = roots.locate(path).ok_or(Stop::Outside)?;
+        self.root = root;
+        self.folders.clear();
+        self.add(rest, true);
+        Ok(())
+    }
+
+    fn folder(&self) -> &Arc<OwnedFd> {
+        self.folders.last().map_or(&self.root.handle, |(folder, _)| folder)
+    }
+
+    fn relative_path(&self) -> PathBuf {
+        self.folders.iter().map(|(_, name)| name).collect()
+    }
+
+    fn real_path(&self) -> PathBuf {
+        self.root.real_path.join(self.relative_path())
+    }
+
+    fn place(self, name: OsString, kind: Option<FileType>) -> Place {
+        Place {
+            folder: self.folder().clone(),
+            kind,
+            is_folder_missing: false,
+            real_path: self.real_path().join(&name),
+            n_root_components: self.root.real_path.components().count(),
+            name,
+        }
+    }
+
+    /// A place in a folder that does not exist. What is still to be walked must not lead out.
+    fn place_beyond(mut self, missing: OsString, roots: &Roots) -> Result<Place, Stop> {
+        let mut relative = self.relative_path().join(missing);
+        for step in std::mem::take(&mut self.steps) {
+            if step.name != ".." {
+                relative.push(step.name);
+            } else if !relative.pop() {
+                return Err(Stop::Outside);
+            }
+        }
+        if roots.hidden.contains(&relative) {
+            return Err(Stop::Outside);
+        }
+        let real_path = self.root.real_path.join(relative);
+        let place = self.place(OsString::from("."), None);
+        Ok(Place { is_folder_missing: true, real_path, ..place })
+    }
+}

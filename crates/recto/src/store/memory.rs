@@ -1,0 +1,146 @@
+//! Files in memory, for tests: the contract without a disk.
+
+use std::collections::BTreeMap;
+use std::path::{Component, Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use recto_text::error::Denial;
+use recto_text::window::Window;
+use recto_text::{Error, Result};
+
+use crate::caller::{Access, Caller};
+use crate::path::AbsPath;
+use crate::store::{Held, Store, VersionedPage, WriteError, WriteStore, Written, page_of};
+
+/// What stands at a path.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Node {
+    /// A file and its bytes.
+    File(Vec<u8>),
+    /// A folder.
+    Folder,
+}
+
+/// A tree of files beneath one root.
+pub struct MemoryStore {
+    root: PathBuf,
+    is_hidden: Box<dyn Fn(&Path) -> bool + Send + Sync>,
+    allows_git_writes: bool,
+    nodes: Mutex<BTreeMap<PathBuf, Node>>,
+}
+
+impl MemoryStore {
+    /// Serves `nodes`, whose paths are absolute and lie beneath `root`. `is_hidden` gets paths
+    /// relative to the root.
+    pub fn new(
+        root: &Path,
+        mut nodes: BTreeMap<PathBuf, Node>,
+        is_hidden: impl Fn(&Path) -> bool + Send + Sync + 'static,
+    ) -> MemoryStore {
+        nodes.insert(root.to_path_buf(), Node::Folder);
+        MemoryStore {
+            root: root.to_path_buf(),
+            is_hidden: Box::new(is_hidden),
+            allows_git_writes: false,
+            nodes: Mutex::new(nodes),
+        }
+    }
+
+    /// Lets `.git` folders be written, or not.
+    pub fn allow_git_writes(&mut self, allows_git_writes: bool) {
+        self.allows_git_writes = allows_git_writes;
+    }
+
+    /// Everything that stands in the store.
+    pub fn nodes(&self) -> BTreeMap<PathBuf, Node> {
+        self.lock().clone()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<PathBuf, Node>> {
+        self.nodes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The path without `..`, if the caller may use it. Without links, words decide.
+    fn locate(&self, path: &AbsPath, caller: &Caller, wants: Access) -> Result<PathBuf> {
+        let denied = |reason| Err(Error::PermissionDenied { path: path.to_string(), reason });
+        let outside = || denied(Denial::Outside { roots: self.root.display().to_string() });
+        let Ok(below) = path.as_path().strip_prefix(&self.root) else { return outside() };
+        let mut relative = PathBuf::new();
+        for part in below.components() {
+            match part {
+                Component::ParentDir if !relative.pop() => return outside(),
+                Component::ParentDir => {}
+                part => relative.push(part),
+            }
+        }
+        if (self.is_hidden)(&relative) {
+            return outside();
+        }
+        let is_git = |part: Component<'_>| part.as_os_str().eq_ignore_ascii_case(".git");
+        let is_protected = wants == Access::Write && !self.allows_git_writes;
+        if is_protected && relative.components().any(is_git) {
+            return denied(Denial::GitFolder);
+        }
+        let located = self.root.join(relative);
+        match (wants, caller.sandbox.access(&located)) {
+            (_, Access::None) | (Access::Write, Access::Read) => denied(Denial::ClientSandbox),
+            _ => Ok(located),
+        }
+    }
+}
+
+impl Store for MemoryStore {
+    fn page(&self, path: &AbsPath, window: Window, caller: &Caller) -> Result<VersionedPage> {
+        let located = self.locate(path, caller, Access::Read)?;
+        match self.lock().get(&located) {
+            None => Err(Error::FileNotFound { path: path.to_string() }),
+            Some(Node::Folder) => Err(Error::NotAFile { path: path.to_string() }),
+            Some(Node::File(bytes)) => page_of(path, bytes.clone(), window),
+        }
+    }
+}
+
+impl WriteStore for MemoryStore {
+    fn hold<'a>(&'a self, path: &AbsPath, caller: &'a Caller) -> Result<Box<dyn Held + 'a>> {
+        let located = self.locate(path, caller, Access::Write)?;
+        let nodes = self.lock();
+        let parent = located.parent().and_then(|parent| nodes.get(parent));
+        if located != self.root && parent != Some(&Node::Folder) {
+            return Err(Error::ParentNotFound { parent: path.parent() });
+        }
+        Ok(Box::new(HeldNode { nodes, path: path.clone(), located }))
+    }
+}
+
+/// Holds the whole store, which is the simplest way to hold one file.
+struct HeldNode<'a> {
+    nodes: MutexGuard<'a, BTreeMap<PathBuf, Node>>,
+    path: AbsPath,
+    located: PathBuf,
+}
+
+impl Held for HeldNode<'_> {
+    fn read(&mut self) -> Result<Option<Vec<u8>>> {
+        match self.nodes.get(&self.located) {
+            None => Ok(None),
+            Some(Node::File(bytes)) => Ok(Some(bytes.clone())),
+            Some(Node::Folder) => Err(Error::IsDirectory { path: self.path.to_string() }),
+        }
+    }
+
+    fn replace(&mut self, before: &[u8], after: &[u8]) -> Result<Written, WriteError> {
+        match self.nodes.get_mut(&self.located) {
+            Some(Node::File(bytes)) if bytes == before => *bytes = after.to_vec(),
+            _ => return Err(WriteError::Moved),
+        }
+        Ok(Written::default())
+    }
+
+    fn create(&mut self, bytes: &[u8]) -> Result<Written, WriteError> {
+        if self.nodes.contains_key(&self.located) {
+            return Err(WriteError::Moved);
+        }
+        self.nodes.insert(self.located.clone(), Node::File(bytes.to_vec()));
+        Ok(Written::default())
+    }
+}

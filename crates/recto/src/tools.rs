@@ -1,0 +1,111 @@
+//! The tools: one file each, all of the same shape.
+//!
+//! A tool turns checked arguments into a request, reads, decides, computes, writes once, and
+//! reports. Until that write nothing has changed, so a refusal costs nothing. Protocols are not
+//! known here.
+
+mod answer;
+mod arguments;
+mod edit;
+mod report;
+
+mod edit_text_file;
+mod multi_edit_text_file;
+mod read_text_file;
+mod write_text_file;
+
+use recto_text::Result;
+use serde_json::{Map, Value};
+
+pub use answer::Answer;
+pub use arguments::{Arguments, Kind, Param, schema};
+
+use crate::caller::Caller;
+use crate::store::WriteStore;
+
+/// A group of tools that are switched on together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Toolset {
+    /// Exact strings, absolute paths.
+    Edit,
+}
+
+impl Toolset {
+    /// The name on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Toolset::Edit => "edit",
+        }
+    }
+}
+
+/// What a tool does to files, as clients want to know before they let it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Effect {
+    /// Changes nothing.
+    Reads,
+    /// Changes only what the caller proved to know.
+    Changes,
+    /// May discard what the caller has not seen.
+    Overwrites,
+}
+
+/// One tool.
+pub struct Tool {
+    /// The name on the wire.
+    pub name: &'static str,
+    /// A name for people.
+    pub title: &'static str,
+    /// The group it belongs to.
+    pub toolset: Toolset,
+    /// What it does, for the model that decides whether to call it.
+    pub description: &'static str,
+    /// What it takes.
+    pub params: &'static [Param],
+    /// The JSON schema of its structured answer.
+    pub output: fn() -> Value,
+    /// What it does to files.
+    pub effect: Effect,
+    /// Runs one call.
+    pub run: fn(&Context<'_>, Arguments) -> Result<Answer>,
+}
+
+impl Tool {
+    /// The JSON schema of its arguments.
+    pub fn input_schema(&self) -> Map<String, Value> {
+        schema(self.params)
+    }
+
+    /// Checks the arguments and runs one call.
+    pub fn call(&self, context: &Context<'_>, arguments: Map<String, Value>) -> Result<Answer> {
+        (self.run)(context, Arguments::check(self.params, arguments)?)
+    }
+}
+
+/// What a call works with.
+pub struct Context<'a> {
+    /// Where the files are.
+    pub store: &'a dyn WriteStore,
+    /// On whose behalf.
+    pub caller: &'a Caller,
+    /// The most bytes of text that a read returns.
+    pub max_read_bytes: usize,
+}
+
+/// Every tool, in the order in which they are listed.
+pub static ALL: &[&Tool] = &[
+    &read_text_file::TOOL,
+    &write_text_file::TOOL,
+    &edit_text_file::TOOL,
+    &multi_edit_text_file::TOOL,
+];
+
+/// Finds a tool by its name, with dots or underscores.
+pub fn find(name: &str) -> Option<&'static Tool> {
+    ALL.iter().copied().find(|tool| tool.name == name || underscored(tool.name) == name)
+}
+
+/// A tool's name for clients that refuse dots.
+pub fn underscored(name: &str) -> String {
+    name.replace('.', "_")
+}

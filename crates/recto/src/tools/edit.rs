@@ -1,0 +1,143 @@
+//! The one way from a plan to a changed file, shared by every tool that edits.
+//!
+//! Holds the file, reads it, plans, writes once. What others change in between is noticed at the
+//! write: a caller that named a version is told, for one that did not the plan is made again.
+
+use recto_text::diff::{OldSide, unified};
+use recto_text::document::Unencodable;
+use recto_text::edits::Edits;
+use recto_text::plan::Plan;
+use recto_text::{Digest, Document, Error, Result};
+
+use super::{Arguments, Context, Kind, Param};
+use crate::path::AbsPath;
+use crate::store::{WriteError, Written};
+
+/// How often a plan is made again for a file that keeps moving.
+const MAX_ATTEMPTS: usize = 10;
+
+pub const EXPECTED_HASH: Param = Param::optional(
+    "expected_hash",
+    Kind::Hash,
+    "hash of an earlier read; refused if the file changed since",
+);
+
+pub const DRY_RUN: Param =
+    Param::optional("dry_run", Kind::Boolean, "Show the diff, change nothing");
+
+/// Which file to change, and on what conditions.
+pub struct Target {
+    pub path: AbsPath,
+    pub expected: Option<Digest>,
+    pub is_dry_run: bool,
+}
+
+impl Target {
+    pub fn parse(arguments: &mut Arguments) -> Result<Target> {
+        let is_dry_run = arguments.boolean("dry_run");
+        let expected = arguments.hash("expected_hash");
+        Ok(Target { path: AbsPath::parse(arguments.string("path"))?, expected, is_dry_run })
+    }
+
+    /// Refuses a version other than the one the caller named.
+    pub fn check_version(&self, now: Digest) -> Result<()> {
+        match self.expected {
+            Some(expected) if expected != now => {
+                Err(Error::Stale { path: self.path.to_string(), expected, now })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Tries until the file holds still; what moved under a named version is stale.
+    pub fn attempt<T>(&self, mut change: impl FnMut() -> Result<T, WriteError>) -> Result<T> {
+        for _ in 0..MAX_ATTEMPTS {
+            match change() {
+                Ok(done) => return Ok(done),
+                // With a named version the next attempt finds the other one and says so.
+                Err(WriteError::Moved) => {}
+                Err(WriteError::Failed(error)) => return Err(error),
+            }
+        }
+        Err(Error::Unstable { path: self.path.to_string() })
+    }
+
+    /// The diff, or `None` where it is too large to show.
+    pub fn diff(
+        &self,
+        old_side: OldSide,
+        before: &str,
+        after: &str,
+        edits: &Edits,
+    ) -> Option<String> {
+        unified(self.path.file_name(), old_side, before, after, edits)
+    }
+
+    /// The contract's error for text that a file cannot hold.
+    pub fn not_encodable(&self, document: &Document, error: Unencodable) -> Error {
+        let encoding = document.encoding().name();
+        match error {
+            Unencodable::Character(character) => Error::NotEncodable { encoding, character },
+            Unencodable::ReadsDifferently => {
+                Error::NotReadable { encoding, path: self.path.to_string() }
+            }
+        }
+    }
+}
+
+/// What an edit did, or would do.
+pub struct Edited {
+    pub plan: Plan,
+    /// `None` where it is too large to show.
+    pub diff: Option<String>,
+    /// The version after the edit.
+    pub digest: Digest,
+    pub is_unchanged: bool,
+    pub written: Written,
+}
+
+/// Changes a file by a plan that is made for its text. `blame` may say which part of the request
+/// an encoding refuses.
+pub fn edit(
+    context: &Context<'_>,
+    target: &Target,
+    plan: impl Fn(&str) -> Result<Plan>,
+    blame: impl Fn(&Document, Error) -> Error,
+) -> Result<Edited> {
+    target.attempt(|| {
+        let mut held = context
+            .store
+            .hold(&target.path, context.caller)
+            .map_err(|error| as_edit_error(target, error))?;
+        let Some(bytes) = held.read().map_err(|error| as_edit_error(target, error))? else {
+            return Err(Error::FileNotFound { path: target.path.to_string() }.into());
+        };
+        let before = Document::parse(bytes).map_err(|bytes| Error::BinaryFile {
+            verb: "edit",
+            path: target.path.to_string(),
+            hash: Some(Digest::of(&bytes)),
+        })?;
+        target.check_version(before.digest())?;
+        let plan = plan(before.text())?;
+        context.caller.cancel.check()?;
+        let after = before
+            .with_text(&plan.edits.apply(before.text()))
+            .map_err(|error| blame(&before, target.not_encodable(&before, error)))?;
+        let diff = target.diff(OldSide::File, before.text(), after.text(), &plan.edits);
+        let is_unchanged = before.bytes() == after.bytes();
+        let mut written = Written::default();
+        if !is_unchanged && !target.is_dry_run {
+            written = held.replace(before.bytes(), after.bytes())?;
+        }
+        Ok(Edited { plan, diff, digest: after.digest(), is_unchanged, written })
+    })
+}
+
+/// An edit needs a file: a folder is none, and where the folder is missing so is the file.
+fn as_edit_error(target: &Target, error: Error) -> Error {
+    match error {
+        Error::IsDirectory { path } => Error::NotAFile { path },
+        Error::ParentNotFound { .. } => Error::FileNotFound { path: target.path.to_string() },
+        error => error,
+    }
+}

@@ -1,0 +1,59 @@
+//! `edit_text_file`: one exact string for another.
+
+use recto_text::Result;
+use recto_text::plan::{self, Replacement};
+use serde_json::{Value, json};
+
+use super::edit::{DRY_RUN, EXPECTED_HASH, Target, edit};
+use super::report;
+use super::{Answer, Arguments, Context, Effect, Kind, Param, Tool, Toolset};
+
+pub static TOOL: Tool = Tool {
+    name: "edit_text_file",
+    title: "Edit file",
+    toolset: Toolset::Edit,
+    description: "Replace one exact string in a text file. old_string must stand in the file \
+        exactly once; add surrounding lines to make it unique. Returns the diff.",
+    params: &[
+        Param::required("path", Kind::String, "Absolute path to the file"),
+        Param::required("old_string", Kind::Text, "Exact text to replace, without line numbers"),
+        Param::required("new_string", Kind::Text, "Text to put in its place; \"\" deletes"),
+        EXPECTED_HASH,
+        DRY_RUN,
+    ],
+    output,
+    effect: Effect::Changes,
+    run,
+};
+
+struct Request {
+    target: Target,
+    replacement: Replacement,
+}
+
+fn request(mut arguments: Arguments) -> Result<Request> {
+    let target = Target::parse(&mut arguments)?;
+    let (old, new) = (arguments.string("old_string"), arguments.string("new_string"));
+    Ok(Request { target, replacement: Replacement::parse(old, new)? })
+}
+
+fn run(context: &Context<'_>, arguments: Arguments) -> Result<Answer> {
+    let Request { target, replacement } = request(arguments)?;
+    let edited = edit(context, &target, |text| plan::string(text, &replacement), |_, error| error)?;
+    let lines = edited.plan.line_ranges[0];
+    let structured = json!({
+        "success": true,
+        "line_range": {"start": lines.start, "end": lines.end},
+    });
+    Ok(report::edited(&target, &edited, structured, "1 edit"))
+}
+
+fn output() -> Value {
+    report::schema(json!({
+        "line_range": {
+            "type": "object",
+            "properties": {"start": {"type": "integer"}, "end": {"type": "integer"}},
+            "required": ["start", "end"],
+        },
+    }))
+}

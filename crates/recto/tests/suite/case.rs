@@ -1,0 +1,211 @@
+//! Rows of the contract tables: files before, call, answer or error, files after.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use crate::tree::Tree;
+
+/// The root that stands in the tables.
+pub const ROOT: &str = "/test";
+
+#[derive(Deserialize)]
+struct Table {
+    case: Vec<Row>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Row {
+    name: String,
+    from: Option<String>,
+    #[serde(default)]
+    options: Vec<String>,
+    only: Option<String>,
+    #[serde(default)]
+    files: BTreeMap<String, toml::Value>,
+    call: Option<toml::Value>,
+    call_json: Option<String>,
+    answer: Option<toml::Value>,
+    text: Option<Vec<String>>,
+    error: Option<ExpectedError>,
+    #[serde(default)]
+    after: BTreeMap<String, toml::Value>,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ExpectedError {
+    pub code: i32,
+    pub message: String,
+    pub hint: Option<String>,
+}
+
+/// A row with its real root put in.
+pub struct Case {
+    pub name: String,
+    /// The numbered test case of the contract that it is.
+    pub from: Option<String>,
+    pub options: Vec<String>,
+    pub is_for_disk_only: bool,
+    pub before: Tree,
+    pub after: Tree,
+    pub arguments: Map<String, Value>,
+    pub expected: Expected,
+}
+
+pub enum Expected {
+    Answer { structured: Value, text: Option<Vec<String>> },
+    Error(ExpectedError),
+}
+
+/// What a call gave.
+#[derive(Debug)]
+pub enum Actual {
+    Answer { structured: Value, text: Vec<String> },
+    Error { code: i32, message: String, hint: Option<String> },
+}
+
+/// How many rows a tool's table has.
+pub fn count(tool: &str) -> usize {
+    load(tool).len()
+}
+
+fn load(tool: &str) -> Vec<Row> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../contracts/{tool}.toml"));
+    let text = std::fs::read_to_string(&path)
+        .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    let table: Table =
+        toml::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    table.case
+}
+
+/// The rows of a tool's table, for a given root each.
+pub fn cases(tool: &str) -> impl Iterator<Item = Box<dyn FnOnce(&Path) -> Case>> {
+    load(tool).into_iter().map(|row| Box::new(move |root: &Path| row.at(root)) as Box<_>)
+}
+
+impl Row {
+    fn at(self, root: &Path) -> Case {
+        let root = root.to_str().unwrap();
+        let with_root = |text: &str| text.replace(ROOT, root);
+        let before = Tree::parse(&self.files);
+        let mut after = before.clone();
+        after.update(&self.after);
+        let arguments = match (self.call, self.call_json) {
+            (Some(call), None) => resolve(&call, root),
+            (None, Some(json)) => serde_json::from_str(&with_root(&json)).unwrap(),
+            _ => panic!("{}: one of call and call_json", self.name),
+        };
+        let Value::Object(arguments) = arguments else {
+            panic!("{}: arguments are an object", self.name)
+        };
+        let expected = match (self.answer, self.error) {
+            (Some(answer), None) => Expected::Answer {
+                structured: resolve(&answer, root),
+                text: self.text.map(|blocks| blocks.iter().map(|block| with_root(block)).collect()),
+            },
+            (None, Some(error)) => Expected::Error(ExpectedError {
+                code: error.code,
+                message: with_root(&error.message),
+                hint: error.hint.as_deref().map(with_root),
+            }),
+            _ => panic!("{}: one of answer and error", self.name),
+        };
+        Case {
+            name: self.name,
+            from: self.from,
+            options: self.options.iter().map(|option| with_root(option)).collect(),
+            is_for_disk_only: self.only.as_deref() == Some("disk"),
+            before,
+            after,
+            arguments,
+            expected,
+        }
+    }
+}
+
+impl Case {
+    /// Compares, and says everything about a row that does not hold.
+    pub fn check(&self, actual: Actual, tree: Tree) -> Result<(), String> {
+        let matches = match (&self.expected, &actual) {
+            (
+                Expected::Answer { structured, text },
+                Actual::Answer { structured: found, text: blocks },
+            ) => {
+                is_like(structured, found)
+                    && text.as_ref().is_none_or(|text| are_like(text, blocks))
+            }
+            (Expected::Error(expected), Actual::Error { code, message, hint }) => {
+                let has_hint = expected
+                    .hint
+                    .as_ref()
+                    .is_none_or(|part| hint.as_ref().is_some_and(|hint| hint.contains(part)));
+                expected.code == *code && expected.message == *message && has_hint
+            }
+            _ => false,
+        };
+        if !matches {
+            let expected = match &self.expected {
+                Expected::Answer { structured, text } => format!("{structured} {text:?}"),
+                Expected::Error(error) => format!("{error:?}"),
+            };
+            return Err(format!("{}:\n  expected {expected}\n  found    {actual:?}", self.name));
+        }
+        if tree != self.after {
+            return Err(format!(
+                "{}: files after:\n  expected {:?}\n  found    {tree:?}",
+                self.name, self.after
+            ));
+        }
+        Ok(())
+    }
+}
+
+/// `"*"` matches any one value.
+fn is_like(expected: &Value, found: &Value) -> bool {
+    match (expected, found) {
+        (Value::String(star), _) if star == "*" => true,
+        (Value::Object(expected), Value::Object(found)) => {
+            expected.len() == found.len()
+                && expected
+                    .iter()
+                    .all(|(key, value)| found.get(key).is_some_and(|found| is_like(value, found)))
+        }
+        (Value::Array(expected), Value::Array(found)) => {
+            expected.len() == found.len()
+                && expected.iter().zip(found).all(|(one, other)| is_like(one, other))
+        }
+        _ => expected == found,
+    }
+}
+
+fn are_like(expected: &[String], found: &[String]) -> bool {
+    expected.len() == found.len()
+        && expected.iter().zip(found).all(|(one, other)| one == "*" || one == other)
+}
+
+/// TOML as JSON, with the root put in and repetitions written out.
+fn resolve(value: &toml::Value, root: &str) -> Value {
+    match value {
+        toml::Value::String(text) => text.replace(ROOT, root).into(),
+        toml::Value::Integer(number) => json!(number),
+        toml::Value::Float(number) => json!(number),
+        toml::Value::Boolean(flag) => json!(flag),
+        toml::Value::Array(items) => items.iter().map(|item| resolve(item, root)).collect(),
+        toml::Value::Table(table) => match repeated(table) {
+            Some(text) => text.into(),
+            None => table.iter().map(|(key, value)| (key.clone(), resolve(value, root))).collect(),
+        },
+        toml::Value::Datetime(_) => panic!("no tool takes dates"),
+    }
+}
+
+/// `{ repeat = "line {n}\n", times = 3 }`
+pub fn repeated(table: &toml::Table) -> Option<String> {
+    let text = table.get("repeat")?.as_str()?;
+    let times = table.get("times")?.as_integer()?;
+    Some((1..=times).map(|n| text.replace("{n}", &n.to_string())).collect())
+}

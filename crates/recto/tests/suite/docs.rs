@@ -1,0 +1,87 @@
+//! Pages that are made from the code. `UPDATE_EXPECT=1` writes them anew.
+
+use std::fmt::Write;
+
+use expect_test::expect_file;
+use recto::tools::{self, Effect, Kind, Param, Tool};
+
+#[test]
+fn the_page_of_errors_is_up_to_date() {
+    let mut page = String::from(
+        "# Errors\n\n\
+         Made from the code by a test; not edited by hand.\n\n\
+         A refused call is a result with `isError: true`. Its text is the message, then a blank line and\n\
+         the hint; `_meta.error` holds `code`, `message` and `hint`. With `--errors jsonrpc` the code and\n\
+         message come as a JSON-RPC error. A refused call has changed nothing, except where the message\n\
+         says \"written\".\n\n\
+         | code | example of the message | example of the hint |\n|---|---|---|\n",
+    );
+    let mut errors = recto_text::error::examples();
+    errors.sort_by_key(|error| std::cmp::Reverse(error.code()));
+    for error in errors {
+        let hint = error.hint().map(|hint| cell(&hint)).unwrap_or_default();
+        writeln!(page, "| {} | {} | {hint} |", error.code(), cell(&error.to_string())).unwrap();
+    }
+    expect_file!["../../../../docs/errors.md"].assert_eq(&page);
+}
+
+/// Text in a table: breaks and bars would end the cell.
+fn cell(text: &str) -> String {
+    text.replace('|', "\\|").replace('\n', "<br>")
+}
+
+#[test]
+fn the_pages_of_the_tools_are_up_to_date() {
+    for tool in tools::ALL {
+        let path = format!("{}/../../docs/tools/{}.md", env!("CARGO_MANIFEST_DIR"), tool.name);
+        expect_file![path].assert_eq(&tool_page(tool));
+    }
+    let folder = format!("{}/../../docs/tools", env!("CARGO_MANIFEST_DIR"));
+    assert_eq!(
+        std::fs::read_dir(folder).unwrap().count(),
+        tools::ALL.len(),
+        "a page for each tool"
+    );
+}
+
+fn tool_page(tool: &Tool) -> String {
+    let effect = match tool.effect {
+        Effect::Reads => "Changes nothing.",
+        Effect::Changes => "Changes only text that the caller proved to know.",
+        Effect::Overwrites => "May discard text that the caller has not seen.",
+    };
+    let mut page = format!(
+        "# {}\n\nMade from the code by a test; not edited by hand.\n\n{}\n\nToolset `{}`. {effect}\n\n## Arguments\n\n\
+         | name | type | | meaning |\n|---|---|---|---|\n",
+        tool.name,
+        tool.description,
+        tool.toolset.name(),
+    );
+    write_params(&mut page, "", tool.params);
+    write!(
+        page,
+        "\nnull means absent for an optional argument, and digits in a string count as an integer.\n\n\
+         ## Answer\n\nThe structured answer follows this schema:\n\n```json\n{:#}\n```\n",
+        (tool.output)()
+    )
+    .unwrap();
+    page
+}
+
+fn write_params(page: &mut String, place: &str, params: &[Param]) {
+    for param in params {
+        let kind = match param.kind {
+            Kind::String | Kind::Text => "string".to_string(),
+            Kind::Integer { minimum } => format!("integer ≥ {minimum}"),
+            Kind::Boolean => "boolean".to_string(),
+            Kind::Hash => "string, 12 hex digits".to_string(),
+            Kind::Objects(_) => "array of objects".to_string(),
+        };
+        let need = if param.is_required { "required" } else { "optional" };
+        let name = format!("{place}{}", param.name);
+        writeln!(page, "| `{name}` | {kind} | {need} | {} |", cell(param.description)).unwrap();
+        if let Kind::Objects(members) = param.kind {
+            write_params(page, &format!("{name}[]."), members);
+        }
+    }
+}

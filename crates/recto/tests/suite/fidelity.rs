@@ -1,0 +1,167 @@
+//! An edit leaves every other byte, the mode, the owner and the attributes as they were.
+
+use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use crate::case::Actual;
+use crate::client::{Client, Revision, run};
+
+const ATTRIBUTE: &str = "user.recto.note";
+
+/// Encodes for a file; ASCII is the same in all of these.
+fn legacy(label: &str, text: &str) -> Vec<u8> {
+    let encoding = encoding_rs::Encoding::for_label(label.as_bytes()).unwrap();
+    encoding.encode(text).0.into_owned()
+}
+
+fn utf16(text: &str, bom: [u8; 2], to_bytes: fn(u16) -> [u8; 2]) -> Vec<u8> {
+    bom.into_iter().chain(text.encode_utf16().flat_map(to_bytes)).collect()
+}
+
+/// A name, its bytes, and how it stores a word.
+type Form = (&'static str, Vec<u8>, fn(&str) -> Vec<u8>);
+
+/// Files that hold the word MARK once.
+fn files() -> Vec<Form> {
+    fn plain(text: &str) -> Vec<u8> {
+        text.as_bytes().to_vec()
+    }
+    fn utf16_le(text: &str) -> Vec<u8> {
+        text.encode_utf16().flat_map(u16::to_le_bytes).collect()
+    }
+    fn utf16_be(text: &str) -> Vec<u8> {
+        text.encode_utf16().flat_map(u16::to_be_bytes).collect()
+    }
+    let french = "Le café est déjà fermé, même à l'été. MARK\r\nGarçon, l'addition!\n";
+    let japanese = "これは日本語のテキストです。MARK\r\nファイルを編集します。\n";
+    let long_line = format!("{}MARK{}", "x".repeat(5 << 20), "y".repeat(5 << 20));
+    vec![
+        ("crlf", b"a\r\nMARK\r\nc\r\n".to_vec(), plain),
+        ("mixed endings", b"a\r\nb\nMARK\r\nd\re\n\r\n".to_vec(), plain),
+        ("lone cr", b"a\rMARK\rb".to_vec(), plain),
+        ("bom", b"\xef\xbb\xbfa\nMARK\n".to_vec(), plain),
+        ("no final newline", b"a\nMARK".to_vec(), plain),
+        (
+            "utf-16le",
+            utf16("a\r\nMARK\u{2028}\u{1f980}\n", [0xff, 0xfe], u16::to_le_bytes),
+            utf16_le,
+        ),
+        (
+            "utf-16be",
+            utf16("a\r\nMARK\u{2028}\u{1f980}\n", [0xfe, 0xff], u16::to_be_bytes),
+            utf16_be,
+        ),
+        ("windows-1252", legacy("windows-1252", french), plain),
+        ("shift_jis", legacy("shift_jis", japanese), plain),
+        ("control characters", b"\x1b[31mMARK\x07\x0c\x7f\n".to_vec(), plain),
+        ("one line of 10 MB", long_line.into_bytes(), plain),
+    ]
+}
+
+fn replace(bytes: &[u8], old: &[u8], new: &[u8]) -> Vec<u8> {
+    let at = bytes.windows(old.len()).position(|window| window == old).unwrap();
+    [&bytes[..at], new, &bytes[at + old.len()..]].concat()
+}
+
+fn attribute(path: &Path) -> Option<Vec<u8>> {
+    let mut value = vec![0; 64];
+    let n_bytes = rustix::fs::getxattr(path, ATTRIBUTE, &mut value[..]).ok()?;
+    value.truncate(n_bytes);
+    Some(value)
+}
+
+#[test]
+fn an_edit_keeps_everything_else() {
+    let is_root = rustix::process::geteuid().is_root();
+    run(async {
+        let folder = tempfile::tempdir().unwrap();
+        let client = Client::start(folder.path(), &[], Revision::Handshake).await;
+        for (index, (name, bytes, encode)) in files().into_iter().enumerate() {
+            let path = folder.path().join(format!("{name}.txt"));
+            std::fs::write(&path, &bytes).unwrap();
+            let has_attributes =
+                rustix::fs::setxattr(&path, ATTRIBUTE, b"kept", rustix::fs::XattrFlags::empty())
+                    .is_ok();
+            // The mode last: giving a file away drops bits of it.
+            if is_root {
+                chown(&path, Some(4321), Some(8765)).unwrap();
+            }
+            let mode = [0o640, 0o755, 0o604][index % 3];
+            std::fs::set_permissions(&path, PermissionsExt::from_mode(mode)).unwrap();
+            let before = std::fs::metadata(&path).unwrap();
+
+            let there = json!({"old_string": "MARK", "new_string": "other"});
+            let and_back = json!({"edits": [
+                {"old_string": "other", "new_string": "between"},
+                {"old_string": "between", "new_string": "MARK"},
+            ]});
+            for (tool, arguments, old, new) in [
+                ("edit_text_file", there, "MARK", "other"),
+                ("multi_edit_text_file", and_back, "other", "MARK"),
+            ] {
+                let expected = replace(&std::fs::read(&path).unwrap(), &encode(old), &encode(new));
+                let Value::Object(mut arguments) = arguments else { unreachable!() };
+                arguments.insert("path".into(), path.to_str().unwrap().into());
+                let called = client.call(tool, arguments).await;
+                assert!(matches!(called, Actual::Answer { .. }), "{name}: {called:?}");
+                assert!(std::fs::read(&path).unwrap() == expected, "{name}: bytes");
+                let after = std::fs::metadata(&path).unwrap();
+                assert_eq!(after.mode(), before.mode(), "{name}: mode");
+                assert_eq!(
+                    (after.uid(), after.gid()),
+                    (before.uid(), before.gid()),
+                    "{name}: owner"
+                );
+                if has_attributes {
+                    assert_eq!(
+                        attribute(&path).as_deref(),
+                        Some(&b"kept"[..]),
+                        "{name}: attributes"
+                    );
+                }
+            }
+        }
+        client.stop().await;
+    });
+}
+
+#[test]
+fn a_changed_program_does_not_keep_its_setuid_bit() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("tool.sh");
+    std::fs::write(&path, "#!/bin/sh\n").unwrap();
+    std::fs::set_permissions(&path, PermissionsExt::from_mode(0o6755)).unwrap();
+    run(async {
+        let client = Client::start(folder.path(), &[], Revision::Handshake).await;
+        let arguments = json!({"path": path, "content": "#!/bin/sh\nexit 0\n"});
+        client.call("write_text_file", arguments.as_object().unwrap().clone()).await;
+        client.stop().await;
+    });
+    assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o7777, 0o755);
+}
+
+#[test]
+fn a_new_file_obeys_the_umask_and_a_hard_link_is_reported() {
+    let folder = tempfile::tempdir().unwrap();
+    let (one, other) = (folder.path().join("one.txt"), folder.path().join("other.txt"));
+    run(async {
+        let client = Client::start(folder.path(), &[], Revision::Handshake).await;
+        let write = async |content: &str| {
+            let arguments = json!({"path": one, "content": content});
+            client.call("write_text_file", arguments.as_object().unwrap().clone()).await
+        };
+        write("first\n").await;
+        let umask = rustix::process::umask(rustix::fs::Mode::empty());
+        rustix::process::umask(umask);
+        let mode = std::fs::metadata(&one).unwrap().permissions().mode() & 0o777;
+        assert_eq!(mode, 0o666 & !umask.bits());
+
+        std::fs::hard_link(&one, &other).unwrap();
+        let Actual::Answer { structured, .. } = write("second\n").await else { panic!() };
+        assert_eq!(structured["hard_links_broken"], true);
+        assert_eq!(std::fs::read_to_string(&other).unwrap(), "first\n");
+        client.stop().await;
+    });
+}

@@ -1,0 +1,18 @@
+//! Everything that is tested from outside: the contract tables, the built binary with a real
+//! client, the sandbox, the write protocol under faults and kills.
+//!
+//! One test program, because linking is what takes time.
+
+#![allow(clippy::unwrap_used, clippy::print_stdout, missing_docs)]
+
+mod case;
+mod client;
+mod contracts;
+mod crashes;
+mod docs;
+mod faults;
+mod fidelity;
+mod properties;
+mod races;
+mod tidy;
+mod tree;

@@ -1,0 +1,171 @@
+//! Laws that hold for every text and every edit.
+
+use std::path::Path;
+use std::process::Command;
+use std::sync::Arc;
+
+use proptest::prelude::*;
+use recto::call::Calls;
+use recto::caller::Caller;
+use recto::store::MemoryStore;
+use recto::store::memory::Node;
+use recto::tools::{self, Answer};
+use recto_text::Error;
+use serde_json::{Value, json};
+
+const FILE: &str = "/test/f.txt";
+
+/// One call on one file in memory; what it answered and what stands there after.
+fn call(bytes: &[u8], tool: &str, arguments: Value) -> (Result<Answer, Error>, Vec<u8>) {
+    let root = Path::new("/test");
+    let nodes = [(FILE.into(), Node::File(bytes.to_vec()))].into();
+    let store = Arc::new(MemoryStore::new(root, nodes, |_| false));
+    let calls = Calls::new(store.clone(), tools::ALL.to_vec(), 1 << 20);
+    let Value::Object(mut arguments) = arguments else { unreachable!() };
+    arguments.insert("path".into(), FILE.into());
+    let answer = calls.call(calls.find(tool).unwrap(), arguments, &Caller::default());
+    let Some(Node::File(after)) = store.nodes().remove(Path::new(FILE)) else { unreachable!() };
+    (answer, after)
+}
+
+fn edits() -> impl Strategy<Value = Vec<(String, String)>> {
+    proptest::collection::vec(("[ab\n]{1,3}|a\r\nb", "[xyä\n]{0,4}"), 1..4)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(1500))]
+
+    #[test]
+    fn a_refused_call_changes_nothing_and_a_dry_run_tells_the_truth(
+        text in "([abc]{0,3}\r?\n){0,12}[abc]{0,2}",
+        edits in edits(),
+    ) {
+        let list: Vec<_> = edits.iter().map(|(old, new)| json!({"old_string": old, "new_string": new})).collect();
+        let (dry, untouched) = call(text.as_bytes(), "multi_edit_text_file", json!({"edits": list, "dry_run": true}));
+        prop_assert_eq!(&untouched[..], text.as_bytes());
+        let (real, after) = call(text.as_bytes(), "multi_edit_text_file", json!({"edits": list}));
+        match (dry, real) {
+            (Err(dry), Err(real)) => {
+                prop_assert_eq!(dry, real);
+                prop_assert_eq!(&after[..], text.as_bytes());
+            }
+            (Ok(dry), Ok(real)) => {
+                prop_assert_eq!(&dry.structured["diff"], &real.structured["diff"]);
+                prop_assert_eq!(&dry.structured["hash"], &real.structured["hash"]);
+                let hash = recto_text::Digest::of(&after).to_string();
+                prop_assert_eq!(real.structured["hash"].as_str(), Some(hash.as_str()));
+            }
+            (dry, real) => prop_assert!(false, "{:?} is not {:?}", dry, real),
+        }
+    }
+
+    #[test]
+    fn bytes_outside_an_edit_stay(
+        before in "([abcä]{0,3}\r?\n){0,6}",
+        after in "(\r?\n[abcä]{0,3}){0,6}",
+        new in "[xyz]{0,5}",
+        bom in any::<bool>(),
+    ) {
+        let bom = if bom { "\u{feff}" } else { "" };
+        let file = format!("{bom}{before}<<>>{after}");
+        let arguments = json!({"old_string": "<<>>", "new_string": new});
+        let (answer, found) = call(file.as_bytes(), "edit_text_file", arguments);
+        prop_assert!(answer.is_ok(), "{:?}", answer);
+        prop_assert_eq!(String::from_utf8(found).unwrap(), format!("{bom}{before}{new}{after}"));
+    }
+
+    #[test]
+    fn arbitrary_bytes_never_panic_and_never_change_by_a_refusal(
+        bytes in proptest::collection::vec(any::<u8>(), 0..60),
+        old in "\\PC{1,3}",
+        new in "\\PC{0,3}",
+    ) {
+        let (answer, after) = call(&bytes, "edit_text_file", json!({"old_string": old, "new_string": new}));
+        match answer {
+            Err(error) => {
+                prop_assert!(!matches!(error, Error::Internal { .. }), "{}", error);
+                prop_assert_eq!(after, bytes);
+            }
+            Ok(answer) => {
+                let (read, _) = call(&after, "read_text_file", json!({}));
+                prop_assert_eq!(&read.unwrap().structured["_meta"]["hash"], &answer.structured["hash"]);
+            }
+        }
+    }
+
+    #[test]
+    fn pages_joined_give_the_whole(text in "([abä]{0,4}\r?\n){0,20}[ab]{0,2}", limit in 1u64..5) {
+        let (mut joined, mut line) = (String::new(), json!(1));
+        while !line.is_null() {
+            let (answer, _) = call(text.as_bytes(), "read_text_file", json!({"line": line, "limit": limit}));
+            let mut structured = answer.unwrap().structured;
+            joined.push_str(structured["content"].as_str().unwrap());
+            line = structured["_meta"]["next_line"].take();
+        }
+        prop_assert_eq!(joined, text);
+    }
+}
+
+/// Deterministic numbers.
+fn random(seed: &mut u64, below: u64) -> u64 {
+    *seed ^= *seed << 13;
+    *seed ^= *seed >> 7;
+    *seed ^= *seed << 17;
+    *seed % below
+}
+
+#[test]
+fn git_apply_and_patch_agree_with_every_diff() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut seed = 0xd1ff;
+    let mut n_applied = 0;
+    for round in 0..150 {
+        let n_lines = random(&mut seed, 30) + 1;
+        let mut text: String = (0..n_lines)
+            .map(|n| format!("line {n}{}", if random(&mut seed, 3) == 0 { "\r\n" } else { "\n" }))
+            .collect();
+        if random(&mut seed, 3) == 0 {
+            text.truncate(text.trim_end().len());
+        }
+        let edits: Vec<_> = (0..=random(&mut seed, 4))
+            .map(|_| {
+                let line = random(&mut seed, n_lines);
+                let old =
+                    format!("line {line}{}", ["", "\n", "\r\n"][random(&mut seed, 3) as usize]);
+                let new =
+                    ["", "new", "new\n", "one\ntwo\n", "x\r\n"][random(&mut seed, 5) as usize];
+                json!({"old_string": old, "new_string": new})
+            })
+            .collect();
+        let (answer, after) =
+            call(text.as_bytes(), "multi_edit_text_file", json!({"edits": edits}));
+        let Ok(answer) = answer else { continue };
+        let diff = answer.structured["diff"].as_str().unwrap();
+        if diff.is_empty() {
+            continue;
+        }
+        n_applied += 1;
+        let patch = folder.path().join("change.diff");
+        std::fs::write(&patch, diff).unwrap();
+        let programs: [(&str, &[&str]); 2] = [
+            ("git", &["apply", "-p0", "--whitespace=nowarn"]),
+            ("patch", &["--quiet", "--binary", "-p0", "-i"]),
+        ];
+        for (program, arguments) in programs {
+            std::fs::write(folder.path().join("f.txt"), &text).unwrap();
+            let applied = Command::new(program)
+                .args(arguments)
+                .arg(&patch)
+                .current_dir(folder.path())
+                .output();
+            let Ok(applied) = applied else {
+                assert_ne!(program, "git", "git is needed to test this");
+                continue;
+            };
+            assert!(applied.status.success(), "round {round}, {program}: {applied:?}\n{diff}");
+            let found = std::fs::read(folder.path().join("f.txt")).unwrap();
+            assert_eq!(found, after, "round {round}, {program}\n{diff}");
+        }
+    }
+    assert!(n_applied > 40, "{n_applied}");
+}

@@ -1,0 +1,93 @@
+//! The rules of ARCHITECTURE.md that a compiler does not keep.
+
+use std::path::{Path, PathBuf};
+
+const MAX_LINES: usize = 500;
+
+/// Words that must not stand in the sources of a room, tests aside.
+const RULES: &[(&str, &[&str])] = &[
+    (
+        "crates/recto-text/src",
+        &["std::fs", "std::thread", "std::time", "std::env", "tokio", "serde", "async "],
+    ),
+    ("crates/recto/src/tools", &["rmcp", "std::fs", "rustix", "libc::", "println!", "tokio"]),
+    ("crates/recto/src/store", &["rmcp", "crate::tools", "crate::mcp", "println!", "tokio"]),
+    ("crates/recto/src/mcp", &["std::fs", "rustix", "crate::store", "println!"]),
+    ("crates/recto/src/call.rs", &["rmcp", "std::fs", "rustix", "tokio"]),
+    ("crates/recto/src/caller.rs", &["rmcp", "std::fs", "rustix", "tokio", "crate::"]),
+];
+
+fn top() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn sources(path: &Path, found: &mut Vec<PathBuf>) {
+    if path.is_file() {
+        found.push(path.to_path_buf());
+        return;
+    }
+    for entry in std::fs::read_dir(path).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() || path.extension().is_some_and(|extension| extension == "rs") {
+            sources(&path, found);
+        }
+    }
+}
+
+/// A file without its tests, which may do what they like.
+fn product(path: &Path) -> String {
+    if path.file_name().is_some_and(|name| name == "tests.rs") {
+        return String::new();
+    }
+    let text = std::fs::read_to_string(path).unwrap();
+    text.split("#[cfg(test)]\nmod tests {").next().unwrap().to_string()
+}
+
+#[test]
+fn no_room_does_what_it_must_not() {
+    let mut broken = Vec::new();
+    for (room, words) in RULES {
+        let mut files = Vec::new();
+        sources(&top().join(room), &mut files);
+        assert!(!files.is_empty(), "{room} is gone; the rule needs a new place");
+        for file in files {
+            let text = product(&file);
+            for (index, line) in text.lines().enumerate() {
+                let is_comment = line.trim_start().starts_with("//");
+                for word in words.iter().filter(|word| !is_comment && line.contains(**word)) {
+                    broken.push(format!("{}:{}: {word}", file.display(), index + 1));
+                }
+            }
+        }
+    }
+    assert!(broken.is_empty(), "\n{}", broken.join("\n"));
+}
+
+#[test]
+fn every_source_says_what_it_is_and_holds_one_idea() {
+    let mut files = Vec::new();
+    for folder in ["crates/recto-text/src", "crates/recto/src", "crates/recto/tests"] {
+        sources(&top().join(folder), &mut files);
+    }
+    for file in files {
+        let text = std::fs::read_to_string(&file).unwrap();
+        let is_tests = file.file_name().is_some_and(|name| name == "tests.rs");
+        assert!(is_tests || text.starts_with("//!"), "{}: opens without //!", file.display());
+        let n_lines = text.lines().count();
+        assert!(n_lines <= MAX_LINES, "{}: {n_lines} lines", file.display());
+    }
+}
+
+#[test]
+fn every_tool_has_its_source_its_table_and_its_page() {
+    for tool in recto::tools::ALL {
+        let name = recto::tools::underscored(tool.name);
+        for path in [
+            format!("crates/recto/src/tools/{name}.rs"),
+            format!("contracts/{}.toml", tool.name),
+            format!("docs/tools/{}.md", tool.name),
+        ] {
+            assert!(top().join(&path).is_file(), "{path} is missing");
+        }
+    }
+}
