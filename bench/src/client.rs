@@ -1,0 +1,157 @@
+//! A minimal MCP client over pipes: one request, then its answer. Blocking and on one thread, so
+//! that nothing but the server and the kernel stands between the two clock readings.
+
+use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::Result;
+
+/// A process that answers lines with lines.
+pub struct Pipes {
+    child: Child,
+    input: ChildStdin,
+    output: BufReader<ChildStdout>,
+}
+
+impl Pipes {
+    /// Starts a process.
+    pub fn start(command: &mut Command) -> Result<Pipes> {
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
+        let input = child.stdin.take().ok_or("no stdin")?;
+        let output = BufReader::with_capacity(64 << 10, child.stdout.take().ok_or("no stdout")?);
+        Ok(Pipes { child, input, output })
+    }
+
+    /// Sends one line, which brings its own ending, and waits for the whole of the next one.
+    pub fn exchange(&mut self, line: &[u8]) -> Result<Exchange> {
+        let mut answer = Vec::new();
+        let sent = Instant::now();
+        self.input.write_all(line)?;
+        self.output.read_until(b'\n', &mut answer)?;
+        let received = Instant::now();
+        if !answer.ends_with(b"\n") {
+            return Err("the server went away".into());
+        }
+        Ok(Exchange { sent, received, answer })
+    }
+
+    /// Closes the input and waits for the process to end.
+    pub fn stop(mut self) -> Result<()> {
+        drop(self.input);
+        let status = self.child.wait()?;
+        if status.success() {
+            Ok(())
+        } else {
+            Err(format!("the server ended with {status}").into())
+        }
+    }
+}
+
+/// A line, the answer to it, and when that was.
+pub struct Exchange {
+    sent: Instant,
+    pub received: Instant,
+    answer: Vec<u8>,
+}
+
+impl Exchange {
+    pub fn time(&self) -> Duration {
+        self.received - self.sent
+    }
+
+    pub fn n_bytes(&self) -> usize {
+        self.answer.len()
+    }
+}
+
+/// What a tool is expected to say.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Expect {
+    Success,
+    Refusal,
+}
+
+/// An MCP client and the server that it started.
+pub struct Client {
+    pipes: Pipes,
+    n_requests: u64,
+}
+
+impl Client {
+    /// Starts `recto serve`; nothing is said yet.
+    pub fn start(recto: &Path, root: &Path, options: &[&str]) -> Result<Client> {
+        let mut command = Command::new(recto);
+        command.arg("serve").arg(root).args(options);
+        Ok(Client { pipes: Pipes::start(&mut command)?, n_requests: 0 })
+    }
+
+    pub fn process_id(&self) -> u32 {
+        self.pipes.child.id()
+    }
+
+    /// Opens the session.
+    pub fn initialize(&mut self) -> Result<Exchange> {
+        let params = json!({
+            "protocolVersion": "2025-06-18",
+            "capabilities": {},
+            "clientInfo": {"name": "recto-bench", "version": env!("CARGO_PKG_VERSION")},
+        });
+        let (exchange, _) = self.request("initialize", params)?;
+        let initialized = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
+        self.pipes.input.write_all(&line(&initialized))?;
+        Ok(exchange)
+    }
+
+    /// Calls a tool. An answer of the other kind than expected is an error: its time is not what
+    /// was to be measured.
+    pub fn call(
+        &mut self,
+        tool: &str,
+        arguments: Value,
+        expect: Expect,
+    ) -> Result<(Exchange, Value)> {
+        let params = json!({"name": tool, "arguments": arguments});
+        let (exchange, result) = self.request("tools/call", params)?;
+        let is_refusal = result["isError"] == true;
+        if is_refusal != (expect == Expect::Refusal) {
+            let text = text_of(&result);
+            return Err(format!("expected a {expect:?}, got: {text:.200}").into());
+        }
+        Ok((exchange, result))
+    }
+
+    /// Sends a request and returns its result. Building the one and parsing the other takes no
+    /// part in the time.
+    pub fn request(&mut self, method: &str, params: Value) -> Result<(Exchange, Value)> {
+        self.n_requests += 1;
+        let id = self.n_requests;
+        let request = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
+        let exchange = self.pipes.exchange(&line(&request))?;
+        let mut answer: Value = serde_json::from_slice(&exchange.answer)?;
+        if answer["id"] != id || answer.get("result").is_none() {
+            return Err(format!("{method} was answered with {answer:.200}").into());
+        }
+        Ok((exchange, answer["result"].take()))
+    }
+
+    /// Ends the session and waits for the server to go.
+    pub fn stop(self) -> Result<()> {
+        self.pipes.stop()
+    }
+}
+
+/// Everything that a model reads of a tool's result.
+pub fn text_of(result: &Value) -> String {
+    let blocks = result["content"].as_array().map(Vec::as_slice).unwrap_or_default();
+    blocks.iter().filter_map(|block| block["text"].as_str()).collect()
+}
+
+fn line(message: &Value) -> Vec<u8> {
+    let mut line = message.to_string().into_bytes();
+    line.push(b'\n');
+    line
+}

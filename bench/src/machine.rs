@@ -1,0 +1,50 @@
+//! What the machine is, without saying whose; and what the kernel says about a process.
+
+use std::fs;
+use std::path::Path;
+
+use crate::Result;
+
+/// Cores, kernel and filesystem, in one line.
+pub fn describe(folder: &Path) -> Result<String> {
+    let n_cores = std::thread::available_parallelism()?;
+    let kernel = fs::read_to_string("/proc/sys/kernel/osrelease")?;
+    // What follows the version names a build or a host.
+    let version = kernel.trim().split('-').next().unwrap_or_default();
+    let mounts = fs::read_to_string("/proc/self/mounts")?;
+    let filesystem = filesystem(&mounts, &folder.canonicalize()?);
+    Ok(format!("{n_cores} cores, Linux {version}, {filesystem}"))
+}
+
+/// The type of the deepest mount that holds `folder`; of those at one place the last counts.
+fn filesystem<'a>(mounts: &'a str, folder: &Path) -> &'a str {
+    let mut deepest = ("unknown filesystem", 0);
+    for mount in mounts.lines() {
+        let mut fields = mount.split(' ').skip(1);
+        let (Some(place), Some(kind)) = (fields.next(), fields.next()) else { continue };
+        if folder.starts_with(place) && place.len() >= deepest.1 {
+            deepest = (kind, place.len());
+        }
+    }
+    deepest.0
+}
+
+/// A number from a process's status: `VmRSS` is what it uses, `VmHWM` the most it used.
+pub fn kilobytes(process_id: u32, field: &str) -> Result<usize> {
+    let status = fs::read_to_string(format!("/proc/{process_id}/status"))?;
+    let value = status.lines().find_map(|line| line.strip_prefix(field)?.strip_prefix(':'));
+    let number = value.and_then(|value| value.split_whitespace().next());
+    Ok(number.ok_or_else(|| format!("no {field} in the process's status"))?.parse()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_deepest_mount_counts() {
+        let mounts = "disk / ext4 rw 0 0\nnone /tmp tmpfs rw 0 0\nnone /tmp/a/b xfs rw 0 0\n";
+        assert_eq!(filesystem(mounts, Path::new("/tmp/a")), "tmpfs");
+        assert_eq!(filesystem(mounts, Path::new("/home")), "ext4");
+    }
+}

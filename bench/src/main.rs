@@ -1,0 +1,138 @@
+//! What recto costs, seen by a client over pipes, as Markdown on stdout.
+//!
+//! Everything is measured and nothing asserted: goals stand beside the numbers. Only a wrong
+//! answer ends the run, because its time would mean nothing.
+
+// Markdown on stdout is what this program is for.
+#![allow(clippy::print_stdout)]
+
+mod client;
+mod files;
+mod machine;
+mod rounds;
+mod rows;
+mod sizes;
+mod table;
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+
+use rounds::Bench;
+use rows::{ROWS, Row, YARDSTICKS};
+use table::{Measured, Table};
+
+/// What can go wrong is told to the one who runs this, and that is all.
+type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
+
+const HELP: &str = "\
+Measures what recto costs and prints Markdown tables.
+
+Usage: cargo run --release -p recto-bench -- [OPTIONS]
+
+Options:
+  --recto PATH  The program to measure; otherwise `recto` in target/release, which is built
+                if it is not there. One that is there is taken as it is: build it first
+  --quick       A tenth of the rounds
+  --help        This text
+
+Works in a folder of its own beneath $TMPDIR, or /tmp, and removes it. Writes cost what that
+folder's filesystem makes of them; a tmpfs makes nothing of fsync.";
+
+/// Rounds before the first that counts.
+const N_WARM_UP: usize = 3;
+
+/// What the command line says.
+#[derive(Default)]
+struct Options {
+    recto: Option<PathBuf>,
+    is_quick: bool,
+    wants_help: bool,
+}
+
+fn main() -> ExitCode {
+    match parse(std::env::args().skip(1)).and_then(run) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("recto-bench: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn parse(mut arguments: impl Iterator<Item = String>) -> Result<Options> {
+    let mut options = Options::default();
+    while let Some(argument) = arguments.next() {
+        match argument.as_str() {
+            "--recto" => {
+                options.recto = Some(arguments.next().ok_or("--recto needs a path")?.into());
+            }
+            "--quick" => options.is_quick = true,
+            "--help" | "-h" => options.wants_help = true,
+            _ => return Err(format!("unknown option {argument}; try --help").into()),
+        }
+    }
+    Ok(options)
+}
+
+fn run(options: Options) -> Result<()> {
+    if options.wants_help {
+        println!("{HELP}");
+        return Ok(());
+    }
+    let recto = match options.recto {
+        Some(path) => path,
+        None => find_recto()?,
+    };
+    let built = std::fs::metadata(&recto).and_then(|metadata| metadata.modified());
+    let built = built.map_err(|error| format!("{}: {error}", recto.display()))?;
+    let minutes = built.elapsed().map_or(0, |age| age.as_secs() / 60);
+    eprintln!("measuring {}, built {minutes} minutes ago", recto.display());
+
+    let mut bench = Bench::prepare(recto)?;
+    println!("{}\n", machine::describe(bench.folder.path())?);
+
+    let mut times = Table::new(["what", "median", "p99", "goal", "rounds", "answer"]);
+    for (rows, remark) in [(YARDSTICKS, ""), (ROWS, ""), (YARDSTICKS, ", afterwards")] {
+        for row in rows {
+            let measured = measure(&mut bench, row, options.is_quick)?;
+            times.add(measured.cells(row.what, remark, row.goal));
+        }
+    }
+    println!("{times}");
+
+    let mut others = Table::new(["what", "size", "goal"]);
+    for size in sizes::measure(&mut bench)? {
+        others.add([size.what, &size.value, size.goal].map(str::to_string));
+    }
+    println!("{others}");
+    bench.stop()
+}
+
+fn measure(bench: &mut Bench, row: &Row, is_quick: bool) -> Result<Measured> {
+    eprintln!("{}", row.what);
+    let n_rounds = if is_quick { row.n_rounds.div_ceil(10) } else { row.n_rounds };
+    let mut measured = Measured::default();
+    for round in 0..N_WARM_UP + n_rounds {
+        let sample = (row.round)(bench, round).map_err(|error| format!("{}: {error}", row.what))?;
+        if round >= N_WARM_UP {
+            measured.add(sample);
+        }
+    }
+    Ok(measured)
+}
+
+/// The release build in the target folder that this program was built into.
+fn find_recto() -> Result<PathBuf> {
+    let program = std::env::current_exe()?;
+    let target = program.parent().and_then(Path::parent).ok_or("not in a target folder")?;
+    let recto = target.join("release/recto");
+    if !recto.exists() {
+        eprintln!("{} is not there; building it", recto.display());
+        let mut build = Command::new("cargo");
+        build.args(["build", "--release", "-p", "recto", "--target-dir"]).arg(target);
+        if !build.status()?.success() || !recto.exists() {
+            return Err("recto could not be built; name a built one with --recto".into());
+        }
+    }
+    Ok(recto)
+}
