@@ -64,6 +64,28 @@ pub fn unified(
     Some(out)
 }
 
+/// Lines that stand where others stood.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ChangedLines {
+    /// The lines of the old text that are gone, as indices from 0; empty where lines only came.
+    pub old_lines: Range<usize>,
+    /// The lines of the new text, as indices from 0; empty where lines only went.
+    pub lines: Range<usize>,
+    /// Their bytes in the new text.
+    pub bytes: Range<usize>,
+}
+
+/// What is new in `after`, seen from `before`.
+pub fn changes(before: &str, after: &str) -> Vec<ChangedLines> {
+    let changes = changed_lines(before, after, &Edits::whole(before, after));
+    let as_changed = |change: Change| ChangedLines {
+        old_lines: change.before.lines,
+        lines: change.after.lines,
+        bytes: change.after.bytes,
+    };
+    changes.into_iter().map(as_changed).collect()
+}
+
 /// Neighbouring lines of one side: their indices from 0, and their bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Span {

@@ -28,7 +28,19 @@ pub enum Unencodable {
 
 impl Document {
     /// Reads stored bytes as text, or gives them back where they are binary.
-    pub fn parse(bytes: Vec<u8>) -> Result<Document, Vec<u8>> {
+    pub fn parse(mut bytes: Vec<u8>) -> Result<Document, Vec<u8>> {
+        // Nearly every file is this, and then looking once is enough.
+        if !Encoding::has_bom(&bytes) && memchr::memchr(0, &bytes).is_none() {
+            match String::from_utf8(bytes) {
+                Ok(stored) => {
+                    return Ok(Document {
+                        encoding: Encoding::Utf8,
+                        content: Content::Utf8(stored),
+                    });
+                }
+                Err(error) => bytes = error.into_bytes(),
+            }
+        }
         let Some(encoding) = Encoding::detect(&bytes) else { return Err(bytes) };
         let content = match encoding {
             Encoding::Utf8 | Encoding::Utf8Bom => {

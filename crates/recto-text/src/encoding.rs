@@ -54,6 +54,11 @@ impl Encoding {
         detect_legacy(bytes)
     }
 
+    /// Whether bytes start with the mark of a Unicode encoding.
+    pub fn has_bom(bytes: &[u8]) -> bool {
+        [UTF8_BOM, UTF16LE_BOM, UTF16BE_BOM].iter().any(|bom| bytes.starts_with(bom))
+    }
+
     /// The encoding that the first bytes of a larger file speak for. The cut may fall inside a
     /// character.
     pub fn sniff(head: &[u8]) -> Option<Encoding> {

@@ -4,13 +4,17 @@
 //! tells the caller what to do next; it is written for a model and never repeats the message.
 //! How errors travel (as results, as JSON-RPC errors) is left to the protocol.
 
+use std::borrow::Cow;
+
 use thiserror::Error;
 
 use crate::digest::Digest;
+use crate::line::LineRange;
 use crate::nearest::Nearest;
-use crate::quote::Quoted;
+use crate::quote::{Differing, Lines, Quoted};
 
 mod examples;
+mod hint;
 
 pub use examples::examples;
 
@@ -42,7 +46,7 @@ pub enum Error {
         /// The argument, with its place.
         name: String,
         /// What it must be, with its article: `an integer`.
-        expected: &'static str,
+        expected: Cow<'static, str>,
         /// The value that came, as JSON.
         value: String,
     },
@@ -87,6 +91,24 @@ pub enum Error {
     #[error("old_string and new_string are identical")]
     IdenticalStrings,
 
+    /// An empty text where some is needed.
+    #[error("{name} cannot be empty")]
+    EmptyText {
+        /// The argument.
+        name: &'static str,
+    },
+
+    /// A range that covers no line.
+    #[error("Empty line range [{start}, {end}]: the end is exclusive")]
+    EmptyRange {
+        /// The start as given.
+        start: i64,
+        /// The end as given.
+        end: i64,
+        /// What was probably meant.
+        meant: (i64, i64),
+    },
+
     /// No file stands at the path.
     #[error("File not found: {}", Quoted(path))]
     FileNotFound {
@@ -127,6 +149,20 @@ pub enum Error {
     /// A folder where a file is to be written.
     #[error("{} is a directory", Quoted(path))]
     IsDirectory {
+        /// The path as given.
+        path: String,
+    },
+
+    /// A file where a folder is needed.
+    #[error("{} is not a directory", Quoted(path))]
+    NotADirectory {
+        /// The path as given, up to the file.
+        path: String,
+    },
+
+    /// Something stands where a new file is to be created.
+    #[error("File already exists: {}", Quoted(path))]
+    FileExists {
         /// The path as given.
         path: String,
     },
@@ -198,6 +234,75 @@ pub enum Error {
         expected: Digest,
         /// The version that stands there.
         now: Digest,
+        /// Which lines changed, where the caller's version is still known.
+        changed: Vec<LineRange>,
+    },
+
+    /// A line that the caller named holds another text.
+    #[error("Line {line} contains {}, not {}", Differing(found, wanted), Differing(wanted, found))]
+    TextMismatch {
+        /// The line, from 1.
+        line: usize,
+        /// What it holds.
+        found: String,
+        /// What the caller said.
+        wanted: String,
+        /// The first few lines where the whole text stands.
+        elsewhere: Vec<usize>,
+        /// How many lines the whole text has.
+        n_lines: usize,
+        /// What comes closest.
+        nearest: Option<Nearest>,
+    },
+
+    /// None of the lines that the caller named holds the text.
+    #[error("Lines {}-{} do not contain {}", lines.start, lines.end, Differing(wanted, wanted))]
+    TextNotInLines {
+        /// The lines.
+        lines: LineRange,
+        /// The first line of the text.
+        wanted: String,
+        /// The first few lines where the whole text stands.
+        elsewhere: Vec<usize>,
+        /// How many lines the whole text has.
+        n_lines: usize,
+        /// What comes closest.
+        nearest: Option<Nearest>,
+    },
+
+    /// The text stands at the place, but has more lines than the caller named.
+    #[error("The range covers {n_covered} of the {n_lines} lines of old")]
+    RangeTooShort {
+        /// The first line, from 1.
+        line: usize,
+        /// How many lines the range has.
+        n_covered: usize,
+        /// How many lines the text has.
+        n_lines: usize,
+    },
+
+    /// A read that starts behind the last line.
+    #[error("Line {line} is past the end: {} has {}", Quoted(path), Lines(*n_lines))]
+    LinePastEnd {
+        /// The line as given.
+        line: i64,
+        /// The path as given.
+        path: String,
+        /// How many lines there are.
+        n_lines: u64,
+    },
+
+    /// A change of a line that is not there.
+    #[error("Line {line} is not in the file: {} has {}", Quoted(path), Lines(*n_lines as u64))]
+    NoSuchLine {
+        /// The line as given.
+        line: i64,
+        /// The path as given.
+        path: String,
+        /// How many lines there are.
+        n_lines: usize,
+        /// Whether something was to be inserted.
+        is_insert: bool,
     },
 
     /// New text that the file's encoding has no bytes for.
@@ -295,16 +400,25 @@ impl Error {
             | Error::InvalidLimit { .. }
             | Error::NoEdits
             | Error::EmptyOldString
-            | Error::IdenticalStrings => -32600,
+            | Error::IdenticalStrings
+            | Error::EmptyText { .. }
+            | Error::EmptyRange { .. } => -32600,
             Error::FileNotFound { .. } | Error::ParentNotFound { .. } => -32001,
             Error::PermissionDenied { .. } | Error::ReadOnlyFilesystem { .. } => -32002,
-            Error::NotAFile { .. } | Error::IsDirectory { .. } => -32003,
+            Error::NotAFile { .. } | Error::IsDirectory { .. } | Error::NotADirectory { .. } => {
+                -32003
+            }
+            Error::FileExists { .. } => -32006,
             Error::BinaryFile { .. } => -32004,
             Error::DiskFull { .. } => -32005,
             Error::StringNotFound { .. } => -32010,
             Error::AmbiguousString { .. } => -32011,
             Error::ConflictingEdits { .. } => -32012,
             Error::Stale { .. } => -32013,
+            Error::TextMismatch { .. }
+            | Error::TextNotInLines { .. }
+            | Error::RangeTooShort { .. } => -32014,
+            Error::LinePastEnd { .. } | Error::NoSuchLine { .. } => -32015,
             Error::NotEncodable { .. } | Error::NotReadable { .. } => -32016,
             Error::Busy { .. } | Error::Unstable { .. } => -32017,
             Error::NotDurable { .. } => -32018,
@@ -312,55 +426,6 @@ impl Error {
             Error::System { .. } | Error::Internal { .. } => -32603,
             Error::InEdit { source, .. } => source.code(),
         }
-    }
-
-    /// What the caller can do next, where there is something to say.
-    pub fn hint(&self) -> Option<String> {
-        let hint = match self {
-            Error::UnknownArgument { known, .. } => format!("This tool takes: {known}."),
-            Error::RelativePath { .. } => "Start the path at /.".into(),
-            Error::ParentNotFound { .. } => "Folders are not created here; check the path.".into(),
-            Error::PermissionDenied { reason, .. } => return reason.hint(),
-            Error::BinaryFile { hash: Some(hash), .. } => format!("It is not text in any known encoding. Its hash is {hash}."),
-            Error::BinaryFile { hash: None, .. } => "It is not text in any known encoding.".into(),
-            Error::DiskFull { .. } => "Nothing was changed. Free some space, then call again.".into(),
-            Error::StringNotFound { nearest: Some(nearest), .. } => nearest.to_string(),
-            Error::StringNotFound { nearest: None, .. } => "Nothing in the file is similar. Read the file, then copy the text exactly.".into(),
-            Error::AmbiguousString { lines, n_matches, .. } => {
-                let shown: Vec<String> = lines.iter().map(usize::to_string).collect();
-                let more = if *n_matches > lines.len() { " and more" } else { "" };
-                format!("It starts on lines {}{more}. Add surrounding text to name one.", shown.join(", "))
-            }
-            Error::ConflictingEdits { prior_index, .. } => {
-                format!("Edit {prior_index} already changed that text. Nothing was written; join the two edits into one.")
-            }
-            Error::InEdit { source, .. } => match source.hint() {
-                Some(hint) => format!("Nothing was written. {hint}"),
-                None => "Nothing was written.".into(),
-            },
-            Error::Stale { .. } => "Nothing was written. Read the file again and make the change for the new hash.".into(),
-            Error::NotEncodable { .. } => "Nothing was written. Use characters that the encoding has, or convert the file first.".into(),
-            Error::NotReadable { .. } => "Nothing was written. Convert the file to UTF-8 first.".into(),
-            Error::Busy { .. } => "Another process is changing files in this folder. Call again.".into(),
-            Error::Unstable { .. } => "Another process is writing to it. Call again when it has finished.".into(),
-            Error::NotDurable { cause, .. } => format!("The file has its new content; syncing it to disk failed: {cause}. Do not write it again without reading it."),
-            Error::MissingArgument { .. }
-            | Error::WrongArgument { .. }
-            | Error::NulInPath { .. }
-            | Error::InvalidLine { .. }
-            | Error::InvalidLimit { .. }
-            | Error::NoEdits
-            | Error::EmptyOldString
-            | Error::IdenticalStrings
-            | Error::FileNotFound { .. }
-            | Error::ReadOnlyFilesystem { .. }
-            | Error::NotAFile { .. }
-            | Error::IsDirectory { .. }
-            | Error::Cancelled
-            | Error::System { .. }
-            | Error::Internal { .. } => return None,
-        };
-        Some(hint)
     }
 
     /// The message as it reads after "Edit 1: ", where two are shorter.
@@ -374,20 +439,6 @@ impl Error {
             }
             other => other.to_string(),
         }
-    }
-}
-
-impl Denial {
-    fn hint(&self) -> Option<String> {
-        let hint = match self {
-            Denial::Outside { roots } => format!("Only files in these folders can be used: {roots}"),
-            Denial::GitFolder => "Nothing is written inside .git; start recto with --allow-git-writes to change that.".into(),
-            Denial::ClientSandbox => "The client's sandbox does not allow writing there.".into(),
-            Denial::System => return None,
-            Denial::ForeignOwner => "The file belongs to another user, and replacing it would change its owner.".into(),
-            Denial::MountPoint => "The file is a mount point of its own and cannot be replaced.".into(),
-        };
-        Some(hint)
     }
 }
 

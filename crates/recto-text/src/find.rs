@@ -10,8 +10,8 @@ use memchr::memmem;
 /// How many places are kept; the rest is only counted.
 pub const MAX_PLACES: usize = 8;
 
-/// How a string was found.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// How a string was found, the better way first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum MatchKind {
     /// Every character is the same.
     Exact,

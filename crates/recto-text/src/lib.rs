@@ -8,6 +8,8 @@ pub mod error;
 
 pub mod line;
 
+pub mod line_range;
+
 pub mod encoding;
 
 pub mod document;

@@ -3,6 +3,7 @@
 //! A lone `\r`, a form feed or U+2028 are ordinary characters. `""` has no line, `"a"` and
 //! `"a\n"` have one, `"a\n\n"` has two.
 
+use std::fmt;
 use std::ops::Range;
 
 use memchr::{memchr, memchr_iter, memrchr};
@@ -33,6 +34,16 @@ pub struct LineRange {
     pub start: usize,
     /// The last line.
     pub end: usize,
+}
+
+impl fmt::Display for LineRange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.start == self.end {
+            write!(f, "line {}", self.start)
+        } else {
+            write!(f, "lines {}-{}", self.start, self.end)
+        }
+    }
 }
 
 /// Counts the lines of `text`.

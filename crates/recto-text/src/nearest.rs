@@ -63,7 +63,7 @@ fn misquoted(text: &str, wanted: &str) -> Option<String> {
         let reading = reading.filter(|reading| !reading.trim().is_empty() && reading != wanted);
         if let Some(found) = reading.and_then(|reading| find(text, &reading)) {
             let lines = line::range_of(text, &found.places[0]);
-            return Some(format!("Closest: {}. {reason}.", show::lines(lines.start, lines.end)));
+            return Some(format!("Closest: {lines}. {reason}."));
         }
     }
     None

@@ -2,6 +2,7 @@
 //!
 //! A plan is made for one text and changes nothing; applying and writing are left to others.
 
+pub mod anchored;
 mod strings;
 
 pub use strings::{Replacement, string, strings};

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::line;
+
 /// The most characters of a string that a message quotes.
 pub const MAX_QUOTED: usize = 200;
 
@@ -23,6 +25,49 @@ impl fmt::Display for Quoted<'_> {
     }
 }
 
+/// How many lines, in words.
+pub struct Lines(pub u64);
+
+impl fmt::Display for Lines {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            1 => f.write_str("1 line"),
+            n_lines => write!(f, "{n_lines} lines"),
+        }
+    }
+}
+
+/// Shows a line as a string literal, cut around its first difference from another. Its ending is
+/// shown only where that is the difference.
+pub struct Differing<'a>(pub &'a str, pub &'a str);
+
+impl fmt::Display for Differing<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const MAX_SHOWN: usize = 100;
+        const BEFORE: usize = 30;
+        let (mut shown, mut other) = (line::without_ending(self.0), line::without_ending(self.1));
+        if shown == other {
+            (shown, other) = (self.0, self.1);
+        }
+        let n_equal = shown.chars().zip(other.chars()).take_while(|(a, b)| a == b).count();
+        let is_long = shown.chars().count() > MAX_SHOWN;
+        let start = if is_long { n_equal.saturating_sub(BEFORE) } else { 0 };
+        let mut rest = shown.chars().skip(start);
+        f.write_str(if start > 0 { "\"…" } else { "\"" })?;
+        for c in rest.by_ref().take(MAX_SHOWN) {
+            match c {
+                '"' | '\\' => write!(f, "\\{c}")?,
+                '\n' => f.write_str("\\n")?,
+                '\r' => f.write_str("\\r")?,
+                '\t' => f.write_str("\\t")?,
+                c if c.is_control() => write!(f, "\\u{:04x}", u32::from(c))?,
+                c => write!(f, "{c}")?,
+            }
+        }
+        f.write_str(if rest.next().is_some() { "…\"" } else { "\"" })
+    }
+}
+
 fn nth_boundary(mut indices: impl Iterator<Item = (usize, char)>, n: usize, end: usize) -> usize {
     indices.nth(n).map_or(end, |(at, _)| at)
 }
@@ -30,6 +75,26 @@ fn nth_boundary(mut indices: impl Iterator<Item = (usize, char)>, n: usize, end:
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_line_is_cut_around_its_difference() {
+        let (one, other) = (format!("{}x{}", "a".repeat(200), "b".repeat(200)), "a".repeat(400));
+        let shown = Differing(&one, &other).to_string();
+        assert!(
+            shown.starts_with("\"…aaa") && shown.ends_with("bbb…\"") && shown.contains("axb"),
+            "{shown}"
+        );
+        for (one, other, shown) in [
+            ("a\tb\n", "a b", r#""a\tb""#),
+            ("b", "b\n", r#""b""#),
+            ("b\n", "b", r#""b\n""#),
+            ("say \"hi\"", "x", r#""say \"hi\"""#),
+            ("", "x", r#""""#),
+            ("\u{1b}[0m", "x", r#""\u001b[0m""#),
+        ] {
+            assert_eq!(Differing(one, other).to_string(), shown);
+        }
+    }
 
     #[test]
     fn keeps_short_strings_and_cuts_long_ones_in_the_middle() {

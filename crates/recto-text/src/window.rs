@@ -129,6 +129,12 @@ impl Scan {
 
     /// Steps over whole lines until the next byte belongs to `end_line`; returns what is left.
     fn skip_lines<'a>(&mut self, piece: &'a [u8], end_line: u64) -> &'a [u8] {
+        // Counting is several times as fast as stepping from line to line.
+        let n_endings = memchr_iter(b'\n', piece).count() as u64;
+        if self.line.saturating_add(n_endings) < end_line {
+            self.line += n_endings;
+            return &[];
+        }
         for newline in memchr_iter(b'\n', piece) {
             self.line += 1;
             if self.line == end_line {

@@ -2,6 +2,7 @@
 //! panic, answer.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use recto_text::{Error, Result};
@@ -10,23 +11,28 @@ use serde_json::{Map, Value};
 use crate::caller::Caller;
 use crate::store::WriteStore;
 use crate::tools::{self, Answer, Context, Tool};
+use crate::versions::Versions;
 
 /// The tools that are served, and the store they work on.
 #[derive(Clone)]
 pub struct Calls {
     store: Arc<dyn WriteStore>,
     tools: Vec<&'static Tool>,
+    /// Where relative paths start.
+    root: PathBuf,
     max_read_bytes: usize,
+    versions: Arc<Versions>,
 }
 
 impl Calls {
-    /// Serves `tools` over `store`.
+    /// Serves `tools` over `store`. Relative paths start at `root`.
     pub fn new(
         store: Arc<dyn WriteStore>,
         tools: Vec<&'static Tool>,
+        root: PathBuf,
         max_read_bytes: usize,
     ) -> Calls {
-        Calls { store, tools, max_read_bytes }
+        Calls { store, tools, root, max_read_bytes, versions: Arc::default() }
     }
 
     /// The tools that are served.
@@ -46,7 +52,13 @@ impl Calls {
         arguments: Map<String, Value>,
         caller: &Caller,
     ) -> Result<Answer> {
-        let context = Context { store: &*self.store, caller, max_read_bytes: self.max_read_bytes };
+        let context = Context {
+            store: &*self.store,
+            caller,
+            root: &self.root,
+            max_read_bytes: self.max_read_bytes,
+            versions: &self.versions,
+        };
         // The store guards its own state against panics; nothing else outlives the call.
         let run = AssertUnwindSafe(|| tool.call(&context, arguments));
         catch_unwind(run).unwrap_or_else(|panic| {

@@ -74,20 +74,25 @@ pub enum Place {
 }
 
 impl Sandbox {
-    /// What may be done with the file whose real path is `path`.
-    pub fn access(&self, path: &Path) -> Access {
+    /// What may be done with the file whose real path is `path`. `real` resolves the links in an
+    /// entry's own path, which a client writes as it likes.
+    pub fn access(&self, path: &Path, real: impl Fn(&Path) -> Option<PathBuf>) -> Access {
         let Sandbox::Limited(entries) = self else { return Access::Write };
         // Where two entries are equally specific, `None` beats `Write` beats `Read`.
-        let matching =
-            entries.iter().filter_map(|entry| Some((entry.specificity(path)?, entry.access)));
+        let matching = entries
+            .iter()
+            .filter_map(|entry| Some((entry.specificity(path, &real)?, entry.access)));
         matching.max().map_or(Access::None, |(_, access)| access)
     }
 }
 
 impl Entry {
-    fn specificity(&self, path: &Path) -> Option<usize> {
+    fn specificity(&self, path: &Path, real: impl Fn(&Path) -> Option<PathBuf>) -> Option<usize> {
         match &self.place {
-            Place::Beneath(folder) => path.starts_with(folder).then(|| folder.components().count()),
+            Place::Beneath(folder) => {
+                let real = real(folder).unwrap_or_else(|| folder.clone());
+                path.starts_with(&real).then(|| real.components().count())
+            }
             Place::Matching(glob) => glob.is_match(path).then_some(usize::MAX),
         }
     }
@@ -117,9 +122,9 @@ mod tests {
             ("/project/.git/config", Access::Read),
             ("/secret/a", Access::None),
         ] {
-            assert_eq!(sandbox.access(Path::new(path)), access, "{path}");
+            assert_eq!(sandbox.access(Path::new(path), |_| None), access, "{path}");
         }
-        assert_eq!(Sandbox::Limited(vec![]).access(Path::new("/a")), Access::None);
-        assert_eq!(Sandbox::Unlimited.access(Path::new("/a")), Access::Write);
+        assert_eq!(Sandbox::Limited(vec![]).access(Path::new("/a"), |_| None), Access::None);
+        assert_eq!(Sandbox::Unlimited.access(Path::new("/a"), |_| None), Access::Write);
     }
 }

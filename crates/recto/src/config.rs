@@ -81,7 +81,7 @@ impl Config {
             if !is_known {
                 let known: Vec<_> = tools::ALL.iter().map(|tool| tool.name).collect();
                 return Err(format!(
-                    "no toolset or tool is called {name}; there are the toolset edit and the tools {}",
+                    "no toolset or tool is called {name}; there are the toolsets edit and text, and the tools {}",
                     known.join(", ")
                 ));
             }
@@ -106,6 +106,7 @@ impl Config {
             is_durable: self.is_durable,
         })
         .map_err(|error| error.to_string())?;
-        Ok(Calls::new(Arc::new(store), self.tools()?, self.max_read_bytes))
+        let root = store.roots().into_iter().next().unwrap_or_default();
+        Ok(Calls::new(Arc::new(store), self.tools()?, root, self.max_read_bytes))
     }
 }

@@ -23,4 +23,6 @@ pub mod path;
 
 pub mod caller;
 
+pub mod versions;
+
 pub mod store;

@@ -9,6 +9,7 @@ mod transport;
 
 use std::borrow::Cow;
 use std::sync::Arc;
+use std::time::Duration;
 
 use recto_text::Error;
 use rmcp::model::{
@@ -21,6 +22,7 @@ use rmcp::model::{
 };
 use rmcp::service::{NotificationContext, RequestContext, RoleServer, Service, ServiceRole};
 use rmcp::{ServerHandler, ServiceExt};
+use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
 use crate::call::Calls;
@@ -28,6 +30,9 @@ use crate::caller::{Caller, Cancel};
 use crate::config::Wire;
 use in_flight::InFlight;
 use transport::Stdio;
+
+/// How long calls may go on when the input has ended.
+const AFTER_END_OF_INPUT: Duration = Duration::from_secs(1);
 
 /// Serves calls on stdin and stdout until the input ends or `stop` is cancelled.
 pub async fn serve(
@@ -38,7 +43,16 @@ pub async fn serve(
     stop: CancellationToken,
 ) -> Result<(), String> {
     let in_flight = Arc::new(InFlight::new(max_running));
-    let transport = Stdio::start(in_flight.clone()).map_err(|error| error.to_string())?;
+    let (at_end, has_ended) = oneshot::channel();
+    let transport = Stdio::start(in_flight.clone(), at_end).map_err(|error| error.to_string())?;
+    let patience = stop.clone();
+    tokio::spawn(async move {
+        // Whoever closed the input may still read the answers, but nobody waits for long.
+        if has_ended.await.is_ok() {
+            tokio::time::sleep(AFTER_END_OF_INPUT).await;
+            patience.cancel();
+        }
+    });
     let server = Server { calls, wire, instructions, in_flight };
     match ContractCodes(server).serve_with_ct(transport, stop).await {
         Ok(running) => running.waiting().await.map(|_| ()).map_err(|error| error.to_string()),

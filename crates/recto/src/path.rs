@@ -5,49 +5,72 @@ use std::path::{Path, PathBuf};
 
 use recto_text::{Error, Result};
 
-/// An absolute path without NUL, spelled as the caller spelled it.
+/// An absolute path without NUL, and how the caller spelled it.
 ///
 /// Whether it lies inside the roots is for the store to say.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct AbsPath(String);
+pub struct AbsPath {
+    given: String,
+    absolute: PathBuf,
+}
 
 impl AbsPath {
     /// Refuses relative paths and paths that no file can have.
-    pub fn parse(path: String) -> Result<AbsPath> {
-        if path.contains('\0') {
-            return Err(Error::NulInPath { path: path.replace('\0', "␀") });
+    pub fn parse(given: String) -> Result<AbsPath> {
+        refuse_nul(&given)?;
+        if !given.starts_with('/') {
+            return Err(Error::RelativePath { path: given });
         }
-        if !path.starts_with('/') {
-            return Err(Error::RelativePath { path });
-        }
-        Ok(AbsPath(path))
+        Ok(AbsPath { absolute: PathBuf::from(&given), given })
     }
 
-    /// The path as given.
+    /// Takes a relative path to start at `root`.
+    pub fn resolve(given: String, root: &Path) -> Result<AbsPath> {
+        refuse_nul(&given)?;
+        if given.is_empty() {
+            let (name, value) = ("path".into(), "\"\"".into());
+            return Err(Error::WrongArgument { name, expected: "a path".into(), value });
+        }
+        Ok(AbsPath { absolute: root.join(&given), given })
+    }
+
+    /// The path as given, for messages.
     pub fn as_str(&self) -> &str {
-        &self.0
+        &self.given
     }
 
-    /// The path as given.
+    /// The absolute path.
     pub fn as_path(&self) -> &Path {
-        Path::new(&self.0)
+        &self.absolute
     }
 
     /// The last part, for people: `/` has an empty one.
     pub fn file_name(&self) -> &str {
-        self.as_path().file_name().and_then(|name| name.to_str()).unwrap_or("")
+        self.absolute.file_name().and_then(|name| name.to_str()).unwrap_or("")
     }
 
     /// The folder, as a message names it.
     pub fn parent(&self) -> String {
-        let parent = self.as_path().parent().map(Path::to_path_buf).unwrap_or(PathBuf::from("/"));
-        parent.display().to_string()
+        self.ancestor(1)
+    }
+
+    /// The path without its last parts, as a message names it.
+    pub fn ancestor(&self, n_parts: usize) -> String {
+        let ancestor = Path::new(&self.given).ancestors().nth(n_parts);
+        ancestor.unwrap_or(Path::new("/")).display().to_string()
+    }
+}
+
+fn refuse_nul(given: &str) -> Result<()> {
+    match given.contains('\0') {
+        true => Err(Error::NulInPath { path: given.replace('\0', "␀") }),
+        false => Ok(()),
     }
 }
 
 impl fmt::Display for AbsPath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
+        f.write_str(&self.given)
     }
 }
 

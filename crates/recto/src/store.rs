@@ -5,7 +5,7 @@
 //! uses recto changes it in between, and what others change is noticed at the write.
 
 use recto_text::window::{Page, Window};
-use recto_text::{Digest, Error, Result};
+use recto_text::{Digest, Document, Error, Result};
 
 use crate::caller::Caller;
 use crate::path::AbsPath;
@@ -19,6 +19,9 @@ pub use memory::MemoryStore;
 
 /// A place that text can be read from.
 pub trait Store: Send + Sync {
+    /// Reads a whole text file, or `None` where it is too large to be held; then there are pages.
+    fn document(&self, path: &AbsPath, caller: &Caller) -> Result<Option<Document>>;
+
     /// Reads a page of a text file. Memory is bounded by the window, not by the file.
     fn page(&self, path: &AbsPath, window: Window, caller: &Caller) -> Result<VersionedPage>;
 }
@@ -27,7 +30,23 @@ pub trait Store: Send + Sync {
 pub trait WriteStore: Store {
     /// Takes hold of the file at `path`, or of the place where one may be created. Checks roots
     /// and permissions; whether a file stands there is for [`Held::read`] to say.
-    fn hold<'a>(&'a self, path: &AbsPath, caller: &'a Caller) -> Result<Box<dyn Held + 'a>>;
+    fn hold<'a>(
+        &'a self,
+        path: &AbsPath,
+        purpose: Purpose,
+        caller: &'a Caller,
+    ) -> Result<Box<dyn Held + 'a>>;
+}
+
+/// What a file is held for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Purpose {
+    /// To change it, or to create it in a folder that exists. Links are followed.
+    Change,
+    /// To create it, with its folders. Whatever has the name is in the way, also a link.
+    Create,
+    /// To remove it. A link goes itself, not what it leads to.
+    Remove,
 }
 
 /// One file, held for a change. Dropping it lets go.
@@ -41,6 +60,9 @@ pub trait Held {
 
     /// Creates the file, all or nothing, and only if none stands there.
     fn create(&mut self, bytes: &[u8]) -> Result<Written, WriteError>;
+
+    /// Removes the file, if it still holds `before`, which must be what [`Held::read`] gave.
+    fn remove(&mut self, before: &[u8]) -> Result<(), WriteError>;
 }
 
 /// A page and the version of the whole file that it is from.
@@ -74,16 +96,11 @@ impl From<Error> for WriteError {
     }
 }
 
-/// Reads a page of a file that is at hand as a whole.
-pub fn page_of(path: &AbsPath, bytes: Vec<u8>, window: Window) -> Result<VersionedPage> {
-    match recto_text::Document::parse(bytes) {
-        Ok(document) => {
-            Ok(VersionedPage { page: window.page(document.text()), digest: document.digest() })
-        }
-        Err(bytes) => Err(Error::BinaryFile {
-            verb: "read",
-            path: path.to_string(),
-            hash: Some(Digest::of(&bytes)),
-        }),
-    }
+/// Reads bytes as text, or refuses them in the words of a read.
+pub fn text_of(path: &AbsPath, bytes: Vec<u8>) -> Result<Document> {
+    Document::parse(bytes).map_err(|bytes| Error::BinaryFile {
+        verb: "read",
+        path: path.to_string(),
+        hash: Some(Digest::of(&bytes)),
+    })
 }

@@ -7,12 +7,22 @@
 mod answer;
 mod arguments;
 mod edit;
+mod read;
 mod report;
+
+mod file_create;
+mod file_remove;
+mod text_append;
+mod text_insert;
+mod text_read;
+mod text_replace;
 
 mod edit_text_file;
 mod multi_edit_text_file;
 mod read_text_file;
 mod write_text_file;
+
+use std::path::Path;
 
 use recto_text::Result;
 use serde_json::{Map, Value};
@@ -22,12 +32,15 @@ pub use arguments::{Arguments, Kind, Param, schema};
 
 use crate::caller::Caller;
 use crate::store::WriteStore;
+use crate::versions::Versions;
 
 /// A group of tools that are switched on together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Toolset {
     /// Exact strings, absolute paths.
     Edit,
+    /// Verified edits: version, line and the text that stands there.
+    Text,
 }
 
 impl Toolset {
@@ -35,6 +48,7 @@ impl Toolset {
     pub fn name(self) -> &'static str {
         match self {
             Toolset::Edit => "edit",
+            Toolset::Text => "text",
         }
     }
 }
@@ -88,8 +102,12 @@ pub struct Context<'a> {
     pub store: &'a dyn WriteStore,
     /// On whose behalf.
     pub caller: &'a Caller,
+    /// Where relative paths start.
+    pub root: &'a Path,
     /// The most bytes of text that a read returns.
     pub max_read_bytes: usize,
+    /// What was seen lately.
+    pub versions: &'a Versions,
 }
 
 /// Every tool, in the order in which they are listed.
@@ -98,6 +116,12 @@ pub static ALL: &[&Tool] = &[
     &write_text_file::TOOL,
     &edit_text_file::TOOL,
     &multi_edit_text_file::TOOL,
+    &text_read::TOOL,
+    &text_replace::TOOL,
+    &text_insert::TOOL,
+    &text_append::TOOL,
+    &file_create::TOOL,
+    &file_remove::TOOL,
 ];
 
 /// Finds a tool by its name, with dots or underscores.

@@ -2,6 +2,7 @@
 
 use super::{Denial, Error};
 use crate::digest::Digest;
+use crate::line::LineRange;
 
 /// One example of every variant, for the documentation.
 pub fn examples() -> Vec<Error> {
@@ -12,7 +13,7 @@ pub fn examples() -> Vec<Error> {
         Error::UnknownArgument { name: "file".into(), known: "path, line, limit".into() },
         Error::WrongArgument {
             name: "line".into(),
-            expected: "an integer",
+            expected: "an integer".into(),
             value: "\"ten\"".into(),
         },
         Error::RelativePath { path: "src/main.rs".into() },
@@ -22,6 +23,8 @@ pub fn examples() -> Vec<Error> {
         Error::NoEdits,
         Error::EmptyOldString,
         Error::IdenticalStrings,
+        Error::EmptyText { name: "content" },
+        Error::EmptyRange { start: 7, end: 3, meant: (3, 8) },
         Error::FileNotFound { path: path() },
         Error::ParentNotFound { parent: "/project/src".into() },
         Error::PermissionDenied {
@@ -31,6 +34,8 @@ pub fn examples() -> Vec<Error> {
         Error::ReadOnlyFilesystem { path: path() },
         Error::NotAFile { path: "/project/src".into() },
         Error::IsDirectory { path: "/project/src".into() },
+        Error::NotADirectory { path: "/project/src".into() },
+        Error::FileExists { path: path() },
         Error::BinaryFile {
             verb: "read",
             path: "/project/logo.png".into(),
@@ -47,7 +52,30 @@ pub fn examples() -> Vec<Error> {
             index: 1,
             source: Box::new(Error::StringNotFound { old_string: "line 3".into(), nearest: None }),
         },
-        Error::Stale { path: path(), expected: digest(b"old"), now: digest(b"new") },
+        Error::Stale {
+            path: path(),
+            expected: digest(b"old"),
+            now: digest(b"new"),
+            changed: vec![LineRange { start: 3, end: 5 }],
+        },
+        Error::TextMismatch {
+            line: 42,
+            found: "    let x = 1;\n".into(),
+            wanted: "    let x = 2;".into(),
+            elsewhere: vec![57],
+            n_lines: 1,
+            nearest: None,
+        },
+        Error::TextNotInLines {
+            lines: LineRange { start: 40, end: 44 },
+            wanted: "    let x = 2;".into(),
+            elsewhere: vec![57, 80],
+            n_lines: 2,
+            nearest: None,
+        },
+        Error::RangeTooShort { line: 42, n_covered: 1, n_lines: 3 },
+        Error::LinePastEnd { line: 500, path: path(), n_lines: 120 },
+        Error::NoSuchLine { line: 121, path: path(), n_lines: 120, is_insert: true },
         Error::NotEncodable { encoding: "windows-1252", character: '你' },
         Error::NotReadable { encoding: "Shift_JIS", path: path() },
         Error::Busy { path: path() },

@@ -2,7 +2,7 @@
 //! few lines that differ, cut around the difference.
 
 use super::align::{Difference, Step, align};
-use crate::line;
+use crate::line::{self, LineRange};
 
 /// How many differing lines are shown.
 const MAX_SHOWN: usize = 3;
@@ -33,7 +33,8 @@ pub fn place(text: &str, line_idx: usize, also: Option<usize>, wanted: &[&str]) 
         })
     };
     let start = numbers().next().unwrap_or(line_idx + 1);
-    let mut shown = format!("Closest: {}", lines(start, numbers().next_back().unwrap_or(start)));
+    let mut shown =
+        format!("Closest: {}", LineRange { start, end: numbers().next_back().unwrap_or(start) });
     shown.push_str(match steps.iter().map(kind).max().unwrap_or(Difference::Words) {
         Difference::None => " (differs only in how lines end)",
         Difference::Whitespace => " (differs only in whitespace: · space, ⇥ tab)",
@@ -55,11 +56,6 @@ pub fn place(text: &str, line_idx: usize, also: Option<usize>, wanted: &[&str]) 
     }
     shown.push_str("\nCopy the text exactly as it stands in the file.");
     shown
-}
-
-/// `line 3` or `lines 3-5`.
-pub fn lines(start: usize, end: usize) -> String {
-    if start == end { format!("line {start}") } else { format!("lines {start}-{end}") }
 }
 
 /// Cuts at the end, visibly.

@@ -68,7 +68,7 @@ async fn play(folder: &Path) -> Result<(), String> {
 
     session.say("An agent reads a file. The answer names the version: its hash.");
     let read = session.call("read_text_file", json!({"path": file})).await?;
-    let hash = read.structured_content.map(|answer| answer["_meta"]["hash"].clone());
+    let seen = hash(&read);
 
     session.say("It changes one exact string, and gets the diff.");
     let edit = json!({"path": file, "old_string": "stranger", "new_string": "whoever you are"});
@@ -80,7 +80,7 @@ async fn play(folder: &Path) -> Result<(), String> {
 
     session.say("It edits for the version it read first. The file has changed since: refused.");
     let edit = json!({
-        "path": file, "old_string": "world", "new_string": "reader", "expected_hash": hash,
+        "path": file, "old_string": "world", "new_string": "reader", "expected_hash": seen,
     });
     session.call("edit_text_file", edit).await?;
 
@@ -94,14 +94,32 @@ async fn play(folder: &Path) -> Result<(), String> {
     ]});
     session.call("multi_edit_text_file", edits).await?;
 
-    session.say("A new file: written beside, synced, then put in place in one step.");
-    let new = json!({"path": folder.join("notes.md"), "content": "# Notes\n"});
-    session.call("write_text_file", new).await?;
+    session.say("Verified edits name the version, the lines and the text that stands there.");
+    let notes = folder.join("notes.md");
+    let lines = "# Notes\n- buy bread\n- call home\n";
+    session.call("file.create", json!({"path": "notes.md", "content": lines})).await?;
+    let read = session.call("text.read", json!({"path": "notes.md", "lines": [2, 4]})).await?;
+    let seen = hash(&read);
+
+    session.say("Meanwhile a person adds a line. The edit is stale, and the answer says where.");
+    write(&notes, "# Notes\n- water the plants\n- buy bread\n- call home\n")?;
+    let replace = |hash: &Value, lines: Value| json!({"path": "notes.md", "hash": hash, "lines": lines, "old": "- call home", "new": "- call home at six"});
+    session.call("text.replace", replace(&seen, json!([3, 4]))).await?;
+
+    session.say("The agent asks only for what changed, and repairs its call.");
+    let read = session.call("text.read", json!({"path": "notes.md", "since": seen})).await?;
+    session.call("text.replace", replace(&hash(&read), json!([4, 5]))).await?;
 
     session.say("Nothing leaves the folder.");
     session.call("read_text_file", json!({"path": "/etc/passwd"})).await?;
 
     session.finish().await
+}
+
+/// The version in an answer.
+fn hash(result: &CallToolResult) -> Value {
+    let hash = |answer: &Value| answer.get("hash").or(answer["_meta"].get("hash")).cloned();
+    result.structured_content.as_ref().and_then(hash).unwrap_or_default()
 }
 
 fn write(path: &Path, text: &str) -> Result<(), String> {

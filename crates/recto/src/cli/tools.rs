@@ -60,6 +60,8 @@ fn describe_params(text: &mut String, params: &[Param], depth: usize) {
             Kind::String | Kind::Text | Kind::Hash => "string",
             Kind::Integer { .. } => "integer",
             Kind::Boolean => "boolean",
+            Kind::Word(_) => "string",
+            Kind::Lines => "two integers",
             Kind::Objects(_) => "list",
         };
         let optional = if param.is_required { "" } else { ", optional" };

@@ -116,7 +116,7 @@ mod tests {
         let meta = Map::from_iter([(CAPABILITY.to_string(), state)]);
         let sandbox = sandbox(&meta);
         for (path, access) in expected {
-            assert_eq!(sandbox.access(Path::new(path)), access, "{path} in {meta:?}");
+            assert_eq!(sandbox.access(Path::new(path), |_| None), access, "{path} in {meta:?}");
         }
     }
 

@@ -46,6 +46,13 @@ pub fn read(input: &mut impl BufRead, buffer: &mut Vec<u8>, max_bytes: usize) ->
     }
 }
 
+/// The top-level `id` of a line, as JSON, also where the rest of it is broken.
+pub fn id_of(line: &[u8]) -> Option<String> {
+    let mut scan = IdScan::default();
+    scan.push(line);
+    scan.id
+}
+
 /// Looks for the top-level `id` of a JSON object that passes by in pieces. It only has to be
 /// right for JSON that is valid; for other input any answer will do.
 #[derive(Default)]

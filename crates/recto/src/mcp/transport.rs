@@ -7,8 +7,8 @@ use std::io::{BufReader, Read, Write};
 use std::sync::Arc;
 
 use rmcp::model::{
-    ClientJsonRpcMessage, ClientNotification, ClientRequest, ErrorData, JsonRpcMessage, RequestId,
-    ServerJsonRpcMessage,
+    ClientJsonRpcMessage, ClientNotification, ClientRequest, ErrorData, GetMeta, JsonRpcMessage,
+    ProtocolVersion, RequestId, ServerJsonRpcMessage,
 };
 use rmcp::service::RoleServer;
 use rmcp::transport::Transport;
@@ -37,7 +37,9 @@ pub struct Stdio {
 
 impl Stdio {
     /// Starts both threads. They end with the process; a blocked read cannot be taken back.
-    pub fn start(in_flight: Arc<InFlight>) -> std::io::Result<Stdio> {
+    ///
+    /// `at_end` is told when the input has ended.
+    pub fn start(in_flight: Arc<InFlight>, at_end: oneshot::Sender<()>) -> std::io::Result<Stdio> {
         let (incoming_sender, incoming) = mpsc::channel(1);
         let (outgoing, outgoing_receiver) = mpsc::unbounded_channel();
         let reader = Reader {
@@ -46,9 +48,10 @@ impl Stdio {
             outgoing: outgoing.clone(),
             has_started: false,
         };
-        std::thread::Builder::new()
-            .name("recto-read".into())
-            .spawn(move || reader.run(std::io::stdin()))?;
+        std::thread::Builder::new().name("recto-read".into()).spawn(move || {
+            reader.run(std::io::stdin());
+            let _ = at_end.send(());
+        })?;
         let (deaf_sender, is_deaf) = oneshot::channel();
         std::thread::Builder::new().name("recto-write".into()).spawn(move || {
             write(outgoing_receiver, &in_flight, std::io::stdout());
@@ -129,10 +132,7 @@ impl Reader {
         };
         match &message {
             JsonRpcMessage::Request(request) => {
-                self.has_started |= !matches!(
-                    request.request,
-                    ClientRequest::PingRequest(_) | ClientRequest::DiscoverRequest(_)
-                );
+                self.has_started |= begins_session(&request.request);
                 self.in_flight.admit(request.id.clone(), line.len());
             }
             JsonRpcMessage::Notification(notification) => {
@@ -164,7 +164,8 @@ impl Reader {
                 self.refuse(ErrorData::invalid_request(message, None), id)
             }
             Err(error) => {
-                self.refuse(ErrorData::parse_error(format!("Parse error: {error}"), None), None)
+                let id = line::id_of(line).and_then(|id| serde_json::from_str(&id).ok());
+                self.refuse(ErrorData::parse_error(format!("Parse error: {error}"), None), id)
             }
         }
     }
@@ -174,6 +175,22 @@ impl Reader {
         let is_sent = self.outgoing.send((JsonRpcMessage::error(error, id), sender)).is_ok();
         // Waiting keeps a flood of bad lines from piling up answers.
         is_sent && matches!(written.blocking_recv(), Ok(Ok(())))
+    }
+}
+
+/// Whether the library takes a request for the beginning of a session: a handshake, or one that
+/// says itself what it needs.
+fn begins_session(request: &ClientRequest) -> bool {
+    let meta = request.get_meta();
+    match request {
+        ClientRequest::InitializeRequest(_) => true,
+        ClientRequest::PingRequest(_) | ClientRequest::DiscoverRequest(_) => false,
+        _ => {
+            meta.missing_required_keys(&ProtocolVersion::V_2026_07_28).is_empty()
+                && meta
+                    .protocol_version()
+                    .is_some_and(|version| ProtocolVersion::KNOWN_VERSIONS.contains(&version))
+        }
     }
 }
 

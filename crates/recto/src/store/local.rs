@@ -4,6 +4,7 @@
 //! one name are used, so that nothing swapped in later leads out. Every change goes through one
 //! write protocol ([`replace`]).
 
+mod folders;
 mod leftovers;
 mod lock;
 mod metadata;
@@ -17,18 +18,19 @@ use std::sync::Arc;
 
 use recto_text::error::Denial;
 use recto_text::window::Window;
-use recto_text::{Error, Result};
+use recto_text::{Document, Error, Result};
 use rustix::fs::{Access as Mode, AtFlags, FileType};
 use rustix::io::Errno;
 
 use crate::caller::{Access, Caller};
 use crate::path::AbsPath;
-use crate::store::{Held, Store, VersionedPage, WriteError, WriteStore, Written};
+use crate::store::{Held, Purpose, Store, VersionedPage, WriteError, WriteStore, Written};
+use folders::NewFolders;
 use leftovers::Leftovers;
 use lock::{FolderLock, Locks};
 use read::OpenFile;
 pub use roots::HiddenPaths;
-use roots::{Place, Roots};
+use roots::{LastLink, Place, Roots};
 use sys::{Linux, Sys};
 
 /// What a local store is told at start.
@@ -77,58 +79,88 @@ impl LocalStore {
         self.roots.real_paths()
     }
 
-    fn resolve(&self, path: &AbsPath, caller: &Caller, wants: Access) -> Result<Place> {
-        let place = self.roots.resolve(path)?;
+    fn resolve(
+        &self,
+        path: &AbsPath,
+        last_link: LastLink,
+        caller: &Caller,
+        wants: Access,
+    ) -> Result<Place> {
+        let place = self.roots.resolve(path, last_link)?;
         let denied = |reason| Err(Error::PermissionDenied { path: path.to_string(), reason });
         if wants == Access::Write && !self.allows_git_writes && place.is_in_git_folder() {
             return denied(Denial::GitFolder);
         }
-        match (wants, caller.sandbox.access(&place.real_path)) {
+        match (wants, caller.sandbox.access(&place.real_path, |path| path.canonicalize().ok())) {
             (_, Access::None) | (Access::Write, Access::Read) => denied(Denial::ClientSandbox),
             _ => Ok(place),
         }
     }
+
+    fn open_to_read(&self, path: &AbsPath, caller: &Caller) -> Result<OpenFile> {
+        let place = self.resolve(path, LastLink::Follow, caller, Access::Read)?;
+        let file = OpenFile::open(&*self.sys, &place, path)?;
+        file.ok_or_else(|| Error::FileNotFound { path: path.to_string() })
+    }
 }
 
 impl Store for LocalStore {
+    fn document(&self, path: &AbsPath, caller: &Caller) -> Result<Option<Document>> {
+        self.open_to_read(path, caller)?.document(path, caller)
+    }
+
     fn page(&self, path: &AbsPath, window: Window, caller: &Caller) -> Result<VersionedPage> {
-        let place = self.resolve(path, caller, Access::Read)?;
-        match OpenFile::open(&*self.sys, &place, path)? {
-            Some(file) => file.page(path, window, caller),
-            None => Err(Error::FileNotFound { path: path.to_string() }),
-        }
+        self.open_to_read(path, caller)?.page(path, window, caller)
     }
 }
 
 impl WriteStore for LocalStore {
-    fn hold<'a>(&'a self, path: &AbsPath, caller: &'a Caller) -> Result<Box<dyn Held + 'a>> {
-        // The name may become a link while we wait for the lock; then the lock is on the wrong
-        // folder, and everything starts again.
+    fn hold<'a>(
+        &'a self,
+        path: &AbsPath,
+        purpose: Purpose,
+        caller: &'a Caller,
+    ) -> Result<Box<dyn Held + 'a>> {
+        let last_link = match purpose {
+            Purpose::Change => LastLink::Follow,
+            Purpose::Create | Purpose::Remove => LastLink::Keep,
+        };
+        let mut new_folders = NewFolders::default();
+        // What was looked at may be another thing once the lock is there, and then everything
+        // starts again.
         for _ in 0..8 {
-            let place = self.resolve(path, caller, Access::Write)?;
-            if place.is_folder() {
-                return Err(Error::IsDirectory { path: path.to_string() });
-            }
-            if place.is_folder_missing {
-                return Err(Error::ParentNotFound { parent: path.parent() });
-            }
-            let lock = self.locks.lock(&place.folder, path)?;
-            match sys::retry(|| self.sys.status(&place.folder, &place.name)) {
-                Ok(status) if FileType::from_raw_mode(status.st_mode) == FileType::Symlink => {}
-                Ok(_) | Err(Errno::NOENT) => {
-                    self.leftovers.clean(&*self.sys, &lock);
-                    let path = path.clone();
-                    return Ok(Box::new(HeldFile {
-                        store: self,
-                        caller,
-                        path,
-                        place,
-                        lock,
-                        file: None,
-                    }));
+            let place = self.resolve(path, last_link, caller, Access::Write)?;
+            match purpose {
+                Purpose::Create if place.kind.is_some() => {
+                    // A link that leads out says so, whatever stands at its other end.
+                    self.resolve(path, LastLink::Follow, caller, Access::Write)?;
+                    return Err(Error::FileExists { path: path.to_string() });
                 }
-                Err(errno) => return Err(sys::error(errno, path, 0)),
+                Purpose::Create if !place.missing_folders.is_empty() => {
+                    new_folders.make(&place, path)?;
+                    continue;
+                }
+                _ if place.is_folder() => {
+                    return Err(Error::IsDirectory { path: path.to_string() });
+                }
+                _ if place.is_folder_missing => {
+                    return Err(Error::ParentNotFound { parent: path.parent() });
+                }
+                _ => {}
             }
+            let lock = self.locks.lock(&place.folder, path, caller)?;
+            let kind = match sys::retry(|| self.sys.status(&place.folder, &place.name)) {
+                Ok(status) => Some(FileType::from_raw_mode(status.st_mode)),
+                Err(Errno::NOENT) => None,
+                Err(errno) => return Err(sys::error(errno, path, 0)),
+            };
+            if kind == Some(FileType::Symlink) && purpose == Purpose::Change {
+                continue;
+            }
+            self.leftovers.clean(&*self.sys, &lock);
+            let path = path.clone();
+            let held = HeldFile { store: self, caller, path, place, lock, file: None, new_folders };
+            return Ok(Box::new(held));
         }
         Err(Error::Busy { path: path.to_string() })
     }
@@ -143,15 +175,19 @@ struct HeldFile<'a> {
     lock: FolderLock<'a>,
     /// The file that was read, once it was.
     file: Option<OpenFile>,
+    new_folders: NewFolders,
 }
 
 impl Held for HeldFile<'_> {
     fn read(&mut self) -> Result<Option<Vec<u8>>> {
         let sys = &*self.store.sys;
-        let Some(mut file) = OpenFile::open(sys, &self.place, &self.path)? else {
+        if self.is_link() {
+            // What it leads to is read, but stays.
             self.check_writable(".")?;
-            return Ok(None);
-        };
+            let file = self.store.open_to_read(&self.path, self.caller)?;
+            return file.read_whole(&self.path, self.caller).map(Some);
+        }
+        let Some(mut file) = OpenFile::open(sys, &self.place, &self.path)? else { return Ok(None) };
         // Replacing needs no right to the old file, but a file that is closed to us stays so.
         self.check_writable(&self.place.name)?;
         self.check_writable(".")?;
@@ -163,21 +199,43 @@ impl Held for HeldFile<'_> {
 
     fn replace(&mut self, before: &[u8], after: &[u8]) -> Result<Written, WriteError> {
         self.caller.cancel.check()?;
-        let old = self.file.as_ref().expect("a file is read before it is replaced");
-        let written = self.protocol().replace(old, before, after);
+        let written = self.protocol().replace(self.file_that_was_read(), before, after);
         self.store.leftovers.remember(&self.lock);
         written
     }
 
     fn create(&mut self, bytes: &[u8]) -> Result<Written, WriteError> {
         self.caller.cancel.check()?;
-        let written = self.protocol().create(bytes);
+        let mut written = self.protocol().create(bytes);
+        let stands = matches!(written, Ok(_) | Err(WriteError::Failed(Error::NotDurable { .. })));
+        if stands && let Err(errno) = self.new_folders.keep(self.store.is_durable) {
+            let (path, cause) = (self.path.to_string(), sys::describe(errno));
+            written = Err(Error::NotDurable { path, cause }.into());
+        }
         self.store.leftovers.remember(&self.lock);
         written
+    }
+
+    fn remove(&mut self, before: &[u8]) -> Result<(), WriteError> {
+        self.caller.cancel.check()?;
+        let removed = match self.is_link() {
+            true => self.protocol().remove_link(),
+            false => self.protocol().remove(self.file_that_was_read(), before),
+        };
+        self.store.leftovers.remember(&self.lock);
+        removed
     }
 }
 
 impl HeldFile<'_> {
+    fn is_link(&self) -> bool {
+        self.place.kind == Some(FileType::Symlink)
+    }
+
+    fn file_that_was_read(&self) -> &OpenFile {
+        self.file.as_ref().expect("a file is read before it is replaced or removed")
+    }
+
     fn protocol(&self) -> replace::Protocol<'_> {
         replace::Protocol {
             sys: &*self.store.sys,

@@ -6,11 +6,11 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use recto_text::error::Denial;
 use recto_text::window::Window;
-use recto_text::{Error, Result};
+use recto_text::{Document, Error, Result};
 
 use crate::caller::{Access, Caller};
 use crate::path::AbsPath;
-use crate::store::{Held, Store, VersionedPage, WriteError, WriteStore, Written, page_of};
+use crate::store::{Held, Purpose, Store, VersionedPage, WriteError, WriteStore, Written, text_of};
 
 /// What stands at a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -82,7 +82,7 @@ impl MemoryStore {
             return denied(Denial::GitFolder);
         }
         let located = self.root.join(relative);
-        match (wants, caller.sandbox.access(&located)) {
+        match (wants, caller.sandbox.access(&located, |_| None)) {
             (_, Access::None) | (Access::Write, Access::Read) => denied(Denial::ClientSandbox),
             _ => Ok(located),
         }
@@ -90,23 +90,50 @@ impl MemoryStore {
 }
 
 impl Store for MemoryStore {
-    fn page(&self, path: &AbsPath, window: Window, caller: &Caller) -> Result<VersionedPage> {
+    fn document(&self, path: &AbsPath, caller: &Caller) -> Result<Option<Document>> {
         let located = self.locate(path, caller, Access::Read)?;
         match self.lock().get(&located) {
             None => Err(Error::FileNotFound { path: path.to_string() }),
             Some(Node::Folder) => Err(Error::NotAFile { path: path.to_string() }),
-            Some(Node::File(bytes)) => page_of(path, bytes.clone(), window),
+            Some(Node::File(bytes)) => text_of(path, bytes.clone()).map(Some),
         }
+    }
+
+    fn page(&self, path: &AbsPath, window: Window, caller: &Caller) -> Result<VersionedPage> {
+        let document = self.document(path, caller)?.expect("everything in memory can be held");
+        Ok(VersionedPage { page: window.page(document.text()), digest: document.digest() })
     }
 }
 
 impl WriteStore for MemoryStore {
-    fn hold<'a>(&'a self, path: &AbsPath, caller: &'a Caller) -> Result<Box<dyn Held + 'a>> {
+    fn hold<'a>(
+        &'a self,
+        path: &AbsPath,
+        purpose: Purpose,
+        caller: &'a Caller,
+    ) -> Result<Box<dyn Held + 'a>> {
         let located = self.locate(path, caller, Access::Write)?;
-        let nodes = self.lock();
-        let parent = located.parent().and_then(|parent| nodes.get(parent));
-        if located != self.root && parent != Some(&Node::Folder) {
-            return Err(Error::ParentNotFound { parent: path.parent() });
+        let mut nodes = self.lock();
+        let is_folder = |path: &Path| nodes.get(path) == Some(&Node::Folder);
+        match purpose {
+            Purpose::Change if located != self.root && !located.parent().is_some_and(is_folder) => {
+                return Err(Error::ParentNotFound { parent: path.parent() });
+            }
+            Purpose::Create if nodes.contains_key(&located) => {
+                return Err(Error::FileExists { path: path.to_string() });
+            }
+            Purpose::Create => {
+                let folders: Vec<PathBuf> =
+                    located.ancestors().skip(1).map(Path::to_path_buf).collect();
+                let is_file = |folder: &PathBuf| matches!(nodes.get(folder), Some(Node::File(_)));
+                if let Some(depth) = folders.iter().position(is_file) {
+                    return Err(Error::NotADirectory { path: path.ancestor(depth + 1) });
+                }
+                for folder in folders.into_iter().filter(|folder| folder.starts_with(&self.root)) {
+                    nodes.insert(folder, Node::Folder);
+                }
+            }
+            Purpose::Change | Purpose::Remove => {}
         }
         Ok(Box::new(HeldNode { nodes, path: path.clone(), located }))
     }
@@ -142,5 +169,15 @@ impl Held for HeldNode<'_> {
         }
         self.nodes.insert(self.located.clone(), Node::File(bytes.to_vec()));
         Ok(Written::default())
+    }
+
+    fn remove(&mut self, before: &[u8]) -> Result<(), WriteError> {
+        match self.nodes.get(&self.located) {
+            Some(Node::File(bytes)) if bytes == before => {
+                self.nodes.remove(&self.located);
+                Ok(())
+            }
+            _ => Err(WriteError::Moved),
+        }
     }
 }

@@ -3,6 +3,9 @@
 //! Models send numbers as strings and null for absent; both are understood. What is not declared
 //! is refused by name, because a misspelt option that is ignored does harm in silence.
 
+use std::borrow::Cow;
+
+use recto_text::line_range::LineSpec;
 use recto_text::{Digest, Error, Result};
 use serde_json::{Map, Value, json};
 
@@ -26,15 +29,19 @@ pub enum Kind {
     String,
     /// Text for a file; a leading U+FEFF is not part of it.
     Text,
-    /// A whole number, from the given one on.
+    /// A whole number.
     Integer {
         /// The smallest that makes sense; smaller ones are refused by the tool in its own words.
-        minimum: i64,
+        minimum: Option<i64>,
     },
     /// true or false.
     Boolean,
     /// A version tag.
     Hash,
+    /// One of these words.
+    Word(&'static [&'static str]),
+    /// Two whole numbers, `[start, end)`.
+    Lines,
     /// A list of objects.
     Objects(&'static [Param]),
 }
@@ -57,8 +64,15 @@ pub fn schema(params: &[Param]) -> Map<String, Value> {
     for param in params {
         let mut property = match param.kind {
             Kind::String | Kind::Text | Kind::Hash => json!({"type": "string"}),
-            Kind::Integer { minimum } => json!({"type": "integer", "minimum": minimum}),
+            Kind::Integer { minimum: Some(minimum) } => {
+                json!({"type": "integer", "minimum": minimum})
+            }
+            Kind::Integer { minimum: None } => json!({"type": "integer"}),
             Kind::Boolean => json!({"type": "boolean"}),
+            Kind::Word(words) => json!({"type": "string", "enum": words}),
+            Kind::Lines => {
+                json!({"type": "array", "items": {"type": "integer"}, "minItems": 2, "maxItems": 2})
+            }
             Kind::Objects(members) => json!({"type": "array", "items": schema(members)}),
         };
         if !param.description.is_empty() {
@@ -148,6 +162,13 @@ impl Arguments {
         Some(text.parse().expect("tags are checked to be such"))
     }
 
+    /// A range of lines.
+    pub fn lines(&self, name: &str) -> Option<LineSpec> {
+        let numbers = self.values.get(name)?.as_array().expect("ranges are checked to be lists");
+        let number = |index: usize| numbers[index].as_i64().expect("integers are made to fit");
+        Some(LineSpec { start: number(0), end: number(1) })
+    }
+
     /// The members of a list of objects.
     pub fn objects(&mut self, name: &str) -> Vec<Arguments> {
         match self.values.remove(name) {
@@ -164,7 +185,7 @@ impl Arguments {
 }
 
 fn checked(name: &str, kind: Kind, value: Value) -> Result<Value> {
-    let wrong = |expected, value: &Value| {
+    let wrong = |expected: Cow<'static, str>, value: &Value| {
         Err(Error::WrongArgument { name: name.into(), expected, value: value.to_string() })
     };
     match (kind, value) {
@@ -174,31 +195,45 @@ fn checked(name: &str, kind: Kind, value: Value) -> Result<Value> {
             None => text.into(),
         }),
         (Kind::Hash, Value::String(text)) if text.parse::<Digest>().is_ok() => Ok(text.into()),
-        (Kind::Hash, value) => wrong("12 hex digits", &value),
-        (Kind::String | Kind::Text, value) => wrong("a string", &value),
+        (Kind::Hash, value) => wrong("12 hex digits".into(), &value),
+        (Kind::String | Kind::Text, value) => wrong("a string".into(), &value),
         (Kind::Integer { .. }, value) => match as_integer(&value) {
             Some(integer) => Ok(integer.into()),
-            None => wrong("an integer", &value),
+            None => wrong("an integer".into(), &value),
         },
         (Kind::Boolean, Value::Bool(flag)) => Ok(flag.into()),
         (Kind::Boolean, Value::String(text)) if text == "true" || text == "false" => {
             Ok((text == "true").into())
         }
-        (Kind::Boolean, value) => wrong("a boolean", &value),
+        (Kind::Boolean, value) => wrong("a boolean".into(), &value),
+        (Kind::Word(words), Value::String(text)) if words.contains(&text.as_str()) => {
+            Ok(text.into())
+        }
+        (Kind::Word(words), value) => wrong(words.join(" or ").into(), &value),
+        (Kind::Lines, value) => match value.as_array().map(Vec::as_slice) {
+            Some([start, end]) if as_integer(start).is_some() && as_integer(end).is_some() => {
+                Ok(json!([as_integer(start), as_integer(end)]))
+            }
+            _ => wrong("two integers [start, end]".into(), &value),
+        },
         (Kind::Objects(members), Value::Array(items)) => {
             let mut checked = Vec::with_capacity(items.len());
             for (index, item) in items.into_iter().enumerate() {
                 let place = format!("{name}[{index}]");
                 let Value::Object(item) = item else {
                     let value = item.to_string();
-                    return Err(Error::WrongArgument { name: place, expected: "an object", value });
+                    return Err(Error::WrongArgument {
+                        name: place,
+                        expected: "an object".into(),
+                        value,
+                    });
                 };
                 let item = Arguments::check_within(&format!("{place}."), members, item)?;
                 checked.push(Value::Object(item.values));
             }
             Ok(Value::Array(checked))
         }
-        (Kind::Objects(_), value) => wrong("an array", &value),
+        (Kind::Objects(_), value) => wrong("an array".into(), &value),
     }
 }
 

@@ -3,15 +3,18 @@
 //! Holds the file, reads it, plans, writes once. What others change in between is noticed at the
 //! write: a caller that named a version is told, for one that did not the plan is made again.
 
-use recto_text::diff::{OldSide, unified};
+use std::sync::Arc;
+
+use recto_text::diff::{ChangedLines, OldSide, changes, unified};
 use recto_text::document::Unencodable;
 use recto_text::edits::Edits;
+use recto_text::line::LineRange;
 use recto_text::plan::Plan;
 use recto_text::{Digest, Document, Error, Result};
 
 use super::{Arguments, Context, Kind, Param};
 use crate::path::AbsPath;
-use crate::store::{WriteError, Written};
+use crate::store::{Purpose, WriteError, Written};
 
 /// How often a plan is made again for a file that keeps moving.
 const MAX_ATTEMPTS: usize = 10;
@@ -33,20 +36,35 @@ pub struct Target {
 }
 
 impl Target {
+    /// The target of the edit toolset: an absolute path, the version if the caller likes.
     pub fn parse(arguments: &mut Arguments) -> Result<Target> {
         let is_dry_run = arguments.boolean("dry_run");
         let expected = arguments.hash("expected_hash");
         Ok(Target { path: AbsPath::parse(arguments.string("path"))?, expected, is_dry_run })
     }
 
-    /// Refuses a version other than the one the caller named.
-    pub fn check_version(&self, now: Digest) -> Result<()> {
-        match self.expected {
-            Some(expected) if expected != now => {
-                Err(Error::Stale { path: self.path.to_string(), expected, now })
-            }
-            _ => Ok(()),
-        }
+    /// The target of the text toolset: any path, and always the version.
+    pub fn parse_verified(context: &Context<'_>, arguments: &mut Arguments) -> Result<Target> {
+        let expected = arguments.hash("hash");
+        let path = AbsPath::resolve(arguments.string("path"), context.root)?;
+        Ok(Target { path, expected, is_dry_run: false })
+    }
+
+    /// Refuses a version other than the one the caller named. `text` is what stands there now,
+    /// if it is text.
+    pub fn check_version(
+        &self,
+        context: &Context<'_>,
+        now: Digest,
+        text: Option<&str>,
+    ) -> Result<()> {
+        let Some(expected) = self.expected.filter(|expected| *expected != now) else {
+            return Ok(());
+        };
+        let old = context.versions.get(expected);
+        let changed = old.zip(text).map(|(old, text)| changed_lines(old.text(), text));
+        let path = self.path.to_string();
+        Err(Error::Stale { path, expected, now, changed: changed.unwrap_or_default() })
     }
 
     /// Tries until the file holds still; what moved under a named version is stale.
@@ -90,7 +108,9 @@ pub struct Edited {
     pub plan: Plan,
     /// `None` where it is too large to show.
     pub diff: Option<String>,
-    /// The version after the edit.
+    /// The text after the edit.
+    pub after: Arc<Document>,
+    /// Its version.
     pub digest: Digest,
     pub is_unchanged: bool,
     pub written: Written,
@@ -107,7 +127,7 @@ pub fn edit(
     target.attempt(|| {
         let mut held = context
             .store
-            .hold(&target.path, context.caller)
+            .hold(&target.path, Purpose::Change, context.caller)
             .map_err(|error| as_edit_error(target, error))?;
         let Some(bytes) = held.read().map_err(|error| as_edit_error(target, error))? else {
             return Err(Error::FileNotFound { path: target.path.to_string() }.into());
@@ -117,7 +137,7 @@ pub fn edit(
             path: target.path.to_string(),
             hash: Some(Digest::of(&bytes)),
         })?;
-        target.check_version(before.digest())?;
+        target.check_version(context, before.digest(), Some(before.text()))?;
         let plan = plan(before.text())?;
         context.caller.cancel.check()?;
         let after = before
@@ -129,8 +149,23 @@ pub fn edit(
         if !is_unchanged && !target.is_dry_run {
             written = held.replace(before.bytes(), after.bytes())?;
         }
-        Ok(Edited { plan, diff, digest: after.digest(), is_unchanged, written })
+        let digest = after.digest();
+        let after = Arc::new(after);
+        if !target.is_dry_run {
+            context.versions.remember(digest, &after);
+        }
+        Ok(Edited { plan, diff, after, digest, is_unchanged, written })
     })
+}
+
+/// Which lines are other lines now, the first few.
+fn changed_lines(old: &str, new: &str) -> Vec<LineRange> {
+    const MAX_SHOWN: usize = 8;
+    let as_lines = |change: ChangedLines| LineRange {
+        start: change.lines.start + 1,
+        end: change.lines.end.max(change.lines.start + 1),
+    };
+    changes(old, new).into_iter().take(MAX_SHOWN).map(as_lines).collect()
 }
 
 /// An edit needs a file: a folder is none, and where the folder is missing so is the file.

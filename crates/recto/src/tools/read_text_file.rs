@@ -1,11 +1,13 @@
 //! `read_text_file`: a text file, whole or by lines.
 
-use recto_text::window::{Page, Window};
-use recto_text::{Digest, Error, Result};
+use recto_text::window::Window;
+use recto_text::{Error, Result};
 use serde_json::{Value, json};
 
+use super::read;
 use super::{Answer, Arguments, Context, Effect, Kind, Param, Tool, Toolset};
 use crate::path::AbsPath;
+use crate::store::VersionedPage;
 
 pub static TOOL: Tool = Tool {
     name: "read_text_file",
@@ -15,8 +17,8 @@ pub static TOOL: Tool = Tool {
         Long files are cut at a line end: go on from next_line.",
     params: &[
         Param::required("path", Kind::String, "Absolute path to the file"),
-        Param::optional("line", Kind::Integer { minimum: 1 }, "First line to return, from 1"),
-        Param::optional("limit", Kind::Integer { minimum: 1 }, "How many lines to return"),
+        Param::optional("line", Kind::Integer { minimum: Some(1) }, "First line to return, from 1"),
+        Param::optional("limit", Kind::Integer { minimum: Some(1) }, "How many lines to return"),
     ],
     output,
     effect: Effect::Reads,
@@ -44,9 +46,13 @@ fn request(context: &Context<'_>, mut arguments: Arguments) -> Result<Request> {
 
 fn run(context: &Context<'_>, arguments: Arguments) -> Result<Answer> {
     let request = request(context, arguments)?;
-    let read = context.store.page(&request.path, request.window, context.caller)?;
-    let (page, digest) = (read.page, read.digest);
-    let position = position(&page, digest, context.max_read_bytes);
+    let VersionedPage { page, digest } = match read::document(context, &request.path)? {
+        Some((document, digest)) => {
+            VersionedPage { page: request.window.page(document.text()), digest }
+        }
+        None => context.store.page(&request.path, request.window, context.caller)?,
+    };
+    let position = read::position(&page, digest, context.max_read_bytes);
     let mut meta = json!({
         "total_lines": page.total_lines,
         "returned_lines": page.n_lines,
@@ -61,30 +67,6 @@ fn run(context: &Context<'_>, arguments: Arguments) -> Result<Answer> {
     }
     let structured = json!({"content": page.content.clone(), "_meta": meta});
     Ok(Answer::new(vec![page.content, position], structured))
-}
-
-/// One line that says what part this is and of which version.
-fn position(page: &Page, digest: Digest, max_read_bytes: usize) -> String {
-    let Page { first_line, n_lines, total_lines, is_cut, .. } = *page;
-    let lines = |n: u64| if n == 1 { "1 line".to_string() } else { format!("{n} lines") };
-    let part = if total_lines == 0 {
-        "empty file".to_string()
-    } else if n_lines == 0 {
-        format!("no line {first_line}, the file has {}", lines(total_lines))
-    } else if n_lines == total_lines && !is_cut {
-        lines(total_lines)
-    } else if n_lines == 1 {
-        format!("line {first_line} of {total_lines}")
-    } else {
-        format!("lines {first_line}-{} of {total_lines}", first_line + n_lines - 1)
-    };
-    let next = page.next_line().map(|line| format!(", next line {line}")).unwrap_or_default();
-    let cut = if is_cut {
-        format!(", line {first_line} cut at {max_read_bytes} bytes (--max-read-bytes)")
-    } else {
-        String::new()
-    };
-    format!("{part}{next}{cut}, hash {digest}")
 }
 
 fn output() -> Value {

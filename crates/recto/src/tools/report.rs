@@ -1,34 +1,45 @@
 //! How an edit is reported: the diff, and one line about the version.
 
+use recto_text::find::MatchKind;
 use serde_json::{Value, json};
 
 use super::Answer;
 use super::edit::{Edited, Target};
 
-/// The answer of a tool that edits. `structured` holds what is the tool's own.
+/// The answer of a tool of the edit toolset. `structured` holds what is the tool's own.
 pub fn edited(target: &Target, edited: &Edited, mut structured: Value, what: &str) -> Answer {
-    let digest = edited.digest;
     structured["match"] = edited.plan.kind.as_str().into();
-    structured["hash"] = digest.to_string().into();
-    match &edited.diff {
-        Some(diff) => structured["diff"] = diff.as_str().into(),
-        None => {
-            structured["diff"] = "".into();
-            structured["diff_omitted"] = true.into();
-        }
-    }
-    let mut remarks = Vec::new();
-    if edited.is_unchanged {
-        structured["unchanged"] = true.into();
-        remarks.push("unchanged: the file already has this text".to_string());
-    } else if !target.is_dry_run {
-        remarks.push(format!("{what} written"));
+    structured["hash"] = edited.digest.to_string().into();
+    structured["diff"] = edited.diff.as_deref().unwrap_or_default().into();
+    if edited.diff.is_none() {
+        structured["diff_omitted"] = true.into();
     }
     if target.is_dry_run {
         structured["dry_run"] = true.into();
-        remarks.push(format!("dry run, {what} not written"));
     }
-    if edited.plan.kind == recto_text::find::MatchKind::Eol {
+    let done = if target.is_dry_run {
+        format!("dry run, {what} not written")
+    } else {
+        format!("{what} written")
+    };
+    with_remarks(edited, structured, done)
+}
+
+/// The answer of a tool of the text toolset, which names the new version and its size.
+pub fn verified(edited: &Edited, done: &str) -> Answer {
+    let total_lines = recto_text::line::count(edited.after.text());
+    let structured = json!({"hash": edited.digest.to_string(), "total_lines": total_lines});
+    with_remarks(edited, structured, done.to_string())
+}
+
+/// The diff as text, and one line about everything else.
+fn with_remarks(edited: &Edited, mut structured: Value, done: String) -> Answer {
+    let mut remarks = vec![done];
+    if edited.is_unchanged {
+        structured["unchanged"] = true.into();
+        remarks = vec!["unchanged: the file already has this text".to_string()];
+    }
+    if edited.plan.kind == MatchKind::Eol {
         remarks.push("matched with other line endings".into());
     }
     if edited.diff.is_none() {
@@ -38,9 +49,21 @@ pub fn edited(target: &Target, edited: &Edited, mut structured: Value, what: &st
         structured["hard_links_broken"] = true.into();
         remarks.push("other hard links keep the old content".into());
     }
-    remarks.push(format!("hash {digest}"));
-    let diff = edited.diff.clone().unwrap_or_default();
-    Answer::new(vec![diff, remarks.join(", ")], structured)
+    remarks.push(format!("hash {}", edited.digest));
+    Answer::new(vec![edited.diff.clone().unwrap_or_default(), remarks.join(", ")], structured)
+}
+
+/// The output schema of a tool of the text toolset.
+pub fn verified_schema() -> Value {
+    json!({
+        "type": "object",
+        "properties": {
+            "hash": {"type": "string"},
+            "total_lines": {"type": "integer"},
+            "match": {"type": "string"},
+        },
+        "required": ["hash", "total_lines"],
+    })
 }
 
 /// The output schema of a tool that edits, with what is the tool's own.

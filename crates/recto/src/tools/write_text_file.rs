@@ -1,5 +1,7 @@
 //! `write_text_file`: a whole file, created or overwritten.
 
+use std::sync::Arc;
+
 use recto_text::diff::OldSide;
 use recto_text::edits::Edits;
 use recto_text::{Digest, Document, Error, Result};
@@ -7,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::edit::{DRY_RUN, EXPECTED_HASH, Target};
 use super::{Answer, Arguments, Context, Effect, Kind, Param, Tool, Toolset};
-use crate::store::{WriteError, Written};
+use crate::store::{Purpose, WriteError, Written};
 
 pub static TOOL: Tool = Tool {
     name: "write_text_file",
@@ -53,7 +55,7 @@ fn run(context: &Context<'_>, arguments: Arguments) -> Result<Answer> {
 }
 
 fn write(context: &Context<'_>, target: &Target, content: &str) -> Result<Outcome, WriteError> {
-    let mut held = context.store.hold(&target.path, context.caller)?;
+    let mut held = context.store.hold(&target.path, Purpose::Change, context.caller)?;
     let stored = held.read()?;
     let new = Document::new("").expect("no text is UTF-8");
     let is_new = stored.is_none();
@@ -64,8 +66,9 @@ fn write(context: &Context<'_>, target: &Target, content: &str) -> Result<Outcom
         }
         None => (Vec::new(), new),
         Some(bytes) => {
-            target.check_version(Digest::of(&bytes))?;
             let parsed = Document::parse(bytes.clone());
+            let text = parsed.as_ref().ok().map(Document::text);
+            target.check_version(context, Digest::of(&bytes), text)?;
             is_binary = parsed.is_err();
             // What is not text has no encoding to keep, and no diff.
             (bytes, parsed.unwrap_or(new))
@@ -87,6 +90,9 @@ fn write(context: &Context<'_>, target: &Target, content: &str) -> Result<Outcom
         written = held.replace(&before_bytes, after.bytes())?;
     }
     let (n_bytes, digest) = (after.bytes().len(), after.digest());
+    if !target.is_dry_run {
+        context.versions.remember(digest, &Arc::new(after));
+    }
     Ok(Outcome { diff, n_bytes, digest, is_new, is_unchanged, written })
 }
 

@@ -29,7 +29,12 @@ fn check_in_memory(tool: &str) {
             MemoryStore::new(root, case.before.nodes(root), move |path| hidden.contains(path));
         store.allow_git_writes(config.allows_git_writes);
         let store = Arc::new(store);
-        let calls = Calls::new(store.clone(), config.tools().unwrap(), config.max_read_bytes);
+        let calls = Calls::new(
+            store.clone(),
+            config.tools().unwrap(),
+            root.to_path_buf(),
+            config.max_read_bytes,
+        );
         let called =
             calls.call(calls.find(tool).unwrap(), case.arguments.clone(), &Caller::default());
         let actual = match called {
@@ -77,26 +82,25 @@ fn report(tool: &str, n_run: usize, failures: Vec<String>) {
 /// The three ways for one tool.
 macro_rules! contract {
     ($tool:ident) => {
-        mod $tool {
+        contract!($tool, stringify!($tool));
+    };
+    ($module:ident, $tool:expr) => {
+        mod $module {
             use super::*;
 
             #[test]
             fn holds_in_memory() {
-                check_in_memory(stringify!($tool));
+                check_in_memory($tool);
             }
 
             #[test]
             fn holds_through_the_binary() {
-                check_through_binary(stringify!($tool), &[], Revision::Handshake);
+                check_through_binary($tool, &[], Revision::Handshake);
             }
 
             #[test]
             fn holds_with_jsonrpc_errors_and_without_a_handshake() {
-                check_through_binary(
-                    stringify!($tool),
-                    &["--errors", "jsonrpc"],
-                    Revision::Stateless,
-                );
+                check_through_binary($tool, &["--errors", "jsonrpc"], Revision::Stateless);
             }
         }
     };
@@ -106,6 +110,12 @@ contract!(read_text_file);
 contract!(write_text_file);
 contract!(edit_text_file);
 contract!(multi_edit_text_file);
+contract!(text_read, "text.read");
+contract!(text_replace, "text.replace");
+contract!(text_insert, "text.insert");
+contract!(text_append, "text.append");
+contract!(file_create, "file.create");
+contract!(file_remove, "file.remove");
 
 /// The numbered cases of the contracts are all there.
 #[test]

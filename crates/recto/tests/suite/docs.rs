@@ -72,7 +72,10 @@ fn write_params(page: &mut String, place: &str, params: &[Param]) {
     for param in params {
         let kind = match param.kind {
             Kind::String | Kind::Text => "string".to_string(),
-            Kind::Integer { minimum } => format!("integer ≥ {minimum}"),
+            Kind::Integer { minimum: Some(minimum) } => format!("integer ≥ {minimum}"),
+            Kind::Integer { minimum: None } => "integer".to_string(),
+            Kind::Word(words) => words.join(" or "),
+            Kind::Lines => "[integer, integer]".to_string(),
             Kind::Boolean => "boolean".to_string(),
             Kind::Hash => "string, 12 hex digits".to_string(),
             Kind::Objects(_) => "array of objects".to_string(),

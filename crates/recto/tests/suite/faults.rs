@@ -140,7 +140,7 @@ fn call(root: &Path, sys: Arc<dyn Sys>, tool: &str, mut arguments: Value) -> Res
         is_durable: true,
     };
     let store = LocalStore::with_sys(options, sys).unwrap();
-    let calls = Calls::new(Arc::new(store), tools::ALL.to_vec(), 1 << 20);
+    let calls = Calls::new(Arc::new(store), tools::ALL.to_vec(), root.to_path_buf(), 1 << 20);
     arguments["path"] = root.join("f.txt").to_str().unwrap().into();
     let Value::Object(arguments) = arguments else { unreachable!() };
     calls.call(calls.find(tool).unwrap(), arguments, &Caller::default())
@@ -163,24 +163,41 @@ struct Operation {
     before: Option<&'static str>,
     tool: &'static str,
     arguments: Value,
-    after: &'static str,
+    after: Option<&'static str>,
+}
+
+fn edit_operation() -> Operation {
+    let arguments = json!({"old_string": "two", "new_string": "TWO"});
+    Operation { before: Some(OLD), tool: "edit_text_file", arguments, after: Some(NEW) }
 }
 
 fn operations() -> Vec<Operation> {
-    let edit = json!({"old_string": "two", "new_string": "TWO"});
+    let hash = recto_text::Digest::of(OLD.as_bytes()).to_string();
     vec![
-        Operation { before: Some(OLD), tool: "edit_text_file", arguments: edit, after: NEW },
+        Operation {
+            before: Some(OLD),
+            tool: "file.remove",
+            arguments: json!({"hash": hash}),
+            after: None,
+        },
+        Operation {
+            before: None,
+            tool: "file.create",
+            arguments: json!({"content": NEW}),
+            after: Some(NEW),
+        },
+        edit_operation(),
         Operation {
             before: Some(OLD),
             tool: "write_text_file",
             arguments: json!({"content": NEW}),
-            after: NEW,
+            after: Some(NEW),
         },
         Operation {
             before: None,
             tool: "write_text_file",
             arguments: json!({"content": NEW}),
-            after: NEW,
+            after: Some(NEW),
         },
     ]
 }
@@ -213,7 +230,7 @@ fn attempt(operation: &Operation, sys: Disturbed, what: &str) -> Result<Answer, 
     let found = read(root);
     match &result {
         Ok(_) | Err(Error::NotDurable { .. }) => {
-            assert_eq!(found.as_deref(), Some(operation.after), "{what}: said to be written");
+            assert_eq!(found.as_deref(), operation.after, "{what}: said to be done");
         }
         Err(error) => {
             assert_eq!(found.as_deref(), operation.before, "{what}: refused with {error}");
@@ -296,7 +313,7 @@ fn short_writes_are_continued() {
 
 #[test]
 fn a_full_disk_is_said_to_be_full() {
-    let folder = prepare(&operations()[0]);
+    let folder = prepare(&edit_operation());
     let sys = Disturbed::new(|_, name| if name == "write" { Err(Errno::NOSPC) } else { Ok(()) });
     let error =
         call(folder.path(), Arc::new(sys), "write_text_file", json!({"content": NEW})).unwrap_err();
@@ -311,7 +328,7 @@ fn a_full_disk_is_said_to_be_full() {
 
 #[test]
 fn a_read_only_filesystem_is_said_to_be_one() {
-    let folder = prepare(&operations()[0]);
+    let folder = prepare(&edit_operation());
     let sys =
         Disturbed::new(|_, name| if name == "open_nameless" { Err(Errno::ROFS) } else { Ok(()) });
     let error =
@@ -358,7 +375,7 @@ fn what_others_write_in_between_is_never_lost() {
     for how in [Meddling::Appends, Meddling::Replaces, Meddling::Removes] {
         for with_tag in [false, true] {
             for n in 1.. {
-                let folder = prepare(&operations()[0]);
+                let folder = prepare(&edit_operation());
                 let path = folder.path().join("f.txt");
                 let meddled = Arc::new(AtomicUsize::new(0));
                 let (counter, target) = (meddled.clone(), path.clone());

@@ -17,21 +17,24 @@ fn arguments(value: Value) -> Map<String, Value> {
     }
 }
 
-/// Runs the same work in several clients with a server each.
-fn in_processes<F>(root: &Path, work: impl Fn(Client, usize) -> F)
+/// Runs the same work in several clients with a server each, and collects what they return.
+fn in_processes<T, F>(root: &Path, n_processes: usize, work: impl Fn(Client, usize) -> F) -> Vec<T>
 where
-    F: Future<Output = ()> + Send + 'static,
+    T: Send + 'static,
+    F: Future<Output = T> + Send + 'static,
 {
     run(async {
+        let mut results = Vec::new();
         let mut tasks = tokio::task::JoinSet::new();
-        for process in 0..N_PROCESSES {
+        for process in 0..n_processes {
             let client = Client::start(root, &[], Revision::Handshake).await;
             tasks.spawn(work(client, process));
         }
         while let Some(done) = tasks.join_next().await {
-            done.unwrap();
+            results.push(done.unwrap());
         }
-    });
+        results
+    })
 }
 
 #[test]
@@ -40,7 +43,7 @@ fn edits_that_name_their_version_are_all_there() {
     let path = folder.path().join("f.txt");
     std::fs::write(&path, "end\n").unwrap();
     let file = path.to_str().unwrap().to_string();
-    in_processes(folder.path(), |client, process| {
+    in_processes(folder.path(), N_PROCESSES, |client, process| {
         let file = file.clone();
         async move {
             for edit in 0..N_EDITS {
@@ -85,7 +88,7 @@ fn edits_of_different_strings_are_all_there() {
     let text: String = (0..N_PROCESSES).map(|process| format!("process {process}: 0.\n")).collect();
     std::fs::write(&path, text).unwrap();
     let file = path.to_str().unwrap().to_string();
-    in_processes(folder.path(), |client, process| {
+    in_processes(folder.path(), N_PROCESSES, |client, process| {
         let file = file.clone();
         async move {
             for edit in 0..N_EDITS {
@@ -107,4 +110,96 @@ fn edits_of_different_strings_are_all_there() {
     let expected: String =
         (0..N_PROCESSES).map(|process| format!("process {process}: {N_EDITS}.\n")).collect();
     assert_eq!(std::fs::read_to_string(&path).unwrap(), expected);
+}
+
+/// The hash in an answer.
+fn hash(structured: &Value) -> String {
+    structured["hash"].as_str().unwrap().to_string()
+}
+
+#[test]
+fn verified_edits_by_eight_processes_form_one_chain() {
+    const N_PROCESSES: usize = 8;
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("f.txt");
+    std::fs::write(&path, "start\n").unwrap();
+    let first = recto_text::Digest::of(b"start\n").to_string();
+    let chains = in_processes(folder.path(), N_PROCESSES, |client, process| async move {
+        let mut links = Vec::new();
+        while links.len() < N_EDITS {
+            let read = client
+                .call("text.read", arguments(json!({"path": "f.txt", "lines": [-1, 0]})))
+                .await;
+            let Actual::Answer { structured, .. } = read else { panic!("{read:?}") };
+            let before = hash(&structured);
+            let last = structured["content"].as_str().unwrap();
+            let replaced = client
+                .call(
+                    "text.replace",
+                    arguments(json!({
+                        "path": "f.txt",
+                        "hash": before,
+                        "lines": [-1, 0],
+                        "old": last,
+                        "new": format!("{last}{process}-{}\n", links.len()),
+                    })),
+                )
+                .await;
+            match replaced {
+                Actual::Answer { structured, .. } => links.push((before, hash(&structured))),
+                Actual::Error { code: -32013, .. } => {}
+                other => panic!("{other:?}"),
+            }
+        }
+        client.stop().await;
+        links
+    });
+    let links: std::collections::HashMap<String, String> = chains.into_iter().flatten().collect();
+    assert_eq!(links.len(), N_PROCESSES * N_EDITS, "no version was replaced twice");
+    let (mut version, mut n_links) = (&first, 0);
+    while let Some(next) = links.get(version) {
+        (version, n_links) = (next, n_links + 1);
+    }
+    assert_eq!(n_links, N_PROCESSES * N_EDITS, "one chain");
+    let bytes = std::fs::read(&path).unwrap();
+    assert_eq!(*version, recto_text::Digest::of(&bytes).to_string(), "that ends in the file");
+    assert_eq!(String::from_utf8(bytes).unwrap().lines().count(), 1 + N_PROCESSES * N_EDITS);
+}
+
+#[test]
+fn one_of_two_who_create_a_file_wins() {
+    const N_ROUNDS: usize = 200;
+    let folder = tempfile::tempdir().unwrap();
+    let outcomes = in_processes(folder.path(), 2, |client, process| async move {
+        let mut has_won = Vec::new();
+        for round in 0..N_ROUNDS {
+            let created = client
+                .call(
+                    "file.create",
+                    arguments(json!({
+                        "path": format!("{round}/deep/f.txt"),
+                        "content": format!("{process}"),
+                    })),
+                )
+                .await;
+            has_won.push(match created {
+                Actual::Answer { .. } => true,
+                Actual::Error { code: -32006, .. } => false,
+                other => panic!("{other:?}"),
+            });
+        }
+        client.stop().await;
+        (process, has_won)
+    });
+    for round in 0..N_ROUNDS {
+        let winners: Vec<usize> = outcomes
+            .iter()
+            .filter(|(_, has_won)| has_won[round])
+            .map(|(process, _)| *process)
+            .collect();
+        assert_eq!(winners.len(), 1, "round {round}");
+        let content =
+            std::fs::read_to_string(folder.path().join(format!("{round}/deep/f.txt"))).unwrap();
+        assert_eq!(content, winners[0].to_string(), "round {round}");
+    }
 }

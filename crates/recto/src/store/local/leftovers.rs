@@ -13,7 +13,7 @@ use std::sync::{Mutex, PoisonError};
 
 use recto_text::Digest;
 use recto_text::digest::Digester;
-use rustix::fs::Dir;
+use rustix::fs::{Dir, FileType};
 
 use super::lock::FolderLock;
 use super::sys::{self, Sys};
@@ -132,7 +132,15 @@ impl Leftover {
     }
 }
 
+/// The digest of a regular file of reasonable size. Anything else under such a name was not made
+/// by us, or is not worth the wait.
 fn digest(sys: &dyn Sys, lock: &FolderLock<'_>, name: &OsStr) -> Option<Digest> {
+    const MAX_BYTES: i64 = 256 << 20;
+    let status = sys.status(lock.folder(), name).ok()?;
+    let is_regular = FileType::from_raw_mode(status.st_mode) == FileType::RegularFile;
+    if !is_regular || status.st_size > MAX_BYTES {
+        return None;
+    }
     let file = sys.open(lock.folder(), name).ok()?;
     let mut digester = Digester::default();
     let mut buffer = vec![0; 64 << 10];

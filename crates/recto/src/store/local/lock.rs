@@ -14,7 +14,11 @@ use rustix::fs::{FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
 
 use super::sys;
+use crate::caller::Caller;
 use crate::path::AbsPath;
+
+/// How often a call that waits looks whether it was taken back.
+const PATIENCE: Duration = Duration::from_millis(20);
 
 /// How long a call waits before it answers that the folder is busy.
 const MAX_WAIT: Duration = Duration::from_secs(5);
@@ -39,7 +43,12 @@ pub struct FolderLock<'a> {
 
 impl Locks {
     /// Waits for the folder.
-    pub fn lock(&self, folder: &OwnedFd, path: &AbsPath) -> Result<FolderLock<'_>> {
+    pub fn lock(
+        &self,
+        folder: &OwnedFd,
+        path: &AbsPath,
+        caller: &Caller,
+    ) -> Result<FolderLock<'_>> {
         let failed = |errno| match errno {
             Errno::NOENT => Error::ParentNotFound { parent: path.parent() },
             errno => sys::error(errno, path, 0),
@@ -50,14 +59,16 @@ impl Locks {
         let folder = rustix::fs::openat(folder, ".", flags, Mode::empty()).map_err(failed)?;
         let status = rustix::fs::fstat(&folder).map_err(failed)?;
         let id = (status.st_dev, status.st_ino);
-        self.enter(id, deadline).ok_or_else(|| Error::Busy { path: path.to_string() })?;
+        if !self.enter(id, deadline, caller)? {
+            return Err(Error::Busy { path: path.to_string() });
+        }
         let mut lock = FolderLock {
             locks: self,
             id,
             folder: Arc::new(folder),
             is_shared_with_processes: true,
         };
-        match flock(&lock.folder, deadline) {
+        match flock(&lock.folder, deadline, caller)? {
             Ok(()) => Ok(lock),
             Err(Errno::AGAIN) => Err(Error::Busy { path: path.to_string() }),
             // Some network filesystems have no locks on folders. Lost updates are still noticed
@@ -69,13 +80,18 @@ impl Locks {
         }
     }
 
-    fn enter(&self, id: FolderId, deadline: Instant) -> Option<()> {
+    /// Whether the folder became ours in time.
+    fn enter(&self, id: FolderId, deadline: Instant, caller: &Caller) -> Result<bool> {
         let mut held = self.held();
         while !held.insert(id) {
-            let left = deadline.checked_duration_since(Instant::now())?;
-            held = self.released.wait_timeout(held, left).unwrap_or_else(PoisonError::into_inner).0;
+            caller.cancel.check()?;
+            if Instant::now() >= deadline {
+                return Ok(false);
+            }
+            let waited = self.released.wait_timeout(held, PATIENCE);
+            held = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
-        Some(())
+        Ok(true)
     }
 
     fn held(&self) -> MutexGuard<'_, HashSet<FolderId>> {
@@ -113,21 +129,31 @@ impl Drop for FolderLock<'_> {
 
 /// Locks without waiting if possible. Otherwise a thread waits in the kernel's queue, which is
 /// first come, first served; polling with back-off was seen to starve a process for over a second.
-fn flock(folder: &Arc<OwnedFd>, deadline: Instant) -> std::result::Result<(), Errno> {
+/// The thread of a call that gave up takes the lock once it can, and lets go at once.
+fn flock(
+    folder: &Arc<OwnedFd>,
+    deadline: Instant,
+    caller: &Caller,
+) -> Result<std::result::Result<(), Errno>> {
     match sys::retry(|| rustix::fs::flock(folder, FlockOperation::NonBlockingLockExclusive)) {
         Err(Errno::AGAIN) => {}
-        done => return done,
+        done => return Ok(done),
     }
     let (sender, receiver) = sync_channel(1);
     let waiting = folder.clone();
     let wait = move || {
         let locked = sys::retry(|| rustix::fs::flock(&waiting, FlockOperation::LockExclusive));
-        // Where nobody waits any more, dropping the last handle releases the lock.
         let _ = sender.send(locked);
     };
-    std::thread::Builder::new().name("recto-lock".into()).spawn(wait).map_err(|_| Errno::AGAIN)?;
-    match receiver.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
-        Ok(locked) => locked,
-        Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => Err(Errno::AGAIN),
+    if std::thread::Builder::new().name("recto-lock".into()).spawn(wait).is_err() {
+        return Ok(Err(Errno::AGAIN));
     }
+    while Instant::now() < deadline {
+        match receiver.recv_timeout(PATIENCE) {
+            Ok(locked) => return Ok(locked),
+            Err(RecvTimeoutError::Timeout) => caller.cancel.check()?,
+            Err(RecvTimeoutError::Disconnected) => break,
+        }
+    }
+    Ok(Err(Errno::AGAIN))
 }

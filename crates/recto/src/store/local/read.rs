@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 use recto_text::digest::Digester;
 use recto_text::encoding::Encoding;
 use recto_text::window::{Scan, Window};
-use recto_text::{Error, Result};
+use recto_text::{Document, Error, Result};
+use rustix::buffer::spare_capacity;
 use rustix::fs::{FileType, Stat};
 use rustix::io::Errno;
 
@@ -14,7 +15,7 @@ use super::roots::Place;
 use super::sys::{self, Sys};
 use crate::caller::Caller;
 use crate::path::AbsPath;
-use crate::store::{VersionedPage, page_of};
+use crate::store::{VersionedPage, text_of};
 
 /// Files up to this size are read whole; larger ones pass by in pieces.
 const MAX_WHOLE: u64 = 16 << 20;
@@ -101,17 +102,41 @@ impl OpenFile {
                 path: path.to_string(),
                 cause: "not enough memory".into(),
             })?;
-            self.for_each_piece(path, caller, |piece, _| bytes.extend_from_slice(piece))?;
+            loop {
+                caller.cancel.check()?;
+                // A file that grew while it was read is noticed by its status.
+                if bytes.len() == bytes.capacity() {
+                    break;
+                }
+                let offset = bytes.len() as u64;
+                match rustix::io::pread(&self.fd, spare_capacity(&mut bytes), offset) {
+                    Ok(0) => break,
+                    Ok(_) | Err(Errno::INTR) => {}
+                    Err(errno) => return Err(sys::error(errno, path, 0)),
+                }
+            }
             Ok((bytes.len() as u64, bytes))
         })
     }
 
+    /// The whole text, unless it is too large to be held.
+    pub fn document(&self, path: &AbsPath, caller: &Caller) -> Result<Option<Document>> {
+        if self.status.st_size as u64 > MAX_WHOLE {
+            return Ok(None);
+        }
+        text_of(path, self.read_whole(path, caller)?).map(Some)
+    }
+
     /// A page, and the version of the whole.
     pub fn page(&self, path: &AbsPath, window: Window, caller: &Caller) -> Result<VersionedPage> {
-        if self.status.st_size as u64 <= MAX_WHOLE {
-            return page_of(path, self.read_whole(path, caller)?, window);
+        match self.document(path, caller)? {
+            Some(document) => {
+                Ok(VersionedPage { page: window.page(document.text()), digest: document.digest() })
+            }
+            None => {
+                self.read_stable(path, |status| self.page_in_pieces(path, window, caller, status))
+            }
         }
-        self.read_stable(path, |status| self.page_in_pieces(path, window, caller, status))
     }
 
     /// Decides by the head and the page; what lies elsewhere is only counted and hashed.

@@ -9,6 +9,7 @@ use std::ffi::{OsStr, OsString};
 use std::os::fd::OwnedFd;
 
 use recto_text::{Digest, Error};
+use rustix::fs::{FileType, Stat};
 use rustix::io::Errno;
 
 use super::leftovers;
@@ -104,6 +105,75 @@ impl Protocol<'_> {
         }
     }
 
+    /// Takes the file away, if it still holds `before`, the content that was read from `old`.
+    pub fn remove(&self, old: &OpenFile, before: &[u8]) -> Result<(), WriteError> {
+        let digest = Digest::of(before);
+        let aside = leftovers::name(Some(digest), digest);
+        match retry(|| self.sys.rename_new(self.folder, self.name, &aside)) {
+            Ok(()) => {}
+            Err(Errno::NOENT) => return Err(WriteError::Moved),
+            // Without it nothing can be put aside safely; look once more and remove.
+            Err(errno) if sys::is_unsupported(errno) => return self.remove_in_place(old),
+            Err(errno) => return Err(self.failed(errno, b"")),
+        }
+        let verdict = self.is_still(old, before, &aside);
+        if verdict == Ok(true) {
+            retry(|| self.sys.unlink(self.folder, &aside)).or_else(|errno| {
+                self.put_back(&aside)?;
+                Err(self.failed(errno, b""))
+            })?;
+            return self.sync_folder();
+        }
+        self.put_back(&aside)?;
+        match verdict {
+            Ok(_) => Err(WriteError::Moved),
+            Err(errno) => Err(self.failed(errno, b"")),
+        }
+    }
+
+    fn remove_in_place(&self, old: &OpenFile) -> Result<(), WriteError> {
+        match retry(|| self.sys.status(self.folder, self.name)) {
+            Ok(now) if is_same_content(&now, &old.status) => {}
+            Ok(_) | Err(Errno::NOENT) => return Err(WriteError::Moved),
+            Err(errno) => return Err(self.failed(errno, b"")),
+        }
+        retry(|| self.sys.unlink(self.folder, self.name))
+            .map_err(|errno| self.failed(errno, b""))?;
+        self.sync_folder()
+    }
+
+    /// Takes a link away, whatever it leads to.
+    pub fn remove_link(&self) -> Result<(), WriteError> {
+        let aside = leftovers::name(None, Digest::of(b""));
+        retry(|| self.sys.rename_new(self.folder, self.name, &aside)).map_err(
+            |errno| match errno {
+                Errno::NOENT => WriteError::Moved,
+                errno => self.failed(errno, b""),
+            },
+        )?;
+        let is_link = |status: Stat| FileType::from_raw_mode(status.st_mode) == FileType::Symlink;
+        if !retry(|| self.sys.status(self.folder, &aside)).is_ok_and(is_link) {
+            self.put_back(&aside)?;
+            return Err(WriteError::Moved);
+        }
+        retry(|| self.sys.unlink(self.folder, &aside)).or_else(|errno| {
+            self.put_back(&aside)?;
+            Err(self.failed(errno, b""))
+        })?;
+        self.sync_folder()
+    }
+
+    /// Gives what was put aside its name again. Somebody may have taken the name meanwhile.
+    fn put_back(&self, aside: &OsStr) -> Result<(), WriteError> {
+        retry(|| self.sys.rename_new(self.folder, aside, self.name)).map_err(|errno| {
+            let kept = aside.to_string_lossy();
+            WriteError::Failed(Error::NotDurable {
+                path: self.path.to_string(),
+                cause: format!("{}; what stood there is kept as {kept}", sys::describe(errno)),
+            })
+        })
+    }
+
     fn move_to_new_name(&self, draft: &Draft) -> Result<(), Errno> {
         match retry(|| self.sys.rename_new(self.folder, &draft.name, self.name)) {
             Err(errno) if sys::is_unsupported(errno) => {
@@ -181,7 +251,7 @@ impl Protocol<'_> {
         after: &[u8],
         draft: &Draft,
     ) -> Result<(), WriteError> {
-        let verdict = self.is_still(old, before, draft);
+        let verdict = self.is_still(old, before, &draft.name);
         if verdict == Ok(true) {
             // Where this fails the name is a leftover that the next change takes away; the new
             // content is committed all the same.
@@ -208,10 +278,10 @@ impl Protocol<'_> {
         }
     }
 
-    /// Whether the draft's name now stands for the old file, that for the bytes read from it, and
-    /// nobody is about to write to it.
-    fn is_still(&self, old: &OpenFile, before: &[u8], draft: &Draft) -> Result<bool, Errno> {
-        let status = retry(|| self.sys.status(self.folder, &draft.name))?;
+    /// Whether a name now stands for the old file, that for the bytes read from it, and nobody is
+    /// about to write to it.
+    fn is_still(&self, old: &OpenFile, before: &[u8], name: &OsStr) -> Result<bool, Errno> {
+        let status = retry(|| self.sys.status(self.folder, name))?;
         if (status.st_dev, status.st_ino) != (old.status.st_dev, old.status.st_ino) {
             return Ok(false);
         }

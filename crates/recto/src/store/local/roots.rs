@@ -25,6 +25,9 @@ use crate::path::AbsPath;
 /// As many links as the kernel follows.
 const MAX_LINKS: usize = 40;
 
+/// Four times as long as the kernel takes paths, which a walk by handles can go beyond.
+const MAX_PATH: usize = 16 << 10;
+
 /// Paths that answer as if they lay outside the roots.
 #[derive(Debug, Clone, Default)]
 pub struct HiddenPaths {
@@ -81,12 +84,19 @@ pub struct Place {
     pub name: OsString,
     /// What stands there.
     pub kind: Option<FileType>,
-    /// A folder on the way does not exist.
+    /// A folder on the way does not exist; `folder` is the last one that does.
     pub is_folder_missing: bool,
+    /// The folders that could be made to get there.
+    pub missing_folders: Vec<OsString>,
     /// The path without links.
     pub real_path: PathBuf,
-    /// How many components of `real_path` are the root's own.
-    n_root_components: usize,
+}
+
+/// What happens to a link that has the very name which is looked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LastLink {
+    Follow,
+    Keep,
 }
 
 impl Place {
@@ -97,8 +107,7 @@ impl Place {
 
     /// Whether it is, or lies in, something called `.git` in any case.
     pub fn is_in_git_folder(&self) -> bool {
-        let below_root = self.real_path.components().skip(self.n_root_components);
-        below_root.into_iter().any(|part| part.as_os_str().eq_ignore_ascii_case(".git"))
+        self.real_path.components().any(|part| part.as_os_str().eq_ignore_ascii_case(".git"))
     }
 }
 
@@ -126,8 +135,9 @@ impl Roots {
         self.roots.iter().map(|root| root.real_path.clone()).collect()
     }
 
-    /// Walks from a root to the place that `path` names.
-    pub fn resolve(&self, path: &AbsPath) -> Result<Place> {
+    /// Walks from a root to the place that `path` names. A link with that very name is followed
+    /// or is the place itself.
+    pub fn resolve(&self, path: &AbsPath, last_link: LastLink) -> Result<Place> {
         let denied = || {
             let roots: Vec<_> =
                 self.roots.iter().map(|root| root.real_path.display().to_string()).collect();
@@ -135,16 +145,32 @@ impl Roots {
             Error::PermissionDenied { path: path.to_string(), reason }
         };
         let (root, rest) = self.locate(path.as_path()).ok_or_else(denied)?;
-        if self.hidden.contains(rest) {
+        // Before anything that grows with the number of components.
+        if rest.as_os_str().len() > MAX_PATH {
+            return Err(sys::error(Errno::NAMETOOLONG, path, 0));
+        }
+        if self.hides(&root.real_path.join(rest)) {
             return Err(denied());
         }
         let mut walk = Walk::new(root);
         walk.add(rest, false);
-        match walk.run(self) {
+        match walk.run(self, last_link) {
+            // A trailing slash, or dot, asks for a folder.
+            Ok(place) if asks_for_folder(path.as_str()) && !place.is_folder() => {
+                Err(sys::error(Errno::NOTDIR, path, 0))
+            }
             Ok(place) => Ok(place),
             Err(Stop::Outside) => Err(denied()),
             Err(Stop::System(errno)) => Err(sys::error(errno, path, 0)),
         }
+    }
+
+    /// Whether a path is hidden, seen from any of the roots that hold it.
+    fn hides(&self, real_path: &Path) -> bool {
+        self.roots.iter().any(|root| {
+            let relative = real_path.strip_prefix(&root.real_path);
+            relative.is_ok_and(|relative| self.hidden.contains(relative))
+        })
     }
 
     /// The root that a path starts with, component by component, and the rest. The deepest root
@@ -157,6 +183,10 @@ impl Roots {
         });
         matches.min_by_key(|(_, rest)| rest.components().count())
     }
+}
+
+fn asks_for_folder(path: &str) -> bool {
+    path.ends_with('/') || path.ends_with("/.")
 }
 
 /// Why a walk ended before its place.
@@ -202,7 +232,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    fn run(mut self, roots: &'a Roots) -> Result<Place, Stop> {
+    fn run(mut self, roots: &'a Roots, last_link: LastLink) -> Result<Place, Stop> {
         while let Some(step) = self.steps.pop_front() {
             if step.name == ".." {
                 if self.folders.pop().is_none() {
@@ -210,14 +240,15 @@ impl<'a> Walk<'a> {
                 }
                 continue;
             }
-            let relative = self.relative_path().join(&step.name);
-            if roots.hidden.contains(&relative) {
+            if roots.hides(&self.real_path().join(&step.name)) {
                 return Err(Stop::Outside);
             }
             if self.steps.is_empty() {
                 match rustix::fs::statat(self.folder(), &step.name, AtFlags::SYMLINK_NOFOLLOW) {
                     Ok(status) => match FileType::from_raw_mode(status.st_mode) {
-                        FileType::Symlink => self.follow(roots, &step.name)?,
+                        FileType::Symlink if last_link == LastLink::Follow => {
+                            self.follow(roots, &step.name)?;
+                        }
                         kind => return Ok(self.place(step.name, Some(kind))),
                     },
                     Err(Errno::NOENT | Errno::NOTDIR) => return Ok(self.place(step.name, None)),
@@ -242,17 +273,28 @@ impl<'a> Walk<'a> {
             name: OsString::from("."),
             kind: Some(FileType::Directory),
             is_folder_missing: false,
+            missing_folders: Vec::new(),
             real_path: self.real_path(),
-            n_root_components: self.root.real_path.components().count(),
         })
     }
 
-    /// `..` above the root. A caller's own path never leaves; a link may come back in.
+    /// `..` above the root. A caller's own path never leaves all roots; a link may come back in.
     fn leave_root(&mut self, roots: &'a Roots, is_from_link: bool) -> Result<(), Stop> {
-        let parent = self.root.real_path.parent().filter(|_| is_from_link).ok_or(Stop::Outside)?;
-        let mut path = parent.to_path_buf();
-        path.extend(self.steps.drain(..).map(|step| step.name));
-        self.jump(roots, &path)
+        let mut path = self.root.real_path.parent().ok_or(Stop::Outside)?.to_path_buf();
+        if !is_from_link && roots.locate(&path).is_none() {
+            return Err(Stop::Outside);
+        }
+        // The root's path has no links, so that words decide where a link's own parts lead.
+        while let Some(step) = self.steps.pop_front_if(|step| step.is_from_link) {
+            match step.name == ".." {
+                true => path.pop(),
+                false => {
+                    path.push(step.name);
+                    true
+                }
+            };
+        }
+        self.jump(roots, &path, is_from_link)
     }
 
     /// Goes on where a link leads.
@@ -268,19 +310,18 @@ impl<'a> Walk<'a> {
             return Err(Stop::System(Errno::LOOP));
         }
         if target.is_absolute() {
-            let rest: PathBuf = self.steps.drain(..).map(|step| step.name).collect();
-            return self.jump(roots, &target.join(rest));
+            return self.jump(roots, &target, true);
         }
         self.add(&target, true);
         Ok(())
     }
 
     /// Starts again at the root that holds an absolute path.
-    fn jump(&mut self, roots: &'a Roots, path: &Path) -> Result<(), Stop> {
+    fn jump(&mut self, roots: &'a Roots, path: &Path, is_from_link: bool) -> Result<(), Stop> {
         let (root, rest) = roots.locate(path).ok_or(Stop::Outside)?;
         self.root = root;
         self.folders.clear();
-        self.add(rest, true);
+        self.add(rest, is_from_link);
         Ok(())
     }
 
@@ -301,27 +342,34 @@ impl<'a> Walk<'a> {
             folder: self.folder().clone(),
             kind,
             is_folder_missing: false,
+            missing_folders: Vec::new(),
             real_path: self.real_path().join(&name),
-            n_root_components: self.root.real_path.components().count(),
             name,
         }
     }
 
     /// A place in a folder that does not exist. What is still to be walked must not lead out.
     fn place_beyond(mut self, missing: OsString, roots: &Roots) -> Result<Place, Stop> {
-        let mut relative = self.relative_path().join(missing);
+        let mut relative = self.relative_path().join(&missing);
+        let mut missing_folders = vec![missing];
         for step in std::mem::take(&mut self.steps) {
-            if step.name != ".." {
-                relative.push(step.name);
-            } else if !relative.pop() {
-                return Err(Stop::Outside);
+            if step.name == ".." {
+                // No folder is made only to be left again.
+                missing_folders.clear();
+                if !relative.pop() {
+                    return Err(Stop::Outside);
+                }
+                continue;
             }
-        }
-        if roots.hidden.contains(&relative) {
-            return Err(Stop::Outside);
+            relative.push(&step.name);
+            missing_folders.push(step.name);
         }
         let real_path = self.root.real_path.join(relative);
-        let place = self.place(OsString::from("."), None);
-        Ok(Place { is_folder_missing: true, real_path, ..place })
+        if roots.hides(&real_path) {
+            return Err(Stop::Outside);
+        }
+        let name = missing_folders.pop().unwrap_or_default();
+        let place = self.place(name, None);
+        Ok(Place { is_folder_missing: true, missing_folders, real_path, ..place })
     }
 }

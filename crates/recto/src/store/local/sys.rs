@@ -192,7 +192,7 @@ pub fn error(errno: Errno, path: &AbsPath, n_bytes: usize) -> Error {
         Errno::NOENT | Errno::NOTDIR => Error::FileNotFound { path },
         Errno::NAMETOOLONG => Error::WrongArgument {
             name: "path".into(),
-            expected: "a path that the file system can hold",
+            expected: "a path that the file system can hold".into(),
             value: path,
         },
         Errno::ACCESS | Errno::PERM => Error::PermissionDenied { path, reason: Denial::System },

@@ -1,0 +1,119 @@
+//! What a caller can do next about each refusal. Written for a model; never repeats the message.
+
+use super::{Denial, Error};
+use crate::nearest::Nearest;
+
+impl Error {
+    /// What the caller can do next, where there is something to say.
+    pub fn hint(&self) -> Option<String> {
+        let hint = match self {
+            Error::UnknownArgument { known, .. } => format!("This tool takes: {known}."),
+            Error::RelativePath { .. } => "Start the path at /.".into(),
+            Error::ParentNotFound { .. } => "Folders are not created here; check the path.".into(),
+            Error::PermissionDenied { reason, .. } => return reason.hint(),
+            Error::BinaryFile { hash: Some(hash), .. } => format!("It is not text in any known encoding. Its hash is {hash}."),
+            Error::BinaryFile { hash: None, .. } => "It is not text in any known encoding.".into(),
+            Error::DiskFull { .. } => "Nothing was changed. Free some space, then call again.".into(),
+            Error::StringNotFound { nearest: Some(nearest), .. } => nearest.to_string(),
+            Error::StringNotFound { nearest: None, .. } => "Nothing in the file is similar. Read the file, then copy the text exactly.".into(),
+            Error::AmbiguousString { lines, n_matches, .. } => {
+                let shown: Vec<String> = lines.iter().map(usize::to_string).collect();
+                let more = if *n_matches > lines.len() { " and more" } else { "" };
+                format!("It starts on lines {}{more}. Add surrounding text to name one.", shown.join(", "))
+            }
+            Error::ConflictingEdits { prior_index, .. } => {
+                format!("Edit {prior_index} already changed that text. Nothing was written; join the two edits into one.")
+            }
+            Error::InEdit { source, .. } => match source.hint() {
+                Some(hint) => format!("Nothing was written. {hint}"),
+                None => "Nothing was written.".into(),
+            },
+            Error::Stale { changed, .. } => {
+                let changed: Vec<String> = changed.iter().map(|lines| lines.to_string()).collect();
+                let which = match changed.as_slice() {
+                    [] => String::new(),
+                    changed => format!("Changed since: {}. ", changed.join(", ")),
+                };
+                format!("{which}Nothing was written. Read the file again and make the change for the new hash.")
+            }
+            Error::NotEncodable { .. } => "Nothing was written. Use characters that the encoding has, or convert the file first.".into(),
+            Error::NotReadable { .. } => "Nothing was written. Convert the file to UTF-8 first.".into(),
+            Error::Busy { .. } => "Another process is changing files in this folder. Call again.".into(),
+            Error::Unstable { .. } => "Another process is writing to it. Call again when it has finished.".into(),
+            Error::NotDurable { cause, .. } => format!("The file has its new content; syncing it to disk failed: {cause}. Do not write it again without reading it."),
+            Error::EmptyRange { meant: (start, end), .. } => format!("Did you mean [{start}, {end}]?"),
+            Error::FileExists { .. } => "Change it with the tools that edit, or remove it first.".into(),
+            Error::TextMismatch { found, wanted, elsewhere, n_lines, nearest, .. } => {
+                let mut hint = elsewhere_hint(elsewhere, *n_lines, nearest.as_ref());
+                if is_same_but_whitespace(found, wanted) {
+                    hint.insert_str(0, "They differ only in whitespace. ");
+                }
+                hint
+            }
+            Error::TextNotInLines { elsewhere, n_lines, nearest, .. } => {
+                elsewhere_hint(elsewhere, *n_lines, nearest.as_ref())
+            }
+            Error::RangeTooShort { line, n_lines, .. } => {
+                format!("Call again with lines [{line}, {}].", line + n_lines)
+            }
+            Error::LinePastEnd { .. } => "The last lines are [-20, 0].".into(),
+            Error::NoSuchLine { is_insert: true, .. } => "To add lines at the end use text.append.".into(),
+            Error::NoSuchLine { is_insert: false, n_lines, .. } => match n_lines {
+                0 => "The file is empty; use text.append.".into(),
+                n_lines => format!("Lines are 1 to {n_lines}, or -1 (the last) to -{n_lines}."),
+            },
+            Error::MissingArgument { .. }
+            | Error::WrongArgument { .. }
+            | Error::NulInPath { .. }
+            | Error::InvalidLine { .. }
+            | Error::InvalidLimit { .. }
+            | Error::NoEdits
+            | Error::EmptyOldString
+            | Error::IdenticalStrings
+            | Error::FileNotFound { .. }
+            | Error::ReadOnlyFilesystem { .. }
+            | Error::NotAFile { .. }
+            | Error::IsDirectory { .. }
+            | Error::NotADirectory { .. }
+            | Error::EmptyText { .. }
+            | Error::Cancelled
+            | Error::System { .. }
+            | Error::Internal { .. } => return None,
+        };
+        Some(hint)
+    }
+}
+
+impl Denial {
+    fn hint(&self) -> Option<String> {
+        let hint = match self {
+            Denial::Outside { roots } => format!("Only files in these folders can be used: {roots}"),
+            Denial::GitFolder => "Nothing is written inside .git; start recto with --allow-git-writes to change that.".into(),
+            Denial::ClientSandbox => "The client's sandbox does not allow writing there.".into(),
+            Denial::System => return None,
+            Denial::ForeignOwner => "The file belongs to another user, and replacing it would change its owner.".into(),
+            Denial::MountPoint => "The file is a mount point of its own and cannot be replaced.".into(),
+        };
+        Some(hint)
+    }
+}
+
+/// Where the text stands instead, with the range that would name it.
+fn elsewhere_hint(elsewhere: &[usize], n_lines: usize, nearest: Option<&Nearest>) -> String {
+    match (elsewhere, nearest) {
+        ([line], _) => format!("It stands on line {line}: lines [{line}, {}].", line + n_lines),
+        ([], Some(nearest)) => nearest.to_string(),
+        ([], None) => {
+            "It stands nowhere in the file. Read the lines again and copy them exactly.".into()
+        }
+        (lines, _) => {
+            let lines: Vec<String> = lines.iter().map(usize::to_string).collect();
+            format!("It stands on lines {}.", lines.join(", "))
+        }
+    }
+}
+
+fn is_same_but_whitespace(one: &str, other: &str) -> bool {
+    let solid = |text: &str| text.split_whitespace().collect::<String>();
+    one != other && solid(one) == solid(other)
+}

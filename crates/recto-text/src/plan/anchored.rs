@@ -1,0 +1,228 @@
+//! Whole lines that give way to others, named by number and by the text that stands there.
+
+use std::ops::Range;
+
+use crate::edits::Edits;
+use crate::error::{Error, Result};
+use crate::find::MatchKind;
+use crate::line::{self, LineRange};
+use crate::line_range::{LineSpec, line_to_change};
+use crate::nearest::nearest;
+use crate::plan::Plan;
+
+/// How many other places of a text are named.
+const MAX_PLACES: usize = 8;
+
+/// A file's text, for messages with its path.
+#[derive(Debug, Clone, Copy)]
+pub struct Source<'a> {
+    /// The path as the caller gave it.
+    pub path: &'a str,
+    /// The text.
+    pub text: &'a str,
+}
+
+/// Plans that `new` takes the place of `old`, which must stand inside `lines` exactly once.
+///
+/// The ending of the last line of `old` may be left out; then the one that stands there stays.
+pub fn replace(source: Source<'_>, lines: LineSpec, old: &str, new: &str) -> Result<Plan> {
+    let text = source.text;
+    let table = Lines::new(text);
+    let within = lines.to_change(source.path, table.count())?;
+    let old_lines: Vec<&str> = if old.is_empty() { vec![""] } else { line::lines(old).collect() };
+    let (kind, places) = table.find(&old_lines, within.clone());
+    if places.is_empty() {
+        return Err(mismatch(&table, &old_lines, within));
+    }
+    if places.len() > 1 {
+        let lines = places.iter().take(MAX_PLACES).map(|line_idx| line_idx + 1).collect();
+        return Err(Error::AmbiguousString {
+            n_matches: places.len(),
+            old_string: old.into(),
+            lines,
+        });
+    }
+
+    let found = places[0]..places[0] + old_lines.len();
+    let last = table.line(found.end - 1);
+    let mut range = table.bytes(found.clone());
+    let last_ending = &last[line::without_ending(last).len()..];
+    let names_last_ending = old.ends_with('\n');
+    let is_literal = new.contains("\r\n") || (old.contains('\n') && kind == MatchKind::Exact);
+    let ending = line::ending_at(text, range.start).as_str();
+    let mut new = if is_literal { new.to_string() } else { new.replace('\n', ending) };
+    let is_end_of_file = range.end == text.len();
+    let is_free_end = is_end_of_file && (last_ending.is_empty() || names_last_ending);
+    if !new.is_empty() && !is_free_end {
+        if !names_last_ending && !is_literal {
+            // Neither side speaks of the last ending, or both mean the one that stands there.
+            new.truncate(line::without_ending(&new).len());
+            range.end -= last_ending.len();
+        } else if !new.ends_with('\n') {
+            new.push_str(last_ending);
+        }
+    }
+    Ok(plan(text, range, &new, kind, found))
+}
+
+/// Plans that `content` becomes whole lines before line `number`, whose text must be `anchor`.
+pub fn insert(source: Source<'_>, number: i64, anchor: &str, content: &str) -> Result<Plan> {
+    let text = source.text;
+    let table = Lines::new(text);
+    let (line, line_idx) = if table.count() == 0 && number == 1 {
+        ("", 0)
+    } else {
+        let line_idx = line_to_change(number, source.path, table.count())?;
+        (table.line(line_idx), line_idx)
+    };
+    let Some(kind) = matches(line, anchor) else {
+        let places = table.find(&[anchor], 0..table.count()).1;
+        return Err(Error::TextMismatch {
+            line: line_idx + 1,
+            found: line.into(),
+            wanted: anchor.into(),
+            elsewhere: places.iter().take(MAX_PLACES).map(|line_idx| line_idx + 1).collect(),
+            n_lines: 1,
+            nearest: None,
+        });
+    };
+    let offset = table.offset(line_idx);
+    let ending = line::ending_at(text, offset).as_str();
+    let is_literal =
+        content.contains("\r\n") || (anchor.contains('\n') && kind == MatchKind::Exact);
+    let mut content = if is_literal { content.to_string() } else { content.replace('\n', ending) };
+    if !content.ends_with('\n') {
+        content.push_str(ending);
+    }
+    Ok(plan(text, offset..offset, &content, kind, line_idx..line_idx + 1))
+}
+
+/// Plans that `content` follows the last line, on a line of its own.
+pub fn append(text: &str, content: &str) -> Plan {
+    let needs_ending = !text.is_empty() && !text.ends_with('\n');
+    let ending = if needs_ending { line::ending_at(text, text.len()).as_str() } else { "" };
+    let n_lines = line::count(text);
+    plan(
+        text,
+        text.len()..text.len(),
+        &format!("{ending}{content}"),
+        MatchKind::Exact,
+        n_lines..n_lines + 1,
+    )
+}
+
+fn plan(text: &str, range: Range<usize>, new: &str, kind: MatchKind, lines: Range<usize>) -> Plan {
+    let mut edits = Edits::none(text);
+    edits.then(range, new);
+    Plan { edits, line_ranges: vec![LineRange { start: lines.start + 1, end: lines.end }], kind }
+}
+
+/// How a line of the file and a line that a caller wrote agree, if they do. A caller may leave
+/// out the ending; one that is written must be there, in either form.
+fn matches(line: &str, wanted: &str) -> Option<MatchKind> {
+    let is_same_text = line::without_ending(line) == line::without_ending(wanted);
+    if line == wanted || (is_same_text && !wanted.ends_with('\n')) {
+        Some(MatchKind::Exact)
+    } else if is_same_text && line.ends_with('\n') {
+        Some(MatchKind::Eol)
+    } else {
+        None
+    }
+}
+
+/// A text's lines and where they start.
+struct Lines<'a> {
+    text: &'a str,
+    /// Where each line starts, and where the last one ends.
+    offsets: Vec<usize>,
+}
+
+impl<'a> Lines<'a> {
+    fn new(text: &'a str) -> Lines<'a> {
+        let mut offsets = vec![0];
+        offsets.extend(memchr::memchr_iter(b'\n', text.as_bytes()).map(|newline| newline + 1));
+        if offsets.last() != Some(&text.len()) {
+            offsets.push(text.len());
+        }
+        Lines { text, offsets }
+    }
+
+    fn count(&self) -> usize {
+        self.offsets.len() - 1
+    }
+
+    fn offset(&self, line_idx: usize) -> usize {
+        self.offsets[line_idx]
+    }
+
+    fn bytes(&self, lines: Range<usize>) -> Range<usize> {
+        self.offsets[lines.start]..self.offsets[lines.end]
+    }
+
+    fn line(&self, line_idx: usize) -> &'a str {
+        &self.text[self.bytes(line_idx..line_idx + 1)]
+    }
+
+    /// The lines inside `within` where `wanted` starts: exact places, or where there are none,
+    /// those that differ in their line endings.
+    fn find(&self, wanted: &[&str], within: Range<usize>) -> (MatchKind, Vec<usize>) {
+        let (mut exact, mut tolerant) = (Vec::new(), Vec::new());
+        let last_start = (within.end + 1).saturating_sub(wanted.len());
+        for start in within.start..last_start {
+            let kinds = wanted
+                .iter()
+                .enumerate()
+                .map(|(index, want)| matches(self.line(start + index), want));
+            match kinds.reduce(|one, other| Some(one?.max(other?))).flatten() {
+                Some(MatchKind::Exact) => exact.push(start),
+                Some(MatchKind::Eol) => tolerant.push(start),
+                None => {}
+            }
+        }
+        if exact.is_empty() { (MatchKind::Eol, tolerant) } else { (MatchKind::Exact, exact) }
+    }
+}
+
+/// What stands there instead, and where else the text stands.
+fn mismatch(table: &Lines<'_>, old: &[&str], within: Range<usize>) -> Error {
+    let elsewhere: Vec<usize> = table
+        .find(old, 0..table.count())
+        .1
+        .into_iter()
+        .take(MAX_PLACES)
+        .map(|line_idx| line_idx + 1)
+        .collect();
+    let nearest = if elsewhere.is_empty() { nearest(table.text, &old.concat()) } else { None };
+    if within.len() > old.len() {
+        return Error::TextNotInLines {
+            lines: LineRange { start: within.start + 1, end: within.end },
+            wanted: line::without_ending(old[0]).into(),
+            elsewhere,
+            n_lines: old.len(),
+            nearest,
+        };
+    }
+    let differs = |index: &usize| {
+        let line_idx = within.start + index;
+        line_idx >= table.count() || matches(table.line(line_idx), old[*index]).is_none()
+    };
+    let Some(index) = (0..old.len()).find(differs) else {
+        return Error::RangeTooShort {
+            line: within.start + 1,
+            n_covered: within.len(),
+            n_lines: old.len(),
+        };
+    };
+    let line_idx = within.start + index;
+    Error::TextMismatch {
+        line: line_idx + 1,
+        found: if line_idx < table.count() { table.line(line_idx).into() } else { String::new() },
+        wanted: old[index].into(),
+        elsewhere,
+        n_lines: old.len(),
+        nearest,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,160 @@
+#![allow(clippy::unwrap_used)]
+
+use super::*;
+
+fn source(text: &str) -> Source<'_> {
+    Source { path: "f", text }
+}
+
+/// The text after, or code and message.
+fn shown(text: &str, plan: Result<Plan>) -> Result<String, (i32, String)> {
+    plan.map(|plan| plan.edits.apply(text)).map_err(|error| (error.code(), error.to_string()))
+}
+
+fn check_replace(
+    text: &str,
+    lines: [i64; 2],
+    old: &str,
+    new: &str,
+    expected: Result<&str, (i32, &str)>,
+) {
+    let spec = LineSpec { start: lines[0], end: lines[1] };
+    let found = shown(text, replace(source(text), spec, old, new));
+    let expected =
+        expected.map(str::to_string).map_err(|(code, message)| (code, message.to_string()));
+    assert_eq!(found, expected, "{lines:?} {old:?} -> {new:?} in {text:?}");
+}
+
+fn check_insert(
+    text: &str,
+    line: i64,
+    anchor: &str,
+    content: &str,
+    expected: Result<&str, (i32, &str)>,
+) {
+    let found = shown(text, insert(source(text), line, anchor, content));
+    let expected =
+        expected.map(str::to_string).map_err(|(code, message)| (code, message.to_string()));
+    assert_eq!(found, expected, "{line} {anchor:?} + {content:?} in {text:?}");
+}
+
+#[test]
+fn whole_lines_stay_whole_lines() {
+    check_replace("a\nb\nc\n", [2, 3], "b", "x", Ok("a\nx\nc\n"));
+    check_replace("a\nb\nc\n", [2, 3], "b\n", "x", Ok("a\nx\nc\n"));
+    check_replace("a\nb\nc\n", [2, 3], "b", "x\n", Ok("a\nx\nc\n"));
+    check_replace("a\nb\nc\n", [2, 3], "b\n", "x\ny\n", Ok("a\nx\ny\nc\n"));
+    check_replace("a\nb\nc\n", [2, 3], "b", "", Ok("a\nc\n"));
+    check_replace("a\nb\nc\n", [2, 3], "b", "\n", Ok("a\n\nc\n"));
+    check_replace("a\nb\nc\n", [1, 4], "b\nc", "x", Ok("a\nx\n"));
+    check_replace("a\n\nc\n", [2, 3], "", "x", Ok("a\nx\nc\n"));
+    check_replace("a\n\nc\n", [2, 3], "", "", Ok("a\nc\n"));
+}
+
+#[test]
+fn the_end_of_the_file_is_literal_where_nothing_else_can_be_meant() {
+    // No final ending: as it is written.
+    check_replace("a\nb", [2, 3], "b", "x", Ok("a\nx"));
+    check_replace("a\nb", [2, 3], "b", "x\n", Ok("a\nx\n"));
+    check_replace("a\nb", [2, 3], "b", "", Ok("a\n"));
+    // A final ending that old names may go.
+    check_replace("a\nb\n", [2, 3], "b\n", "x", Ok("a\nx"));
+    // One that old does not name stays.
+    check_replace("a\nb\n", [2, 3], "b", "x", Ok("a\nx\n"));
+    check_replace("a\nb\n", [2, 3], "b", "", Ok("a\n"));
+    // An ending that is not there does not match.
+    check_replace(
+        "a\nb",
+        [2, 3],
+        "b\n",
+        "x\n",
+        Err((-32014, "Line 2 contains \"b\", not \"b\\n\"")),
+    );
+}
+
+#[test]
+fn endings_are_those_of_the_file() {
+    check_replace("a\r\nb\r\nc\r\n", [2, 3], "b", "x\ny", Ok("a\r\nx\r\ny\r\nc\r\n"));
+    check_replace("a\r\nb\r\n", [2, 3], "b\n", "x\ny\n", Ok("a\r\nx\r\ny\r\n"));
+    check_replace("a\r\nb\r\n", [2, 3], "b\r\n", "x\ny\n", Ok("a\r\nx\ny\n"));
+    check_replace("a\nb\n", [1, 2], "a", "x\r\ny", Ok("x\r\ny\nb\n"));
+    // The ending that neither side names stays, also in mixed files.
+    check_replace("a\nb\r\nc\n", [1, 3], "a\nb", "x", Ok("x\r\nc\n"));
+    check_insert("a\r\nb", 2, "b", "x", Ok("a\r\nx\r\nb"));
+    check_insert("a\r\nb\n", 1, "a", "x\ny\n", Ok("x\r\ny\r\na\r\nb\n"));
+    check_insert("a\r\nb\n", 1, "a\r\n", "x\n", Ok("x\na\r\nb\n"));
+}
+
+#[test]
+fn inserts_before_the_line_it_was_shown() {
+    check_insert("a\nb\n", 1, "a", "x", Ok("x\na\nb\n"));
+    check_insert("a\nb\n", -1, "b\n", "x\n", Ok("a\nx\nb\n"));
+    check_insert("", 1, "", "x", Ok("x\n"));
+    check_insert("a", 1, "a", "x", Ok("x\na"));
+    check_insert("a\nb\n", 2, "a", "x", Err((-32014, "Line 2 contains \"b\", not \"a\"")));
+    check_insert("a\n", 2, "", "x", Err((-32015, "Line 2 is not in the file: f has 1 line")));
+    check_insert("a\n", 0, "a", "x", Err((-32015, "Line 0 is not in the file: f has 1 line")));
+    check_insert("", 1, "x", "y", Err((-32014, "Line 1 contains \"\", not \"x\"")));
+    check_insert("", 2, "", "y", Err((-32015, "Line 2 is not in the file: f has 0 lines")));
+}
+
+#[test]
+fn appends_on_a_line_of_its_own() {
+    for (text, after) in
+        [("", "x\n"), ("a\n", "a\nx\n"), ("a", "a\nx\n"), ("a\r\nb", "a\r\nb\r\nx\n")]
+    {
+        assert_eq!(append(text, "x\n").edits.apply(text), after);
+    }
+    assert_eq!(append("a\n", "x").edits.apply("a\n"), "a\nx");
+}
+
+#[test]
+fn a_mismatch_says_what_stands_there() {
+    check_replace("a\nb\nc\n", [2, 3], "x", "y", Err((-32014, "Line 2 contains \"b\", not \"x\"")));
+    check_replace(
+        "a\nb\nc\n",
+        [1, 3],
+        "a\nx",
+        "y",
+        Err((-32014, "Line 2 contains \"b\", not \"x\"")),
+    );
+    check_replace("a\nb\nc\n", [0, 0], "x", "y", Err((-32014, "Lines 1-3 do not contain \"x\"")));
+    check_replace(
+        "a\nb\nc\n",
+        [1, 2],
+        "a\nb",
+        "y",
+        Err((-32014, "The range covers 1 of the 2 lines of old")),
+    );
+    check_replace(
+        "a\nb\na\n",
+        [0, 0],
+        "a",
+        "y",
+        Err((-32011, "String appears 2 times (must be unique): a")),
+    );
+    check_replace(
+        "a\na\na\n",
+        [0, 0],
+        "a\na",
+        "y",
+        Err((-32011, "String appears 2 times (must be unique): a\na")),
+    );
+    check_replace("ab\n", [1, 2], "a", "y", Err((-32014, "Line 1 contains \"ab\", not \"a\"")));
+}
+
+#[test]
+fn the_hint_names_the_right_place() {
+    let hint = |text: &str, lines: [i64; 2], old: &str| {
+        let spec = LineSpec { start: lines[0], end: lines[1] };
+        replace(source(text), spec, old, "y").unwrap_err().hint().unwrap()
+    };
+    assert_eq!(hint("a\nb\nc\n", [1, 2], "c"), "It stands on line 3: lines [3, 4].");
+    assert_eq!(hint("a\nb\nc\n", [1, 3], "b\nc"), "It stands on line 2: lines [2, 4].");
+    assert_eq!(hint("x\nb\nc\nb\n", [1, 2], "b"), "It stands on lines 2, 4.");
+    assert_eq!(hint("a\nb\n", [1, 2], "a\nb"), "Call again with lines [1, 3].");
+    assert!(
+        hint("    let x = 1;\n", [1, 2], "\tlet x = 1;")
+            .starts_with("They differ only in whitespace. Closest")
+    );
+}

@@ -1,0 +1,76 @@
+//! `file.create`: a new file with its folders.
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use recto_text::document::Unencodable;
+use recto_text::{Digest, Document, Error, Result};
+use serde_json::{Value, json};
+
+use super::{Answer, Arguments, Context, Effect, Kind, Param, Tool, Toolset};
+use crate::path::AbsPath;
+use crate::store::{Purpose, WriteError};
+
+pub static TOOL: Tool = Tool {
+    name: "file.create",
+    title: "Create file",
+    toolset: Toolset::Text,
+    description: "Create a file and its folders. Refuses if something has the name already.",
+    params: &[
+        Param::required("path", Kind::String, "The file"),
+        Param::required("content", Kind::String, "What it holds"),
+        Param::optional("encoding", Kind::Word(&["utf-8", "base64"]), "Of content; default utf-8"),
+    ],
+    output,
+    effect: Effect::Changes,
+    run,
+};
+
+struct Request {
+    path: AbsPath,
+    bytes: Vec<u8>,
+}
+
+fn request(context: &Context<'_>, mut arguments: Arguments) -> Result<Request> {
+    let encoding = arguments.optional_string("encoding");
+    let content = arguments.string("content");
+    let path = AbsPath::resolve(arguments.string("path"), context.root)?;
+    let bytes = match encoding.as_deref() {
+        Some("base64") => STANDARD.decode(&content).map_err(|_| Error::WrongArgument {
+            name: "content".into(),
+            expected: "base64".into(),
+            value: Value::from(content.as_str()).to_string(),
+        })?,
+        _ => {
+            let text = content.strip_prefix('\u{feff}').unwrap_or(&content);
+            let document = Document::new(text).map_err(|error| match error {
+                Unencodable::Character(character) => {
+                    Error::NotEncodable { encoding: "UTF-8", character }
+                }
+                Unencodable::ReadsDifferently => {
+                    Error::NotReadable { encoding: "UTF-8", path: path.to_string() }
+                }
+            })?;
+            document.bytes().to_vec()
+        }
+    };
+    Ok(Request { path, bytes })
+}
+
+fn run(context: &Context<'_>, arguments: Arguments) -> Result<Answer> {
+    let Request { path, bytes } = request(context, arguments)?;
+    let mut held = context.store.hold(&path, Purpose::Create, context.caller)?;
+    match held.create(&bytes) {
+        Ok(_) => {}
+        Err(WriteError::Moved) => return Err(Error::FileExists { path: path.to_string() }),
+        Err(WriteError::Failed(error)) => return Err(error),
+    }
+    let digest = Digest::of(&bytes);
+    let n_bytes = bytes.len();
+    let unit = if n_bytes == 1 { "byte" } else { "bytes" };
+    let text = format!("created, {n_bytes} {unit}, hash {digest}");
+    Ok(Answer::new(vec![text], json!({"hash": digest.to_string()})))
+}
+
+fn output() -> Value {
+    json!({"type": "object", "properties": {"hash": {"type": "string"}}, "required": ["hash"]})
+}

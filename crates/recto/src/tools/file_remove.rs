@@ -1,0 +1,48 @@
+//! `file.remove`: a file whose version the caller knows.
+
+use recto_text::{Digest, Document, Error, Result};
+use serde_json::{Value, json};
+
+use super::edit::Target;
+use super::{Answer, Arguments, Context, Effect, Kind, Param, Tool, Toolset};
+use crate::store::{Purpose, WriteError};
+
+pub static TOOL: Tool = Tool {
+    name: "file.remove",
+    title: "Remove file",
+    toolset: Toolset::Text,
+    description: "Remove a file, never a folder, if its hash is still the one you name.",
+    params: &[
+        Param::required("path", Kind::String, "The file"),
+        Param::required("hash", Kind::Hash, "From the last read or change"),
+    ],
+    output,
+    effect: Effect::Overwrites,
+    run,
+};
+
+fn run(context: &Context<'_>, mut arguments: Arguments) -> Result<Answer> {
+    let target = Target::parse_verified(context, &mut arguments)?;
+    target.attempt(|| remove(context, &target))?;
+    Ok(Answer::new(vec![format!("removed {}", target.path)], json!({"removed": true})))
+}
+
+fn remove(context: &Context<'_>, target: &Target) -> Result<(), WriteError> {
+    let not_found = || Error::FileNotFound { path: target.path.to_string() };
+    let as_removal = |error: Error| match error {
+        Error::IsDirectory { path } => Error::NotAFile { path },
+        Error::ParentNotFound { .. } => not_found(),
+        error => error,
+    };
+    let held = context.store.hold(&target.path, Purpose::Remove, context.caller);
+    let mut held = held.map_err(as_removal)?;
+    let bytes = held.read().map_err(as_removal)?.ok_or_else(not_found)?;
+    let digest = Digest::of(&bytes);
+    let document = Document::parse(bytes.clone());
+    target.check_version(context, digest, document.as_ref().ok().map(Document::text))?;
+    held.remove(&bytes)
+}
+
+fn output() -> Value {
+    json!({"type": "object", "properties": {"removed": {"type": "boolean"}}, "required": ["removed"]})
+}

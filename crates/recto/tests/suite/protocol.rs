@@ -1,0 +1,11 @@
+//! The protocol from outside: lines that no client library would send, limits, lifetimes, and
+//! what the lists of tools promise.
+
+mod codex;
+mod handshake;
+mod lifetime;
+mod limits;
+mod listing;
+mod malformed;
+mod results;
+mod server;

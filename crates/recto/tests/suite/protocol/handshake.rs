@@ -1,0 +1,145 @@
+//! How a session begins: with each of the revisions, with one that nobody knows, and without.
+
+use serde_json::{Value, json};
+
+use super::server::{STATELESS, Server, stateless};
+
+const REVISIONS: [&str; 3] = ["2025-03-26", "2025-06-18", "2025-11-25"];
+
+#[test]
+fn every_revision_with_a_handshake_is_spoken() {
+    for version in REVISIONS {
+        let mut server = Server::start(&[]);
+        assert_eq!(server.initialize(version)["protocolVersion"], version);
+        server.check_serves();
+    }
+}
+
+#[test]
+fn an_unknown_revision_is_answered_with_one_that_is_spoken() {
+    for version in ["1999-01-01", "2099-12-31", "", STATELESS] {
+        let mut server = Server::start(&[]);
+        let answered = server.initialize(version)["protocolVersion"].clone();
+        assert!(REVISIONS.iter().any(|known| answered == *known), "{version}: {answered}");
+        server.check_serves();
+    }
+}
+
+#[test]
+fn says_who_it_is_and_what_it_can() {
+    let mut server = Server::start(&[]);
+    let result = server.initialize("2025-06-18");
+    assert_eq!(result["serverInfo"]["name"], "recto");
+    assert!(
+        result["instructions"].as_str().unwrap().contains(server.spelled("").trim_end_matches('/'))
+    );
+    let capabilities = result["capabilities"].as_object().unwrap();
+    let mut names: Vec<_> = capabilities.keys().map(String::as_str).collect();
+    names.sort();
+    assert_eq!(names, ["experimental", "tools"]);
+    assert_eq!(capabilities["experimental"], json!({"codex/sandbox-state-meta": {}}));
+}
+
+#[test]
+fn requests_that_say_what_they_need_need_no_handshake() {
+    let mut server = Server::start(&[]);
+    let found = server.request("server/discover", stateless(json!({})));
+    let versions = found["result"]["supportedVersions"].as_array().unwrap();
+    assert!(versions.contains(&json!(STATELESS)), "{found}");
+    assert_eq!(
+        found["result"]["capabilities"]["experimental"],
+        json!({"codex/sandbox-state-meta": {}})
+    );
+    let listed = server.request("tools/list", stateless(json!({})));
+    let is_reading = |tool: &Value| tool["name"] == "read_text_file";
+    assert!(listed["result"]["tools"].as_array().unwrap().iter().any(is_reading), "{listed}");
+    check_stateless(&mut server);
+}
+
+#[test]
+fn a_call_may_be_the_first_line() {
+    check_stateless(&mut Server::start(&[]));
+}
+
+fn check_stateless(server: &mut Server) {
+    let path = server.spelled("inside.txt");
+    let call = |path: &str| json!({"name": "read_text_file", "arguments": {"path": path}});
+    let read = server.request("tools/call", stateless(call(&path)));
+    assert_eq!(read["result"]["structuredContent"]["content"], "inside\n", "{read}");
+    let refused = server.request("tools/call", stateless(call("/etc/passwd")));
+    assert_eq!(refused["result"]["_meta"]["error"]["code"], -32002, "{refused}");
+}
+
+/// Requests that are refused before there is a session leave the server ready for one, whatever
+/// else is said in between.
+#[test]
+fn a_refused_beginning_is_not_the_end() {
+    let discover = json!({"method": "server/discover", "params": {}});
+    let list = json!({"method": "tools/list", "params": {}});
+    let call =
+        json!({"method": "tools/call", "params": {"name": "read_text_file", "arguments": {}}});
+    let old = json!({"method": "tools/list", "params": {"_meta": {
+        "io.modelcontextprotocol/protocolVersion": "1999-01-01",
+        "io.modelcontextprotocol/clientCapabilities": {},
+    }}});
+    let strays = [
+        json!({"jsonrpc": "2.0", "method": "notifications/initialized"}),
+        json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}}),
+        json!({"jsonrpc": "2.0", "id": 77, "result": {}}),
+    ];
+    let mut failures = Vec::new();
+    for first in [discover, list, call, old] {
+        for stray in &strays {
+            let mut server = Server::start(&[]);
+            let id = server.new_id();
+            let mut request = first.clone();
+            request["jsonrpc"] = "2.0".into();
+            request["id"] = id.into();
+            server.send(&request);
+            let refused = server.next().unwrap();
+            assert!(refused["error"]["code"].is_i64() && refused["id"] == id, "{refused}");
+            server.send(stray);
+            let initialize = server.new_id();
+            server.send(&json!({"jsonrpc": "2.0", "id": initialize, "method": "initialize",
+                "params": {"protocolVersion": "2025-06-18", "capabilities": {},
+                "clientInfo": {"name": "test", "version": "0"}}}));
+            match server.next() {
+                Some(answer) if answer["id"] == initialize => server.check_serves(),
+                found => failures.push(format!("{first}\n  then {stray}\n  found {found:?}")),
+            }
+        }
+    }
+    assert!(failures.is_empty(), "the server is gone:\n{}", failures.join("\n"));
+}
+
+#[test]
+fn what_is_not_offered_does_not_exist() {
+    for (method, params) in [
+        ("prompts/list", json!({})),
+        ("prompts/get", json!({"name": "x"})),
+        ("resources/list", json!({})),
+        ("resources/templates/list", json!({})),
+        ("resources/read", json!({"uri": "file:///etc/passwd"})),
+        ("resources/subscribe", json!({"uri": "file:///etc/passwd"})),
+        (
+            "completion/complete",
+            json!({
+                "ref": {"type": "ref/prompt", "name": "x"},
+                "argument": {"name": "a", "value": "b"},
+            }),
+        ),
+        ("logging/setLevel", json!({"level": "debug"})),
+        ("tasks/list", json!({})),
+        ("no/such/method", json!({})),
+        ("", json!({})),
+    ] {
+        let mut server = Server::ready(&[]);
+        check_not_found(&server.request(method, params.clone()));
+        server.check_serves();
+        check_not_found(&Server::start(&[]).request(method, stateless(params)));
+    }
+}
+
+fn check_not_found(answer: &Value) {
+    assert_eq!(answer["error"]["code"], -32601, "{answer}");
+}

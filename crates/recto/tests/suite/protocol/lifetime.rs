@@ -1,0 +1,203 @@
+//! How the server ends, and calls that are taken back.
+
+use std::fs::File;
+use std::time::{Duration, Instant};
+
+use rustix::fs::{FlockOperation, flock};
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::{Value, json};
+
+use super::server::{Server, names, stateless};
+
+const AT_END_OF_INPUT: Duration = Duration::from_secs(2);
+const AT_SIGNAL: Duration = Duration::from_secs(3);
+const AT_LAST: Duration = Duration::from_secs(10);
+
+/// Keeps every write to the server's folder waiting until it is dropped.
+fn hold(server: &Server) -> File {
+    let folder = File::open(server.path("")).unwrap();
+    flock(&folder, FlockOperation::LockExclusive).unwrap();
+    folder
+}
+
+fn write(server: &mut Server, name: &str) -> u64 {
+    let id = server.new_id();
+    let arguments = json!({"path": server.spelled(name), "content": "written\n"});
+    let params = json!({"name": "write_text_file", "arguments": arguments});
+    server.send(&json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params}));
+    id
+}
+
+fn cancel(server: &mut Server, id: u64) {
+    let params = json!({"requestId": id, "reason": "changed my mind"});
+    server.send(&json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params}));
+}
+
+/// Everything that is still said.
+fn rest(server: &mut Server) -> Vec<Value> {
+    std::iter::from_fn(|| server.next()).collect()
+}
+
+#[test]
+fn the_end_of_input_is_the_end() {
+    for mut server in [Server::start(&[]), Server::ready(&[])] {
+        server.close_input();
+        assert!(server.wait(AT_END_OF_INPUT).success());
+        assert_eq!(rest(&mut server), [] as [Value; 0]);
+    }
+}
+
+#[test]
+fn half_a_line_at_the_end_of_input_is_no_message() {
+    let mut server = Server::ready(&[]);
+    server.send_part("{\"jsonrpc\":\"2.0\",\"id\":9,\"method\":\"ping\"}");
+    server.close_input();
+    assert!(server.wait(AT_END_OF_INPUT).success());
+    assert_eq!(rest(&mut server), [] as [Value; 0]);
+}
+
+/// As in `printf … | recto serve`.
+#[test]
+fn what_was_asked_before_the_end_of_input_is_answered() {
+    let mut server = Server::ready(&["--durability", "rename"]);
+    let ids: Vec<u64> = (0..50).map(|n| write(&mut server, &format!("{n}.txt"))).collect();
+    server.close_input();
+    let mut answered: Vec<u64> =
+        rest(&mut server).iter().map(|answer| answer["id"].as_u64().unwrap()).collect();
+    answered.sort();
+    assert_eq!(answered, ids);
+    assert!(server.wait(AT_END_OF_INPUT).success());
+}
+
+#[test]
+fn a_call_in_flight_does_not_put_off_the_end_of_input() {
+    let mut server = Server::ready(&[]);
+    let _held = hold(&server);
+    write(&mut server, "new.txt");
+    server.close_input();
+    assert!(server.wait(AT_END_OF_INPUT).success());
+    assert_eq!(names(&server.path("")), ["inside.txt"]);
+}
+
+fn terminate(server: &Server, signal: Signal) {
+    kill_process(Pid::from_raw(server.id() as i32).unwrap(), signal).unwrap();
+}
+
+#[test]
+fn a_signal_ends_it_while_the_input_is_open() {
+    for signal in [Signal::TERM, Signal::INT, Signal::HUP] {
+        let mut server = Server::ready(&[]);
+        server.check_serves();
+        terminate(&server, signal);
+        let status = server.wait(AT_SIGNAL);
+        assert!(status.success(), "{signal:?}: {status}");
+    }
+}
+
+#[test]
+fn a_signal_ends_it_before_the_handshake() {
+    let mut server = Server::start(&[]);
+    let ping = server.request("ping", json!({}));
+    assert_eq!(ping["result"], json!({}));
+    terminate(&server, Signal::TERM);
+    assert!(server.wait(AT_SIGNAL).success());
+}
+
+#[test]
+fn a_call_in_flight_does_not_put_off_a_signal() {
+    let mut server = Server::ready(&[]);
+    let _held = hold(&server);
+    write(&mut server, "new.txt");
+    server.check_serves();
+    terminate(&server, Signal::TERM);
+    assert!(server.wait(AT_SIGNAL).success());
+    assert_eq!(names(&server.path("")), ["inside.txt"]);
+}
+
+#[test]
+fn a_client_that_takes_no_more_answers_is_gone() {
+    let mut server = Server::start(&[]);
+    let path = server.spelled("inside.txt");
+    server.close_output();
+    let call = json!({"name": "read_text_file", "arguments": {"path": path}});
+    server.send(
+        &json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": stateless(call)}),
+    );
+    server.wait(AT_LAST);
+}
+
+#[test]
+fn a_client_that_goes_away_in_the_middle_of_an_answer_is_gone() {
+    let mut server = Server::start(&[]);
+    std::fs::write(server.path("mega.txt"), "0123456789abcde\n".repeat(1 << 16)).unwrap();
+    let path = server.spelled("mega.txt");
+    let call = json!({"name": "read_text_file", "arguments": {"path": path}});
+    for id in 1..=50 {
+        let params = stateless(call.clone());
+        server.send(&json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params}));
+    }
+    server.take_bytes(100_000);
+    server.close_output();
+    server.wait(AT_LAST);
+}
+
+#[test]
+fn a_read_that_was_taken_back_is_not_answered() {
+    let mut server = Server::ready(&[]);
+    std::fs::write(server.path("big.txt"), "0123456789abcde\n".repeat(8 << 20)).unwrap();
+    let path = server.spelled("big.txt");
+    let id = server.new_id();
+    let params = json!({"name": "read_text_file", "arguments": {"path": path}});
+    server.send(&json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params}));
+    cancel(&mut server, id);
+    server.check_serves();
+    server.close_input();
+    assert_eq!(rest(&mut server), [] as [Value; 0]);
+    assert!(server.wait(AT_END_OF_INPUT).success());
+}
+
+#[test]
+fn a_write_that_was_taken_back_while_it_waited_does_not_happen() {
+    let mut server = Server::ready(&[]);
+    let held = hold(&server);
+    let id = write(&mut server, "inside.txt");
+    server.check_serves();
+    cancel(&mut server, id);
+    server.check_serves();
+    drop(held);
+    // The lock goes to those who wait for it in turn: when this is written, that had its chance.
+    let answer = server.call(
+        "write_text_file",
+        json!({"path": server.spelled("new.txt"), "content": "written\n"}),
+    );
+    assert_eq!(answer["result"]["isError"], false, "{answer}");
+    server.check_serves();
+    server.close_input();
+    assert_eq!(rest(&mut server), [] as [Value; 0]);
+}
+
+#[test]
+fn calls_that_were_taken_back_give_their_place_to_others() {
+    let mut server = Server::ready(&[]);
+    let _held = hold(&server);
+    for n in 0..200 {
+        let id = write(&mut server, &format!("{n}.txt"));
+        cancel(&mut server, id);
+    }
+    let start = Instant::now();
+    server.check_serves();
+    assert!(start.elapsed() < AT_END_OF_INPUT, "a read waited for {:?}", start.elapsed());
+    let n_threads = std::fs::read_dir(format!("/proc/{}/task", server.id())).unwrap().count();
+    assert!(n_threads < 100, "{n_threads} threads");
+    assert_eq!(names(&server.path("")), ["inside.txt"]);
+}
+
+#[test]
+fn taking_back_what_was_answered_or_never_asked_changes_nothing() {
+    let mut server = Server::ready(&[]);
+    server.check_serves();
+    for id in [0, 1, 2, 3, 1_000_000] {
+        cancel(&mut server, id);
+    }
+    server.check_serves();
+}

@@ -1,0 +1,195 @@
+//! What `tools/list` promises: names, schemas as the contracts have them, annotations, size.
+
+use serde_json::{Map, Value, json};
+
+use super::server::{Server, stateless};
+
+fn listed(options: &[&str]) -> Vec<Value> {
+    Server::ready(options).tools()
+}
+
+fn names(options: &[&str]) -> Vec<String> {
+    let name = |tool: &Value| tool["name"].as_str().unwrap().to_string();
+    listed(options).iter().map(name).collect()
+}
+
+const ALL: [&str; 4] =
+    ["read_text_file", "write_text_file", "edit_text_file", "multi_edit_text_file"];
+
+#[test]
+fn options_choose_the_tools() {
+    assert_eq!(names(&["--tools", "edit"]), ALL);
+    assert_eq!(names(&["--tools", "edit", "--read-only"]), ["read_text_file"]);
+    assert_eq!(names(&["--tools", "edit_text_file"]), ["edit_text_file"]);
+    assert_eq!(
+        names(&["--tools", "edit_text_file,read_text_file"]),
+        ["read_text_file", "edit_text_file"]
+    );
+    assert_eq!(names(&["--tools", "write_text_file", "--read-only"]), [] as [&str; 0]);
+    assert_eq!(names(&["--tools", "edit", "--tool-names", "underscore"]), ALL);
+    let (all, reading) = (names(&[]), names(&["--read-only"]));
+    assert!(ALL.iter().all(|tool| all.iter().any(|name| name == tool)), "{all:?}");
+    assert!(!ALL[1..].iter().any(|tool| reading.iter().any(|name| name == tool)), "{reading:?}");
+}
+
+#[test]
+fn only_what_reads_is_left_where_nothing_may_change() {
+    for tool in listed(&["--read-only"]) {
+        assert_eq!(tool["annotations"]["readOnlyHint"], true, "{tool}");
+    }
+}
+
+#[test]
+fn names_have_no_dots_where_clients_refuse_them() {
+    let is_plain = |name: &String| name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+    assert!(names(&["--tool-names", "underscore"]).iter().all(is_plain));
+}
+
+#[test]
+fn a_tool_that_is_not_listed_is_not_called() {
+    for options in [&["--read-only"][..], &["--tools", "read_text_file"]] {
+        let mut server = Server::ready(options);
+        for tool in &ALL[1..] {
+            let path = server.spelled("inside.txt");
+            let answer = server.call(tool, json!({"path": path, "content": "written\n"}));
+            assert_eq!(answer["error"]["code"], -32602, "{answer}");
+        }
+        server.check_serves();
+        assert_eq!(std::fs::read_to_string(server.path("inside.txt")).unwrap(), "inside\n");
+    }
+}
+
+#[test]
+fn a_misspelt_tool_on_the_command_line_is_refused() {
+    for options in [&["--tools", "edits"][..], &["--results", "json"], &["--deny", "a{"]] {
+        let mut server = Server::start(options);
+        assert!(!server.wait(std::time::Duration::from_secs(2)).success(), "{options:?}");
+        assert_eq!(server.next(), None, "stdout belongs to the protocol");
+    }
+}
+
+/// The contracts' schemas, with what design.md adds to them.
+fn contracts() -> Value {
+    let string = json!({"type": "string"});
+    let edit = json!({"old_string": string, "new_string": string});
+    json!({
+        "read_text_file": {
+            "type": "object",
+            "properties": {
+                "path": string,
+                "line": {"type": "integer", "minimum": 1},
+                "limit": {"type": "integer", "minimum": 1},
+            },
+            "required": ["path"],
+        },
+        "write_text_file": {
+            "type": "object",
+            "properties": {
+                "path": string,
+                "content": string,
+                "expected_hash": string,
+                "dry_run": {"type": "boolean"},
+            },
+            "required": ["path", "content"],
+        },
+        "edit_text_file": {
+            "type": "object",
+            "properties": {
+                "path": string,
+                "old_string": string,
+                "new_string": string,
+                "expected_hash": string,
+                "dry_run": {"type": "boolean"},
+            },
+            "required": ["path", "old_string", "new_string"],
+        },
+        "multi_edit_text_file": {
+            "type": "object",
+            "properties": {
+                "path": string,
+                "edits": {
+                    "type": "array",
+                    "items": {
+                        "type": "object",
+                        "properties": edit,
+                        "required": ["old_string", "new_string"],
+                    },
+                },
+                "expected_hash": string,
+                "dry_run": {"type": "boolean"},
+            },
+            "required": ["path", "edits"],
+        },
+    })
+}
+
+/// A schema without its descriptions; a property may be called `description`, a keyword goes.
+fn undescribed(schema: &Value) -> Value {
+    let Value::Object(schema) = schema else { return schema.clone() };
+    let mut bare = Map::new();
+    for (keyword, value) in schema {
+        let value = match (keyword.as_str(), value) {
+            ("description", _) => continue,
+            ("properties", Value::Object(properties)) => properties
+                .iter()
+                .map(|(name, schema)| (name.clone(), undescribed(schema)))
+                .collect(),
+            ("items", schema) => undescribed(schema),
+            _ => value.clone(),
+        };
+        bare.insert(keyword.clone(), value);
+    }
+    Value::Object(bare)
+}
+
+#[test]
+fn input_schemas_are_the_contracts() {
+    let contracts = contracts();
+    for tool in listed(&["--tools", "edit"]) {
+        let name = tool["name"].as_str().unwrap();
+        assert_eq!(undescribed(&tool["inputSchema"]), contracts[name], "{name}");
+    }
+}
+
+#[test]
+fn every_tool_and_every_argument_is_described() {
+    for tool in listed(&[]) {
+        assert!(!tool["description"].as_str().unwrap().is_empty(), "{tool}");
+        for (name, property) in tool["inputSchema"]["properties"].as_object().unwrap() {
+            assert!(property["description"].is_string(), "{name} of {}", tool["name"]);
+        }
+    }
+}
+
+#[test]
+fn annotations_are_honest() {
+    let tools = listed(&["--tools", "edit"]);
+    for (name, is_reading, is_destructive) in [
+        ("read_text_file", true, None),
+        ("write_text_file", false, Some(true)),
+        ("edit_text_file", false, Some(false)),
+        ("multi_edit_text_file", false, Some(false)),
+    ] {
+        let tool = tools.iter().find(|tool| tool["name"] == name).unwrap();
+        let annotations = &tool["annotations"];
+        assert_eq!(annotations["readOnlyHint"], is_reading, "{name}");
+        assert_eq!(annotations["openWorldHint"], false, "{name}");
+        if let Some(is_destructive) = is_destructive {
+            assert_eq!(annotations["destructiveHint"], is_destructive, "{name}");
+        }
+    }
+}
+
+#[test]
+fn the_edit_toolset_costs_a_model_less_than_1200_tokens() {
+    let json = Value::Array(listed(&["--tools", "edit"])).to_string();
+    let n_tokens = json.chars().count() / 4;
+    assert!(n_tokens < 1200, "{n_tokens} tokens");
+}
+
+#[test]
+fn the_list_is_the_same_without_a_handshake() {
+    let mut server = Server::start(&[]);
+    let answer = server.request("tools/list", stateless(json!({})));
+    assert_eq!(answer["result"]["tools"], Value::Array(listed(&[])));
+}

@@ -1,0 +1,197 @@
+//! Lines that are not what they should be. Each is answered where an answer can be sent, and
+//! the next good one is served.
+
+use serde_json::{Value, json};
+
+use super::server::{Server, cut};
+
+/// What a line is answered with.
+enum Answer {
+    /// An error with this id.
+    Error(i32, Value),
+    /// An error without an id, or with a null one.
+    Nameless(i32),
+    Silence,
+}
+
+use Answer::{Error, Nameless, Silence};
+
+/// Sends a line, takes what comes, and sees that the server goes on.
+fn check(server: &mut Server, line: &str, expected: &Answer) {
+    server.send_line(line);
+    let (code, id) = match expected {
+        // The answer to what comes next shows that there was none to this.
+        Silence => return server.check_serves(),
+        Error(code, id) => (code, id),
+        Nameless(code) => (code, &Value::Null),
+    };
+    let answer = server.next().unwrap_or_else(|| panic!("the server ended at {:?}", cut(line)));
+    assert_eq!(answer["error"]["code"], *code, "{:?} gave {answer}", cut(line));
+    assert_eq!(&answer["id"], id, "{:?} gave {answer}", cut(line));
+    assert!(!answer["error"]["message"].as_str().unwrap().is_empty(), "{answer}");
+    server.check_serves();
+}
+
+/// What is not a message is refused the same at any time.
+fn rubbish() -> Vec<(String, Answer)> {
+    let rows = [
+        ("not json", Nameless(-32700)),
+        ("{", Nameless(-32700)),
+        (r#"{"jsonrpc":"2.0","id":1,"method":"ping""#, Error(-32700, json!(1))),
+        (r#"{"jsonrpc":"2.0","id":1}{"jsonrpc":"2.0","id":2}"#, Error(-32700, json!(1))),
+        ("{'jsonrpc':'2.0','id':1,'method':'ping'}", Nameless(-32700)),
+        ("Content-Length: 52\r", Nameless(-32700)),
+        ("", Silence),
+        ("   \t\r", Silence),
+        ("\"a string\"", Nameless(-32600)),
+        ("5", Nameless(-32600)),
+        ("null", Nameless(-32600)),
+        ("true", Nameless(-32600)),
+        ("[]", Nameless(-32600)),
+        (r#"[{"jsonrpc":"2.0","id":9,"method":"ping"}]"#, Nameless(-32600)),
+        ("{}", Nameless(-32600)),
+        (r#"{"jsonrpc":"2.0","id":11}"#, Error(-32600, json!(11))),
+        (r#"{"jsonrpc":"2.0","id":"eleven"}"#, Error(-32600, json!("eleven"))),
+        (r#"{"jsonrpc":"1.0","id":12,"method":"ping"}"#, Error(-32600, json!(12))),
+        (r#"{"id":13,"method":"ping"}"#, Error(-32600, json!(13))),
+        (r#"{"jsonrpc":"2.0","id":14,"method":5}"#, Error(-32600, json!(14))),
+        (
+            r#"{"jsonrpc":"2.0","id":15,"method":"tools/list","params":"x"}"#,
+            Error(-32600, json!(15)),
+        ),
+        (
+            r#"{"jsonrpc":"2.0","id":16,"method":"tools/call","params":[]}"#,
+            Error(-32600, json!(16)),
+        ),
+        // An id that is none is not given back.
+        (r#"{"jsonrpc":"2.0","id":1.5,"method":"ping"}"#, Nameless(-32600)),
+        (r#"{"jsonrpc":"2.0","id":true,"method":"ping"}"#, Nameless(-32600)),
+        (r#"{"jsonrpc":"2.0","id":[1],"method":"ping"}"#, Nameless(-32600)),
+        (r#"{"jsonrpc":"2.0","id":null,"method":"ping"}"#, Nameless(-32600)),
+        // Answers that nobody asked for, and notifications, are never answered.
+        (r#"{"jsonrpc":"2.0","id":17,"result":{}}"#, Silence),
+        (r#"{"jsonrpc":"2.0","id":17,"error":{"code":1,"message":"x"}}"#, Silence),
+        (r#"{"jsonrpc":"2.0","method":"notifications/no-such"}"#, Silence),
+        (r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#, Silence),
+        (
+            r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":99}}"#,
+            Silence,
+        ),
+        (r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{}}"#, Silence),
+        (r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":5}"#, Nameless(-32600)),
+        (
+            r#"{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":1,"progress":1}}"#,
+            Silence,
+        ),
+    ];
+    let mut table: Vec<_> =
+        rows.into_iter().map(|(line, answer)| (line.to_string(), answer)).collect();
+    table.push(("[".repeat(100_000), Nameless(-32700)));
+    table.push((format!("{}1{}", "{\"a\":".repeat(50_000), "}".repeat(50_000)), Nameless(-32700)));
+    table
+}
+
+#[test]
+fn rubbish_is_refused_and_the_server_goes_on() {
+    let mut server = Server::ready(&[]);
+    for (line, expected) in rubbish() {
+        check(&mut server, &line, &expected);
+    }
+}
+
+#[test]
+fn rubbish_before_the_handshake_is_refused_too() {
+    for (line, expected) in rubbish() {
+        let mut server = Server::start(&[]);
+        server.send_line(&line);
+        if let Error(code, _) | Nameless(code) = expected {
+            let answer = server.next().unwrap_or_else(|| panic!("ended at {:?}", cut(&line)));
+            assert_eq!(answer["error"]["code"], code, "{:?} gave {answer}", cut(&line));
+        }
+        server.initialize("2025-06-18");
+        server.check_serves();
+    }
+}
+
+#[test]
+fn calls_of_the_wrong_shape_are_invalid_params() {
+    let mut server = Server::ready(&[]);
+    for params in [
+        json!({"name": "read_text_file", "arguments": []}),
+        json!({"name": "read_text_file", "arguments": ["path", "/x"]}),
+        json!({"name": "read_text_file", "arguments": "{\"path\": \"/x\"}"}),
+        json!({"name": "read_text_file", "arguments": 5}),
+        json!({"name": "read_text_file", "arguments": true}),
+        json!({"arguments": {}}),
+        json!({"name": null, "arguments": {}}),
+        json!({"name": 5, "arguments": {}}),
+        json!({"name": "no_such_tool", "arguments": {}}),
+        json!({"name": "", "arguments": {}}),
+        json!({"name": "READ_TEXT_FILE", "arguments": {}}),
+        json!({}),
+    ] {
+        let id = server.new_id();
+        let line = json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params});
+        check(&mut server, &line.to_string(), &Error(-32602, json!(id)));
+    }
+    let id = server.new_id();
+    let line = json!({"jsonrpc": "2.0", "id": id, "method": "tools/call"});
+    check(&mut server, &line.to_string(), &Error(-32602, json!(id)));
+}
+
+/// Arguments of an object that does not fit are the tool's to refuse, so that a model reads why.
+#[test]
+fn arguments_that_do_not_fit_are_results() {
+    let mut server = Server::ready(&[]);
+    for (arguments, message) in [
+        (json!(null), "Missing argument: path"),
+        (json!({}), "Missing argument: path"),
+        (json!({"path": 5}), "Argument path must be a string: 5"),
+        (json!({"path": null}), "Argument path must be a string: null"),
+        (json!({"path": ["/x"]}), "Argument path must be a string: [\"/x\"]"),
+        (json!({"path": "/x", "file": 1}), "Unknown argument: file"),
+        (json!({"path": "/x", "line": "ten"}), "Argument line must be an integer: \"ten\""),
+        (json!({"path": "/x", "line": {}}), "Argument line must be an integer: {}"),
+        (json!({"path": "/x", "line": 0}), "Line number must be >= 1: 0"),
+        (json!({"path": "x"}), "Path must be absolute: x"),
+    ] {
+        let answer = server.call("read_text_file", arguments.clone());
+        let error = &answer["result"]["_meta"]["error"];
+        assert_eq!(error["message"], message, "{arguments} gave {answer}");
+        assert_eq!(error["code"], -32600, "{arguments} gave {answer}");
+        assert_eq!(answer["result"]["isError"], true);
+    }
+    server.check_serves();
+}
+
+#[test]
+fn an_id_comes_back_as_it_was_sent() {
+    let mut server = Server::ready(&[]);
+    for id in [json!(0), json!(-7), json!(i64::MAX), json!(""), json!("a \"b\"\n🦀"), json!("1")]
+    {
+        server.send(&json!({"jsonrpc": "2.0", "id": id, "method": "ping"}));
+        let answer = server.next().unwrap();
+        assert_eq!((&answer["id"], &answer["result"]), (&id, &json!({})));
+    }
+    server.send_line("{\"jsonrpc\":\"2.0\",\"id\":61,\"method\":\"ping\"}\r");
+    assert_eq!(server.next().unwrap()["id"], 61);
+}
+
+/// JSON by its grammar, but not for every parser: half a surrogate pair, as a model that is cut
+/// off in an emoji sends it, and more nesting than anybody needs. A client waits for the id.
+#[test]
+fn a_request_that_cannot_be_parsed_is_answered_with_its_id() {
+    let nested = format!("{}1{}", "[".repeat(300), "]".repeat(300));
+    let call = |id: u64, value: &str| {
+        format!(
+            r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"read_text_file","arguments":{{"path":{value}}}}}}}"#
+        )
+    };
+    for (id, value) in [(71, "\"/\\ud83d\""), (72, "\"/\\ud83d\\u0041\""), (73, &nested)] {
+        let mut server = Server::ready(&[]);
+        server.send_line(&call(id, value));
+        let answer = server.next().unwrap();
+        assert_eq!(answer["id"], id, "{} gave {answer}", cut(value));
+        server.check_serves();
+    }
+}

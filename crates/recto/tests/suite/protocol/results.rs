@@ -1,0 +1,189 @@
+//! What answers look like: which halves are sent, and that the structured one keeps the promise
+//! of its schema.
+
+use serde_json::{Value, json};
+
+use super::server::Server;
+
+/// One call of each tool that works, and one that is refused.
+fn calls(server: &Server) -> [(&'static str, Value); 4] {
+    let path = |name| server.spelled(name);
+    let edit = json!({"old_string": "inside", "new_string": "edited"});
+    [
+        ("read_text_file", json!({"path": path("inside.txt"), "limit": 1})),
+        (
+            "edit_text_file",
+            json!({"path": path("inside.txt"), "old_string": "inside", "new_string": "edited"}),
+        ),
+        ("write_text_file", json!({"path": path("inside.txt"), "content": "inside\nmore\n"})),
+        ("multi_edit_text_file", json!({"path": path("inside.txt"), "edits": [edit]})),
+    ]
+}
+
+/// The answers to one call of each tool, with its definition.
+fn answers(options: &[&str]) -> Vec<(Value, Value)> {
+    let mut server = Server::ready(options);
+    let tools = server.tools();
+    let mut answers = Vec::new();
+    for (name, arguments) in calls(&server) {
+        let tool = tools.iter().find(|tool| tool["name"] == name).unwrap();
+        let answer = server.call(name, arguments);
+        assert_eq!(answer["result"]["isError"], false, "{answer}");
+        answers.push((tool.clone(), answer["result"].clone()));
+    }
+    answers
+}
+
+fn blocks(result: &Value) -> Vec<&str> {
+    let blocks = result["content"].as_array().unwrap();
+    blocks
+        .iter()
+        .map(|block| {
+            assert_eq!(block["type"], "text", "{block}");
+            block["text"].as_str().unwrap()
+        })
+        .collect()
+}
+
+#[test]
+fn both_halves_are_sent_by_default() {
+    for options in [&[][..], &["--results", "both"]] {
+        for (tool, result) in answers(options) {
+            assert!(tool["outputSchema"].is_object(), "{tool}");
+            let structured = &result["structuredContent"];
+            assert!(structured.is_object(), "{result}");
+            let text = blocks(&result);
+            match tool["name"].as_str().unwrap() {
+                // The file's text and nothing else, then where and which version it is.
+                "read_text_file" => {
+                    assert_eq!(text[0], structured["content"]);
+                    assert_eq!(text.len(), 2);
+                    assert!(text[1].contains(structured["_meta"]["hash"].as_str().unwrap()));
+                    assert!(!text[1].contains('\n'));
+                }
+                "write_text_file" => {
+                    assert!(text[0].contains(structured["hash"].as_str().unwrap()));
+                }
+                _ => assert_eq!(text[0], structured["diff"]),
+            }
+        }
+    }
+}
+
+#[test]
+fn text_alone_has_no_structured_half() {
+    let both = answers(&[]);
+    for ((tool, result), (_, usual)) in answers(&["--results", "text"]).into_iter().zip(both) {
+        assert_eq!(tool.get("outputSchema"), None, "{tool}");
+        assert_eq!(result.get("structuredContent"), None, "{result}");
+        assert_eq!(result["content"], usual["content"]);
+    }
+}
+
+#[test]
+fn structured_alone_has_its_json_as_text() {
+    let both = answers(&[]);
+    for ((tool, result), (_, usual)) in answers(&["--results", "structured"]).into_iter().zip(both)
+    {
+        assert!(tool["outputSchema"].is_object(), "{tool}");
+        let text = blocks(&result);
+        assert_eq!(text.len(), 1, "{result}");
+        assert_eq!(serde_json::from_str::<Value>(text[0]).unwrap(), result["structuredContent"]);
+        assert_eq!(result["structuredContent"], usual["structuredContent"]);
+    }
+}
+
+#[test]
+fn structured_answers_keep_the_promise_of_their_schema() {
+    for (tool, result) in answers(&[]) {
+        let broken = violations(&tool["outputSchema"], &result["structuredContent"], "answer");
+        assert!(broken.is_empty(), "{}: {}", tool["name"], broken.join("; "));
+    }
+    let mut server = Server::ready(&[]);
+    let tools = server.tools();
+    // The answers with the most unusual members.
+    let path = server.spelled("inside.txt");
+    std::fs::hard_link(&path, server.path("other.txt")).unwrap();
+    for (name, arguments) in [
+        ("read_text_file", json!({"path": path, "line": 9})),
+        ("write_text_file", json!({"path": path, "content": "inside\n"})),
+        ("write_text_file", json!({"path": path, "content": "x\n", "dry_run": true})),
+        ("write_text_file", json!({"path": server.spelled("new.txt"), "content": ""})),
+        (
+            "edit_text_file",
+            json!({"path": path, "old_string": "in", "new_string": "out", "dry_run": true}),
+        ),
+        ("edit_text_file", json!({"path": path, "old_string": "in", "new_string": "out"})),
+    ] {
+        let tool = tools.iter().find(|tool| tool["name"] == name).unwrap();
+        let result = &server.call(name, arguments)["result"];
+        let broken = violations(&tool["outputSchema"], &result["structuredContent"], "answer");
+        assert!(broken.is_empty(), "{name}: {}\n{result}", broken.join("; "));
+    }
+}
+
+/// As much of JSON Schema as the output schemas use; anything else is a violation of its own.
+fn violations(schema: &Value, value: &Value, place: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    for (keyword, rule) in schema.as_object().unwrap() {
+        match keyword.as_str() {
+            "description" => {}
+            "type" => {
+                let is_right = match rule.as_str().unwrap() {
+                    "object" => value.is_object(),
+                    "array" => value.is_array(),
+                    "string" => value.is_string(),
+                    "boolean" => value.is_boolean(),
+                    "integer" => value.is_i64() || value.is_u64(),
+                    other => panic!("{place}: unknown type {other}"),
+                };
+                if !is_right {
+                    found.push(format!("{place} is not of type {rule}: {value}"));
+                }
+            }
+            "properties" => {
+                for (name, schema) in rule.as_object().unwrap() {
+                    if let Some(value) = value.get(name) {
+                        found.extend(violations(schema, value, &format!("{place}.{name}")));
+                    }
+                }
+            }
+            "required" => {
+                let names = rule.as_array().unwrap().iter().map(|name| name.as_str().unwrap());
+                let missing = names.filter(|name| value.get(name).is_none());
+                found.extend(missing.map(|name| format!("{place} lacks {name}")));
+            }
+            "items" => {
+                for (index, item) in value.as_array().into_iter().flatten().enumerate() {
+                    found.extend(violations(rule, item, &format!("{place}[{index}]")));
+                }
+            }
+            other => found.push(format!("{place}: unknown keyword {other}")),
+        }
+    }
+    found
+}
+
+#[test]
+fn failures_travel_as_they_are_asked_to() {
+    let hint = |server: &Server| {
+        let root = server.path("").canonicalize().unwrap().display().to_string();
+        format!("Only files in these folders can be used: {root}")
+    };
+    let message = "Permission denied: /etc/passwd";
+    for results in ["both", "text", "structured"] {
+        let mut server = Server::ready(&["--results", results]);
+        let answer = server.call("read_text_file", json!({"path": "/etc/passwd"}));
+        let (result, hint) = (&answer["result"], hint(&server));
+        assert_eq!(result["isError"], true, "{answer}");
+        assert_eq!(result.get("structuredContent"), None, "{answer}");
+        assert_eq!(blocks(result), [format!("{message}\n\n{hint}")]);
+        let error = json!({"code": -32002, "message": message, "hint": hint});
+        assert_eq!(result["_meta"]["error"], error);
+
+        let mut server = Server::ready(&["--results", results, "--errors", "jsonrpc"]);
+        let answer = server.call("read_text_file", json!({"path": "/etc/passwd"}));
+        assert_eq!(answer["error"]["code"], -32002, "{answer}");
+        assert_eq!(answer["error"]["message"], message);
+    }
+}

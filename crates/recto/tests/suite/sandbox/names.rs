@@ -1,0 +1,162 @@
+//! Names and paths that are hard to spell: at the limits of the file system, with slashes and
+//! dots to spare, with bytes that are no text.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::symlink;
+
+use super::playground::Expected::*;
+use super::playground::{INSIDE, Playground, missing, opens, rows};
+
+#[test]
+fn spare_slashes_and_dots_change_nothing() {
+    let playground = Playground::new();
+    let root = playground.spelled("root");
+    let mut table = rows([
+        ("root//inside.txt", opens("root/inside.txt")),
+        ("root///sub////inside.txt", opens("root/sub/inside.txt")),
+        ("root/./inside.txt", opens("root/inside.txt")),
+        ("root/././sub/./inside.txt", opens("root/sub/inside.txt")),
+        ("root//new.txt", missing("root/new.txt")),
+    ]);
+    table.push((format!("/{root}/inside.txt"), opens("root/inside.txt")));
+    table.push((format!("//{root}/inside.txt"), opens("root/inside.txt")));
+    table.push((format!("/.{root}/inside.txt"), opens("root/inside.txt")));
+    playground.check(&[], &table);
+}
+
+/// A trailing slash asks for a folder; the kernel opens no file by it and creates none.
+#[test]
+fn a_trailing_slash_names_no_file() {
+    let playground = Playground::new();
+    playground.link("root/to-file", "inside.txt");
+    let table = rows([
+        ("root/inside.txt/", Refused),
+        ("root/inside.txt/.", Refused),
+        ("root/to-file/", Refused),
+        ("root/new/", Refused),
+        ("root/new/.", Refused),
+        ("root/sub/", Folder),
+    ]);
+    playground.check(&[], &table);
+}
+
+#[test]
+fn unusual_names_are_names() {
+    let playground = Playground::new();
+    let names = [
+        "line\nbreak",
+        "tab\tand \u{1b}[31mescape",
+        " spaces ",
+        "...",
+        "..x",
+        "-rf",
+        "ünïcödé 文件 🦀",
+        "e\u{301} is not \u{e9}",
+        "\u{202e}txt.exe",
+        "back\\slash",
+        "quote\"'",
+        "*?[a]{b}",
+        "~",
+        "%2e%2e",
+    ];
+    let mut table = Vec::new();
+    for name in names {
+        let path = format!("root/{name}");
+        playground.file(&path);
+        table.push((path.clone(), opens(path)));
+    }
+    // Encodings of dots and slashes are not decoded.
+    table.extend(rows([
+        ("root/%2e%2e/outside/secret.txt", NoFolder),
+        ("root/..%2foutside", missing("root/..%2foutside")),
+        ("root/..\\outside", missing("root/..\\outside")),
+    ]));
+    playground.check(&[], &table);
+}
+
+#[test]
+fn names_and_paths_have_the_file_systems_limits() {
+    let playground = Playground::new();
+    let longest = format!("root/{}", "n".repeat(255));
+    let new = format!("root/{}", "m".repeat(255));
+    playground.file(&longest);
+    let too_long = "n".repeat(256);
+    let table = vec![
+        (longest.clone(), opens(longest)),
+        (new.clone(), missing(new)),
+        (format!("root/{too_long}"), Impossible),
+        (format!("root/{}", "n".repeat(300)), Impossible),
+        (format!("root/{too_long}/x"), Impossible),
+        (format!("root/sub/{too_long}"), Impossible),
+        (format!("outside/{too_long}"), Outside),
+        (format!("root/../outside/{too_long}"), Outside),
+        (format!("root/{}x", "a/".repeat(1500)), NoFolder),
+        (format!("root/{}x", "./".repeat(1500)), missing("root/x")),
+        (format!("root/{}inside.txt", "sub/../".repeat(500)), opens("root/inside.txt")),
+        (format!("root/{}secret.txt", "../".repeat(1000)), Outside),
+        // Longer than the system takes in one piece.
+        (format!("root/{}x", "a/".repeat(2500)), Refused),
+        (format!("root/{}secret.txt", "../".repeat(1700)), Refused),
+        (format!("root/{}", "n".repeat(5000)), Refused),
+        (format!("/{}", "x/".repeat(2500)), Refused),
+        ("root/nul\0.txt".to_string(), Refused),
+        (format!("root/inside.txt\0{}", "/../../outside/secret.txt"), Refused),
+    ];
+    playground.check(&[], &table);
+}
+
+/// A path can be as long as a request; it must not keep a thread busy for longer than any other.
+#[test]
+fn a_path_as_long_as_a_request_is_answered_at_once() {
+    let playground = Playground::new();
+    let table = [
+        (format!("root/{}", "n".repeat(14_000_000)), Refused),
+        (format!("root/{}no/x", "sub/../".repeat(2_000_000)), Refused),
+    ];
+    playground.check(&[], &table);
+}
+
+#[test]
+fn a_path_of_a_megabyte_is_answered_at_once_whatever_is_denied() {
+    let playground = Playground::new();
+    let table = [(format!("root/{}x", "a/".repeat(500_000)), Refused)];
+    playground.check(&["--deny", "*.pem", "--deny", "id_*[0-9]", "--deny", "/secrets"], &table);
+}
+
+#[test]
+fn a_deep_folder_is_walked() {
+    let playground = Playground::new();
+    let n_levels = 500;
+    let mut folder = rustix::fs::open(
+        playground.path("root"),
+        rustix::fs::OFlags::DIRECTORY | rustix::fs::OFlags::PATH,
+        rustix::fs::Mode::empty(),
+    )
+    .unwrap();
+    for _ in 0..n_levels {
+        rustix::fs::mkdirat(&folder, "d", rustix::fs::Mode::from_raw_mode(0o755)).unwrap();
+        let flags = rustix::fs::OFlags::DIRECTORY | rustix::fs::OFlags::PATH;
+        folder = rustix::fs::openat(&folder, "d", flags, rustix::fs::Mode::empty()).unwrap();
+    }
+    let path = format!("root/{}f.txt", "d/".repeat(n_levels));
+    playground.check(&[], &[(path.clone(), missing(path))]);
+}
+
+#[test]
+fn a_links_target_need_not_be_text() {
+    let playground = Playground::new();
+    let bytes = OsStr::from_bytes(b"root/\xff\xfe.txt");
+    std::fs::write(playground.path(bytes), INSIDE).unwrap();
+    symlink(OsStr::from_bytes(b"\xff\xfe.txt"), playground.path("root/to-bytes")).unwrap();
+    symlink(OsStr::from_bytes(b"\xffmissing"), playground.path("root/to-nothing")).unwrap();
+    symlink(OsStr::from_bytes(b"../outside/\xff"), playground.path("root/out")).unwrap();
+    symlink(OsStr::from_bytes(b"../outside\xff/../outside"), playground.path("root/way")).unwrap();
+    let table = rows([
+        ("root/to-bytes", opens(bytes)),
+        ("root/to-nothing", missing(OsStr::from_bytes(b"root/\xffmissing"))),
+        ("root/out", Outside),
+        ("root/way/secret.txt", Outside),
+    ]);
+    playground.check(&[], &table);
+}

@@ -1,0 +1,159 @@
+//! Roots in every arrangement: through a link, beside each other, inside each other.
+
+use super::playground::Expected::*;
+use super::playground::{Playground, missing, opens, outside, rows};
+use crate::client::{Client, Revision, run};
+
+#[test]
+fn a_root_given_through_a_link_has_both_names() {
+    let playground = Playground::new();
+    playground
+        .link("alias", "root")
+        .link("root/by-alias", "{base}/alias/sub/inside.txt")
+        .link("root/by-real", "{base}/root/sub/inside.txt")
+        .link("root/out", "{base}/outside/secret.txt");
+    let mut table = rows([
+        ("alias/inside.txt", opens("root/inside.txt")),
+        ("root/inside.txt", opens("root/inside.txt")),
+        ("alias/sub/../inside.txt", opens("root/inside.txt")),
+        ("alias/by-alias", opens("root/sub/inside.txt")),
+        ("alias/by-real", opens("root/sub/inside.txt")),
+        ("root/by-alias", opens("root/sub/inside.txt")),
+        ("alias/new.txt", missing("root/new.txt")),
+        ("alias", Folder),
+    ]);
+    table.extend(outside(&["alias/out", "alias/../outside/{t}", "alias/../secret.txt"]));
+    playground.check_roots(&["alias"], &[], &table);
+}
+
+#[test]
+fn links_lead_from_one_root_into_another() {
+    let playground = Playground::new();
+    playground
+        .file("second/inside.txt")
+        .file("second/sub/inside.txt")
+        .link("root/abs", "{base}/second/inside.txt")
+        .link("root/rel", "../second/inside.txt")
+        .link("root/sub/rel", "../../second/sub/inside.txt")
+        .link("root/folder", "../second/sub")
+        .link("root/folder-abs", "{base}/second")
+        .link("root/there-and-back", "../second/back/inside.txt")
+        .link("root/new", "../second/new.txt")
+        .link("second/back", "{base}/root")
+        .link("second/rel", "../root/inside.txt")
+        .link("second/out", "../outside/secret.txt")
+        .link("second/sibling", "../root-sibling/secret.txt");
+    let mut table = rows([
+        ("root/inside.txt", opens("root/inside.txt")),
+        ("second/inside.txt", opens("second/inside.txt")),
+        ("root/abs", opens("second/inside.txt")),
+        ("root/rel", opens("second/inside.txt")),
+        ("root/sub/rel", opens("second/sub/inside.txt")),
+        ("root/folder/inside.txt", opens("second/sub/inside.txt")),
+        ("root/folder/../inside.txt", opens("second/inside.txt")),
+        ("root/folder-abs/sub/inside.txt", opens("second/sub/inside.txt")),
+        ("root/there-and-back", opens("root/inside.txt")),
+        ("root/new", missing("second/new.txt")),
+        ("second/back/inside.txt", opens("root/inside.txt")),
+        ("second/rel", opens("root/inside.txt")),
+    ]);
+    table.extend(outside(&[
+        "second/out",
+        "second/sibling",
+        "root/folder-abs/out",
+        "root/folder-abs/../outside/{t}",
+        // By `..` of the caller's own no root leads into another.
+        "root/../second/inside.txt",
+        "second/../outside/{t}",
+    ]));
+    playground.check_roots(&["root", "second"], &[], &table);
+}
+
+#[test]
+fn a_link_is_refused_where_the_other_root_is_not_served() {
+    let playground = Playground::new();
+    playground.file("second/inside.txt").link("root/rel", "../second/inside.txt");
+    playground.check(&[], &outside(&["root/rel"]));
+}
+
+#[test]
+fn a_root_inside_a_root_is_one_more_way_in() {
+    let playground = Playground::new();
+    playground.link("root/sub/up", "../inside.txt").link("root/down", "sub/inside.txt");
+    let table = rows([
+        ("root/inside.txt", opens("root/inside.txt")),
+        ("root/sub/inside.txt", opens("root/sub/inside.txt")),
+        ("root/sub/up", opens("root/inside.txt")),
+        ("root/down", opens("root/sub/inside.txt")),
+        ("root/sub/deep/f.txt", opens("root/sub/deep/f.txt")),
+        ("root/../outside/secret.txt", Outside),
+        ("root/sub/../../outside/secret.txt", Outside),
+    ]);
+    playground.check_roots(&["root", "root/sub"], &[], &table);
+    playground.check_roots(&["root/sub", "root"], &[], &table);
+}
+
+/// The path never leaves the outer root.
+#[test]
+fn dots_out_of_an_inner_root_stay_in_the_outer_one() {
+    let playground = Playground::new();
+    let table = rows([
+        ("root/sub/../inside.txt", opens("root/inside.txt")),
+        ("root/sub/deep/../../inside.txt", opens("root/inside.txt")),
+    ]);
+    playground.check_roots(&["root", "root/sub"], &[], &table);
+}
+
+#[test]
+fn what_is_denied_in_one_of_two_nested_roots_is_denied_by_every_way() {
+    let playground = Playground::new();
+    playground
+        .file("root/sub/keys/inside.txt")
+        .link("root/to-sub", "sub")
+        .link("root/to-sub-abs", "{base}/root/sub");
+    let ways = outside(&[
+        "root/sub/keys/inside.txt",
+        "root/sub/keys/missing.txt",
+        "root/to-sub/keys/inside.txt",
+        "root/to-sub-abs/keys/inside.txt",
+        "root/sub/deep/../keys/inside.txt",
+    ]);
+    // As the outer root sees it, and as the inner one does.
+    for pattern in ["/sub/keys", "sub/keys", "/keys"] {
+        playground.check_roots(&["root", "root/sub"], &["--deny", pattern], &ways);
+    }
+}
+
+#[test]
+fn dots_do_not_step_around_what_an_inner_root_denies() {
+    let playground = Playground::new();
+    playground.file("root/sub/keys/inside.txt").file("root/other/f.txt");
+    let ways = outside(&["root/sub/keys/inside.txt", "root/other/../sub/keys/inside.txt"]);
+    playground.check_roots(&["root", "root/sub"], &["--deny", "/keys"], &ways);
+}
+
+/// A root is the folder that stood there at the start, not its name.
+#[test]
+fn a_root_that_is_replaced_by_a_link_is_still_the_old_folder() {
+    let playground = Playground::new();
+    playground
+        .link("root/abs", "{base}/root/sub/inside.txt")
+        .link("root/rel", "../root/inside.txt");
+    let root = playground.path("root");
+    let table = rows([
+        ("root/inside.txt", opens("moved/inside.txt")),
+        ("root/sub/inside.txt", opens("moved/sub/inside.txt")),
+        ("root/abs", opens("moved/sub/inside.txt")),
+        ("root/rel", opens("moved/inside.txt")),
+        ("root/secret.txt", missing("moved/secret.txt")),
+        ("root/deep/secret.txt", NoFolder),
+        ("moved/inside.txt", Outside),
+        ("root/../outside/secret.txt", Outside),
+    ]);
+    run(async {
+        let client = Client::start(&root, &[], Revision::Handshake).await;
+        std::fs::rename(&root, playground.path("moved")).unwrap();
+        playground.link("root", "outside");
+        playground.check_with(client, &[playground.spelled("root")], &table).await;
+    });
+}

@@ -1,0 +1,132 @@
+//! The race: while a client reads and writes, somebody swaps what it names for a link to the
+//! outside, as fast as the system lets them.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use rustix::fs::{CWD, RenameFlags, renameat_with};
+use serde_json::{Map, Value, json};
+
+use super::playground::{OUTSIDE, Playground, Snapshot};
+use crate::case::Actual;
+use crate::client::{Client, Revision, run};
+
+/// How many times each tool is tried: seconds, or with `RECTO_LONG` minutes.
+fn n_rounds() -> usize {
+    if std::env::var_os("RECTO_LONG").is_some() { 100_000 } else { 2_000 }
+}
+
+fn arguments(value: Value) -> Map<String, Value> {
+    match value {
+        Value::Object(map) => map,
+        _ => unreachable!(),
+    }
+}
+
+/// Exchanges two names until told to stop, and once more if that left them exchanged.
+fn swap(one: &Path, other: &Path, is_over: &AtomicBool) {
+    let exchange = || renameat_with(CWD, one, CWD, other, RenameFlags::EXCHANGE).unwrap();
+    while !is_over.load(Ordering::Relaxed) {
+        exchange();
+        exchange();
+    }
+}
+
+/// What the calls of a race came to: how often they worked, and how often each code came.
+#[derive(Debug, Default)]
+struct Tally {
+    n_done: usize,
+    refused: BTreeMap<i32, usize>,
+}
+
+impl Tally {
+    fn add(&mut self, actual: &Actual) {
+        match actual {
+            Actual::Answer { .. } => self.n_done += 1,
+            // Outside; or it was a link, or not there, at the moment it was opened.
+            Actual::Error { code: code @ (-32003..=-32001 | -32017), .. } => {
+                *self.refused.entry(*code).or_default() += 1;
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+/// Races calls for `path` against swaps of two names in `root`.
+fn check(playground: &Playground, one: &str, other: &str, path: &str) {
+    let outside = Snapshot::take(&playground.path("outside"));
+    let is_over = AtomicBool::new(false);
+    let (one, other) = (playground.path(one), playground.path(other));
+    let path = playground.spelled(path);
+    let (mut reads, mut writes) = (Tally::default(), Tally::default());
+    std::thread::scope(|scope| {
+        scope.spawn(|| swap(&one, &other, &is_over));
+        // The swaps end also when a call panics.
+        let _end = Raise(&is_over);
+        run(async {
+            let options = ["--durability".to_string(), "rename".to_string()];
+            let root = playground.path("root");
+            let client = Client::start(&root, &options, Revision::Handshake).await;
+            for round in 0..n_rounds() {
+                let read = client.call("read_text_file", arguments(json!({"path": path}))).await;
+                if let Actual::Answer { structured, .. } = &read {
+                    let content = structured["content"].as_str().unwrap();
+                    assert!(content.starts_with("inside"), "round {round} read {content:?}");
+                }
+                reads.add(&read);
+                let content = format!("inside {round}\n");
+                let write = json!({"path": path, "content": content});
+                writes.add(&client.call("write_text_file", arguments(write)).await);
+                // A name that is mostly new, beside the one that is swapped or beneath it.
+                let new = format!("{path}-{}", round % 2_000);
+                let create = json!({"path": new, "content": content});
+                writes.add(&client.call("write_text_file", arguments(create)).await);
+            }
+            client.stop().await;
+        });
+    });
+    println!("reads {reads:?}, writes {writes:?}");
+    let changed = outside.changed(&Snapshot::take(&playground.path("outside")));
+    assert_eq!(changed, [] as [&Path; 0], "the outside changed");
+    assert_eq!(std::fs::read_to_string(playground.path("outside/f")).unwrap(), OUTSIDE);
+    for tally in [reads, writes] {
+        assert!(
+            tally.n_done > 0 && tally.refused.contains_key(&-32002),
+            "there was no race: {tally:?}"
+        );
+    }
+}
+
+struct Raise<'a>(&'a AtomicBool);
+
+impl Drop for Raise<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+#[test]
+fn a_folder_swapped_for_a_link_never_leads_out() {
+    let playground = Playground::new();
+    playground.file("root/d/f").file("outside/f").link("root/e", "../outside");
+    check(&playground, "root/d", "root/e", "root/d/f");
+}
+
+#[test]
+fn a_file_swapped_for_a_link_never_leads_out() {
+    let playground = Playground::new();
+    playground.file("root/f").file("outside/f").link("root/g", "../outside/f");
+    check(&playground, "root/f", "root/g", "root/f");
+}
+
+#[test]
+fn a_folder_far_above_swapped_for_a_link_never_leads_out() {
+    let playground = Playground::new();
+    playground
+        .file("root/d/x/y/f")
+        .file("outside/f")
+        .file("outside/x/y/f")
+        .link("root/e", "{base}/outside");
+    check(&playground, "root/d", "root/e", "root/d/x/y/f");
+}
