@@ -14,5 +14,6 @@ mod faults;
 mod fidelity;
 mod properties;
 mod races;
+mod teaching;
 mod tidy;
 mod tree;
