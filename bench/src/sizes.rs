@@ -31,7 +31,7 @@ pub fn measure(bench: &mut Bench) -> Result<Vec<Size>> {
     let seen_list = list["tools"].to_string();
     let size = |what, value, goal| Size { what, value, goal };
     Ok(vec![
-        size("tools/list, all of it", tokens(&whole_list), "< 1,200 tokens"),
+        size("tools/list, all of it", tokens(&whole_list), "< 3,500 tokens"),
         size("tools/list: names, descriptions, arguments", tokens(&seen_list), ""),
         size("text of a miss in 10,000 lines", tokens(&text_of(&refusal)), "≤ 300 tokens"),
         size("memory after initialize", megabytes(n_idle), "≤ 15 MB"),

@@ -22,14 +22,13 @@ use rmcp::model::{
 };
 use rmcp::service::{NotificationContext, RequestContext, RoleServer, Service, ServiceRole};
 use rmcp::{ServerHandler, ServiceExt};
-use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
 use crate::call::Calls;
 use crate::caller::{Caller, Cancel};
 use crate::config::Wire;
 use in_flight::InFlight;
-use transport::Stdio;
+use transport::{Ends, Stdio};
 
 /// How long calls may go on when the input has ended.
 const AFTER_END_OF_INPUT: Duration = Duration::from_secs(1);
@@ -43,15 +42,21 @@ pub async fn serve(
     stop: CancellationToken,
 ) -> Result<(), String> {
     let in_flight = Arc::new(InFlight::new(max_running));
-    let (at_end, has_ended) = oneshot::channel();
-    let transport = Stdio::start(in_flight.clone(), at_end).map_err(|error| error.to_string())?;
+    let ends = Ends::default();
+    let transport =
+        Stdio::start(in_flight.clone(), ends.clone()).map_err(|error| error.to_string())?;
     let patience = stop.clone();
     tokio::spawn(async move {
         // Whoever closed the input may still read the answers, but nobody waits for long.
-        if has_ended.await.is_ok() {
+        let is_enough = async {
+            ends.input.cancelled().await;
             tokio::time::sleep(AFTER_END_OF_INPUT).await;
-            patience.cancel();
+        };
+        tokio::select! {
+            () = is_enough => {}
+            () = ends.output.cancelled() => {}
         }
+        patience.cancel();
     });
     let server = Server { calls, wire, instructions, in_flight };
     match ContractCodes(server).serve_with_ct(transport, stop).await {
@@ -102,7 +107,10 @@ impl ServerHandler for Server {
         let Some(tool) = self.calls.find(&request.name) else {
             return Err(unknown_tool(&self.calls, &request.name));
         };
-        self.in_flight.start(&context.id).await;
+        tokio::select! {
+            () = self.in_flight.start(&context.id) => {}
+            () = context.ct.cancelled() => return to_wire::result(Err(Error::Cancelled), self.wire).map(CallToolResponse::from),
+        }
         let cancel = Cancel::default();
         let caller = Caller { cancel: cancel.clone(), sandbox: codex::sandbox(&context.meta) };
         let calls = self.calls.clone();

@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use recto_text::{Digest, Document};
 
 /// The most bytes that are kept altogether, and of one text.
-const MAX_BYTES: usize = 16 << 20;
-const MAX_TEXT: usize = 2 << 20;
+const MAX_BYTES: usize = 8 << 20;
+const MAX_TEXT: usize = 1 << 20;
 
 /// The most texts that are kept.
 const MAX_TEXTS: usize = 512;

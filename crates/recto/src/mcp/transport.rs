@@ -14,6 +14,7 @@ use rmcp::service::RoleServer;
 use rmcp::transport::Transport;
 use serde_json::Value;
 use tokio::sync::{mpsc, oneshot};
+use tokio_util::sync::CancellationToken;
 
 use super::in_flight::InFlight;
 use super::line::{self, Line};
@@ -31,17 +32,24 @@ type Outgoing = (ServerJsonRpcMessage, oneshot::Sender<std::io::Result<()>>);
 pub struct Stdio {
     incoming: mpsc::Receiver<ClientJsonRpcMessage>,
     outgoing: mpsc::UnboundedSender<Outgoing>,
-    /// Resolves when nothing can be written any more: a client that takes no answers is gone.
-    is_deaf: oneshot::Receiver<()>,
+    ends: Ends,
+}
+
+/// What is told about the pipes.
+#[derive(Clone, Default)]
+pub struct Ends {
+    /// Nothing more comes in.
+    pub input: CancellationToken,
+    /// Nothing more can be written: a client that takes no answers is gone.
+    pub output: CancellationToken,
 }
 
 impl Stdio {
     /// Starts both threads. They end with the process; a blocked read cannot be taken back.
-    ///
-    /// `at_end` is told when the input has ended.
-    pub fn start(in_flight: Arc<InFlight>, at_end: oneshot::Sender<()>) -> std::io::Result<Stdio> {
+    pub fn start(in_flight: Arc<InFlight>, ends: Ends) -> std::io::Result<Stdio> {
         let (incoming_sender, incoming) = mpsc::channel(1);
         let (outgoing, outgoing_receiver) = mpsc::unbounded_channel();
+        let input_end = ends.input.clone();
         let reader = Reader {
             in_flight: in_flight.clone(),
             incoming: incoming_sender,
@@ -50,14 +58,14 @@ impl Stdio {
         };
         std::thread::Builder::new().name("recto-read".into()).spawn(move || {
             reader.run(std::io::stdin());
-            let _ = at_end.send(());
+            input_end.cancel();
         })?;
-        let (deaf_sender, is_deaf) = oneshot::channel();
+        let output_end = ends.output.clone();
         std::thread::Builder::new().name("recto-write".into()).spawn(move || {
             write(outgoing_receiver, &in_flight, std::io::stdout());
-            let _ = deaf_sender.send(());
+            output_end.cancel();
         })?;
-        Ok(Stdio { incoming, outgoing, is_deaf })
+        Ok(Stdio { incoming, outgoing, ends })
     }
 }
 
@@ -82,7 +90,7 @@ impl Transport<RoleServer> for Stdio {
     async fn receive(&mut self) -> Option<ClientJsonRpcMessage> {
         tokio::select! {
             message = self.incoming.recv() => message,
-            _ = &mut self.is_deaf => None,
+            () = self.ends.output.cancelled() => None,
         }
     }
 

@@ -30,15 +30,21 @@ const PIECE: usize = 256 << 10;
 const MAX_WAIT_FOR_WRITERS: Duration = Duration::from_millis(50);
 
 /// Filesystems whose files are made up as they are read: /proc, /sys and their kin.
-const PSEUDO_FILESYSTEMS: [i64; 8] = [
-    0x9fa0,
-    0x6265_6572,
-    0x6462_6720,
-    0x7472_6163,
-    0x7363_6673,
-    0x6367_7270,
-    0x0027_e0eb,
-    0xcafe_4a11,
+const PSEUDO_FILESYSTEMS: [i64; 14] = [
+    0x0000_9fa0, // proc
+    0x6265_6572, // sysfs
+    0x6462_6720, // debugfs
+    0x7472_6163, // tracefs
+    0x7363_6673, // securityfs
+    0x6367_7270, // cgroup2
+    0x0027_e0eb, // cgroup
+    0xcafe_4a11, // bpf
+    0x4249_4e4d, // binfmt_misc
+    0x6265_6570, // configfs
+    0xde5e_81e4, // efivarfs
+    0xf97c_ff8c, // selinuxfs
+    0x4341_5d53, // smackfs
+    0x6165_676c, // pstore
 ];
 
 /// A regular file, open for reading, and what it was when it was opened.

@@ -31,7 +31,11 @@ const MAX_PATH: usize = 16 << 10;
 /// Paths that answer as if they lay outside the roots.
 #[derive(Debug, Clone, Default)]
 pub struct HiddenPaths {
+    /// Matched against paths relative to a root.
     globs: GlobSet,
+    /// The patterns that start with `/`, matched against whole paths as well: whoever writes one
+    /// as a shell completes it means that.
+    absolute_globs: GlobSet,
 }
 
 impl HiddenPaths {
@@ -39,16 +43,26 @@ impl HiddenPaths {
     /// lies beneath a hidden folder is hidden too.
     pub fn parse(patterns: &[String]) -> Result<HiddenPaths, globset::Error> {
         let mut globs = GlobSetBuilder::new();
+        let mut absolute_globs = GlobSetBuilder::new();
         for pattern in patterns {
             let pattern = pattern.trim_end_matches('/');
             let anchored = match pattern.strip_prefix('/') {
-                Some(rest) => rest.to_string(),
+                Some(rest) => {
+                    absolute_globs.add(compile(pattern)?);
+                    rest.to_string()
+                }
                 None if pattern.contains('/') => pattern.to_string(),
                 None => format!("**/{pattern}"),
             };
             globs.add(compile(&anchored)?);
         }
-        Ok(HiddenPaths { globs: globs.build()? })
+        Ok(HiddenPaths { globs: globs.build()?, absolute_globs: absolute_globs.build()? })
+    }
+
+    /// Whether a whole path is hidden by a pattern that was written as one.
+    fn contains_absolute(&self, path: &Path) -> bool {
+        !self.absolute_globs.is_empty()
+            && path.ancestors().any(|path| self.absolute_globs.is_match(path))
     }
 
     /// Whether a path relative to its root is hidden, by itself or by a folder above it.
@@ -167,10 +181,11 @@ impl Roots {
 
     /// Whether a path is hidden, seen from any of the roots that hold it.
     fn hides(&self, real_path: &Path) -> bool {
-        self.roots.iter().any(|root| {
-            let relative = real_path.strip_prefix(&root.real_path);
-            relative.is_ok_and(|relative| self.hidden.contains(relative))
-        })
+        self.hidden.contains_absolute(real_path)
+            || self.roots.iter().any(|root| {
+                let relative = real_path.strip_prefix(&root.real_path);
+                relative.is_ok_and(|relative| self.hidden.contains(relative))
+            })
     }
 
     /// The root that a path starts with, component by component, and the rest. The deepest root
@@ -256,15 +271,12 @@ impl<'a> Walk<'a> {
                 }
                 continue;
             }
-            let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-            match rustix::fs::openat(self.folder(), &step.name, flags, Mode::empty()) {
-                Ok(folder) => self.folders.push((Arc::new(folder), step.name)),
-                Err(Errno::NOTDIR | Errno::LOOP) => match self.follow(roots, &step.name) {
-                    Err(Stop::System(Errno::NOTDIR)) => return self.place_beyond(step.name, roots),
-                    followed => followed?,
-                },
-                Err(Errno::NOENT) => return self.place_beyond(step.name, roots),
-                Err(errno) => return Err(errno.into()),
+            match self.enter(roots, &step.name) {
+                Ok(()) => {}
+                Err(Stop::System(Errno::NOENT | Errno::NOTDIR)) => {
+                    return self.place_beyond(step.name, roots);
+                }
+                Err(stop) => return Err(stop),
             }
         }
         // The walk ended in a folder, by `..` or by naming a root: look at it from inside.
@@ -278,21 +290,43 @@ impl<'a> Walk<'a> {
         })
     }
 
+    /// Goes into a folder, or where a link leads.
+    fn enter(&mut self, roots: &'a Roots, name: &OsStr) -> Result<(), Stop> {
+        // What is a folder at one moment and a link at the next is looked at again.
+        for _ in 0..8 {
+            let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+            match rustix::fs::openat(self.folder(), name, flags, Mode::empty()) {
+                Ok(folder) => {
+                    self.folders.push((Arc::new(folder), name.to_os_string()));
+                    return Ok(());
+                }
+                Err(Errno::NOTDIR | Errno::LOOP) => {}
+                Err(errno) => return Err(errno.into()),
+            }
+            match self.follow(roots, name) {
+                Err(Stop::System(Errno::NOTDIR)) => {}
+                followed => return followed,
+            }
+        }
+        Err(Stop::System(Errno::NOTDIR))
+    }
+
     /// `..` above the root. A caller's own path never leaves all roots; a link may come back in.
     fn leave_root(&mut self, roots: &'a Roots, is_from_link: bool) -> Result<(), Stop> {
         let mut path = self.root.real_path.parent().ok_or(Stop::Outside)?.to_path_buf();
         if !is_from_link && roots.locate(&path).is_none() {
             return Err(Stop::Outside);
         }
-        // The root's path has no links, so that words decide where a link's own parts lead.
-        while let Some(step) = self.steps.pop_front_if(|step| step.is_from_link) {
-            match step.name == ".." {
-                true => path.pop(),
-                false => {
-                    path.push(step.name);
-                    true
-                }
-            };
+        // The root's path has no links, so that words decide while it goes up, and by names alone
+        // until a root is reached; the walk goes on from there.
+        while self.steps.pop_front_if(|step| step.is_from_link && step.name == "..").is_some() {
+            path.pop();
+        }
+        while roots.locate(&path).is_none()
+            && let Some(step) =
+                self.steps.pop_front_if(|step| step.is_from_link && step.name != "..")
+        {
+            path.push(step.name);
         }
         self.jump(roots, &path, is_from_link)
     }
