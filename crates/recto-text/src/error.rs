@@ -109,6 +109,13 @@ pub enum Error {
         meant: (i64, i64),
     },
 
+    /// Lines that are not written as lines are.
+    #[error("Cannot read lines: {}", Quoted(lines))]
+    BadLineSpec {
+        /// What was given.
+        lines: String,
+    },
+
     /// No file stands at the path.
     #[error("File not found: {}", Quoted(path))]
     FileNotFound {
@@ -402,7 +409,8 @@ impl Error {
             | Error::EmptyOldString
             | Error::IdenticalStrings
             | Error::EmptyText { .. }
-            | Error::EmptyRange { .. } => -32600,
+            | Error::EmptyRange { .. }
+            | Error::BadLineSpec { .. } => -32600,
             Error::FileNotFound { .. } | Error::ParentNotFound { .. } => -32001,
             Error::PermissionDenied { .. } | Error::ReadOnlyFilesystem { .. } => -32002,
             Error::NotAFile { .. } | Error::IsDirectory { .. } | Error::NotADirectory { .. } => {

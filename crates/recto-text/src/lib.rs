@@ -10,6 +10,8 @@ pub mod line;
 
 pub mod line_range;
 
+pub mod line_spec;
+
 pub mod encoding;
 
 pub mod document;

@@ -10,16 +10,16 @@ use crate::error::{Error, Result};
 
 /// A range as a caller wrote it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct LineSpec {
+pub struct Interval {
     /// The first line.
     pub start: i64,
     /// The line after the last.
     pub end: i64,
 }
 
-impl LineSpec {
+impl Interval {
     /// Everything.
-    pub const ALL: LineSpec = LineSpec { start: 0, end: 0 };
+    pub const ALL: Interval = Interval { start: 0, end: 0 };
 
     /// The lines to read, as indices from 0, of a file with `n_lines`.
     pub fn to_read(self, path: &str, n_lines: u64) -> Result<Range<u64>> {

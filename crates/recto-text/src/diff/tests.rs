@@ -1,3 +1,5 @@
+//! Cases of `diff`.
+
 #![allow(clippy::unwrap_used)]
 
 use expect_test::{Expect, expect};

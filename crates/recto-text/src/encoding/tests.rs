@@ -1,3 +1,5 @@
+//! Cases of `encoding`.
+
 #![allow(clippy::unwrap_used)]
 
 use super::*;

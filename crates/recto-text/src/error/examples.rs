@@ -25,6 +25,7 @@ pub fn examples() -> Vec<Error> {
         Error::IdenticalStrings,
         Error::EmptyText { name: "content" },
         Error::EmptyRange { start: 7, end: 3, meant: (3, 8) },
+        Error::BadLineSpec { lines: "10..12".into() },
         Error::FileNotFound { path: path() },
         Error::ParentNotFound { parent: "/project/src".into() },
         Error::PermissionDenied {

@@ -42,6 +42,7 @@ impl Error {
             Error::Unstable { .. } => "Another process is writing to it. Call again when it has finished.".into(),
             Error::NotDurable { cause, .. } => format!("The file has its new content; syncing it to disk failed: {cause}. Do not write it again without reading it."),
             Error::EmptyRange { meant: (start, end), .. } => format!("Did you mean [{start}, {end}]?"),
+            Error::BadLineSpec { .. } => format!("Lines are {}.", crate::line_spec::GRAMMAR),
             Error::FileExists { .. } => "Change it with the tools that edit, or remove it first.".into(),
             Error::TextMismatch { found, wanted, elsewhere, n_lines, nearest, .. } => {
                 let mut hint = elsewhere_hint(elsewhere, *n_lines, nearest.as_ref());

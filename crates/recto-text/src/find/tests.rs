@@ -1,3 +1,5 @@
+//! Cases of `find`.
+
 #![allow(clippy::unwrap_used, clippy::single_range_in_vec_init, clippy::type_complexity)]
 
 use proptest::prelude::*;

@@ -1,3 +1,5 @@
+//! Cases of `line`.
+
 #![allow(clippy::unwrap_used)]
 
 use super::*;

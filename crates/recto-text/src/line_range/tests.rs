@@ -1,15 +1,17 @@
+//! Cases of `line_range`.
+
 #![allow(clippy::unwrap_used)]
 
 use super::*;
 
 /// What a pair gives, as the lines from 1 that it covers, or the error's code.
 fn read(start: i64, end: i64, n_lines: u64) -> Result<(u64, u64), i32> {
-    let range = LineSpec { start, end }.to_read("f", n_lines).map_err(|error| error.code())?;
+    let range = Interval { start, end }.to_read("f", n_lines).map_err(|error| error.code())?;
     Ok((range.start + 1, range.end))
 }
 
 fn change(start: i64, end: i64, n_lines: usize) -> Result<(usize, usize), i32> {
-    let range = LineSpec { start, end }.to_change("f", n_lines).map_err(|error| error.code())?;
+    let range = Interval { start, end }.to_change("f", n_lines).map_err(|error| error.code())?;
     Ok((range.start + 1, range.end))
 }
 
@@ -101,7 +103,7 @@ fn an_empty_range_says_what_was_probably_meant() {
     for (start, end, meant) in
         [(5, 5, "[5, 6]"), (7, 3, "[3, 8]"), (-1, -3, "[8, 11]"), (0, 1, "[1, 2]")]
     {
-        let error = LineSpec { start, end }.to_read("f", 10).unwrap_err();
+        let error = Interval { start, end }.to_read("f", 10).unwrap_err();
         assert!(error.hint().unwrap().contains(meant), "{error}: {:?}", error.hint());
     }
 }
@@ -112,7 +114,7 @@ fn every_pair_of_integers_has_an_answer() {
     for start in numbers {
         for end in numbers {
             for n_lines in [0, 1, 3, usize::MAX] {
-                let spec = LineSpec { start, end };
+                let spec = Interval { start, end };
                 if let Ok(range) = spec.to_read("f", n_lines as u64) {
                     assert!(range.start <= range.end && range.end <= n_lines as u64);
                 }

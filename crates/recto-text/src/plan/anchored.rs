@@ -6,7 +6,7 @@ use crate::edits::Edits;
 use crate::error::{Error, Result};
 use crate::find::MatchKind;
 use crate::line::{self, LineRange};
-use crate::line_range::{LineSpec, line_to_change};
+use crate::line_range::{Interval, line_to_change};
 use crate::nearest::nearest;
 use crate::plan::Plan;
 
@@ -25,7 +25,7 @@ pub struct Source<'a> {
 /// Plans that `new` takes the place of `old`, which must stand inside `lines` exactly once.
 ///
 /// The ending of the last line of `old` may be left out; then the one that stands there stays.
-pub fn replace(source: Source<'_>, lines: LineSpec, old: &str, new: &str) -> Result<Plan> {
+pub fn replace(source: Source<'_>, lines: Interval, old: &str, new: &str) -> Result<Plan> {
     let text = source.text;
     let table = Lines::new(text);
     let within = lines.to_change(source.path, table.count())?;

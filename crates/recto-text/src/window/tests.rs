@@ -1,3 +1,5 @@
+//! Cases of `window`.
+
 #![allow(clippy::unwrap_used)]
 
 use proptest::prelude::*;

@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 
-use recto_text::line_range::LineSpec;
+use recto_text::line_range::Interval;
 use recto_text::{Digest, Error, Result};
 use serde_json::{Map, Value, json};
 
@@ -163,10 +163,10 @@ impl Arguments {
     }
 
     /// A range of lines.
-    pub fn lines(&self, name: &str) -> Option<LineSpec> {
+    pub fn lines(&self, name: &str) -> Option<Interval> {
         let numbers = self.values.get(name)?.as_array().expect("ranges are checked to be lists");
         let number = |index: usize| numbers[index].as_i64().expect("integers are made to fit");
-        Some(LineSpec { start: number(0), end: number(1) })
+        Some(Interval { start: number(0), end: number(1) })
     }
 
     /// The members of a list of objects.

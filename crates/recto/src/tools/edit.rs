@@ -19,6 +19,12 @@ use crate::store::{Purpose, WriteError, Written};
 /// How often a plan is made again for a file that keeps moving.
 const MAX_ATTEMPTS: usize = 10;
 
+pub const ABSOLUTE_PATH: Param = Param::required("path", Kind::String, "Absolute path to the file");
+
+pub const PATH: Param = Param::required("path", Kind::String, "The file");
+
+pub const HASH: Param = Param::required("hash", Kind::Hash, "From the last read or change");
+
 pub const EXPECTED_HASH: Param = Param::optional(
     "expected_hash",
     Kind::Hash,

@@ -4,7 +4,7 @@ use recto_text::Result;
 use recto_text::plan::{self, Replacement};
 use serde_json::{Value, json};
 
-use super::edit::{DRY_RUN, EXPECTED_HASH, Target, edit};
+use super::edit::{ABSOLUTE_PATH, DRY_RUN, EXPECTED_HASH, Target, edit};
 use super::report;
 use super::{Answer, Arguments, Context, Effect, Kind, Param, Tool, Toolset};
 
@@ -15,7 +15,7 @@ pub static TOOL: Tool = Tool {
     description: "Replace one exact string in a text file. old_string must stand in the file \
         exactly once; add surrounding lines to make it unique. Returns the diff.",
     params: &[
-        Param::required("path", Kind::String, "Absolute path to the file"),
+        ABSOLUTE_PATH,
         Param::required("old_string", Kind::Text, "Exact text to replace, without line numbers"),
         Param::required("new_string", Kind::Text, "Text to put in its place; \"\" deletes"),
         EXPECTED_HASH,

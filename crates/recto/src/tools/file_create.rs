@@ -6,6 +6,7 @@ use recto_text::document::Unencodable;
 use recto_text::{Digest, Document, Error, Result};
 use serde_json::{Value, json};
 
+use super::edit::PATH;
 use super::{Answer, Arguments, Context, Effect, Kind, Param, Tool, Toolset};
 use crate::path::AbsPath;
 use crate::store::{Purpose, WriteError};
@@ -16,7 +17,7 @@ pub static TOOL: Tool = Tool {
     toolset: Toolset::Text,
     description: "Create a file and its folders. Refuses if something has the name already.",
     params: &[
-        Param::required("path", Kind::String, "The file"),
+        PATH,
         Param::required("content", Kind::String, "What it holds"),
         Param::optional("encoding", Kind::Word(&["utf-8", "base64"]), "Of content; default utf-8"),
     ],

@@ -3,8 +3,8 @@
 use recto_text::{Digest, Document, Error, Result};
 use serde_json::{Value, json};
 
-use super::edit::Target;
-use super::{Answer, Arguments, Context, Effect, Kind, Param, Tool, Toolset};
+use super::edit::{HASH, PATH, Target};
+use super::{Answer, Arguments, Context, Effect, Tool, Toolset};
 use crate::store::{Purpose, WriteError};
 
 pub static TOOL: Tool = Tool {
@@ -12,10 +12,7 @@ pub static TOOL: Tool = Tool {
     title: "Remove file",
     toolset: Toolset::Text,
     description: "Remove a file, never a folder, if its hash is still the one you name.",
-    params: &[
-        Param::required("path", Kind::String, "The file"),
-        Param::required("hash", Kind::Hash, "From the last read or change"),
-    ],
+    params: &[PATH, HASH],
     output,
     effect: Effect::Overwrites,
     run,

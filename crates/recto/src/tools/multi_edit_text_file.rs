@@ -4,7 +4,7 @@ use recto_text::plan::{self, Replacement};
 use recto_text::{Document, Error, Result};
 use serde_json::{Value, json};
 
-use super::edit::{DRY_RUN, EXPECTED_HASH, Target, edit};
+use super::edit::{ABSOLUTE_PATH, DRY_RUN, EXPECTED_HASH, Target, edit};
 use super::report;
 use super::{Answer, Arguments, Context, Effect, Kind, Param, Tool, Toolset};
 
@@ -15,7 +15,7 @@ pub static TOOL: Tool = Tool {
     description: "Replace several exact strings in one text file. Edits apply in order, each to \
         the result of the one before; nothing is written unless all succeed. Returns one diff.",
     params: &[
-        Param::required("path", Kind::String, "Absolute path to the file"),
+        ABSOLUTE_PATH,
         Param::required(
             "edits",
             Kind::Objects(&[

@@ -4,6 +4,7 @@ use recto_text::window::Window;
 use recto_text::{Error, Result};
 use serde_json::{Value, json};
 
+use super::edit::ABSOLUTE_PATH;
 use super::read;
 use super::{Answer, Arguments, Context, Effect, Kind, Param, Tool, Toolset};
 use crate::path::AbsPath;
@@ -16,7 +17,7 @@ pub static TOOL: Tool = Tool {
     description: "Read a text file, whole or by lines. The text is returned exactly as stored. \
         Long files are cut at a line end: go on from next_line.",
     params: &[
-        Param::required("path", Kind::String, "Absolute path to the file"),
+        ABSOLUTE_PATH,
         Param::optional("line", Kind::Integer { minimum: Some(1) }, "First line to return, from 1"),
         Param::optional("limit", Kind::Integer { minimum: Some(1) }, "How many lines to return"),
     ],

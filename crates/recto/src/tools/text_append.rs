@@ -3,7 +3,7 @@
 use recto_text::plan::anchored;
 use recto_text::{Error, Result};
 
-use super::edit::{Target, edit};
+use super::edit::{HASH, PATH, Target, edit};
 use super::report;
 use super::{Answer, Arguments, Context, Effect, Kind, Param, Tool, Toolset};
 
@@ -12,11 +12,7 @@ pub static TOOL: Tool = Tool {
     title: "Append text",
     toolset: Toolset::Text,
     description: "Add text after the last line, on a line of its own. Returns the new hash.",
-    params: &[
-        Param::required("path", Kind::String, "The file"),
-        Param::required("hash", Kind::Hash, "From the last read or change"),
-        Param::required("content", Kind::Text, "The text to add"),
-    ],
+    params: &[PATH, HASH, Param::required("content", Kind::Text, "The text to add")],
     output: report::verified_schema,
     effect: Effect::Changes,
     run,

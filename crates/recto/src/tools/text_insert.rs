@@ -3,7 +3,7 @@
 use recto_text::plan::anchored::{self, Source};
 use recto_text::{Error, Result};
 
-use super::edit::{Target, edit};
+use super::edit::{HASH, PATH, Target, edit};
 use super::report;
 use super::{Answer, Arguments, Context, Effect, Kind, Param, Tool, Toolset};
 
@@ -13,8 +13,8 @@ pub static TOOL: Tool = Tool {
     toolset: Toolset::Text,
     description: "Insert whole lines before a line whose text is anchor. Returns the new hash.",
     params: &[
-        Param::required("path", Kind::String, "The file"),
-        Param::required("hash", Kind::Hash, "From the last read or change"),
+        PATH,
+        HASH,
         Param::required(
             "line",
             Kind::Integer { minimum: None },

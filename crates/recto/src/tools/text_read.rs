@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use recto_text::diff::changes;
 use recto_text::line::{self, LineRange};
-use recto_text::line_range::LineSpec;
+use recto_text::line_range::Interval;
 use recto_text::quote::Lines;
 use recto_text::window::{Page, Window};
 use recto_text::{Digest, Document, Result};
@@ -34,7 +34,7 @@ pub static TOOL: Tool = Tool {
 
 struct Request {
     path: AbsPath,
-    lines: Option<LineSpec>,
+    lines: Option<Interval>,
     since: Option<Digest>,
 }
 
@@ -47,7 +47,7 @@ fn request(context: &Context<'_>, mut arguments: Arguments) -> Result<Request> {
 
 fn run(context: &Context<'_>, arguments: Arguments) -> Result<Answer> {
     let request = request(context, arguments)?;
-    let lines = request.lines.unwrap_or(LineSpec::ALL);
+    let lines = request.lines.unwrap_or(Interval::ALL);
     let window = |n_lines: u64| -> Result<Window> {
         let range = lines.to_read(request.path.as_str(), n_lines)?;
         Ok(Window {

@@ -1,10 +1,10 @@
 //! `text.replace`: whole lines for others, where the caller says they stand.
 
 use recto_text::Result;
-use recto_text::line_range::LineSpec;
+use recto_text::line_range::Interval;
 use recto_text::plan::anchored::{self, Source};
 
-use super::edit::{Target, edit};
+use super::edit::{HASH, PATH, Target, edit};
 use super::report;
 use super::{Answer, Arguments, Context, Effect, Kind, Param, Tool, Toolset};
 
@@ -15,8 +15,8 @@ pub static TOOL: Tool = Tool {
     description: "Replace whole lines. old must stand inside lines exactly once; nothing is \
         changed unless hash, lines and old all fit the file. Returns the new hash.",
     params: &[
-        Param::required("path", Kind::String, "The file"),
-        Param::required("hash", Kind::Hash, "From the last read or change"),
+        PATH,
+        HASH,
         Param::required("lines", Kind::Lines, "[start, end), where old stands; may be wider"),
         Param::required("old", Kind::Text, "The lines that stand there; \"\" is one blank line"),
         Param::required("new", Kind::Text, "The lines to put there; \"\" removes"),
@@ -28,7 +28,7 @@ pub static TOOL: Tool = Tool {
 
 struct Request {
     target: Target,
-    lines: LineSpec,
+    lines: Interval,
     old: String,
     new: String,
 }

@@ -7,7 +7,7 @@ use recto_text::edits::Edits;
 use recto_text::{Digest, Document, Error, Result};
 use serde_json::{Value, json};
 
-use super::edit::{DRY_RUN, EXPECTED_HASH, Target};
+use super::edit::{ABSOLUTE_PATH, DRY_RUN, EXPECTED_HASH, Target};
 use super::{Answer, Arguments, Context, Effect, Kind, Param, Tool, Toolset};
 use crate::store::{Purpose, WriteError, Written};
 
@@ -18,7 +18,7 @@ pub static TOOL: Tool = Tool {
     description: "Create a text file or overwrite it with new content, all or nothing. Its \
         encoding is kept. The folder must exist. To change part of a file use edit_text_file.",
     params: &[
-        Param::required("path", Kind::String, "Absolute path to the file"),
+        ABSOLUTE_PATH,
         Param::required("content", Kind::Text, "Complete new content"),
         EXPECTED_HASH,
         DRY_RUN,

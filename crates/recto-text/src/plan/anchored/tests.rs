@@ -1,3 +1,5 @@
+//! Cases of `anchored`.
+
 #![allow(clippy::unwrap_used)]
 
 use super::*;
@@ -18,7 +20,7 @@ fn check_replace(
     new: &str,
     expected: Result<&str, (i32, &str)>,
 ) {
-    let spec = LineSpec { start: lines[0], end: lines[1] };
+    let spec = Interval { start: lines[0], end: lines[1] };
     let found = shown(text, replace(source(text), spec, old, new));
     let expected =
         expected.map(str::to_string).map_err(|(code, message)| (code, message.to_string()));
@@ -146,7 +148,7 @@ fn a_mismatch_says_what_stands_there() {
 #[test]
 fn the_hint_names_the_right_place() {
     let hint = |text: &str, lines: [i64; 2], old: &str| {
-        let spec = LineSpec { start: lines[0], end: lines[1] };
+        let spec = Interval { start: lines[0], end: lines[1] };
         replace(source(text), spec, old, "y").unwrap_err().hint().unwrap()
     };
     assert_eq!(hint("a\nb\nc\n", [1, 2], "c"), "It stands on line 3: lines [3, 4].");

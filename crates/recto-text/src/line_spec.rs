@@ -1,0 +1,165 @@
+//! The line grammar of looking around: `12`, `5-9`, `+10-`, `3 +/-2`, and lists of those.
+//!
+//! Ranges are inclusive, clamp to the file, merge and sort. Whatever is not in the grammar is an
+//! error that shows it; nothing is silently ignored.
+
+use std::ops::Range;
+
+use crate::error::{Error, Result};
+
+/// What a caller may write.
+pub const GRAMMAR: &str = "N, A-B or A...B, -N (first N), A- (to the end), +N (N-th from the end, \
+    so +10- is the last ten), with commas between, each with optional context: 5 +/-2, 5 -3, 5 +3, \
+    5 -3+1";
+
+/// Lines as a caller wrote them; what they are depends on the file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LineSpec {
+    parts: Vec<Part>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Part {
+    first: Bound,
+    last: Bound,
+    n_before: u64,
+    n_after: u64,
+}
+
+/// One end of a range.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Bound {
+    /// Counted from 1.
+    FromStart(u64),
+    /// Counted from the end; 1 is the last line.
+    FromEnd(u64),
+}
+
+impl LineSpec {
+    /// Reads the grammar.
+    pub fn parse(text: &str) -> Result<LineSpec> {
+        let wrong = || Error::BadLineSpec { lines: text.into() };
+        let parts: Option<Vec<Part>> =
+            text.split(',').map(|part| Part::parse(part.trim())).collect();
+        let parts = parts.ok_or_else(wrong)?;
+        let is_reversed = |part: &Part| match (part.first, part.last) {
+            (Bound::FromStart(first), Bound::FromStart(last)) => first > last,
+            (Bound::FromEnd(first), Bound::FromEnd(last)) => first < last,
+            // Which of the two comes first depends on the file.
+            _ => false,
+        };
+        if parts.iter().any(is_reversed) {
+            return Err(wrong());
+        }
+        Ok(LineSpec { parts })
+    }
+
+    /// The lines in a file of `n_lines`, as sorted, disjoint ranges from 0, `n_more` lines wider
+    /// on both sides.
+    pub fn resolve(&self, n_lines: u64, n_more: u64) -> Vec<Range<u64>> {
+        let mut ranges: Vec<Range<u64>> = Vec::new();
+        for part in &self.parts {
+            let first =
+                part.first.resolve(n_lines).saturating_sub(part.n_before).saturating_sub(n_more);
+            let last =
+                part.last.resolve(n_lines).saturating_add(part.n_after).saturating_add(n_more);
+            // A range that starts behind the file has no line, whatever its context.
+            let is_past = part.first.resolve(n_lines) > n_lines;
+            let range = first.max(1) - 1..last.min(n_lines);
+            if !is_past && range.start < range.end {
+                ranges.push(range);
+            }
+        }
+        merge(ranges)
+    }
+}
+
+/// Sorts ranges and joins those that overlap or touch.
+pub fn merge(mut ranges: Vec<Range<u64>>) -> Vec<Range<u64>> {
+    ranges.sort_by_key(|range| range.start);
+    let mut merged: Vec<Range<u64>> = Vec::new();
+    for range in ranges {
+        match merged.last_mut() {
+            Some(last) if range.start <= last.end => last.end = last.end.max(range.end),
+            _ => merged.push(range),
+        }
+    }
+    merged
+}
+
+impl Part {
+    fn parse(text: &str) -> Option<Part> {
+        let (range, context) = match text.find([' ', '\t']) {
+            Some(at) => (&text[..at], text[at..].trim_start()),
+            // `+/-` cannot be anything else, so it needs no space.
+            None => {
+                text.find("+/-").filter(|at| *at > 0).map_or((text, ""), |at| text.split_at(at))
+            }
+        };
+        let (n_before, n_after) = parse_context(context)?;
+        let (first, last) = parse_range(range)?;
+        Some(Part { first, last, n_before, n_after })
+    }
+}
+
+/// `N`, `A-B`, `A...B`, `A-`, `A...`, `-N`, `...N`
+fn parse_range(text: &str) -> Option<(Bound, Bound)> {
+    if let Some(count) = text.strip_prefix("...").or_else(|| text.strip_prefix('-')) {
+        return Some((Bound::FromStart(1), Bound::FromStart(parse_number(count)?)));
+    }
+    let Some((first, last)) = text.split_once("...").or_else(|| text.split_once('-')) else {
+        let bound = Bound::parse(text)?;
+        return Some((bound, bound));
+    };
+    let last = if last.is_empty() { Bound::FromEnd(1) } else { Bound::parse(last)? };
+    Some((Bound::parse(first)?, last))
+}
+
+/// `+/-C`, `-B`, `+A`, `-B+A`, or nothing: how many lines before and after.
+fn parse_context(text: &str) -> Option<(u64, u64)> {
+    if text.is_empty() {
+        return Some((0, 0));
+    }
+    if let Some(both) = text.strip_prefix("+/-") {
+        let both = parse_count(both)?;
+        return Some((both, both));
+    }
+    if let Some(after) = text.strip_prefix('+') {
+        return Some((0, parse_count(after)?));
+    }
+    let rest = text.strip_prefix('-')?;
+    match rest.split_once('+') {
+        Some((before, after)) => Some((parse_count(before)?, parse_count(after)?)),
+        None => Some((parse_count(rest)?, 0)),
+    }
+}
+
+impl Bound {
+    fn parse(text: &str) -> Option<Bound> {
+        match text.strip_prefix('+') {
+            Some(number) => parse_number(number).map(Bound::FromEnd),
+            None => parse_number(text).map(Bound::FromStart),
+        }
+    }
+
+    /// The line, from 1; 1 where it would lie before the first.
+    fn resolve(self, n_lines: u64) -> u64 {
+        match self {
+            Bound::FromStart(line) => line,
+            Bound::FromEnd(line) => (n_lines + 1).saturating_sub(line).max(1),
+        }
+    }
+}
+
+/// A line number: digits, not 0. One too large for 64 bits is as good as the largest.
+fn parse_number(text: &str) -> Option<u64> {
+    parse_count(text).filter(|number| *number > 0)
+}
+
+fn parse_count(text: &str) -> Option<u64> {
+    let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    is_number.then(|| text.parse().unwrap_or(u64::MAX))
+}
+
+#[cfg(test)]
+mod tests;

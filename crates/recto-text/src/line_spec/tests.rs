@@ -1,0 +1,138 @@
+//! Cases of `line_spec`.
+
+#![allow(clippy::unwrap_used, clippy::single_range_in_vec_init)]
+
+use super::*;
+
+/// The lines, from 1, that a specification names in a file of ten.
+fn lines(spec: &str) -> Vec<u64> {
+    let spec = LineSpec::parse(spec).unwrap_or_else(|error| panic!("{spec:?}: {error}"));
+    spec.resolve(10, 0).into_iter().flatten().map(|line_idx| line_idx + 1).collect()
+}
+
+#[test]
+fn names_lines_of_a_file_of_ten() {
+    for (spec, expected) in [
+        ("5", vec![5]),
+        ("1", vec![1]),
+        ("10", vec![10]),
+        ("11", vec![]),
+        ("2-4", vec![2, 3, 4]),
+        ("2...4", vec![2, 3, 4]),
+        ("4-4", vec![4]),
+        ("-3", vec![1, 2, 3]),
+        ("...3", vec![1, 2, 3]),
+        ("-1", vec![1]),
+        ("-20", (1..=10).collect()),
+        ("8-", vec![8, 9, 10]),
+        ("8...", vec![8, 9, 10]),
+        ("11-", vec![]),
+        ("9-99", vec![9, 10]),
+        ("20-30", vec![]),
+        ("+1", vec![10]),
+        ("+10", vec![1]),
+        ("+11", vec![1]),
+        ("+3-", vec![8, 9, 10]),
+        ("+3...", vec![8, 9, 10]),
+        ("+10-", (1..=10).collect()),
+        ("+99-", (1..=10).collect()),
+        ("+4-+2", vec![7, 8, 9]),
+        ("+4...+2", vec![7, 8, 9]),
+        ("+1-+1", vec![10]),
+        ("2-+2", (2..=9).collect()),
+        ("8-+3", vec![8]),
+        ("9-+5", vec![]),
+        ("+5-8", vec![6, 7, 8]),
+        ("3 +/-1", vec![2, 3, 4]),
+        ("3+/-1", vec![2, 3, 4]),
+        ("3 +/-0", vec![3]),
+        ("1 +/-2", vec![1, 2, 3]),
+        ("10 +/-2", vec![8, 9, 10]),
+        ("3 -2", vec![1, 2, 3]),
+        ("3 +2", vec![3, 4, 5]),
+        ("3 -1+2", vec![2, 3, 4, 5]),
+        ("3  -1+2", vec![2, 3, 4, 5]),
+        ("4-6 +/-1", vec![3, 4, 5, 6, 7]),
+        ("4-6 -1", vec![3, 4, 5, 6]),
+        ("4-6 +1", vec![4, 5, 6, 7]),
+        ("+2 +/-1", vec![8, 9, 10]),
+        ("-2 +1", vec![1, 2, 3]),
+        ("11 +/-3", vec![]),
+        ("1,3,5-7", vec![1, 3, 5, 6, 7]),
+        ("5-7,1,3", vec![1, 3, 5, 6, 7]),
+        ("1, 3, 5-7", vec![1, 3, 5, 6, 7]),
+        ("2-5,4-6", vec![2, 3, 4, 5, 6]),
+        ("1-2,3-4", vec![1, 2, 3, 4]),
+        ("5,5,5", vec![5]),
+        ("1,+1", vec![1, 10]),
+        ("2 +/-1,9 +/-1", vec![1, 2, 3, 8, 9, 10]),
+        ("1,50", vec![1]),
+        (" 5 ", vec![5]),
+        ("5-18446744073709551616", (5..=10).collect()),
+        ("99999999999999999999999", vec![]),
+        ("5 +/-99999999999999999999999", (1..=10).collect()),
+    ] {
+        assert_eq!(lines(spec), expected, "{spec:?}");
+    }
+}
+
+#[test]
+fn whatever_else_is_an_error_that_shows_the_grammar() {
+    for spec in [
+        "",
+        " ",
+        ",",
+        "1,",
+        ",1",
+        "0",
+        "-0",
+        "0-3",
+        "+0",
+        "5-3",
+        "5...3",
+        "+2-+4",
+        "10..12",
+        "5..",
+        "..5",
+        "5+/-2x",
+        "5 +/-",
+        "5 +/-x",
+        "5 2",
+        "5 -",
+        "5 +",
+        "5 -1-2",
+        "5 +1+2",
+        "5 +1-2",
+        "5 /2",
+        "abc",
+        "1-a",
+        "a-1",
+        "1--3",
+        "--3",
+        "-",
+        "...",
+        "+",
+        "+-3",
+        "1-2-3",
+        "1...2...3",
+        "1;2",
+        "1.5",
+        "１",
+        "5 +/--2",
+        "1-2 3-4",
+        "-+3",
+    ] {
+        let error = LineSpec::parse(spec).unwrap_err();
+        assert_eq!(error.code(), -32600, "{spec:?}");
+        assert!(error.hint().unwrap().contains("+10- is the last ten"), "{spec:?}");
+    }
+}
+
+#[test]
+fn more_context_widens_every_range() {
+    let spec = LineSpec::parse("3,8").unwrap();
+    assert_eq!(spec.resolve(10, 1), [1..4, 6..9]);
+    assert_eq!(spec.resolve(10, 2), [0..10]);
+    assert_eq!(spec.resolve(10, u64::MAX), [0..10]);
+    assert_eq!(spec.resolve(0, 5), Vec::<Range<u64>>::new());
+}
