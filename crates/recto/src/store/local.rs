@@ -172,7 +172,7 @@ struct HeldFile<'a> {
     caller: &'a Caller,
     path: AbsPath,
     place: Place,
-    lock: FolderLock<'a>,
+    lock: FolderLock,
     /// The file that was read, once it was.
     file: Option<OpenFile>,
     new_folders: NewFolders,

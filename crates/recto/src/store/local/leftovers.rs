@@ -59,7 +59,7 @@ pub struct Leftovers {
 
 impl Leftovers {
     /// Takes leftovers away, unless nobody touched the folder since we last left it.
-    pub fn clean(&self, sys: &dyn Sys, lock: &FolderLock<'_>) {
+    pub fn clean(&self, sys: &dyn Sys, lock: &FolderLock) {
         // Without a lock among processes, a leftover may be somebody's work in progress.
         if !lock.is_shared_with_processes() {
             return;
@@ -83,7 +83,7 @@ impl Leftovers {
     }
 
     /// Notes that the folder is as we leave it now.
-    pub fn remember(&self, lock: &FolderLock<'_>) {
+    pub fn remember(&self, lock: &FolderLock) {
         let Some(time) = change_time(lock) else { return };
         let mut clean = self.clean.lock().unwrap_or_else(PoisonError::into_inner);
         if clean.len() >= MAX_REMEMBERED {
@@ -93,7 +93,7 @@ impl Leftovers {
     }
 }
 
-fn change_time(lock: &FolderLock<'_>) -> Option<(i64, u64)> {
+fn change_time(lock: &FolderLock) -> Option<(i64, u64)> {
     let status = rustix::fs::fstat(lock.folder()).ok()?;
     Some((status.st_mtime, status.st_mtime_nsec))
 }
@@ -126,7 +126,7 @@ impl Leftover {
         Some(if is_partial { Leftover::Partial } else { Leftover::Complete { before, after } })
     }
 
-    fn is_ours(&self, sys: &dyn Sys, lock: &FolderLock<'_>, name: &OsStr) -> bool {
+    fn is_ours(&self, sys: &dyn Sys, lock: &FolderLock, name: &OsStr) -> bool {
         let Leftover::Complete { before, after } = self else { return true };
         digest(sys, lock, name).is_some_and(|found| found == *after || Some(found) == *before)
     }
@@ -134,7 +134,7 @@ impl Leftover {
 
 /// The digest of a regular file of reasonable size. Anything else under such a name was not made
 /// by us, or is not worth the wait.
-fn digest(sys: &dyn Sys, lock: &FolderLock<'_>, name: &OsStr) -> Option<Digest> {
+fn digest(sys: &dyn Sys, lock: &FolderLock, name: &OsStr) -> Option<Digest> {
     const MAX_BYTES: i64 = 256 << 20;
     let status = sys.status(lock.folder(), name).ok()?;
     let is_regular = FileType::from_raw_mode(status.st_mode) == FileType::RegularFile;
