@@ -24,7 +24,8 @@ pub struct Source<'a> {
 
 /// Plans that `new` takes the place of `old`, which must stand inside `lines` exactly once.
 ///
-/// The ending of the last line of `old` may be left out; then the one that stands there stays.
+/// The ending of the last line of `old` may be left out, and that of `new` as well; then the one
+/// that stands there stays.
 pub fn replace(source: Source<'_>, lines: Interval, old: &str, new: &str) -> Result<Plan> {
     let text = source.text;
     let table = Lines::new(text);
@@ -45,7 +46,7 @@ pub fn replace(source: Source<'_>, lines: Interval, old: &str, new: &str) -> Res
 
     let found = places[0]..places[0] + old_lines.len();
     let last = table.line(found.end - 1);
-    let mut range = table.bytes(found.clone());
+    let range = table.bytes(found.clone());
     let last_ending = &last[line::without_ending(last).len()..];
     let names_last_ending = old.ends_with('\n');
     let is_literal = new.contains("\r\n") || (old.contains('\n') && kind == MatchKind::Exact);
@@ -53,14 +54,9 @@ pub fn replace(source: Source<'_>, lines: Interval, old: &str, new: &str) -> Res
     let mut new = if is_literal { new.to_string() } else { new.replace('\n', ending) };
     let is_end_of_file = range.end == text.len();
     let is_free_end = is_end_of_file && (last_ending.is_empty() || names_last_ending);
-    if !new.is_empty() && !is_free_end {
-        if !names_last_ending && !is_literal {
-            // Neither side speaks of the last ending, or both mean the one that stands there.
-            new.truncate(line::without_ending(&new).len());
-            range.end -= last_ending.len();
-        } else if !new.ends_with('\n') {
-            new.push_str(last_ending);
-        }
+    if !new.is_empty() && !new.ends_with('\n') && !is_free_end {
+        // Whole lines stay whole lines, with the ending that stands there.
+        new.push_str(last_ending);
     }
     Ok(plan(text, range, &new, kind, found))
 }

@@ -73,8 +73,9 @@ fn run(context: &Context<'_>, arguments: Arguments) -> Result<Answer> {
     if let Some(since) = request.since
         && request.lines.is_none()
         && let Some(old) = context.versions.get(since)
+        && let Some(answer) = changed(context, &old, &document, digest)
     {
-        return Ok(changed(&old, &document, digest, n_lines));
+        return Ok(answer);
     }
     let window = window(n_lines)?;
     let page = window.page(document.text());
@@ -110,10 +111,22 @@ fn unchanged(digest: Digest, n_lines: u64) -> Answer {
     Answer::new(vec![format!("unchanged, {}, hash {digest}", Lines(n_lines))], structured)
 }
 
-fn changed(old: &Document, new: &Document, digest: Digest, n_lines: u64) -> Answer {
+/// What is new since `old`, or `None` where that is too much for one answer.
+fn changed(
+    context: &Context<'_>,
+    old: &Document,
+    new: &Document,
+    digest: Digest,
+) -> Option<Answer> {
+    let changes = changes(old.text(), new.text());
+    let n_bytes: usize = changes.iter().map(|change| change.bytes.len()).sum();
+    if n_bytes > context.max_read_bytes {
+        return None;
+    }
+    let n_lines = line::count(new.text()) as u64;
     let mut text = String::new();
     let mut list = Vec::new();
-    for change in changes(old.text(), new.text()) {
+    for change in changes {
         let content = &new.text()[change.bytes];
         let (start, end) = (change.lines.start + 1, change.lines.end + 1);
         let lines = |lines: &Range<usize>| LineRange { start: lines.start + 1, end: lines.end };
@@ -129,7 +142,7 @@ fn changed(old: &Document, new: &Document, digest: Digest, n_lines: u64) -> Answ
         list.push(json!({"start": start, "end": end, "content": content}));
     }
     let structured = json!({"changes": list, "hash": digest.to_string(), "total_lines": n_lines});
-    Answer::new(vec![text, format!("{}, hash {digest}", Lines(n_lines))], structured)
+    Some(Answer::new(vec![text, format!("{}, hash {digest}", Lines(n_lines))], structured))
 }
 
 fn output() -> Value {
@@ -142,6 +155,7 @@ fn output() -> Value {
             "start": {"type": "integer"},
             "has_more": {"type": "boolean"},
             "next": {"type": "integer"},
+            "cut_line": {"type": "integer"},
             "unchanged": {"type": "boolean"},
             "changes": {"type": "array", "items": {"type": "object"}},
         },

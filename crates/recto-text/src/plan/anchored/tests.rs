@@ -82,6 +82,8 @@ fn endings_are_those_of_the_file() {
     check_replace("a\nb\n", [1, 2], "a", "x\r\ny", Ok("x\r\ny\nb\n"));
     // The ending that neither side names stays, also in mixed files.
     check_replace("a\nb\r\nc\n", [1, 3], "a\nb", "x", Ok("x\r\nc\n"));
+    // What is written takes the ending of the first matched line.
+    check_replace("a\r\nb\nc\n", [1, 3], "a\nb", "x\ny\n", Ok("x\r\ny\r\nc\n"));
     check_insert("a\r\nb", 2, "b", "x", Ok("a\r\nx\r\nb"));
     check_insert("a\r\nb\n", 1, "a", "x\ny\n", Ok("x\r\ny\r\na\r\nb\n"));
     check_insert("a\r\nb\n", 1, "a\r\n", "x\n", Ok("x\na\r\nb\n"));

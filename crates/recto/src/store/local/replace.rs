@@ -45,7 +45,7 @@ impl Protocol<'_> {
         after: &[u8],
     ) -> Result<Written, WriteError> {
         let mut draft = self.write_draft(Some(Digest::of(before)), after, Some(old))?;
-        if let Err(error) = self.name_draft(&mut draft) {
+        if let Err(error) = self.name_draft(&mut draft, after) {
             self.discard(&draft);
             return Err(error);
         }
@@ -230,7 +230,7 @@ impl Protocol<'_> {
     }
 
     /// Gives a complete draft the name that a crash leaves recognisable.
-    fn name_draft(&self, draft: &mut Draft) -> Result<(), WriteError> {
+    fn name_draft(&self, draft: &mut Draft, after: &[u8]) -> Result<(), WriteError> {
         let named = if draft.has_name {
             let complete = leftovers::complete(&draft.name);
             let renamed = retry(|| self.sys.rename(self.folder, &draft.name, &complete));
@@ -238,7 +238,7 @@ impl Protocol<'_> {
         } else {
             retry(|| self.sys.link(sys::fd(&draft.fd), self.folder, &draft.name))
         };
-        named.map_err(|errno| self.failed(errno, b""))?;
+        named.map_err(|errno| self.failed(errno, after))?;
         draft.has_name = true;
         Ok(())
     }

@@ -1,0 +1,246 @@
+//! What design.md says about lines and verified edits, in the plainest code that says it.
+//!
+//! Shares nothing with the product. Every function is a pure function of one text.
+
+/// One line: its text, and `"\n"`, `"\r\n"` or at the end of a file `""`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Line {
+    pub text: String,
+    pub ending: &'static str,
+}
+
+/// "A line ends with `\n`; a `\r` before it belongs to the ending. The last may have none."
+pub fn lines(text: &str) -> Vec<Line> {
+    let mut lines = Vec::new();
+    let mut text_so_far = String::new();
+    for character in text.chars() {
+        if character != '\n' {
+            text_so_far.push(character);
+        } else if text_so_far.ends_with('\r') {
+            text_so_far.pop();
+            lines.push(Line { text: std::mem::take(&mut text_so_far), ending: "\r\n" });
+        } else {
+            lines.push(Line { text: std::mem::take(&mut text_so_far), ending: "\n" });
+        }
+    }
+    if !text_so_far.is_empty() {
+        lines.push(Line { text: text_so_far, ending: "" });
+    }
+    lines
+}
+
+pub fn joined(lines: &[Line]) -> String {
+    lines.iter().map(|line| format!("{}{}", line.text, line.ending)).collect()
+}
+
+/// How a caller's words stand in a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Match {
+    Exact,
+    Eol,
+}
+
+impl Match {
+    pub fn word(self) -> &'static str {
+        match self {
+            Match::Exact => "exact",
+            Match::Eol => "eol",
+        }
+    }
+}
+
+/// A text after a change, and how its place was found.
+pub struct Changed {
+    pub text: String,
+    pub how: Match,
+}
+
+/// What a read shows.
+pub struct Page {
+    /// From 1.
+    pub first_line: usize,
+    pub content: String,
+    pub extent: Extent,
+}
+
+/// How much of what was asked for a page holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Extent {
+    Whole,
+    FewerLines,
+    PartOfALine,
+}
+
+/// "`[start, end)`, 1-based; a negative number counts from the end; 0 is open." A read clamps.
+pub fn read(text: &str, [start, end]: [i64; 2], max_bytes: usize) -> Result<Page, i32> {
+    let lines = lines(text);
+    let n = lines.len() as i64;
+    if n == 0 && start <= 1 {
+        return Ok(Page { first_line: 1, content: String::new(), extent: Extent::Whole });
+    }
+    if start > n {
+        return Err(-32015);
+    }
+    let first = if start == 0 { 1 } else { from_either_end(start, n).clamp(1, n) };
+    let past = if end == 0 { n + 1 } else { from_either_end(end, n).clamp(1, n + 1) };
+    if first >= past {
+        return Err(-32600);
+    }
+    let (content, extent) = within(&lines[first as usize - 1..past as usize - 1], max_bytes);
+    Ok(Page { first_line: first as usize, content, extent })
+}
+
+/// "An answer over `--max-read-bytes` is cut at a line end. A single line longer than that is
+/// cut inside."
+fn within(lines: &[Line], max_bytes: usize) -> (String, Extent) {
+    let n_fitting =
+        (0..=lines.len()).rev().find(|n| joined(&lines[..*n]).len() <= max_bytes).unwrap_or(0);
+    if n_fitting == lines.len() {
+        return (joined(lines), Extent::Whole);
+    }
+    if n_fitting > 0 {
+        return (joined(&lines[..n_fitting]), Extent::FewerLines);
+    }
+    let mut part = joined(&lines[..1]);
+    while part.len() > max_bytes {
+        part.pop();
+    }
+    (part, Extent::PartOfALine)
+}
+
+/// "A change does not clamp: an index outside the file is -32015." Gives indices from 0.
+fn range_to_change([start, end]: [i64; 2], n_lines: usize) -> Result<(usize, usize), i32> {
+    let n = n_lines as i64;
+    let first = if start == 0 { 1 } else { from_either_end(start, n) };
+    let past = if end == 0 { n + 1 } else { from_either_end(end, n) };
+    if first < 1 || first > n || past < 1 || past > n + 1 {
+        return Err(-32015);
+    }
+    if first >= past {
+        return Err(-32600);
+    }
+    Ok((first as usize - 1, past as usize - 1))
+}
+
+/// -1 is the last line.
+fn from_either_end(number: i64, n: i64) -> i64 {
+    if number < 0 { number.saturating_add(n + 1) } else { number }
+}
+
+/// "The ending of the first matched line, or where that has none, of the nearest earlier line;
+/// in an empty file `\n`."
+pub fn ending_near(lines: &[Line], index: usize) -> &'static str {
+    let up_to = &lines[..lines.len().min(index + 1)];
+    up_to.iter().rev().map(|line| line.ending).find(|ending| !ending.is_empty()).unwrap_or("\n")
+}
+
+/// "Literal if `old` contains a line break and matched exactly, or if the new text itself
+/// contains `\r\n`. Otherwise each `\n` in it takes the ending" of its place.
+pub fn spelled(new: &str, old: &str, how: Match, ending: &str) -> String {
+    if is_literal(new, old, how) { new.to_string() } else { new.replace('\n', ending) }
+}
+
+fn is_literal(new: &str, old: &str, how: Match) -> bool {
+    new.contains("\r\n") || (old.contains('\n') && how == Match::Exact)
+}
+
+/// The ending of a wanted line may be left out where `may_be_open`; a different one is a
+/// tolerant match.
+fn line_match(stands: &Line, wanted: &Line, may_be_open: bool) -> Option<Match> {
+    if stands.text != wanted.text {
+        return None;
+    }
+    match (stands.ending, wanted.ending) {
+        (one, other) if one == other => Some(Match::Exact),
+        (_, "") if may_be_open => Some(Match::Exact),
+        ("", _) | (_, "") => None,
+        _ => Some(Match::Eol),
+    }
+}
+
+/// Where `wanted` stands wholly inside the lines from `first` up to `past`.
+fn places(lines: &[Line], wanted: &[Line], first: usize, past: usize) -> Vec<(usize, Match)> {
+    let mut found = Vec::new();
+    for at in first..past {
+        if at + wanted.len() > past {
+            break;
+        }
+        let matches: Option<Vec<Match>> = (0..wanted.len())
+            .map(|index| line_match(&lines[at + index], &wanted[index], index + 1 == wanted.len()))
+            .collect();
+        match matches {
+            Some(matches) if matches.contains(&Match::Eol) => found.push((at, Match::Eol)),
+            Some(_) => found.push((at, Match::Exact)),
+            None => {}
+        }
+    }
+    // "Exact matches are counted first; tolerant ones count only when there is no exact one."
+    if found.iter().any(|(_, how)| *how == Match::Exact) {
+        found.retain(|(_, how)| *how == Match::Exact);
+    }
+    found
+}
+
+/// "`old` is one or more whole lines and must stand inside `lines` exactly once."
+pub fn replace(text: &str, range: [i64; 2], old: &str, new: &str) -> Result<Changed, i32> {
+    let stored = lines(text);
+    let (first, past) = range_to_change(range, stored.len())?;
+    let blank = Line { text: String::new(), ending: "" };
+    let wanted = if old.is_empty() { vec![blank] } else { lines(old) };
+    let (at, how) = match places(&stored, &wanted, first, past)[..] {
+        [] => return Err(-32014),
+        [only] => only,
+        _ => return Err(-32011),
+    };
+    let after = at + wanted.len();
+    let last_ending = stored[after - 1].ending;
+    let mut middle = spelled(new, old, how, ending_near(&stored, at));
+    // "A `new` without a final ending gets one, except at the end of the file when the file has
+    // no final ending or `old` named it. `new: \"\"` removes the lines."
+    let is_free = after == stored.len() && (last_ending.is_empty() || old.ends_with('\n'));
+    if !new.is_empty() && !is_free && !middle.ends_with('\n') {
+        middle.push_str(last_ending);
+    }
+    let text = format!("{}{middle}{}", joined(&stored[..at]), joined(&stored[after..]));
+    Ok(Changed { text, how })
+}
+
+/// "`content` becomes whole lines before line `line`, whose text must equal `anchor` (with or
+/// without its ending). 0 and one past the end are -32015. In an empty file line 1 with anchor
+/// \"\" is the place."
+pub fn insert(text: &str, line: i64, anchor: &str, content: &str) -> Result<Changed, i32> {
+    let stored = lines(text);
+    let n = stored.len() as i64;
+    let number = from_either_end(line, n);
+    let is_first_of_none = n == 0 && line == 1;
+    if line == 0 || !(1..=n).contains(&number) && !is_first_of_none {
+        return Err(-32015);
+    }
+    let at = number as usize - 1;
+    let blank = Line { text: String::new(), ending: "" };
+    let stands = stored.get(at).unwrap_or(&blank);
+    let how = match &lines(anchor)[..] {
+        [] => line_match(stands, &blank, true),
+        [wanted] => line_match(stands, wanted, true),
+        _ => None,
+    };
+    let how = how.ok_or(-32014)?;
+    let ending = ending_near(&stored, at);
+    let mut content = spelled(content, anchor, how, ending);
+    if !content.ends_with('\n') {
+        content.push_str(ending);
+    }
+    let text = format!("{}{content}{}", joined(&stored[..at]), joined(&stored[at..]));
+    Ok(Changed { text, how })
+}
+
+/// "Starts on a new line if the file's last line has no ending; `content` is always literal."
+pub fn append(text: &str, content: &str) -> String {
+    let stored = lines(text);
+    match stored.last() {
+        Some(last) if last.ending.is_empty() => {
+            format!("{text}{}{content}", ending_near(&stored, stored.len() - 1))
+        }
+        _ => format!("{text}{content}"),
+    }
+}

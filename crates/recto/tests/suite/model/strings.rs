@@ -1,0 +1,109 @@
+//! What design.md says about exact strings, in the plainest code that says it.
+
+use std::ops::Range;
+
+use super::lines::{Match, ending_near, lines, spelled};
+
+/// What one edit or several did.
+pub struct Edited {
+    pub text: String,
+    pub how: Match,
+    /// Where each `old_string` stood just before its edit: lines from 1, inclusive.
+    pub line_ranges: Vec<(usize, usize)>,
+}
+
+/// One string for another.
+pub type Edit = (String, String);
+
+/// "Edits apply one after another to the staged text."
+pub fn edit_all(text: &str, edits: &[Edit]) -> Result<Edited, i32> {
+    let mut staged = vec![text.to_string()];
+    let mut edited = Edited { text: String::new(), how: Match::Exact, line_ranges: Vec::new() };
+    for (index, edit) in edits.iter().enumerate() {
+        let before = &staged[index];
+        match edit_one(before, edit) {
+            Ok((after, how, line_range)) => {
+                if how == Match::Eol {
+                    edited.how = Match::Eol;
+                }
+                edited.line_ranges.push(line_range);
+                staged.push(after);
+            }
+            Err(-32010) => return Err(not_found(&staged, edits, &edit.0)),
+            Err(code) => return Err(code),
+        }
+    }
+    edited.text = staged.pop().unwrap();
+    Ok(edited)
+}
+
+type EditedOnce = (String, Match, (usize, usize));
+
+fn edit_one(text: &str, (old, new): &Edit) -> Result<EditedOnce, i32> {
+    let (places, how) = find(text, old);
+    let place = match &places[..] {
+        [] => return Err(-32010),
+        [only] => only.clone(),
+        _ => return Err(-32011),
+    };
+    let line_of = |offset: usize| text[..offset].matches('\n').count();
+    let (first_line, last_line) = (line_of(place.start), line_of_last(text, &place));
+    let new = spelled(new, old, how, ending_near(&lines(text), first_line));
+    let after = format!("{}{new}{}", &text[..place.start], &text[place.end..]);
+    Ok((after, how, (first_line + 1, last_line + 1)))
+}
+
+/// "`line_range.end` is the line of the last character; a final `\n` belongs to its line."
+fn line_of_last(text: &str, place: &Range<usize>) -> usize {
+    let without_last = &text.as_bytes()[..place.end - 1];
+    without_last.iter().filter(|byte| **byte == b'\n').count()
+}
+
+/// "-32012 is for an `old_string` that stood in the original, no longer stands in the staged text
+/// because edit j changed it, and is not edit j's own `old_string`; j is the edit after which the
+/// string first no longer stands."
+fn not_found(staged: &[String], edits: &[Edit], old: &str) -> i32 {
+    let stands = |text: &String| !find(text, old).0.is_empty();
+    if !stands(&staged[0]) {
+        return -32010;
+    }
+    let j = (0..).find(|j| !stands(&staged[j + 1])).unwrap();
+    if edits[j].0 == old { -32010 } else { -32012 }
+}
+
+/// "Overlapping occurrences count. `\n` and `\r\n` match each other both ways; a match never
+/// starts between `\r` and `\n`. Tolerant ones count only when there is no exact one."
+pub fn find(text: &str, wanted: &str) -> (Vec<Range<usize>>, Match) {
+    let mut exact = Vec::new();
+    for (at, _) in text.char_indices() {
+        let is_inside_ending = text[at..].starts_with('\n') && text[..at].ends_with('\r');
+        if text[at..].starts_with(wanted) && !is_inside_ending {
+            exact.push(at..at + wanted.len());
+        }
+    }
+    if !exact.is_empty() {
+        return (exact, Match::Exact);
+    }
+    let (text, wanted) = (symbols(text), symbols(wanted));
+    let mut tolerant = Vec::new();
+    for window in text.windows(wanted.len()) {
+        if window.iter().zip(&wanted).all(|(one, other)| one.1 == other.1) {
+            tolerant.push(window[0].0.start..window[window.len() - 1].0.end);
+        }
+    }
+    (tolerant, Match::Eol)
+}
+
+/// Characters and where they stand, every line ending as one `\n`.
+fn symbols(text: &str) -> Vec<(Range<usize>, char)> {
+    let mut symbols: Vec<(Range<usize>, char)> = Vec::new();
+    for (at, character) in text.char_indices() {
+        match symbols.last_mut() {
+            Some(last) if character == '\n' && last.1 == '\r' => {
+                *last = (last.0.start..at + 1, '\n')
+            }
+            _ => symbols.push((at..at + character.len_utf8(), character)),
+        }
+    }
+    symbols
+}

@@ -1,0 +1,351 @@
+//! Real changes, replayed: the old version of a file becomes the new one by `text.*` calls, and
+//! once more by one `multi_edit_text_file`, byte for byte.
+//!
+//! How the changes are found is left to `hunks`, where the files come from to `pairs`.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+use std::path::Path;
+use std::sync::Arc;
+
+use recto::call::Calls;
+use recto::caller::Caller;
+use recto::store::MemoryStore;
+use recto::store::memory::Node;
+use recto::tools;
+use recto_text::Digest;
+use serde_json::{Map, Value, json};
+
+mod hunks;
+mod pairs;
+
+use hunks::{Hunk, hunks, lines};
+use pairs::{Pair, Random};
+
+const FILE: &str = "/test/file";
+
+/// More hunks than this are one, so that a rewritten file does not take all the time.
+const MAX_HUNKS: usize = 60;
+
+/// What both sides of a pair are turned into.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Variant {
+    AsItIs,
+    CrLf,
+    /// The file has CRLF, the caller writes LF.
+    CrLfWrittenAsLf,
+    Mixed,
+    NoFinalEnding,
+    /// The old side has no final ending, the new one has; or the other way round.
+    OneFinalEnding,
+    MixedWithoutFinalEnding,
+}
+
+const VARIANTS: [Variant; 7] = [
+    Variant::AsItIs,
+    Variant::CrLf,
+    Variant::CrLfWrittenAsLf,
+    Variant::Mixed,
+    Variant::NoFinalEnding,
+    Variant::OneFinalEnding,
+    Variant::MixedWithoutFinalEnding,
+];
+
+/// What was done, to be printed and asserted.
+#[derive(Debug, Default)]
+struct Counts {
+    /// The files themselves, without their variants.
+    files: BTreeSet<String>,
+    pairs: BTreeMap<&'static str, usize>,
+    variants: BTreeMap<Variant, usize>,
+    calls: BTreeMap<&'static str, usize>,
+    n_edits: usize,
+}
+
+#[test]
+fn real_changes_give_the_same_bytes_by_lines_and_by_strings() {
+    let mut counts = Counts::default();
+    let mut random = Random(0xc0de);
+    let mut n_pairs = 0;
+    for (source, pairs) in pairs::all() {
+        for pair in pairs {
+            let variant = VARIANTS[n_pairs % VARIANTS.len()];
+            n_pairs += 1;
+            counts.files.insert(pair.name.clone());
+            let pair = varied(pair, variant, n_pairs);
+            if pair.old == pair.new {
+                continue;
+            }
+            *counts.pairs.entry(source).or_default() += 1;
+            *counts.variants.entry(variant).or_default() += 1;
+            let case = Case { pair: &pair, is_written_as_lf: is_written_as_lf(variant, &pair) };
+            case.replay_lines(&mut random, &mut counts);
+            case.replay_strings(&mut random, &mut counts);
+        }
+    }
+    let n_pairs: usize = counts.pairs.values().sum();
+    let n_calls: usize = counts.calls.values().sum();
+    let Counts { files, pairs, variants, calls, n_edits } = &counts;
+    println!("{} files, {n_pairs} pairs {pairs:?} {variants:?}", files.len());
+    println!("{n_calls} calls {calls:?}, {n_edits} edits of strings");
+    assert!(n_pairs >= 500, "{n_pairs} pairs");
+    assert!(n_calls >= 3000, "{n_calls} calls");
+    for variant in VARIANTS {
+        assert!(counts.variants[&variant] >= 60, "{variant:?}: {}", counts.variants[&variant]);
+    }
+    for tool in ["text.replace", "text.insert", "text.append", "multi_edit_text_file"] {
+        assert!(counts.calls[tool] >= 60, "{tool}: {}", counts.calls[tool]);
+    }
+}
+
+/// Both sides in the form that a variant asks for.
+fn varied(pair: Pair, variant: Variant, n_pair: usize) -> Pair {
+    let each = |change: &dyn Fn(&str) -> String| Pair {
+        name: format!("{} ({variant:?})", pair.name),
+        old: change(&pair.old),
+        new: change(&pair.new),
+    };
+    let unended = |text: &str| text.trim_end_matches(['\r', '\n']).to_string();
+    match variant {
+        Variant::AsItIs => each(&str::to_string),
+        Variant::CrLf | Variant::CrLfWrittenAsLf => each(&as_crlf),
+        Variant::Mixed => each(&as_mixed),
+        Variant::NoFinalEnding if n_pair.is_multiple_of(2) => each(&unended),
+        Variant::NoFinalEnding => each(&|text| unended(&as_crlf(text))),
+        Variant::OneFinalEnding if n_pair.is_multiple_of(2) => {
+            Pair { old: unended(&pair.old), ..each(&str::to_string) }
+        }
+        Variant::OneFinalEnding => Pair { new: unended(&pair.new), ..each(&str::to_string) },
+        Variant::MixedWithoutFinalEnding => each(&|text| unended(&as_mixed(text))),
+    }
+}
+
+fn as_lf(text: &str) -> String {
+    text.replace("\r\n", "\n")
+}
+
+fn as_crlf(text: &str) -> String {
+    as_lf(text).replace('\n', "\r\n")
+}
+
+/// Every line gets the ending that its own length gives it, so that equal lines stay equal.
+fn as_mixed(text: &str) -> String {
+    let is_crlf = |line: &&str| line.len().is_multiple_of(3);
+    let ended = |line: &str| if is_crlf(&line) { as_crlf(line) } else { line.to_string() };
+    as_lf(text).split_inclusive('\n').map(ended).collect()
+}
+
+/// A file without any ending does not say which one `\n` stands for.
+fn is_written_as_lf(variant: Variant, pair: &Pair) -> bool {
+    variant == Variant::CrLfWrittenAsLf && pair.old.contains('\n')
+}
+
+/// One pair to replay.
+struct Case<'a> {
+    pair: &'a Pair,
+    /// The caller writes LF for a file that has CRLF.
+    is_written_as_lf: bool,
+}
+
+impl Case<'_> {
+    /// The change as the caller sees it.
+    fn written(&self) -> (String, String) {
+        let Pair { old, new, .. } = self.pair;
+        match self.is_written_as_lf {
+            true => (as_lf(old), as_lf(new)),
+            false => (old.clone(), new.clone()),
+        }
+    }
+
+    /// Hunk by hunk, a call each.
+    fn replay_lines(&self, random: &mut Random, counts: &mut Counts) {
+        let (old, new) = self.written();
+        let (mut current, new) = (lines(&old), lines(&new));
+        let mut session = Session::new(self.pair);
+        for step in steps(random, &current, &new) {
+            let content = new[step.new.clone()].concat();
+            let (tool, arguments) = self.line_call(random, &current, &step.old, content);
+            *counts.calls.entry(tool).or_default() += 1;
+            let answer = session.call(tool, arguments);
+            current.splice(step.old, new[step.new].iter().copied());
+            assert_eq!(answer["total_lines"], current.len(), "{}", self.pair.name);
+        }
+        session.check();
+    }
+
+    /// All hunks in one call, each with as many lines around it as make it unique.
+    fn replay_strings(&self, random: &mut Random, counts: &mut Counts) {
+        let (old, new) = self.written();
+        if old.is_empty() {
+            // There is no string to replace.
+            return;
+        }
+        let (mut staged, new) = (lines(&old), lines(&new));
+        let mut edits = Vec::new();
+        for step in steps(random, &staged, &new) {
+            edits.push(unique_edit(&staged, &step.old, &new[step.new.clone()].concat()));
+            staged.splice(step.old, new[step.new].iter().copied());
+        }
+        counts.n_edits += edits.len();
+        *counts.calls.entry("multi_edit_text_file").or_default() += 1;
+        let mut session = Session::new(self.pair);
+        let answer = session.call("multi_edit_text_file", json!({"edits": edits}));
+        assert_eq!(answer["applied_count"], edits.len(), "{}", self.pair.name);
+        session.check();
+    }
+
+    /// The call of the text toolset that puts `content` in the place of `old`.
+    fn line_call(
+        &self,
+        random: &mut Random,
+        current: &[&str],
+        old: &Range<usize>,
+        content: String,
+    ) -> (&'static str, Value) {
+        if let Some(rest) = appended(current, old, &content) {
+            // What is appended is literal, whatever the file has.
+            let rest = if self.is_written_as_lf { as_crlf(rest) } else { rest.to_string() };
+            return ("text.append", json!({"content": rest}));
+        }
+        let first_line = current[old.start];
+        // What names no line break is not literal.
+        let is_safe = first_line.contains('\n') || self.is_written_as_lf;
+        if old.is_empty() && is_safe {
+            let line = old.start as i64 + 1;
+            let line = if random.below(3) == 0 { line - current.len() as i64 - 1 } else { line };
+            return (
+                "text.insert",
+                json!({"line": line, "anchor": first_line, "content": content}),
+            );
+        }
+        let first = if is_safe { old.start } else { old.start.saturating_sub(1) };
+        let past = old.end.max(old.start + 1);
+        let (before, after) = (&current[first..old.start], &current[old.end..past]);
+        let lines = spelled(random, first as i64, past as i64, current.len() as i64);
+        let new = format!("{}{content}{}", before.concat(), after.concat());
+        ("text.replace", json!({"lines": lines, "old": current[first..past].concat(), "new": new}))
+    }
+}
+
+/// What an append has to add, if the change is one: after the last line, which may have to get
+/// an ending first.
+fn appended<'a>(current: &[&str], old: &Range<usize>, content: &'a str) -> Option<&'a str> {
+    if old.start == current.len() {
+        return Some(content);
+    }
+    let last = current.last()?;
+    if *old != (current.len() - 1..current.len()) || last.ends_with('\n') {
+        return None;
+    }
+    let is_crlf = current.iter().rev().nth(1).is_some_and(|line| line.ends_with("\r\n"));
+    let rest = content.strip_prefix(last)?.strip_prefix(if is_crlf { "\r\n" } else { "\n" })?;
+    (!rest.is_empty()).then_some(rest)
+}
+
+/// The hunks in the order in which they are done, each where it stands when its turn comes: from
+/// the bottom up, or from the top down.
+fn steps(random: &mut Random, old: &[&str], new: &[&str]) -> Vec<Hunk> {
+    let mut hunks = hunks(old, new);
+    if let [first, .., last] = &hunks[..]
+        && hunks.len() > MAX_HUNKS
+    {
+        let (old, new) = (first.old.start..last.old.end, first.new.start..last.new.end);
+        hunks = vec![Hunk { old, new }];
+    }
+    if random.below(2) == 0 {
+        hunks.reverse();
+        return hunks;
+    }
+    // Everything above is done, so that a hunk stands where the new text has it.
+    let moved = |Hunk { old, new }: Hunk| Hunk { old: new.start..new.start + old.len(), new };
+    hunks.into_iter().map(moved).collect()
+}
+
+/// The range from `first` up to `past`, indices from 0, in one of its spellings.
+fn spelled(random: &mut Random, first: i64, past: i64, n_lines: i64) -> [i64; 2] {
+    let start = if random.below(3) == 0 { first - n_lines } else { first + 1 };
+    let end = match random.below(3) {
+        0 if past == n_lines => 0,
+        1 if past < n_lines => past - n_lines,
+        _ => past + 1,
+    };
+    [start, end]
+}
+
+/// `content` for the lines `old`, as a string that stands in the staged text exactly once.
+fn unique_edit(staged: &[&str], old: &Range<usize>, content: &str) -> Value {
+    let text = staged.concat();
+    let mut n_context = usize::from(old.is_empty());
+    loop {
+        let first = old.start.saturating_sub(n_context);
+        let past = (old.end + n_context).min(staged.len());
+        let old_string = staged[first..past].concat();
+        let is_whole = first == 0 && past == staged.len();
+        let is_literal = old_string.contains('\n');
+        if is_whole || is_literal && is_unique(&text, &old_string) {
+            let (before, after) = (&staged[first..old.start], &staged[old.end..past]);
+            let new_string = format!("{}{content}{}", before.concat(), after.concat());
+            return json!({"old_string": old_string, "new_string": new_string});
+        }
+        n_context = 2 * n_context + 1;
+    }
+}
+
+/// Whether a string that stands in a text does so once, overlapping places included.
+fn is_unique(text: &str, wanted: &str) -> bool {
+    text.find(wanted) == text.rfind(wanted)
+}
+
+/// One file in memory, changed call by call.
+struct Session<'a> {
+    pair: &'a Pair,
+    store: Arc<MemoryStore>,
+    calls: Calls,
+    hash: String,
+}
+
+impl<'a> Session<'a> {
+    fn new(pair: &'a Pair) -> Session<'a> {
+        let root = Path::new("/test");
+        let nodes = [(FILE.into(), Node::File(pair.old.clone().into_bytes()))].into();
+        let store = Arc::new(MemoryStore::new(root, nodes, |_| false));
+        let calls = Calls::new(store.clone(), tools::ALL.to_vec(), root.to_path_buf(), 1 << 20);
+        Session { pair, store, calls, hash: Digest::of(pair.old.as_bytes()).to_string() }
+    }
+
+    /// A call for the version that the last one gave.
+    fn call(&mut self, tool: &str, arguments: Value) -> Map<String, Value> {
+        let Value::Object(mut arguments) = arguments else { unreachable!() };
+        arguments.insert("path".into(), FILE.into());
+        match tool {
+            "text.read" => None,
+            "multi_edit_text_file" => {
+                arguments.insert("expected_hash".into(), self.hash.as_str().into())
+            }
+            _ => arguments.insert("hash".into(), self.hash.as_str().into()),
+        };
+        let described = Value::from(arguments.clone());
+        let answer = self.calls.call(self.calls.find(tool).unwrap(), arguments, &Caller::default());
+        let answer = answer.unwrap_or_else(|error| {
+            panic!("{}: {tool} {described}: {error} {:?}", self.pair.name, error.hint())
+        });
+        self.hash = answer.structured["hash"].as_str().unwrap().to_string();
+        answer.structured
+    }
+
+    /// Whether the file is the new version, and a read says so.
+    fn check(mut self) {
+        let read = self.call("text.read", json!({}));
+        assert_eq!(read["content"], self.pair.new.as_str(), "{}", self.pair.name);
+        let Some(Node::File(found)) = self.store.nodes().remove(Path::new(FILE)) else {
+            panic!("{}: the file is gone", self.pair.name)
+        };
+        let found = String::from_utf8(found).unwrap();
+        if found != self.pair.new {
+            let place =
+                found.bytes().zip(self.pair.new.bytes()).take_while(|(a, b)| a == b).count();
+            panic!("{}: differs at byte {place}", self.pair.name);
+        }
+        assert_eq!(self.hash, Digest::of(found.as_bytes()).to_string(), "{}", self.pair.name);
+    }
+}
