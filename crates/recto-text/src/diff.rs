@@ -17,6 +17,10 @@ pub const MAX_DIFF_BYTES: usize = 4 << 20;
 
 const N_CONTEXT: usize = 3;
 
+/// Beyond this many pairs of lines, lines are not compared with each other: repetitive text would
+/// take minutes. The whole region is then one change, which is as true.
+const MAX_COMPARED: usize = 100_000_000;
+
 /// Which file the old side of a diff is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OldSide {
@@ -162,6 +166,18 @@ fn compare(
     (after, after_place): (&str, Place),
     changes: &mut Vec<Change>,
 ) {
+    let (n_before, n_after) = (line::count(before), line::count(after));
+    if n_before.saturating_mul(n_after) > MAX_COMPARED {
+        let whole = |place: Place, n_lines: usize, n_bytes: usize| Span {
+            lines: place.line_idx..place.line_idx + n_lines,
+            bytes: place.offset..place.offset + n_bytes,
+        };
+        changes.push(Change {
+            before: whole(before_place, n_before, before.len()),
+            after: whole(after_place, n_after, after.len()),
+        });
+        return;
+    }
     let mut input = InternedInput::default();
     input.update_before(line::lines(before));
     input.update_after(line::lines(after));

@@ -337,6 +337,13 @@ pub enum Error {
         path: String,
     },
 
+    /// Another program has the file open for writing; what it writes later would be lost.
+    #[error("File is open for writing elsewhere: {}", Quoted(path))]
+    OpenElsewhere {
+        /// The path as given.
+        path: String,
+    },
+
     /// The file kept changing while it was read.
     #[error("File keeps changing while it is read: {}", Quoted(path))]
     Unstable {
@@ -352,6 +359,10 @@ pub enum Error {
         /// What the system said.
         cause: String,
     },
+
+    /// The call did not end in time, and may still be carried out.
+    #[error("Outcome unknown: the call did not end in time")]
+    OutcomeUnknown,
 
     /// The caller took the call back.
     #[error("Call was cancelled")]
@@ -428,8 +439,8 @@ impl Error {
             | Error::RangeTooShort { .. } => -32014,
             Error::LinePastEnd { .. } | Error::NoSuchLine { .. } => -32015,
             Error::NotEncodable { .. } | Error::NotReadable { .. } => -32016,
-            Error::Busy { .. } | Error::Unstable { .. } => -32017,
-            Error::NotDurable { .. } => -32018,
+            Error::Busy { .. } | Error::OpenElsewhere { .. } | Error::Unstable { .. } => -32017,
+            Error::NotDurable { .. } | Error::OutcomeUnknown => -32018,
             Error::Cancelled => -32800,
             Error::System { .. } | Error::Internal { .. } => -32603,
             Error::InEdit { source, .. } => source.code(),

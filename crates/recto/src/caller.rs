@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use globset::GlobMatcher;
+use globset::GlobSet;
 use recto_text::{Error, Result};
 
 /// Who calls.
@@ -70,7 +70,7 @@ pub enum Place {
     /// A folder or file and everything beneath it.
     Beneath(PathBuf),
     /// Every path that matches. More specific than any folder.
-    Matching(GlobMatcher),
+    Matching(GlobSet),
 }
 
 impl Sandbox {

@@ -33,6 +33,9 @@ use transport::{Ends, Stdio};
 /// How long calls may go on when the input has ended.
 const AFTER_END_OF_INPUT: Duration = Duration::from_secs(1);
 
+/// How long a call that was taken back may take to end.
+const AFTER_CANCELLATION: Duration = Duration::from_secs(2);
+
 /// Serves calls on stdin and stdout until the input ends or `stop` is cancelled.
 pub async fn serve(
     calls: Calls,
@@ -107,23 +110,28 @@ impl ServerHandler for Server {
         let Some(tool) = self.calls.find(&request.name) else {
             return Err(unknown_tool(&self.calls, &request.name));
         };
+        let sandbox = codex::sandbox(&context.meta);
         tokio::select! {
             () = self.in_flight.start(&context.id) => {}
             () = context.ct.cancelled() => return to_wire::result(Err(Error::Cancelled), self.wire).map(CallToolResponse::from),
         }
         let cancel = Cancel::default();
-        let caller = Caller { cancel: cancel.clone(), sandbox: codex::sandbox(&context.meta) };
+        let caller = Caller { cancel: cancel.clone(), sandbox };
         let calls = self.calls.clone();
         let arguments = request.arguments.unwrap_or_default();
-        let running = tokio::task::spawn_blocking(move || calls.call(tool, arguments, &caller));
-        let result = tokio::select! {
-            finished = running => finished.unwrap_or_else(|error| {
-                Err(Error::Internal { cause: error.to_string() })
-            }),
+        let mut running = tokio::task::spawn_blocking(move || calls.call(tool, arguments, &caller));
+        let finished = tokio::select! {
+            finished = &mut running => Ok(finished),
             () = context.ct.cancelled() => {
                 cancel.raise();
-                Err(Error::Cancelled)
+                // A write that is being committed is carried out, and the answer says so.
+                tokio::time::timeout(AFTER_CANCELLATION, running).await
             }
+        };
+        let result = match finished {
+            Ok(Ok(result)) => result,
+            Ok(Err(error)) => Err(Error::Internal { cause: error.to_string() }),
+            Err(_) => Err(Error::OutcomeUnknown),
         };
         to_wire::result(result, self.wire).map(CallToolResponse::from)
     }

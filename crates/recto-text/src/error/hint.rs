@@ -39,6 +39,10 @@ impl Error {
             Error::NotEncodable { .. } => "Nothing was written. Use characters that the encoding has, or convert the file first.".into(),
             Error::NotReadable { .. } => "Nothing was written. Convert the file to UTF-8 first.".into(),
             Error::Busy { .. } => "Another process is changing files in this folder. Call again.".into(),
+            Error::OpenElsewhere { .. } => {
+                "Nothing was written. Close it in the other program, or call again.".into()
+            }
+            Error::OutcomeUnknown => "Read the file before you change it again.".into(),
             Error::Unstable { .. } => "Another process is writing to it. Call again when it has finished.".into(),
             Error::NotDurable { cause, .. } => format!("The file has its new content; syncing it to disk failed: {cause}. Do not write it again without reading it."),
             Error::EmptyRange { meant: (start, end), .. } => format!("Did you mean [{start}, {end}]?"),

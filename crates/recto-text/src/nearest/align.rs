@@ -151,7 +151,8 @@ fn solid_part<'a>(line: &'a str, want: &str, is_first: bool, is_last: bool) -> O
         solid.take(MAX_ALIGNED).map(|(at, c)| (at, fold(c))).collect()
     };
     let (file, wanted) = (solid(line), solid(want));
-    if wanted.is_empty() || wanted.len() > file.len() {
+    let is_long_fragment = is_first && is_last && wanted.len() > MAX_FRAGMENT;
+    if wanted.is_empty() || wanted.len() > file.len() || is_long_fragment {
         return None;
     }
     let matches = |at: &usize| file[*at..].iter().zip(&wanted).all(|(a, b)| a.1 == b.1);

@@ -165,11 +165,12 @@ impl<'a> Lines<'a> {
         let (mut exact, mut tolerant) = (Vec::new(), Vec::new());
         let last_start = (within.end + 1).saturating_sub(wanted.len());
         for start in within.start..last_start {
-            let kinds = wanted
+            let mut kinds = wanted
                 .iter()
                 .enumerate()
                 .map(|(index, want)| matches(self.line(start + index), want));
-            match kinds.reduce(|one, other| Some(one?.max(other?))).flatten() {
+            let kind = kinds.try_fold(MatchKind::Exact, |worst, kind| Some(worst.max(kind?)));
+            match kind {
                 Some(MatchKind::Exact) => exact.push(start),
                 Some(MatchKind::Eol) => tolerant.push(start),
                 None => {}

@@ -45,7 +45,7 @@ pub fn strings(
     for (index, replacement) in replacements.iter().enumerate() {
         go_on()?;
         if let Err(error) = staged.replace(replacement) {
-            return Err(explain(text, replacements, index, error));
+            return Err(explain(text, replacements, index, error, go_on));
         }
     }
     Ok(staged.plan)
@@ -100,12 +100,21 @@ impl Staged {
 }
 
 /// Tells a string that an earlier edit took away from one that never stood there.
-fn explain(text: &str, replacements: &[Replacement], index: usize, error: Error) -> Error {
+fn explain(
+    text: &str,
+    replacements: &[Replacement],
+    index: usize,
+    error: Error,
+    go_on: impl Fn() -> Result<()>,
+) -> Error {
     let old = &replacements[index].old;
     let never_stood = !matches!(error, Error::StringNotFound { .. }) || find(text, old).is_none();
     if !never_stood {
         let mut staged = Staged::new(text);
         for (prior_index, prior) in replacements[..index].iter().enumerate() {
+            if let Err(error) = go_on() {
+                return error;
+            }
             if staged.replace(prior).is_err() {
                 break;
             }

@@ -59,7 +59,9 @@ impl Call {
                         (blocks.next().unwrap_or_default(), blocks.collect())
                     }
                 };
-                std::io::stdout().write_all(first.as_bytes()).map_err(|error| error.to_string())?;
+                let mut stdout = std::io::stdout();
+                let printed = stdout.write_all(first.as_bytes()).and_then(|()| stdout.flush());
+                printed.map_err(|error| error.to_string())?;
                 remarks.iter().for_each(|remark| eprintln!("{remark}"));
                 Ok(ExitCode::SUCCESS)
             }

@@ -50,7 +50,8 @@ impl Serve {
             .max_blocking_threads(64)
             .build()
             .map_err(|error| error.to_string())?;
-        let max_running = (MAX_ANSWER_BYTES / (COPIES * config.max_read_bytes)).clamp(4, 16);
+        let max_answer = config.max_read_bytes.max(recto_text::diff::MAX_DIFF_BYTES / 4);
+        let max_running = (MAX_ANSWER_BYTES / (COPIES * max_answer)).clamp(4, 16);
         let served = runtime.block_on(async {
             let stop = CancellationToken::new();
             stop_at_signals(stop.clone())?;

@@ -6,7 +6,7 @@
 
 use std::path::{Path, PathBuf};
 
-use globset::Glob;
+use globset::{Glob, GlobSetBuilder};
 use serde_json::{Map, Value};
 
 use crate::caller::{Access, Entry, Place, Sandbox};
@@ -18,13 +18,36 @@ pub const CAPABILITY: &str = "codex/sandbox-state-meta";
 /// be understood allows reading only.
 pub fn sandbox(meta: &Map<String, Value>) -> Sandbox {
     let Some(state) = meta.get(CAPABILITY) else { return Sandbox::Unlimited };
-    let Some(profile) = state.get("permissionProfile") else { return Sandbox::Unlimited };
     let cwd = state.get("sandboxCwd").and_then(Value::as_str).map(path_of_url);
-    parse(profile, cwd.as_deref()).unwrap_or_else(read_only)
+    let understood = match (state.get("permissionProfile"), state.get("sandboxPolicy")) {
+        (Some(profile), _) => parse(profile, cwd.as_deref()),
+        (None, Some(policy)) => parse_policy(policy, cwd.as_deref()),
+        (None, None) => None,
+    };
+    understood.unwrap_or_else(read_only)
 }
 
 fn read_only() -> Sandbox {
     Sandbox::Limited(vec![Entry { place: Place::Beneath("/".into()), access: Access::Read }])
+}
+
+/// What earlier versions sent.
+fn parse_policy(policy: &Value, cwd: Option<&Path>) -> Option<Sandbox> {
+    let kind = policy.get("type").or(policy.get("mode"))?.as_str()?;
+    match kind {
+        "danger-full-access" | "external-sandbox" => Some(Sandbox::Unlimited),
+        "workspace-write" => {
+            let entry = |folder: PathBuf, access| Entry { place: Place::Beneath(folder), access };
+            let mut entries =
+                vec![entry("/".into(), Access::Read), entry(cwd?.into(), Access::Write)];
+            for root in policy.get("writable_roots").and_then(Value::as_array).into_iter().flatten()
+            {
+                entries.push(entry(root.as_str()?.into(), Access::Write));
+            }
+            Some(Sandbox::Limited(entries))
+        }
+        _ => None,
+    }
 }
 
 fn parse(profile: &Value, cwd: Option<&Path>) -> Option<Sandbox> {
@@ -63,8 +86,16 @@ fn place(path: &Value, cwd: Option<&Path>) -> Option<Place> {
     match path.get("type")?.as_str()? {
         "path" => Some(Place::Beneath(path.get("path")?.as_str()?.into())),
         "glob_pattern" => {
-            let pattern = path.get("pattern")?.as_str()?;
-            Some(Place::Matching(Glob::new(pattern).ok()?.compile_matcher()))
+            let pattern =
+                path.get("pattern")?.as_str()?.trim_start_matches("codex-project-roots://");
+            // A relative one starts at the working directory.
+            let pattern = match pattern.starts_with('/') {
+                true => pattern.to_string(),
+                false => cwd?.join(pattern).to_str()?.to_string(),
+            };
+            // A set tells of patterns that are too large, where a single matcher would panic.
+            let globs = GlobSetBuilder::new().add(Glob::new(&pattern).ok()?).build().ok()?;
+            Some(Place::Matching(globs))
         }
         "special" => {
             let value = path.get("value")?;

@@ -42,9 +42,12 @@ impl InFlight {
         }
     }
 
-    /// Notes a request, once there is room for it.
-    pub fn admit(&self, id: RequestId, n_bytes: usize) {
+    /// Notes a request, once there is room for it. Refuses an id that waits for an answer already.
+    pub fn admit(&self, id: RequestId, n_bytes: usize) -> bool {
         let mut requests = self.lock();
+        if requests.by_id.contains_key(&id) {
+            return false;
+        }
         while !requests.by_id.is_empty()
             && (requests.by_id.len() >= MAX_REQUESTS
                 || requests.n_bytes + n_bytes > MAX_REQUEST_BYTES)
@@ -52,9 +55,8 @@ impl InFlight {
             requests = self.answered.wait(requests).unwrap_or_else(PoisonError::into_inner);
         }
         requests.n_bytes += n_bytes;
-        if let Some(double) = requests.by_id.insert(id, Request { n_bytes, slot: None }) {
-            requests.n_bytes -= double.n_bytes;
-        }
+        requests.by_id.insert(id, Request { n_bytes, slot: None });
+        true
     }
 
     /// Waits for a slot to run in.

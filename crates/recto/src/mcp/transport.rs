@@ -25,8 +25,14 @@ const MAX_LINE: usize = 16 << 20;
 /// The room that is kept for the next line and the next answer.
 const KEPT_BUFFER: usize = 256 << 10;
 
-/// A message to write, and whom to tell when it is written.
-type Outgoing = (ServerJsonRpcMessage, oneshot::Sender<std::io::Result<()>>);
+/// A message to write.
+struct Outgoing {
+    message: ServerJsonRpcMessage,
+    /// Whether it answers a request that was admitted.
+    is_answer: bool,
+    /// Told when it is written.
+    written: oneshot::Sender<std::io::Result<()>>,
+}
 
 /// The two ends of the client's pipes.
 pub struct Stdio {
@@ -77,7 +83,8 @@ impl Transport<RoleServer> for Stdio {
         message: ServerJsonRpcMessage,
     ) -> impl Future<Output = std::io::Result<()>> + Send + 'static {
         let (sender, written) = oneshot::channel();
-        let is_sent = self.outgoing.send((message, sender)).is_ok();
+        let outgoing = Outgoing { message, is_answer: true, written: sender };
+        let is_sent = self.outgoing.send(outgoing).is_ok();
         async move {
             let closed = || std::io::Error::from(std::io::ErrorKind::BrokenPipe);
             if !is_sent {
@@ -141,7 +148,11 @@ impl Reader {
         match &message {
             JsonRpcMessage::Request(request) => {
                 self.has_started |= begins_session(&request.request);
-                self.in_flight.admit(request.id.clone(), line.len());
+                if !self.in_flight.admit(request.id.clone(), line.len()) {
+                    let message = "A request with this id waits for its answer";
+                    let id = Some(request.id.clone());
+                    return self.refuse(ErrorData::invalid_request(message, None), id);
+                }
             }
             JsonRpcMessage::Notification(notification) => {
                 if !self.has_started {
@@ -180,7 +191,9 @@ impl Reader {
 
     fn refuse(&self, error: ErrorData, id: Option<RequestId>) -> bool {
         let (sender, written) = oneshot::channel();
-        let is_sent = self.outgoing.send((JsonRpcMessage::error(error, id), sender)).is_ok();
+        let message = JsonRpcMessage::error(error, id);
+        let outgoing = Outgoing { message, is_answer: false, written: sender };
+        let is_sent = self.outgoing.send(outgoing).is_ok();
         // Waiting keeps a flood of bad lines from piling up answers.
         is_sent && matches!(written.blocking_recv(), Ok(Ok(())))
     }
@@ -208,7 +221,7 @@ fn write(
     mut output: impl Write,
 ) {
     let mut buffer = Vec::new();
-    while let Some((message, written)) = messages.blocking_recv() {
+    while let Some(Outgoing { message, is_answer, written }) = messages.blocking_recv() {
         buffer.clear();
         let result = serde_json::to_writer(&mut buffer, &message)
             .map_err(std::io::Error::from)
@@ -222,7 +235,7 @@ fn write(
             JsonRpcMessage::Error(error) => error.id.as_ref(),
             JsonRpcMessage::Request(_) | JsonRpcMessage::Notification(_) => None,
         };
-        if let Some(id) = id {
+        if is_answer && let Some(id) = id {
             in_flight.finish(id);
         }
         buffer.shrink_to(KEPT_BUFFER);

@@ -28,10 +28,13 @@ use crate::store::{Held, Purpose, Store, VersionedPage, WriteError, WriteStore, 
 use folders::NewFolders;
 use leftovers::Leftovers;
 use lock::{FolderLock, Locks};
-use read::OpenFile;
+use read::{Lease, OpenFile};
 pub use roots::HiddenPaths;
 use roots::{LastLink, Place, Roots};
 use sys::{Linux, Sys};
+
+/// The largest file that can be changed: a change holds it in memory, twice.
+const MAX_CHANGED: i64 = 1 << 30;
 
 /// What a local store is told at start.
 #[derive(Debug, Clone)]
@@ -191,7 +194,14 @@ impl Held for HeldFile<'_> {
         // Replacing needs no right to the old file, but a file that is closed to us stays so.
         self.check_writable(&self.place.name)?;
         self.check_writable(".")?;
-        file.has_lease = file.lease(sys);
+        file.lease = file.lease(sys);
+        if file.lease == Lease::WriterOpen {
+            return Err(Error::OpenElsewhere { path: self.path.to_string() });
+        }
+        if file.status.st_size > MAX_CHANGED {
+            let cause = "it is larger than 1 GiB, the most that can be changed".into();
+            return Err(Error::System { path: self.path.to_string(), cause });
+        }
         let bytes = file.read_whole(&self.path, self.caller)?;
         self.file = Some(file);
         Ok(Some(bytes))

@@ -85,9 +85,9 @@ impl Sys for Disturbed {
         self.before("open_nameless")?;
         self.system.open_nameless(folder)
     }
-    fn create(&self, folder: &OwnedFd, name: &OsStr) -> SysResult<OwnedFd> {
+    fn create(&self, folder: &OwnedFd, name: &OsStr, mode: Mode) -> SysResult<OwnedFd> {
         self.before("create")?;
-        self.system.create(folder, name)
+        self.system.create(folder, name, mode)
     }
     fn write(&self, file: BorrowedFd<'_>, bytes: &[u8]) -> SysResult<usize> {
         let number = self.before("write")?;

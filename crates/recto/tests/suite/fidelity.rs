@@ -165,3 +165,90 @@ fn a_new_file_obeys_the_umask_and_a_hard_link_is_reported() {
         client.stop().await;
     });
 }
+
+/// One call; the code it was refused with, if it was.
+fn call(folder: &Path, tool: &str, arguments: Value) -> Actual {
+    run(async {
+        let client = Client::start(folder, &[], Revision::Handshake).await;
+        let Value::Object(arguments) = arguments else { unreachable!() };
+        let called = client.call(tool, arguments).await;
+        client.stop().await;
+        called
+    })
+}
+
+#[test]
+fn an_edit_does_not_give_a_file_the_access_list_of_its_folder() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("secret.txt");
+    std::fs::write(&path, "secret\n").unwrap();
+    std::fs::set_permissions(&path, PermissionsExt::from_mode(0o640)).unwrap();
+    // Whoever may do what with a new file here: its owner, user 1234, its group, all others.
+    let entries: [(u16, u16, u32); 5] = [
+        (0x01, 7, u32::MAX),
+        (0x02, 6, 1234),
+        (0x04, 4, u32::MAX),
+        (0x10, 6, u32::MAX),
+        (0x20, 0, u32::MAX),
+    ];
+    let mut list = 2u32.to_le_bytes().to_vec();
+    for (tag, permissions, id) in entries {
+        list.extend(tag.to_le_bytes());
+        list.extend(permissions.to_le_bytes());
+        list.extend(id.to_le_bytes());
+    }
+    let flags = rustix::fs::XattrFlags::empty();
+    if rustix::fs::setxattr(folder.path(), "system.posix_acl_default", &list, flags).is_err() {
+        println!("this filesystem has no access lists");
+        return;
+    }
+    let edit = json!({"path": path, "old_string": "secret", "new_string": "private"});
+    assert!(matches!(call(folder.path(), "edit_text_file", edit), Actual::Answer { .. }));
+    let mut value = [0; 256];
+    let found = rustix::fs::getxattr(&path, "system.posix_acl_access", &mut value[..]);
+    assert_eq!(found.err(), Some(rustix::io::Errno::NODATA));
+    assert_eq!(std::fs::metadata(&path).unwrap().mode() & 0o777, 0o640);
+}
+
+#[test]
+fn a_file_that_is_open_for_writing_elsewhere_is_left_alone() {
+    use std::io::Write;
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("log.txt");
+    std::fs::write(&path, "first\n").unwrap();
+    let mut writer = std::fs::OpenOptions::new().append(true).open(&path).unwrap();
+    let edit = json!({"path": path, "old_string": "first", "new_string": "1st"});
+    let refused = call(folder.path(), "edit_text_file", edit.clone());
+    assert!(matches!(refused, Actual::Error { code: -32017, .. }), "{refused:?}");
+    writer.write_all(b"second\n").unwrap();
+    drop(writer);
+    assert!(matches!(call(folder.path(), "edit_text_file", edit), Actual::Answer { .. }));
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), "1st\nsecond\n");
+}
+
+#[test]
+fn a_large_file_is_paged_in_every_encoding() {
+    let text: String = (1..=1_200_000).map(|n| format!("line {n} äöü\n")).collect();
+    let latin = legacy("windows-1252", &text.replace('\n', " café déjà vu\n"));
+    for (name, bytes, line) in [
+        ("utf-8", text.clone().into_bytes(), "line 500000 äöü\n".to_string()),
+        ("bom", [b"\xef\xbb\xbf", text.as_bytes()].concat(), "line 500000 äöü\n".to_string()),
+        ("utf-16", utf16(&text, [0xff, 0xfe], u16::to_le_bytes), "line 500000 äöü\n".to_string()),
+        ("windows-1252", latin, "line 500000 äöü café déjà vu\n".to_string()),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("large.txt");
+        assert!(bytes.len() > 16 << 20, "{name} is too large to be held");
+        std::fs::write(&path, &bytes).unwrap();
+        let read = json!({"path": path, "line": 500_000, "limit": 1});
+        let Actual::Answer { structured, .. } = call(folder.path(), "read_text_file", read) else {
+            panic!("{name}")
+        };
+        assert_eq!(structured["content"], line, "{name}");
+        assert_eq!(
+            structured["_meta"]["hash"],
+            recto_text::Digest::of(&bytes).to_string(),
+            "{name}"
+        );
+    }
+}

@@ -2,7 +2,7 @@
 //! from the old file to the one that takes its place.
 
 use std::ffi::CStr;
-use std::os::fd::BorrowedFd;
+use std::os::fd::{AsFd, BorrowedFd};
 
 use recto_text::Error;
 use recto_text::error::Denial;
@@ -34,7 +34,14 @@ pub fn copy(
             },
         )?;
     }
-    for (name, value) in attributes(old).map_err(failed)? {
+    let kept = attributes(old.fd.as_fd()).map_err(failed)?;
+    // What the folder gave the new file by itself (a default access list) the old one did not have.
+    for (name, _) in attributes(new).map_err(failed)? {
+        if !is_set_by_system(&name) && !kept.iter().any(|(kept, _)| *kept == name) {
+            rustix::fs::fremovexattr(new, &name).map_err(failed)?;
+        }
+    }
+    for (name, value) in kept {
         let is_kept = sys::retry(|| sys.set_attribute(new, &name, &value));
         if let Err(errno) = is_kept
             && !is_set_by_system(&name)
@@ -54,7 +61,7 @@ fn is_set_by_system(name: &CStr) -> bool {
 
 type Attribute = (std::ffi::CString, Vec<u8>);
 
-fn attributes(file: &OpenFile) -> SysResult<Vec<Attribute>> {
+fn attributes(file: BorrowedFd<'_>) -> SysResult<Vec<Attribute>> {
     let names = match list(file) {
         Err(Errno::OPNOTSUPP | Errno::NOSYS) => return Ok(Vec::new()),
         names => names?,
@@ -71,12 +78,12 @@ fn attributes(file: &OpenFile) -> SysResult<Vec<Attribute>> {
     Ok(attributes)
 }
 
-fn list(file: &OpenFile) -> SysResult<Vec<u8>> {
-    filled(|buffer| rustix::fs::flistxattr(&file.fd, buffer))
+fn list(file: BorrowedFd<'_>) -> SysResult<Vec<u8>> {
+    filled(|buffer| rustix::fs::flistxattr(file, buffer))
 }
 
-fn value(file: &OpenFile, name: &CStr) -> SysResult<Vec<u8>> {
-    filled(|buffer| rustix::fs::fgetxattr(&file.fd, name, buffer))
+fn value(file: BorrowedFd<'_>, name: &CStr) -> SysResult<Vec<u8>> {
+    filled(|buffer| rustix::fs::fgetxattr(file, name, buffer))
 }
 
 /// Calls with a small buffer first, which nearly always suffices, then with the largest one.

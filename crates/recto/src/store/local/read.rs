@@ -52,7 +52,18 @@ pub struct OpenFile {
     pub fd: OwnedFd,
     pub status: Stat,
     /// Whether the system promised to tell of writers.
-    pub has_lease: bool,
+    pub lease: Lease,
+}
+
+/// What the system promises about writers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Lease {
+    /// To tell of the next one.
+    Held,
+    /// Somebody has the file open for writing, and keeps it so.
+    WriterOpen,
+    /// Nothing.
+    Unavailable,
 }
 
 impl OpenFile {
@@ -78,23 +89,24 @@ impl OpenFile {
         if !is_regular || PSEUDO_FILESYSTEMS.contains(&filesystem.f_type) {
             return Err(not_a_file());
         }
-        Ok(Some(OpenFile { fd, status, has_lease: false }))
+        Ok(Some(OpenFile { fd, status, lease: Lease::Unavailable }))
     }
 
     /// Asks the system to be told of writers, where it can: until the lease is given back, nobody
     /// can open the file for writing unnoticed. Waits a moment for those who have it open.
     ///
-    /// A refusal (another owner, a writer who stays, a network filesystem) leaves the comparison
-    /// of the write protocol, which catches everything but a writer in its last microseconds.
-    pub fn lease(&self, sys: &dyn Sys) -> bool {
+    /// Where the system gives no lease (another owner, a network filesystem), the comparison of the
+    /// write protocol is left, which catches all but a writer who is about to write.
+    pub fn lease(&self, sys: &dyn Sys) -> Lease {
         let started = Instant::now();
         loop {
             match sys.lease(sys::fd(&self.fd)) {
-                Ok(()) => return true,
+                Ok(()) => return Lease::Held,
                 Err(Errno::AGAIN) if started.elapsed() < MAX_WAIT_FOR_WRITERS => {
                     std::thread::sleep(Duration::from_micros(200));
                 }
-                Err(_) => return false,
+                Err(Errno::AGAIN) => return Lease::WriterOpen,
+                Err(_) => return Lease::Unavailable,
             }
         }
     }
@@ -139,9 +151,7 @@ impl OpenFile {
             Some(document) => {
                 Ok(VersionedPage { page: window.page(document.text()), digest: document.digest() })
             }
-            None => {
-                self.read_stable(path, |status| self.page_in_pieces(path, window, caller, status))
-            }
+            None => self.read_stable(path, |_| self.page_in_pieces(path, window, caller)),
         }
     }
 
@@ -151,7 +161,6 @@ impl OpenFile {
         path: &AbsPath,
         window: Window,
         caller: &Caller,
-        status: &Stat,
     ) -> Result<(u64, VersionedPage)> {
         let binary = || Error::BinaryFile { verb: "read", path: path.to_string(), hash: None };
         let mut head = vec![0; HEAD];
@@ -181,8 +190,7 @@ impl OpenFile {
                 scan.push(piece);
                 return;
             }
-            let is_broken =
-                decoder.push(piece, is_last || n_bytes >= status.st_size as u64, &mut decoded);
+            let is_broken = decoder.push(piece, is_last, &mut decoded);
             has_broken_page |= is_broken && !scan.is_page_complete();
             scan.push(decoded.as_bytes());
         })?;

@@ -9,12 +9,12 @@ use std::ffi::{OsStr, OsString};
 use std::os::fd::OwnedFd;
 
 use recto_text::{Digest, Error};
-use rustix::fs::{FileType, Stat};
+use rustix::fs::{AtFlags, FileType, Mode, Stat};
 use rustix::io::Errno;
 
 use super::leftovers;
 use super::metadata;
-use super::read::{OpenFile, is_same_content};
+use super::read::{Lease, OpenFile, is_same_content};
 use super::sys::{self, Sys, retry};
 use crate::path::AbsPath;
 use crate::store::{WriteError, Written};
@@ -60,10 +60,24 @@ impl Protocol<'_> {
                 return Err(self.failed(errno, after));
             }
         }
-        match retry(|| self.sys.exchange(self.folder, &draft.name, self.name)) {
+        let exchange = || self.sys.exchange(self.folder, &draft.name, self.name);
+        match self.commit(&draft, exchange) {
             Ok(()) => self.verify(old, before, after, &draft)?,
             Err(errno) if sys::is_unsupported(errno) => {
-                if let Err(errno) = retry(|| self.sys.rename(self.folder, &draft.name, self.name)) {
+                // The name still stands for the old file, as far as can be told without exchange.
+                match self.is_still(old, before, self.name) {
+                    Ok(true) => {}
+                    Ok(false) => {
+                        self.discard(&draft);
+                        return Err(WriteError::Moved);
+                    }
+                    Err(errno) => {
+                        self.discard(&draft);
+                        return Err(self.failed(errno, after));
+                    }
+                }
+                let rename = || self.sys.rename(self.folder, &draft.name, self.name);
+                if let Err(errno) = self.commit(&draft, rename) {
                     self.discard(&draft);
                     return Err(self.failed(errno, after));
                 }
@@ -197,7 +211,9 @@ impl Protocol<'_> {
             Ok(fd) => Draft { fd, name, has_name: false },
             Err(errno) if sys::is_unsupported(errno) => {
                 let partial = leftovers::partial(&name);
-                let fd = retry(|| self.sys.create(self.folder, &partial))
+                // What replaces a private file must be private from its first byte on.
+                let mode = Mode::from_raw_mode(if old.is_some() { 0o600 } else { 0o666 });
+                let fd = retry(|| self.sys.create(self.folder, &partial, mode))
                     .map_err(|errno| self.failed(errno, after))?;
                 Draft { fd, name: partial, has_name: true }
             }
@@ -287,10 +303,15 @@ impl Protocol<'_> {
         }
         // A writer who had the file open when it was read may be done now; nobody can open it by
         // its name any more. With a lease the comparison is final.
-        let has_lease = old.has_lease || old.lease(self.sys);
+        let lease = if old.lease == Lease::Held { Lease::Held } else { old.lease(self.sys) };
         let is_same = self.has_content(&old.fd, before)?;
         // A lease that is being broken means that somebody waits to write to the file we took out.
-        Ok(is_same && (!has_lease || self.sys.is_leased(sys::fd(&old.fd))))
+        Ok(is_same
+            && match lease {
+                Lease::Held => self.sys.is_leased(sys::fd(&old.fd)),
+                Lease::WriterOpen => false,
+                Lease::Unavailable => true,
+            })
     }
 
     fn holds(&self, name: &OsStr, bytes: &[u8]) -> bool {
@@ -313,9 +334,35 @@ impl Protocol<'_> {
         }
     }
 
+    /// Gives the draft the target's name. An error may come from a call that was carried out
+    /// (network filesystems do that), so that the name is looked at before it is believed.
+    fn commit(
+        &self,
+        draft: &Draft,
+        mut call: impl FnMut() -> Result<(), Errno>,
+    ) -> Result<(), Errno> {
+        for _ in 0..8 {
+            match call() {
+                Err(_) if self.is_draft(draft, self.name) => return Ok(()),
+                Err(Errno::INTR) => {}
+                done => return done,
+            }
+        }
+        Err(Errno::INTR)
+    }
+
+    /// Whether a name stands for the draft.
+    fn is_draft(&self, draft: &Draft, name: &OsStr) -> bool {
+        let own = rustix::fs::fstat(&draft.fd);
+        let found = rustix::fs::statat(self.folder, name, AtFlags::SYMLINK_NOFOLLOW);
+        own.and_then(|own| Ok((own, found?)))
+            .is_ok_and(|(own, found)| (own.st_dev, own.st_ino) == (found.st_dev, found.st_ino))
+    }
+
     /// Takes an uncommitted draft away; a name that cannot be removed is cleaned up later.
     fn discard(&self, draft: &Draft) {
-        if draft.has_name {
+        // Whatever else came to have the name is not ours to take.
+        if draft.has_name && self.is_draft(draft, &draft.name) {
             let _ = retry(|| self.sys.unlink(self.folder, &draft.name));
         }
     }
@@ -324,12 +371,16 @@ impl Protocol<'_> {
         if !self.is_durable {
             return Ok(());
         }
-        retry(|| self.sys.sync(sys::fd(self.folder))).map_err(|errno| {
-            WriteError::Failed(Error::NotDurable {
-                path: self.path.to_string(),
-                cause: sys::describe(errno),
+        let synced = retry(|| self.sys.sync(sys::fd(self.folder)));
+        // Some filesystems cannot sync a folder, and need not.
+        synced
+            .or_else(|errno| if sys::is_unsupported(errno) { Ok(()) } else { Err(errno) })
+            .map_err(|errno| {
+                WriteError::Failed(Error::NotDurable {
+                    path: self.path.to_string(),
+                    cause: sys::describe(errno),
+                })
             })
-        })
     }
 
     fn failed(&self, errno: Errno, bytes: &[u8]) -> WriteError {

@@ -30,7 +30,7 @@ pub trait Sys: Send + Sync {
     /// Opens a file without a name.
     fn open_nameless(&self, folder: &OwnedFd) -> SysResult<OwnedFd>;
     /// Opens a new file with a name.
-    fn create(&self, folder: &OwnedFd, name: &OsStr) -> SysResult<OwnedFd>;
+    fn create(&self, folder: &OwnedFd, name: &OsStr, mode: Mode) -> SysResult<OwnedFd>;
     /// Writes some of the bytes.
     fn write(&self, file: BorrowedFd<'_>, bytes: &[u8]) -> SysResult<usize>;
     /// Gives the file to somebody.
@@ -110,10 +110,10 @@ impl Sys for Linux {
         rustix::fs::openat(folder, ".", flags, NEW_FILE)
     }
 
-    fn create(&self, folder: &OwnedFd, name: &OsStr) -> SysResult<OwnedFd> {
+    fn create(&self, folder: &OwnedFd, name: &OsStr, mode: Mode) -> SysResult<OwnedFd> {
         let flags =
             OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        rustix::fs::openat(folder, name, flags, NEW_FILE)
+        rustix::fs::openat(folder, name, flags, mode)
     }
 
     fn write(&self, file: BorrowedFd<'_>, bytes: &[u8]) -> SysResult<usize> {
