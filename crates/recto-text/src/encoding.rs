@@ -191,7 +191,7 @@ fn detect_legacy(bytes: &[u8]) -> Option<Encoding> {
 }
 
 /// In a single-byte encoding one valid multi-byte UTF-8 sequence is enough. In the East Asian
-/// ones such pairs arise by chance (`\xc5\x82` in every Shift_JIS "です", about a third of all
+/// ones such pairs arise by chance (`\xc5\x82` in every Shift_JIS "です", by their ranges about a third of all
 /// bytes), so there they must make up half of what is not ASCII; in damaged UTF-8 it is nearly all.
 fn looks_like_damaged_utf8(bytes: &[u8], guess: &'static encoding_rs::Encoding) -> bool {
     let n_foreign = bytes.iter().filter(|byte| !byte.is_ascii()).count();
