@@ -6,6 +6,7 @@
 // Markdown on stdout is what this program is for.
 #![allow(clippy::print_stdout)]
 
+mod around;
 mod client;
 mod files;
 mod machine;
@@ -32,6 +33,9 @@ Usage: cargo run --release -p recto-bench -- [OPTIONS]
 Options:
   --recto PATH  The program to measure; otherwise `recto` in target/release, which is built
                 if it is not there. One that is there is taken as it is: build it first
+  --around      Listing, searching, huge logs and tables instead, beside fd, rg, wc, sed, head
+                and DuckDB where they are installed (RECTO_BENCH_PYTHON names a Python that has
+                the duckdb module). Needs 2 GB of disk
   --quick       A tenth of the rounds
   --help        This text
 
@@ -46,6 +50,7 @@ const N_WARM_UP: usize = 3;
 struct Options {
     recto: Option<PathBuf>,
     is_quick: bool,
+    is_around: bool,
     wants_help: bool,
 }
 
@@ -66,6 +71,7 @@ fn parse(mut arguments: impl Iterator<Item = String>) -> Result<Options> {
             "--recto" => {
                 options.recto = Some(arguments.next().ok_or("--recto needs a path")?.into());
             }
+            "--around" => options.is_around = true,
             "--quick" => options.is_quick = true,
             "--help" | "-h" => options.wants_help = true,
             _ => return Err(format!("unknown option {argument}; try --help").into()),
@@ -88,6 +94,9 @@ fn run(options: Options) -> Result<()> {
     let minutes = built.elapsed().map_or(0, |age| age.as_secs() / 60);
     eprintln!("measuring {}, built {minutes} minutes ago", recto.display());
 
+    if options.is_around {
+        return around::run(&recto, options.is_quick);
+    }
     let mut bench = Bench::prepare(recto)?;
     println!("{}\n", machine::describe(bench.folder.path())?);
 

@@ -32,6 +32,13 @@ impl Measured {
     }
 }
 
+/// The time in the middle.
+pub fn median(times: &[Duration]) -> Duration {
+    let mut times = times.to_vec();
+    times.sort();
+    percentile(&times, 50)
+}
+
 /// The smallest time that `percent` of all times do not exceed.
 fn percentile(sorted: &[Duration], percent: usize) -> Duration {
     let rank = (sorted.len() * percent).div_ceil(100);
@@ -39,7 +46,7 @@ fn percentile(sorted: &[Duration], percent: usize) -> Duration {
 }
 
 /// Milliseconds with three digits that mean something.
-fn milliseconds(time: Duration) -> String {
+pub fn milliseconds(time: Duration) -> String {
     let milliseconds = time.as_secs_f64() * 1e3;
     let n_decimals = match milliseconds {
         ..1.0 => 3,

@@ -13,6 +13,7 @@ use crate::line::LineRange;
 use crate::nearest::Nearest;
 use crate::quote::{Differing, Lines, Quoted};
 
+mod code;
 mod examples;
 mod hint;
 
@@ -114,6 +115,80 @@ pub enum Error {
     BadLineSpec {
         /// What was given.
         lines: String,
+    },
+
+    /// A pattern that is not one.
+    #[error("Invalid pattern: {}", Quoted(pattern))]
+    BadGlob {
+        /// The pattern as given.
+        pattern: String,
+        /// What is wrong with it.
+        cause: String,
+    },
+
+    /// No repository holds the path, or it may not be used.
+    #[error("No git repository: {}", Quoted(path))]
+    NoRepository {
+        /// The path as given.
+        path: String,
+        /// What stands in the way.
+        cause: String,
+    },
+
+    /// A repository that cannot be read.
+    #[error("Cannot read git repository {}: {cause}", Quoted(path))]
+    BrokenRepository {
+        /// The path as given.
+        path: String,
+        /// What is wrong with it.
+        cause: String,
+    },
+
+    /// A revision that the repository does not have.
+    #[error("Unknown revision: {}", Quoted(revision))]
+    UnknownRevision {
+        /// The revision as given.
+        revision: String,
+        /// What is wrong with it.
+        cause: String,
+    },
+
+    /// A file that a revision does not have.
+    #[error("File not found at {}: {}", Quoted(revision), Quoted(path))]
+    NotInRevision {
+        /// The path as given.
+        path: String,
+        /// The revision as given.
+        revision: String,
+    },
+
+    /// A file that is too large for what was asked.
+    #[error("File too large ({n_bytes} bytes): {}", Quoted(path))]
+    TooLarge {
+        /// The path as given.
+        path: String,
+        /// How large it is.
+        n_bytes: u64,
+        /// The limit, and what to do instead.
+        limit: String,
+    },
+
+    /// A file that is not a table.
+    #[error("Not a table: {}", Quoted(path))]
+    NotATable {
+        /// The path as given.
+        path: String,
+        /// What it is instead.
+        what: String,
+    },
+
+    /// A table that cannot be read.
+    #[error("Cannot read table {}: {cause}", Quoted(path))]
+    BrokenTable {
+        /// The path as given.
+        path: String,
+        /// What is wrong with it.
+        cause: String,
     },
 
     /// No file stands at the path.
@@ -406,47 +481,6 @@ pub enum Denial {
 }
 
 impl Error {
-    /// The contract's code.
-    pub fn code(&self) -> i32 {
-        match self {
-            Error::MissingArgument { .. }
-            | Error::UnknownArgument { .. }
-            | Error::WrongArgument { .. }
-            | Error::RelativePath { .. }
-            | Error::NulInPath { .. }
-            | Error::InvalidLine { .. }
-            | Error::InvalidLimit { .. }
-            | Error::NoEdits
-            | Error::EmptyOldString
-            | Error::IdenticalStrings
-            | Error::EmptyText { .. }
-            | Error::EmptyRange { .. }
-            | Error::BadLineSpec { .. } => -32600,
-            Error::FileNotFound { .. } | Error::ParentNotFound { .. } => -32001,
-            Error::PermissionDenied { .. } | Error::ReadOnlyFilesystem { .. } => -32002,
-            Error::NotAFile { .. } | Error::IsDirectory { .. } | Error::NotADirectory { .. } => {
-                -32003
-            }
-            Error::FileExists { .. } => -32006,
-            Error::BinaryFile { .. } => -32004,
-            Error::DiskFull { .. } => -32005,
-            Error::StringNotFound { .. } => -32010,
-            Error::AmbiguousString { .. } => -32011,
-            Error::ConflictingEdits { .. } => -32012,
-            Error::Stale { .. } => -32013,
-            Error::TextMismatch { .. }
-            | Error::TextNotInLines { .. }
-            | Error::RangeTooShort { .. } => -32014,
-            Error::LinePastEnd { .. } | Error::NoSuchLine { .. } => -32015,
-            Error::NotEncodable { .. } | Error::NotReadable { .. } => -32016,
-            Error::Busy { .. } | Error::OpenElsewhere { .. } | Error::Unstable { .. } => -32017,
-            Error::NotDurable { .. } | Error::OutcomeUnknown => -32018,
-            Error::Cancelled => -32800,
-            Error::System { .. } | Error::Internal { .. } => -32603,
-            Error::InEdit { source, .. } => source.code(),
-        }
-    }
-
     /// The message as it reads after "Edit 1: ", where two are shorter.
     fn within_an_edit(&self) -> String {
         match self {
@@ -462,31 +496,4 @@ impl Error {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_variant_has_an_example() {
-        let source = include_str!("error.rs");
-        let n_variants =
-            source.lines().filter(|line| line.trim_start().starts_with("#[error(")).count();
-        let mut kinds: Vec<_> = examples().iter().map(std::mem::discriminant).collect();
-        kinds.dedup();
-        assert_eq!(kinds.len(), n_variants);
-    }
-
-    #[test]
-    fn an_edit_of_several_is_worded_as_the_contract_words_it() {
-        let not_found = Error::StringNotFound { old_string: "line 3".into(), nearest: None };
-        assert_eq!(not_found.to_string(), "String not found in file: line 3");
-        let in_edit = Error::InEdit { index: 1, source: Box::new(not_found) };
-        assert_eq!(in_edit.to_string(), "Edit 1: String not found: line 3");
-        assert_eq!(in_edit.code(), -32010);
-
-        let ambiguous =
-            Error::AmbiguousString { n_matches: 2, old_string: "A".into(), lines: vec![1] };
-        assert_eq!(ambiguous.to_string(), "String appears 2 times (must be unique): A");
-        let in_edit = Error::InEdit { index: 1, source: Box::new(ambiguous) };
-        assert_eq!(in_edit.to_string(), "Edit 1: String appears 2 times: A");
-    }
-}
+mod tests;

@@ -20,6 +20,8 @@ pub mod digest;
 
 pub mod window;
 
+pub mod search;
+
 pub mod find;
 
 pub mod edits;

@@ -59,16 +59,15 @@ impl LineSpec {
     pub fn resolve(&self, n_lines: u64, n_more: u64) -> Vec<Range<u64>> {
         let mut ranges: Vec<Range<u64>> = Vec::new();
         for part in &self.parts {
-            let first =
-                part.first.resolve(n_lines).saturating_sub(part.n_before).saturating_sub(n_more);
-            let last =
-                part.last.resolve(n_lines).saturating_add(part.n_after).saturating_add(n_more);
-            // A range that starts behind the file has no line, whatever its context.
-            let is_past = part.first.resolve(n_lines) > n_lines;
-            let range = first.max(1) - 1..last.min(n_lines);
-            if !is_past && range.start < range.end {
-                ranges.push(range);
+            let (first, last) = (part.first.resolve(n_lines), part.last.resolve(n_lines));
+            // A range that is empty or outside the file has no line, whatever its context.
+            if first > last || first > i128::from(n_lines) || last < 1 {
+                continue;
             }
+            let first = first - i128::from(part.n_before) - i128::from(n_more);
+            let last = last + i128::from(part.n_after) + i128::from(n_more);
+            let (first, last) = (first.max(1), last.min(i128::from(n_lines)));
+            ranges.push(first as u64 - 1..last as u64);
         }
         merge(ranges)
     }
@@ -142,11 +141,11 @@ impl Bound {
         }
     }
 
-    /// The line, from 1; 1 where it would lie before the first.
-    fn resolve(self, n_lines: u64) -> u64 {
+    /// The line, from 1; below that where it would lie before the first.
+    fn resolve(self, n_lines: u64) -> i128 {
         match self {
-            Bound::FromStart(line) => line,
-            Bound::FromEnd(line) => (n_lines + 1).saturating_sub(line).max(1),
+            Bound::FromStart(line) => line.into(),
+            Bound::FromEnd(line) => i128::from(n_lines) + 1 - i128::from(line),
         }
     }
 }

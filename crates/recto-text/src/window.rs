@@ -66,9 +66,15 @@ pub struct Scan {
 impl Scan {
     /// Starts before the first byte.
     pub fn new(window: Window) -> Scan {
+        Scan::inside(window, 1)
+    }
+
+    /// Starts anywhere in a line at or before the window, which is then all that is right: lines
+    /// after the page are not counted from there.
+    pub fn inside(window: Window, line: u64) -> Scan {
         Scan {
             window,
-            line: 1,
+            line,
             is_inside_line: false,
             kept: Vec::new(),
             is_page_complete: window.max_lines == 0,

@@ -9,7 +9,7 @@ use recto_text::{Error, Result};
 use serde_json::{Map, Value};
 
 use crate::caller::Caller;
-use crate::store::WriteStore;
+use crate::store::{Revisions, WriteStore};
 use crate::tools::{self, Answer, Context, Tool};
 use crate::versions::Versions;
 
@@ -17,6 +17,7 @@ use crate::versions::Versions;
 #[derive(Clone)]
 pub struct Calls {
     store: Arc<dyn WriteStore>,
+    revisions: Arc<dyn Revisions>,
     tools: Vec<&'static Tool>,
     /// Where relative paths start.
     root: PathBuf,
@@ -28,11 +29,12 @@ impl Calls {
     /// Serves `tools` over `store`. Relative paths start at `root`.
     pub fn new(
         store: Arc<dyn WriteStore>,
+        revisions: Arc<dyn Revisions>,
         tools: Vec<&'static Tool>,
         root: PathBuf,
         max_read_bytes: usize,
     ) -> Calls {
-        Calls { store, tools, root, max_read_bytes, versions: Arc::default() }
+        Calls { store, revisions, tools, root, max_read_bytes, versions: Arc::default() }
     }
 
     /// The tools that are served.
@@ -54,6 +56,7 @@ impl Calls {
     ) -> Result<Answer> {
         let context = Context {
             store: &*self.store,
+            revisions: &*self.revisions,
             caller,
             root: &self.root,
             max_read_bytes: self.max_read_bytes,

@@ -86,6 +86,21 @@ impl Sandbox {
     }
 }
 
+impl Sandbox {
+    /// The same sandbox with the links in its own paths resolved, for many questions.
+    pub fn resolved(&self, real: impl Fn(&Path) -> Option<PathBuf>) -> Sandbox {
+        let Sandbox::Limited(entries) = self else { return Sandbox::Unlimited };
+        let resolve = |entry: &Entry| match &entry.place {
+            Place::Beneath(folder) => {
+                let folder = real(folder).unwrap_or_else(|| folder.clone());
+                Entry { place: Place::Beneath(folder), access: entry.access }
+            }
+            Place::Matching(_) => entry.clone(),
+        };
+        Sandbox::Limited(entries.iter().map(resolve).collect())
+    }
+}
+
 impl Entry {
     fn specificity(&self, path: &Path, real: impl Fn(&Path) -> Option<PathBuf>) -> Option<usize> {
         match &self.place {

@@ -59,6 +59,10 @@ struct Options {
     #[arg(long, value_name = "GLOB")]
     deny: Vec<String>,
 
+    /// A git directory outside the roots that may be read; may be repeated
+    #[arg(long, value_name = "DIR")]
+    git_dir: Vec<PathBuf>,
+
     /// Allow changes inside .git
     #[arg(long)]
     allow_git_writes: bool,
@@ -111,6 +115,7 @@ impl Options {
         Ok(Config {
             roots,
             hidden: HiddenPaths::parse(&self.deny).map_err(|error| format!("--deny: {error}"))?,
+            git_dirs: self.git_dir,
             tools: self.tools,
             is_read_only: self.read_only,
             allows_git_writes: self.allow_git_writes,

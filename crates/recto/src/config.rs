@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::call::Calls;
-use crate::store::LocalStore;
 use crate::store::local::{HiddenPaths, Options};
+use crate::store::{GitRevisions, LocalStore};
 use crate::tools::{self, Effect, Tool};
 
 /// Everything that a command is told.
@@ -15,6 +15,8 @@ pub struct Config {
     pub roots: Vec<PathBuf>,
     /// Paths that answer as if they lay outside.
     pub hidden: HiddenPaths,
+    /// Git directories outside the roots that may be read.
+    pub git_dirs: Vec<PathBuf>,
     /// Toolsets or single tools, all if empty.
     pub tools: Vec<String>,
     /// Whether every tool that changes something is left out.
@@ -81,7 +83,7 @@ impl Config {
             if !is_known {
                 let known: Vec<_> = tools::ALL.iter().map(|tool| tool.name).collect();
                 return Err(format!(
-                    "no toolset or tool is called {name}; there are the toolsets edit and text, and the tools {}",
+                    "no toolset or tool is called {name}; there are the toolsets edit, text and files, and the tools {}",
                     known.join(", ")
                 ));
             }
@@ -107,6 +109,13 @@ impl Config {
         })
         .map_err(|error| error.to_string())?;
         let root = store.roots().into_iter().next().unwrap_or_default();
-        Ok(Calls::new(Arc::new(store), self.tools()?, root, self.max_read_bytes))
+        let store = Arc::new(store);
+        for git_dir in &self.git_dirs {
+            if !git_dir.is_dir() {
+                return Err(format!("--git-dir: {} is not a folder", git_dir.display()));
+            }
+        }
+        let revisions = Arc::new(GitRevisions::new(store.clone(), self.git_dirs.clone()));
+        Ok(Calls::new(store, revisions, self.tools()?, root, self.max_read_bytes))
     }
 }

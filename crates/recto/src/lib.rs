@@ -21,6 +21,8 @@ pub mod tools;
 
 pub mod path;
 
+pub mod glob;
+
 pub mod caller;
 
 pub mod versions;

@@ -24,14 +24,19 @@ impl AbsPath {
         Ok(AbsPath { absolute: PathBuf::from(&given), given })
     }
 
-    /// Takes a relative path to start at `root`.
-    pub fn resolve(given: String, root: &Path) -> Result<AbsPath> {
+    /// Takes a relative path to start at `root`. `name` is the argument that it came in.
+    pub fn resolve(name: &str, given: String, root: &Path) -> Result<AbsPath> {
         refuse_nul(&given)?;
         if given.is_empty() {
-            let (name, value) = ("path".into(), "\"\"".into());
+            let (name, value) = (name.into(), "\"\"".into());
             return Err(Error::WrongArgument { name, expected: "a path".into(), value });
         }
         Ok(AbsPath { absolute: root.join(&given), given })
+    }
+
+    /// A path that somebody resolved already, spelled as `given` in messages.
+    pub fn of(absolute: PathBuf, given: String) -> AbsPath {
+        AbsPath { given, absolute }
     }
 
     /// The path as given, for messages.

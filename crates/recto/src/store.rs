@@ -4,26 +4,125 @@
 //! has no method for it. A change holds one file from its read to its write: nobody else who
 //! uses recto changes it in between, and what others change is noticed at the write.
 
+use std::path::PathBuf;
+
+use recto_text::search::{Hits, Search};
 use recto_text::window::{Page, Window};
 use recto_text::{Digest, Document, Error, Result};
 
 use crate::caller::Caller;
+use crate::glob::Glob;
 use crate::path::AbsPath;
 
 pub mod local;
 
+pub mod git;
+
 pub mod memory;
 
+pub use git::GitRevisions;
 pub use local::LocalStore;
 pub use memory::MemoryStore;
 
-/// A place that text can be read from.
+/// A place that files can be read from.
 pub trait Store: Send + Sync {
     /// Reads a whole text file, or `None` where it is too large to be held; then there are pages.
     fn document(&self, path: &AbsPath, caller: &Caller) -> Result<Option<Document>>;
 
     /// Reads a page of a text file. Memory is bounded by the window, not by the file.
     fn page(&self, path: &AbsPath, window: Window, caller: &Caller) -> Result<VersionedPage>;
+
+    /// Searches a text file. Memory is bounded by the number of hits.
+    fn search(&self, path: &AbsPath, search: &Search<'_>, caller: &Caller)
+    -> Result<VersionedHits>;
+
+    /// Opens a file of any kind to read some of its bytes.
+    fn open(&self, path: &AbsPath, caller: &Caller) -> Result<Box<dyn Bytes>>;
+
+    /// Whether a regular file stands at a path.
+    fn is_file(&self, path: &AbsPath, caller: &Caller) -> Result<bool>;
+
+    /// Lists the files beneath a folder that match a pattern. A folder that does not exist has
+    /// none.
+    fn list(&self, request: &ListRequest<'_>, caller: &Caller) -> Result<Listing>;
+}
+
+/// The bytes of one file.
+pub trait Bytes: Send + Sync {
+    /// How many there are.
+    fn size(&self) -> u64;
+
+    /// Reads some of them at a place; 0 only at the end.
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> Result<usize>;
+
+    /// Fails where the file changed since it was opened, so that what was read may not belong
+    /// together.
+    fn check_unchanged(&self) -> Result<()>;
+}
+
+/// Bytes at hand.
+impl Bytes for Vec<u8> {
+    fn size(&self) -> u64 {
+        self.len() as u64
+    }
+
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> Result<usize> {
+        let start = usize::try_from(offset).unwrap_or(usize::MAX).min(self.len());
+        let n_bytes = buffer.len().min(self.len() - start);
+        buffer[..n_bytes].copy_from_slice(&self[start..start + n_bytes]);
+        Ok(n_bytes)
+    }
+
+    fn check_unchanged(&self) -> Result<()> {
+        Ok(())
+    }
+}
+
+/// What to list.
+#[derive(Debug, Clone, Copy)]
+pub struct ListRequest<'a> {
+    /// The folder to start in.
+    pub folder: &'a AbsPath,
+    /// What paths must look like, seen from there.
+    pub glob: &'a Glob,
+    /// Whether files that git ignores are listed too.
+    pub shows_ignored: bool,
+    /// At most this many paths are kept; all are counted.
+    pub limit: usize,
+}
+
+/// Files that match.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Listing {
+    /// The folder that was asked for, without dots and links.
+    pub folder: PathBuf,
+    /// The first ones by path, sorted, relative to the folder that was asked for.
+    pub files: Vec<String>,
+    /// How many there are, as far as they were looked for.
+    pub total: u64,
+    /// Why not everything was looked at, for people: a time or an entry budget.
+    pub stopped: Option<&'static str>,
+    /// How many matches have names that are not UTF-8, and so cannot be told.
+    pub n_unnamable: u64,
+    /// How many folders could not be read.
+    pub n_unreadable: u64,
+}
+
+/// The files at revisions, which can be read and not changed.
+pub trait Revisions: Send + Sync {
+    /// The files at a revision of the repository that holds `path`. A relative path starts at the
+    /// top of the first root's repository, or at that root where it is in none.
+    fn at(&self, revision: &str, path: &str, caller: &Caller) -> Result<AtRevision>;
+}
+
+/// A repository at a revision.
+pub struct AtRevision {
+    /// Its files.
+    pub store: Box<dyn Store>,
+    /// The path that was asked for, absolute.
+    pub path: AbsPath,
+    /// The folder that relative paths start at: the top of the work tree.
+    pub top: PathBuf,
 }
 
 /// A place whose files can be changed.
@@ -72,6 +171,29 @@ pub struct VersionedPage {
     pub page: Page,
     /// The version.
     pub digest: Digest,
+}
+
+/// Lines that hold a string, and the version of the file that they stand in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct VersionedHits {
+    /// The lines.
+    pub hits: Hits,
+    /// The version.
+    pub digest: Digest,
+}
+
+impl VersionedPage {
+    /// The page of a document that is at hand.
+    pub fn of(document: &Document, window: Window) -> VersionedPage {
+        VersionedPage { page: window.page(document.text()), digest: document.digest() }
+    }
+}
+
+impl VersionedHits {
+    /// What a document that is at hand holds.
+    pub fn of(document: &Document, search: &Search<'_>) -> VersionedHits {
+        VersionedHits { hits: search.hits(document.text()), digest: document.digest() }
+    }
 }
 
 /// What a write brought about, beyond the new content.

@@ -9,6 +9,7 @@ mod arguments;
 mod edit;
 mod read;
 mod report;
+mod rows;
 
 mod file_create;
 mod file_remove;
@@ -16,6 +17,10 @@ mod text_append;
 mod text_insert;
 mod text_read;
 mod text_replace;
+
+mod list_files;
+mod read_as_table;
+mod read_lines;
 
 mod edit_text_file;
 mod multi_edit_text_file;
@@ -31,7 +36,7 @@ pub use answer::Answer;
 pub use arguments::{Arguments, Kind, Param, schema};
 
 use crate::caller::Caller;
-use crate::store::WriteStore;
+use crate::store::{Revisions, WriteStore};
 use crate::versions::Versions;
 
 /// A group of tools that are switched on together.
@@ -41,6 +46,8 @@ pub enum Toolset {
     Edit,
     /// Verified edits: version, line and the text that stands there.
     Text,
+    /// Looking around: globs, lines, matches, revisions, tables.
+    Files,
 }
 
 impl Toolset {
@@ -49,6 +56,7 @@ impl Toolset {
         match self {
             Toolset::Edit => "edit",
             Toolset::Text => "text",
+            Toolset::Files => "files",
         }
     }
 }
@@ -100,6 +108,8 @@ impl Tool {
 pub struct Context<'a> {
     /// Where the files are.
     pub store: &'a dyn WriteStore,
+    /// Where older versions of them are.
+    pub revisions: &'a dyn Revisions,
     /// On whose behalf.
     pub caller: &'a Caller,
     /// Where relative paths start.
@@ -122,6 +132,9 @@ pub static ALL: &[&Tool] = &[
     &text_append::TOOL,
     &file_create::TOOL,
     &file_remove::TOOL,
+    &list_files::TOOL,
+    &read_lines::TOOL,
+    &read_as_table::TOOL,
 ];
 
 /// Finds a tool by its name, with dots or underscores.

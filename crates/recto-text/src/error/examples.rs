@@ -26,6 +26,24 @@ pub fn examples() -> Vec<Error> {
         Error::EmptyText { name: "content" },
         Error::EmptyRange { start: 7, end: 3, meant: (3, 8) },
         Error::BadLineSpec { lines: "10..12".into() },
+        Error::BadGlob { pattern: "src/[".into(), cause: "a bracket is not closed".into() },
+        Error::NoRepository {
+            path: path(),
+            cause: "No .git stands in its folders up to the root.".into(),
+        },
+        Error::BrokenRepository { path: path(), cause: "its HEAD is not a reference".into() },
+        Error::UnknownRevision {
+            revision: "v9".into(),
+            cause: "No branch, tag or object has that name.".into(),
+        },
+        Error::NotInRevision { path: "src/main.rs".into(), revision: "HEAD~3".into() },
+        Error::TooLarge {
+            path: path(),
+            n_bytes: 100_000_000,
+            limit: "At a commit files up to 64 MiB can be read.".into(),
+        },
+        Error::NotATable { path: path(), what: "plain text".into() },
+        Error::BrokenTable { path: path(), cause: "the file ends inside a row".into() },
         Error::FileNotFound { path: path() },
         Error::ParentNotFound { parent: "/project/src".into() },
         Error::PermissionDenied {

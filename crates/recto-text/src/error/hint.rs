@@ -47,6 +47,11 @@ impl Error {
             Error::NotDurable { cause, .. } => format!("The file has its new content; syncing it to disk failed: {cause}. Do not write it again without reading it."),
             Error::EmptyRange { meant: (start, end), .. } => format!("Did you mean [{start}, {end}]?"),
             Error::BadLineSpec { .. } => format!("Lines are {}.", crate::line_spec::GRAMMAR),
+            Error::BadGlob { cause, .. } => format!("{cause}. Patterns have *, ?, [abc], {{a,b}} and ** for any folders."),
+            Error::NoRepository { cause, .. } | Error::UnknownRevision { cause, .. } => cause.clone(),
+            Error::NotInRevision { .. } => "With commit, relative paths start at the top of the repository; ListFiles with the same commit shows what is there.".into(),
+            Error::TooLarge { limit, .. } => limit.clone(),
+            Error::NotATable { what, .. } => format!("It is {what}. Read it with ReadLines."),
             Error::FileExists { .. } => "Change it with the tools that edit, or remove it first.".into(),
             Error::TextMismatch { found, wanted, elsewhere, n_lines, nearest, .. } => {
                 let mut hint = elsewhere_hint(elsewhere, *n_lines, nearest.as_ref());
@@ -81,6 +86,8 @@ impl Error {
             | Error::IsDirectory { .. }
             | Error::NotADirectory { .. }
             | Error::EmptyText { .. }
+            | Error::BrokenRepository { .. }
+            | Error::BrokenTable { .. }
             | Error::Cancelled
             | Error::System { .. }
             | Error::Internal { .. } => return None,
@@ -94,7 +101,7 @@ impl Denial {
         let hint = match self {
             Denial::Outside { roots } => format!("Only files in these folders can be used: {roots}"),
             Denial::GitFolder => "Nothing is written inside .git; start recto with --allow-git-writes to change that.".into(),
-            Denial::ClientSandbox => "The client's sandbox does not allow writing there.".into(),
+            Denial::ClientSandbox => "The client's sandbox does not allow it.".into(),
             Denial::System => return None,
             Denial::ForeignOwner => "The file belongs to another user, and replacing it would change its owner.".into(),
             Denial::MountPoint => "The file is a mount point of its own and cannot be replaced.".into(),

@@ -64,6 +64,7 @@ print(greet(\"world\"))
 async fn play(folder: &Path) -> Result<(), String> {
     let file = folder.join("greet.py");
     write(&file, PROGRAM)?;
+    let has_commit = commit(folder);
     let mut session = Session::start(folder).await?;
 
     session.say("An agent reads a file. The answer names the version: its hash.");
@@ -110,10 +111,37 @@ async fn play(folder: &Path) -> Result<(), String> {
     let read = session.call("text.read", json!({"path": "notes.md", "since": seen})).await?;
     session.call("text.replace", replace(&hash(&read), json!([4, 5]))).await?;
 
+    session.say("Looking around: files by pattern, lines by what they hold.");
+    session.call("ListFiles", json!({"pattern": "*.{py,md}"})).await?;
+    let search = json!({"file_path": "**/*.py", "match": "hello", "ctx": 1});
+    session.call("ReadLines", search).await?;
+
+    if has_commit {
+        session.say("The same file as it was committed, before all of this.");
+        let older = json!({"file_path": "greet.py", "commit": "HEAD", "lines": "2-3"});
+        session.call("ReadLines", older).await?;
+    }
+
+    session.say("A data file as a table, whatever its dialect.");
+    let table = "# measured in May\ncity;day;degrees\nOslo;02.05.2026;7,5\nRoma;02.05.2026;21,0\n";
+    write(&folder.join("weather.csv"), table)?;
+    session.call("ReadAsTable", json!({"file_path": "weather.csv"})).await?;
+
     session.say("Nothing leaves the folder.");
     session.call("read_text_file", json!({"path": "/etc/passwd"})).await?;
 
     session.finish().await
+}
+
+/// Makes a repository with one commit, where git is installed.
+fn commit(folder: &Path) -> bool {
+    let git = |arguments: &[&str]| {
+        let mut command = std::process::Command::new("git");
+        command.args(["-c", "user.name=demo", "-c", "user.email=demo@example.invalid"]);
+        command.args(arguments).current_dir(folder).stdout(Stdio::null()).stderr(Stdio::null());
+        command.status().is_ok_and(|status| status.success())
+    };
+    git(&["init", "-q"]) && git(&["add", "."]) && git(&["commit", "-q", "-m", "first"])
 }
 
 /// The version in an answer.

@@ -57,7 +57,7 @@ fn describe(tool: &Tool) -> String {
 fn describe_params(text: &mut String, params: &[Param], depth: usize) {
     for param in params {
         let kind = match param.kind {
-            Kind::String | Kind::Text | Kind::Hash => "string",
+            Kind::String | Kind::NumberOrString | Kind::Text | Kind::Hash => "string",
             Kind::Integer { .. } => "integer",
             Kind::Boolean => "boolean",
             Kind::Word(_) => "string",

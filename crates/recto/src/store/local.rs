@@ -5,8 +5,13 @@
 //! write protocol ([`replace`]).
 
 mod folders;
+mod ignored;
+mod index;
+mod large;
 mod leftovers;
+mod list;
 mod lock;
+pub mod look;
 mod metadata;
 mod read;
 mod replace;
@@ -17,6 +22,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use recto_text::error::Denial;
+use recto_text::search::Search;
 use recto_text::window::Window;
 use recto_text::{Document, Error, Result};
 use rustix::fs::{Access as Mode, AtFlags, FileType};
@@ -24,8 +30,13 @@ use rustix::io::Errno;
 
 use crate::caller::{Access, Caller};
 use crate::path::AbsPath;
-use crate::store::{Held, Purpose, Store, VersionedPage, WriteError, WriteStore, Written};
+use crate::store::{
+    Bytes, Held, ListRequest, Listing, Purpose, Store, VersionedHits, VersionedPage, WriteError,
+    WriteStore, Written,
+};
 use folders::NewFolders;
+use index::Indexes;
+use large::LargeFile;
 use leftovers::Leftovers;
 use lock::{FolderLock, Locks};
 use read::{Lease, OpenFile};
@@ -57,6 +68,7 @@ pub struct LocalStore {
     sys: Arc<dyn Sys>,
     locks: Locks,
     leftovers: Leftovers,
+    indexes: Indexes,
 }
 
 impl LocalStore {
@@ -74,6 +86,7 @@ impl LocalStore {
             sys,
             locks: Locks::default(),
             leftovers: Leftovers::default(),
+            indexes: Indexes::default(),
         })
     }
 
@@ -105,6 +118,15 @@ impl LocalStore {
         let file = OpenFile::open(&*self.sys, &place, path)?;
         file.ok_or_else(|| Error::FileNotFound { path: path.to_string() })
     }
+
+    fn large<'a>(
+        &'a self,
+        file: &'a OpenFile,
+        path: &'a AbsPath,
+        caller: &'a Caller,
+    ) -> LargeFile<'a> {
+        LargeFile { file, indexes: &self.indexes, path, caller }
+    }
 }
 
 impl Store for LocalStore {
@@ -113,7 +135,65 @@ impl Store for LocalStore {
     }
 
     fn page(&self, path: &AbsPath, window: Window, caller: &Caller) -> Result<VersionedPage> {
-        self.open_to_read(path, caller)?.page(path, window, caller)
+        let file = self.open_to_read(path, caller)?;
+        match file.document(path, caller)? {
+            Some(document) => Ok(VersionedPage::of(&document, window)),
+            None => self.large(&file, path, caller).page(window),
+        }
+    }
+
+    fn search(
+        &self,
+        path: &AbsPath,
+        search: &Search<'_>,
+        caller: &Caller,
+    ) -> Result<VersionedHits> {
+        let file = self.open_to_read(path, caller)?;
+        match file.document(path, caller)? {
+            Some(document) => Ok(VersionedHits::of(&document, search)),
+            None => self.large(&file, path, caller).search(search),
+        }
+    }
+
+    fn open(&self, path: &AbsPath, caller: &Caller) -> Result<Box<dyn Bytes>> {
+        let file = self.open_to_read(path, caller)?;
+        Ok(Box::new(FileBytes { file, path: path.clone(), caller: caller.clone() }))
+    }
+
+    fn is_file(&self, path: &AbsPath, caller: &Caller) -> Result<bool> {
+        let place = self.resolve(path, LastLink::Follow, caller, Access::Read)?;
+        Ok(place.kind == Some(FileType::RegularFile))
+    }
+
+    fn list(&self, request: &ListRequest<'_>, caller: &Caller) -> Result<Listing> {
+        list::list(&self.roots, request, caller)
+    }
+}
+
+/// The bytes of a file of the disk.
+struct FileBytes {
+    file: OpenFile,
+    path: AbsPath,
+    caller: Caller,
+}
+
+impl Bytes for FileBytes {
+    fn size(&self) -> u64 {
+        self.file.status.st_size as u64
+    }
+
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> Result<usize> {
+        self.caller.cancel.check()?;
+        self.file.read_at(&self.path, buffer, offset)
+    }
+
+    fn check_unchanged(&self) -> Result<()> {
+        let now = rustix::fs::fstat(&self.file.fd);
+        let now = now.map_err(|errno| sys::error(errno, &self.path, 0))?;
+        match read::is_same_content(&self.file.status, &now) {
+            true => Ok(()),
+            false => Err(Error::Unstable { path: self.path.to_string() }),
+        }
     }
 }
 

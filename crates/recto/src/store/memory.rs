@@ -5,12 +5,16 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use recto_text::error::Denial;
+use recto_text::search::Search;
 use recto_text::window::Window;
 use recto_text::{Document, Error, Result};
 
 use crate::caller::{Access, Caller};
 use crate::path::AbsPath;
-use crate::store::{Held, Purpose, Store, VersionedPage, WriteError, WriteStore, Written, text_of};
+use crate::store::{
+    AtRevision, Bytes, Held, ListRequest, Listing, Purpose, Revisions, Store, VersionedHits,
+    VersionedPage, WriteError, WriteStore, Written, text_of,
+};
 
 /// What stands at a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -60,6 +64,10 @@ impl MemoryStore {
         self.nodes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    fn held_document(&self, path: &AbsPath, caller: &Caller) -> Result<Document> {
+        Ok(self.document(path, caller)?.expect("everything in memory can be held"))
+    }
+
     /// The path without `..`, if the caller may use it. Without links, words decide.
     fn locate(&self, path: &AbsPath, caller: &Caller, wants: Access) -> Result<PathBuf> {
         let denied = |reason| Err(Error::PermissionDenied { path: path.to_string(), reason });
@@ -100,8 +108,54 @@ impl Store for MemoryStore {
     }
 
     fn page(&self, path: &AbsPath, window: Window, caller: &Caller) -> Result<VersionedPage> {
-        let document = self.document(path, caller)?.expect("everything in memory can be held");
-        Ok(VersionedPage { page: window.page(document.text()), digest: document.digest() })
+        Ok(VersionedPage::of(&self.held_document(path, caller)?, window))
+    }
+
+    fn search(
+        &self,
+        path: &AbsPath,
+        search: &Search<'_>,
+        caller: &Caller,
+    ) -> Result<VersionedHits> {
+        Ok(VersionedHits::of(&self.held_document(path, caller)?, search))
+    }
+
+    fn open(&self, path: &AbsPath, caller: &Caller) -> Result<Box<dyn Bytes>> {
+        let located = self.locate(path, caller, Access::Read)?;
+        match self.lock().get(&located) {
+            None => Err(Error::FileNotFound { path: path.to_string() }),
+            Some(Node::Folder) => Err(Error::NotAFile { path: path.to_string() }),
+            Some(Node::File(bytes)) => Ok(Box::new(bytes.clone())),
+        }
+    }
+
+    fn is_file(&self, path: &AbsPath, caller: &Caller) -> Result<bool> {
+        let located = self.locate(path, caller, Access::Read)?;
+        Ok(matches!(self.lock().get(&located), Some(Node::File(_))))
+    }
+
+    fn list(&self, request: &ListRequest<'_>, caller: &Caller) -> Result<Listing> {
+        let folder = self.locate(request.folder, caller, Access::Read)?;
+        let mut listing = Listing { folder: folder.clone(), ..Listing::default() };
+        for (path, node) in self.lock().iter() {
+            let (Node::File(_), Ok(below)) = (node, path.strip_prefix(&folder)) else { continue };
+            let Some(below) = below.to_str().filter(|below| !below.is_empty()) else { continue };
+            let is_open = path.strip_prefix(&self.root).is_ok_and(|path| !(self.is_hidden)(path));
+            if is_open && request.glob.matches_path(below) {
+                listing.files.push(below.into());
+            }
+        }
+        listing.total = listing.files.len() as u64;
+        listing.files.sort();
+        listing.files.truncate(request.limit);
+        Ok(listing)
+    }
+}
+
+/// Nothing in memory has a history.
+impl Revisions for MemoryStore {
+    fn at(&self, _revision: &str, path: &str, _caller: &Caller) -> Result<AtRevision> {
+        Err(Error::NoRepository { path: path.into(), cause: "There is none in memory.".into() })
     }
 }
 

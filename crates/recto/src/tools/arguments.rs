@@ -27,6 +27,8 @@ pub struct Param {
 pub enum Kind {
     /// A string, taken as it is.
     String,
+    /// A string that may be a bare number.
+    NumberOrString,
     /// Text for a file; a leading U+FEFF is not part of it.
     Text,
     /// A whole number.
@@ -63,7 +65,9 @@ pub fn schema(params: &[Param]) -> Map<String, Value> {
     let mut properties = Map::new();
     for param in params {
         let mut property = match param.kind {
-            Kind::String | Kind::Text | Kind::Hash => json!({"type": "string"}),
+            Kind::String | Kind::NumberOrString | Kind::Text | Kind::Hash => {
+                json!({"type": "string"})
+            }
             Kind::Integer { minimum: Some(minimum) } => {
                 json!({"type": "integer", "minimum": minimum})
             }
@@ -190,13 +194,17 @@ fn checked(name: &str, kind: Kind, value: Value) -> Result<Value> {
     };
     match (kind, value) {
         (Kind::String, Value::String(text)) => Ok(text.into()),
+        (Kind::NumberOrString, Value::String(text)) => Ok(text.into()),
+        (Kind::NumberOrString, Value::Number(number)) => Ok(number.to_string().into()),
         (Kind::Text, Value::String(text)) => Ok(match text.strip_prefix('\u{feff}') {
             Some(rest) => rest.into(),
             None => text.into(),
         }),
         (Kind::Hash, Value::String(text)) if text.parse::<Digest>().is_ok() => Ok(text.into()),
         (Kind::Hash, value) => wrong("12 hex digits".into(), &value),
-        (Kind::String | Kind::Text, value) => wrong("a string".into(), &value),
+        (Kind::String | Kind::NumberOrString | Kind::Text, value) => {
+            wrong("a string".into(), &value)
+        }
         (Kind::Integer { .. }, value) => match as_integer(&value) {
             Some(integer) => Ok(integer.into()),
             None => wrong("an integer".into(), &value),

@@ -52,7 +52,7 @@ impl Target {
     /// The target of the text toolset: any path, and always the version.
     pub fn parse_verified(context: &Context<'_>, arguments: &mut Arguments) -> Result<Target> {
         let expected = arguments.hash("hash");
-        let path = AbsPath::resolve(arguments.string("path"), context.root)?;
+        let path = AbsPath::resolve("path", arguments.string("path"), context.root)?;
         Ok(Target { path, expected, is_dry_run: false })
     }
 

@@ -34,7 +34,7 @@ struct Request {
 fn request(context: &Context<'_>, mut arguments: Arguments) -> Result<Request> {
     let encoding = arguments.optional_string("encoding");
     let content = arguments.string("content");
-    let path = AbsPath::resolve(arguments.string("path"), context.root)?;
+    let path = AbsPath::resolve("path", arguments.string("path"), context.root)?;
     let bytes = match encoding.as_deref() {
         Some("base64") => STANDARD.decode(&content).map_err(|_| Error::WrongArgument {
             name: "content".into(),

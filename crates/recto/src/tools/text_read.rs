@@ -41,7 +41,7 @@ struct Request {
 fn request(context: &Context<'_>, mut arguments: Arguments) -> Result<Request> {
     let since = arguments.hash("since");
     let lines = arguments.lines("lines");
-    let path = AbsPath::resolve(arguments.string("path"), context.root)?;
+    let path = AbsPath::resolve("path", arguments.string("path"), context.root)?;
     Ok(Request { path, lines, since })
 }
 

@@ -24,12 +24,18 @@ struct Row {
     #[serde(default)]
     options: Vec<String>,
     only: Option<String>,
+    /// What is committed to a repository at the root, tagged v1, v2 and so on, before `files` are
+    /// laid over the work tree. Such a row runs on disk only.
+    #[serde(default)]
+    commits: Vec<BTreeMap<String, toml::Value>>,
     #[serde(default)]
     files: BTreeMap<String, toml::Value>,
     call: Option<toml::Value>,
     call_json: Option<String>,
     answer: Option<toml::Value>,
-    text: Option<Vec<String>>,
+    /// The same as JSON, which has nulls.
+    answer_json: Option<String>,
+    text: Option<Vec<toml::Value>>,
     error: Option<ExpectedError>,
     #[serde(default)]
     after: BTreeMap<String, toml::Value>,
@@ -50,6 +56,8 @@ pub struct Case {
     pub from: Option<String>,
     pub options: Vec<String>,
     pub is_for_disk_only: bool,
+    /// The work tree at each commit.
+    pub commits: Vec<Tree>,
     pub before: Tree,
     pub after: Tree,
     pub arguments: Map<String, Value>,
@@ -91,7 +99,13 @@ impl Row {
     fn at(self, root: &Path) -> Case {
         let root = root.to_str().unwrap();
         let with_root = |text: &str| text.replace(ROOT, root);
-        let before = Tree::parse(&self.files);
+        let mut before = Tree::default();
+        let mut commits = Vec::new();
+        for files in &self.commits {
+            before.update(files);
+            commits.push(before.clone());
+        }
+        before.update(&self.files);
         let mut after = before.clone();
         after.update(&self.after);
         let arguments = match (self.call, self.call_json) {
@@ -102,10 +116,14 @@ impl Row {
         let Value::Object(arguments) = arguments else {
             panic!("{}: arguments are an object", self.name)
         };
-        let expected = match (self.answer, self.error) {
-            (Some(answer), None) => Expected::Answer {
-                structured: resolve(&answer, root),
-                text: self.text.map(|blocks| blocks.iter().map(|block| with_root(block)).collect()),
+        let block = |text: &toml::Value| resolve(text, root).as_str().unwrap().to_string();
+        let answer = self.answer.map(|answer| resolve(&answer, root));
+        let answer_json =
+            self.answer_json.map(|json| serde_json::from_str(&with_root(&json)).unwrap());
+        let expected = match (answer.or(answer_json), self.error) {
+            (Some(structured), None) => Expected::Answer {
+                structured,
+                text: self.text.map(|blocks| blocks.iter().map(block).collect()),
             },
             (None, Some(error)) => Expected::Error(ExpectedError {
                 code: error.code,
@@ -118,7 +136,8 @@ impl Row {
             name: self.name,
             from: self.from,
             options: self.options.iter().map(|option| with_root(option)).collect(),
-            is_for_disk_only: self.only.as_deref() == Some("disk"),
+            is_for_disk_only: self.only.as_deref() == Some("disk") || !commits.is_empty(),
+            commits,
             before,
             after,
             arguments,
@@ -154,7 +173,12 @@ impl Case {
             };
             return Err(format!("{}:\n  expected {expected}\n  found    {actual:?}", self.name));
         }
-        if tree != self.after {
+        let is_same = match self.commits.as_slice() {
+            [] => tree == self.after,
+            // What git keeps for itself is not said in a table.
+            _ => tree.clone().without_git() == self.after.clone().without_git(),
+        };
+        if !is_same {
             return Err(format!(
                 "{}: files after:\n  expected {:?}\n  found    {tree:?}",
                 self.name, self.after
@@ -195,17 +219,33 @@ fn resolve(value: &toml::Value, root: &str) -> Value {
         toml::Value::Float(number) => json!(number),
         toml::Value::Boolean(flag) => json!(flag),
         toml::Value::Array(items) => items.iter().map(|item| resolve(item, root)).collect(),
-        toml::Value::Table(table) => match repeated(table) {
-            Some(text) => text.into(),
-            None => table.iter().map(|(key, value)| (key.clone(), resolve(value, root))).collect(),
+        toml::Value::Table(table) => match (repeated(table), numbered(table)) {
+            (Some(text), _) => text.into(),
+            (None, Some(rows)) => rows,
+            (None, None) => {
+                table.iter().map(|(key, value)| (key.clone(), resolve(value, root))).collect()
+            }
         },
         toml::Value::Datetime(_) => panic!("no tool takes dates"),
     }
 }
 
-/// `{ repeat = "line {n}\n", times = 3 }`
+/// `{ repeat = "line {n}\n", times = 3 }`, with a `head` before and a `tail` after where it has them.
 pub fn repeated(table: &toml::Table) -> Option<String> {
     let text = table.get("repeat")?.as_str()?;
     let times = table.get("times")?.as_integer()?;
-    Some((1..=times).map(|n| text.replace("{n}", &n.to_string())).collect())
+    let end = |name: &str| table.get(name).map_or("", |text| text.as_str().unwrap());
+    let repeated: String = (1..=times).map(|n| text.replace("{n}", &n.to_string())).collect();
+    Some(format!("{}{repeated}{}", end("head"), end("tail")))
+}
+
+/// `{ repeat = "line {n}", numbers = [2, 3] }`: rows with these line numbers.
+fn numbered(table: &toml::Table) -> Option<Value> {
+    let text = table.get("repeat")?.as_str()?;
+    let numbers = table.get("numbers")?.as_array()?;
+    let row = |number: &toml::Value| {
+        let number = number.as_integer().unwrap();
+        json!({"line_number": number, "content": text.replace("{n}", &number.to_string())})
+    };
+    Some(numbers.iter().map(row).collect())
 }

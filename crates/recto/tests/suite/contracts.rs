@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::case::{Actual, Case, Expected, ROOT, cases, count};
 use crate::client::{Client, Revision, run};
-use crate::tree::Tree;
+use crate::tree::{Tree, commit};
 
 fn check_in_memory(tool: &str) {
     let mut failures = Vec::new();
@@ -30,6 +30,7 @@ fn check_in_memory(tool: &str) {
         store.allow_git_writes(config.allows_git_writes);
         let store = Arc::new(store);
         let calls = Calls::new(
+            store.clone(),
             store.clone(),
             config.tools().unwrap(),
             root.to_path_buf(),
@@ -57,6 +58,9 @@ fn check_through_binary(tool: &str, options: &[&str], revision: Revision) {
             let folder = tempfile::tempdir().unwrap();
             let root = folder.path().canonicalize().unwrap();
             let case = case(&root);
+            if !case.commits.is_empty() {
+                commit(&root, &case.commits);
+            }
             case.before.write(&root);
             let mut all_options = case.options.clone();
             all_options.extend(options.iter().map(|option| option.to_string()));
@@ -116,18 +120,24 @@ contract!(text_insert, "text.insert");
 contract!(text_append, "text.append");
 contract!(file_create, "file.create");
 contract!(file_remove, "file.remove");
+contract!(list_files, "ListFiles");
+contract!(read_lines, "ReadLines");
+contract!(read_as_table, "ReadAsTable");
 
 /// The numbered cases of the contracts are all there.
 #[test]
 fn every_numbered_case_is_a_row() {
-    for (tool, prefix, n_cases) in [
-        ("read_text_file", "read", 6),
-        ("write_text_file", "write", 8),
-        ("edit_text_file", "edit", 7),
-        ("multi_edit_text_file", "multi", 7),
+    for (tool, prefix, numbers) in [
+        ("read_text_file", "read", 1..=6),
+        ("write_text_file", "write", 1..=8),
+        ("edit_text_file", "edit", 1..=7),
+        ("multi_edit_text_file", "multi", 1..=7),
+        ("ListFiles", "files", 1..=3),
+        ("ReadLines", "files", 4..=9),
+        ("ReadAsTable", "files", 10..=12),
     ] {
         let rows: Vec<Case> = cases(tool).map(|case| case(Path::new(ROOT))).collect();
-        for number in 1..=n_cases {
+        for number in numbers {
             let label = format!("{prefix} TC{number}");
             assert!(
                 rows.iter().any(|row| row.from.as_deref() == Some(&label)),

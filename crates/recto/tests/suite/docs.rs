@@ -71,7 +71,7 @@ fn tool_page(tool: &Tool) -> String {
 fn write_params(page: &mut String, place: &str, params: &[Param]) {
     for param in params {
         let kind = match param.kind {
-            Kind::String | Kind::Text => "string".to_string(),
+            Kind::String | Kind::NumberOrString | Kind::Text => "string".to_string(),
             Kind::Integer { minimum: Some(minimum) } => format!("integer ≥ {minimum}"),
             Kind::Integer { minimum: None } => "integer".to_string(),
             Kind::Word(words) => words.join(" or "),

@@ -15,9 +15,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use recto::call::Calls;
 use recto::caller::Caller;
-use recto::store::LocalStore;
 use recto::store::local::Options;
 use recto::store::local::sys::{Linux, Sys, SysResult};
+use recto::store::{GitRevisions, LocalStore};
 use recto::tools::{self, Answer};
 use recto_text::Error;
 use rustix::fs::{Gid, Mode, Stat, Uid};
@@ -139,8 +139,9 @@ fn call(root: &Path, sys: Arc<dyn Sys>, tool: &str, mut arguments: Value) -> Res
         allows_git_writes: false,
         is_durable: true,
     };
-    let store = LocalStore::with_sys(options, sys).unwrap();
-    let calls = Calls::new(Arc::new(store), tools::ALL.to_vec(), root.to_path_buf(), 1 << 20);
+    let store = Arc::new(LocalStore::with_sys(options, sys).unwrap());
+    let revisions = Arc::new(GitRevisions::new(store.clone(), Vec::new()));
+    let calls = Calls::new(store, revisions, tools::ALL.to_vec(), root.to_path_buf(), 1 << 20);
     arguments["path"] = root.join("f.txt").to_str().unwrap().into();
     let Value::Object(arguments) = arguments else { unreachable!() };
     calls.call(calls.find(tool).unwrap(), arguments, &Caller::default())

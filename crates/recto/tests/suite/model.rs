@@ -9,7 +9,7 @@ use recto::call::Calls;
 use recto::caller::Caller;
 use recto::store::MemoryStore;
 use recto::store::memory::Node;
-use recto::tools;
+use recto::tools::{self, Tool, Toolset};
 use serde_json::{Map, Value};
 
 mod call;
@@ -68,7 +68,9 @@ fn every_sequence_of_calls_ends_as_the_reference_says() {
         }
     }
     println!("{counts:#?}");
-    for tool in tools::ALL.iter().filter(|tool| tool.name != "read_text_file") {
+    let is_modelled =
+        |tool: &&&Tool| tool.toolset != Toolset::Files && tool.name != "read_text_file";
+    for tool in tools::ALL.iter().filter(is_modelled) {
         let n_successes = counts.successes.get(tool.name).copied().unwrap_or(0);
         assert!(n_successes >= AT_LEAST, "{} succeeded {n_successes} times", tool.name);
     }
@@ -108,8 +110,13 @@ impl Session {
             .collect();
         nodes.insert(root.join("in"), Node::Folder);
         let store = Arc::new(MemoryStore::new(root, nodes, |_| false));
-        let calls =
-            Calls::new(store.clone(), tools::ALL.to_vec(), root.to_path_buf(), max_read_bytes);
+        let calls = Calls::new(
+            store.clone(),
+            store.clone(),
+            tools::ALL.to_vec(),
+            root.to_path_buf(),
+            max_read_bytes,
+        );
         let (hashes, texts, read) = Default::default();
         let mut session = Session { model, store, calls, hashes, texts, read };
         session.remember();

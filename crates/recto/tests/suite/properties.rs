@@ -20,7 +20,8 @@ fn call(bytes: &[u8], tool: &str, arguments: Value) -> (Result<Answer, Error>, V
     let root = Path::new("/test");
     let nodes = [(FILE.into(), Node::File(bytes.to_vec()))].into();
     let store = Arc::new(MemoryStore::new(root, nodes, |_| false));
-    let calls = Calls::new(store.clone(), tools::ALL.to_vec(), root.to_path_buf(), 1 << 20);
+    let calls =
+        Calls::new(store.clone(), store.clone(), tools::ALL.to_vec(), root.to_path_buf(), 1 << 20);
     let Value::Object(mut arguments) = arguments else { unreachable!() };
     arguments.insert("path".into(), FILE.into());
     let answer = calls.call(calls.find(tool).unwrap(), arguments, &Caller::default());

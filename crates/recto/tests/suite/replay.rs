@@ -309,7 +309,13 @@ impl<'a> Session<'a> {
         let root = Path::new("/test");
         let nodes = [(FILE.into(), Node::File(pair.old.clone().into_bytes()))].into();
         let store = Arc::new(MemoryStore::new(root, nodes, |_| false));
-        let calls = Calls::new(store.clone(), tools::ALL.to_vec(), root.to_path_buf(), 1 << 20);
+        let calls = Calls::new(
+            store.clone(),
+            store.clone(),
+            tools::ALL.to_vec(),
+            root.to_path_buf(),
+            1 << 20,
+        );
         Session { pair, store, calls, hash: Digest::of(pair.old.as_bytes()).to_string() }
     }
 

@@ -24,7 +24,13 @@ impl Process {
         let root = Path::new("/test");
         let nodes = [(FILE.into(), Node::File(text.into()))].into();
         let store = Arc::new(MemoryStore::new(root, nodes, |_| false));
-        let calls = Calls::new(store.clone(), tools::ALL.to_vec(), root.to_path_buf(), 1 << 20);
+        let calls = Calls::new(
+            store.clone(),
+            store.clone(),
+            tools::ALL.to_vec(),
+            root.to_path_buf(),
+            1 << 20,
+        );
         Process { store, calls }
     }
 

@@ -10,8 +10,23 @@ const RULES: &[(&str, &[&str])] = &[
         "crates/recto-text/src",
         &["std::fs", "std::thread", "std::time", "std::env", "tokio", "serde", "async "],
     ),
-    ("crates/recto/src/tools", &["rmcp", "std::fs", "rustix", "libc::", "println!", "tokio"]),
+    ("crates/recto-tables/src", &["std::fs", "std::env", "std::path", "tokio", "rmcp", "println!"]),
+    (
+        "crates/recto/src/tools",
+        &[
+            "arrow::",
+            "parquet::",
+            "gix",
+            "rmcp",
+            "std::fs",
+            "rustix",
+            "libc::",
+            "println!",
+            "tokio",
+        ],
+    ),
     ("crates/recto/src/store", &["rmcp", "crate::tools", "crate::mcp", "println!", "tokio"]),
+    ("crates/recto/src/store/git", &["std::process", "Command::new"]),
     ("crates/recto/src/mcp", &["std::fs", "rustix", "crate::store", "println!"]),
     ("crates/recto/src/call.rs", &["rmcp", "std::fs", "rustix", "tokio"]),
     ("crates/recto/src/caller.rs", &["rmcp", "std::fs", "rustix", "tokio", "crate::"]),
@@ -66,10 +81,19 @@ fn no_room_does_what_it_must_not() {
 #[test]
 fn every_source_says_what_it_is_and_holds_one_idea() {
     let mut files = Vec::new();
-    for folder in ["crates/recto-text/src", "crates/recto/src", "crates/recto/tests"] {
+    for folder in [
+        "crates/recto-text/src",
+        "crates/recto-tables/src",
+        "crates/recto-tables/tests",
+        "crates/recto/src",
+        "crates/recto/tests",
+    ] {
         sources(&top().join(folder), &mut files);
     }
     for file in files {
+        if file.components().any(|part| part.as_os_str() == "messy") {
+            continue; // Files for a reader, not for a compiler.
+        }
         let text = std::fs::read_to_string(&file).unwrap();
         let is_tests = file.file_name().is_some_and(|name| name == "tests.rs");
         assert!(is_tests || text.starts_with("//!"), "{}: opens without //!", file.display());
@@ -81,13 +105,25 @@ fn every_source_says_what_it_is_and_holds_one_idea() {
 #[test]
 fn every_tool_has_its_source_its_table_and_its_page() {
     for tool in recto::tools::ALL {
-        let name = recto::tools::underscored(tool.name);
+        let module = module_of(tool.name);
         for path in [
-            format!("crates/recto/src/tools/{name}.rs"),
+            format!("crates/recto/src/tools/{module}.rs"),
             format!("contracts/{}.toml", tool.name),
             format!("docs/tools/{}.md", tool.name),
         ] {
             assert!(top().join(&path).is_file(), "{path} is missing");
         }
     }
+}
+
+/// The module of a tool: `text_read` for `text.read`, `list_files` for `ListFiles`.
+fn module_of(tool: &str) -> String {
+    let mut module = String::new();
+    for c in recto::tools::underscored(tool).chars() {
+        if c.is_ascii_uppercase() && !module.is_empty() {
+            module.push('_');
+        }
+        module.push(c.to_ascii_lowercase());
+    }
+    module
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::os::unix::fs::{FileTypeExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use recto::store::memory::Node;
 
@@ -22,12 +23,7 @@ pub enum Entry {
 pub struct Tree(BTreeMap<PathBuf, Entry>);
 
 impl Tree {
-    pub fn parse(files: &BTreeMap<String, toml::Value>) -> Tree {
-        let mut tree = Tree::default();
-        tree.update(files);
-        tree
-    }
-
+    /// Takes over what a table says.
     pub fn update(&mut self, files: &BTreeMap<String, toml::Value>) {
         for (path, value) in files {
             match entry(value) {
@@ -68,6 +64,12 @@ impl Tree {
                 }
             }
         }
+    }
+
+    /// Everything but the repository at the root.
+    pub fn without_git(mut self) -> Tree {
+        self.0.retain(|path, _| !path.starts_with(".git"));
+        self
     }
 
     /// Reads what stands beneath a folder. Modes are read where `like` has them.
@@ -123,6 +125,46 @@ impl Tree {
         let below = |path: PathBuf| path.strip_prefix(root).unwrap().to_path_buf();
         let nodes = nodes.into_iter().filter(|(path, _)| path != root);
         Tree(nodes.map(|(path, node)| (below(path), entry(node))).collect())
+    }
+}
+
+/// Commits one work tree after another to a new repository, tagged v1, v2 and so on, and leaves
+/// the work tree empty. The ids are the same on every machine.
+pub fn commit(root: &Path, trees: &[Tree]) {
+    let git = |arguments: &[&str]| {
+        let mut command = Command::new("git");
+        command.current_dir(root).args(arguments).env_clear();
+        command.envs(std::env::var_os("PATH").map(|path| ("PATH", path)));
+        command.envs([("GIT_CONFIG_GLOBAL", "/dev/null"), ("GIT_CONFIG_SYSTEM", "/dev/null")]);
+        for role in ["AUTHOR", "COMMITTER"] {
+            command.env(format!("GIT_{role}_NAME"), "recto");
+            command.env(format!("GIT_{role}_EMAIL"), "recto@example.com");
+            command.env(format!("GIT_{role}_DATE"), "2026-01-02T03:04:05Z");
+        }
+        assert!(command.status().unwrap().success(), "git {arguments:?}");
+    };
+    git(&["init", "-q", "-b", "main"]);
+    for (idx, tree) in trees.iter().enumerate() {
+        clear_work_tree(root);
+        tree.write(root);
+        let number = (idx + 1).to_string();
+        git(&["add", "-A"]);
+        git(&["commit", "-q", "--allow-empty", "-m", &number]);
+        git(&["tag", &format!("v{number}")]);
+    }
+    clear_work_tree(root);
+}
+
+fn clear_work_tree(root: &Path) {
+    for entry in std::fs::read_dir(root).unwrap() {
+        let entry = entry.unwrap();
+        if entry.file_name() == ".git" {
+            continue;
+        }
+        match entry.file_type().unwrap().is_dir() {
+            true => std::fs::remove_dir_all(entry.path()).unwrap(),
+            false => std::fs::remove_file(entry.path()).unwrap(),
+        }
     }
 }
 

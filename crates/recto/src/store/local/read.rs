@@ -1,11 +1,9 @@
-//! Reading regular files: whole or by page, and only as stable snapshots.
+//! Reading regular files, and only as stable snapshots. Those too large to be held are left to
+//! [`super::large`].
 
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
-use recto_text::digest::Digester;
-use recto_text::encoding::Encoding;
-use recto_text::window::{Scan, Window};
 use recto_text::{Document, Error, Result};
 use rustix::buffer::spare_capacity;
 use rustix::fs::{FileType, Stat};
@@ -15,15 +13,10 @@ use super::roots::Place;
 use super::sys::{self, Sys};
 use crate::caller::Caller;
 use crate::path::AbsPath;
-use crate::store::{VersionedPage, text_of};
+use crate::store::text_of;
 
 /// Files up to this size are read whole; larger ones pass by in pieces.
 const MAX_WHOLE: u64 = 16 << 20;
-
-/// How much of a large file decides what it is.
-const HEAD: usize = 1 << 20;
-
-const PIECE: usize = 256 << 10;
 
 /// How long a write waits for others to close the file. Those who append or save are done by
 /// then; those who keep a file open would not be done in an hour.
@@ -139,73 +132,21 @@ impl OpenFile {
 
     /// The whole text, unless it is too large to be held.
     pub fn document(&self, path: &AbsPath, caller: &Caller) -> Result<Option<Document>> {
-        if self.status.st_size as u64 > MAX_WHOLE {
+        if self.is_large() {
             return Ok(None);
         }
         text_of(path, self.read_whole(path, caller)?).map(Some)
     }
 
-    /// A page, and the version of the whole.
-    pub fn page(&self, path: &AbsPath, window: Window, caller: &Caller) -> Result<VersionedPage> {
-        match self.document(path, caller)? {
-            Some(document) => {
-                Ok(VersionedPage { page: window.page(document.text()), digest: document.digest() })
-            }
-            None => self.read_stable(path, |_| self.page_in_pieces(path, window, caller)),
-        }
-    }
-
-    /// Decides by the head and the page; what lies elsewhere is only counted and hashed.
-    fn page_in_pieces(
-        &self,
-        path: &AbsPath,
-        window: Window,
-        caller: &Caller,
-    ) -> Result<(u64, VersionedPage)> {
-        let binary = || Error::BinaryFile { verb: "read", path: path.to_string(), hash: None };
-        let mut head = vec![0; HEAD];
-        let mut n_head = 0;
-        while n_head < HEAD {
-            match rustix::io::pread(&self.fd, &mut head[n_head..], n_head as u64) {
-                Ok(0) => break,
-                Ok(n) => n_head += n,
-                Err(Errno::INTR) => {}
-                Err(errno) => return Err(sys::error(errno, path, 0)),
-            }
-        }
-        let encoding = Encoding::sniff(&head[..n_head]).ok_or_else(binary)?;
-        drop(head);
-
-        let is_plain = encoding == Encoding::Utf8;
-        let mut decoder = encoding.decoder();
-        let mut decoded = String::new();
-        let mut scan = Scan::new(window);
-        let mut digester = Digester::default();
-        let mut n_bytes = 0;
-        let mut has_broken_page = false;
-        self.for_each_piece(path, caller, |piece, is_last| {
-            digester.push(piece);
-            n_bytes += piece.len() as u64;
-            if is_plain {
-                scan.push(piece);
-                return;
-            }
-            let is_broken = decoder.push(piece, is_last, &mut decoded);
-            has_broken_page |= is_broken && !scan.is_page_complete();
-            scan.push(decoded.as_bytes());
-        })?;
-        let page = scan.finish().map_err(|_| binary())?;
-        let is_utf16 = matches!(encoding, Encoding::Utf16Le | Encoding::Utf16Be);
-        if has_broken_page || (!is_utf16 && page.content.contains('\0')) {
-            return Err(binary());
-        }
-        Ok((n_bytes, VersionedPage { page, digest: digester.finish() }))
+    /// Whether the file is too large to be held.
+    pub fn is_large(&self) -> bool {
+        self.status.st_size as u64 > MAX_WHOLE
     }
 
     /// Reads, and again if the file changed meanwhile: a version is only handed out for bytes
     /// that stood there together. A change of the file's name or mode alone looks the same from
     /// here; then the second read brings what the first did.
-    fn read_stable<T: PartialEq>(
+    pub fn read_stable<T: PartialEq>(
         &self,
         path: &AbsPath,
         mut read: impl FnMut(&Stat) -> Result<(u64, T)>,
@@ -226,38 +167,49 @@ impl OpenFile {
         Err(Error::Unstable { path: path.to_string() })
     }
 
-    fn for_each_piece(
-        &self,
-        path: &AbsPath,
-        caller: &Caller,
-        mut visit: impl FnMut(&[u8], bool),
-    ) -> Result<()> {
-        let mut buffer = vec![0; PIECE.min(self.status.st_size as usize + 1)];
-        let mut offset = 0;
-        loop {
-            caller.cancel.check()?;
-            match rustix::io::pread(&self.fd, &mut buffer, offset) {
-                Ok(0) => {
-                    visit(&[], true);
-                    return Ok(());
-                }
-                Ok(n) => {
-                    visit(&buffer[..n], false);
-                    offset += n as u64;
-                }
+    /// Fills a buffer from a place on, or up to the end of the file.
+    pub fn read_at(&self, path: &AbsPath, buffer: &mut [u8], offset: u64) -> Result<usize> {
+        let mut n_read = 0;
+        while n_read < buffer.len() {
+            match rustix::io::pread(&self.fd, &mut buffer[n_read..], offset + n_read as u64) {
+                Ok(0) => break,
+                Ok(n) => n_read += n,
                 Err(Errno::INTR) => {}
                 Err(errno) => return Err(sys::error(errno, path, 0)),
             }
         }
+        Ok(n_read)
+    }
+}
+
+/// What tells a file's content from what it held before, as far as the system tells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Identity {
+    device: u64,
+    inode: u64,
+    size: i64,
+    modified: (i64, u64),
+    changed: (i64, u64),
+}
+
+impl Identity {
+    pub fn of(status: &Stat) -> Identity {
+        Identity {
+            device: status.st_dev,
+            inode: status.st_ino,
+            size: status.st_size,
+            modified: (status.st_mtime, status.st_mtime_nsec),
+            changed: (status.st_ctime, status.st_ctime_nsec),
+        }
+    }
+
+    /// Whether both are of one file, whatever it held.
+    pub fn is_same_file(&self, other: &Identity) -> bool {
+        (self.device, self.inode) == (other.device, other.inode)
     }
 }
 
 /// Whether nothing was written in between, as far as the system tells.
 pub fn is_same_content(one: &Stat, other: &Stat) -> bool {
-    let identity = |status: &Stat| {
-        let changed =
-            (status.st_mtime, status.st_mtime_nsec, status.st_ctime, status.st_ctime_nsec);
-        (status.st_dev, status.st_ino, status.st_size, changed)
-    };
-    identity(one) == identity(other)
+    Identity::of(one) == Identity::of(other)
 }

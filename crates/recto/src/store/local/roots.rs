@@ -179,8 +179,19 @@ impl Roots {
         }
     }
 
+    /// The handle of the root that holds a real path, and what lies below it.
+    pub fn beneath<'a>(&self, real_path: &'a Path) -> Option<(&Arc<OwnedFd>, &'a Path)> {
+        let (root, below) = self.locate(real_path)?;
+        Some((&root.handle, below))
+    }
+
+    /// Whether anything is hidden at all.
+    pub fn has_hidden(&self) -> bool {
+        !self.hidden.globs.is_empty() || !self.hidden.absolute_globs.is_empty()
+    }
+
     /// Whether a path is hidden, seen from any of the roots that hold it.
-    fn hides(&self, real_path: &Path) -> bool {
+    pub fn hides(&self, real_path: &Path) -> bool {
         self.hidden.contains_absolute(real_path)
             || self.roots.iter().any(|root| {
                 let relative = real_path.strip_prefix(&root.real_path);

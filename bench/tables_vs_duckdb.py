@@ -1,0 +1,123 @@
+#!/usr/bin/env python3
+"""Compares the previews of the messy corpus with what DuckDB says about the same files.
+
+    pip install duckdb
+    python bench/tables_vs_duckdb.py
+
+Names, types and the number of rows are compared. DuckDB is asked as it comes. Where that gives
+another answer and `expected.toml` has something to tell it, it is asked once more: with an option
+(that short rows are to be padded), or with the same text in UTF-8. What still differs is printed
+with the reason that `expected.toml` gives, and a difference without a reason fails the run.
+
+Files that are no tables, for us or by intent, are left out: DuckDB makes a table of every text.
+Two spellings count as the same: no columns at all and DuckDB's one made-up column without rows,
+and text and DuckDB's type for a column of nulls.
+"""
+
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+import tomllib
+
+import duckdb
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+CORPUS = ROOT / "crates/recto-tables/tests/messy"
+JSON_ENDINGS = {".json", ".ndjson", ".jsonl", ".geojson"}
+
+WORDS = {
+    "BOOLEAN": "boolean",
+    "BIGINT": "integer",
+    "HUGEINT": "integer",
+    "UBIGINT": "integer",
+    "BIGNUM": "integer",
+    "DOUBLE": "number",
+    "DATE": "date",
+    "TIME": "time",
+    "TIMESTAMP": "timestamp",
+    "TIMESTAMP WITH TIME ZONE": "timestamp",
+    "VARCHAR": "text",
+    "UUID": "text",
+    '"NULL"': "text",
+    "JSON": "json",
+    "GEOMETRY": "json",
+}
+
+
+def word(kind):
+    """A DuckDB type in our words; whatever is nested is JSON."""
+    if kind.endswith("]") or kind.startswith(("STRUCT", "MAP")):
+        return "json"
+    return WORDS.get(kind, kind)
+
+
+def ask_duckdb(path, is_json, options):
+    """Columns and the number of rows, or the error."""
+    function = "read_json_auto" if is_json else "read_csv_auto"
+    options = f", {options}" if options else ""
+    source = f"{function}('{path}'{options})"
+    try:
+        described = duckdb.execute(f"DESCRIBE SELECT * FROM {source}").fetchall()
+        # A table, because counting alone would not read the values.
+        duckdb.execute(f"CREATE OR REPLACE TEMP TABLE read AS SELECT * FROM {source}")
+        n_rows = duckdb.execute("SELECT count(*) FROM read").fetchall()[0][0]
+    except duckdb.Error as error:
+        return str(error).splitlines()[0]
+    columns = [[name, word(kind)] for name, kind, *_ in described]
+    if n_rows == 0 and [name for name, _ in columns] in (["column0"], ["json"]):
+        columns = []
+    return columns, n_rows
+
+
+def in_utf8(path, entry):
+    """The file, or a copy that DuckDB can decode."""
+    if "encoding" not in entry:
+        return path
+    copy = pathlib.Path(tempfile.gettempdir()) / f"utf8_{path.name}"
+    copy.write_bytes(path.read_bytes().decode(entry["encoding"]).encode())
+    return copy
+
+
+def ask_us(paths):
+    command = ["cargo", "run", "--quiet", "--package", "recto-tables", "--example", "preview", "--"]
+    output = subprocess.run([*command, *paths], cwd=ROOT, check=True, capture_output=True, text=True)
+    return [json.loads(line) for line in output.stdout.split("\n") if line]
+
+
+def main():
+    with open(CORPUS / "expected.toml", "rb") as file:
+        entries = [entry for entry in tomllib.load(file)["file"] if "error" not in entry]
+    answers = ask_us([str(CORPUS / entry["name"]) for entry in entries])
+    n_same = n_told = n_unexplained = 0
+    for entry, answer in zip(entries, answers, strict=True):
+        path = CORPUS / entry["name"]
+        is_json = path.suffix in JSON_ENDINGS or path.read_bytes().startswith(b"{")
+        ours = answer.get("error") or (answer["columns"], answer["n_rows"])
+        theirs = ask_duckdb(path, is_json, "")
+        if ours == theirs:
+            n_same += 1
+            if entry.keys() & {"differs", "duckdb", "encoding"}:
+                print(f"{entry['name']}: does not differ at all\n")
+            continue
+        if "duckdb" in entry or "encoding" in entry:
+            theirs = ask_duckdb(in_utf8(path, entry), is_json, entry.get("duckdb"))
+            if ours == theirs:
+                n_told += 1
+                if "differs" in entry:
+                    print(f"{entry['name']}: does not differ at all\n")
+                continue
+        n_unexplained += "differs" not in entry
+        print(f"{entry['name']}: {entry.get('differs', 'NOT EXPLAINED')}")
+        print(f"    ours:   {ours}\n    DuckDB: {theirs}\n")
+    n_files = len(entries)
+    print(f"DuckDB {duckdb.__version__}, {n_files} files")
+    print(f"the same: {n_same} ({n_same / n_files:.1%})")
+    print(f"the same once DuckDB is told how to read: {n_told} ({(n_same + n_told) / n_files:.1%})")
+    print(f"different: {n_files - n_same - n_told}, {n_unexplained} of them without a reason")
+    sys.exit(n_unexplained > 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,274 @@
+//! Delimited text: comma- and tab-separated values and their many relatives.
+//!
+//! The first part of a file says how it is written and what its columns are; the first rows are
+//! what is shown. Nothing else is read.
+
+use std::io::Read;
+
+use crate::Request;
+use crate::budget::{Budget, MAX_COLUMNS, cut, max_cell_chars};
+use crate::error::{Error, Result};
+use crate::names;
+use crate::table::{Column, Table, Value};
+use crate::text::Text;
+
+mod dialect;
+
+mod header;
+
+mod remarks;
+
+mod splitter;
+
+mod types;
+
+use header::Layout;
+use remarks::Remarks;
+use splitter::Line;
+use types::Candidates;
+
+/// How many rows say what the columns are.
+const SAMPLE_ROWS: usize = 20_480;
+
+/// How many bytes of text say what the columns are, at most.
+const SAMPLE_BYTES: usize = 4 << 20;
+
+/// How many bytes of text are looked at for rows to show, at most: blank lines and comments have
+/// no end in some files.
+const MAX_BYTES: usize = 64 << 20;
+
+/// The longest record that is waited for. A quote may be open by mistake.
+const MAX_RECORD_BYTES: usize = 16 << 20;
+
+/// The first rows of a delimited text.
+pub fn preview(input: &mut dyn Read, request: &Request<'_>) -> Result<Table> {
+    let mut text = Text::open(input)?;
+    let layout = layout(&mut text, expected_delimiter(request.name))?;
+    let mut rows = Rows::new(&layout, request);
+    let mut n_bytes = 0;
+    while !rows.is_complete(n_bytes) {
+        let is_last = text.is_complete() || text.rest().len() >= MAX_RECORD_BYTES;
+        let mut fields = Vec::with_capacity(layout.n_columns);
+        let next = match layout.dialect.split(text.rest(), is_last, &mut fields) {
+            Line::Record(next) => {
+                rows.push(&fields);
+                next
+            }
+            Line::Blank(next) => {
+                rows.push_blank();
+                next
+            }
+            Line::Comment(next) => next,
+            Line::Incomplete => {
+                text.fill()?;
+                continue;
+            }
+            Line::End if text.is_complete() => break,
+            Line::End => {
+                text.fill()?;
+                continue;
+            }
+        };
+        drop(fields);
+        n_bytes += next;
+        text.advance(next);
+    }
+    let is_at_end = text.is_complete() && text.rest().is_empty();
+    let remarks = Remarks::new(&layout, text.encoding(), request.name);
+    Ok(rows.into_table(remarks, is_at_end))
+}
+
+/// Whether a text that does not call itself a table is one all the same: at least two records, all
+/// with the same two or more fields, and nothing in them that only code has.
+pub fn is_convincing(head: &str) -> bool {
+    let is_whole = head.len() < crate::source::HEAD_BYTES / 2;
+    let sample = dialect::detect(head, is_whole, None);
+    let records = &sample.records;
+    let is_even = records.iter().all(|record| record.len() == sample.n_columns);
+    if sample.n_columns < 2 || records.len() < 2 || !is_even {
+        return false;
+    }
+    let has_code = records.iter().flatten().any(|field| is_unbalanced(field));
+    let is_empty_column = |column_idx: usize| {
+        records.iter().all(|record| record.get(column_idx).is_none_or(|f| f.trim().is_empty()))
+    };
+    let has_types = (0..sample.n_columns).any(|column_idx| {
+        let mut candidates = Candidates::new();
+        let values = records.iter().skip(1).filter_map(|record| record.get(column_idx));
+        values.for_each(|field| candidates.observe(field));
+        candidates.has_fields()
+            && candidates.reading(sample.dialect.delimiter) != types::Reading::Text
+    });
+    // Two lines of prose may well have one comma each.
+    let is_rich = has_types || sample.n_columns > 2 || sample.dialect.delimiter == Some(b'\t');
+    !has_code && is_rich && !(0..sample.n_columns).any(is_empty_column)
+}
+
+/// Whether a field has a bracket without its partner, as arguments of a call do.
+fn is_unbalanced(field: &str) -> bool {
+    let count = |bracket: char| field.matches(bracket).count();
+    count('(') != count(')') || count('{') != count('}') || count('[') != count(']')
+}
+
+fn expected_delimiter(name: &str) -> Option<u8> {
+    let ending = name.rsplit_once('.').map(|(_, ending)| ending.to_ascii_lowercase());
+    match ending.as_deref() {
+        Some("csv") => Some(b','),
+        Some("tsv" | "tab") => Some(b'\t'),
+        Some("psv") => Some(b'|'),
+        _ => None,
+    }
+}
+
+/// Looks at the beginning, more of it where it has no two records.
+fn layout(text: &mut Text<'_>, expected: Option<u8>) -> Result<Layout> {
+    loop {
+        let sample = dialect::detect(text.rest(), text.is_complete(), expected);
+        if sample.records.len() > 1 || text.is_complete() {
+            return Ok(Layout::find(text.rest(), &sample));
+        }
+        if text.rest().len() >= MAX_RECORD_BYTES {
+            return Err(Error::TooLarge { cause: "its first lines are longer than 16 MiB".into() });
+        }
+        text.fill()?;
+    }
+}
+
+/// The rows to show, and what the columns are, as the records come in.
+struct Rows<'a> {
+    layout: &'a Layout,
+    budget: Budget,
+    max_chars: usize,
+    /// The first rows, their fields cut to what is shown.
+    shown: Vec<Vec<String>>,
+    columns: Vec<Candidates>,
+    n_records: usize,
+    /// Blank lines in a row, which are rows only if another one follows.
+    n_blank: usize,
+    n_rows: usize,
+    n_fields_left_out: usize,
+    has_short: bool,
+    first_long_row: Option<usize>,
+}
+
+impl<'a> Rows<'a> {
+    fn new(layout: &'a Layout, request: &Request<'_>) -> Rows<'a> {
+        Rows {
+            layout,
+            budget: Budget::new(request.limit, request.max_bytes),
+            max_chars: max_cell_chars(layout.n_columns.min(MAX_COLUMNS), request.max_bytes),
+            shown: Vec::new(),
+            columns: vec![Candidates::new(); layout.n_columns.min(MAX_COLUMNS)],
+            n_records: 0,
+            n_blank: 0,
+            n_rows: 0,
+            n_fields_left_out: 0,
+            has_short: false,
+            first_long_row: None,
+        }
+    }
+
+    /// Whether there is nothing more to learn from the text.
+    fn is_complete(&self, n_bytes: usize) -> bool {
+        let is_sampled = self.n_rows + self.n_blank >= SAMPLE_ROWS || n_bytes >= SAMPLE_BYTES;
+        let has_more = self.n_rows > self.shown.len();
+        n_bytes >= MAX_BYTES || (is_sampled && has_more)
+    }
+
+    fn push<F: AsRef<str>>(&mut self, fields: &[F]) {
+        self.n_records += 1;
+        if self.n_records <= self.layout.n_skipped {
+            return;
+        }
+        for _ in 0..std::mem::take(&mut self.n_blank) {
+            self.push_row::<&str>(&[]);
+        }
+        self.push_row(fields);
+    }
+
+    /// A blank line is a row where a row is one field, which may be empty.
+    fn push_blank(&mut self) {
+        if self.layout.n_columns == 1 && self.n_records >= self.layout.n_skipped.max(1) {
+            self.n_blank += 1;
+        }
+    }
+
+    fn push_row<F: AsRef<str>>(&mut self, fields: &[F]) {
+        self.n_rows += 1;
+        for (candidates, field) in self.columns.iter_mut().zip(fields) {
+            candidates.observe(field.as_ref());
+        }
+        if self.budget.is_spent() {
+            return;
+        }
+        let n_filled = fields.iter().rposition(|field| !field.as_ref().is_empty());
+        let n_filled = n_filled.map_or(0, |last_idx| last_idx + 1);
+        let n_shown = fields.len().min(self.layout.n_columns.max(n_filled)).min(MAX_COLUMNS);
+        let row: Vec<String> =
+            fields[..n_shown].iter().map(|field| cut(field.as_ref(), self.max_chars)).collect();
+        if !self.budget.admits(row.iter().map(String::len).sum(), row.len()) {
+            return;
+        }
+        self.has_short |= fields.len() < self.layout.n_columns && !fields.is_empty();
+        self.n_fields_left_out = self.n_fields_left_out.max(n_filled.saturating_sub(MAX_COLUMNS));
+        if n_shown > self.layout.n_columns {
+            self.first_long_row.get_or_insert(self.n_rows);
+        }
+        // Columns that only this row has; those above it have no values there.
+        for field in &fields[self.columns.len().min(n_shown)..n_shown] {
+            let mut candidates = Candidates::new();
+            candidates.observe(field.as_ref());
+            self.columns.push(candidates);
+        }
+        self.shown.push(row);
+    }
+
+    fn into_table(mut self, mut remarks: Remarks, is_at_end: bool) -> Table {
+        let has_more = self.n_rows > self.shown.len() || !is_at_end;
+        self.drop_trailing_columns();
+        let delimiter = self.layout.dialect.delimiter;
+        let readings: Vec<_> =
+            self.columns.iter().map(|candidates| candidates.reading(delimiter)).collect();
+        let header = self.layout.header.as_deref().unwrap_or_default();
+        let names = (0..readings.len()).map(|column_idx| header.get(column_idx).map_or("", |n| n));
+        let columns: Vec<Column> = names::unique(names)
+            .into_iter()
+            .zip(&readings)
+            .map(|(name, reading)| Column { name, kind: reading.kind() })
+            .collect();
+        let rows: Vec<Vec<Value>> = self
+            .shown
+            .iter()
+            .map(|row| {
+                let field = |column_idx: usize| row.get(column_idx).map_or("", |field| field);
+                let values = readings.iter().enumerate();
+                values.map(|(idx, reading)| reading.value(field(idx))).collect()
+            })
+            .collect();
+        if self.has_short {
+            remarks.short_rows();
+        }
+        if let Some(row) = self.first_long_row {
+            remarks.long_row(row, self.layout.n_columns);
+        }
+        if self.n_fields_left_out > 0 {
+            remarks.left_out(MAX_COLUMNS, self.n_fields_left_out);
+        }
+        remarks.readings(&columns, &readings);
+        Table { columns, rows, has_more, remarks: remarks.into_vec() }
+    }
+
+    /// Drops columns at the end that have neither a name nor a value: every line ends with a
+    /// delimiter.
+    fn drop_trailing_columns(&mut self) {
+        let Some(header) = &self.layout.header else { return };
+        while self.columns.len() > header.len()
+            && self.columns.last().is_some_and(|candidates| !candidates.has_fields())
+        {
+            self.columns.pop();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,328 @@
+//! Finds out what the characters of a delimited text mean.
+//!
+//! Every delimiter is tried on a sample. The one wins whose records have the same number of
+//! fields and whose fields look most like values.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+
+use memchr::memmem;
+
+use super::splitter::{Dialect, Escape, Line};
+use super::types::is_typed;
+
+/// The delimiters that are tried; the first wins a tie. Spaces are tried last, see [`matrix`].
+const DELIMITERS: [u8; 4] = *b",;\t|";
+
+/// How many records are looked at.
+const MAX_RECORDS: usize = 1_000;
+
+/// How many records have their fields looked at one by one.
+const MAX_SCORED_RECORDS: usize = 100;
+
+/// A table has at least this share of records with the right number of fields.
+const MIN_CONSISTENCY: f64 = 0.5;
+
+/// How much the name's ending counts.
+const EXPECTED_BONUS: f64 = 1.1;
+
+/// One record of a sample.
+pub type Fields<'t> = Vec<Cow<'t, str>>;
+
+/// The beginning of a text, split by some dialect.
+#[derive(Debug)]
+pub struct Sample<'t> {
+    /// What it was split by.
+    pub dialect: Dialect,
+    /// The records; blank lines and comments are left out.
+    pub records: Vec<Fields<'t>>,
+    /// How many fields most records have.
+    pub n_columns: usize,
+    /// The comment before the first record, where it has as many fields as the records.
+    pub comment_header: Option<Fields<'t>>,
+    /// What share of the records has that many fields.
+    pub consistency: f64,
+}
+
+/// The dialect that fits a text best, with the records it gives. `is_whole` says that the text
+/// does not go on; `expected` is the delimiter that the file's name promises.
+pub fn detect(text: &str, is_whole: bool, expected: Option<u8>) -> Sample<'_> {
+    if let Some(delimiter) = declared(text) {
+        return Sample::read(text, is_whole, Some(delimiter));
+    }
+    let mut best: Option<(f64, Sample<'_>)> = None;
+    for delimiter in DELIMITERS {
+        if !text.as_bytes().contains(&delimiter) {
+            continue;
+        }
+        let sample = Sample::read(text, is_whole, Some(delimiter));
+        let bonus = if expected == Some(delimiter) { EXPECTED_BONUS } else { 1.0 };
+        let score = bonus * sample.score(delimiter);
+        if score > best.as_ref().map_or(0.0, |(score, _)| *score) {
+            best = Some((score, sample));
+        }
+    }
+    match best {
+        Some((_, sample)) => sample,
+        None => matrix(text, is_whole).unwrap_or_else(|| Sample::read(text, is_whole, None)),
+    }
+}
+
+/// Numbers with a space between them, and nothing but numbers below the first line. Anything else
+/// that has spaces is text.
+fn matrix(text: &str, is_whole: bool) -> Option<Sample<'_>> {
+    let sample = Sample::read(text, is_whole, Some(b' '));
+    let is_even = sample.records.iter().all(|record| record.len() == sample.n_columns);
+    let mut below = sample.records.iter().skip(1).flatten();
+    let is_matrix = sample.n_columns > 1 && sample.records.len() > 1 && is_even;
+    // As one field, `2024-01-01 12:00:00` is a value already.
+    let whole = Sample::read(text, is_whole, None);
+    let is_list = whole.records.iter().skip(1).flatten().all(|field| is_typed(field, b' '));
+    (is_matrix && !is_list && below.all(|field| is_typed(field, b' '))).then_some(sample)
+}
+
+/// `sep=;` in the first line, as spreadsheets write and read it.
+pub fn declared(text: &str) -> Option<u8> {
+    let line = text.lines().next()?;
+    let delimiter = line.strip_prefix("sep=").or_else(|| line.strip_prefix("SEP="))?;
+    match delimiter.as_bytes() {
+        [delimiter] if delimiter.is_ascii() => Some(*delimiter),
+        _ => None,
+    }
+}
+
+impl<'t> Sample<'t> {
+    fn read(text: &'t str, is_whole: bool, delimiter: Option<u8>) -> Sample<'t> {
+        let quote = quote(text, delimiter);
+        let plain =
+            Dialect { delimiter, quote: Some(quote), escape: Escape::Doubled, comment: None };
+        let dialect = with_escape(plain, text, is_whole);
+        let lines = Lines::read(text, is_whole, dialect);
+        lines.into_sample(dialect)
+    }
+
+    /// How much it looks like a table; 0 where it does not.
+    fn score(&self, delimiter: u8) -> f64 {
+        if self.n_columns < 2 || self.consistency < MIN_CONSISTENCY {
+            return 0.0;
+        }
+        let mut sum = 0.0;
+        let mut n_fields: u32 = 0;
+        for field in self.records.iter().take(MAX_SCORED_RECORDS).flatten().take(10_000) {
+            sum += field_score(field, delimiter);
+            n_fields += 1;
+        }
+        let field_score = sum / f64::from(n_fields.max(1));
+        let n_columns = f64::from(u32::try_from(self.n_columns).unwrap_or(u32::MAX));
+        self.consistency * field_score * (1.0 - 0.5 / n_columns)
+    }
+}
+
+/// How much a field looks like one value and not like several or a part of one.
+fn field_score(field: &str, delimiter: u8) -> f64 {
+    if field.is_empty() {
+        return 0.7;
+    }
+    if is_typed(field, delimiter) {
+        return 1.0;
+    }
+    let others = |byte: &u8| *byte != delimiter && DELIMITERS.contains(byte);
+    match field.bytes().find(others) {
+        None => 0.9,
+        // Prose has commas.
+        Some(b',') => 0.8,
+        Some(_) => 0.3,
+    }
+}
+
+/// The quote that encloses fields: the single one only where there is no other and it always
+/// stands at both ends.
+fn quote(text: &str, delimiter: Option<u8>) -> u8 {
+    let is_edge = |byte: Option<&u8>| match byte {
+        None | Some(b'\n' | b'\r') => true,
+        Some(byte) => Some(*byte) == delimiter,
+    };
+    if !text.contains('\'') || text.contains('"') {
+        return b'"';
+    }
+    let bytes = text.as_bytes();
+    let (mut n_opening, mut n_closing) = (0_usize, 0_usize);
+    for at in memchr::memchr_iter(b'\'', bytes) {
+        n_opening += usize::from(is_edge(at.checked_sub(1).and_then(|before| bytes.get(before))));
+        n_closing += usize::from(is_edge(bytes.get(at + 1)));
+    }
+    if n_opening > 0 && n_opening == n_closing { b'\'' } else { b'"' }
+}
+
+/// Backslashes escape where a backslash stands before a quote that does not end its field, and
+/// where no quote is doubled.
+fn with_escape(dialect: Dialect, text: &str, is_whole: bool) -> Dialect {
+    let Some(quote) = dialect.quote else { return dialect };
+    if memmem::find(text.as_bytes(), &[b'\\', quote]).is_none() {
+        return dialect;
+    }
+    let backslash = Dialect { escape: Escape::Backslash, ..dialect };
+    let consistency =
+        |dialect| Lines::read(text, is_whole, dialect).into_sample(dialect).consistency;
+    let (doubled_fits, backslash_fits) = (consistency(dialect), consistency(backslash));
+    if doubled_fits != backslash_fits {
+        return if doubled_fits > backslash_fits { dialect } else { backslash };
+    }
+    let bytes = text.as_bytes();
+    let is_inside = memmem::find_iter(bytes, &[b'\\', quote]).any(|at| {
+        !matches!(bytes.get(at + 2), None | Some(b'\n' | b'\r'))
+            && bytes.get(at + 2).copied() != dialect.delimiter
+    });
+    let is_doubled = |at: usize| {
+        let before = at.checked_sub(1).and_then(|before| bytes.get(before).copied());
+        before.is_some()
+            && before != dialect.delimiter
+            && before != Some(b'\n')
+            && before != Some(b'\\')
+    };
+    let has_doubled = memmem::find_iter(bytes, &[quote, quote]).any(is_doubled);
+    if is_inside && !has_doubled { backslash } else { dialect }
+}
+
+/// The lines of a sample, before it is known which of them are comments.
+struct Lines<'t> {
+    records: Vec<Fields<'t>>,
+    /// Whether a record starts with `#`, and what follows it at once.
+    marks: Vec<Option<Mark>>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Mark {
+    /// `# like this`
+    Spaced,
+    /// `#like this`, or `##like this`
+    Tight,
+}
+
+impl<'t> Lines<'t> {
+    fn read(text: &'t str, is_whole: bool, dialect: Dialect) -> Lines<'t> {
+        let mut lines = Lines { records: Vec::new(), marks: Vec::new() };
+        let mut rest = text;
+        while lines.records.len() < MAX_RECORDS {
+            let mut fields = Vec::new();
+            match dialect.split(rest, is_whole, &mut fields) {
+                Line::Record(next) => {
+                    lines.marks.push(mark(rest));
+                    lines.records.push(fields);
+                    rest = &rest[next..];
+                }
+                Line::Blank(next) | Line::Comment(next) => rest = &rest[next..],
+                Line::Incomplete | Line::End => break,
+            }
+        }
+        lines
+    }
+
+    fn into_sample(self, dialect: Dialect) -> Sample<'t> {
+        let counts: Vec<Count> = self
+            .records
+            .iter()
+            .zip(&self.marks)
+            .filter(|(_, mark)| mark.is_none())
+            .map(|(record, _)| n_fields(record))
+            .collect();
+        let (n_columns, consistency) = n_columns(&counts);
+        let has_comments = self.has_comments(n_columns);
+        let sample =
+            Sample { dialect, records: Vec::new(), n_columns, comment_header: None, consistency };
+        if !has_comments {
+            let counts: Vec<Count> = self.records.iter().map(n_fields).collect();
+            let (n_columns, consistency) = self::n_columns(&counts);
+            return Sample { records: self.records, n_columns, consistency, ..sample };
+        }
+        let n_leading = self.marks.iter().take_while(|mark| mark.is_some()).count();
+        let mut comment_header = None;
+        let mut records = Vec::new();
+        for (record_idx, (record, mark)) in self.records.into_iter().zip(self.marks).enumerate() {
+            if mark.is_none() {
+                records.push(record);
+            } else if record_idx + 1 == n_leading && record.len() == n_columns && n_columns > 1 {
+                comment_header = Some(record);
+            }
+        }
+        let dialect = Dialect { comment: Some(b'#'), ..dialect };
+        Sample { dialect, records, comment_header, ..sample }
+    }
+
+    /// Whether lines with `#` are comments. They are not where one among the records has the
+    /// right number of fields: then it is a colour, a number or a tag.
+    fn has_comments(&self, n_columns: usize) -> bool {
+        let n_leading = self.marks.iter().take_while(|mark| mark.is_some()).count();
+        if n_leading == self.marks.len() || self.marks.iter().all(Option::is_none) {
+            return false;
+        }
+        let later = self.records.iter().zip(&self.marks).skip(n_leading);
+        let is_record = |(record, mark): (&Fields<'_>, &Option<Mark>)| {
+            *mark == Some(Mark::Tight) && record.len() == n_columns
+        };
+        !later.into_iter().any(is_record)
+    }
+}
+
+fn mark(line: &str) -> Option<Mark> {
+    let rest = line.strip_prefix('#')?;
+    Some(if rest.starts_with([' ', '\t']) { Mark::Spaced } else { Mark::Tight })
+}
+
+/// How many fields a record has.
+#[derive(Clone, Copy)]
+struct Count {
+    all: usize,
+    /// Without the empty ones at its end.
+    filled: usize,
+}
+
+fn n_fields(record: &Fields<'_>) -> Count {
+    let last_filled = record.iter().rposition(|field| !field.trim().is_empty());
+    Count { all: record.len(), filled: last_filled.map_or(0, |last_idx| last_idx + 1) }
+}
+
+/// How many columns a table has whose records have so many fields each, and what share of the
+/// records fits.
+///
+/// Records without any delimiter at the start are a preamble and count half. A short record counts
+/// more than half, unless it has no delimiter at all: that is no sign of a table.
+fn n_columns(counts: &[Count]) -> (usize, f64) {
+    let n_preamble = counts.iter().take_while(|count| count.all == 1).count();
+    let body = &counts[n_preamble..];
+    let Some(first) = body.first() else { return (counts.len().min(1), 1.0) };
+    let mut n_by_count: HashMap<usize, usize> = HashMap::new();
+    for count in body {
+        *n_by_count.entry(count.all).or_default() += 1;
+    }
+    let most = n_by_count.iter().max_by_key(|(count, n_records)| (**n_records, **count));
+    let most = most.map_or(first.all, |(count, _)| *count);
+    let fit = |n_columns: usize| {
+        let mut sum = 0.0;
+        for count in body {
+            sum += match *count {
+                Count { all, .. } if all == n_columns => 1.0,
+                // Nothing but delimiters is too much.
+                Count { all, filled } if all > n_columns && filled <= n_columns => 0.9,
+                Count { all, .. } if all > 1 && all < n_columns => 0.6,
+                _ => 0.0,
+            };
+        }
+        sum
+    };
+    // A header counts more than the records below it, all of which may be cut short.
+    let is_header_long = first.filled > most;
+    let n_columns = if is_header_long || fit(first.all) > fit(most) { first.all } else { most };
+    if n_columns == 1 {
+        return (1, 1.0);
+    }
+    if body.len() < n_preamble && n_columns < 3 || body.len() == 1 && n_preamble > 0 {
+        return (n_columns, 0.0);
+    }
+    let share = |n: usize| f64::from(u32::try_from(n).unwrap_or(u32::MAX));
+    let n_counted = share(body.len()) + 0.5 * share(n_preamble);
+    (n_columns, fit(n_columns) / n_counted)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,79 @@
+//! Cases of `csv::dialect`.
+
+use super::super::splitter::Escape;
+use super::detect;
+
+/// The delimiter, how many columns there are and how many records.
+fn check(text: &str, expected: (Option<char>, usize, usize)) {
+    let sample = detect(text, true, None);
+    let delimiter = sample.dialect.delimiter.map(char::from);
+    assert_eq!((delimiter, sample.n_columns, sample.records.len()), expected, "{text:?}");
+}
+
+#[test]
+fn finds_the_delimiter() {
+    check("a,b\n1,2\n", (Some(','), 2, 2));
+    check("a;b\n1;2\n", (Some(';'), 2, 2));
+    check("a\tb\n1\t2\n", (Some('\t'), 2, 2));
+    check("a|b\n1|2\n", (Some('|'), 2, 2));
+}
+
+#[test]
+fn prefers_the_delimiter_that_leaves_values_behind() {
+    check("1,5;2,5\n3,5;4,5\n", (Some(';'), 2, 2));
+    check("Doe, Jane;42\nRoe, Rick;43\n", (Some(';'), 2, 2));
+    check("id,tags\n1,a;b\n2,c;d\n", (Some(','), 2, 3));
+    check("k|v\n1|a,b\n2|c,d\n", (Some('|'), 2, 3));
+}
+
+#[test]
+fn finds_no_delimiter_in_a_list() {
+    check("name\nAda\nGrace\n", (None, 1, 3));
+    check("Ada\nGrace\nLovelace, Ada\nJoan\nAnita\n", (None, 1, 5));
+    check("\"a,b\"\n\"c,d\"\n", (None, 1, 2));
+    check("", (None, 0, 0));
+}
+
+#[test]
+fn finds_spaces_between_numbers_only() {
+    check("a b c\n1 2 3\n4 5 6\n", (Some(' '), 3, 3));
+    check("Chapter 1\nChapter 2\n", (None, 1, 2));
+    check("at\n2024-01-01 12:00:00\n2024-01-02 12:00:00\n", (None, 1, 3));
+}
+
+#[test]
+fn allows_short_and_long_records() {
+    check("a,b,c\n1,2\n3,4,5\n6\n", (Some(','), 3, 4));
+    check("a,b,c\n1,2\n3,4\n5,6\n", (Some(','), 3, 4));
+    check("a,b\n1,2\n3,4,5\n6,7\n", (Some(','), 2, 4));
+}
+
+#[test]
+fn reads_the_delimiter_that_a_spreadsheet_names() {
+    check("sep=|\na,b|c,d\n", (Some('|'), 2, 2));
+}
+
+#[test]
+fn tells_comments_from_records() {
+    check("# x, y\na,b\n1,2\n", (Some(','), 2, 2));
+    check("a,b\n# x, y\n1,2\n", (Some(','), 2, 2));
+    check("#a,b\n#c,d\n", (Some(','), 2, 2));
+    check("a,b\n#1,x\n#2,y\n", (Some(','), 2, 3));
+}
+
+#[test]
+fn finds_the_quote() {
+    let quote = |text| detect(text, true, None).dialect.quote;
+    assert_eq!(quote("a,b\n'x,y',1\n"), Some(b'\''));
+    assert_eq!(quote("a,b\nit's,1\n"), Some(b'"'));
+    assert_eq!(quote("a,b\n\"it's\",'1'\n"), Some(b'"'));
+}
+
+#[test]
+fn finds_the_escape() {
+    let escape = |text| detect(text, true, None).dialect.escape;
+    assert_eq!(escape("a,b\n\"x\\\"y\",1\n"), Escape::Backslash);
+    assert_eq!(escape("a,b\n\"x\\\", y\",1\n"), Escape::Backslash);
+    assert_eq!(escape("a,b\n\"c:\\\",1\n"), Escape::Doubled);
+    assert_eq!(escape("a,b\n\"x\"\"y\",1\n"), Escape::Doubled);
+}

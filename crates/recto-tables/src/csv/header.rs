@@ -1,0 +1,235 @@
+//! Finds where the records start and what the columns are called.
+//!
+//! A header is a record that does not look like those below it. Titles and notes above it are
+//! skipped.
+
+use std::collections::HashSet;
+
+use super::dialect::{Fields, Sample, declared};
+use super::splitter::Dialect;
+use super::types::{Candidates, Reading};
+
+/// How a file is to be read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Layout {
+    /// What its characters mean.
+    pub dialect: Dialect,
+    /// How many records stand above the values, the header among them.
+    pub n_skipped: usize,
+    /// How many of those are neither header nor values.
+    pub n_preamble: usize,
+    /// The header, where there is one.
+    pub header: Option<Vec<String>>,
+    /// How many columns there are; single records may have more.
+    pub n_columns: usize,
+}
+
+/// What speaks for a record being a header.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Evidence {
+    /// It is text where the records below are not.
+    Strong,
+    /// Everything is text, and nothing speaks against it.
+    Weak,
+    /// It looks like the records below.
+    None,
+}
+
+impl Layout {
+    /// The layout of the file that starts with `text`, from which the sample was taken.
+    pub fn find(text: &str, sample: &Sample<'_>) -> Layout {
+        let n_declared = usize::from(declared(text).is_some());
+        let records = sample.records.get(n_declared..).unwrap_or_default();
+        let (first_idx, evidence) = first_record(records, sample);
+        let first_idx_in_file = n_declared + first_idx;
+        let mut layout = Layout {
+            dialect: sample.dialect,
+            n_skipped: first_idx_in_file,
+            n_preamble: first_idx,
+            header: None,
+            n_columns: sample.n_columns,
+        };
+        let from_comment = sample.comment_header.as_ref().filter(|fields| {
+            let is_tight = fields.first().is_some_and(|first| !first.starts_with("# "));
+            evidence == Evidence::None || (is_tight && evidence == Evidence::Weak)
+        });
+        if let Some(fields) = from_comment {
+            layout.header = Some(fields.iter().map(|name| uncomment(name)).collect());
+        } else if evidence != Evidence::None
+            && let Some(fields) = records.get(first_idx)
+        {
+            let below = &records[first_idx + 1..];
+            let names = fields.iter().map(|name| name.to_string());
+            let unnamed = has_row_names(fields, below, sample.n_columns).then(String::new);
+            layout.header = Some(unnamed.into_iter().chain(names).collect());
+            layout.n_skipped += 1;
+        }
+        layout
+    }
+}
+
+/// Whether the first column has row names and no name of its own, as R writes it: then the header
+/// is one name short, and the names belong to the columns behind.
+fn has_row_names(header: &Fields<'_>, below: &[Fields<'_>], n_columns: usize) -> bool {
+    let mut seen = HashSet::new();
+    header.len() + 1 == n_columns
+        && below.iter().all(|record| record.len() == n_columns)
+        && below.iter().any(|record| record.last().is_some_and(|field| !field.trim().is_empty()))
+        && below.iter().all(|record| record.first().is_some_and(|name| seen.insert(name.trim())))
+}
+
+/// `# a` is called `a`, but `#chrom` keeps its mark, as its readers know it.
+fn uncomment(name: &str) -> String {
+    name.strip_prefix("# ").unwrap_or(name).trim().into()
+}
+
+/// The first record that is a header or holds values, and what speaks for the former.
+fn first_record(records: &[Fields<'_>], sample: &Sample<'_>) -> (usize, Evidence) {
+    let n_columns = sample.n_columns;
+    let is_full = |record: &Fields<'_>| {
+        let n_filled = record.iter().filter(|field| !field.trim().is_empty()).count();
+        // A title above three columns and more may be followed by delimiters without values.
+        record.len() >= n_columns && (n_columns < 3 || n_filled > 1)
+    };
+    let Some(full_idx) = records.iter().position(is_full) else { return (0, Evidence::None) };
+    let evidence = |idx: usize| header_evidence(&records[idx], &records[idx + 1..], sample);
+    let at_full = evidence(full_idx);
+    let Some(before_idx) = full_idx.checked_sub(1) else { return (full_idx, at_full) };
+    // A header may be shorter than what is below it.
+    let is_split = records[before_idx].len() > 1;
+    let n_filled = records[before_idx].iter().filter(|field| !field.trim().is_empty()).count();
+    let has_values = records[before_idx]
+        .iter()
+        .any(|field| is_number_or_moment(field, sample.dialect.delimiter));
+    if is_split && n_filled > 1 && !has_values && at_full != Evidence::Strong {
+        let before = evidence(before_idx);
+        if before != Evidence::None {
+            return (before_idx, before);
+        }
+    }
+    (full_idx, at_full)
+}
+
+fn header_evidence(record: &Fields<'_>, below: &[Fields<'_>], sample: &Sample<'_>) -> Evidence {
+    let delimiter = sample.dialect.delimiter;
+    let cells: Vec<Cell> = record
+        .iter()
+        .enumerate()
+        .filter(|(_, field)| !field.trim().is_empty())
+        .map(|(column_idx, field)| Cell::new(field, column_idx, below, delimiter))
+        .collect();
+    if cells.is_empty() {
+        // Columns without names above values that are not text.
+        let is_typed =
+            |column_idx| candidates(column_idx, below).reading(delimiter) != Reading::Text;
+        let has_types = (0..record.len()).any(is_typed);
+        return if has_types { Evidence::Strong } else { Evidence::None };
+    }
+    let count = |verdict| cells.iter().filter(|cell| cell.verdict == verdict).count();
+    if count(Verdict::Differs) > 0 {
+        return Evidence::Strong;
+    }
+    // Three fractions above whole numbers are classes that were counted.
+    if cells.len() > 2 && count(Verdict::FractionAboveIntegers) == cells.len() {
+        return Evidence::Strong;
+    }
+    if count(Verdict::Fits) + count(Verdict::FractionAboveIntegers) > 0
+        || count(Verdict::YearAboveOthers) == cells.len()
+    {
+        return Evidence::None;
+    }
+    if count(Verdict::DiffersFromTruth) > 0 {
+        return Evidence::Strong;
+    }
+    let n_repeated = cells.iter().filter(|cell| cell.is_repeated).count();
+    let is_value = n_repeated > 0 && (n_repeated < cells.len() || cells.len() == 1);
+    if is_value { Evidence::None } else { Evidence::Weak }
+}
+
+/// A field of a record that may be a header.
+struct Cell {
+    verdict: Verdict,
+    /// Whether the same text stands below it.
+    is_repeated: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Verdict {
+    /// It is not what the column is.
+    Differs,
+    /// The column is true or false, and it is neither. That is weaker: `T` may be a base, with
+    /// `G` above it.
+    DiffersFromTruth,
+    /// It is a value like those below.
+    Fits,
+    /// It is a number with a fraction, and those below have none.
+    FractionAboveIntegers,
+    /// A number that is a year, above numbers that are not.
+    YearAboveOthers,
+    /// It is text above text, or above nothing.
+    Open,
+}
+
+impl Cell {
+    fn new(field: &str, column_idx: usize, below: &[Fields<'_>], delimiter: Option<u8>) -> Cell {
+        let column = candidates(column_idx, below);
+        let mut with_field = column;
+        with_field.observe(field);
+        let verdict = match (column.reading(delimiter), with_field.reading(delimiter)) {
+            _ if !column.has_fields() && !below.is_empty() => Verdict::Open,
+            (Reading::Integer, Reading::Number) => Verdict::FractionAboveIntegers,
+            (Reading::Text, _) if is_number_or_moment(field, delimiter) => Verdict::Fits,
+            (Reading::Text, _) => Verdict::Open,
+            (_, Reading::Text) if is_placeholder(field) => Verdict::Open,
+            (Reading::Boolean, Reading::Text) => Verdict::DiffersFromTruth,
+            (_, Reading::Text) => Verdict::Differs,
+            (Reading::Integer | Reading::Number, _)
+                if is_year_above_others(field, column_idx, below) =>
+            {
+                Verdict::YearAboveOthers
+            }
+            _ => Verdict::Fits,
+        };
+        let is_repeated = below
+            .iter()
+            .any(|record| record.get(column_idx).is_some_and(|other| other.trim() == field.trim()));
+        Cell { verdict, is_repeated }
+    }
+}
+
+fn candidates(column_idx: usize, records: &[Fields<'_>]) -> Candidates {
+    let mut candidates = Candidates::new();
+    for field in records.iter().filter_map(|record| record.get(column_idx)) {
+        candidates.observe(field);
+    }
+    candidates
+}
+
+/// Columns are seldom called like a number or a day. They are called `no` and `t`.
+fn is_number_or_moment(field: &str, delimiter: Option<u8>) -> bool {
+    let mut candidates = Candidates::new();
+    candidates.observe(field);
+    !matches!(candidates.reading(delimiter), Reading::Text | Reading::Boolean)
+}
+
+/// What stands for a value that is missing.
+fn is_placeholder(field: &str) -> bool {
+    let field = field.trim().to_ascii_lowercase();
+    matches!(
+        field.as_str(),
+        "na" | "n/a" | "nan" | "null" | "none" | "nil" | "-" | "--" | "?" | "\\n"
+    )
+}
+
+/// Statistics have a column for every year.
+fn is_year_above_others(field: &str, column_idx: usize, below: &[Fields<'_>]) -> bool {
+    let is_year = |field: &str| {
+        let field = field.trim();
+        field.len() == 4 && field.parse().is_ok_and(|year: u16| (1800..2100).contains(&year))
+    };
+    let mut values = below.iter().filter_map(|record| record.get(column_idx));
+    is_year(field) && values.any(|value| !value.trim().is_empty() && !is_year(value))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,147 @@
+//! Cases of `csv`.
+
+#![allow(clippy::unwrap_used)]
+
+use super::{is_convincing, preview};
+use crate::{Request, Table, Value};
+
+fn read(text: &str, limit: usize, max_bytes: usize) -> Table {
+    let request = Request { name: "a.csv", limit, max_bytes };
+    preview(&mut text.as_bytes(), &request).unwrap()
+}
+
+fn names(table: &Table) -> Vec<String> {
+    table.columns.iter().map(|column| format!("{} {}", column.name, column.kind)).collect()
+}
+
+#[test]
+fn says_whether_there_are_more_rows() {
+    let text = "a,b\n1,2\n3,4\n5,6\n";
+    assert!(read(text, 2, 1_000).has_more);
+    assert!(!read(text, 3, 1_000).has_more);
+    assert_eq!(read(text, 2, 1_000).rows.len(), 2);
+    assert_eq!(read(text, 0, 1_000).rows.len(), 0);
+}
+
+#[test]
+fn ends_early_where_the_bytes_run_out() {
+    let text = format!("a,b\n{}", "0123456789,0123456789\n".repeat(100));
+    let table = read(&text, 100, 300);
+    assert!(table.has_more);
+    assert!((10..=15).contains(&table.rows.len()), "{}", table.rows.len());
+}
+
+#[test]
+fn types_a_column_by_rows_that_are_not_shown() {
+    let text = "a,b\n1,2\n3,4\nx,6\n";
+    assert_eq!(names(&read(text, 1, 1_000)), ["a text", "b integer"]);
+    assert_eq!(read(text, 1, 1_000).rows[0][0], Value::Text("1".into()));
+}
+
+#[test]
+fn types_a_column_by_every_row_that_is_shown() {
+    let mut text = String::from("a,b\n");
+    (0..30_000).for_each(|row| text.push_str(&format!("{row},1\n")));
+    text.push_str("late,2\n");
+    let table = read(&text, 100_000, 10 << 20);
+    assert_eq!(names(&table), ["a text", "b integer"]);
+    assert_eq!(table.rows.len(), 30_001);
+    assert_eq!(table.rows[30_000][0], Value::Text("late".into()));
+    assert_eq!(names(&read(&text, 10, 10 << 20)), ["a integer", "b integer"]);
+}
+
+#[test]
+fn cuts_long_values_and_says_by_how_much() {
+    let table = read(&format!("a,b\n{},1\n", "ä".repeat(1_500)), 10, 1 << 20);
+    let Value::Text(text) = &table.rows[0][0] else { panic!("{:?}", table.rows) };
+    assert!(text.ends_with("ä… (+500 characters)"));
+}
+
+#[test]
+fn adds_columns_for_the_rows_that_need_them() {
+    let table = read("a,b\n1,2\n3,4,5\n6,7\n", 10, 1_000);
+    assert_eq!(names(&table), ["a integer", "b integer", "column2 integer"]);
+    assert_eq!(table.remarks, ["Row 2 has more than 2 values; columns were added for them."]);
+    let first = read("a,b\n1,2\n3,4,5\n6,7\n", 1, 1_000);
+    assert_eq!(names(&first), ["a integer", "b integer"]);
+}
+
+#[test]
+fn reads_on_where_a_quote_is_open_by_mistake() {
+    let mut text = String::from("a,b\n1,\"open\n");
+    (0..200_000).for_each(|row| text.push_str(&format!("{row},x\n")));
+    let table = read(&text, 3, 1_000);
+    assert_eq!(table.rows.len(), 3);
+    assert_eq!(table.rows[0][1], Value::Text("\"open".into()));
+}
+
+#[test]
+fn shows_so_many_columns_and_no_more() {
+    let header: Vec<String> = (0..5_000).map(|column| format!("c{column}")).collect();
+    let text = format!("{}\n{}\n", header.join(","), vec!["1"; 5_000].join(","));
+    let table = read(&text, 10, 1 << 20);
+    assert_eq!(table.columns.len(), 4_096);
+    assert_eq!(table.remarks, ["Only 4096 columns are shown, 904 are left out."]);
+}
+
+#[test]
+fn remarks_on_what_was_decided() {
+    let table = read("Title\nday;price\n01/02/2024;1,5\n03/04/2024;2,5\n", 10, 1_000);
+    expect_test::expect![[r#"
+        The delimiter is a semicolon.
+        1 line above the table was skipped.
+        Decimal commas were read in: price.
+        The day was read before the month in: day."#]]
+    .assert_eq(&table.remarks.join("\n"));
+}
+
+/// Each of these once took time that grows with the square of the size, or would have.
+#[test]
+fn takes_its_time_from_the_size_alone() {
+    let start = std::time::Instant::now();
+    for piece in [
+        "\"a,",
+        "\"x\"y,",
+        "\"\" \"\"\n",
+        "\"\"\"x\n",
+        ",",
+        "\n",
+        "\"\n",
+        "#\n",
+        "\r",
+        "a\\\"",
+        "'a ",
+    ] {
+        let text = piece.repeat((1 << 20) / piece.len());
+        let _ =
+            preview(&mut text.as_bytes(), &Request { name: "a.csv", limit: 10, max_bytes: 1_000 });
+        let headed = format!("a,b\n1,2\n{text}");
+        let _ = preview(
+            &mut headed.as_bytes(),
+            &Request { name: "a.csv", limit: 10, max_bytes: 1_000 },
+        );
+    }
+    assert!(start.elapsed().as_secs() < 30, "{:?}", start.elapsed());
+}
+
+#[test]
+fn is_convinced_by_tables_only() {
+    let tables = ["a\tb\n1\t2\n", "a,b,c\nx,y,z\n", "2024-01-01;5\n2024-01-02;6\n", "a|1\nb|2\n"];
+    for text in tables {
+        assert!(is_convincing(text), "{text:?}");
+    }
+    let others = [
+        "",
+        "one line, only\n",
+        "Dear Ada,\nthank you, as ever.\n",
+        "Hello, world\nGoodbye, world\n",
+        "use a;\nuse b;\n",
+        "f(a, 1)\nf(b, 2)\n",
+        "let a = [1, 2];\nlet b = [3, 4];\n",
+        "a,b\n1,2\n3\n",
+        "x = 1\ny = 2\n",
+    ];
+    for text in others {
+        assert!(!is_convincing(text), "{text:?}");
+    }
+}

@@ -1,0 +1,97 @@
+//! Cases of `csv::types`.
+
+use super::Candidates;
+use crate::table::Value;
+
+/// The type of a column of those fields in a file with that delimiter, and its values as JSON.
+fn read(delimiter: u8, fields: &[&str]) -> String {
+    let mut candidates = Candidates::new();
+    fields.iter().for_each(|field| candidates.observe(field));
+    let reading = candidates.reading(Some(delimiter));
+    let values = fields.iter().map(|field| reading.value(field));
+    let values: Vec<String> = values.map(|value| Value::to_json(value).to_string()).collect();
+    format!("{}: {}", reading.kind(), values.join(" "))
+}
+
+fn check(fields: &[&str], expected: &str) {
+    assert_eq!(read(b',', fields), expected, "{fields:?}");
+}
+
+#[test]
+fn reads_integers() {
+    check(&["1", "-2", "0", "-0"], "integer: 1 -2 0 0");
+    check(&["1", "", " 2 "], "integer: 1 null 2");
+    check(&["9223372036854775808", "1"], r#"integer: "9223372036854775808" 1"#);
+}
+
+#[test]
+fn leaves_codes_alone() {
+    check(&["007", "12"], r#"text: "007" "12""#);
+    check(&["+5", "6"], r#"text: "+5" "6""#);
+    check(&["00.5", "1"], r#"text: "00.5" "1""#);
+    check(&["1_000", "2"], r#"text: "1_000" "2""#);
+    check(&["-", "5"], r#"text: "-" "5""#);
+    check(&["0x10"], r#"text: "0x10""#);
+}
+
+#[test]
+fn reads_numbers() {
+    check(&["1", "2.5"], "number: 1.0 2.5");
+    check(&[".5", "1.", "1e3", "-2.5E-1"], "number: 0.5 1.0 1000.0 -0.25");
+    check(&["1.5", "1e400"], r#"number: 1.5 "1e400""#);
+    check(&["1.5.2", "1"], r#"text: "1.5.2" "1""#);
+    check(&["1e", "."], r#"text: "1e" ".""#);
+}
+
+#[test]
+fn takes_words_for_no_number_among_numbers_only() {
+    check(&["1", "NaN", "-inf"], r#"number: 1.0 "NaN" "-inf""#);
+    check(&["nan", "NaN"], r#"text: "nan" "NaN""#);
+    check(&["NaN", "x"], r#"text: "NaN" "x""#);
+}
+
+#[test]
+fn reads_decimal_commas_where_semicolons_delimit() {
+    assert_eq!(read(b';', &["1,5", "-2"]), "number: 1.5 -2.0");
+    assert_eq!(
+        read(b';', &["1.234,5", "2.345.678,25", "1.000"]),
+        "number: 1234.5 2345678.25 1000.0"
+    );
+    assert_eq!(read(b';', &["1.5", "2.25"]), "number: 1.5 2.25");
+    assert_eq!(read(b';', &["1,5", "2.25"]), r#"text: "1,5" "2.25""#);
+    assert_eq!(read(b';', &["1,5,6"]), r#"text: "1,5,6""#);
+    assert_eq!(read(b';', &["01,5"]), r#"text: "01,5""#);
+    check(&["1,5", "2,5"], r#"text: "1,5" "2,5""#);
+}
+
+#[test]
+fn does_not_take_thousands_for_fractions() {
+    assert_eq!(read(b'\t', &["1,234", "5,678"]), r#"text: "1,234" "5,678""#);
+    assert_eq!(read(b'\t', &["1,234", "5,6"]), "number: 1.234 5.6");
+}
+
+#[test]
+fn reads_truth_as_duckdb_does() {
+    check(&["true", "F", "Yes", "no"], "boolean: true false true false");
+    check(&["y", "n"], r#"text: "y" "n""#);
+    check(&["true", "1"], r#"text: "true" "1""#);
+}
+
+#[test]
+fn reads_moments_by_the_whole_column() {
+    check(&["01/02/2024", "31/12/2024"], r#"date: "2024-02-01" "2024-12-31""#);
+    check(&["01/02/2024", "12/31/2024"], r#"date: "2024-01-02" "2024-12-31""#);
+    check(&["12/31/2024", "31/12/2024"], r#"text: "12/31/2024" "31/12/2024""#);
+    check(&["2024-01-01", "01.01.2024"], r#"text: "2024-01-01" "01.01.2024""#);
+    check(&["2024-01-01", "12:30"], r#"text: "2024-01-01" "12:30""#);
+    check(&["9:30", ""], r#"time: "09:30:00" null"#);
+    check(&["2024-01-01", "5"], r#"text: "2024-01-01" "5""#);
+}
+
+#[test]
+fn keeps_text_as_written() {
+    check(&[" a ", "b"], r#"text: " a " "b""#);
+    check(&["NULL", "NA", ""], r#"text: "NULL" "NA" null"#);
+    check(&["", ""], "text: null null");
+    check(&["5%", "$5"], r#"text: "5%" "$5""#);
+}

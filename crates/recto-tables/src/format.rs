@@ -1,0 +1,145 @@
+//! What a file is: by its first bytes, then by its name's ending, then by its content.
+//!
+//! A name that promises data decides between the text formats. Any other name needs content that
+//! speaks for itself, because a source file shown as a table would mislead.
+
+use recto_text::Encoding;
+
+use crate::compression::Kind;
+use crate::error::{Error, Result};
+use crate::{csv, json};
+
+/// How the bytes are packed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Container {
+    /// Apache Parquet.
+    Parquet,
+    /// A spreadsheet: Excel or OpenDocument.
+    Sheets,
+    /// A stream that inflates to something else.
+    Compressed(Kind),
+    /// None of those; text, if anything.
+    Plain,
+}
+
+/// How a text holds a table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TextFormat {
+    /// Lines of values with a delimiter between them.
+    Delimited,
+    /// One JSON value, or one after the other.
+    Json,
+}
+
+const ZIP: &[u8] = b"PK\x03\x04";
+const OLE2: &[u8] = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1";
+const SHEET_ENDINGS: &[&str] =
+    &["xls", "xlsx", "xlsm", "xlsb", "xltx", "xltm", "xlam", "xla", "ods"];
+
+/// What those first bytes are that nobody would take for a table.
+const OTHERS: &[(&[u8], &str)] = &[
+    (b"\x89PNG\r\n", "an image"),
+    (b"\xff\xd8\xff", "an image"),
+    (b"GIF8", "an image"),
+    (b"BM", "an image"),
+    (b"RIFF", "a media file"),
+    (b"%PDF-", "a PDF document"),
+    (b"\x7fELF", "a program"),
+    (b"MZ", "a program"),
+    (b"SQLite format 3\0", "an SQLite database"),
+    (b"BZh", "a bzip2 file"),
+    (b"\xfd7zXZ\0", "an xz file"),
+    (b"ARROW1", "an Arrow file"),
+    (ZIP, "a zip archive"),
+    (OLE2, "an Office document"),
+];
+
+/// How a file is packed. Fails where the bytes are known and hold no table.
+pub fn container(name: &str, head: &[u8]) -> Result<Container> {
+    let ending = ending(name);
+    let is_sheet = SHEET_ENDINGS.contains(&ending.as_str());
+    if head.starts_with(b"PAR1") {
+        return Ok(Container::Parquet);
+    }
+    if head.starts_with(b"\x1f\x8b") {
+        return Ok(Container::Compressed(Kind::Gzip));
+    }
+    if head.starts_with(b"\x28\xb5\x2f\xfd") {
+        return Ok(Container::Compressed(Kind::Zstd));
+    }
+    if head.starts_with(ZIP) && (is_sheet || holds_sheets(head)) {
+        return Ok(Container::Sheets);
+    }
+    if head.starts_with(OLE2) && is_sheet {
+        return Ok(Container::Sheets);
+    }
+    // Bytes that no text has settle it; letters such as `BM` may start a text.
+    let is_binary = |magic: &[u8]| magic.iter().any(|byte| !matches!(byte, b'\t'..=b'~'));
+    let is_other = OTHERS.iter().any(|(magic, _)| is_binary(magic) && head.starts_with(magic));
+    if !is_other && Encoding::sniff(head).is_some() {
+        return Ok(Container::Plain);
+    }
+    // Damaged or not, these say themselves what is wrong with them.
+    match ending.as_str() {
+        "parquet" => Ok(Container::Parquet),
+        _ if is_sheet => Ok(Container::Sheets),
+        _ => Err(Error::NotATable { what: what_binary(head).into() }),
+    }
+}
+
+/// How a text holds a table. Fails where it does not.
+pub fn text(name: &str, head: &[u8]) -> Result<TextFormat> {
+    let Some(head_text) = Encoding::sniff(head).map(|encoding| decode(encoding, head)) else {
+        return Err(Error::NotATable { what: what_binary(head).into() });
+    };
+    match ending(name).as_str() {
+        "csv" | "tsv" | "psv" | "tab" => Ok(TextFormat::Delimited),
+        "json" | "ndjson" | "jsonl" | "geojson" => Ok(TextFormat::Json),
+        _ if json::is_convincing(&head_text) => Ok(TextFormat::Json),
+        _ if csv::is_convincing(&head_text) => Ok(TextFormat::Delimited),
+        "parquet" => Err(Error::Broken { cause: "it does not start as Parquet files do".into() }),
+        ending if SHEET_ENDINGS.contains(&ending) => {
+            Err(Error::Broken { cause: "it is text and not a spreadsheet".into() })
+        }
+        "txt" | "log" | "dat" | "md" | "rst" | "adoc" | "" => {
+            Err(Error::NotATable { what: "plain text".into() })
+        }
+        _ => Err(Error::NotATable { what: "source code or other text".into() }),
+    }
+}
+
+/// The name of what is inside a compressed file.
+pub fn without_compression(name: &str) -> &str {
+    match name.rsplit_once('.') {
+        Some((inner, ending)) => match ending.to_ascii_lowercase().as_str() {
+            "gz" | "gzip" | "zst" | "zstd" => inner,
+            _ => name,
+        },
+        None => name,
+    }
+}
+
+/// What follows the last dot, in small letters.
+fn ending(name: &str) -> String {
+    name.rsplit_once('.').map_or(String::new(), |(_, ending)| ending.to_ascii_lowercase())
+}
+
+fn what_binary(head: &[u8]) -> &'static str {
+    let known = OTHERS.iter().find(|(magic, _)| head.starts_with(magic));
+    known.map_or("a binary file", |(_, what)| what)
+}
+
+/// Whether a zip archive starts with what spreadsheets hold.
+fn holds_sheets(head: &[u8]) -> bool {
+    let marks: [&[u8]; 2] = [b"xl/workbook", b"application/vnd.oasis.opendocument.spreadsheet"];
+    marks.iter().any(|mark| head.windows(mark.len()).any(|window| window == *mark))
+}
+
+fn decode(encoding: Encoding, bytes: &[u8]) -> String {
+    let mut text = String::new();
+    encoding.decoder().push(bytes, false, &mut text);
+    text
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,76 @@
+//! Cases of `format`.
+
+use super::{Container, TextFormat, container, text, without_compression};
+use crate::compression::Kind;
+
+fn check_container(name: &str, head: &[u8], expected: Container) {
+    assert_eq!(container(name, head), Ok(expected), "{name}");
+}
+
+fn refusal(name: &str, head: &[u8]) -> String {
+    match container(name, head).and_then(|_| text(name, head)) {
+        Ok(format) => format!("{format:?}"),
+        Err(error) => error.to_string(),
+    }
+}
+
+#[test]
+fn believes_the_first_bytes_more_than_the_name() {
+    check_container("a.csv", b"PAR1\x15\x04", Container::Parquet);
+    check_container("a.csv", b"\x1f\x8b\x08\0", Container::Compressed(Kind::Gzip));
+    check_container("a.csv", b"\x28\xb5\x2f\xfd\x04", Container::Compressed(Kind::Zstd));
+    check_container("a", b"PK\x03\x04\0\0xl/workbook.xml", Container::Sheets);
+    check_container("a.xlsx", b"a,b\n1,2\n", Container::Plain);
+}
+
+#[test]
+fn asks_the_name_where_the_bytes_have_several_meanings() {
+    check_container("a.xlsx", b"PK\x03\x04\xff\xff", Container::Sheets);
+    check_container("a.XLS", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", Container::Sheets);
+    assert_eq!(refusal("a.zip", b"PK\x03\x04\xff\xff"), "it is a zip archive");
+    assert_eq!(refusal("a.doc", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"), "it is an Office document");
+}
+
+#[test]
+fn lets_damaged_files_say_what_is_wrong() {
+    check_container("a.parquet", b"\0\xff\0\xff", Container::Parquet);
+    check_container("a.ods", b"\0\xff\0\xff", Container::Sheets);
+    assert_eq!(refusal("a.parquet", b"some text"), "it does not start as Parquet files do");
+    assert_eq!(refusal("a.xls", b"<html></html>"), "it is text and not a spreadsheet");
+}
+
+#[test]
+fn says_what_it_is_instead() {
+    assert_eq!(refusal("a.png", b"\x89PNG\r\n\x1a\n\0"), "it is an image");
+    assert_eq!(refusal("a.bin", b"\0\x01\x02"), "it is a binary file");
+    assert_eq!(refusal("a.md", b"# Title\n\nText.\n"), "it is plain text");
+    assert_eq!(refusal("a.rs", b"fn main() {}\n"), "it is source code or other text");
+    assert_eq!(refusal("Makefile", b"all: a b\n"), "it is plain text");
+}
+
+#[test]
+fn decides_between_texts_by_the_name_that_promises_data() {
+    for name in ["a.csv", "a.TSV", "a.psv", "a.tab"] {
+        assert_eq!(text(name, b"anything"), Ok(TextFormat::Delimited), "{name}");
+    }
+    for name in ["a.json", "a.ndjson", "a.jsonl", "a.geojson"] {
+        assert_eq!(text(name, b"anything"), Ok(TextFormat::Json), "{name}");
+    }
+}
+
+#[test]
+fn lets_other_names_speak_by_their_content() {
+    assert_eq!(text("a.txt", b"a\tb\n1\t2\n"), Ok(TextFormat::Delimited));
+    assert_eq!(text("a.xls", b"a\tb\n1\t2\n"), Ok(TextFormat::Delimited));
+    assert_eq!(text("a.log", b"{\"a\": 1}\n{\"a\": 2}\n"), Ok(TextFormat::Json));
+    assert!(text("a.txt", b"Dear Ada,\n\nthank you.\n").is_err());
+    assert!(text("a.txt", b"").is_err());
+}
+
+#[test]
+fn takes_the_compression_off_a_name() {
+    assert_eq!(without_compression("a.csv.gz"), "a.csv");
+    assert_eq!(without_compression("a.csv.ZST"), "a.csv");
+    assert_eq!(without_compression("a.csv"), "a.csv");
+    assert_eq!(without_compression("gz"), "gz");
+}

@@ -1,0 +1,227 @@
+//! JSON as a table: an array of objects, one object, or values that follow each other.
+//!
+//! Keys become columns. Values that are no objects stand in one column that is called `json`, as
+//! in DuckDB. What is nested stays JSON.
+
+use std::io::Read;
+
+use serde::de::IgnoredAny;
+use serde_json::Value as Json;
+use serde_json::value::RawValue;
+
+use crate::Request;
+use crate::budget::{Budget, max_cell_chars};
+use crate::error::Result;
+use crate::names;
+use crate::table::{Column, Table, Type, Value};
+use crate::text::Text;
+
+mod columns;
+
+mod members;
+
+mod stream;
+
+use columns::{Cell, Columns, Kinds};
+use members::{each_member, each_member_of_feature};
+use stream::{Extent, Values, extent};
+
+/// How many values say what the columns are.
+const SAMPLE_ROWS: usize = 20_480;
+
+/// How many bytes of text say what the columns are, at most. Parsing costs more here than in
+/// delimited text.
+const SAMPLE_BYTES: usize = 1 << 20;
+
+/// How many bytes of text are looked at for rows to show, at most.
+const MAX_BYTES: usize = 64 << 20;
+
+/// The column of values that are no objects.
+const ONLY_COLUMN: &str = "json";
+
+/// The first rows of a JSON text.
+pub fn preview(input: &mut dyn Read, request: &Request<'_>) -> Result<Table> {
+    let mut values = Values::new(Text::open(input)?)?;
+    let is_geojson = request.name.to_ascii_lowercase().ends_with(".geojson");
+    if is_geojson {
+        values.enter_member("features");
+    }
+    let mut rows = Rows::new(request);
+    while !rows.is_complete(values.n_bytes()) {
+        match values.next_value() {
+            Ok(Some(value)) => rows.push(&value, is_geojson),
+            Ok(None) => break,
+            // What is wrong below the rows that were asked for does not concern them.
+            Err(_) if rows.has_more() => break,
+            Err(error) => return Err(error),
+        }
+    }
+    let is_cut_short = values.n_bytes() >= MAX_BYTES;
+    let mut table = rows.into_table(is_cut_short);
+    if values.has_nan() {
+        table.remarks.push("NaN and Infinity are shown as null.".into());
+    }
+    Ok(table)
+}
+
+/// Whether a text that does not call itself JSON is JSON all the same: it starts with an object
+/// or an array, and nothing but more of them follows.
+pub fn is_convincing(head: &str) -> bool {
+    let head = head.trim_start();
+    if !head.starts_with(['{', '[']) {
+        return false;
+    }
+    match extent(head) {
+        Extent::Whole(n_bytes) => {
+            let (value, rest) = head.split_at(n_bytes);
+            let is_end = |rest: &str| rest.is_empty() || rest.starts_with(['{', '[']);
+            is_end(rest.trim_start()) && serde_json::from_str::<IgnoredAny>(value).is_ok()
+        }
+        Extent::Open => serde_json::from_str::<IgnoredAny>(head).is_err_and(|error| error.is_eof()),
+        Extent::TooDeep => false,
+    }
+}
+
+/// The rows to show, and what the columns are, as the values come in.
+struct Rows<'a> {
+    request: &'a Request<'a>,
+    budget: Budget,
+    shown: Vec<Row>,
+    columns: Columns,
+    /// What the values are as a whole.
+    whole: Kinds,
+    has_others: bool,
+    n_rows: usize,
+}
+
+enum Row {
+    Object(Vec<(usize, Cell)>),
+    Other(Cell),
+}
+
+impl<'a> Rows<'a> {
+    fn new(request: &'a Request<'a>) -> Rows<'a> {
+        Rows {
+            request,
+            budget: Budget::new(request.limit, request.max_bytes),
+            shown: Vec::new(),
+            columns: Columns::default(),
+            whole: Kinds::default(),
+            has_others: false,
+            n_rows: 0,
+        }
+    }
+
+    fn has_more(&self) -> bool {
+        self.n_rows > self.shown.len()
+    }
+
+    /// Whether there is nothing more to learn from the text.
+    fn is_complete(&self, n_bytes: usize) -> bool {
+        let is_sampled = self.n_rows >= SAMPLE_ROWS || n_bytes >= SAMPLE_BYTES;
+        n_bytes >= MAX_BYTES || (is_sampled && self.has_more())
+    }
+
+    fn push(&mut self, value: &str, is_geojson: bool) {
+        self.n_rows += 1;
+        self.whole.observe(value);
+        let is_shown = !self.budget.is_spent();
+        if !value.starts_with('{') {
+            self.has_others |= value != "null";
+            if is_shown {
+                let cell = Cell::new(value, max_cell_chars(1, self.request.max_bytes));
+                self.show(cell.n_bytes(), 1, Row::Other(cell));
+            }
+            return;
+        }
+        let max_chars = max_cell_chars(self.columns.keys.len(), self.request.max_bytes);
+        let columns = &mut self.columns;
+        columns.count_object();
+        let mut cells = Vec::new();
+        let mut n_bytes = 0;
+        let visit = |key: String, value: &RawValue| {
+            let Some(column_idx) = columns.column(key) else { return };
+            columns.kinds[column_idx].observe(value.get());
+            if is_shown {
+                let cell = Cell::new(value.get(), max_chars);
+                n_bytes += cell.n_bytes();
+                cells.push((column_idx, cell));
+            }
+        };
+        if is_geojson {
+            each_member_of_feature(value, visit);
+        } else {
+            each_member(value, visit);
+        }
+        if is_shown {
+            let n_columns = self.columns.keys.len();
+            self.show(n_bytes, n_columns, Row::Object(cells));
+        }
+    }
+
+    fn show(&mut self, n_bytes: usize, n_columns: usize, row: Row) {
+        if self.budget.admits(n_bytes, n_columns) {
+            self.shown.push(row);
+        }
+    }
+
+    fn into_table(self, is_cut_short: bool) -> Table {
+        let has_more = self.has_more() || is_cut_short;
+        let mut remarks = Vec::new();
+        if self.n_rows == 0 {
+            return Table { columns: Vec::new(), rows: Vec::new(), has_more, remarks };
+        }
+        let are_maps = self.columns.are_maps();
+        if self.has_others || self.columns.keys.is_empty() || are_maps {
+            if are_maps {
+                remarks
+                    .push("The objects have hardly a key in common; they are shown whole.".into());
+            }
+            let kind = self.whole.kind();
+            let keys = &self.columns.keys;
+            let rows =
+                self.shown.into_iter().map(|row| vec![row.into_value(keys, &kind)]).collect();
+            let columns = vec![Column { name: ONLY_COLUMN.into(), kind }];
+            return Table { columns, rows, has_more, remarks };
+        }
+        if self.columns.has_left_out {
+            let n_shown = self.columns.keys.len();
+            remarks.push(format!("Only {n_shown} columns are shown; there are more keys."));
+        }
+        let kinds: Vec<Type> = self.columns.kinds.iter().map(Kinds::kind).collect();
+        let rows = self.shown.into_iter().map(|row| row.into_values(&kinds)).collect();
+        let columns = names::unique(self.columns.keys.iter().map(String::as_str))
+            .into_iter()
+            .zip(kinds)
+            .map(|(name, kind)| Column { name, kind })
+            .collect();
+        Table { columns, rows, has_more, remarks }
+    }
+}
+
+impl Row {
+    /// One value for every column.
+    fn into_values(self, kinds: &[Type]) -> Vec<Value> {
+        let mut values = vec![Value::Null; kinds.len()];
+        if let Row::Object(cells) = self {
+            for (column_idx, cell) in cells {
+                values[column_idx] = cell.into_value(&kinds[column_idx]);
+            }
+        }
+        values
+    }
+
+    /// The row as one value.
+    fn into_value(self, keys: &[String], kind: &Type) -> Value {
+        match self {
+            Row::Other(cell) => cell.into_value(kind),
+            Row::Object(cells) => {
+                let member = |(idx, cell): (usize, Cell)| (keys[idx].clone(), cell.into_json());
+                Value::Json(Json::Object(cells.into_iter().map(member).collect()))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,58 @@
+//! Cases of `json::columns`.
+
+#![allow(clippy::unwrap_used)]
+
+use serde_json::json;
+
+use super::{Cell, Kinds};
+use crate::table::{Type, Value};
+
+fn kind(values: serde_json::Value) -> Type {
+    let mut kinds = Kinds::default();
+    values.as_array().unwrap().iter().for_each(|value| kinds.observe(&value.to_string()));
+    kinds.kind()
+}
+
+#[test]
+fn finds_the_type_that_holds_all_values() {
+    assert_eq!(kind(json!([1, null, 2])), Type::Integer);
+    assert_eq!(kind(json!([1, 2.5])), Type::Number);
+    assert_eq!(kind(json!([true, false])), Type::Boolean);
+    assert_eq!(kind(json!(["a", "1"])), Type::Text);
+    assert_eq!(kind(json!([[1], {"a": 1}])), Type::Json);
+    assert_eq!(kind(json!([null])), Type::Text);
+}
+
+#[test]
+fn shows_what_has_nothing_in_common_as_json() {
+    assert_eq!(kind(json!([1, "a"])), Type::Json);
+    assert_eq!(kind(json!([1, true])), Type::Json);
+    assert_eq!(kind(json!(["a", ["b"]])), Type::Json);
+}
+
+#[test]
+fn finds_moments_in_texts() {
+    assert_eq!(kind(json!(["2024-01-31", null])), Type::Date);
+    assert_eq!(kind(json!(["2024-01-31T10:00:00Z"])), Type::Timestamp);
+    assert_eq!(kind(json!(["10:00:00"])), Type::Time);
+    assert_eq!(kind(json!(["31/12/2024"])), Type::Text);
+    assert_eq!(kind(json!(["2024-01-31", "x"])), Type::Text);
+    assert_eq!(kind(json!(["2024-01-31", "10:00"])), Type::Text);
+}
+
+#[test]
+fn keeps_digits_that_do_not_fit() {
+    for digits in ["18446744073709551615", "-123456789012345678901234567890"] {
+        let cell = Cell::new(digits, 100);
+        assert_eq!(cell.into_value(&Type::Integer), Value::Text(digits.into()));
+    }
+    let cell = Cell::new("1e400", 100);
+    assert_eq!(cell.into_value(&Type::Number), Value::Text("1e400".into()));
+}
+
+#[test]
+fn cuts_what_is_long() {
+    let nested = Cell::new(&format!("{{ \"a\":\n  \"{}\" }}", "x".repeat(50)), 20);
+    let expected = format!("{{\"a\":\"{}… (+38 characters)", "x".repeat(14));
+    assert_eq!(nested.into_value(&Type::Json), Value::Text(expected));
+}

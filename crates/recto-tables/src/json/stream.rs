@@ -1,0 +1,337 @@
+//! JSON values one after the other, out of a text of any size.
+//!
+//! The elements of an array at the top are such values, and so are values that simply follow each
+//! other (NDJSON). Each is cut out by its brackets and checked, but not parsed: parsed, a value can
+//! take twenty times its size. What the values mean is left to others.
+
+use std::borrow::Cow;
+
+use memchr::memchr2;
+use serde::de::IgnoredAny;
+
+use crate::error::{Error, Result};
+use crate::text::Text;
+
+/// The largest value.
+const MAX_VALUE_BYTES: usize = 16 << 20;
+
+/// After so many bytes no more space is skipped.
+const MAX_SPACE_BYTES: usize = 64 << 20;
+
+/// How deep brackets may nest; the parser has no stack for more.
+const MAX_DEPTH: usize = 120;
+
+/// The values of a text.
+pub struct Values<'a> {
+    text: Text<'a>,
+    position: Position,
+    state: State,
+    /// Whether the array stands in an object, whose other members do not matter.
+    is_member: bool,
+    n_bytes: usize,
+    has_nan: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    /// Values follow each other.
+    Sequence,
+    /// Inside the array, before its first element.
+    ArrayStart,
+    /// Inside the array, behind an element.
+    ArrayNext,
+    /// Behind the last value.
+    End,
+}
+
+/// A place for people: both count from 1.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Position {
+    line: usize,
+    column: usize,
+}
+
+impl<'a> Values<'a> {
+    /// Finds out whether the text is one array or several values.
+    pub fn new(text: Text<'a>) -> Result<Values<'a>> {
+        let mut values = Values {
+            text,
+            position: Position { line: 1, column: 1 },
+            state: State::Sequence,
+            is_member: false,
+            n_bytes: 0,
+            has_nan: false,
+        };
+        if values.skip_space()? == Some(b'[') && !is_followed(values.text.rest()) {
+            values.advance(1);
+            values.state = State::ArrayStart;
+        }
+        Ok(values)
+    }
+
+    /// Goes into an array that is a member of the object at the start. Nothing happens where there
+    /// is none such.
+    pub fn enter_member(&mut self, key: &str) {
+        if self.state == State::Sequence
+            && let Some(n_bytes) = member_array(self.text.rest(), key)
+        {
+            self.advance(n_bytes);
+            self.state = State::ArrayStart;
+            self.is_member = true;
+        }
+    }
+
+    /// The next value, as it is written. It is valid JSON.
+    pub fn next_value(&mut self) -> Result<Option<Cow<'_, str>>> {
+        let Some(byte) = self.skip_space()? else {
+            return match self.state {
+                State::Sequence | State::End => Ok(None),
+                State::ArrayStart | State::ArrayNext => Err(self.broken("the array has no end")),
+            };
+        };
+        match (self.state, byte) {
+            (State::Sequence, _) => {}
+            (State::End, _) => return Err(self.broken("something follows the array")),
+            (State::ArrayStart | State::ArrayNext, b']') => {
+                self.advance(1);
+                self.state = State::End;
+                return if self.is_member { Ok(None) } else { self.next_value() };
+            }
+            (State::ArrayStart, _) => self.state = State::ArrayNext,
+            (State::ArrayNext, b',') => {
+                self.advance(1);
+                self.skip_space()?;
+            }
+            (State::ArrayNext, _) => return Err(self.broken("expected `,` or `]`")),
+        }
+        let n_bytes = self.value_bytes()?;
+        let without_nan = self.check(n_bytes)?;
+        self.count(n_bytes);
+        let text = self.text.take(n_bytes);
+        Ok(Some(without_nan.map_or(Cow::Borrowed(text), Cow::Owned)))
+    }
+
+    /// How many bytes were looked at.
+    pub fn n_bytes(&self) -> usize {
+        self.n_bytes
+    }
+
+    /// Whether values were met that Python writes and JSON does not have.
+    pub fn has_nan(&self) -> bool {
+        self.has_nan
+    }
+
+    fn skip_space(&mut self) -> Result<Option<u8>> {
+        loop {
+            let rest = self.text.rest().as_bytes();
+            let n_space = rest.iter().take_while(|byte| byte.is_ascii_whitespace()).count();
+            let next = rest.get(n_space).copied();
+            self.advance(n_space);
+            if next.is_some() || self.text.is_complete() {
+                return Ok(next);
+            }
+            if self.n_bytes > MAX_SPACE_BYTES {
+                return Err(Error::TooLarge { cause: "it is mostly white space".into() });
+            }
+            self.text.fill()?;
+        }
+    }
+
+    /// How many bytes the value has that comes next.
+    fn value_bytes(&mut self) -> Result<usize> {
+        loop {
+            let rest = self.text.rest();
+            match extent(rest) {
+                Extent::Whole(n_bytes) => return Ok(n_bytes),
+                Extent::TooDeep => {
+                    let cause = format!("a value is nested deeper than {MAX_DEPTH} levels");
+                    return Err(Error::TooLarge { cause });
+                }
+                // The parser says what is missing.
+                Extent::Open if self.text.is_complete() => return Ok(rest.len()),
+                Extent::Open if rest.len() > MAX_VALUE_BYTES => {
+                    return Err(Error::TooLarge { cause: "a value is larger than 16 MiB".into() });
+                }
+                Extent::Open => self.text.fill()?,
+            }
+        }
+    }
+
+    /// Checks the value that comes next. Returns another text for it where that has to be read
+    /// instead.
+    fn check(&mut self, n_bytes: usize) -> Result<Option<String>> {
+        let text = &self.text.rest()[..n_bytes];
+        let Err(error) = serde_json::from_str::<IgnoredAny>(text) else { return Ok(None) };
+        if let Some(without) = without_nan(text)
+            && serde_json::from_str::<IgnoredAny>(&without).is_ok()
+        {
+            self.has_nan = true;
+            return Ok(Some(without));
+        }
+        let message = error.to_string();
+        let message = message.split(" at line ").next().unwrap_or_default();
+        let line_idx = error.line().saturating_sub(1);
+        let line = text.split('\n').nth(line_idx).unwrap_or_default();
+        // The parser counts bytes.
+        let before = &line[..line.floor_char_boundary(error.column().saturating_sub(1))];
+        let first_column = if line_idx == 0 { self.position.column } else { 1 };
+        let position = Position {
+            line: self.position.line + line_idx,
+            column: first_column + before.chars().count(),
+        };
+        Err(position.broken(message))
+    }
+
+    fn advance(&mut self, n_bytes: usize) {
+        self.count(n_bytes);
+        self.text.advance(n_bytes);
+    }
+
+    /// Moves the position behind so many bytes.
+    fn count(&mut self, n_bytes: usize) {
+        let passed = &self.text.rest()[..n_bytes];
+        match passed.rfind('\n') {
+            None => self.position.column += passed.chars().count(),
+            Some(last) => {
+                self.position.line += memchr::memchr_iter(b'\n', passed.as_bytes()).count();
+                self.position.column = 1 + passed[last + 1..].chars().count();
+            }
+        }
+        self.n_bytes += n_bytes;
+    }
+
+    fn broken(&self, what: &str) -> Error {
+        self.position.broken(what)
+    }
+}
+
+impl Position {
+    fn broken(self, what: &str) -> Error {
+        let Position { line, column } = self;
+        Error::Broken { cause: format!("line {line}, column {column}: {what}") }
+    }
+}
+
+/// How far a value reaches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Extent {
+    /// So many bytes.
+    Whole(usize),
+    /// Beyond the text.
+    Open,
+    /// Brackets in brackets without reason.
+    TooDeep,
+}
+
+/// How far the value reaches that a text starts with. Only brackets and strings are looked at.
+pub fn extent(text: &str) -> Extent {
+    let bytes = text.as_bytes();
+    let mut depth: usize = 0;
+    let mut at = 0;
+    while let Some(byte) = bytes.get(at) {
+        match byte {
+            b'"' => match string_end(bytes, at + 1) {
+                Some(end) => at = end,
+                None => return Extent::Open,
+            },
+            b'{' | b'[' => {
+                depth += 1;
+                if depth > MAX_DEPTH {
+                    return Extent::TooDeep;
+                }
+                at += 1;
+            }
+            b'}' | b']' => {
+                depth = depth.saturating_sub(1);
+                at += 1;
+            }
+            // A bare word or number reaches as far as it can.
+            _ if depth == 0 => {
+                let is_end = |byte: &u8| byte.is_ascii_whitespace() || b",]}{[\"".contains(byte);
+                return match bytes[at..].iter().position(is_end) {
+                    Some(0) => Extent::Whole(at + 1),
+                    Some(n_bytes) => Extent::Whole(at + n_bytes),
+                    None => Extent::Open,
+                };
+            }
+            _ => {
+                at += 1;
+                continue;
+            }
+        }
+        if depth == 0 {
+            return Extent::Whole(at);
+        }
+    }
+    Extent::Open
+}
+
+/// The place behind the quote that ends a string.
+fn string_end(bytes: &[u8], start: usize) -> Option<usize> {
+    let mut at = start;
+    loop {
+        let found = at + memchr2(b'"', b'\\', bytes.get(at..)?)?;
+        if bytes[found] == b'"' {
+            return Some(found + 1);
+        }
+        at = found + 2;
+    }
+}
+
+/// Whether the value that a text starts with is followed by another one.
+fn is_followed(text: &str) -> bool {
+    match extent(text) {
+        Extent::Whole(n_bytes) => text[n_bytes..].trim_start().starts_with(['{', '[']),
+        Extent::Open | Extent::TooDeep => false,
+    }
+}
+
+/// Where the elements start of an array that is a member of the object at the start of a text.
+fn member_array(text: &str, key: &str) -> Option<usize> {
+    let mut rest = text.strip_prefix('{')?.trim_start();
+    loop {
+        let name_end = string_end(rest.strip_prefix('"')?.as_bytes(), 0)? + 1;
+        let (name, after) = rest.split_at(name_end);
+        rest = after.trim_start().strip_prefix(':')?.trim_start();
+        if name.trim_matches('"') == key
+            && let Some(elements) = rest.strip_prefix('[')
+        {
+            return Some(text.len() - elements.len());
+        }
+        let Extent::Whole(n_bytes) = extent(rest) else { return None };
+        rest = rest[n_bytes..].trim_start().strip_prefix(',')?.trim_start();
+    }
+}
+
+/// The text with `null` for what Python writes for numbers that are none, if it has any.
+fn without_nan(text: &str) -> Option<String> {
+    let bytes = text.as_bytes();
+    let mut without = String::new();
+    let mut copied = 0;
+    let mut at = 0;
+    while let Some(byte) = bytes.get(at) {
+        let word = match byte {
+            b'"' => {
+                at = string_end(bytes, at + 1)?;
+                continue;
+            }
+            b'N' => "NaN",
+            b'I' => "Infinity",
+            b'-' => "-Infinity",
+            _ => "",
+        };
+        if word.is_empty() || !text[at..].starts_with(word) {
+            at += text[at..].chars().next().map_or(1, char::len_utf8);
+            continue;
+        }
+        without.push_str(&text[copied..at]);
+        without.push_str("null");
+        at += word.len();
+        copied = at;
+    }
+    without.push_str(&text[copied..]);
+    (copied > 0).then_some(without)
+}
+
+#[cfg(test)]
+mod tests;

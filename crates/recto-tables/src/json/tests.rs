@@ -1,0 +1,100 @@
+//! Cases of `json`.
+
+#![allow(clippy::unwrap_used)]
+
+use super::{is_convincing, preview};
+use crate::{Request, Table, Value};
+
+fn read(name: &str, text: &str, limit: usize) -> Table {
+    preview(&mut text.as_bytes(), &Request { name, limit, max_bytes: 10_000 }).unwrap()
+}
+
+fn names(table: &Table) -> Vec<String> {
+    table.columns.iter().map(|column| format!("{} {}", column.name, column.kind)).collect()
+}
+
+#[test]
+fn says_whether_there_are_more_rows() {
+    let text = r#"[{"a": 1}, {"a": 2}, {"a": 3}]"#;
+    assert!(read("a.json", text, 2).has_more);
+    assert!(!read("a.json", text, 3).has_more);
+}
+
+#[test]
+fn knows_keys_and_types_of_rows_that_are_not_shown() {
+    let table = read("a.json", r#"[{"a": 1}, {"a": 2.5, "b": true}]"#, 1);
+    assert_eq!(names(&table), ["a number", "b boolean"]);
+    assert_eq!(table.rows, [[Value::Number(1.0), Value::Null]]);
+}
+
+#[test]
+fn is_not_concerned_by_what_is_broken_below() {
+    let text = "{\"a\": 1}\n{\"a\": 2}\n{broken\n";
+    assert_eq!(read("a.ndjson", text, 1).rows.len(), 1);
+    let request = Request { name: "a.ndjson", limit: 5, max_bytes: 10_000 };
+    assert!(preview(&mut text.as_bytes(), &request).is_err());
+}
+
+#[test]
+fn shows_objects_whole_that_have_no_keys_in_common() {
+    let text: String = (0..1_000).map(|row| format!("{{\"key{row}\": {row}}}\n")).collect();
+    let table = read("a.ndjson", &text, 2);
+    assert_eq!(names(&table), ["json json"]);
+    assert_eq!(table.rows[0], [Value::Json(serde_json::json!({"key0": 0}))]);
+}
+
+#[test]
+fn flattens_features() {
+    let text = r#"{"type": "FeatureCollection", "features": [
+        {"type": "Feature", "id": 7, "geometry": null, "properties": {"a": 1, "id": 2}},
+        {"type": "Feature", "geometry": {"type": "Point"}, "properties": null}]}"#;
+    let table = read("a.geojson", text, 5);
+    assert_eq!(names(&table), ["geometry json", "id integer", "a integer", "id_1 integer"]);
+    assert_eq!(table.rows.len(), 2);
+}
+
+#[test]
+fn reads_only_as_much_as_it_needs() {
+    let endless = std::io::Read::chain(&b"[1"[..], Elements);
+    let request = Request { name: "a.json", limit: 10, max_bytes: 10_000 };
+    let table = preview(&mut { endless }, &request).unwrap();
+    assert_eq!(table.rows.len(), 10);
+    assert!(table.has_more);
+}
+
+/// An array without end.
+struct Elements;
+
+impl std::io::Read for Elements {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        let n_bytes = buffer.len() / 2 * 2;
+        buffer[..n_bytes].chunks_mut(2).for_each(|pair| pair.copy_from_slice(b",1"));
+        Ok(n_bytes)
+    }
+}
+
+#[test]
+fn is_convinced_by_json_only() {
+    let json = [
+        "{\"a\": 1}",
+        "[1, 2]\n",
+        "{\"a\": 1}\n{\"a\": 2}",
+        "[{\"a\": 1}, {\"a\"",
+        " {\n \"a\": [",
+    ];
+    for text in json {
+        assert!(is_convincing(text), "{text:?}");
+    }
+    let others = [
+        "",
+        "5",
+        "[link](x)",
+        "[1]: https://x",
+        "[section]\na = 1",
+        "{ let a = 1; }",
+        "[1] and more",
+    ];
+    for text in others {
+        assert!(!is_convincing(text), "{text:?}");
+    }
+}

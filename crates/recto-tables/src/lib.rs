@@ -1,0 +1,85 @@
+//! The first rows of data files: bytes in, a typed table out.
+//!
+//! Whoever has the bytes (a file, a git blob, an editor's buffer) is a [`Source`]; paths,
+//! sandboxes and protocols are left to others. Files are untrusted: what is read, inflated and
+//! kept is bounded, and whatever is wrong with one is an [`Error`], never a panic.
+
+use std::io::Read;
+use std::sync::Arc;
+
+pub mod error;
+
+pub mod source;
+
+pub mod table;
+
+pub mod format;
+
+pub mod render;
+
+mod budget;
+
+mod calendar;
+
+mod names;
+
+mod moments;
+
+mod text;
+
+mod csv;
+
+mod json;
+
+pub mod compression;
+
+pub mod parquet;
+
+pub mod sheets;
+
+#[cfg(test)]
+mod quiet;
+
+pub use error::{Error, Result};
+pub use source::Source;
+pub use table::{Column, Table, Type, Value};
+
+use format::{Container, TextFormat};
+use source::{HEAD_BYTES, Reader, read_up_to};
+
+/// What a preview is asked for.
+#[derive(Debug, Clone, Copy)]
+pub struct Request<'a> {
+    /// The file's name, whose ending says what it wants to be.
+    pub name: &'a str,
+    /// At most this many rows.
+    pub limit: usize,
+    /// At most about this many bytes of values; then the table ends early and `has_more`.
+    pub max_bytes: usize,
+}
+
+/// The first rows of a file, whatever its format.
+pub fn preview(source: Arc<dyn Source>, request: &Request<'_>) -> Result<Table> {
+    let head = read_up_to(&mut Reader::new(source.clone()), HEAD_BYTES)?;
+    match format::container(request.name, &head)? {
+        Container::Parquet => parquet::preview(source, request),
+        Container::Sheets => sheets::preview(source, request),
+        Container::Compressed(kind) => {
+            let name = format::without_compression(request.name);
+            let request = Request { name, ..*request };
+            preview_text(&mut compression::inflate(source, kind)?, &request)
+        }
+        Container::Plain => preview_text(&mut Reader::new(source), request),
+    }
+}
+
+/// The first rows of a text, which may come out of a decompressor.
+fn preview_text(input: &mut dyn Read, request: &Request<'_>) -> Result<Table> {
+    let head = read_up_to(input, HEAD_BYTES)?;
+    let format = format::text(request.name, &head)?;
+    let mut input = head.as_slice().chain(input);
+    match format {
+        TextFormat::Delimited => csv::preview(&mut input, request),
+        TextFormat::Json => json::preview(&mut input, request),
+    }
+}

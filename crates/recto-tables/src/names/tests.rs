@@ -1,0 +1,32 @@
+//! Cases of `names`.
+
+use super::unique;
+
+fn check<const N: usize>(names: [&str; N], expected: [&str; N]) {
+    assert_eq!(unique(names), expected);
+}
+
+#[test]
+fn numbers_the_second_and_later() {
+    check(["a", "a", "a"], ["a", "a_1", "a_2"]);
+}
+
+#[test]
+fn does_not_run_into_a_name_that_looks_numbered() {
+    check(["a", "a_1", "a"], ["a", "a_1", "a_1_1"]);
+}
+
+#[test]
+fn names_the_nameless_by_their_place() {
+    check(["a", " ", ""], ["a", "column1", "column2"]);
+}
+
+#[test]
+fn pads_the_numbers_of_many_columns() {
+    assert_eq!(unique([""; 12])[3], "column03");
+}
+
+#[test]
+fn trims_and_keeps_case() {
+    check([" a ", "A"], ["a", "A"]);
+}

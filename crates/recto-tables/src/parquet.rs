@@ -1,0 +1,163 @@
+//! The first rows of a Parquet file.
+//!
+//! Only the metadata at the end and the first pages of each column are read. The library parses
+//! the metadata and decodes values; whatever decides how much memory or time that takes is
+//! looked at before: [`footer`] and [`pages`].
+
+mod codec;
+mod decimal;
+mod delta;
+mod footer;
+mod header;
+mod leaf;
+mod node;
+mod pages;
+mod rows;
+mod scalar;
+mod thrift;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use parquet::file::metadata::RowGroupMetaData;
+
+use crate::Request;
+use crate::budget::{MAX_COLUMNS, max_cell_chars};
+use crate::error::{Error, Result};
+use crate::names;
+use crate::source::Source;
+use crate::table::{Column, Table, Value};
+
+use footer::broken;
+use leaf::{Extent, Leaf};
+use node::{Builder, Leaves, Node};
+use rows::Rows;
+
+/// The most values that the lists of a field may have, in all its columns together.
+const MAX_IN_LISTS: u64 = 1 << 18;
+
+/// A column of lists is read at least this far, however many others its field has.
+const MIN_IN_LISTS: u64 = 64;
+
+/// The first rows of a file.
+pub fn preview(source: Arc<dyn Source>, request: &Request<'_>) -> Result<Table> {
+    // The library asserts where a file is not as it should be.
+    catch_unwind(AssertUnwindSafe(|| read(source, request)))
+        .unwrap_or_else(|_| Err(broken("it is damaged in a way that its reader does not expect")))
+}
+
+fn read(source: Arc<dyn Source>, request: &Request<'_>) -> Result<Table> {
+    let footer = footer::read(&*source, request.limit)?;
+    let schema = footer.metadata.file_metadata().schema_descr();
+    let fields = schema.root_schema().get_fields();
+    let n_columns = fields.len().min(MAX_COLUMNS);
+    let fields = &fields[..n_columns];
+
+    let n_rows = usize::try_from(footer.n_rows).unwrap_or(usize::MAX).min(request.limit);
+    let mut table = Reading {
+        source,
+        row_groups: footer.metadata.row_groups(),
+        rows: Rows::new(n_rows, n_columns, request.max_bytes),
+        max_cell: max_cell_chars(n_columns, request.max_bytes),
+    };
+    let mut builder = Builder::default();
+    let mut columns = Vec::new();
+    let mut values = Vec::new();
+    for (field, name) in fields.iter().zip(names::unique(fields.iter().map(|it| it.name()))) {
+        let node = builder.field(field);
+        let column = table.column(&node);
+        values.push(column.map_err(|error| in_column(error, &name))?);
+        columns.push(Column { name, kind: node.kind() });
+    }
+
+    let n_rows = if columns.is_empty() { 0 } else { table.rows.n_rows() };
+    let mut remarks = vec![in_words(footer.n_rows, "row")];
+    let n_all = schema.root_schema().get_fields().len();
+    if n_all > n_columns {
+        let n_all = in_words(n_all as u64, "column");
+        remarks.push(format!("only the first {} of {n_all}", grouped(n_columns as u64)));
+    }
+    Ok(Table {
+        rows: transpose(values, n_rows),
+        has_more: !columns.is_empty() && (n_rows as u64) < footer.n_rows,
+        columns,
+        remarks,
+    })
+}
+
+/// A file that is being read, column by column.
+struct Reading<'a> {
+    source: Arc<dyn Source>,
+    row_groups: &'a [RowGroupMetaData],
+    rows: Rows,
+    max_cell: usize,
+}
+
+impl Reading<'_> {
+    /// The values of a column in the first rows, of which it may turn out that fewer fit.
+    fn column(&mut self, node: &Node) -> Result<Vec<Value>> {
+        let mut values = Vec::new();
+        for row_group in self.row_groups {
+            if values.len() >= self.rows.n_rows() {
+                break;
+            }
+            let extent = Extent {
+                first_row: values.len(),
+                n_rows: usize::try_from(row_group.num_rows()).unwrap_or(0),
+                max_cell: self.max_cell,
+                n_in_lists: (MAX_IN_LISTS / node.leaves.len().max(1) as u64).max(MIN_IN_LISTS),
+            };
+            let mut leaves = Vec::new();
+            for (index, scalar) in node.leaves.clone().zip(node.scalars()) {
+                let (source, chunk) = (self.source.clone(), row_group.column(index));
+                leaves.push(Leaf::read(source, chunk, scalar, extent, &mut self.rows)?);
+            }
+            let end = self.rows.n_rows().min(extent.first_row + extent.n_rows);
+            for _ in extent.first_row..end {
+                let mut row = Leaves::new(&mut leaves, node.leaves.start, self.max_cell);
+                values.push(node.take(&mut row));
+            }
+        }
+        // Row groups whose metadata would be too much are not there.
+        self.rows.limit_to(values.len());
+        Ok(values)
+    }
+}
+
+/// Rows from columns, each of which has at least as many values as there are rows.
+fn transpose(columns: Vec<Vec<Value>>, n_rows: usize) -> Vec<Vec<Value>> {
+    let mut columns: Vec<_> = columns.into_iter().map(Vec::into_iter).collect();
+    (0..n_rows)
+        .map(|_| columns.iter_mut().map(|it| it.next().unwrap_or(Value::Null)).collect())
+        .collect()
+}
+
+fn in_column(error: Error, name: &str) -> Error {
+    match error {
+        Error::Broken { cause } => Error::Broken { cause: format!("column {name}: {cause}") },
+        Error::TooLarge { cause } => Error::TooLarge { cause: format!("column {name}: {cause}") },
+        error => error,
+    }
+}
+
+/// `1 row`, `1,234 rows`
+fn in_words(number: u64, what: &str) -> String {
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{} {what}{plural}", grouped(number))
+}
+
+/// `1,234,567`
+fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut grouped = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            grouped.push(',');
+        }
+        grouped.push(digit);
+    }
+    grouped
+}
+
+#[cfg(test)]
+mod tests;

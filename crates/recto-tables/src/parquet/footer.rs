@@ -1,0 +1,298 @@
+//! Reads the metadata at the end of a Parquet file, checked and cut to the row groups needed.
+//!
+//! The library parses what is left. Before that, sizes and depths that it would believe are
+//! looked at here: a schema of 90,000 nested groups overflows its stack, which ends the process,
+//! and a group that claims two billion children makes it ask for 16 GB. Row groups that a preview
+//! does not reach are left out, because parsing thousands of them would cost more than reading
+//! the rows.
+
+use std::ops::Range;
+
+use parquet::file::metadata::{
+    ParquetMetaData, ParquetMetaDataOptions, ParquetMetaDataReader, ParquetStatisticsPolicy,
+};
+
+use super::thrift::{self, Input, Kind, Malformed};
+use crate::error::{Error, Result};
+use crate::source::Source;
+
+/// The most metadata that is read.
+const MAX_METADATA: u64 = 64 << 20;
+
+/// The most metadata of row groups that is parsed beyond that of the first one.
+const MAX_MORE_ROW_GROUPS: usize = 4 << 20;
+
+/// The most columns, with all that lie inside others.
+const MAX_SCHEMA: u64 = 100_000;
+
+/// How deep columns may lie inside others.
+const MAX_DEPTH: usize = 64;
+
+const MAGIC: &[u8] = b"PAR1";
+const TAIL: u64 = 8;
+
+/// What a file says about itself.
+pub struct Footer {
+    /// The schema, and the first row groups: those with `limit` rows, if all goes well.
+    pub metadata: ParquetMetaData,
+    /// How many rows the whole file has.
+    pub n_rows: u64,
+}
+
+/// Reads the metadata, with row groups for `limit` rows.
+pub fn read(source: &dyn Source, limit: usize) -> Result<Footer> {
+    let bytes = read_metadata(source)?;
+    let outline = outline(&bytes, limit).map_err(|_| broken("its metadata is damaged"))?;
+    if outline.is_encrypted {
+        return Err(broken("it is encrypted"));
+    }
+    check_schema(&bytes[outline.schema.clone()])?;
+    let options = ParquetMetaDataOptions::new()
+        .with_column_stats_policy(ParquetStatisticsPolicy::SkipAll)
+        .with_size_stats_policy(ParquetStatisticsPolicy::SkipAll)
+        .with_encoding_stats_policy(ParquetStatisticsPolicy::SkipAll);
+    let metadata =
+        ParquetMetaDataReader::decode_metadata_with_options(&outline.write(&bytes), Some(&options));
+    let metadata =
+        metadata.map_err(|error| broken(&format!("its metadata is damaged: {error}")))?;
+    Ok(Footer { metadata, n_rows: outline.n_rows })
+}
+
+fn read_metadata(source: &dyn Source) -> Result<Vec<u8>> {
+    let size = source.size();
+    let tail = match size.checked_sub(TAIL) {
+        Some(start) if start >= MAGIC.len() as u64 => read_exact(source, start, TAIL)?,
+        _ => return Err(broken("it is too short for a Parquet file")),
+    };
+    match &tail[4..] {
+        MAGIC => {}
+        b"PARE" => return Err(broken("it is encrypted")),
+        _ => return Err(broken("it does not end as a Parquet file does; it may be cut off")),
+    }
+    let n_bytes = u64::from(u32::from_le_bytes([tail[0], tail[1], tail[2], tail[3]]));
+    if n_bytes > MAX_METADATA {
+        let cause = format!("its metadata has more than {} MiB", MAX_METADATA >> 20);
+        return Err(Error::TooLarge { cause });
+    }
+    match (size - TAIL).checked_sub(n_bytes) {
+        Some(start) if start >= MAGIC.len() as u64 => read_exact(source, start, n_bytes),
+        _ => Err(broken("its metadata is longer than the file")),
+    }
+}
+
+/// Reads bytes that must be there. `n_bytes` has been compared with the file's size.
+pub fn read_exact(source: &dyn Source, offset: u64, n_bytes: u64) -> Result<Vec<u8>> {
+    let mut bytes = vec![0; n_bytes as usize];
+    let mut n_read = 0;
+    while n_read < bytes.len() {
+        match source.read_at(&mut bytes[n_read..], offset + n_read as u64)? {
+            0 => return Err(broken("it became shorter while it was read")),
+            n_more => n_read += n_more,
+        }
+    }
+    Ok(bytes)
+}
+
+/// Where in the metadata is what.
+#[derive(Default)]
+struct Outline {
+    version: i64,
+    /// The list of schema elements, with its header.
+    schema: Range<usize>,
+    n_rows: u64,
+    /// How many row groups are kept.
+    n_row_groups: u64,
+    /// The row groups that are kept, without their list's header.
+    row_groups: Range<usize>,
+    is_encrypted: bool,
+}
+
+fn outline(bytes: &[u8], limit: usize) -> thrift::Result<Outline> {
+    let mut outline = Outline::default();
+    let mut input = Input::new(bytes);
+    input.fields(|input, id, kind| {
+        match (id, kind) {
+            (1, Kind::Integer) => outline.version = input.integer()?,
+            (2, Kind::List) => {
+                let start = input.position();
+                input.skip(kind)?;
+                outline.schema = start..input.position();
+            }
+            (4, Kind::List) => outline_row_groups(input, limit, &mut outline)?,
+            (8, Kind::Struct) => {
+                outline.is_encrypted = true;
+                input.skip(kind)?;
+            }
+            _ => input.skip(kind)?,
+        }
+        Ok(())
+    })?;
+    if outline.schema.is_empty() { Err(Malformed) } else { Ok(outline) }
+}
+
+fn outline_row_groups(
+    input: &mut Input<'_>,
+    limit: usize,
+    outline: &mut Outline,
+) -> thrift::Result<()> {
+    let (kind, n_row_groups) = input.list()?;
+    if n_row_groups > 0 && kind != Kind::Struct {
+        return Err(Malformed);
+    }
+    let start = input.position();
+    outline.row_groups = start..start;
+    let mut end_of_first = start;
+    for index in 0..n_row_groups {
+        let mut n_rows = 0;
+        input.fields(|input, id, kind| match (id, kind) {
+            (3, Kind::Integer) => {
+                n_rows = u64::try_from(input.integer()?).map_err(|_| Malformed)?;
+                Ok(())
+            }
+            _ => input.skip(kind),
+        })?;
+        if index == 0 {
+            end_of_first = input.position();
+        }
+        let is_needed = outline.n_rows < limit as u64 && outline.n_row_groups == index;
+        if is_needed && input.position() - end_of_first <= MAX_MORE_ROW_GROUPS {
+            outline.n_row_groups += 1;
+            outline.row_groups.end = input.position();
+        }
+        outline.n_rows = outline.n_rows.checked_add(n_rows).ok_or(Malformed)?;
+    }
+    Ok(())
+}
+
+impl Outline {
+    /// Metadata with nothing in it but what is kept.
+    fn write(&self, bytes: &[u8]) -> Vec<u8> {
+        // Fields follow each other by number, so each header is a step of one and a type.
+        const INT32_FIELD: u8 = 0x15;
+        const INT64_FIELD: u8 = 0x16;
+        const LIST_FIELD: u8 = 0x19;
+        const LONG_LIST_OF_STRUCTS: u8 = 0xfc;
+        const END: u8 = 0;
+        let mut output = Vec::with_capacity(self.schema.len() + self.row_groups.len() + 64);
+        output.push(INT32_FIELD);
+        thrift::write_integer(&mut output, i64::from(self.version as i32));
+        output.push(LIST_FIELD);
+        output.extend_from_slice(&bytes[self.schema.clone()]);
+        output.push(INT64_FIELD);
+        thrift::write_integer(&mut output, self.n_rows as i64);
+        output.extend([LIST_FIELD, LONG_LIST_OF_STRUCTS]);
+        thrift::write_varint(&mut output, self.n_row_groups);
+        output.extend_from_slice(&bytes[self.row_groups.clone()]);
+        output.push(END);
+        output
+    }
+}
+
+/// Checks that the schema is one tree of bounded size and depth.
+fn check_schema(bytes: &[u8]) -> Result<()> {
+    let damaged = || broken("its schema is damaged");
+    let mut input = Input::new(bytes);
+    let (kind, n_elements) = input.list().map_err(|_| damaged())?;
+    if kind != Kind::Struct {
+        return Err(damaged());
+    }
+    if n_elements > MAX_SCHEMA {
+        return Err(Error::TooLarge { cause: format!("it has more than {MAX_SCHEMA} columns") });
+    }
+    // How many children are still to come, on each level that is open.
+    let mut open: Vec<u64> = Vec::new();
+    for index in 0..n_elements {
+        if index > 0 {
+            while open.last() == Some(&0) {
+                open.pop();
+            }
+            *open.last_mut().ok_or_else(damaged)? -= 1;
+        }
+        let n_children = read_schema_element(&mut input).map_err(|_| damaged())?;
+        if n_children > n_elements {
+            return Err(damaged());
+        }
+        open.push(n_children);
+        if open.len() > MAX_DEPTH {
+            return Err(Error::TooLarge {
+                cause: format!("its columns lie more than {MAX_DEPTH} levels deep"),
+            });
+        }
+    }
+    if open.iter().all(|n_left| *n_left == 0) { Ok(()) } else { Err(damaged()) }
+}
+
+/// Reads past a schema element; how many children it has.
+fn read_schema_element(input: &mut Input<'_>) -> thrift::Result<u64> {
+    let mut n_children = 0;
+    input.fields(|input, id, kind| match (id, kind) {
+        (5, Kind::Integer) => {
+            n_children = u64::try_from(input.integer()?).map_err(|_| Malformed)?;
+            Ok(())
+        }
+        _ => SCHEMA_ELEMENT.read(input, id, kind),
+    })?;
+    Ok(n_children)
+}
+
+/// Which fields of a structure have which types.
+///
+/// The library goes by the number of a field and reads what it expects there, whatever type the
+/// field says it has. One that lies would make it read on at another place than we do.
+struct Shape(&'static [(i16, Expected)]);
+
+enum Expected {
+    Integer,
+    Byte,
+    Binary,
+    Struct(&'static Shape),
+}
+
+const SCHEMA_ELEMENT: Shape = Shape(&[
+    (1, Expected::Integer),
+    (2, Expected::Integer),
+    (3, Expected::Integer),
+    (4, Expected::Binary),
+    (5, Expected::Integer),
+    (6, Expected::Integer),
+    (7, Expected::Integer),
+    (8, Expected::Integer),
+    (9, Expected::Integer),
+    (10, Expected::Struct(&LOGICAL_TYPE)),
+]);
+
+const LOGICAL_TYPE: Shape = Shape(&[
+    (5, Expected::Struct(&DECIMAL)),
+    (7, Expected::Struct(&TIME)),
+    (8, Expected::Struct(&TIME)),
+    (10, Expected::Struct(&INTEGER)),
+    (16, Expected::Struct(&INTEGER)),
+    (17, Expected::Struct(&GEOGRAPHY)),
+    (18, Expected::Struct(&GEOGRAPHY)),
+]);
+
+const DECIMAL: Shape = Shape(&[(1, Expected::Integer), (2, Expected::Integer)]);
+const TIME: Shape = Shape(&[(2, Expected::Struct(&EMPTY))]);
+const INTEGER: Shape = Shape(&[(1, Expected::Byte)]);
+const GEOGRAPHY: Shape = Shape(&[(1, Expected::Binary), (2, Expected::Integer)]);
+const EMPTY: Shape = Shape(&[]);
+
+impl Shape {
+    fn read(&self, input: &mut Input<'_>, id: i16, kind: Kind) -> thrift::Result<()> {
+        match (self.0.iter().find(|(field, _)| *field == id).map(|(_, it)| it), kind) {
+            (Some(Expected::Struct(shape)), Kind::Struct) => {
+                input.fields(|input, id, kind| shape.read(input, id, kind))
+            }
+            (None, _)
+            | (Some(Expected::Integer), Kind::Integer)
+            | (Some(Expected::Byte), Kind::Byte)
+            | (Some(Expected::Binary), Kind::Binary) => input.skip(kind),
+            _ => Err(Malformed),
+        }
+    }
+}
+
+/// An error for damage.
+pub fn broken(cause: &str) -> Error {
+    Error::Broken { cause: cause.into() }
+}

@@ -1,0 +1,231 @@
+//! The values of one column without columns inside, with the levels that say where they belong.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use parquet::column::reader::{ColumnReader, ColumnReaderImpl, get_column_reader};
+use parquet::data_type::{AsBytes, DataType};
+use parquet::errors::ParquetError;
+use parquet::file::metadata::ColumnChunkMetaData;
+
+use super::footer::broken;
+use super::pages::Pages;
+use super::rows::Rows;
+use super::scalar::{Scalar, show_f32, show_f64};
+use crate::error::{Error, Result};
+use crate::source::Source;
+use crate::table::Value;
+
+/// How many rows are decoded at a time.
+const N_AT_A_TIME: usize = 256;
+
+/// The values of a column chunk, read one after another.
+pub struct Leaf {
+    /// The level at which a value is there.
+    max_def_level: i16,
+    /// Empty where every value is there.
+    def_levels: Vec<i16>,
+    /// Empty where the column has no lists.
+    rep_levels: Vec<i16>,
+    n_levels: usize,
+    /// Those that are there, until they are taken.
+    values: Vec<Value>,
+    n_rows: usize,
+    /// Whether a list at the end may go on in the file.
+    is_cut: bool,
+    level_idx: usize,
+    value_idx: usize,
+}
+
+/// How much is read of a column chunk.
+#[derive(Debug, Clone, Copy)]
+pub struct Extent {
+    /// How many rows come before those of this chunk.
+    pub first_row: usize,
+    /// How many rows the chunk has.
+    pub n_rows: usize,
+    /// At most about this many bytes of a cell; values behind them are not kept.
+    pub max_cell: usize,
+    /// At most this many values in lists.
+    pub n_in_lists: u64,
+}
+
+impl Leaf {
+    /// Reads the first rows of a column chunk.
+    pub fn read(
+        source: Arc<dyn Source>,
+        chunk: &ColumnChunkMetaData,
+        scalar: &Scalar,
+        extent: Extent,
+        rows: &mut Rows,
+    ) -> Result<Leaf> {
+        let column = chunk.column_descr_ptr();
+        let (pages, is_cut) = Pages::new(source, chunk, extent.n_in_lists)?;
+        let mut leaf = Leaf {
+            max_def_level: column.max_def_level(),
+            def_levels: Vec::new(),
+            rep_levels: Vec::new(),
+            n_levels: 0,
+            values: Vec::new(),
+            n_rows: 0,
+            is_cut: false,
+            level_idx: 0,
+            value_idx: 0,
+        };
+        let mut reader = get_column_reader(column, Box::new(pages));
+        let mut pass = rows.pass(extent.first_row);
+        let n_missing = loop {
+            let n_missing = pass.n_left().min(extent.n_rows - leaf.n_rows);
+            if n_missing == 0 {
+                break 0;
+            }
+            let n_bytes = leaf.read_some(&mut reader, n_missing, scalar, extent.max_cell)?;
+            if n_bytes.is_empty() {
+                break n_missing;
+            }
+            n_bytes.into_iter().for_each(|n_bytes| pass.add(n_bytes));
+        };
+        // Where pages were cut, the last value of all is where the last list stops being whole.
+        leaf.is_cut = is_cut.load(Ordering::Relaxed)
+            && (n_missing > 0 || leaf.n_levels as u64 >= extent.n_in_lists);
+        if leaf.is_cut && leaf.n_levels == 0 {
+            return Err(Error::TooLarge { cause: "its first list has too many values".into() });
+        }
+        if leaf.is_cut {
+            // If the row that is not whole is the only one, that is better than none.
+            let n_whole = extent.first_row + leaf.n_rows.saturating_sub(1);
+            rows.limit_to(n_whole.max(1));
+        } else if n_missing > 0 {
+            return Err(broken("it has fewer values than rows"));
+        }
+        Ok(leaf)
+    }
+
+    /// The level up to which the next value is there; -1 behind the last one.
+    pub fn def_level(&self) -> i16 {
+        if self.level_idx >= self.n_levels {
+            return -1;
+        }
+        self.def_levels.get(self.level_idx).copied().unwrap_or(0)
+    }
+
+    /// The level at which the next value goes on; -1 behind the last one.
+    pub fn rep_level(&self) -> i16 {
+        if self.level_idx >= self.n_levels {
+            return -1;
+        }
+        self.rep_levels.get(self.level_idx).copied().unwrap_or(0)
+    }
+
+    /// Whether all values have been taken, and there are more in the file.
+    pub fn is_cut_here(&self) -> bool {
+        self.is_cut && self.level_idx >= self.n_levels
+    }
+
+    /// Takes the next value.
+    pub fn take(&mut self) -> Value {
+        let is_there = self.def_level() == self.max_def_level;
+        self.level_idx += 1;
+        if !is_there {
+            return Value::Null;
+        }
+        self.value_idx += 1;
+        self.values
+            .get_mut(self.value_idx - 1)
+            .map_or(Value::Null, |value| std::mem::replace(value, Value::Null))
+    }
+
+    /// Reads on; the bytes of each row that came.
+    fn read_some(
+        &mut self,
+        reader: &mut ColumnReader,
+        n_rows: usize,
+        scalar: &Scalar,
+        max_cell: usize,
+    ) -> Result<Vec<usize>> {
+        let n_rows = n_rows.min(N_AT_A_TIME);
+        match reader {
+            ColumnReader::BoolColumnReader(it) => {
+                self.decode(it, n_rows, max_cell, |value| Value::Boolean(*value))
+            }
+            ColumnReader::Int32ColumnReader(it) => {
+                self.decode(it, n_rows, max_cell, |value| scalar.show_i32(*value))
+            }
+            ColumnReader::Int64ColumnReader(it) => {
+                self.decode(it, n_rows, max_cell, |value| scalar.show_i64(*value))
+            }
+            ColumnReader::Int96ColumnReader(it) => {
+                self.decode(it, n_rows, max_cell, |value| scalar.show_int96(value))
+            }
+            ColumnReader::FloatColumnReader(it) => {
+                self.decode(it, n_rows, max_cell, |value| show_f32(*value))
+            }
+            ColumnReader::DoubleColumnReader(it) => {
+                self.decode(it, n_rows, max_cell, |value| show_f64(*value))
+            }
+            ColumnReader::ByteArrayColumnReader(it) => {
+                let show = |value: &_| scalar.show_bytes(AsBytes::as_bytes(value), max_cell);
+                self.decode(it, n_rows, max_cell, show)
+            }
+            ColumnReader::FixedLenByteArrayColumnReader(it) => {
+                let show = |value: &_| scalar.show_bytes(AsBytes::as_bytes(value), max_cell);
+                self.decode(it, n_rows, max_cell, show)
+            }
+        }
+    }
+
+    fn decode<T: DataType>(
+        &mut self,
+        reader: &mut ColumnReaderImpl<T>,
+        n_rows: usize,
+        max_cell: usize,
+        show: impl Fn(&T::T) -> Value,
+    ) -> Result<Vec<usize>> {
+        let mut values = Vec::new();
+        let (def_levels, rep_levels) = (&mut self.def_levels, &mut self.rep_levels);
+        let read = reader.read_records(n_rows, Some(def_levels), Some(rep_levels), &mut values);
+        let (n_read, _, n_levels) = read.map_err(translate)?;
+        let mut values = values.iter();
+        let mut n_bytes: Vec<usize> = Vec::new();
+        for level_idx in self.n_levels..self.n_levels + n_levels {
+            if n_bytes.is_empty() || self.rep_levels.get(level_idx).is_none_or(|it| *it == 0) {
+                n_bytes.push(0);
+            }
+            let def_level = self.def_levels.get(level_idx);
+            if def_level.is_some_and(|level| *level != self.max_def_level) {
+                continue;
+            }
+            let (Some(value), Some(n_bytes)) = (values.next(), n_bytes.last_mut()) else { break };
+            // Behind what a cell shows, only the number of values matters.
+            let is_shown = *n_bytes <= max_cell;
+            let value = if is_shown { show(value) } else { Value::Null };
+            *n_bytes += size(&value);
+            self.values.push(value);
+        }
+        self.n_levels += n_levels;
+        self.n_rows += n_read;
+        n_bytes.truncate(n_read);
+        Ok(n_bytes)
+    }
+}
+
+/// About how many bytes a value has when it is shown.
+pub fn size(value: &Value) -> usize {
+    match value {
+        Value::Null | Value::Json(_) => 0,
+        Value::Boolean(_) => 4,
+        Value::Integer(_) | Value::Number(_) => 8,
+        Value::Text(text) => text.len(),
+    }
+}
+
+/// Errors of ours pass through the library and come out as what they were.
+fn translate(error: ParquetError) -> Error {
+    match error {
+        ParquetError::External(error) => match error.downcast::<Error>() {
+            Ok(ours) => *ours,
+            Err(other) => Error::Broken { cause: other.to_string() },
+        },
+        error => Error::Broken { cause: error.to_string() },
+    }
+}

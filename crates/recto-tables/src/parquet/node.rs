@@ -1,0 +1,352 @@
+//! Puts the values of columns together to rows: lists, structures and maps from levels.
+//!
+//! Each column inside a field has a level entry for every value and for every place where a list
+//! is empty or something around it is null; all columns of a field have theirs in step.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use parquet::basic::{ConvertedType, LogicalType, Repetition};
+use parquet::schema::types::{Type as SchemaType, TypePtr};
+use serde_json::{Map, Value as Json};
+
+use super::leaf::{Leaf, size};
+use super::scalar::Scalar;
+use crate::budget::cut;
+use crate::table::{Alignment, Type, Value};
+
+/// The most characters of a type's name. Structures have the names of all their fields in it.
+const MAX_TYPE_CHARS: usize = 200;
+
+/// A field, or something inside one.
+pub struct Node {
+    shape: Shape,
+    /// The columns inside, counted from the first of the file.
+    pub leaves: Range<usize>,
+    /// It is null where its first column is below this level.
+    def_level: i16,
+}
+
+enum Shape {
+    Scalar(Scalar),
+    Struct(Vec<(String, Node)>),
+    List(Box<Node>, Repeated),
+    Map(Box<Node>, Box<Node>, Repeated),
+}
+
+/// Where elements are and which go on with the same list.
+#[derive(Clone, Copy)]
+struct Repeated {
+    def_level: i16,
+    rep_level: i16,
+}
+
+/// Builds nodes from the schema, column by column.
+#[derive(Default)]
+pub struct Builder {
+    n_leaves: usize,
+}
+
+/// The levels around a field.
+#[derive(Clone, Copy, Default)]
+struct Levels {
+    def: i16,
+    rep: i16,
+}
+
+impl Builder {
+    /// The next field of the file.
+    pub fn field(&mut self, field: &SchemaType) -> Node {
+        self.node(field, Levels::default())
+    }
+
+    fn node(&mut self, field: &SchemaType, around: Levels) -> Node {
+        match field.get_basic_info().repetition() {
+            Repetition::REQUIRED => self.present(field, around),
+            Repetition::OPTIONAL => {
+                self.present(field, Levels { def: around.def + 1, rep: around.rep })
+            }
+            // A repeated field that no list is around is a list by itself, and never null.
+            Repetition::REPEATED => {
+                let inside = Levels { def: around.def + 1, rep: around.rep + 1 };
+                let start = self.n_leaves;
+                let element = self.present(field, inside);
+                let shape = Shape::List(Box::new(element), inside.repeated());
+                Node { shape, leaves: start..self.n_leaves, def_level: around.def }
+            }
+        }
+    }
+
+    /// A field where it is not null.
+    fn present(&mut self, field: &SchemaType, levels: Levels) -> Node {
+        let start = self.n_leaves;
+        let shape = if field.is_primitive() {
+            self.n_leaves += 1;
+            Shape::Scalar(Scalar::new(field))
+        } else {
+            match (kind_of_group(field), field.get_fields()) {
+                (Group::List, [repeated]) => self.list(field, repeated, levels),
+                (Group::Map, [entries]) => self.map(entries, levels),
+                (_, fields) => self.structure(fields, levels),
+            }
+        };
+        Node { shape, leaves: start..self.n_leaves, def_level: levels.def }
+    }
+
+    fn structure(&mut self, fields: &[TypePtr], levels: Levels) -> Shape {
+        let fields = fields.iter().map(|it| (it.name().to_owned(), self.node(it, levels)));
+        Shape::Struct(fields.collect())
+    }
+
+    fn list(&mut self, list: &SchemaType, repeated: &SchemaType, around: Levels) -> Shape {
+        let inside = Levels { def: around.def + 1, rep: around.rep + 1 };
+        let element = if is_element(list, repeated) {
+            self.present(repeated, inside)
+        } else {
+            self.node(&repeated.get_fields()[0], inside)
+        };
+        Shape::List(Box::new(element), inside.repeated())
+    }
+
+    fn map(&mut self, entries: &SchemaType, around: Levels) -> Shape {
+        let inside = Levels { def: around.def + 1, rep: around.rep + 1 };
+        match entries.get_fields() {
+            [key, value] => {
+                let (key, value) = (self.node(key, inside), self.node(value, inside));
+                Shape::Map(Box::new(key), Box::new(value), inside.repeated())
+            }
+            _ => Shape::List(Box::new(self.present(entries, inside)), inside.repeated()),
+        }
+    }
+}
+
+impl Levels {
+    fn repeated(self) -> Repeated {
+        Repeated { def_level: self.def, rep_level: self.rep }
+    }
+}
+
+enum Group {
+    List,
+    Map,
+    Struct,
+}
+
+/// What a group is: lists and maps have one repeated field.
+fn kind_of_group(group: &SchemaType) -> Group {
+    let info = group.get_basic_info();
+    let is_repeated = |field: &SchemaType| {
+        let info = field.get_basic_info();
+        info.has_repetition() && info.repetition() == Repetition::REPEATED
+    };
+    match (group.get_fields(), info.logical_type_ref(), info.converted_type()) {
+        ([only], ..) if !is_repeated(only) => Group::Struct,
+        ([_], Some(LogicalType::List), _) | ([_], _, ConvertedType::LIST) => Group::List,
+        ([only], Some(LogicalType::Map), _)
+        | ([only], _, ConvertedType::MAP | ConvertedType::MAP_KEY_VALUE)
+            if only.is_group() =>
+        {
+            Group::Map
+        }
+        _ => Group::Struct,
+    }
+}
+
+/// Whether the repeated field of a list is its element, as older writers have it, and not a group
+/// around the element.
+fn is_element(list: &SchemaType, repeated: &SchemaType) -> bool {
+    if repeated.is_primitive() || repeated.get_fields().len() != 1 {
+        return true;
+    }
+    let only = repeated.get_fields()[0].get_basic_info();
+    if only.has_repetition() && only.repetition() == Repetition::REPEATED {
+        return matches!(kind_of_group(repeated), Group::Struct);
+    }
+    repeated.name() == "array" || repeated.name() == format!("{}_tuple", list.name())
+}
+
+impl Node {
+    /// The columns inside, with what their values mean.
+    pub fn scalars(&self) -> Vec<&Scalar> {
+        match &self.shape {
+            Shape::Scalar(scalar) => vec![scalar],
+            Shape::Struct(fields) => fields.iter().flat_map(|(_, it)| it.scalars()).collect(),
+            Shape::List(element, _) => element.scalars(),
+            Shape::Map(key, value, _) => [key.scalars(), value.scalars()].concat(),
+        }
+    }
+
+    /// What the file calls the type.
+    pub fn kind(&self) -> Type {
+        match &self.shape {
+            Shape::Scalar(scalar) => scalar.kind.clone(),
+            _ => {
+                let mut name = String::new();
+                self.write_name(&mut name);
+                Type::Exact(Cow::Owned(cut(&name, MAX_TYPE_CHARS)), Alignment::Left)
+            }
+        }
+    }
+
+    fn write_name(&self, name: &mut String) {
+        match &self.shape {
+            Shape::Scalar(scalar) => *name += &scalar.kind.to_string(),
+            Shape::Struct(fields) => {
+                *name += "struct<";
+                for (index, (field, node)) in fields.iter().enumerate() {
+                    *name += if index == 0 { "" } else { ", " };
+                    *name += field;
+                    *name += " ";
+                    node.write_name(name);
+                }
+                *name += ">";
+            }
+            Shape::List(element, _) => {
+                *name += "list<";
+                element.write_name(name);
+                *name += ">";
+            }
+            Shape::Map(key, value, _) => {
+                *name += "map<";
+                key.write_name(name);
+                *name += ",";
+                value.write_name(name);
+                *name += ">";
+            }
+        }
+    }
+
+    /// Takes the next value. `leaves` are those of the field that this is a part of.
+    pub fn take(&self, leaves: &mut Leaves<'_>) -> Value {
+        let def_level = match leaves.get(self.leaves.start) {
+            Some(leaf) => leaf.def_level(),
+            // A structure without fields has no column to say whether it is there.
+            None => return Value::Null,
+        };
+        match &self.shape {
+            Shape::Scalar(_) => leaves.take(self.leaves.start),
+            _ if def_level < self.def_level => leaves.skip(self.leaves.clone()),
+            Shape::Struct(fields) => {
+                let take = |(name, node): &(String, Node)| (name.clone(), json(node.take(leaves)));
+                Value::Json(Json::Object(fields.iter().map(take).collect()))
+            }
+            Shape::List(element, repeated) => {
+                let mut elements = Vec::new();
+                let n_more = self.each(*repeated, leaves, |leaves, is_shown| {
+                    let value = element.take(leaves);
+                    if is_shown {
+                        elements.push(json(value));
+                    }
+                });
+                elements.extend(n_more.map(|n_more| format!("… ({n_more})").into()));
+                Value::Json(Json::Array(elements))
+            }
+            Shape::Map(key, value, repeated) => {
+                let mut entries = Vec::new();
+                let n_more = self.each(*repeated, leaves, |leaves, is_shown| {
+                    let entry = (key.take(leaves), value.take(leaves));
+                    if is_shown {
+                        entries.push((json(entry.0), json(entry.1)));
+                    }
+                });
+                entries.extend(n_more.map(|n_more| ("…".into(), format!("({n_more})").into())));
+                Value::Json(map(entries))
+            }
+        }
+    }
+
+    /// Visits the elements of a list, and says from which on they are not shown; how many those
+    /// are, in words.
+    fn each(
+        &self,
+        repeated: Repeated,
+        leaves: &mut Leaves<'_>,
+        mut visit: impl FnMut(&mut Leaves<'_>, bool),
+    ) -> Option<String> {
+        let mut n_more = 0;
+        let first = self.leaves.start;
+        if leaves.get(first).is_none_or(|leaf| leaf.def_level() < repeated.def_level) {
+            leaves.skip(self.leaves.clone());
+            return None;
+        }
+        loop {
+            let is_shown = !leaves.is_full();
+            visit(leaves, is_shown);
+            n_more += usize::from(!is_shown);
+            // Every element takes an entry of the first column, so this comes to an end.
+            if leaves.get(first).is_none_or(|leaf| leaf.rep_level() < repeated.rep_level) {
+                break;
+            }
+        }
+        match leaves.get(first).is_some_and(Leaf::is_cut_here) {
+            true => Some(format!("+{n_more} or more")),
+            false => (n_more > 0).then(|| format!("+{n_more} more")),
+        }
+    }
+}
+
+/// The columns of a field, while a row is put together.
+pub struct Leaves<'a> {
+    leaves: &'a mut [Leaf],
+    /// Which column of the file is the first one.
+    first: usize,
+    /// How much of the cell has been taken, and how much it may be before its lists are cut.
+    n_bytes: usize,
+    max_cell: usize,
+}
+
+impl<'a> Leaves<'a> {
+    /// Starts a row.
+    pub fn new(leaves: &'a mut [Leaf], first: usize, max_cell: usize) -> Leaves<'a> {
+        Leaves { leaves, first, n_bytes: 0, max_cell }
+    }
+
+    fn get(&self, index: usize) -> Option<&Leaf> {
+        self.leaves.get(index - self.first)
+    }
+
+    fn take(&mut self, index: usize) -> Value {
+        let value = self.leaves[index - self.first].take();
+        self.n_bytes += size(&value);
+        value
+    }
+
+    /// Takes the entry that each column has where something around it is null or empty.
+    fn skip(&mut self, columns: Range<usize>) -> Value {
+        for index in columns {
+            self.leaves[index - self.first].take();
+        }
+        Value::Null
+    }
+
+    fn is_full(&self) -> bool {
+        self.n_bytes > self.max_cell
+    }
+}
+
+/// A map as an object, unless a key is there twice.
+fn map(entries: Vec<(Json, Json)>) -> Json {
+    let mut object = Map::new();
+    for (key, value) in &entries {
+        let key = match key {
+            Json::String(text) => text.clone(),
+            key => key.to_string(),
+        };
+        if object.insert(key, value.clone()).is_some() {
+            let pair = |(key, value)| Json::Array(vec![key, value]);
+            return Json::Array(entries.into_iter().map(pair).collect());
+        }
+    }
+    Json::Object(object)
+}
+
+fn json(value: Value) -> Json {
+    match value {
+        Value::Null => Json::Null,
+        Value::Boolean(value) => value.into(),
+        Value::Integer(value) => value.into(),
+        Value::Number(value) => value.into(),
+        Value::Text(text) => text.into(),
+        Value::Json(value) => value,
+    }
+}

@@ -1,0 +1,83 @@
+//! A table as Markdown, for a model to read.
+//!
+//! Nothing is padded: aligned columns cost tokens and say nothing.
+
+use crate::table::{Alignment, Table, Value};
+
+/// What stands for a line ending inside a value.
+const LINE_ENDING: char = '⏎';
+
+/// What stands for a text without characters; no value at all is an empty cell.
+const EMPTY_TEXT: &str = "\"\"";
+
+/// The table as GitHub Markdown writes it: `name (type)` above, one line for each row. Empty where
+/// there are no columns.
+pub fn markdown(table: &Table) -> String {
+    let mut text = String::new();
+    if table.columns.is_empty() {
+        return text;
+    }
+    for column in &table.columns {
+        text.push_str("| ");
+        push_escaped(&mut text, &column.name);
+        text.push_str(&format!(" ({}) ", column.kind));
+    }
+    text.push_str("|\n");
+    for column in &table.columns {
+        text.push_str(match column.kind.alignment() {
+            Alignment::Left => "| --- ",
+            Alignment::Right => "| --: ",
+        });
+    }
+    text.push_str("|\n");
+    for row in &table.rows {
+        for value in row {
+            text.push_str("| ");
+            push_value(&mut text, value);
+            text.push(' ');
+        }
+        text.push_str("|\n");
+    }
+    text
+}
+
+fn push_value(text: &mut String, value: &Value) {
+    match value {
+        Value::Null => {}
+        Value::Boolean(flag) => text.push_str(if *flag { "true" } else { "false" }),
+        Value::Integer(number) => text.push_str(&number.to_string()),
+        Value::Number(number) => text.push_str(&serde_json::Value::from(*number).to_string()),
+        Value::Text(value) if value.is_empty() => text.push_str(EMPTY_TEXT),
+        Value::Text(value) => push_escaped(text, value),
+        Value::Json(value) => push_escaped(text, &value.to_string()),
+    }
+}
+
+/// Adds a text so that it stays in its cell, and so that nothing in it is invisible.
+fn push_escaped(text: &mut String, value: &str) {
+    let mut chars = value.chars().peekable();
+    while let Some(c) = chars.next() {
+        match c {
+            '|' => text.push_str("\\|"),
+            // A backslash before a bar would take its escape away.
+            '\\' if chars.peek().is_none_or(|next| *next == '|') => text.push_str("\\\\"),
+            '\r' if chars.peek() == Some(&'\n') => {}
+            '\n' | '\r' => text.push(LINE_ENDING),
+            '\t' => text.push('⇥'),
+            // The Unicode block of pictures for them.
+            '\0'..='\x1f' => text.push(char::from_u32(0x2400 + u32::from(c)).unwrap_or('�')),
+            '\x7f' => text.push('␡'),
+            '\u{2028}' | '\u{2029}' | '\u{85}' => text.push(LINE_ENDING),
+            c if c.is_control() || is_hidden(c) => text.push_str(&c.escape_unicode().to_string()),
+            c => text.push(c),
+        }
+    }
+}
+
+/// Characters that turn or hide what is around them.
+fn is_hidden(c: char) -> bool {
+    matches!(c, '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,197 @@
+//! The first rows of a workbook: Excel's formats and OpenDocument.
+//!
+//! One sheet is shown, the first that people see and that has something in it; the others are
+//! named. Formulas are shown as the values they had when the file was written.
+
+mod archive;
+mod cell;
+mod grid;
+mod ods;
+mod xls;
+
+use std::io::{Cursor, Read};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use calamine::{Data, DataRef, Reader, SheetType, SheetVisible};
+use calamine::{Xls, XlsError, Xlsb, XlsbError, Xlsx, XlsxError};
+
+use crate::Request;
+use crate::budget::cut;
+use crate::error::{Error, Result};
+use crate::source::Source;
+use crate::table::Table;
+
+use archive::{Bytes, Failure, Kind};
+use cell::Cell;
+use grid::Grid;
+
+/// The most characters of a remark that names sheets.
+const MAX_NAMES: usize = 400;
+
+/// What a workbook has.
+struct Workbook {
+    sheets: Vec<Sheet>,
+    /// The sheet that is shown, unless all are hidden or empty.
+    shown: Option<(usize, Grid)>,
+}
+
+struct Sheet {
+    name: String,
+    is_visible: bool,
+}
+
+/// The first rows of a workbook.
+pub fn preview(source: Arc<dyn Source>, request: &Request<'_>) -> Result<Table> {
+    // The library asserts where a file is not as it should be.
+    let read = catch_unwind(AssertUnwindSafe(|| read(source, request)));
+    let workbook = read.unwrap_or_else(|_| {
+        let cause = "it is damaged in a way that its reader does not expect".into();
+        Err(Error::Broken { cause })
+    })?;
+    let remark = remark(&workbook);
+    let grid = workbook.shown.map_or_else(|| Grid::new(request), |(_, grid)| grid);
+    let mut table = grid.into_table(request);
+    table.remarks.extend(remark);
+    Ok(table)
+}
+
+fn read(source: Arc<dyn Source>, request: &Request<'_>) -> Result<Workbook> {
+    let (mut bytes, failure) = archive::open(source)?;
+    let mut magic = Vec::new();
+    let head = bytes.by_ref().take(8).read_to_end(&mut magic);
+    head.map_err(|error| failure.explain(&error))?;
+    if magic == xls::MAGIC {
+        return read_xls(bytes, &failure, request);
+    }
+    match archive::check(archive::reopen(&bytes), &failure)? {
+        Kind::Ods => ods::read(bytes, &failure, request),
+        Kind::Xlsx => read_xlsx(bytes, &failure, request),
+        Kind::Xlsb => read_xlsb(bytes, &failure, request),
+    }
+}
+
+fn read_xlsx(bytes: Bytes, failure: &Failure, request: &Request<'_>) -> Result<Workbook> {
+    let explain = |error: XlsxError| failure.explain(&error);
+    let mut workbook = Xlsx::new(bytes).map_err(explain)?;
+    let sheets = workbook.sheets_metadata().to_vec();
+    Workbook::read(&sheets, |name| {
+        let mut grid = Grid::new(request);
+        let mut cells = workbook.worksheet_cells_reader(name).map_err(explain)?;
+        while let Some(cell) = cells.next_cell().map_err(explain)? {
+            if !push(&mut grid, cell.get_position(), cell.get_value()) {
+                break;
+            }
+        }
+        Ok(grid)
+    })
+}
+
+fn read_xlsb(bytes: Bytes, failure: &Failure, request: &Request<'_>) -> Result<Workbook> {
+    let explain = |error: XlsbError| failure.explain(&error);
+    let mut workbook = Xlsb::new(bytes).map_err(explain)?;
+    let sheets = workbook.sheets_metadata().to_vec();
+    Workbook::read(&sheets, |name| {
+        let mut grid = Grid::new(request);
+        let mut cells = workbook.worksheet_cells_reader(name).map_err(explain)?;
+        while let Some(cell) = cells.next_cell().map_err(explain)? {
+            if !push(&mut grid, cell.get_position(), cell.get_value()) {
+                break;
+            }
+        }
+        Ok(grid)
+    })
+}
+
+fn read_xls(bytes: Bytes, failure: &Failure, request: &Request<'_>) -> Result<Workbook> {
+    let mut grid = Grid::new(request);
+    let prepared = xls::prepare(bytes, failure, grid.max_rows())?;
+    let explain = |error: XlsError| failure.explain(&error);
+    let mut workbook: Xls<_> = Xls::new(Cursor::new(prepared.file)).map_err(explain)?;
+    let sheets = workbook.sheets_metadata().to_vec();
+    let Some((index, sheet)) = prepared.shown.and_then(|index| Some((index, sheets.get(index)?)))
+    else {
+        return Ok(Workbook::new(&sheets, None));
+    };
+    let range = workbook.worksheet_range(&sheet.name).map_err(explain)?;
+    let (first_row, first_column) = range.start().unwrap_or_default();
+    for (row, column, data) in range.used_cells() {
+        let at = (first_row + row as u32, first_column + column as u32);
+        if !push(&mut grid, at, &borrowed(data)) {
+            break;
+        }
+    }
+    if prepared.has_more {
+        grid.set_has_more();
+    }
+    Ok(Workbook::new(&sheets, Some((index, grid))))
+}
+
+fn push(grid: &mut Grid, (row, column): (u32, u32), data: &DataRef<'_>) -> bool {
+    Cell::from_excel(data).is_none_or(|cell| grid.push(row, column, cell))
+}
+
+fn borrowed(data: &Data) -> DataRef<'_> {
+    match data {
+        Data::Empty => DataRef::Empty,
+        Data::Int(number) => DataRef::Int(*number),
+        Data::Float(number) => DataRef::Float(*number),
+        Data::String(text) => DataRef::SharedString(text),
+        Data::Bool(value) => DataRef::Bool(*value),
+        Data::DateTime(moment) => DataRef::DateTime(*moment),
+        Data::DateTimeIso(text) => DataRef::DateTimeIso(text.clone()),
+        Data::DurationIso(text) => DataRef::DurationIso(text.clone()),
+        Data::Error(error) => DataRef::Error(error.clone()),
+    }
+}
+
+impl Workbook {
+    /// Reads the visible sheets until one is not empty.
+    fn read(
+        sheets: &[calamine::Sheet],
+        mut read: impl FnMut(&str) -> Result<Grid>,
+    ) -> Result<Workbook> {
+        for (index, sheet) in sheets.iter().enumerate() {
+            let is_candidate =
+                sheet.visible == SheetVisible::Visible && sheet.typ == SheetType::WorkSheet;
+            let grid = if is_candidate { read(&sheet.name)? } else { continue };
+            if !grid.is_empty() {
+                return Ok(Workbook::new(sheets, Some((index, grid))));
+            }
+        }
+        Ok(Workbook::new(sheets, None))
+    }
+
+    fn new(sheets: &[calamine::Sheet], shown: Option<(usize, Grid)>) -> Workbook {
+        let sheet = |sheet: &calamine::Sheet| Sheet {
+            name: sheet.name.clone(),
+            is_visible: sheet.visible == SheetVisible::Visible,
+        };
+        Workbook { sheets: sheets.iter().map(sheet).collect(), shown }
+    }
+}
+
+/// Which sheets there are, if there is more than the one that is shown.
+fn remark(workbook: &Workbook) -> Option<String> {
+    let names = workbook.sheets.iter().map(|sheet| match sheet.is_visible {
+        true => sheet.name.clone(),
+        false => format!("{} (hidden)", sheet.name),
+    });
+    let names = cut(&names.collect::<Vec<_>>().join(", "), MAX_NAMES);
+    let n_sheets = workbook.sheets.len();
+    match &workbook.shown {
+        None if n_sheets == 1 => Some(format!("the sheet {names} is empty or hidden")),
+        None => Some(format!("all {n_sheets} sheets are empty or hidden: {names}")),
+        Some(_) if n_sheets == 1 => None,
+        Some((index, _)) => {
+            let shown = &workbook.sheets[*index].name;
+            Some(format!(
+                "{n_sheets} sheets: {names}; this is {shown}, the first with data, and the others \
+                 cannot be asked for"
+            ))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,225 @@
+//! Opens the archive that a workbook is, after a look at what it would inflate to.
+//!
+//! The archive's directory says how large each part is, and the reader of archives never inflates
+//! a part beyond that, so the directory can be believed. The reader of workbooks, however, keeps
+//! all shared texts, makes room for as many as the file claims, and holds one piece of XML at a
+//! time, however long it is.
+
+use std::io::{self, BufReader, Read, Seek, SeekFrom};
+use std::sync::{Arc, Mutex};
+
+use quick_xml::Reader as XmlReader;
+use quick_xml::events::Event;
+use zip::ZipArchive;
+use zip::read::ZipFile;
+
+use crate::error::{Error, Result};
+use crate::source::Source;
+
+/// The most bytes of a workbook.
+pub const MAX_SOURCE: u64 = 128 << 20;
+
+/// The most bytes of all parts of a workbook together.
+const MAX_INFLATED: u64 = 2 << 30;
+
+/// The most bytes of a part that is kept as a whole.
+const MAX_KEPT: u64 = 256 << 20;
+
+/// A part that is larger than this is looked through before.
+const MAX_TRUSTED: u64 = 64 << 20;
+
+/// The longest piece of XML: a tag or a text. Excel has at most 32,767 characters in a cell.
+const MAX_PIECE: usize = 4 << 20;
+
+/// The most parts.
+const MAX_PARTS: usize = 20_000;
+
+const N_BUFFERED: usize = 64 << 10;
+
+/// The bytes of a source, from any place on.
+pub type Bytes = BufReader<Cursor>;
+
+/// Reads a source; what goes wrong there is kept, because libraries tell only that something did.
+#[derive(Clone)]
+pub struct Cursor {
+    source: Arc<dyn Source>,
+    offset: u64,
+    failure: Failure,
+}
+
+/// What the source said when it failed.
+#[derive(Clone, Default)]
+pub struct Failure(Arc<Mutex<Option<Error>>>);
+
+impl Failure {
+    /// The source's error if there is one, and otherwise that the file is damaged.
+    pub fn explain(&self, error: &dyn std::fmt::Display) -> Error {
+        let kept = self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).take();
+        kept.unwrap_or_else(|| Error::Broken { cause: format!("it is damaged: {error}") })
+    }
+}
+
+/// The bytes of a source, and what it says if it fails.
+pub fn open(source: Arc<dyn Source>) -> Result<(Bytes, Failure)> {
+    if source.size() > MAX_SOURCE {
+        let cause = format!("it has more than {} MiB", MAX_SOURCE >> 20);
+        return Err(Error::TooLarge { cause });
+    }
+    let failure = Failure::default();
+    let cursor = Cursor { source, offset: 0, failure: failure.clone() };
+    Ok((BufReader::with_capacity(N_BUFFERED, cursor), failure))
+}
+
+/// The same bytes once more.
+pub fn reopen(bytes: &Bytes) -> Bytes {
+    BufReader::with_capacity(N_BUFFERED, bytes.get_ref().clone())
+}
+
+impl Read for Cursor {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let n_read = self.source.read_at(buffer, self.offset).inspect_err(|error| {
+            let mut kept = self.failure.0.lock().unwrap_or_else(|it| it.into_inner());
+            *kept = Some(error.clone());
+        })?;
+        self.offset += n_read as u64;
+        Ok(n_read)
+    }
+}
+
+impl Seek for Cursor {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        let offset = match to {
+            SeekFrom::Start(offset) => Some(offset),
+            SeekFrom::End(by) => self.source.size().checked_add_signed(by),
+            SeekFrom::Current(by) => self.offset.checked_add_signed(by),
+        };
+        self.offset = offset.ok_or(io::ErrorKind::InvalidInput)?;
+        Ok(self.offset)
+    }
+}
+
+/// What kind of workbook an archive is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum Kind {
+    Xlsx,
+    Xlsb,
+    Ods,
+}
+
+/// Looks through the archive: what it is, and that reading it is bounded.
+pub fn check(bytes: Bytes, failure: &Failure) -> Result<Kind> {
+    let mut archive = ZipArchive::new(bytes).map_err(|error| failure.explain(&error))?;
+    if archive.len() > MAX_PARTS {
+        return Err(Error::TooLarge { cause: format!("it has more than {MAX_PARTS} parts") });
+    }
+    let mut kind = Kind::Xlsx;
+    let mut n_inflated = 0;
+    let mut to_scan = Vec::new();
+    for index in 0..archive.len() {
+        let part = archive.by_index_raw(index).map_err(|error| failure.explain(&error))?;
+        let name = String::from_utf8_lossy(part.name_raw()).to_ascii_lowercase().replace('\\', "/");
+        n_inflated += part.size();
+        match name.as_str() {
+            "content.xml" => kind = Kind::Ods,
+            "xl/workbook.bin" => kind = Kind::Xlsb,
+            _ => {}
+        }
+        let is_sheet = name.contains("/worksheets/") || name == "content.xml";
+        let is_media = name.contains("/media/") || name.starts_with("pictures/");
+        let is_shared_texts = name.ends_with("sharedstrings.xml");
+        if part.size() > MAX_KEPT && !is_sheet && !is_media {
+            let cause = format!("its part {name} has more than {} MiB", MAX_KEPT >> 20);
+            return Err(Error::TooLarge { cause });
+        }
+        let is_large = part.size() > MAX_TRUSTED && !is_media && !name.ends_with(".bin");
+        // The parts of OpenDocument are read here, by a reader that looks out for itself.
+        if is_shared_texts || is_large && name != "content.xml" {
+            to_scan.push((index, is_shared_texts, is_large));
+        }
+    }
+    if n_inflated > MAX_INFLATED {
+        let cause = format!("it inflates to more than {} MiB", MAX_INFLATED >> 20);
+        return Err(Error::TooLarge { cause });
+    }
+    for (index, is_shared_texts, is_large) in to_scan {
+        let mut part = archive.by_index(index).map_err(|error| failure.explain(&error))?;
+        if is_shared_texts {
+            check_count(&mut part, failure)?;
+        }
+        drop(part);
+        if is_large {
+            let part = archive.by_index(index).map_err(|error| failure.explain(&error))?;
+            let mut pieces = Pieces::new(part, u64::MAX);
+            let scanned = io::copy(&mut pieces, &mut io::sink());
+            scanned.map_err(|error| match error.downcast::<Error>() {
+                Ok(ours) => ours,
+                Err(error) => failure.explain(&error),
+            })?;
+        }
+    }
+    Ok(kind)
+}
+
+/// Checks that there is room in the part for as many texts as it claims.
+fn check_count(part: &mut ZipFile<'_, impl Read>, failure: &Failure) -> Result<()> {
+    const MAX_BEFORE: u64 = 1 << 20;
+    const LEAST_PER_TEXT: u64 = 4;
+    let max_count = part.size() / LEAST_PER_TEXT + 1;
+    let mut reader = XmlReader::from_reader(BufReader::new(Pieces::new(part, MAX_BEFORE)));
+    let mut buffer = Vec::new();
+    loop {
+        buffer.clear();
+        match reader.read_event_into(&mut buffer).map_err(|error| failure.explain(&error))? {
+            Event::Start(tag) | Event::Empty(tag) if tag.local_name().as_ref() == "sst" => {
+                let mut attributes = tag.attributes();
+                let is_plausible = attributes.with_checks(false).flatten().all(|it| {
+                    it.key.as_ref() != "uniqueCount"
+                        || it.value.bytes().any(|byte| !byte.is_ascii_digit())
+                        || it.value.parse::<u64>().is_ok_and(|count| count <= max_count)
+                });
+                return if is_plausible {
+                    Ok(())
+                } else {
+                    Err(Error::Broken { cause: "it has fewer shared texts than it says".into() })
+                };
+            }
+            Event::Eof => return Ok(()),
+            _ => {}
+        }
+    }
+}
+
+/// Passes XML on, as long as its tags and texts are of sensible length, up to a number of bytes.
+pub struct Pieces<R> {
+    reader: R,
+    n_left: u64,
+    n_in_piece: usize,
+}
+
+impl<R: Read> Pieces<R> {
+    /// The first `n_bytes` of an XML file.
+    pub fn new(reader: R, n_bytes: u64) -> Pieces<R> {
+        Pieces { reader, n_left: n_bytes, n_in_piece: 0 }
+    }
+}
+
+impl<R: Read> Read for Pieces<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let n_read = self.reader.read(buffer)?;
+        let read = &buffer[..n_read];
+        match memchr::memrchr(b'<', read) {
+            Some(at) => self.n_in_piece = n_read - at,
+            None => self.n_in_piece += n_read,
+        }
+        if self.n_in_piece > MAX_PIECE {
+            let cause = format!("a text in it has more than {} MiB", MAX_PIECE >> 20);
+            return Err(Error::TooLarge { cause }.into());
+        }
+        self.n_left = self.n_left.checked_sub(n_read as u64).ok_or_else(|| {
+            let cause = "its first rows are too large".into();
+            io::Error::from(Error::TooLarge { cause })
+        })?;
+        Ok(n_read)
+    }
+}

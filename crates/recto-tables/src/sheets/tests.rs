@@ -1,0 +1,197 @@
+#![allow(clippy::unwrap_used)]
+
+use std::fmt::Write;
+
+use expect_test::{Expect, expect};
+
+use super::*;
+use crate::table::Value;
+
+mod hostile;
+
+pub fn fixture(name: &str) -> Vec<u8> {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/sheets");
+    std::fs::read(format!("{folder}/{name}")).unwrap()
+}
+
+pub fn preview_of(bytes: Vec<u8>, limit: usize, max_bytes: usize) -> Result<Table> {
+    preview(Arc::new(bytes), &Request { name: "x", limit, max_bytes })
+}
+
+fn shown(table: &Table) -> String {
+    let mut shown = String::new();
+    for column in &table.columns {
+        write!(shown, "{}: {}; ", column.name, column.kind).unwrap();
+    }
+    for row in &table.rows {
+        let values = row.iter().map(|value| match value {
+            Value::Null => "-".into(),
+            Value::Boolean(value) => value.to_string(),
+            Value::Integer(value) => value.to_string(),
+            Value::Number(value) => format!("{value:?}"),
+            Value::Text(text) => format!("{text:?}"),
+            Value::Json(value) => value.to_string(),
+        });
+        write!(shown, "\n{}", values.collect::<Vec<_>>().join(" ")).unwrap();
+    }
+    for remark in &table.remarks {
+        write!(shown, "\n({remark})").unwrap();
+    }
+    if table.has_more {
+        shown += "\n(more)";
+    }
+    shown + "\n"
+}
+
+fn check(name: &str, expected: Expect) {
+    expected.assert_eq(&shown(&preview_of(fixture(name), 100, 1 << 20).unwrap()));
+}
+
+#[test]
+fn all_types_of_cells_are_shown_as_what_they_are() {
+    check(
+        "types.xlsx",
+        expect![[r#"
+        id: integer; name: text; price: number; when: timestamp; day: date; at: time; took: text; ok: boolean; zip: text; mixed: text; 
+        1 "Ann" 1.5 "2024-01-31T12:34:56" "2024-02-29" "08:30:00" "PT26H30M0S" true "00123" 1
+        2 "Bob | \n" 2.0 "2024-01-31T00:00:00" "1900-03-01" "23:59:59" "PT0H0M1.500S" false "04567" "x"
+        3 - -0.25 - - - - - - "2024-01-01"
+    "#]],
+    );
+}
+
+#[test]
+fn days_can_be_counted_from_1904() {
+    let table = |name| preview_of(fixture(name), 100, 1 << 20).unwrap();
+    assert_eq!(table("types_1904.xlsx").rows[0], table("types.xlsx").rows[0]);
+    assert_eq!(table("types_1904.xls").rows[0], table("types.xls").rows[0]);
+}
+
+#[test]
+fn excel_97_and_opendocument_show_the_same() {
+    check(
+        "types.xls",
+        expect![[r#"
+        id: integer; name: text; price: number; when: timestamp; day: date; at: time; took: text; ok: boolean; zip: text; mixed: text; 
+        1 "Ann" 1.5 "2024-01-31T12:34:56" "2024-02-29" "08:30:00" "PT26H30M0S" true "00123" 1
+        2 "Bob | \n" 2.0 "2024-01-31T00:00:00" "1900-03-01" "23:59:59" "PT0H0M1.500S" false "04567" "x"
+        3 - -0.25 - - - - - - "2024-01-01"
+        (4 sheets: Empty, Secret (hidden), Data, More; this is Data, the first with data, and the others cannot be asked for)
+    "#]],
+    );
+    check(
+        "types.ods",
+        expect![[r#"
+        id: integer; name: text; price: number; when: timestamp; day: date; at: time; took: text; ok: boolean; zip: text; mixed: text; 
+        1 "Ann" 1.5 "2024-01-31T12:34:56" "2024-02-29" "08:30:00" "PT26H30M0S" true "00123" 1
+        2 "Bob | \n" 2.0 "2024-01-31T00:00:00" "1900-03-01" "23:59:59" "00:00:01.500" false "04567" "x"
+        3 - -0.25 - - - - - - "2024-01-01"
+        (4 sheets: Empty, Secret (hidden), Data, More; this is Data, the first with data, and the others cannot be asked for)
+    "#]],
+    );
+    check(
+        "binary.xlsb",
+        expect![[r##"
+        number: number; day: timestamp; ok: text; 
+        7.0 "2024-01-31T12:00:00" true
+        0.5 "2024-02-01T00:00:00" "#DIV/0!"
+    "##]],
+    );
+}
+
+#[test]
+fn the_table_is_found_among_what_is_around_it() {
+    check(
+        "around.xlsx",
+        expect![[r#"
+        Country: text; 2019: number; 2020: number; Note: text; 
+        "France" 1.5 2.5 -
+        "Spain" 3.0 4.0 "late"
+        (above the header: Report of 2024)
+        (1 empty row is left out)
+        (4 sheets: Empty, Secret (hidden), Data, More; this is Data, the first with data, and the others cannot be asked for)
+    "#]],
+    );
+}
+
+#[test]
+fn every_column_gets_a_name_of_its_own() {
+    check(
+        "names.xlsx",
+        expect![[r#"
+        a: integer; a_1: integer; column2: integer; b: integer; a_2: integer; 
+        1 2 3 4 5
+    "#]],
+    );
+    check(
+        "headless.xlsx",
+        expect![[r#"
+        column0: integer; column1: text; 
+        1 "x"
+        2 "y"
+    "#]],
+    );
+    check(
+        "header_only.xlsx",
+        expect![[r#"
+        a: text; b: text; 
+    "#]],
+    );
+    check(
+        "blank.xlsx",
+        expect![[r#"
+
+        (the sheet Sheet is empty or hidden)
+    "#]],
+    );
+}
+
+#[test]
+fn formulas_show_what_they_came_to() {
+    check(
+        "formulas.xlsx",
+        expect![[r#"
+        sum: integer; text: text; 
+        2 "ab"
+    "#]],
+    );
+}
+
+#[test]
+fn shared_texts_are_put_together() {
+    check(
+        "shared.xlsx",
+        expect![[r#"
+            a: text; rich: timestamp; 
+            " x&y" "2024-01-31T01:02:03.500"
+        "#]],
+    );
+}
+
+#[test]
+fn errors_are_texts_and_long_texts_are_cut() {
+    let table = preview_of(fixture("errors.xlsx"), 100, 1 << 20).unwrap();
+    assert_eq!(table.rows[0][0], Value::Text("#DIV/0!".into()));
+    let cut = format!("{}… (+500 characters)", "y".repeat(1000));
+    assert_eq!(table.rows[0][1], Value::Text(cut));
+}
+
+#[test]
+fn rows_and_bytes_are_bounded() {
+    for name in ["types.xlsx", "types.xls", "types.ods"] {
+        for (limit, max_bytes, n_rows, has_more) in [
+            (0, 1 << 20, 0, true),
+            (1, 1 << 20, 1, true),
+            (2, 1 << 20, 2, true),
+            (3, 1 << 20, 3, false),
+            (usize::MAX, usize::MAX, 3, false),
+            (9, 0, 1, true),
+            (9, 150, 1, true),
+        ] {
+            let table = preview_of(fixture(name), limit, max_bytes).unwrap();
+            let shown = (table.rows.len(), table.has_more);
+            assert_eq!(shown, (n_rows, has_more), "{name} {limit} {max_bytes}");
+            assert_eq!(table.columns.len(), 10);
+        }
+    }
+}

@@ -1,0 +1,205 @@
+//! Files that are damaged, or made to do harm.
+
+use std::io::Write;
+use std::time::{Duration, Instant};
+
+use zip::write::SimpleFileOptions;
+
+use super::*;
+use crate::quiet::quietly;
+
+/// A preview without the panics that it catches being written out.
+fn quiet_preview(bytes: Vec<u8>) -> Result<Table> {
+    let start = Instant::now();
+    let outcome = quietly(|| preview_of(bytes, 100, 1 << 20));
+    assert!(start.elapsed() < Duration::from_secs(5));
+    outcome
+}
+
+fn archive(parts: &[(&str, &[u8])]) -> Vec<u8> {
+    let mut archive = zip::ZipWriter::new(Cursor::new(Vec::new()));
+    for (name, content) in parts {
+        archive.start_file(*name, SimpleFileOptions::default()).unwrap();
+        archive.write_all(content).unwrap();
+    }
+    archive.finish().unwrap().into_inner()
+}
+
+fn random(state: &mut u64) -> usize {
+    *state ^= *state << 13;
+    *state ^= *state >> 7;
+    *state ^= *state << 17;
+    *state as usize
+}
+
+const ALL: [&str; 5] = ["types.xlsx", "binary.xlsb", "types.ods", "types.xls", "types_1904.xls"];
+
+#[test]
+fn many_bytes_may_be_wrong() {
+    let mut state = 0x9e37_79b9_7f4a_7c15;
+    for name in ALL {
+        let bytes = fixture(name);
+        for round in 0..400 {
+            let mut changed = bytes.clone();
+            for _ in 0..1 + round % 6 {
+                let at = random(&mut state) % changed.len();
+                changed[at] = match random(&mut state) % 2 {
+                    0 => random(&mut state) as u8,
+                    _ => [0x00, 0x7f, 0x80, 0xff][random(&mut state) % 4],
+                };
+            }
+            let _ = quiet_preview(changed);
+        }
+    }
+}
+
+/// The parts of an archive are checked by their sums, so damage there has to be put in by hand.
+#[test]
+fn parts_may_be_wrong_inside_a_whole_archive() {
+    let mut state = 0x2545_f491_4f6c_dd1d;
+    for name in ["types.xlsx", "binary.xlsb", "types.ods"] {
+        let mut whole = zip::ZipArchive::new(Cursor::new(fixture(name))).unwrap();
+        let mut parts = Vec::new();
+        for index in 0..whole.len() {
+            let mut part = whole.by_index(index).unwrap();
+            let mut content = Vec::new();
+            part.read_to_end(&mut content).unwrap();
+            parts.push((part.name().unwrap().to_string(), content));
+        }
+        for _ in 0..400 {
+            let mut changed = parts.clone();
+            for _ in 0..3 {
+                let part_idx = random(&mut state) % changed.len();
+                let part = &mut changed[part_idx].1;
+                if !part.is_empty() {
+                    let at = random(&mut state) % part.len();
+                    part[at] = random(&mut state) as u8;
+                }
+            }
+            let changed: Vec<(&str, &[u8])> =
+                changed.iter().map(|(name, it)| (name.as_str(), it.as_slice())).collect();
+            let _ = quiet_preview(archive(&changed));
+        }
+    }
+}
+
+#[test]
+fn a_file_may_be_cut_anywhere() {
+    for name in ALL {
+        let bytes = fixture(name);
+        for n_bytes in (0..bytes.len()).step_by(7) {
+            let cut = quiet_preview(bytes[..n_bytes].to_vec());
+            assert!(name.ends_with("xls") || cut.is_err(), "{name} {n_bytes}");
+        }
+    }
+}
+
+fn ods(content: &str) -> Result<Table> {
+    quiet_preview(archive(&[
+        ("mimetype", b"application/vnd.oasis.opendocument.spreadsheet"),
+        ("content.xml", content.as_bytes()),
+    ]))
+}
+
+#[test]
+fn repeated_cells_and_rows_do_not_fill_the_memory() {
+    let cell = r#"<table:table-cell office:value-type="float" office:value="1"
+        table:number-columns-repeated="16384"/>"#;
+    let row = format!(
+        r#"<table:table-row table:number-rows-repeated="1048576">{cell}</table:table-row>"#
+    );
+    let sheet = format!(r#"<table:table table:name="a">{}</table:table>"#, row.repeat(100));
+    let table = ods(&sheet).unwrap();
+    assert_eq!((table.columns.len(), table.has_more), (4096, true));
+    assert_eq!(table.remarks[0], "only the first 4096 of 16384 columns");
+}
+
+#[test]
+fn a_text_without_end_is_refused() {
+    let content = format!(
+        r#"<table:table table:name="a"><table:table-row><table:table-cell><text:p>{}"#,
+        "x".repeat(5 << 20)
+    );
+    let cause = "a text in it has more than 4 MiB".into();
+    assert_eq!(ods(&content), Err(Error::TooLarge { cause }));
+}
+
+fn xlsx(shared: &str) -> Result<Table> {
+    let mut whole = zip::ZipArchive::new(Cursor::new(fixture("shared.xlsx"))).unwrap();
+    let mut parts = Vec::new();
+    for index in 0..whole.len() {
+        let mut part = whole.by_index(index).unwrap();
+        let mut content = Vec::new();
+        part.read_to_end(&mut content).unwrap();
+        let name = part.name().unwrap().to_string();
+        if name == "xl/sharedStrings.xml" {
+            content = shared.as_bytes().to_vec();
+        }
+        parts.push((name, content));
+    }
+    let parts: Vec<(&str, &[u8])> =
+        parts.iter().map(|(name, it)| (name.as_str(), it.as_slice())).collect();
+    quiet_preview(archive(&parts))
+}
+
+#[test]
+fn room_is_not_made_for_texts_that_are_not_there() {
+    let texts = "<si><t>a</t></si><si><t>b</t></si><si><t>c</t></si>";
+    let table = xlsx(&format!(r#"<sst uniqueCount="3">{texts}</sst>"#)).unwrap();
+    assert_eq!(table.columns[1].name, "b");
+    let cause = "it has fewer shared texts than it says".into();
+    let refused = Err(Error::Broken { cause });
+    assert_eq!(xlsx(&format!(r#"<sst uniqueCount="99999999999">{texts}</sst>"#)), refused);
+    let hidden = format!(r#"<!-- sst > --><x:sst uniqueCount="99999999999">{texts}</x:sst>"#);
+    assert_eq!(xlsx(&hidden), refused);
+}
+
+#[test]
+fn a_large_part_is_looked_through_first() {
+    let long = format!("<sst><si><t>{}</t></si></sst>", "x".repeat(65 << 20));
+    let cause = "a text in it has more than 4 MiB".into();
+    assert_eq!(xlsx(&long), Err(Error::TooLarge { cause }));
+}
+
+#[test]
+fn a_part_inflates_to_what_the_directory_says() {
+    let content = "<table:table table:name='a'>".to_owned() + &" ".repeat(100_000);
+    let mut bytes = archive(&[("content.xml", content.as_bytes())]);
+    let size = (content.len() as u32).to_le_bytes();
+    let places: Vec<usize> =
+        bytes.windows(4).enumerate().filter(|it| it.1 == size).map(|it| it.0).collect();
+    assert!(!places.is_empty());
+    for at in places {
+        bytes[at..at + 4].copy_from_slice(&100_u32.to_le_bytes());
+    }
+    let Err(Error::Broken { cause }) = quiet_preview(bytes) else { unreachable!("it lies") };
+    assert!(cause.contains("larger than its declared"), "{cause}");
+}
+
+#[test]
+fn sectors_in_a_circle_and_cells_far_apart_are_refused() {
+    let bytes = fixture("types.xls");
+    // Each sector of the table of chains points to itself.
+    let table_at = 512 * (1 + u32::from_le_bytes(*bytes[76..].first_chunk().unwrap()) as usize);
+    let mut circle = bytes.clone();
+    for (index, entry) in circle[table_at..table_at + 512].chunks_exact_mut(4).enumerate() {
+        entry.copy_from_slice(&(index as u32).to_le_bytes());
+    }
+    assert!(matches!(quiet_preview(circle), Err(Error::Broken { .. })));
+
+    // The sheet claims four billion rows, and has a cell in the last row and column.
+    let dimensions = [0x00, 0x02, 0x0e, 0x00];
+    let mut claims = bytes.clone();
+    let places: Vec<usize> =
+        claims.windows(4).enumerate().filter(|it| it.1 == dimensions).map(|it| it.0).collect();
+    for at in places {
+        claims[at + 8..at + 12].fill(0xff);
+    }
+    assert_eq!(quiet_preview(claims), quiet_preview(bytes.clone()));
+    let mut far = bytes;
+    let number = [0x03, 0x02, 0x0e, 0x00];
+    let at = far.windows(4).position(|it| it == number).unwrap();
+    far[at + 4..at + 8].fill(0xff);
+    let outcome = quiet_preview(far);
+    assert!(matches!(outcome, Err(Error::TooLarge { .. })), "{outcome:?}");
+}

@@ -1,0 +1,52 @@
+//! Cases of `text`.
+
+#![allow(clippy::unwrap_used)]
+
+use recto_text::Encoding;
+
+use super::{FIRST_BYTES, Text};
+
+fn whole(bytes: &[u8]) -> (String, Encoding) {
+    let mut input = bytes;
+    let mut text = Text::open(&mut input).unwrap();
+    while !text.is_complete() {
+        text.fill().unwrap();
+    }
+    (text.rest().into(), text.encoding())
+}
+
+#[test]
+fn drops_the_mark_of_the_encoding() {
+    assert_eq!(whole(b"\xef\xbb\xbfa,b"), ("a,b".into(), Encoding::Utf8Bom));
+    assert_eq!(whole(b"\xff\xfea\0,\0"), ("a,".into(), Encoding::Utf16Le));
+}
+
+#[test]
+fn joins_a_character_that_lies_on_the_edge_of_two_pieces() {
+    let mut bytes = vec![b'a'; FIRST_BYTES - 1];
+    bytes.extend("äb".bytes());
+    let (text, _) = whole(&bytes);
+    assert!(text.ends_with("aäb"));
+}
+
+#[test]
+fn finds_a_legacy_encoding_that_shows_late() {
+    let mut bytes = b"just ascii\n".repeat(10_000);
+    bytes.extend(b"Stra\xdfe in M\xfcnchen\n".repeat(2_000));
+    let (text, _) = whole(&bytes);
+    assert!(text.ends_with("Straße in München\n"));
+}
+
+#[test]
+fn refuses_binary() {
+    assert!(Text::open(&mut &b"a\0b"[..]).is_err());
+}
+
+#[test]
+fn keeps_what_was_not_used_up() {
+    let mut input = &b"abc\ndef"[..];
+    let mut text = Text::open(&mut input).unwrap();
+    text.advance(4);
+    text.fill().unwrap();
+    assert_eq!(text.rest(), "def");
+}

@@ -1,0 +1,4 @@
+import os, sys
+
+def f(a, b):
+    return a, b

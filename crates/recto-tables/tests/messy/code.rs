@@ -1,0 +1,6 @@
+use std::fmt;
+use std::io;
+
+fn main() {
+    println!("{}, {}", 1, 2);
+}

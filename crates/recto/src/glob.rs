@@ -1,0 +1,463 @@
+//! The one glob language, on disk and in git: `*`, `?`, `[…]`, `{a,b}` and `**` for any number
+//! of folders. A pattern with `%` can also be SQL's LIKE.
+//!
+//! A walk goes down with a [`State`], which knows whether anything beneath a folder can still
+//! match, so that folders that cannot are never opened. Names that start with a dot are matched
+//! only by a part that does too, unless hidden names are shown. Walking is left to the stores.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+
+use recto_text::{Error, Result};
+
+/// The most patterns that braces may stand for, and the most parts of one.
+const MAX_ALTERNATIVES: usize = 256;
+const MAX_PARTS: usize = 63;
+const MAX_PATTERN: usize = 4096;
+
+/// A pattern for paths relative to a folder.
+#[derive(Debug, Clone)]
+pub struct Glob {
+    language: Language,
+    shows_hidden: bool,
+}
+
+#[derive(Debug, Clone)]
+enum Language {
+    Parts(Vec<Vec<Part>>),
+    Like(Vec<Token>),
+}
+
+/// What stands between two slashes.
+#[derive(Debug, Clone)]
+enum Part {
+    AnyFolders,
+    Name { matcher: Matcher, is_dotted: bool },
+}
+
+/// The forms that nearly every pattern has are matched without a regular expression.
+#[derive(Debug, Clone)]
+enum Matcher {
+    Any,
+    Literal(String),
+    Ending(String),
+    Name(Vec<Wildcard>),
+}
+
+/// A piece of a name with wildcards. The globset crate's match single bytes, so that `?.c` misses
+/// `ä.c`; without braces and slashes a name is simple enough to match characters here.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Wildcard {
+    AnyText,
+    AnyCharacter,
+    Literal(char),
+    Class { ranges: Vec<(char, char)>, is_negated: bool },
+}
+
+/// A piece of a LIKE pattern.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Token {
+    AnyText,
+    AnyCharacter,
+    Literal(char),
+}
+
+/// What a walk knows in a folder: which parts may come next.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum State {
+    /// A bit for each part, for each alternative.
+    Parts(Vec<u64>),
+    /// Places in a LIKE pattern.
+    Like(Vec<usize>),
+}
+
+impl Glob {
+    /// Whether a text has a wildcard in it.
+    pub fn is_glob(text: &str) -> bool {
+        has_wildcard(text)
+    }
+
+    /// Splits a pattern into the folder that it starts in, which is empty where the pattern is
+    /// relative and starts with a wildcard, and a pattern for what lies beneath.
+    pub fn parse(pattern: &str) -> Result<(String, Glob)> {
+        let wrong = |cause: String| Error::BadGlob { pattern: pattern.into(), cause };
+        if pattern.contains('\0') {
+            return Err(Error::NulInPath { path: pattern.replace('\0', "␀") });
+        }
+        if pattern.len() > MAX_PATTERN {
+            return Err(wrong("it is longer than 4096 bytes".into()));
+        }
+        let parts: Vec<&str> = pattern.split('/').collect();
+        let is_last = |index: usize| parts[index + 1..].iter().all(|part| part.is_empty());
+        let n_literal = (0..parts.len())
+            .take_while(|index| !has_wildcard(parts[*index]) && !is_last(*index))
+            .count();
+        let mut folder = parts[..n_literal].iter().map(|part| unescaped(part)).collect::<Vec<_>>();
+        if n_literal == 1 && folder[0].is_empty() {
+            folder.push(String::new());
+        }
+        let rest = parts[n_literal..].join("/");
+        let mut alternatives = Vec::new();
+        for alternative in expand_braces(&rest).map_err(wrong)? {
+            alternatives.push(parse_parts(&alternative).map_err(wrong)?);
+        }
+        let glob = Glob { language: Language::Parts(alternatives), shows_hidden: false };
+        Ok((folder.join("/"), glob))
+    }
+
+    /// SQL's LIKE over whole paths: `%` is any text, slashes included, `_` any one character.
+    pub fn like(pattern: &str) -> Glob {
+        let token = |c| match c {
+            '%' => Token::AnyText,
+            '_' => Token::AnyCharacter,
+            c => Token::Literal(c),
+        };
+        let tokens = pattern.chars().map(token).collect();
+        Glob { language: Language::Like(tokens), shows_hidden: true }
+    }
+
+    /// The same pattern, matching names that start with a dot like all others.
+    pub fn showing_hidden(self) -> Glob {
+        Glob { shows_hidden: true, ..self }
+    }
+
+    /// The state in the folder that the pattern starts in.
+    pub fn start(&self) -> State {
+        match &self.language {
+            Language::Parts(alternatives) => {
+                State::Parts(alternatives.iter().map(|parts| skip_any_folders(parts, 1)).collect())
+            }
+            Language::Like(tokens) => State::Like(skip_any_text(tokens, vec![0])),
+        }
+    }
+
+    /// The state in a folder beneath, or `None` where nothing in it can match.
+    pub fn enter(&self, state: &State, name: &OsStr) -> Option<State> {
+        match (&self.language, state) {
+            (Language::Parts(alternatives), State::Parts(open)) => {
+                let step = |(parts, open): (&Vec<Part>, &u64)| self.step(parts, *open, name);
+                let next: Vec<u64> = alternatives.iter().zip(open).map(step).collect();
+                next.iter().any(|open| *open != 0).then_some(State::Parts(next))
+            }
+            (Language::Like(tokens), State::Like(places)) => {
+                let places = feed(tokens, places, &name.to_string_lossy());
+                let places = feed(tokens, &places, "/");
+                (!places.is_empty()).then_some(State::Like(places))
+            }
+            _ => unreachable!("a state belongs to the glob that made it"),
+        }
+    }
+
+    /// Whether a file in the state's folder matches.
+    pub fn is_match(&self, state: &State, name: &OsStr) -> bool {
+        match (&self.language, state) {
+            (Language::Parts(alternatives), State::Parts(open)) => {
+                let mut alternatives = alternatives.iter().zip(open);
+                alternatives.any(|(parts, open)| {
+                    let Some(last) = parts.last() else { return false };
+                    open & (1 << (parts.len() - 1)) != 0 && self.part_matches(last, name)
+                })
+            }
+            (Language::Like(tokens), State::Like(places)) => {
+                feed(tokens, places, &name.to_string_lossy()).contains(&tokens.len())
+            }
+            _ => unreachable!("a state belongs to the glob that made it"),
+        }
+    }
+
+    /// Whether a whole relative path matches.
+    pub fn matches_path(&self, path: &str) -> bool {
+        let mut state = self.start();
+        let mut parts = path.split('/').peekable();
+        while let Some(part) = parts.next() {
+            if parts.peek().is_none() {
+                return self.is_match(&state, OsStr::new(part));
+            }
+            match self.enter(&state, OsStr::new(part)) {
+                Some(next) => state = next,
+                None => return false,
+            }
+        }
+        false
+    }
+
+    fn step(&self, parts: &[Part], open: u64, name: &OsStr) -> u64 {
+        let mut next = 0;
+        for (index, part) in parts.iter().enumerate() {
+            if open & (1 << index) != 0 && self.part_matches(part, name) {
+                next |= match part {
+                    Part::AnyFolders => 1 << index,
+                    Part::Name { .. } => 1 << (index + 1),
+                };
+            }
+        }
+        // Behind the last part nothing can come.
+        skip_any_folders(parts, next) & !(1 << parts.len())
+    }
+
+    fn part_matches(&self, part: &Part, name: &OsStr) -> bool {
+        let is_hidden = name.as_bytes().starts_with(b".") && !self.shows_hidden;
+        match part {
+            Part::AnyFolders => !is_hidden,
+            Part::Name { is_dotted: false, .. } if is_hidden => false,
+            Part::Name { matcher, .. } => match matcher {
+                Matcher::Any => true,
+                Matcher::Literal(literal) => name.as_bytes() == literal.as_bytes(),
+                Matcher::Ending(ending) => name.as_bytes().ends_with(ending.as_bytes()),
+                Matcher::Name(wildcards) => is_name(wildcards, &name.to_string_lossy()),
+            },
+        }
+    }
+}
+
+/// `**` may stand for no folder at all. What it stands for when it comes last is a file.
+fn skip_any_folders(parts: &[Part], mut open: u64) -> u64 {
+    for (index, part) in parts.iter().enumerate() {
+        if open & (1 << index) != 0 && matches!(part, Part::AnyFolders) {
+            open |= 1 << (index + 1);
+        }
+    }
+    open
+}
+
+fn has_wildcard(text: &str) -> bool {
+    let mut characters = text.chars();
+    while let Some(c) = characters.next() {
+        match c {
+            '\\' => drop(characters.next()),
+            '*' | '?' | '[' | '{' => return true,
+            _ => {}
+        }
+    }
+    false
+}
+
+fn unescaped(text: &str) -> String {
+    let mut plain = String::new();
+    let mut characters = text.chars();
+    while let Some(c) = characters.next() {
+        plain.push(if c == '\\' { characters.next().unwrap_or('\\') } else { c });
+    }
+    plain
+}
+
+fn parse_parts(pattern: &str) -> Result<Vec<Part>, String> {
+    let mut parts = Vec::new();
+    for part in pattern.split('/').filter(|part| !part.is_empty() && *part != ".") {
+        parts.push(match part {
+            ".." => return Err("`..` cannot follow a wildcard".into()),
+            // Two in a row stand for what one does.
+            "**" if matches!(parts.last(), Some(Part::AnyFolders)) => continue,
+            "**" => Part::AnyFolders,
+            name => Part::Name {
+                matcher: parse_name(name)?,
+                is_dotted: unescaped(name).starts_with('.'),
+            },
+        });
+    }
+    if parts.len() > MAX_PARTS {
+        return Err(format!("it has more than {MAX_PARTS} parts"));
+    }
+    Ok(parts)
+}
+
+fn parse_name(name: &str) -> Result<Matcher, String> {
+    if name == "*" {
+        return Ok(Matcher::Any);
+    }
+    if !has_wildcard(name) {
+        return Ok(Matcher::Literal(unescaped(name)));
+    }
+    if let Some(ending) = name.strip_prefix('*')
+        && !ending.contains(['*', '?', '[', '{', '\\'])
+    {
+        return Ok(Matcher::Ending(ending.into()));
+    }
+    parse_wildcards(name).map(Matcher::Name)
+}
+
+fn parse_wildcards(name: &str) -> Result<Vec<Wildcard>, String> {
+    let mut wildcards = Vec::new();
+    let mut rest = name;
+    while let Some(c) = rest.chars().next() {
+        let mut n_taken = c.len_utf8();
+        wildcards.push(match c {
+            '*' => Wildcard::AnyText,
+            '?' => Wildcard::AnyCharacter,
+            '\\' => {
+                let escaped = rest[1..].chars().next().ok_or("a backslash comes last")?;
+                n_taken += escaped.len_utf8();
+                Wildcard::Literal(escaped)
+            }
+            '[' => {
+                n_taken = class_len(rest).ok_or("a bracket is not closed")?;
+                parse_class(&rest[1..n_taken - 1])?
+            }
+            c => Wildcard::Literal(c),
+        });
+        rest = &rest[n_taken..];
+    }
+    Ok(wildcards)
+}
+
+/// What stands between the brackets: `abc`, `a-z`, `!a-z`.
+fn parse_class(class: &str) -> Result<Wildcard, String> {
+    let positive = class.strip_prefix(['!', '^']);
+    let mut ranges = Vec::new();
+    let mut characters = positive.unwrap_or(class).chars().peekable();
+    while let Some(first) = characters.next() {
+        let mut ahead = characters.clone();
+        match (ahead.next(), ahead.next()) {
+            (Some('-'), Some(last)) if first > last => {
+                return Err(format!("the range {first}-{last} is reversed"));
+            }
+            (Some('-'), Some(last)) => {
+                ranges.push((first, last));
+                characters = ahead;
+            }
+            _ => ranges.push((first, first)),
+        }
+    }
+    Ok(Wildcard::Class { ranges, is_negated: positive.is_some() })
+}
+
+/// Goes on after the last `*` wherever a literal reading fails, which is enough: an earlier one
+/// could only have matched more of what the later one matches anyway.
+fn is_name(wildcards: &[Wildcard], name: &str) -> bool {
+    let (mut at, mut rest) = (0, name.chars());
+    let mut again = None;
+    loop {
+        let mut ahead = rest.clone();
+        let c = ahead.next();
+        let is_same = match (wildcards.get(at), c) {
+            (Some(Wildcard::AnyText), _) => {
+                at += 1;
+                again = Some((at, rest.clone()));
+                continue;
+            }
+            (None, None) => return true,
+            (Some(Wildcard::AnyCharacter), Some(_)) => true,
+            (Some(Wildcard::Literal(literal)), Some(c)) => *literal == c,
+            (Some(Wildcard::Class { ranges, is_negated }), Some(c)) => {
+                ranges.iter().any(|(first, last)| (*first..=*last).contains(&c)) != *is_negated
+            }
+            (None, Some(_)) | (Some(_), None) => false,
+        };
+        if is_same {
+            (at, rest) = (at + 1, ahead);
+            continue;
+        }
+        let Some((star, mut from)) = again.take() else { return false };
+        if from.next().is_none() {
+            return false;
+        }
+        (at, rest) = (star, from.clone());
+        again = Some((star, from));
+    }
+}
+
+/// `a{b,c{d,e}}` as `ab`, `acd`, `ace`. Braces inside `[…]` and behind a backslash are plain.
+fn expand_braces(pattern: &str) -> Result<Vec<String>, String> {
+    let mut expanded = vec![String::new()];
+    let mut rest = pattern;
+    while let Some(c) = rest.chars().next() {
+        let n_taken = match c {
+            '{' => {
+                let (choices, n_taken) = split_braces(rest)?;
+                let mut all = Vec::new();
+                for choice in choices {
+                    for choice in expand_braces(choice)? {
+                        all.extend(expanded.iter().map(|start| format!("{start}{choice}")));
+                    }
+                    if all.len() > MAX_ALTERNATIVES {
+                        return Err(format!(
+                            "braces stand for more than {MAX_ALTERNATIVES} patterns"
+                        ));
+                    }
+                }
+                expanded = all;
+                rest = &rest[n_taken..];
+                continue;
+            }
+            '\\' => 1 + rest[1..].chars().next().map_or(0, char::len_utf8),
+            '[' => class_len(rest).unwrap_or(1),
+            c => c.len_utf8(),
+        };
+        expanded.iter_mut().for_each(|start| start.push_str(&rest[..n_taken]));
+        rest = &rest[n_taken..];
+    }
+    Ok(expanded)
+}
+
+/// The choices of a group that `text` starts with, and how long it is.
+fn split_braces(text: &str) -> Result<(Vec<&str>, usize), String> {
+    let mut choices = Vec::new();
+    let (mut depth, mut at, mut start) = (0, 0, 1);
+    while let Some(c) = text[at..].chars().next() {
+        let mut n_taken = c.len_utf8();
+        match c {
+            '\\' => n_taken += text[at + 1..].chars().next().map_or(0, char::len_utf8),
+            '[' => n_taken = class_len(&text[at..]).unwrap_or(1),
+            '{' => depth += 1,
+            '}' => depth -= 1,
+            ',' if depth == 1 => {
+                choices.push(&text[start..at]);
+                start = at + 1;
+            }
+            _ => {}
+        }
+        if depth > 16 {
+            return Err("braces are nested more than 16 deep".into());
+        }
+        if depth == 0 {
+            choices.push(&text[start..at]);
+            return Ok((choices, at + 1));
+        }
+        at += n_taken;
+    }
+    Err("a brace is not closed".into())
+}
+
+/// How long the class is that `text` starts with, where it is closed.
+fn class_len(text: &str) -> Option<usize> {
+    let body = text.strip_prefix("[!").or_else(|| text.strip_prefix("[^")).unwrap_or(&text[1..]);
+    let n_before = text.len() - body.len();
+    // A bracket that comes first is one of the characters.
+    let n_first = usize::from(body.starts_with(']'));
+    body[n_first..].find(']').map(|end| n_before + n_first + end + 1)
+}
+
+fn skip_any_text(tokens: &[Token], mut places: Vec<usize>) -> Vec<usize> {
+    let mut index = 0;
+    while index < places.len() {
+        let place = places[index];
+        if tokens.get(place) == Some(&Token::AnyText) && !places.contains(&(place + 1)) {
+            places.push(place + 1);
+        }
+        index += 1;
+    }
+    places
+}
+
+fn feed(tokens: &[Token], places: &[usize], text: &str) -> Vec<usize> {
+    let mut places = places.to_vec();
+    for c in text.chars() {
+        let mut next = Vec::new();
+        for place in places {
+            let reached = match tokens.get(place) {
+                Some(Token::AnyText) => place,
+                Some(Token::AnyCharacter) => place + 1,
+                Some(Token::Literal(literal)) if *literal == c => place + 1,
+                _ => continue,
+            };
+            if !next.contains(&reached) {
+                next.push(reached);
+            }
+        }
+        places = skip_any_text(tokens, next);
+    }
+    places
+}
+
+#[cfg(test)]
+mod tests;

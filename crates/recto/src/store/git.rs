@@ -1,0 +1,101 @@
+//! The files at revisions: read from git's own files, in this process, and never changed.
+//!
+//! No git is run, no hook, filter or helper either, and no setting of a user or a system counts.
+//! A repository is found by its `.git` on the way up to the root; what lies outside the roots is
+//! read only where the user allowed that git directory.
+
+mod config;
+mod files;
+mod objects;
+mod packs;
+mod paths;
+mod refs;
+mod repository;
+mod resolve;
+mod revision;
+mod search;
+mod tree;
+mod wall;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use recto_text::{Error, Result};
+
+use crate::caller::Caller;
+use crate::path::AbsPath;
+use crate::store::local::{HiddenPaths, Options};
+use crate::store::{AtRevision, LocalStore, Revisions};
+use files::GitFiles;
+use repository::Repository;
+use resolve::Resolver;
+use revision::Revision;
+use search::RepositorySearch;
+use wall::{Fault, Wall};
+
+/// The revisions of the repositories beneath the roots.
+pub struct GitRevisions {
+    local: Arc<LocalStore>,
+    /// Git directories outside the roots that the user allows.
+    git_dirs: Vec<PathBuf>,
+}
+
+impl GitRevisions {
+    /// Nothing is opened before a call needs it.
+    pub fn new(local: Arc<LocalStore>, git_dirs: Vec<PathBuf>) -> GitRevisions {
+        GitRevisions { local, git_dirs }
+    }
+
+    /// The allowed git directories are opened like roots of their own.
+    fn wall(&self, path: &str) -> Result<Wall> {
+        let options = Options {
+            roots: self.git_dirs.clone(),
+            hidden: HiddenPaths::default(),
+            allows_git_writes: false,
+            is_durable: false,
+        };
+        let allowed = match self.git_dirs.as_slice() {
+            [] => None,
+            _ => Some(LocalStore::open(options).map_err(|_| Error::NoRepository {
+                path: path.into(),
+                cause: "A folder that --git-dir names cannot be opened.".into(),
+            })?),
+        };
+        Ok(Wall { local: self.local.clone(), allowed })
+    }
+}
+
+impl Revisions for GitRevisions {
+    fn at(&self, revision: &str, path: &str, caller: &Caller) -> Result<AtRevision> {
+        let revision = Revision::parse(revision)?;
+        let wall = Arc::new(self.wall(path)?);
+        let search = RepositorySearch { wall: &wall, given: path, caller };
+        let (path, found) = search.absolute()?;
+        let tops = found.as_ref().map_or(&[][..], |found| &found.tops);
+        paths::check(&self.local, &path, tops, caller)?;
+        let found = match found {
+            Some(found) => found,
+            None => search.repository_of(&path)?,
+        };
+        let fault = |fault: Fault| fault.of(path.as_str());
+        let repository = Repository::open(wall.clone(), &found.dot_git, caller).map_err(fault)?;
+        let objects = repository.objects(caller).map_err(fault)?;
+        let resolver = Resolver {
+            repository: &repository,
+            objects: &objects,
+            revision: &revision,
+            path: path.as_str(),
+            caller,
+        };
+        let tree = resolver.tree()?;
+        let (top, tops) = (found.tops[0].clone(), found.tops);
+        let local = self.local.clone();
+        let files = GitFiles { local, repository, objects, tree, tops, revision: revision.given };
+        let path = match files.relative(&path, caller)? {
+            // Callers compare it with the top.
+            Some(relative) => AbsPath::of(top.join(relative), path.to_string()),
+            None => path,
+        };
+        Ok(AtRevision { store: Box::new(files), path, top })
+    }
+}

@@ -1,0 +1,215 @@
+//! Objects by their id, from loose files and packs.
+//!
+//! Sizes are checked before anything is inflated, and what deltas may cost is bounded, whatever a
+//! pack claims. Whether an object is what its id says is not checked, as git does not on reading.
+
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use gix_hash::{Kind as HashKind, ObjectId, Prefix, oid};
+use gix_object::Kind;
+
+use super::packs::Pack;
+use super::wall::{Fault, Wall, broken};
+use crate::caller::Caller;
+
+/// The largest object that is read, in bytes.
+pub const MAX_OBJECT: u64 = 64 << 20;
+
+/// The most packs of one folder that are looked at.
+const MAX_PACKS: usize = 10_000;
+
+/// The most ids that a short one may stand for.
+const MAX_CANDIDATES: usize = 1000;
+
+/// More than the kind and the size of any loose object take.
+const LOOSE_HEADER: usize = 64;
+
+/// An object, inflated.
+#[derive(Debug)]
+pub struct Object {
+    /// What it is.
+    pub kind: Kind,
+    /// What it holds.
+    pub bytes: Vec<u8>,
+}
+
+/// What became of reading an object.
+#[derive(Debug)]
+pub enum Found {
+    /// It is here.
+    Whole(Object),
+    /// It is here, but larger than [`MAX_OBJECT`].
+    TooLarge { n_bytes: u64 },
+    /// It is not here.
+    Missing,
+}
+
+/// The object database of a repository, with those that it borrows from.
+pub struct Objects {
+    wall: Arc<Wall>,
+    /// The `objects` folders, the repository's own first.
+    folders: Vec<PathBuf>,
+    hash: HashKind,
+    /// Ids that stand for others: `refs/replace`.
+    replaced: Vec<(ObjectId, ObjectId)>,
+    packs: Mutex<Option<Arc<Packs>>>,
+}
+
+struct Packs {
+    packs: Vec<Pack>,
+    /// Some could not be read.
+    has_broken: bool,
+}
+
+impl Objects {
+    /// Nothing is read yet.
+    pub fn new(
+        wall: Arc<Wall>,
+        folders: Vec<PathBuf>,
+        hash: HashKind,
+        replaced: Vec<(ObjectId, ObjectId)>,
+    ) -> Objects {
+        Objects { wall, folders, hash, replaced, packs: Mutex::default() }
+    }
+
+    /// Reads an object.
+    pub fn find(&self, id: &oid, caller: &Caller) -> Result<Found, Fault> {
+        caller.cancel.check()?;
+        let replaced = self.replaced.iter().find(|(from, _)| from.as_ref() == id);
+        let id = replaced.map_or(id, |(_, to)| to);
+        let (packs, is_new) = self.packs(caller)?;
+        if let Some(found) = self.find_in(&packs, id, caller)? {
+            return Ok(found);
+        }
+        // Packs come and go while git tidies up; what is missing is looked for once more.
+        let mut has_broken = packs.has_broken;
+        if !is_new {
+            let packs = self.load_packs(caller)?;
+            if let Some(found) = self.find_in(&packs, id, caller)? {
+                return Ok(found);
+            }
+            has_broken = packs.has_broken;
+        }
+        if id.is_empty_tree() {
+            // Git knows it without having it.
+            return Ok(Found::Whole(Object { kind: Kind::Tree, bytes: Vec::new() }));
+        }
+        match has_broken {
+            true => Err(broken("a pack of it is damaged")),
+            false => Ok(Found::Missing),
+        }
+    }
+
+    /// The objects whose ids start with some digits, in lower case.
+    pub fn with_prefix(&self, digits: &str, caller: &Caller) -> Result<BTreeSet<ObjectId>, Fault> {
+        let mut ids = BTreeSet::new();
+        let Ok(prefix) = Prefix::from_hex(digits) else { return Ok(ids) };
+        for pack in &self.packs(caller)?.0.packs {
+            pack.ids_with_prefix(prefix, MAX_CANDIDATES, &mut ids);
+        }
+        for folder in &self.folders {
+            caller.cancel.check()?;
+            let (start, rest) = digits.split_at(2);
+            for name in self.wall.names(folder, start, usize::MAX, caller)? {
+                let Some(name) = name.to_str().filter(|name| name.starts_with(rest)) else {
+                    continue;
+                };
+                let digits = format!("{start}{name}");
+                if digits.len() == self.hash.len_in_hex()
+                    && ids.len() < MAX_CANDIDATES
+                    && let Ok(id) = ObjectId::from_hex(digits.as_bytes())
+                {
+                    ids.insert(id);
+                }
+            }
+        }
+        Ok(ids)
+    }
+
+    fn find_in(&self, packs: &Packs, id: &oid, caller: &Caller) -> Result<Option<Found>, Fault> {
+        for pack in &packs.packs {
+            if let Some(found) = pack.find(id, &self.wall, caller)? {
+                return Ok(Some(found));
+            }
+        }
+        let digits = id.to_hex().to_string();
+        let name = format!("{}/{}", &digits[..2], &digits[2..]);
+        for folder in &self.folders {
+            if let Some(file) = self.wall.open(folder, &name, caller)? {
+                let damaged = || broken(format!("its object {digits} is damaged"));
+                return read_loose(file).ok_or_else(damaged).map(Some);
+            }
+        }
+        Ok(None)
+    }
+
+    /// The packs, and whether they were looked for just now.
+    fn packs(&self, caller: &Caller) -> Result<(Arc<Packs>, bool), Fault> {
+        let known = self.packs.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        match known {
+            Some(packs) => Ok((packs, false)),
+            None => Ok((self.load_packs(caller)?, true)),
+        }
+    }
+
+    fn load_packs(&self, caller: &Caller) -> Result<Arc<Packs>, Fault> {
+        let mut packs = Packs { packs: Vec::new(), has_broken: false };
+        for folder in &self.folders {
+            for stem in self.pack_stems(folder, caller)? {
+                caller.cancel.check()?;
+                match Pack::open(&self.wall, folder, &stem, self.hash, caller) {
+                    Ok(pack) => packs.packs.extend(pack),
+                    Err(Fault::Broken(_)) => packs.has_broken = true,
+                    Err(fault) => return Err(fault),
+                }
+            }
+        }
+        let packs = Arc::new(packs);
+        *self.packs.lock().unwrap_or_else(PoisonError::into_inner) = Some(packs.clone());
+        Ok(packs)
+    }
+
+    fn pack_stems(&self, folder: &Path, caller: &Caller) -> Result<Vec<String>, Fault> {
+        let names = self.wall.names(folder, "pack", 8 * MAX_PACKS, caller)?;
+        let stem = |name: &std::ffi::OsString| Some(name.to_str()?.strip_suffix(".idx")?.into());
+        let stems: Vec<String> = names.iter().filter_map(stem).collect();
+        match stems.len() > MAX_PACKS {
+            true => Err(broken(format!("it has more than {MAX_PACKS} packs"))),
+            false => Ok(stems),
+        }
+    }
+}
+
+/// Inflates a loose object, or `None` where it is damaged.
+fn read_loose(mut file: File) -> Option<Found> {
+    let n_stored = file.metadata().ok()?.len();
+    // Where it is too large to be inflated, the start of it says how large it would be.
+    let n_wanted = if n_stored > MAX_OBJECT + (1 << 20) { 8 << 10 } else { n_stored };
+    let mut stored = Vec::new();
+    (&mut file).take(n_wanted).read_to_end(&mut stored).ok()?;
+
+    let mut inflate = gix_zlib::Inflate::default();
+    let mut header = [0; LOOSE_HEADER];
+    let (status, n_in, n_out) = inflate.prefix(&stored, &mut header).ok()?;
+    if status == gix_zlib::Status::BufError {
+        return None;
+    }
+    let header = &header[..n_out];
+    let (kind, n_bytes, n_header) = gix_object::decode::loose_header(header).ok()?;
+    if n_bytes > MAX_OBJECT {
+        return Some(Found::TooLarge { n_bytes });
+    }
+    let size = usize::try_from(n_bytes).ok()?;
+    let mut bytes = Vec::new();
+    if status == gix_zlib::Status::StreamEnd {
+        bytes.extend_from_slice(header.get(n_header..)?);
+    } else if n_out.checked_sub(n_header)? <= size {
+        // With room for one byte more the stream has to end, and its checksum is looked at.
+        inflate.rest(stored.get(n_in..)?, header, n_header, &mut bytes, size + 1).ok()?;
+    }
+    (bytes.len() == size).then_some(Found::Whole(Object { kind, bytes }))
+}

@@ -1,0 +1,49 @@
+//! From a caller's path to one that can be compared with a tree's: without `.` and `..`, but with
+//! the links that the tree may hold itself.
+
+use std::path::{Component, Path, PathBuf};
+
+use recto_text::error::Denial;
+use recto_text::{Error, Result};
+
+use crate::caller::Caller;
+use crate::path::AbsPath;
+use crate::store::LocalStore;
+
+/// Refuses a path where a read on disk would for where it lies, whatever stands there. A link that
+/// has that very name stands for itself, as it does in git, and of a repository around a root the
+/// folders down to the root are open.
+pub fn check(local: &LocalStore, path: &AbsPath, tops: &[PathBuf], caller: &Caller) -> Result<()> {
+    let is_around_root =
+        |path: &Path| tops.iter().any(|top| path.starts_with(top)) && local.is_above_root(path);
+    match local.look_at_link(path, caller) {
+        Err(Error::PermissionDenied { reason: Denial::Outside { .. }, .. })
+            if is_around_root(path.as_path()) =>
+        {
+            Ok(())
+        }
+        Err(error @ (Error::PermissionDenied { .. } | Error::WrongArgument { .. })) => Err(error),
+        // What a revision has need not be on disk.
+        _ => Ok(()),
+    }
+}
+
+/// The path without `.` and `..`. Behind a link `..` leads where the link does, as on disk.
+pub fn clean(local: &LocalStore, path: &AbsPath, caller: &Caller) -> Result<PathBuf> {
+    let parts: Vec<Component> = path.as_path().components().collect();
+    match parts.iter().rposition(|part| *part == Component::ParentDir) {
+        None => Ok(parts.iter().collect()),
+        Some(last) => {
+            let folder: PathBuf = parts[..=last].iter().collect();
+            let mut clean = local.look(&AbsPath::of(folder, path.to_string()), caller)?.real_path;
+            clean.extend(&parts[last + 1..]);
+            Ok(clean)
+        }
+    }
+}
+
+/// The path without links, where it can be told.
+pub fn real(local: &LocalStore, path: &Path, caller: &Caller) -> Option<PathBuf> {
+    let path = AbsPath::of(path.to_path_buf(), path.display().to_string());
+    local.look(&path, caller).ok().map(|seen| seen.real_path)
+}

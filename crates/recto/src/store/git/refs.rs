@@ -1,0 +1,287 @@
+//! Names for commits: branches, tags and the rest, loose and packed, and the log of what they
+//! stood for.
+
+use std::path::Path;
+
+use gix_hash::ObjectId;
+use memchr::memmem;
+
+use super::repository::Repository;
+use super::wall::{Fault, broken};
+use crate::caller::Caller;
+
+/// A file that holds one reference.
+const MAX_REFERENCE: u64 = 64 << 10;
+
+/// As many references as may lead to one another.
+const MAX_DEPTH: usize = 5;
+
+const MAX_LOG: u64 = 64 << 20;
+
+/// Where a short name is looked for, in this order.
+const PLACES: [(&str, &str); 6] = [
+    ("", ""),
+    ("refs/", ""),
+    ("refs/tags/", ""),
+    ("refs/heads/", ""),
+    ("refs/remotes/", ""),
+    ("refs/remotes/", "/HEAD"),
+];
+
+/// What a reference holds.
+enum Target {
+    Id(ObjectId),
+    Name(String),
+}
+
+/// One change of a reference.
+pub struct LogEntry {
+    /// What it stood for before.
+    pub old: ObjectId,
+    /// What it stood for then.
+    pub new: ObjectId,
+    /// What was done.
+    pub message: String,
+}
+
+/// The references of a repository, for one caller.
+pub struct Refs<'a> {
+    /// Whose they are.
+    pub repository: &'a Repository,
+    /// Who asks.
+    pub caller: &'a Caller,
+}
+
+impl Refs<'_> {
+    /// The whole name that a short one stands for, and what it names.
+    pub fn find(&self, short: &str) -> Result<Option<(String, ObjectId)>, Fault> {
+        for (before, after) in PLACES {
+            let name = format!("{before}{short}{after}");
+            if let Some(id) = self.id(&name)? {
+                return Ok(Some((name, id)));
+            }
+        }
+        Ok(None)
+    }
+
+    /// What a whole name stands for.
+    pub fn id(&self, name: &str) -> Result<Option<ObjectId>, Fault> {
+        let mut name = name.to_string();
+        for _ in 0..=MAX_DEPTH {
+            match self.target(&name)? {
+                Some(Target::Id(id)) => return Ok(Some(id)),
+                Some(Target::Name(next)) => name = next,
+                None => return Ok(None),
+            }
+        }
+        Err(broken("its references lead in a circle"))
+    }
+
+    /// The branch that is checked out, by its whole name; `None` where a commit is.
+    pub fn current_branch(&self) -> Result<Option<String>, Fault> {
+        match self.target("HEAD")? {
+            Some(Target::Name(name)) => Ok(Some(name)),
+            _ => Ok(None),
+        }
+    }
+
+    /// The branch that a branch follows, by their whole names.
+    pub fn upstream(&self, branch: &str) -> Option<String> {
+        let config = &self.repository.config;
+        let section = format!("branch.{}", branch.strip_prefix("refs/heads/")?);
+        let (remote, merge) = (config.value(&section, "remote")?, config.value(&section, "merge")?);
+        if remote == "." {
+            return Some(merge.into());
+        }
+        let section = format!("remote.{remote}");
+        let fetched = config.values(&section, "fetch").filter_map(|spec| {
+            let (from, to) = spec.trim_start_matches('+').split_once(':')?;
+            match (from.split_once('*'), to.split_once('*')) {
+                (Some((start, end)), Some((to_start, to_end))) => {
+                    let name = merge.strip_prefix(start)?.strip_suffix(end)?;
+                    Some(format!("{to_start}{name}{to_end}"))
+                }
+                _ => (from == merge).then(|| to.to_string()),
+            }
+        });
+        fetched.last()
+    }
+
+    /// What a whole name stood for, the first change first.
+    pub fn log(&self, name: &str) -> Result<Vec<LogEntry>, Fault> {
+        if !is_name(name) {
+            return Ok(Vec::new());
+        }
+        let (folder, path) = self.home(name);
+        let log = self.read(folder, &format!("logs/{path}"), MAX_LOG)?.unwrap_or_default();
+        let entry = |line: &[u8]| {
+            let line = String::from_utf8_lossy(line);
+            let (ids, message) = line.split_once('\t').unwrap_or((&line, ""));
+            let mut ids = ids.split(' ');
+            let (old, new) = (self.parse_id(ids.next()?)?, self.parse_id(ids.next()?)?);
+            Some(LogEntry { old, new, message: message.into() })
+        };
+        Ok(log.split(|byte| *byte == b'\n').filter_map(entry).collect())
+    }
+
+    /// The objects that stand for others: `refs/replace`.
+    pub fn replaced(&self) -> Result<Vec<(ObjectId, ObjectId)>, Fault> {
+        if self.repository.has_reftable() {
+            return Ok(Vec::new());
+        }
+        let prefix = "refs/replace/";
+        let common = &self.repository.common_dir;
+        let loose = self.repository.wall.names(common, "refs/replace", 10_000, self.caller)?;
+        let mut names: Vec<String> =
+            loose.into_iter().filter_map(|name| name.into_string().ok()).collect();
+        let packed = self.packed()?;
+        for at in memmem::find_iter(packed, format!(" {prefix}").as_bytes()) {
+            let name = &packed[at + 1 + prefix.len()..];
+            let end = memchr::memchr(b'\n', name).unwrap_or(name.len());
+            names.push(String::from_utf8_lossy(&name[..end]).into_owned());
+        }
+        let mut replaced = Vec::new();
+        for name in names {
+            if let Some(from) = self.parse_id(&name)
+                && let Some(to) = self.id(&format!("{prefix}{name}"))?
+            {
+                replaced.push((from, to));
+            }
+        }
+        Ok(replaced)
+    }
+
+    fn target(&self, name: &str) -> Result<Option<Target>, Fault> {
+        if !is_name(name) {
+            return Ok(None);
+        }
+        if self.repository.has_reftable() {
+            return Err(broken(
+                "its references are kept in a reftable, which is not understood here; give the \
+                 id of a commit",
+            ));
+        }
+        let (folder, path) = self.home(name);
+        if let Some(text) = self.read(folder, path, MAX_REFERENCE)? {
+            let text = String::from_utf8_lossy(&text);
+            if let Some(target) = text.strip_prefix("ref:") {
+                return Ok(Some(Target::Name(target.trim().into())));
+            }
+            let id = text.split_whitespace().next().and_then(|id| self.parse_id(id));
+            return match id {
+                Some(id) => Ok(Some(Target::Id(id))),
+                None => Err(broken(format!("{name} in it is not a reference"))),
+            };
+        }
+        let id = self.find_packed(name)?;
+        Ok(id.map(Target::Id))
+    }
+
+    fn find_packed(&self, name: &str) -> Result<Option<ObjectId>, Fault> {
+        let packed = self.packed()?;
+        let n_digits = self.repository.hash.len_in_hex();
+        for at in memmem::find_iter(packed, format!(" {name}\n").as_bytes()) {
+            let Some(start) = at.checked_sub(n_digits) else { continue };
+            let is_line = start == 0 || packed[start - 1] == b'\n';
+            if let Some(id) = str::from_utf8(&packed[start..at]).ok().filter(|_| is_line) {
+                return Ok(self.parse_id(id));
+            }
+        }
+        Ok(None)
+    }
+
+    fn packed(&self) -> Result<&[u8], Fault> {
+        let packed = &self.repository.packed_refs;
+        if packed.get().is_none() {
+            let read = self.read(&self.repository.common_dir, "packed-refs", MAX_LOG)?;
+            let mut bytes = read.unwrap_or_default();
+            bytes.push(b'\n');
+            let _ = packed.set(bytes);
+        }
+        Ok(packed.get().map_or(&[], Vec::as_slice))
+    }
+
+    fn read(&self, folder: &Path, name: &str, max: u64) -> Result<Option<Vec<u8>>, Fault> {
+        self.repository.wall.read(folder, name, max, self.caller)
+    }
+
+    /// The folder that a reference is kept in, and its path there: some belong to one work tree.
+    fn home<'a>(&self, name: &'a str) -> (&Path, &'a str) {
+        let (git_dir, common_dir) = (&self.repository.git_dir, &self.repository.common_dir);
+        let own = ["refs/bisect/", "refs/worktree/", "refs/rewritten/"];
+        match name.strip_prefix("main-worktree/") {
+            Some(name) => (common_dir, name),
+            None if name.starts_with("worktrees/") => (common_dir, name),
+            None if !name.starts_with("refs/") || own.iter().any(|own| name.starts_with(own)) => {
+                (git_dir, name)
+            }
+            None => (common_dir, name),
+        }
+    }
+
+    fn parse_id(&self, digits: &str) -> Option<ObjectId> {
+        let is_whole = digits.len() == self.repository.hash.len_in_hex();
+        ObjectId::from_hex(digits.as_bytes()).ok().filter(|_| is_whole)
+    }
+}
+
+/// Whether a whole name can be that of a reference, and not of another file of git's.
+fn is_name(name: &str) -> bool {
+    let is_part = |part: &str| {
+        !part.is_empty()
+            && !part.starts_with('.')
+            && !part.ends_with('.')
+            && !part.ends_with(".lock")
+    };
+    let is_clean = !name.contains("..")
+        && !name.contains("@{")
+        && !name.contains(|c: char| c.is_control() || " ~^:?*[\\".contains(c))
+        && name.split('/').all(is_part);
+    let is_special =
+        |name: &str| name.bytes().all(|byte| byte.is_ascii_uppercase() || byte == b'_');
+    let in_work_tree = name.strip_prefix("main-worktree/").or_else(|| {
+        let (_, name) = name.strip_prefix("worktrees/")?.split_once('/')?;
+        Some(name)
+    });
+    let own = in_work_tree.unwrap_or(name);
+    is_clean && (own.starts_with("refs/") || is_special(own))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_references_are_read_as_references() {
+        for name in [
+            "HEAD",
+            "FETCH_HEAD",
+            "refs/heads/a/b",
+            "refs/tags/v1.0",
+            "refs/heads/ä",
+            "worktrees/w/HEAD",
+            "main-worktree/HEAD",
+            "refs/heads/a@b",
+        ] {
+            assert!(is_name(name), "{name}");
+        }
+        for name in [
+            "",
+            "config",
+            "refs/../config",
+            "refs//a",
+            "refs/heads/.a",
+            "refs/heads/a.lock",
+            "/etc/passwd",
+            "refs/heads/a b",
+            "../HEAD",
+            "objects/aa/bb",
+            "refs/heads/",
+            "hooks/x",
+            "worktrees/w/gitdir",
+            "refs/heads/a\0",
+        ] {
+            assert!(!is_name(name), "{name}");
+        }
+    }
+}

@@ -1,0 +1,179 @@
+//! A repository, opened: where its parts are, and that they all lie where they may.
+//!
+//! A git directory can point elsewhere in four ways: a `gitdir:` file, `commondir`, alternates and
+//! links. Each target is looked at through the wall before it is used, and one that is closed ends
+//! the call. Settings decide only how ids and references are stored; nothing is ever run.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+
+use gix_hash::{Kind as HashKind, ObjectId};
+
+use super::config::Config;
+use super::objects::Objects;
+use super::refs::Refs;
+use super::wall::{Fault, Wall, broken};
+use crate::caller::Caller;
+
+/// A file that holds one path.
+const MAX_POINTER: u64 = 64 << 10;
+
+const MAX_CONFIG: u64 = 4 << 20;
+
+const MAX_SHALLOW: u64 = 16 << 20;
+
+/// Git borrows objects through five others at most.
+const MAX_BORROWED_DEPTH: usize = 5;
+const MAX_BORROWED: usize = 32;
+
+/// A repository whose parts were found and may be read.
+pub struct Repository {
+    /// The way to its files.
+    pub wall: Arc<Wall>,
+    /// What belongs to this work tree: `HEAD` and its log.
+    pub git_dir: PathBuf,
+    /// What belongs to all of them.
+    pub common_dir: PathBuf,
+    /// Its settings.
+    pub config: Config,
+    /// The kind of its ids.
+    pub hash: HashKind,
+    /// `packed-refs`, once it was read.
+    pub packed_refs: OnceLock<Vec<u8>>,
+    /// The `objects` folders, its own first.
+    objects: Vec<PathBuf>,
+    /// The commits whose parents were not cloned, once they were looked for.
+    shallow: OnceLock<Vec<ObjectId>>,
+}
+
+impl Repository {
+    /// Opens the repository whose `.git`, a folder or a file that points to one, stands at a path
+    /// without links in its folder.
+    pub fn open(wall: Arc<Wall>, dot_git: &Path, caller: &Caller) -> Result<Repository, Fault> {
+        let git_dir = git_dir(&wall, dot_git, caller)?;
+        let common_dir = match wall.read(&git_dir, "commondir", MAX_POINTER, caller)? {
+            Some(target) => follow(&wall, &git_dir, &target, "commondir", caller)?,
+            None => git_dir.clone(),
+        };
+        let config = wall.read(&common_dir, "config", MAX_CONFIG, caller)?.unwrap_or_default();
+        let config = Config::parse(&config);
+        let hash = match config.value("extensions", "objectformat") {
+            None | Some("sha1") => HashKind::Sha1,
+            Some("sha256") => HashKind::Sha256,
+            Some(_) => return Err(broken("its ids are of a kind that is not known here")),
+        };
+        let objects = object_folders(&wall, &common_dir, caller)?;
+        let (packed_refs, shallow) = (OnceLock::new(), OnceLock::new());
+        Ok(Repository { wall, git_dir, common_dir, config, hash, packed_refs, objects, shallow })
+    }
+
+    /// Its objects.
+    pub fn objects(&self, caller: &Caller) -> Result<Objects, Fault> {
+        let replaced = match self.config.value("core", "usereplacerefs") {
+            Some("false" | "no" | "off" | "0") => Vec::new(),
+            _ => Refs { repository: self, caller }.replaced()?,
+        };
+        Ok(Objects::new(self.wall.clone(), self.objects.clone(), self.hash, replaced))
+    }
+
+    /// Whether its references are kept in a way that is not known here.
+    pub fn has_reftable(&self) -> bool {
+        self.config.value("extensions", "refstorage").is_some_and(|kind| kind != "files")
+    }
+
+    /// Whether objects may be missing that only a server has.
+    pub fn is_partial(&self) -> bool {
+        self.config.value("extensions", "partialclone").is_some()
+            || self.config.has("remote.", "promisor")
+    }
+
+    /// The commits whose parents were not cloned.
+    pub fn shallow(&self, caller: &Caller) -> Result<&[ObjectId], Fault> {
+        if self.shallow.get().is_none() {
+            let list = self.wall.read(&self.common_dir, "shallow", MAX_SHALLOW, caller)?;
+            let list = list.unwrap_or_default();
+            let ids = list.split(|byte| *byte == b'\n');
+            let _ = self.shallow.set(ids.filter_map(|id| ObjectId::from_hex(id).ok()).collect());
+        }
+        Ok(self.shallow.get().map_or(&[], Vec::as_slice))
+    }
+}
+
+/// The git directory that stands at a path, or that the file there points to.
+fn git_dir(wall: &Wall, dot_git: &Path, caller: &Caller) -> Result<PathBuf, Fault> {
+    let seen = wall
+        .look(dot_git, ".git", caller)?
+        .ok_or_else(|| Fault::Refused("Its .git is a link that leads out of the roots.".into()))?;
+    if seen.is_folder() {
+        return Ok(seen.real_path);
+    }
+    let (folder, name) = (seen.real_path.parent(), seen.real_path.file_name());
+    let (Some(folder), Some(name)) = (folder, name.and_then(OsStr::to_str)) else {
+        return Err(broken("its .git is not a folder"));
+    };
+    let pointer = wall.read(folder, name, MAX_POINTER, caller)?.unwrap_or_default();
+    let target =
+        pointer.strip_prefix(b"gitdir:").ok_or_else(|| broken("its .git is not a pointer"))?;
+    follow(wall, folder, target, ".git", caller)
+}
+
+/// The folder that a file of one line names, seen from where the file stands.
+fn follow(
+    wall: &Wall,
+    from: &Path,
+    target: &[u8],
+    what: &str,
+    caller: &Caller,
+) -> Result<PathBuf, Fault> {
+    let target = OsStr::from_bytes(target.trim_ascii());
+    match wall.look(&from.join(target), what, caller)? {
+        Some(seen) if seen.is_folder() => Ok(seen.real_path),
+        Some(_) => Err(broken(format!("its {what} names no folder"))),
+        None => Err(Fault::Refused(format!(
+            "Its {what} names a folder outside the roots; --git-dir allows a git directory there."
+        ))),
+    }
+}
+
+/// The `objects` folder, and those that it borrows from.
+fn object_folders(wall: &Wall, common_dir: &Path, caller: &Caller) -> Result<Vec<PathBuf>, Fault> {
+    let objects = wall.look(&common_dir.join("objects"), "objects", caller)?.ok_or_else(|| {
+        Fault::Refused("Its objects folder is a link that leads out of the roots.".into())
+    })?;
+    if !objects.is_folder() {
+        return Err(broken("it has no objects folder"));
+    }
+    let mut folders = vec![objects.real_path.clone()];
+    let mut ahead = vec![(objects.real_path, 0)];
+    while let Some((folder, depth)) = ahead.pop() {
+        let list = wall.read(&folder, "info/alternates", MAX_POINTER, caller)?.unwrap_or_default();
+        for line in list.split(|byte| *byte == b'\n').rev() {
+            if line.is_empty() || line.starts_with(b"#") {
+                continue;
+            }
+            if line.starts_with(b"\"") {
+                return Err(broken("it borrows objects from a path in quotes"));
+            }
+            let target = folder.join(OsStr::from_bytes(line));
+            let seen = wall.look(&target, "objects/info/alternates", caller)?.ok_or_else(|| {
+                Fault::Refused(
+                    "It borrows objects (objects/info/alternates) from outside the roots; \
+                     --git-dir allows a git directory there."
+                        .into(),
+                )
+            })?;
+            // What is gone is passed by, as in git.
+            if !seen.is_folder() || folders.contains(&seen.real_path) {
+                continue;
+            }
+            if depth == MAX_BORROWED_DEPTH || folders.len() == MAX_BORROWED {
+                return Err(broken("it borrows objects from too many others"));
+            }
+            folders.push(seen.real_path.clone());
+            ahead.push((seen.real_path, depth + 1));
+        }
+    }
+    Ok(folders)
+}

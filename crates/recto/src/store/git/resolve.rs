@@ -1,0 +1,279 @@
+//! From a revision to the tree that it names.
+
+use std::time::{Duration, Instant};
+
+use gix_hash::ObjectId;
+use gix_object::{CommitRefIter, Kind, TagRefIter};
+use recto_text::{Error, Result};
+
+use super::objects::{Found, Object, Objects};
+use super::refs::{LogEntry, Refs};
+use super::repository::Repository;
+use super::revision::{Base, Peel, Revision, Step};
+use super::wall::{Fault, broken};
+use crate::caller::Caller;
+
+/// Tags of tags of tags.
+const MAX_TAGS: usize = 16;
+
+/// How long history is followed.
+const MAX_TIME: Duration = Duration::from_secs(10);
+
+/// What resolving needs.
+pub struct Resolver<'a> {
+    /// Where the revision is.
+    pub repository: &'a Repository,
+    /// Its objects.
+    pub objects: &'a Objects,
+    /// What is looked for.
+    pub revision: &'a Revision,
+    /// The path that the caller gave, for messages.
+    pub path: &'a str,
+    /// Who asks.
+    pub caller: &'a Caller,
+}
+
+impl Resolver<'_> {
+    /// The tree of the revision.
+    pub fn tree(&self) -> Result<ObjectId> {
+        let mut id = self.base()?;
+        for step in &self.revision.steps {
+            id = self.step(id, *step)?;
+        }
+        self.peel(id, Peel::Tree)
+    }
+
+    /// Reads an object that another one names, so that it should be there.
+    pub fn read(&self, id: &ObjectId) -> Result<Object> {
+        read(self.objects, self.repository, id, self.caller).map_err(|fault| fault.of(self.path))
+    }
+
+    fn base(&self) -> Result<ObjectId> {
+        match &self.revision.base {
+            Base::Name(name) => self.named(name),
+            Base::Earlier { name, n_changes } => self.earlier(name.as_deref(), *n_changes),
+            Base::CheckedOut { n_checkouts } => self.checked_out(*n_checkouts),
+            Base::Upstream { name } => {
+                let branch = match name.as_deref() {
+                    None | Some("HEAD") => self.fault(self.refs().current_branch())?,
+                    Some(name) => self.fault(self.refs().find(name))?.map(|(name, _)| name),
+                };
+                let upstream = branch.and_then(|branch| self.refs().upstream(&branch));
+                let id = match upstream {
+                    Some(upstream) => self.fault(self.refs().id(&upstream))?,
+                    None => None,
+                };
+                id.ok_or_else(|| self.unknown("The branch follows no other that is known here."))
+            }
+        }
+    }
+
+    fn named(&self, name: &str) -> Result<ObjectId> {
+        let n_digits = self.repository.hash.len_in_hex();
+        let is_hex = |text: &str| text.bytes().all(|byte| byte.is_ascii_hexdigit());
+        if name.len() == n_digits
+            && let Ok(id) = ObjectId::from_hex(name.to_ascii_lowercase().as_bytes())
+        {
+            return match self.fault(self.objects.find(&id, self.caller))? {
+                Found::Missing => Err(self.unknown(match self.is_cut_off() {
+                    true => "No object has that id in this clone, which is shallow or partial.",
+                    false => "No object has that id.",
+                })),
+                _ => Ok(id),
+            };
+        }
+        let is_short = (4..n_digits).contains(&name.len()) && is_hex(name);
+        if !(is_short && self.repository.has_reftable())
+            && let Some((_, id)) = self.fault(self.refs().find(name))?
+        {
+            return Ok(id);
+        }
+        if name == "HEAD" {
+            return Err(self.unknown("The repository has no commit yet."));
+        }
+        // What `git describe` says ends in a short id.
+        let described = name.rsplit_once("-g").map(|(_, digits)| digits);
+        let is_described = |digits: &&str| digits.len() >= 4 && is_hex(digits);
+        match described.filter(is_described).or(is_short.then_some(name)) {
+            Some(digits) => self.abbreviated(&digits.to_ascii_lowercase()),
+            None => Err(self.unknown("No branch, tag or object has that name.")),
+        }
+    }
+
+    /// The only commit, tag or tree whose id starts so.
+    fn abbreviated(&self, digits: &str) -> Result<ObjectId> {
+        let mut ids = Vec::new();
+        for id in self.fault(self.objects.with_prefix(digits, self.caller))? {
+            if let Found::Whole(object) = self.fault(self.objects.find(&id, self.caller))?
+                && object.kind != Kind::Blob
+            {
+                ids.push((id, object.kind));
+            }
+        }
+        // A commit is meant before a tree.
+        if ids.iter().any(|(_, kind)| *kind != Kind::Tree) {
+            ids.retain(|(_, kind)| *kind != Kind::Tree);
+        }
+        match ids.as_slice() {
+            [(id, _)] => Ok(*id),
+            [] => Err(self.unknown("No branch, tag or object has that name.")),
+            ids => {
+                let cause = format!("{} objects have ids that start so; add digits.", ids.len());
+                Err(self.unknown(cause))
+            }
+        }
+    }
+
+    fn earlier(&self, name: Option<&str>, n_changes: usize) -> Result<ObjectId> {
+        let name = match name {
+            Some(name) => self.fault(self.refs().find(name))?.map(|(name, _)| name),
+            None => {
+                let branch = self.fault(self.refs().current_branch())?;
+                Some(branch.unwrap_or_else(|| "HEAD".into()))
+            }
+        };
+        let Some(name) = name else {
+            return Err(self.unknown("No branch or tag has that name."));
+        };
+        if n_changes == 0
+            && let Some(id) = self.fault(self.refs().id(&name))?
+        {
+            return Ok(id);
+        }
+        let log = self.fault(self.refs().log(&name))?;
+        // Before the first change stood what it replaced.
+        let oldest = log.first().map(|entry| entry.old).filter(|old| !old.is_null());
+        match log.len().checked_sub(n_changes + 1) {
+            Some(at) => Ok(log[at].new),
+            None if n_changes == log.len() && oldest.is_some() => {
+                Ok(oldest.expect("it was just looked at"))
+            }
+            None => Err(self.unknown(format!("Its log has only {} changes.", log.len()))),
+        }
+    }
+
+    fn checked_out(&self, n_checkouts: usize) -> Result<ObjectId> {
+        let log = self.fault(self.refs().log("HEAD"))?;
+        let left = |entry: &LogEntry| {
+            let moved = entry.message.strip_prefix("checkout: moving from ")?;
+            moved.split_once(" to ").map(|(from, _)| from.to_string())
+        };
+        let mut checkouts: Vec<String> = log.iter().filter_map(left).collect();
+        let at = checkouts.len().checked_sub(n_checkouts);
+        let Some(at) = at else {
+            return Err(self.unknown(format!("There were only {} checkouts.", checkouts.len())));
+        };
+        self.named(&checkouts.swap_remove(at))
+    }
+
+    fn step(&self, id: ObjectId, step: Step) -> Result<ObjectId> {
+        match step {
+            Step::Peel(peel) => self.peel(id, peel),
+            Step::Parent(0) => self.peel(id, Peel::Commit),
+            Step::Parent(n) => self.parent(self.peel(id, Peel::Commit)?, n),
+            Step::Ancestor(n_generations) => {
+                let started = Instant::now();
+                let mut id = self.peel(id, Peel::Commit)?;
+                for _ in 0..n_generations {
+                    if started.elapsed() > MAX_TIME {
+                        return Err(self.unknown("Going back that far takes too long."));
+                    }
+                    id = self.parent(id, 1)?;
+                }
+                Ok(id)
+            }
+        }
+    }
+
+    fn parent(&self, id: ObjectId, number: usize) -> Result<ObjectId> {
+        let commit = self.read(&id)?;
+        if commit.kind != Kind::Commit {
+            return Err(broken("a parent in it is not a commit").of(self.path));
+        }
+        let parents: Vec<ObjectId> =
+            CommitRefIter::from_bytes(&commit.bytes, id.kind()).parent_ids().collect();
+        let is_end = self.fault(self.repository.shallow(self.caller))?.contains(&id);
+        match parents.get(number - 1) {
+            Some(_) if is_end => Err(self.unknown("The clone is shallow and ends before it.")),
+            Some(parent) => Ok(*parent),
+            None if parents.is_empty() => Err(self.unknown("History begins after it.")),
+            None => Err(self.unknown(match parents.len() {
+                1 => "The commit has only one parent.".into(),
+                n_parents => format!("The commit has only {n_parents} parents."),
+            })),
+        }
+    }
+
+    fn peel(&self, mut id: ObjectId, to: Peel) -> Result<ObjectId> {
+        for _ in 0..MAX_TAGS {
+            let damaged = |_| broken(format!("its object {id} is damaged")).of(self.path);
+            let object = self.read(&id)?;
+            id = match (object.kind, to) {
+                (_, Peel::Object)
+                | (Kind::Tag, Peel::Tag)
+                | (Kind::Commit, Peel::Commit | Peel::Any)
+                | (Kind::Tree, Peel::Tree | Peel::Any) => return Ok(id),
+                (Kind::Tag, _) => {
+                    let tag = TagRefIter::from_bytes(&object.bytes, id.kind());
+                    tag.target_id().map_err(damaged)?
+                }
+                (Kind::Commit, Peel::Tree) => {
+                    let mut commit = CommitRefIter::from_bytes(&object.bytes, id.kind());
+                    commit.tree_id().map_err(damaged)?
+                }
+                (kind, _) => {
+                    let what = match kind {
+                        Kind::Blob => "file",
+                        Kind::Tree => "tree",
+                        Kind::Commit => "commit",
+                        Kind::Tag => "tag",
+                    };
+                    let wanted = match to {
+                        Peel::Tag => "tag",
+                        Peel::Commit => "commit",
+                        _ => "commit or tree",
+                    };
+                    return Err(self.unknown(format!("It is a {what} and not a {wanted}.")));
+                }
+            };
+        }
+        Err(broken("its tags lead in a circle").of(self.path))
+    }
+
+    fn is_cut_off(&self) -> bool {
+        let shallow = self.repository.shallow(self.caller);
+        self.repository.is_partial() || shallow.is_ok_and(|shallow| !shallow.is_empty())
+    }
+
+    fn refs(&self) -> Refs<'_> {
+        Refs { repository: self.repository, caller: self.caller }
+    }
+
+    fn fault<T>(&self, answer: Result<T, Fault>) -> Result<T> {
+        answer.map_err(|fault| fault.of(self.path))
+    }
+
+    fn unknown(&self, cause: impl Into<String>) -> Error {
+        self.revision.unknown(cause)
+    }
+}
+
+/// Reads an object that should be there and is no file.
+pub fn read(
+    objects: &Objects,
+    repository: &Repository,
+    id: &ObjectId,
+    caller: &Caller,
+) -> Result<Object, Fault> {
+    match objects.find(id, caller)? {
+        Found::Whole(object) => Ok(object),
+        Found::TooLarge { n_bytes } => {
+            Err(broken(format!("its object {id} has {n_bytes} bytes, more than can be read")))
+        }
+        Found::Missing if repository.is_partial() => Err(broken(format!(
+            "its object {id} was not fetched, for this is a partial clone; git fetches it when \
+             that revision is checked out"
+        ))),
+        Found::Missing => Err(broken(format!("its object {id} is missing"))),
+    }
+}

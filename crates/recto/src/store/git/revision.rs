@@ -1,0 +1,239 @@
+//! The grammar of revisions: what names one commit, tag or tree, as git spells it.
+//!
+//! What searches history, names the index or stands for several commits is refused here, in words
+//! that teach. What a name stands for is left to [`super::resolve`].
+
+use recto_text::{Error, Result};
+
+/// The longest revision, in bytes.
+const MAX_LENGTH: usize = 1024;
+
+/// A revision, taken apart.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Revision {
+    /// As the caller wrote it, for messages.
+    pub given: String,
+    /// Where it starts.
+    pub base: Base,
+    /// How it goes on, one step after another.
+    pub steps: Vec<Step>,
+}
+
+/// Where a revision starts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Base {
+    /// A branch, tag, remote branch or id, whole or short: `main`, `v1.0`, `1a2b3c4`.
+    Name(String),
+    /// What a name stood for so many changes ago: `main@{1}`; the current branch where it has no
+    /// name: `@{1}`.
+    Earlier { name: Option<String>, n_changes: usize },
+    /// What was checked out so many checkouts ago: `@{-1}`.
+    CheckedOut { n_checkouts: usize },
+    /// The branch that a branch follows: `main@{upstream}`, `@{u}`.
+    Upstream { name: Option<String> },
+}
+
+/// One step from an object to another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Step {
+    /// `^2`; 0 is the commit itself.
+    Parent(usize),
+    /// `~3`.
+    Ancestor(u64),
+    /// `^{commit}`.
+    Peel(Peel),
+}
+
+/// What an object is taken for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Peel {
+    /// Whatever a tag names in the end: `^{}`.
+    Any,
+    /// `^{object}`.
+    Object,
+    /// `^{commit}`.
+    Commit,
+    /// `^{tree}`.
+    Tree,
+    /// `^{tag}`.
+    Tag,
+}
+
+impl Revision {
+    /// Refuses what is not the name of one commit, tag or tree.
+    pub fn parse(given: &str) -> Result<Revision> {
+        parse(given).map_err(|cause| Error::UnknownRevision {
+            revision: given.replace('\0', "␀"),
+            cause: cause.into(),
+        })
+    }
+
+    /// Says that the repository does not have it.
+    pub fn unknown(&self, cause: impl Into<String>) -> Error {
+        Error::UnknownRevision { revision: self.given.clone(), cause: cause.into() }
+    }
+}
+
+fn parse(given: &str) -> Result<Revision, &'static str> {
+    if given.is_empty() {
+        return Err("It is empty; HEAD is the commit that is checked out.");
+    }
+    if given.len() > MAX_LENGTH {
+        return Err("It is longer than 1024 bytes.");
+    }
+    if given.chars().any(char::is_control) {
+        return Err("It holds a control character.");
+    }
+    if given.starts_with('-') {
+        return Err("No revision starts with a dash; options are not taken.");
+    }
+    if given.starts_with(":/") || given.contains("^{/") {
+        return Err("History is not searched; find the commit first and give its id.");
+    }
+    if given.contains(':') {
+        return Err("Only the revision goes here; the path has its own parameter.");
+    }
+    if given.contains("..") || given.starts_with('^') {
+        return Err("It stands for several commits; name one.");
+    }
+    let base_end = given.find(['^', '~']).unwrap_or(given.len());
+    let (base, steps) = given.split_at(base_end);
+    Ok(Revision { given: given.into(), base: parse_base(base)?, steps: parse_steps(steps)? })
+}
+
+fn parse_base(text: &str) -> Result<Base, &'static str> {
+    let Some((name, rest)) = text.split_once("@{") else {
+        return match text {
+            "" => Err("It names no commit to start from; HEAD is the one that is checked out."),
+            "@" => Ok(Base::Name("HEAD".into())),
+            name => Ok(Base::Name(name.into())),
+        };
+    };
+    let what = rest.strip_suffix('}').ok_or("A brace is not closed.")?;
+    let name = match name {
+        "" => None,
+        "@" => Some("HEAD".into()),
+        name => Some(name.into()),
+    };
+    if let Ok(n_changes) = what.parse() {
+        return Ok(Base::Earlier { name, n_changes });
+    }
+    if let Some(n_checkouts) = what.strip_prefix('-').and_then(|n| n.parse().ok()) {
+        return match (name, n_checkouts) {
+            (None, 1..) => Ok(Base::CheckedOut { n_checkouts }),
+            _ => Err("The last checkout is @{-1}, with nothing before it."),
+        };
+    }
+    match what.to_ascii_lowercase().as_str() {
+        "u" | "upstream" => Ok(Base::Upstream { name }),
+        "push" => Err("Where a branch is pushed to is not known here; name the remote branch."),
+        _ => Err("Dates are not understood here; @{1} is one change ago."),
+    }
+}
+
+fn parse_steps(mut rest: &str) -> Result<Vec<Step>, &'static str> {
+    let mut steps = Vec::new();
+    while let Some(sign) = rest.chars().next() {
+        rest = &rest[sign.len_utf8()..];
+        if sign == '^' && rest.starts_with('{') {
+            let (what, after) = rest[1..].split_once('}').ok_or("A brace is not closed.")?;
+            steps.push(Step::Peel(match what {
+                "" => Peel::Any,
+                "object" => Peel::Object,
+                "commit" => Peel::Commit,
+                "tree" => Peel::Tree,
+                "tag" => Peel::Tag,
+                _ => return Err("Behind ^ in braces stands commit, tree, tag or nothing."),
+            }));
+            rest = after;
+            continue;
+        }
+        let n_digits = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
+        let (digits, after) = rest.split_at(n_digits);
+        let number: u32 = match digits {
+            "" => 1,
+            digits => digits.parse().map_err(|_| "A number in it is too large.")?,
+        };
+        steps.push(match sign {
+            '^' if digits.is_empty() && after.starts_with(['@', '!', '-']) => {
+                return Err("It stands for several commits; name one.");
+            }
+            '^' => Step::Parent(number as usize),
+            '~' => Step::Ancestor(number.into()),
+            _ => return Err("Behind the name may stand only ~3, ^2 and ^{tree}."),
+        });
+        rest = after;
+    }
+    Ok(steps)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn name(text: &str) -> Base {
+        Base::Name(text.into())
+    }
+
+    #[test]
+    fn takes_apart_what_git_takes() {
+        let (commit, tree) = (Step::Peel(Peel::Commit), Step::Peel(Peel::Tree));
+        for (given, base, steps) in [
+            ("HEAD", name("HEAD"), vec![]),
+            ("@", name("HEAD"), vec![]),
+            ("feature/a@b", name("feature/a@b"), vec![]),
+            ("HEAD~3", name("HEAD"), vec![Step::Ancestor(3)]),
+            (
+                "main~^2~0",
+                name("main"),
+                vec![Step::Ancestor(1), Step::Parent(2), Step::Ancestor(0)],
+            ),
+            ("v1^{}^0", name("v1"), vec![Step::Peel(Peel::Any), Step::Parent(0)]),
+            ("v1^{commit}^{tree}", name("v1"), vec![commit, tree]),
+            ("@{2}", Base::Earlier { name: None, n_changes: 2 }, vec![]),
+            ("@{-1}~", Base::CheckedOut { n_checkouts: 1 }, vec![Step::Ancestor(1)]),
+            ("@{U}", Base::Upstream { name: None }, vec![]),
+        ] {
+            let revision = Revision::parse(given).unwrap_or_else(|_| panic!("{given}"));
+            assert_eq!((revision.base, revision.steps), (base, steps), "{given}");
+        }
+    }
+
+    #[test]
+    fn refuses_what_is_not_one_commit() {
+        for given in [
+            "",
+            "-n",
+            "a\0b",
+            "a\nb",
+            "~1",
+            "^a",
+            "a..b",
+            "a...b",
+            ":/fix",
+            ":a",
+            "HEAD:a",
+            ":0:a",
+            "HEAD^{/fix}",
+            "HEAD^{blob}",
+            "HEAD^{",
+            "HEAD@{",
+            "HEAD@{1",
+            "HEAD@{yesterday}",
+            "main@{-1}",
+            "@{-0}",
+            "@{push}",
+            "HEAD^@",
+            "HEAD^!",
+            "HEAD^-",
+            "HEAD~x",
+            "HEAD^{tree}x",
+            "HEAD~99999999999999999999",
+            "HEAD@{1}x",
+            "HEAD@{1}@{2}",
+        ] {
+            assert!(Revision::parse(given).is_err(), "{given}");
+        }
+        assert!(Revision::parse(&"a".repeat(10_000)).is_err());
+    }
+}

@@ -1,0 +1,154 @@
+//! Which repository holds a path: the first `.git` on the way up to the root, or a git directory
+//! that the user allowed. Opening it is left to [`super::repository`].
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Component, Path, PathBuf};
+
+use recto_text::error::Denial;
+use recto_text::{Error, Result};
+
+use super::config::Config;
+use super::paths;
+use super::wall::{Fault, Wall};
+use crate::caller::Caller;
+use crate::path::AbsPath;
+
+/// A repository is not looked for deeper than this many folders.
+const MAX_DEPTH: usize = 256;
+
+const MAX_SETTINGS: u64 = 4 << 20;
+
+/// A repository that was found but not opened yet.
+pub struct FoundRepository {
+    /// Its `.git`, or the allowed git directory.
+    pub dot_git: PathBuf,
+    /// Where its files would stand: without links, and as the caller spelled it.
+    pub tops: Vec<PathBuf>,
+}
+
+/// A search on behalf of one call.
+pub struct RepositorySearch<'a> {
+    /// What may be looked at.
+    pub wall: &'a Wall,
+    /// The path as the caller wrote it.
+    pub given: &'a str,
+    /// Who asks.
+    pub caller: &'a Caller,
+}
+
+impl RepositorySearch<'_> {
+    /// Where the path starts: a relative one at the top of the first root's repository, which is
+    /// then the one that is meant, or at that root where it is the top of none.
+    pub fn absolute(&self) -> Result<(AbsPath, Option<FoundRepository>)> {
+        let given = self.given.to_string();
+        if given.starts_with('/') {
+            return Ok((AbsPath::parse(given)?, None));
+        }
+        let roots = self.wall.local.roots();
+        let root = roots.first().ok_or_else(|| self.none())?;
+        let found = match self.found_in(root)? {
+            Some(found) => Some(found),
+            None => self.allowed_for(root)?,
+        };
+        let start = found.as_ref().map_or(root, |found| &found.tops[0]);
+        Ok((AbsPath::resolve("path", given, start)?, found))
+    }
+
+    /// The repository that holds a path: the first on the way up, by the folders that the caller
+    /// wrote, then by those that links lead to, then an allowed one.
+    pub fn repository_of(&self, path: &AbsPath) -> Result<FoundRepository> {
+        let local = &self.wall.local;
+        let clean = paths::clean(local, path, self.caller)?;
+        if let Some(found) = self.found_above(&clean)? {
+            return Ok(found);
+        }
+        let mut real = clean.clone();
+        if let (Some(folder), Some(name)) = (clean.parent(), clean.file_name())
+            && let Some(folder) = paths::real(local, folder, self.caller)
+        {
+            real = folder.join(name);
+            if real != clean
+                && let Some(found) = self.found_above(&real)?
+            {
+                return Ok(found);
+            }
+        }
+        self.allowed_for(&real)?.ok_or_else(|| self.none())
+    }
+
+    fn found_above(&self, path: &Path) -> Result<Option<FoundRepository>> {
+        let n_parts = path.components().count();
+        for folder in path.ancestors().skip(n_parts.saturating_sub(MAX_DEPTH)) {
+            if let Some(found) = self.found_in(folder)? {
+                return Ok(Some(found));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The repository whose `.git` stands in a folder.
+    fn found_in(&self, folder: &Path) -> Result<Option<FoundRepository>> {
+        let local = &self.wall.local;
+        let dot_git = AbsPath::of(folder.join(".git"), self.given.into());
+        match local.look_at_link(&dot_git, self.caller) {
+            Ok(seen) if seen.kind.is_some() => {}
+            Err(Error::PermissionDenied { reason: Denial::ClientSandbox, .. }) => {
+                let cause = "The client's sandbox does not let its .git be read.".into();
+                return Err(Error::NoRepository { path: self.given.into(), cause });
+            }
+            _ => return Ok(None),
+        }
+        let Some(real) = paths::real(local, folder, self.caller) else { return Ok(None) };
+        let dot_git = real.join(".git");
+        let tops = match real == folder {
+            true => vec![real],
+            false => vec![real, folder.to_path_buf()],
+        };
+        Ok(Some(FoundRepository { dot_git, tops }))
+    }
+
+    /// The allowed git directory whose work tree holds a path without links.
+    fn allowed_for(&self, path: &Path) -> Result<Option<FoundRepository>> {
+        for git_dir in self.wall.allowed_git_dirs() {
+            let top = self.work_tree(&git_dir).map_err(|fault| fault.of(self.given))?;
+            if let Some(top) = top.filter(|top| path.starts_with(top)) {
+                return Ok(Some(FoundRepository { dot_git: git_dir, tops: vec![top] }));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The work tree of a git directory: where it says it is, else the folder that it stands in.
+    fn work_tree(&self, git_dir: &Path) -> Result<Option<PathBuf>, Fault> {
+        let read = |name| self.wall.read(git_dir, name, MAX_SETTINGS, self.caller);
+        if let Some(pointer) = read("gitdir")? {
+            let dot_git = joined(git_dir, OsStr::from_bytes(pointer.trim_ascii()));
+            return Ok(dot_git.parent().map(Path::to_path_buf));
+        }
+        let config = Config::parse(&read("config")?.unwrap_or_default());
+        if let Some(work_tree) = config.value("core", "worktree") {
+            return Ok(Some(joined(git_dir, OsStr::new(work_tree))));
+        }
+        let is_inside = git_dir.file_name() == Some(OsStr::new(".git"));
+        Ok(git_dir.parent().filter(|_| is_inside).map(Path::to_path_buf))
+    }
+
+    fn none(&self) -> Error {
+        let cause = "No .git stands in its folders up to the root; --git-dir allows one elsewhere.";
+        Error::NoRepository { path: self.given.into(), cause: cause.into() }
+    }
+}
+
+/// A path seen from a folder, by its words alone: it may lie outside the roots.
+fn joined(folder: &Path, path: &OsStr) -> PathBuf {
+    let mut clean = PathBuf::new();
+    for part in folder.join(path).components() {
+        match part {
+            Component::ParentDir => drop(clean.pop()),
+            Component::CurDir => {}
+            part => clean.push(part),
+        }
+    }
+    clean
+}

@@ -1,0 +1,109 @@
+//! What git ignores, seen from inside a walk: the rules of every folder on the way down.
+//!
+//! `.gitignore` in each folder and `.git/info/exclude` of each repository count, the innermost
+//! rule that says something decides, and a repository inside another starts anew. The person's
+//! own excludes outside the roots are not read, as nothing there is.
+
+use std::ffi::OsStr;
+use std::os::fd::AsFd;
+use std::path::Path;
+use std::sync::Arc;
+
+use ignore::Match;
+use ignore::gitignore::{Gitignore, GitignoreBuilder};
+use rustix::fs::{FileType, Mode, OFlags};
+
+/// The most of a file with rules that is read.
+const MAX_RULES: usize = 1 << 20;
+
+/// The rules of one folder, and those of the folders above it.
+#[derive(Debug)]
+pub struct Rules {
+    matcher: Gitignore,
+    /// How many bytes of a path lie above the folder.
+    n_above: usize,
+    above: Option<Arc<Rules>>,
+}
+
+/// The rules that hold in a folder, none where nobody made any.
+pub type InForce = Option<Arc<Rules>>;
+
+/// Whether git ignores a path, which is relative to where the walk's first folder lies.
+pub fn is_ignored(rules: &InForce, path: &Path, is_folder: bool) -> bool {
+    let mut rules = rules.as_ref();
+    while let Some(level) = rules {
+        let bytes = path.as_os_str().as_encoded_bytes();
+        let below = &bytes[level.n_above.min(bytes.len())..];
+        let below = Path::new(<OsStr as std::os::unix::ffi::OsStrExt>::from_bytes(below));
+        match level.matcher.matched(below, is_folder) {
+            Match::Ignore(_) => return true,
+            Match::Whitelist(_) => return false,
+            Match::None => rules = level.above.as_ref(),
+        }
+    }
+    false
+}
+
+/// Which files with rules a folder holds.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Present {
+    /// `.gitignore`
+    pub rules: bool,
+    /// `.git`, so that a repository starts here.
+    pub repository: bool,
+}
+
+/// The rules in force inside a folder, whose own path ends after `n_above` bytes.
+pub fn enter(above: &InForce, folder: impl AsFd, n_above: usize, present: Present) -> InForce {
+    let mut rules = above.clone();
+    if present.repository {
+        rules = read(&folder, ".git/info/exclude")
+            .and_then(|text| parse(&text))
+            .map(|matcher| Arc::new(Rules { matcher, n_above, above: None }));
+    }
+    if present.rules
+        && let Some(matcher) = read(&folder, ".gitignore").and_then(|text| parse(&text))
+    {
+        rules = Some(Arc::new(Rules { matcher, n_above, above: rules }));
+    }
+    rules
+}
+
+fn parse(text: &str) -> Option<Gitignore> {
+    let mut builder = GitignoreBuilder::new("/");
+    for line in text.lines() {
+        // A rule that git would not understand either is left out.
+        let _ = builder.add_line(None, line);
+    }
+    builder.build().ok().filter(|matcher| !matcher.is_empty())
+}
+
+/// Reads a small regular file without following a link at any part of its name.
+fn read(folder: impl AsFd, path: &str) -> Option<String> {
+    let mut handle = None;
+    let mut parts = path.split('/').peekable();
+    while let Some(part) = parts.next() {
+        let flags = OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let flags = match parts.peek() {
+            Some(_) => flags | OFlags::PATH | OFlags::DIRECTORY,
+            None => flags | OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY,
+        };
+        let here = handle.as_ref().map_or(folder.as_fd(), AsFd::as_fd);
+        handle = Some(rustix::fs::openat(here, part, flags, Mode::empty()).ok()?);
+    }
+    let handle = handle?;
+    let status = rustix::fs::fstat(&handle).ok()?;
+    if FileType::from_raw_mode(status.st_mode) != FileType::RegularFile {
+        return None;
+    }
+    let mut text = vec![0; MAX_RULES.min(status.st_size.max(0) as usize + 1)];
+    let mut n_read = 0;
+    while n_read < text.len() {
+        match rustix::io::pread(&handle, &mut text[n_read..], n_read as u64) {
+            Ok(0) | Err(_) => break,
+            Ok(n) => n_read += n,
+        }
+    }
+    text.truncate(n_read);
+    Some(String::from_utf8_lossy(&text).into_owned())
+}

@@ -1,0 +1,119 @@
+//! What one pass over a large file tells, remembered while the file stays the same: its version,
+//! how many lines it has and where they are.
+//!
+//! The line counts stand at every piece of 256 KiB, which is 32 KiB for each GiB of file.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use recto_text::Digest;
+use recto_text::encoding::Encoding;
+use rustix::fs::Stat;
+
+use super::read::Identity;
+
+/// How many bytes lie between two line counts.
+pub const PIECE: usize = 256 << 10;
+
+/// How many files are remembered, and how many line counts altogether.
+const MAX_FILES: usize = 64;
+const MAX_COUNTS: usize = 1 << 17;
+
+/// A clock tick after a write, a second one could leave the same time stamps; two seconds are
+/// the coarsest that any filesystem has.
+const MIN_AGE: Duration = Duration::from_secs(2);
+
+/// What is known of a large file.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Index {
+    /// How its text is stored.
+    pub encoding: Encoding,
+    /// Its version.
+    pub digest: Digest,
+    /// How many bytes it has.
+    pub n_bytes: u64,
+    /// How many lines it has.
+    pub total_lines: u64,
+    /// How many lines end before each piece. Empty where lines are not bytes with `\n` between.
+    pub lines_before: Vec<u64>,
+}
+
+impl Index {
+    /// A place to start from that lies in or before `line`, and the line there, both from 0.
+    pub fn start_of(&self, line: u64) -> (u64, u64) {
+        let n_pieces = self.lines_before.partition_point(|n_lines| *n_lines < line);
+        match n_pieces.checked_sub(1) {
+            Some(piece) => ((piece * PIECE) as u64, self.lines_before[piece]),
+            None => (0, 0),
+        }
+    }
+}
+
+/// What is known of the large files that were read lately.
+#[derive(Default)]
+pub struct Indexes {
+    /// The one used last stands last.
+    known: Mutex<VecDeque<(Identity, Arc<Index>)>>,
+}
+
+impl Indexes {
+    /// What is known of a file, if it is still the same.
+    pub fn get(&self, status: &Stat) -> Option<Arc<Index>> {
+        let identity = Identity::of(status);
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let at = known.iter().position(|(other, _)| *other == identity)?;
+        let entry = known.remove(at)?;
+        let index = entry.1.clone();
+        known.push_back(entry);
+        Some(index)
+    }
+
+    /// Remembers what a pass told that began when the file had this status, unless a write just
+    /// before or after it could look the same.
+    pub fn remember(&self, status: &Stat, index: &Arc<Index>) {
+        let changed = Duration::new(status.st_ctime.max(0) as u64, status.st_ctime_nsec as u32);
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        if now.saturating_sub(changed) < MIN_AGE {
+            return;
+        }
+        let identity = Identity::of(status);
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        known.retain(|(other, _)| !other.is_same_file(&identity));
+        known.push_back((identity, index.clone()));
+        let n_counts = |known: &VecDeque<(Identity, Arc<Index>)>| {
+            known.iter().map(|(_, index)| index.lines_before.len()).sum::<usize>()
+        };
+        while known.len() > MAX_FILES || (known.len() > 1 && n_counts(&known) > MAX_COUNTS) {
+            known.pop_front();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_is_found_from_the_piece_where_it_starts() {
+        let index = Index {
+            encoding: Encoding::Utf8,
+            digest: Digest::of(b""),
+            n_bytes: 4 * PIECE as u64,
+            total_lines: 9,
+            // The second piece has no line end, the line in it goes on into the third.
+            lines_before: vec![0, 4, 4, 7],
+        };
+        let piece = PIECE as u64;
+        for (line, start) in [
+            (0, (0, 0)),
+            (1, (0, 0)),
+            (4, (0, 0)),
+            (5, (2 * piece, 4)),
+            (7, (2 * piece, 4)),
+            (8, (3 * piece, 7)),
+        ] {
+            assert_eq!(index.start_of(line), start, "line {line}");
+        }
+    }
+}

@@ -1,0 +1,187 @@
+//! Files too large to be held: one pass tells their version and where their lines are, after that
+//! only what is asked for is read. Text is decided by the head and by what is returned.
+
+use std::sync::Arc;
+
+use memchr::memchr_iter;
+use recto_text::digest::Digester;
+use recto_text::encoding::Encoding;
+use recto_text::search::{Hits, Scan as SearchScan, Search};
+use recto_text::window::{Page, Scan, Window};
+use recto_text::{Error, Result};
+
+use super::index::{Index, Indexes, PIECE};
+use super::read::OpenFile;
+use crate::caller::Caller;
+use crate::path::AbsPath;
+use crate::store::{VersionedHits, VersionedPage};
+
+/// How much of a large file decides what it is.
+const HEAD: usize = 1 << 20;
+
+/// A large file, open, and the call that reads it.
+pub struct LargeFile<'a> {
+    pub file: &'a OpenFile,
+    pub indexes: &'a Indexes,
+    pub path: &'a AbsPath,
+    pub caller: &'a Caller,
+}
+
+/// Whether to go on with the next piece.
+#[derive(PartialEq, Eq)]
+enum Next {
+    Continue,
+    Stop,
+}
+
+impl LargeFile<'_> {
+    /// A page, and the version of the whole.
+    pub fn page(&self, window: Window) -> Result<VersionedPage> {
+        self.with_index(|index| {
+            let page = self.page_at(index, window)?;
+            Ok(VersionedPage { page, digest: index.digest })
+        })
+    }
+
+    /// The lines that hold a string, and the version of the whole.
+    pub fn search(&self, search: &Search<'_>) -> Result<VersionedHits> {
+        self.with_index(|index| {
+            let hits = self.hits(index, search)?;
+            Ok(VersionedHits { hits, digest: index.digest })
+        })
+    }
+
+    /// Reads with what is known about the file, and finds that out first where nothing is.
+    fn with_index<T: PartialEq>(&self, read: impl Fn(&Index) -> Result<T>) -> Result<T> {
+        self.file.read_stable(self.path, |status| {
+            let index = match self.indexes.get(status) {
+                Some(index) => index,
+                None => {
+                    let index = Arc::new(self.index()?);
+                    if index.n_bytes == status.st_size as u64 {
+                        self.indexes.remember(status, &index);
+                    }
+                    index
+                }
+            };
+            Ok((index.n_bytes, read(&index)?))
+        })
+    }
+
+    /// Looks at everything once.
+    fn index(&self) -> Result<Index> {
+        let mut head = vec![0; HEAD];
+        let n_head = self.file.read_at(self.path, &mut head, 0)?;
+        let encoding = Encoding::sniff(&head[..n_head]).ok_or_else(|| self.binary())?;
+        drop(head);
+        let mut digester = Digester::default();
+        let mut n_bytes = 0;
+        let mut n_endings = 0;
+        let mut is_open = false;
+        let mut lines_before = Vec::new();
+        let mut decoder = encoding.decoder();
+        let mut decoded = String::new();
+        self.for_each_piece(0, |piece, is_last| {
+            digester.push(piece);
+            n_bytes += piece.len() as u64;
+            let text = if has_plain_lines(encoding) {
+                if !piece.is_empty() {
+                    lines_before.push(n_endings);
+                }
+                piece
+            } else {
+                decoder.push(piece, is_last, &mut decoded);
+                decoded.as_bytes()
+            };
+            if let Some(last) = text.last() {
+                is_open = *last != b'\n';
+                n_endings += memchr_iter(b'\n', text).count() as u64;
+            }
+            Next::Continue
+        })?;
+        let total_lines = n_endings + u64::from(is_open);
+        Ok(Index { encoding, digest: digester.finish(), n_bytes, total_lines, lines_before })
+    }
+
+    fn page_at(&self, index: &Index, window: Window) -> Result<Page> {
+        let (offset, line) = index.start_of(window.first_line - 1);
+        let mut scan = Scan::inside(window, line + 1);
+        let mut has_broken_page = false;
+        if window.max_lines > 0 && window.first_line <= index.total_lines {
+            has_broken_page = self.for_each_text(index, offset, |text, is_broken| {
+                scan.push(text);
+                if is_broken || scan.is_page_complete() { Next::Stop } else { Next::Continue }
+            })?;
+        }
+        let page = scan.finish().map_err(|_| self.binary())?;
+        let is_utf16 = matches!(index.encoding, Encoding::Utf16Le | Encoding::Utf16Be);
+        if has_broken_page || (!is_utf16 && page.content.contains('\0')) {
+            return Err(self.binary());
+        }
+        Ok(Page { total_lines: index.total_lines, ..page })
+    }
+
+    fn hits(&self, index: &Index, search: &Search<'_>) -> Result<Hits> {
+        let mut scan = SearchScan::new(search);
+        self.for_each_text(index, 0, |text, _| {
+            scan.push(text);
+            if scan.is_done() { Next::Stop } else { Next::Continue }
+        })?;
+        Ok(Hits { total_lines: index.total_lines, ..scan.finish() })
+    }
+
+    /// Visits the text from a place on, and says whether the last piece that was visited had
+    /// bytes in it that are none.
+    fn for_each_text(
+        &self,
+        index: &Index,
+        offset: u64,
+        mut visit: impl FnMut(&[u8], bool) -> Next,
+    ) -> Result<bool> {
+        let mut is_broken = false;
+        if has_plain_lines(index.encoding) {
+            let mut n_bom = if offset == 0 { index.encoding.bom().len() } else { 0 };
+            self.for_each_piece(offset, |piece, _| {
+                visit(&piece[std::mem::take(&mut n_bom).min(piece.len())..], false)
+            })?;
+            return Ok(false);
+        }
+        let mut decoder = index.encoding.decoder();
+        let mut decoded = String::new();
+        self.for_each_piece(offset, |piece, is_last| {
+            is_broken = decoder.push(piece, is_last, &mut decoded);
+            visit(decoded.as_bytes(), is_broken)
+        })?;
+        Ok(is_broken)
+    }
+
+    /// Visits pieces, each but the last of the same size, and an empty one at the end.
+    fn for_each_piece(
+        &self,
+        mut offset: u64,
+        mut visit: impl FnMut(&[u8], bool) -> Next,
+    ) -> Result<()> {
+        let mut buffer = vec![0; PIECE];
+        loop {
+            self.caller.cancel.check()?;
+            let n_read = self.file.read_at(self.path, &mut buffer, offset)?;
+            offset += n_read as u64;
+            if n_read > 0 && visit(&buffer[..n_read], false) == Next::Stop {
+                return Ok(());
+            }
+            if n_read < PIECE {
+                visit(&[], true);
+                return Ok(());
+            }
+        }
+    }
+
+    fn binary(&self) -> Error {
+        Error::BinaryFile { verb: "read", path: self.path.to_string(), hash: None }
+    }
+}
+
+/// Whether lines can be counted without decoding.
+fn has_plain_lines(encoding: Encoding) -> bool {
+    matches!(encoding, Encoding::Utf8 | Encoding::Utf8Bom)
+}

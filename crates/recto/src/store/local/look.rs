@@ -1,0 +1,111 @@
+//! The wall for those who read more than one file behind a path, such as a git directory: what
+//! stands there, its bytes and its names by handle, and which paths a listing may tell.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use recto_text::Result;
+use rustix::fs::{Dir, FileType, Mode, OFlags};
+use rustix::io::Errno;
+
+use super::read::OpenFile;
+use super::roots::{LastLink, Place};
+use super::{LocalStore, sys};
+use crate::caller::{Access, Caller, Sandbox};
+use crate::path::AbsPath;
+
+/// What stands at a path.
+#[derive(Debug, Clone)]
+pub struct Seen {
+    /// The path without links, whether or not something stands there.
+    pub real_path: PathBuf,
+    /// What stands there.
+    pub kind: Option<FileType>,
+}
+
+impl Seen {
+    /// Whether it is a folder.
+    pub fn is_folder(&self) -> bool {
+        self.kind == Some(FileType::Directory)
+    }
+}
+
+impl From<Place> for Seen {
+    fn from(place: Place) -> Seen {
+        Seen { real_path: place.real_path, kind: place.kind }
+    }
+}
+
+/// Which paths one caller may learn of.
+pub struct Visible<'a> {
+    store: &'a LocalStore,
+    sandbox: Sandbox,
+}
+
+impl Visible<'_> {
+    /// Whether a path without links lies beneath a root, is not hidden, and may be read.
+    pub fn contains(&self, real_path: &Path) -> bool {
+        self.is_served(real_path) && self.sandbox.access(real_path, |_| None) != Access::None
+    }
+
+    /// Whether something beneath a folder may be visible, so that it pays to look.
+    pub fn may_hold(&self, folder: &Path) -> bool {
+        self.is_served(folder) || self.store.is_above_root(folder)
+    }
+
+    fn is_served(&self, real_path: &Path) -> bool {
+        self.store.roots.beneath(real_path).is_some() && !self.store.roots.hides(real_path)
+    }
+}
+
+impl LocalStore {
+    /// What stands at a path, where links lead. Refuses what a read would refuse.
+    pub fn look(&self, path: &AbsPath, caller: &Caller) -> Result<Seen> {
+        self.resolve(path, LastLink::Follow, caller, Access::Read).map(Seen::from)
+    }
+
+    /// What stands at a path, which may be a link itself.
+    pub fn look_at_link(&self, path: &AbsPath, caller: &Caller) -> Result<Seen> {
+        self.resolve(path, LastLink::Keep, caller, Access::Read).map(Seen::from)
+    }
+
+    /// Opens a regular file, or `None` where nothing stands.
+    pub fn open_file(&self, path: &AbsPath, caller: &Caller) -> Result<Option<File>> {
+        let place = self.resolve(path, LastLink::Follow, caller, Access::Read)?;
+        let file = OpenFile::open(&*self.sys, &place, path)?;
+        Ok(file.map(|file| File::from(file.fd)))
+    }
+
+    /// The names in a folder, at most so many, in no order; none where no folder stands.
+    pub fn names(&self, path: &AbsPath, limit: usize, caller: &Caller) -> Result<Vec<OsString>> {
+        let place = self.resolve(path, LastLink::Follow, caller, Access::Read)?;
+        if !place.is_folder() {
+            return Ok(Vec::new());
+        }
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let failed = |errno: Errno| sys::error(errno, path, 0);
+        let folder = rustix::fs::openat(&place.folder, &place.name, flags, Mode::empty());
+        let mut names = Vec::new();
+        for entry in Dir::new(folder.map_err(failed)?).map_err(failed)?.take(limit) {
+            let entry = entry.map_err(failed)?;
+            let name = OsStr::from_bytes(entry.file_name().to_bytes());
+            if name != "." && name != ".." {
+                names.push(name.to_os_string());
+            }
+        }
+        Ok(names)
+    }
+
+    /// Whether a root lies beneath a folder, which then is no secret.
+    pub fn is_above_root(&self, folder: &Path) -> bool {
+        self.roots().iter().any(|root| root.starts_with(folder))
+    }
+
+    /// Which paths a caller may learn of, for many questions.
+    pub fn visible(&self, caller: &Caller) -> Visible<'_> {
+        let sandbox = caller.sandbox.resolved(|path| path.canonicalize().ok());
+        Visible { store: self, sandbox }
+    }
+}

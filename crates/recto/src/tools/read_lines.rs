@@ -1,0 +1,410 @@
+//! `ReadLines`: lines of a file by number or by what they hold, on disk or at a commit; with a
+//! glob, of many files.
+
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use recto_text::line_spec::LineSpec;
+use recto_text::quote::{Lines, Quoted};
+use recto_text::search::Needle;
+use recto_text::{Error, Result};
+use serde_json::{Value, json};
+
+use super::list_files::{COMMIT, named, shown, start_folder};
+use super::rows::{self, Budget, Row, Rows, Wanted};
+use super::{Answer, Arguments, Context, Effect, Kind, Param, Tool, Toolset};
+use crate::glob::Glob;
+use crate::path::AbsPath;
+use crate::store::{AtRevision, ListRequest, Listing, Store};
+
+/// Longer lines are cut; in the lines of many files, sooner.
+const MAX_LINE: usize = 4096;
+const MAX_LINE_OF_MANY: usize = 512;
+
+/// What the lines of many files may come to.
+const MAX_ROWS_OF_MANY: usize = 1000;
+const MAX_BYTES_OF_MANY: usize = 128 << 10;
+const MAX_FILES: usize = 200_000;
+const MAX_TIME: Duration = Duration::from_secs(20);
+const MAX_THREADS: usize = 8;
+
+pub static TOOL: Tool = Tool {
+    name: "ReadLines",
+    title: "Read lines",
+    toolset: Toolset::Files,
+    description: "Read numbered lines of a file, or search it: match is a literal, in any case. \
+        file_path may be a glob: with match, that searches a project.",
+    params: &[
+        Param::required("file_path", Kind::String, "Absolute, relative to the root, or a glob"),
+        Param::optional(
+            "lines",
+            Kind::NumberOrString,
+            "5, 2-4, 8- (to the end), -3 (first 3), +10- (last 10), 5 +/-2, or 1,3,5-7; ends \
+             included",
+        ),
+        Param::optional("ctx", Kind::Integer { minimum: Some(0) }, "Lines around each hit"),
+        Param::optional("match", Kind::NumberOrString, "Only lines that hold this"),
+        COMMIT,
+    ],
+    output,
+    effect: Effect::Reads,
+    run,
+};
+
+struct Request {
+    file_path: String,
+    commit: Option<String>,
+    wanted: Wanted,
+    /// How many lines were asked for as the first ones, which some take for the last ones.
+    n_first: Option<u64>,
+}
+
+fn request(mut arguments: Arguments) -> Result<Request> {
+    let lines = arguments.optional_string("lines");
+    let context = arguments.integer("ctx").unwrap_or(0);
+    let needle = arguments.optional_string("match").filter(|text| !text.is_empty());
+    let wanted = Wanted {
+        lines: lines.as_deref().map(LineSpec::parse).transpose()?,
+        context: u64::try_from(context).map_err(|_| Error::WrongArgument {
+            name: "ctx".into(),
+            expected: "0 or more".into(),
+            value: context.to_string(),
+        })?,
+        needle: needle.as_deref().map(Needle::parse).transpose()?,
+    };
+    let n_first = lines.and_then(|lines| lines.trim().strip_prefix('-')?.parse().ok());
+    let commit = arguments.optional_string("commit");
+    Ok(Request { file_path: arguments.string("file_path"), commit, wanted, n_first })
+}
+
+fn run(context: &Context<'_>, arguments: Arguments) -> Result<Answer> {
+    let request = request(arguments)?;
+    let path = AbsPath::resolve("file_path", request.file_path.clone(), context.root)?;
+    match &request.commit {
+        None => {
+            let is_one = is_one(context, context.store, &path, &request)?;
+            if is_one {
+                return of_one(context, context.store, &path, &request);
+            }
+            let (folder, glob) = Glob::parse(&request.file_path)?;
+            let folder = start_folder(context.root, &folder, &request.file_path);
+            of_many(context, context.store, &folder, None, &glob, &request)
+        }
+        Some(commit) => {
+            let (folder, glob) = match Glob::is_glob(&request.file_path) {
+                true => {
+                    Glob::parse(&request.file_path).map(|(folder, glob)| (folder, Some(glob)))?
+                }
+                false => (String::new(), None),
+            };
+            let at = |path: &str| context.revisions.at(commit, path, context.caller);
+            let AtRevision { store, path, top } = at(&request.file_path)?;
+            match glob {
+                Some(glob) if !is_one(context, &*store, &path, &request)? => {
+                    let folder = at(if folder.is_empty() { "." } else { &folder })
+                        .map_err(|error| named(error, &request.file_path))?
+                        .path;
+                    let glob = glob.showing_hidden();
+                    of_many(context, &*store, &folder, Some(&top), &glob, &request)
+                }
+                _ => of_one(context, &*store, &path, &request),
+            }
+        }
+    }
+}
+
+/// Whether a path names one file: it has no wildcard, or a file has that very name.
+fn is_one(
+    context: &Context<'_>,
+    store: &(impl Store + ?Sized),
+    path: &AbsPath,
+    request: &Request,
+) -> Result<bool> {
+    if !Glob::is_glob(&request.file_path) {
+        return Ok(true);
+    }
+    match store.is_file(path, context.caller) {
+        // No file has so long a name; as a pattern it may make sense.
+        Err(Error::WrongArgument { .. }) => Ok(false),
+        is_file => is_file,
+    }
+}
+
+fn of_one(
+    context: &Context<'_>,
+    store: &(impl Store + ?Sized),
+    path: &AbsPath,
+    request: &Request,
+) -> Result<Answer> {
+    let budget = Budget {
+        max_bytes: context.max_read_bytes,
+        max_rows: usize::MAX,
+        max_line: MAX_LINE.min(context.max_read_bytes),
+    };
+    let read = rows::read(store, path, &request.wanted, budget, context.caller)?;
+    let mut text = String::new();
+    write_rows(&mut text, &read.rows, request.commit.is_none());
+    let mut structured = json!({
+        "rows": read.rows.iter().map(|row| row_of(row, None)).collect::<Vec<_>>(),
+        "total_lines": read.total_lines,
+        "hash": read.digest.to_string(),
+    });
+    if let Some(next) = &read.next {
+        structured["next"] = next.as_str().into();
+    }
+    Ok(Answer::new(vec![text, position(&read, request)], structured))
+}
+
+/// One line that says what part this is and of which version.
+fn position(read: &Rows, request: &Request) -> String {
+    let total_lines = read.total_lines;
+    let mut part = match (&read.rows[..], &request.wanted.needle) {
+        ([], _) if total_lines == 0 => "empty file".to_string(),
+        ([], Some(_)) => format!("no match, the file has {}", Lines(total_lines)),
+        ([], None) => format!("no such line, the file has {}", Lines(total_lines)),
+        (_, Some(_)) => format!("{} of {total_lines} match", read.n_hits),
+        (rows, None) if rows.len() as u64 == total_lines => Lines(total_lines).to_string(),
+        ([row], None) => format!("line {} of {total_lines}", row.line),
+        ([first, .., last], None) if last.line - first.line + 1 == read.rows.len() as u64 => {
+            format!("lines {}-{} of {total_lines}", first.line, last.line)
+        }
+        (rows, None) => format!("{} of {total_lines} lines", rows.len()),
+    };
+    if let Some(n_first) = request.n_first
+        && n_first < total_lines
+    {
+        part.push_str(&format!("; the last {n_first} are +{n_first}-"));
+    }
+    if let Some(next) = &read.next {
+        part.push_str(&format!("; go on with lines {}", Quoted(next)));
+    }
+    format!("{part}, hash {}", read.digest)
+}
+
+fn of_many(
+    context: &Context<'_>,
+    store: &(impl Store + ?Sized),
+    folder: &AbsPath,
+    // At a commit, the folder that paths are shown from.
+    top: Option<&Path>,
+    glob: &Glob,
+    request: &Request,
+) -> Result<Answer> {
+    let list = ListRequest { folder, glob, shows_ignored: false, limit: MAX_FILES };
+    let listing = store.list(&list, context.caller)?;
+    let shown = match top.map(|top| folder.as_path().strip_prefix(top)) {
+        Some(Ok(below)) => below.to_path_buf(),
+        _ => shown(folder, &listing),
+    };
+    let search = Many::new(context, store, folder, request, &listing);
+    let found = search.run()?;
+    let mut text = String::new();
+    let mut rows = Vec::new();
+    let (mut n_matching, mut n_left) = (0, MAX_ROWS_OF_MANY);
+    let mut n_bytes = 0;
+    let mut is_cut = search.is_over.load(Ordering::Relaxed);
+    for (file, read) in listing.files.iter().zip(found) {
+        let Some(mut read) = read.filter(|read| !read.rows.is_empty()) else { continue };
+        n_bytes += read.n_bytes;
+        if n_left == 0 || (n_matching > 0 && n_bytes > search.budget.max_bytes) {
+            is_cut = true;
+            break;
+        }
+        is_cut |= read.next.is_some() || read.rows.len() > n_left;
+        read.rows.truncate(n_left);
+        n_left -= read.rows.len();
+        n_matching += 1;
+        let path = shown.join(file).display().to_string();
+        if !text.is_empty() {
+            text.push('\n');
+        }
+        text.push_str(&format!("{path}\n"));
+        write_rows(&mut text, &read.rows, request.commit.is_none());
+        rows.extend(read.rows.iter().map(|row| row_of(row, Some(&path))));
+    }
+    let count = match (listing.total, rows.len()) {
+        (0, _) => "no file matches, ignored and hidden ones aside".to_string(),
+        (n_files, 1) => format!("1 row in 1 of {n_files} files"),
+        (n_files, n_rows) => format!("{n_rows} rows in {n_matching} of {n_files} files"),
+    };
+    let mut remarks = vec![count];
+    if is_cut {
+        remarks.push("there are more: narrow file_path or match".into());
+    }
+    let n_binary = search.n_binary.load(Ordering::Relaxed);
+    let n_unreadable = search.n_unreadable.load(Ordering::Relaxed) + listing.n_unreadable;
+    if n_binary > 0 {
+        remarks.push(format!("skipped as binary: {n_binary}"));
+    }
+    if n_unreadable > 0 {
+        remarks.push(format!("could not be read: {n_unreadable}"));
+    }
+    let structured = json!({
+        "rows": rows,
+        "files": listing.total,
+        "binary_files": n_binary,
+        "truncated": is_cut,
+    });
+    Ok(Answer::new(vec![text, remarks.join("; ")], structured))
+}
+
+/// The same lines of many files, read by several threads. Files are taken in their order, so that
+/// once enough rows are found, they are the first ones.
+struct Many<'a, S: ?Sized> {
+    context: &'a Context<'a>,
+    store: &'a S,
+    folder: &'a AbsPath,
+    wanted: &'a Wanted,
+    files: &'a [String],
+    budget: Budget,
+    started: Instant,
+    next: AtomicUsize,
+    n_rows: AtomicUsize,
+    n_bytes: AtomicUsize,
+    is_over: AtomicBool,
+    n_binary: AtomicU64,
+    n_unreadable: AtomicU64,
+}
+
+impl<'a, S: Store + ?Sized> Many<'a, S> {
+    fn new(
+        context: &'a Context<'a>,
+        store: &'a S,
+        folder: &'a AbsPath,
+        request: &'a Request,
+        listing: &'a Listing,
+    ) -> Many<'a, S> {
+        Many {
+            context,
+            store,
+            folder,
+            wanted: &request.wanted,
+            files: &listing.files,
+            budget: Budget {
+                max_bytes: MAX_BYTES_OF_MANY.min(context.max_read_bytes),
+                max_rows: MAX_ROWS_OF_MANY,
+                max_line: MAX_LINE_OF_MANY,
+            },
+            started: Instant::now(),
+            next: AtomicUsize::new(0),
+            n_rows: AtomicUsize::new(0),
+            n_bytes: AtomicUsize::new(0),
+            is_over: AtomicBool::new(listing.stopped.is_some()),
+            n_binary: AtomicU64::new(0),
+            n_unreadable: AtomicU64::new(0),
+        }
+    }
+
+    /// The rows of each file that was read, by its place in the list.
+    fn run(&self) -> Result<Vec<Option<Rows>>> {
+        let found = Mutex::new(Vec::new());
+        let n_threads = std::thread::available_parallelism().map_or(1, usize::from);
+        let n_threads = n_threads.min(MAX_THREADS).min(self.files.len().div_ceil(16)).max(1);
+        std::thread::scope(|scope| {
+            for _ in 1..n_threads {
+                scope.spawn(|| self.work(&found));
+            }
+            self.work(&found);
+        });
+        self.context.caller.cancel.check()?;
+        let mut by_file: Vec<Option<Rows>> = Vec::new();
+        by_file.resize_with(self.files.len(), || None);
+        for (index, rows) in found.into_inner().unwrap_or_else(PoisonError::into_inner) {
+            by_file[index] = Some(rows);
+        }
+        Ok(by_file)
+    }
+
+    fn work(&self, found: &Mutex<Vec<(usize, Rows)>>) {
+        loop {
+            if self.started.elapsed() > MAX_TIME
+                || self.n_rows.load(Ordering::Relaxed) > self.budget.max_rows
+                || self.n_bytes.load(Ordering::Relaxed) > self.budget.max_bytes
+                || self.context.caller.cancel.check().is_err()
+            {
+                self.is_over.store(true, Ordering::Relaxed);
+                return;
+            }
+            let index = self.next.fetch_add(1, Ordering::Relaxed);
+            let Some(file) = self.files.get(index) else { return };
+            let path = AbsPath::of(self.folder.as_path().join(file), file.clone());
+            match rows::read(self.store, &path, self.wanted, self.budget, self.context.caller) {
+                Ok(rows) if rows.rows.is_empty() => {}
+                Ok(rows) => {
+                    self.n_rows.fetch_add(rows.rows.len(), Ordering::Relaxed);
+                    self.n_bytes.fetch_add(rows.n_bytes, Ordering::Relaxed);
+                    let mut found = found.lock().unwrap_or_else(PoisonError::into_inner);
+                    found.push((index, rows));
+                }
+                Err(Error::BinaryFile { .. }) => {
+                    self.n_binary.fetch_add(1, Ordering::Relaxed);
+                }
+                // It went away meanwhile, or is a submodule.
+                Err(Error::FileNotFound { .. } | Error::NotAFile { .. } | Error::Cancelled) => {}
+                Err(_) => {
+                    self.n_unreadable.fetch_add(1, Ordering::Relaxed);
+                }
+            }
+        }
+    }
+}
+
+/// Lines with their numbers right-aligned, and a mark where some are left out.
+fn write_rows(text: &mut String, rows: &[Row], is_on_disk: bool) {
+    let width = rows.last().map_or(1, |row| row.line.to_string().len());
+    let mut expected = None;
+    for row in rows {
+        if expected.is_some_and(|expected| expected != row.line) {
+            text.push_str("--\n");
+        }
+        expected = Some(row.line + 1);
+        text.push_str(&format!("{:>width$}\t{}", row.line, row.content));
+        if row.is_cut && is_on_disk {
+            text.push_str(&format!(" … (cut: read_text_file returns line {} whole)", row.line));
+        } else if row.is_cut {
+            text.push_str(" … (cut)");
+        }
+        text.push('\n');
+    }
+}
+
+fn row_of(row: &Row, file_path: Option<&str>) -> Value {
+    let mut value = json!({"line_number": row.line, "content": row.content});
+    if row.is_cut {
+        value["cut"] = true.into();
+    }
+    if let Some(file_path) = file_path {
+        value["file_path"] = file_path.into();
+    }
+    value
+}
+
+fn output() -> Value {
+    json!({
+        "type": "object",
+        "properties": {
+            "rows": {
+                "type": "array",
+                "items": {
+                    "type": "object",
+                    "properties": {
+                        "line_number": {"type": "integer"},
+                        "content": {"type": "string"},
+                        "file_path": {"type": "string"},
+                        "cut": {"type": "boolean"},
+                    },
+                    "required": ["line_number", "content"],
+                },
+            },
+            "total_lines": {"type": "integer"},
+            "hash": {"type": "string"},
+            "next": {"type": "string"},
+            "files": {"type": "integer"},
+            "binary_files": {"type": "integer"},
+            "truncated": {"type": "boolean"},
+        },
+        "required": ["rows"],
+    })
+}

@@ -1,0 +1,298 @@
+//! Numbered lines of one file: which ones a caller asked for, within a budget.
+//!
+//! Ranges come first, then the lines among them that hold a string, then the context around
+//! those. A file that is too large to be held is read by pages.
+
+use std::iter::once;
+use std::ops::Range;
+
+use recto_text::line_spec::{LineSpec, merge};
+use recto_text::search::{Needle, Search};
+use recto_text::window::{Page, Window};
+use recto_text::{Digest, Document, Error, Result, line};
+
+use crate::caller::Caller;
+use crate::path::AbsPath;
+use crate::store::{Store, VersionedPage};
+
+/// The most lines with a match that are looked for in one file.
+const MAX_HITS: usize = 20_000;
+
+/// What a row costs beyond its text, in an answer.
+const ROW_OVERHEAD: usize = 32;
+
+/// Which lines of a file are wanted.
+pub struct Wanted {
+    /// All lines where there is none.
+    pub lines: Option<LineSpec>,
+    /// How many lines before and after.
+    pub context: u64,
+    /// A string that the lines must hold.
+    pub needle: Option<Needle>,
+}
+
+/// How much is returned.
+#[derive(Debug, Clone, Copy)]
+pub struct Budget {
+    /// Bytes altogether.
+    pub max_bytes: usize,
+    /// Rows altogether.
+    pub max_rows: usize,
+    /// Bytes of one line.
+    pub max_line: usize,
+}
+
+/// A line.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Row {
+    /// From 1.
+    pub line: u64,
+    /// Without its ending.
+    pub content: String,
+    /// Whether its end was cut off.
+    pub is_cut: bool,
+}
+
+/// The wanted lines of one file.
+#[derive(Debug)]
+pub struct Rows {
+    pub rows: Vec<Row>,
+    pub total_lines: u64,
+    pub digest: Digest,
+    /// What is still wanted, as a caller would write it.
+    pub next: Option<String>,
+    /// How many lines hold the string, as far as they were looked for.
+    pub n_hits: u64,
+    /// What the rows cost of a budget.
+    pub n_bytes: usize,
+}
+
+/// Reads the wanted lines of a file.
+pub fn read(
+    store: &(impl Store + ?Sized),
+    path: &AbsPath,
+    wanted: &Wanted,
+    budget: Budget,
+    caller: &Caller,
+) -> Result<Rows> {
+    let mut reader: Box<dyn Reader> = match store.document(path, caller)? {
+        Some(document) => Box::new(Held { document, line: 0, offset: 0 }),
+        None => Box::new(Paged::open(store, path, caller)?),
+    };
+    let total_lines = reader.total_lines();
+    let (ranges, n_hits) = wanted.ranges(&mut *reader, total_lines)?;
+    let mut taken = Taken { rows: Vec::new(), n_bytes: 0, budget };
+    let mut next = None;
+    for (index, range) in ranges.iter().enumerate() {
+        let reached = reader.take(range.clone(), &mut taken)?;
+        if reached < range.end {
+            let rest = once(reached..range.end).chain(ranges[index + 1..].iter().cloned());
+            next = Some(wanted.rest(reached, rest.collect(), total_lines));
+            break;
+        }
+    }
+    let Taken { rows, n_bytes, .. } = taken;
+    Ok(Rows { rows, total_lines, digest: reader.digest(), next, n_hits, n_bytes })
+}
+
+impl Wanted {
+    /// The lines to return, from 0, sorted and disjoint, and how many of them are hits.
+    fn ranges(&self, reader: &mut dyn Reader, total_lines: u64) -> Result<(Vec<Range<u64>>, u64)> {
+        let Some(needle) = &self.needle else {
+            return Ok((self.named(total_lines, self.context), 0));
+        };
+        let within = self.named(total_lines, 0);
+        let search = Search { needle, within, max_hits: MAX_HITS };
+        let lines = reader.search(&search)?;
+        let around = |line: &u64| {
+            let start = (line - 1).saturating_sub(self.context);
+            start..line.saturating_add(self.context).min(total_lines)
+        };
+        Ok((merge(lines.iter().map(around).collect()), lines.len() as u64))
+    }
+
+    /// The lines that the caller named, wider on both sides.
+    fn named(&self, total_lines: u64, n_more: u64) -> Vec<Range<u64>> {
+        match &self.lines {
+            Some(lines) => lines.resolve(total_lines, n_more),
+            None => once(0..total_lines).filter(|range| !range.is_empty()).collect(),
+        }
+    }
+
+    /// How a caller would ask for what is left from line `reached` on.
+    fn rest(&self, reached: u64, left: Vec<Range<u64>>, total_lines: u64) -> String {
+        let left = match &self.needle {
+            None => left,
+            // The search goes on in the lines that were named.
+            Some(_) => {
+                let named = self.named(total_lines, 0).into_iter();
+                named
+                    .map(|range| range.start.max(reached)..range.end)
+                    .filter(|range| !range.is_empty())
+                    .collect()
+            }
+        };
+        let spelled = |range: Range<u64>| match (range.start + 1, range.end) {
+            (first, last) if last == total_lines => format!("{first}-"),
+            (first, last) if first == last => format!("{first}"),
+            (first, last) => format!("{first}-{last}"),
+        };
+        // A list that is longer than any answer helps nobody; from here to the end covers it.
+        match left.len() {
+            0..=50 => left.into_iter().map(spelled).collect::<Vec<_>>().join(","),
+            _ => format!("{}-", reached + 1),
+        }
+    }
+}
+
+/// Rows within a budget.
+struct Taken {
+    rows: Vec<Row>,
+    n_bytes: usize,
+    budget: Budget,
+}
+
+impl Taken {
+    /// Takes a line, or says that there is no room for it. The first always has room.
+    fn add(&mut self, index: u64, line: &str, is_cut: bool) -> bool {
+        let content = line::without_ending(line);
+        let kept = &content[..content.floor_char_boundary(self.budget.max_line)];
+        let n_bytes = self.n_bytes + kept.len() + ROW_OVERHEAD;
+        let has_room = self.rows.len() < self.budget.max_rows && n_bytes <= self.budget.max_bytes;
+        if !self.rows.is_empty() && !has_room {
+            return false;
+        }
+        self.n_bytes = n_bytes;
+        let is_cut = is_cut || kept.len() < content.len();
+        self.rows.push(Row { line: index + 1, content: kept.into(), is_cut });
+        true
+    }
+}
+
+/// A file that lines are taken from, range after range.
+trait Reader {
+    fn total_lines(&self) -> u64;
+    fn digest(&self) -> Digest;
+    /// The lines that match, from 1.
+    fn search(&mut self, search: &Search<'_>) -> Result<Vec<u64>>;
+    /// Takes lines while there is room; returns the line it came to, from 0.
+    fn take(&mut self, range: Range<u64>, taken: &mut Taken) -> Result<u64>;
+}
+
+/// A text at hand.
+struct Held {
+    document: Document,
+    /// The line that was come to, from 0, and where it starts.
+    line: u64,
+    offset: usize,
+}
+
+impl Reader for Held {
+    fn total_lines(&self) -> u64 {
+        line::count(self.document.text()) as u64
+    }
+
+    fn digest(&self) -> Digest {
+        self.document.digest()
+    }
+
+    fn search(&mut self, search: &Search<'_>) -> Result<Vec<u64>> {
+        Ok(search.hits(self.document.text()).lines)
+    }
+
+    fn take(&mut self, range: Range<u64>, taken: &mut Taken) -> Result<u64> {
+        for line in line::lines(&self.document.text()[self.offset..]) {
+            let is_wanted = self.line >= range.start;
+            if self.line >= range.end || (is_wanted && !taken.add(self.line, line, false)) {
+                break;
+            }
+            self.line += 1;
+            self.offset += line.len();
+        }
+        Ok(self.line)
+    }
+}
+
+/// A text that is read by pages. The last one is kept: what is wanted often stands together.
+struct Paged<'a, S: ?Sized> {
+    store: &'a S,
+    path: &'a AbsPath,
+    caller: &'a Caller,
+    digest: Digest,
+    total_lines: u64,
+    page: Page,
+}
+
+/// How much is read at a time.
+const PAGE: usize = 64 << 10;
+
+impl<'a, S: Store + ?Sized> Paged<'a, S> {
+    fn open(store: &'a S, path: &'a AbsPath, caller: &'a Caller) -> Result<Paged<'a, S>> {
+        let count_only = Window { first_line: 1, max_lines: 0, max_bytes: 0 };
+        let VersionedPage { page, digest } = store.page(path, count_only, caller)?;
+        Ok(Paged { store, path, caller, digest, total_lines: page.total_lines, page })
+    }
+
+    /// Has the page that holds a line, from 0, and is as good as possible for those up to `end`.
+    fn load(&mut self, index: u64, end: u64) -> Result<()> {
+        let first_line = index + 1;
+        let held = self.page.first_line..self.page.first_line + self.page.n_lines;
+        if held.contains(&first_line) {
+            return Ok(());
+        }
+        let wide = Window { first_line, max_lines: u64::MAX, max_bytes: PAGE };
+        let exact = Window { max_lines: end - index, ..wide };
+        let read = |window| self.store.page(self.path, window, self.caller);
+        let VersionedPage { page, digest } = match read(wide) {
+            // What follows may not be text, but nobody wants it.
+            Err(Error::BinaryFile { .. }) => read(exact)?,
+            read => read?,
+        };
+        self.check(digest)?;
+        self.page = page;
+        Ok(())
+    }
+
+    fn check(&self, digest: Digest) -> Result<()> {
+        match digest == self.digest {
+            true => Ok(()),
+            false => Err(Error::Unstable { path: self.path.to_string() }),
+        }
+    }
+}
+
+impl<S: Store + ?Sized> Reader for Paged<'_, S> {
+    fn total_lines(&self) -> u64 {
+        self.total_lines
+    }
+
+    fn digest(&self) -> Digest {
+        self.digest
+    }
+
+    fn search(&mut self, search: &Search<'_>) -> Result<Vec<u64>> {
+        let found = self.store.search(self.path, search, self.caller)?;
+        self.check(found.digest)?;
+        Ok(found.hits.lines)
+    }
+
+    fn take(&mut self, range: Range<u64>, taken: &mut Taken) -> Result<u64> {
+        let mut index = range.start;
+        while index < range.end {
+            self.load(index, range.end)?;
+            let n_before = (index + 1 - self.page.first_line) as usize;
+            let start = index;
+            for line in line::lines(&self.page.content).skip(n_before) {
+                if index == range.end || !taken.add(index, line, self.page.is_cut) {
+                    return Ok(index);
+                }
+                index += 1;
+            }
+            if index == start {
+                // A page that should have lines has none: the file is not what it was.
+                return Err(Error::Unstable { path: self.path.to_string() });
+            }
+        }
+        Ok(index)
+    }
+}

@@ -1,0 +1,11 @@
+//! Files at revisions, compared with what git itself says, and repositories that mean harm.
+
+mod agrees;
+mod budgets;
+mod damage;
+mod fixture;
+mod globs;
+mod hostile;
+mod packs;
+mod spellings;
+mod walls;

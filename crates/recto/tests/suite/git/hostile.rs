@@ -1,0 +1,322 @@
+//! Repositories made to lead out of the roots, to run something or to hang. Nothing runs, nothing
+//! outside is read, and everything ends in an error that says what is wrong and nothing more.
+
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use super::fixture::{Git, Place, serve};
+
+/// A repository in the root and one outside that it would like to read.
+struct Scene {
+    place: Place,
+    git: Git,
+    outside: Git,
+}
+
+const SECRET: &str = "secret words";
+
+fn scene() -> Scene {
+    let place = Place::new();
+    let git = place.with_files("root/project", &[("a.txt", "inside")]);
+    let outside = place.with_files("outside", &[("a.txt", SECRET), ("secret.txt", SECRET)]);
+    outside.run(&["branch", "secret"]);
+    Scene { place, git, outside }
+}
+
+impl Scene {
+    fn dot_git(&self, name: &str) -> std::path::PathBuf {
+        self.git.path(".git").join(name)
+    }
+
+    fn outside(&self, name: &str) -> std::path::PathBuf {
+        self.outside.path(".git").join(name)
+    }
+
+    /// Reads what there is to read. Nothing that only the outside has may come back.
+    fn refusal(&self, revision: &str) -> String {
+        let served = serve(&[&self.place.path.join("root")]);
+        let started = Instant::now();
+        let path = self.git.path("a.txt");
+        let text = match served.read(revision, path.to_str().unwrap()) {
+            Ok(bytes) => String::from_utf8(bytes).unwrap(),
+            Err(error) => format!("{error} | {}", error.hint().unwrap_or_default()),
+        };
+        assert!(started.elapsed() < Duration::from_secs(5), "{text}");
+        assert!(!text.contains(SECRET), "{text}");
+        assert!(!text.contains("outside/"), "{text}");
+        text
+    }
+
+    fn check(&self, revision: &str, words: &str) {
+        let refusal = self.refusal(revision);
+        assert!(refusal.contains(words), "{refusal}");
+    }
+
+    /// Puts a link to the outside in the place of something in the git directory.
+    fn link_out(&self, name: &str, target: &str) {
+        let path = self.dot_git(name);
+        match path.is_dir() {
+            true => std::fs::remove_dir_all(&path).unwrap(),
+            false => drop(std::fs::remove_file(&path)),
+        }
+        symlink(self.outside(target), path).unwrap();
+    }
+}
+
+fn fifo(path: &Path) {
+    let _ = std::fs::remove_file(path);
+    let mode = rustix::fs::Mode::from_raw_mode(0o644);
+    rustix::fs::mkfifoat(rustix::fs::CWD, path, mode).unwrap();
+}
+
+#[test]
+fn nothing_that_a_repository_names_is_run_or_included() {
+    let scene = scene();
+    let blob = scene.git.run(&["rev-parse", "HEAD:a.txt"]);
+    let canary = scene.place.path.join("root/canary");
+    let script = scene.place.path.join("root/script");
+    std::fs::write(&script, format!("#!/bin/sh\ntouch {}\ncat\n", canary.display())).unwrap();
+    std::fs::set_permissions(&script, PermissionsExt::from_mode(0o755)).unwrap();
+    let hooks = scene.dot_git("hooks");
+    std::fs::create_dir_all(&hooks).unwrap();
+    for hook in ["post-checkout", "pre-commit", "reference-transaction", "post-index-change"] {
+        std::fs::copy(&script, hooks.join(hook)).unwrap();
+    }
+    let included = scene.place.path.join("included");
+    std::fs::write(&included, "[extensions]\n\tobjectFormat = sha256\n").unwrap();
+    let script = script.display();
+    let config = format!(
+        "[core]\n\trepositoryformatversion = 0\n\tfsmonitor = {script}\n\tsshCommand = {script}\n\
+         \thooksPath = {hooks}\n\tpager = {script}\n\teditor = {script}\n\taskPass = {script}\n\
+         \tgitProxy = {script}\n\tworktree = /etc\n\talternateRefsCommand = {script}\n\
+         [filter \"x\"]\n\tsmudge = {script}\n\tclean = {script}\n\tprocess = {script}\n\
+         \trequired = true\n[diff \"x\"]\n\ttextconv = {script}\n\tcommand = {script}\n\
+         [remote \"origin\"]\n\turl = ext::{script}\n\tuploadpack = {script}\n\tpromisor = true\n\
+         [include]\n\tpath = {included}\n[includeIf \"gitdir:/\"]\n\tpath = {included}\n\
+         [uploadpack]\n\tpackObjectsHook = {script}\n[credential]\n\thelper = {script}\n\
+         [gpg]\n\tprogram = {script}\n[alias]\n\tshow = !{script}\n",
+        hooks = hooks.display(),
+        included = included.display(),
+    );
+    std::fs::write(scene.dot_git("config"), config).unwrap();
+    scene.git.write(".gitattributes", "* filter=x diff=x\n");
+    let info = scene.dot_git("info");
+    std::fs::create_dir_all(&info).unwrap();
+    std::fs::write(info.join("attributes"), "* filter=x diff=x\n").unwrap();
+
+    for revision in ["HEAD", "main", "HEAD@{0}"] {
+        scene.check(revision, "inside");
+    }
+    // What is missing would be fetched by git, from a command.
+    let served = serve(&[&scene.place.path.join("root")]);
+    let path = scene.git.path("a.txt");
+    let name = format!("objects/{}/{}", &blob[..2], &blob[2..]);
+    std::fs::remove_file(scene.dot_git(&name)).unwrap();
+    let refusal = served.refusal("HEAD", path.to_str().unwrap());
+    assert!(refusal.contains("partial clone"), "{refusal}");
+    assert!(!canary.exists());
+}
+
+#[test]
+fn alternates_outside_are_refused() {
+    let info = "objects/info/alternates";
+    let secret = |scene: &Scene| scene.outside.run(&["rev-parse", "HEAD"]);
+    let refused = "It borrows objects (objects/info/alternates) from outside the roots";
+
+    for spelling in ["absolute", "relative", "dots", "link", "missing"] {
+        let scene = scene();
+        let target = match spelling {
+            "absolute" => scene.outside("objects").display().to_string(),
+            "relative" => "../../../../outside/.git/objects".into(),
+            "dots" => format!("{}/../../../outside/.git/objects", scene.git.top.display()),
+            "link" => {
+                symlink(scene.outside("objects"), scene.place.path.join("root/link")).unwrap();
+                scene.place.path.join("root/link").display().to_string()
+            }
+            _ => "/nowhere/at/all".into(),
+        };
+        std::fs::write(scene.dot_git(info), format!("# note\n\n{target}\n")).unwrap();
+        scene.check(&secret(&scene), refused);
+        scene.check("HEAD", refused);
+    }
+
+    // Chained: the one inside borrows from outside.
+    let scene = scene();
+    let middle = scene.place.with_files("root/middle", &[("m.txt", "m")]);
+    std::fs::write(scene.dot_git(info), format!("{}\n", middle.path(".git/objects").display()))
+        .unwrap();
+    scene.check("HEAD", "inside");
+    let outside = "../../../../outside/.git/objects\n";
+    std::fs::write(middle.path(".git").join(info), outside).unwrap();
+    scene.check(&secret(&scene), refused);
+
+    // In a circle, and in quotes.
+    std::fs::write(
+        middle.path(".git").join(info),
+        format!("{}\n", scene.dot_git("objects").display()),
+    )
+    .unwrap();
+    scene.check("HEAD", "inside");
+    std::fs::write(scene.dot_git(info), "\"/a\\tb\"\n").unwrap();
+    scene.check("HEAD", "in quotes");
+    scene.link_out(info, "HEAD");
+    scene.check("HEAD", "leads out of the roots");
+}
+
+#[test]
+fn pointers_outside_are_refused() {
+    let scene = scene();
+    let dot_git = scene.git.path(".git");
+    std::fs::rename(&dot_git, scene.git.path("moved")).unwrap();
+    let pointers = [
+        format!("gitdir: {}\n", scene.outside.path(".git").display()),
+        "gitdir: ../../outside/.git".into(),
+        "gitdir: /nowhere".into(),
+    ];
+    for pointer in pointers {
+        std::fs::write(&dot_git, pointer).unwrap();
+        scene.check("HEAD", "Its .git names a folder outside the roots; --git-dir allows");
+    }
+    std::fs::write(&dot_git, "gitdir: moved\n").unwrap();
+    scene.check("HEAD", "inside");
+    for (pointer, words) in [
+        ("gitdir: .git\n", "names no folder"),
+        ("gitdir:", ""),
+        ("root:x:0:0\n", "not a pointer"),
+        ("", "not a pointer"),
+        ("gitdir: missing", "names no folder"),
+    ] {
+        std::fs::write(&dot_git, pointer).unwrap();
+        scene.check("HEAD", words);
+    }
+    std::fs::remove_file(&dot_git).unwrap();
+    symlink(scene.outside.path(".git"), &dot_git).unwrap();
+    scene.check("HEAD", "Its .git is a link that leads out of the roots.");
+    std::fs::remove_file(&dot_git).unwrap();
+    symlink("moved", &dot_git).unwrap();
+    scene.check("HEAD", "inside");
+    std::fs::remove_file(&dot_git).unwrap();
+    fifo(&dot_git);
+    scene.check("HEAD", "not a regular file");
+
+    let scene = self::scene();
+    let target = format!("{}\n", scene.outside.path(".git").display());
+    std::fs::write(scene.dot_git("commondir"), target).unwrap();
+    scene.check("HEAD", "Its commondir names a folder outside the roots");
+    fifo(&scene.dot_git("commondir"));
+    scene.check("HEAD", "commondir in it is not a regular file");
+}
+
+#[test]
+fn links_out_of_a_git_directory_are_refused() {
+    for (name, target, words) in [
+        ("HEAD", "HEAD", "HEAD in its git directory is a link that leads out"),
+        ("config", "config", "config in its git directory is a link that leads out"),
+        ("objects", "objects", "Its objects folder is a link that leads out"),
+        ("refs", "refs", "leads out of the roots"),
+        ("refs/heads", "refs/heads", "leads out of the roots"),
+        ("refs/heads/main", "refs/heads/main", "leads out of the roots"),
+        ("packed-refs", "config", "packed-refs in its git directory is a link that leads out"),
+        ("objects/pack", "objects/pack", "pack in its git directory is a link that leads out"),
+        ("refs/replace", "refs", "refs/replace in its git directory is a link that leads out"),
+        ("HEAD", "missing", "HEAD in its git directory is a link that leads out"),
+    ] {
+        let scene = scene();
+        scene.link_out(name, target);
+        scene.check("HEAD", words);
+    }
+    // Logs and shallow files are read where they are needed.
+    let scene = scene();
+    scene.git.commit("second");
+    scene.link_out("logs", "logs");
+    scene.check("HEAD@{1}", "leads out of the roots");
+    scene.link_out("shallow", "HEAD");
+    scene.check("HEAD~1", "shallow in its git directory is a link that leads out");
+    std::fs::remove_file(scene.dot_git("shallow")).unwrap();
+
+    // An object that is a link, loose and in a pack.
+    let id = scene.outside.run(&["rev-parse", "HEAD"]);
+    let name = format!("objects/{}/{}", &id[..2], &id[2..]);
+    std::fs::create_dir_all(scene.dot_git(&name[..10])).unwrap();
+    scene.link_out(&name, &name);
+    scene.check(&id, "leads out of the roots");
+    scene.outside.run(&["gc", "--quiet"]);
+    for entry in std::fs::read_dir(scene.outside("objects/pack")).unwrap() {
+        let file = entry.unwrap().file_name();
+        symlink(
+            scene.outside("objects/pack").join(&file),
+            scene.dot_git("objects/pack").join(&file),
+        )
+        .unwrap();
+    }
+    scene.check(&id, "leads out of the roots");
+
+    // A folder of objects.
+    let scene = self::scene();
+    let id = scene.outside.run(&["rev-parse", "HEAD"]);
+    let folder = format!("objects/{}", &id[..2]);
+    scene.link_out(&folder, &folder);
+    scene.check(&id, "leads out of the roots");
+    scene.check(&id[..8], "leads out of the roots");
+
+    // Links that stay inside are fine.
+    let scene = self::scene();
+    std::fs::rename(scene.dot_git("objects"), scene.git.path("kept")).unwrap();
+    symlink("../kept", scene.dot_git("objects")).unwrap();
+    std::fs::remove_file(scene.dot_git("HEAD")).unwrap();
+    symlink("refs/heads/main", scene.dot_git("HEAD")).unwrap();
+    scene.check("HEAD", "inside");
+}
+
+#[test]
+fn what_is_no_file_does_not_block() {
+    for name in ["HEAD", "config", "packed-refs", "refs/heads/main"] {
+        let scene = scene();
+        fifo(&scene.dot_git(name));
+        scene.check("HEAD", &format!("{name} in it is not a regular file"));
+    }
+    for (name, target) in
+        [("packed-refs", "/dev/zero"), ("HEAD", "/dev/stdin"), ("config", "/proc/self/mem")]
+    {
+        let scene = scene();
+        std::fs::remove_file(scene.dot_git(name)).ok();
+        symlink(target, scene.dot_git(name)).unwrap();
+        scene.check("HEAD", "leads out of the roots");
+    }
+    let scene = scene();
+    fifo(&scene.dot_git("objects/info/alternates"));
+    scene.check("HEAD", "info/alternates in it is not a regular file");
+    std::fs::remove_file(scene.dot_git("objects/info/alternates")).unwrap();
+    let id = scene.git.run(&["rev-parse", "HEAD:a.txt"]);
+    fifo(&scene.dot_git(&format!("objects/{}/{}", &id[..2], &id[2..])));
+    scene.check("HEAD", "is not a regular file");
+    fifo(&scene.dot_git("objects/pack/pack-1.idx"));
+    scene.check("HEAD", "is not a regular file");
+    scene.check("1111111111111111111111111111111111111111", "a pack of it is damaged");
+}
+
+#[test]
+fn a_broken_reference_is_not_quoted() {
+    for (name, text, words) in [
+        ("HEAD", SECRET, "HEAD in it is not a reference"),
+        ("HEAD", "", "HEAD in it is not a reference"),
+        ("HEAD", "ref: ../../../outside/.git/HEAD\n", "no commit yet"),
+        ("HEAD", "ref: refs/heads/../../config\n", "no commit yet"),
+        ("HEAD", "ref: HEAD\n", "lead in a circle"),
+        ("refs/heads/main", "ref: refs/heads/main\n", "lead in a circle"),
+        ("refs/heads/main", "0123", "refs/heads/main in it is not a reference"),
+        ("refs/heads/main", "1111111111111111111111111111111111111111\n", "is missing"),
+    ] {
+        let scene = scene();
+        std::fs::write(scene.dot_git(name), text).unwrap();
+        scene.check("HEAD", words);
+    }
+    let scene = scene();
+    std::fs::write(scene.dot_git("HEAD"), vec![b'a'; 1 << 20]).unwrap();
+    scene.check("HEAD", "larger than");
+    std::fs::remove_file(scene.dot_git("HEAD")).unwrap();
+    scene.check("HEAD", "no commit yet");
+    std::fs::remove_dir_all(scene.dot_git("objects")).unwrap();
+    scene.check("HEAD", "it has no objects folder");
+}
