@@ -83,6 +83,12 @@ fn read_metadata(source: &dyn Source) -> Result<Vec<u8>> {
 /// Reads bytes that must be there. `n_bytes` has been compared with the file's size.
 pub fn read_exact(source: &dyn Source, offset: u64, n_bytes: u64) -> Result<Vec<u8>> {
     let mut bytes = vec![0; n_bytes as usize];
+    read_into(source, offset, &mut bytes)?;
+    Ok(bytes)
+}
+
+/// Fills a buffer with bytes that must be there.
+pub fn read_into(source: &dyn Source, offset: u64, bytes: &mut [u8]) -> Result<()> {
     let mut n_read = 0;
     while n_read < bytes.len() {
         match source.read_at(&mut bytes[n_read..], offset + n_read as u64)? {
@@ -90,7 +96,7 @@ pub fn read_exact(source: &dyn Source, offset: u64, n_bytes: u64) -> Result<Vec<
             n_more => n_read += n_more,
         }
     }
-    Ok(bytes)
+    Ok(())
 }
 
 /// Where in the metadata is what.

@@ -13,8 +13,9 @@ use parquet::column::page::{Page, PageMetadata, PageReader};
 use parquet::errors::{ParquetError, Result as ParquetResult};
 use parquet::file::metadata::ColumnChunkMetaData;
 
+use super::footer::{broken, read_exact, read_into};
 use super::header::{Header, Version};
-use super::{codec, delta, footer::broken, footer::read_exact};
+use super::{codec, delta};
 use crate::error::{Error, Result};
 use crate::source::Source;
 
@@ -142,12 +143,11 @@ impl Pages {
     /// Reads a page whose header has just been read.
     fn read_body(&self, start: u64, n_bytes: u64) -> Result<Vec<u8>> {
         let known = &self.window[(start - self.window_at) as usize..];
-        let mut body = known[..known.len().min(n_bytes as usize)].to_vec();
-        let n_missing = n_bytes - body.len() as u64;
-        if n_missing > 0 {
-            let rest_at = start + body.len() as u64;
-            body.append(&mut read_exact(&*self.source, rest_at, n_missing)?);
-        }
+        let known = &known[..known.len().min(n_bytes as usize)];
+        let mut body = vec![0; n_bytes as usize];
+        let (head, rest) = body.split_at_mut(known.len());
+        head.copy_from_slice(known);
+        read_into(&*self.source, start + known.len() as u64, rest)?;
         Ok(body)
     }
 
@@ -209,6 +209,9 @@ impl Pages {
         // Levels of the second version come before the values and are not compressed. Where all
         // values are null, nothing is there to inflate.
         let (levels, values) = body.split_at(n_levels);
+        if levels.is_empty() && n_inflated > 0 {
+            return codec::inflate(self.codec, values, n_inflated);
+        }
         let mut inflated = levels.to_vec();
         if n_inflated > n_levels {
             inflated.append(&mut codec::inflate(self.codec, values, n_inflated - n_levels)?);
