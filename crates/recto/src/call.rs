@@ -1,8 +1,8 @@
 //! The one path of every call, whatever protocol it came by: find the tool, run it, catch a
-//! panic, answer.
+//! panic, answer, and tell whoever watches.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use recto_text::{Error, Result};
@@ -12,6 +12,28 @@ use crate::caller::Caller;
 use crate::store::{Revisions, WriteStore};
 use crate::tools::{self, Answer, Context, Tool};
 use crate::versions::Versions;
+
+/// Somebody who sees every call, such as an editor's person.
+pub trait Witness: Send + Sync {
+    /// A call has come and nothing has been read or written for it.
+    fn started(&self, call: &Call<'_>);
+
+    /// It is over.
+    fn finished(&self, call: &Call<'_>, result: &Result<Answer>);
+}
+
+/// A call as a witness sees it.
+#[derive(Clone, Copy)]
+pub struct Call<'a> {
+    /// The tool.
+    pub tool: &'static Tool,
+    /// Its arguments as they came, unchecked.
+    pub arguments: &'a Map<String, Value>,
+    /// Who calls.
+    pub caller: &'a Caller,
+    /// Where relative paths start.
+    pub root: &'a Path,
+}
 
 /// The tools that are served, and the store they work on.
 #[derive(Clone)]
@@ -23,6 +45,7 @@ pub struct Calls {
     root: PathBuf,
     max_read_bytes: usize,
     versions: Arc<Versions>,
+    witness: Option<Arc<dyn Witness>>,
 }
 
 impl Calls {
@@ -34,7 +57,20 @@ impl Calls {
         root: PathBuf,
         max_read_bytes: usize,
     ) -> Calls {
-        Calls { store, revisions, tools, root, max_read_bytes, versions: Arc::default() }
+        Calls {
+            store,
+            revisions,
+            tools,
+            root,
+            max_read_bytes,
+            versions: Arc::default(),
+            witness: None,
+        }
+    }
+
+    /// The same, with somebody who sees every call.
+    pub fn with_witness(self, witness: Arc<dyn Witness>) -> Calls {
+        Calls { witness: Some(witness), ..self }
     }
 
     /// The tools that are served.
@@ -50,10 +86,20 @@ impl Calls {
     /// Runs one call. A mistake of ours ends the call, not the server.
     pub fn call(
         &self,
-        tool: &Tool,
+        tool: &'static Tool,
         arguments: Map<String, Value>,
         caller: &Caller,
     ) -> Result<Answer> {
+        let Some(witness) = &self.witness else { return self.run(tool, arguments, caller) };
+        let seen = arguments.clone();
+        let call = Call { tool, arguments: &seen, caller, root: &self.root };
+        witness.started(&call);
+        let result = self.run(tool, arguments, caller);
+        witness.finished(&call, &result);
+        result
+    }
+
+    fn run(&self, tool: &Tool, arguments: Map<String, Value>, caller: &Caller) -> Result<Answer> {
         let context = Context {
             store: &*self.store,
             revisions: &*self.revisions,
@@ -64,13 +110,14 @@ impl Calls {
         };
         // The store guards its own state against panics; nothing else outlives the call.
         let run = AssertUnwindSafe(|| tool.call(&context, arguments));
-        catch_unwind(run).unwrap_or_else(|panic| {
+        let result = catch_unwind(run).unwrap_or_else(|panic| {
             let cause = panic
                 .downcast_ref::<&str>()
                 .map(|text| text.to_string())
                 .or_else(|| panic.downcast_ref::<String>().cloned())
                 .unwrap_or_else(|| "unknown".into());
             Err(Error::Internal { cause })
-        })
+        });
+        result.map(|answer| answer.with_remarks(caller.remarks.take()))
     }
 }

@@ -2,8 +2,8 @@
 //! lets it touch.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use globset::GlobSet;
 use recto_text::{Error, Result};
@@ -15,6 +15,30 @@ pub struct Caller {
     pub cancel: Cancel,
     /// What the client forbids, beyond our own roots.
     pub sandbox: Sandbox,
+    /// What the client calls this call, where it says so.
+    pub call_id: Option<String>,
+    /// What the answer should add, wherever it comes up.
+    pub remarks: Remarks,
+}
+
+/// Things that come up while a call runs and that its answer should say.
+#[derive(Debug, Clone, Default)]
+pub struct Remarks(Arc<Mutex<Vec<String>>>);
+
+impl Remarks {
+    /// Adds one, once.
+    pub fn add(&self, remark: impl Into<String>) {
+        let mut remarks = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let remark = remark.into();
+        if !remarks.contains(&remark) {
+            remarks.push(remark);
+        }
+    }
+
+    /// All of them, which are then forgotten.
+    pub fn take(&self) -> Vec<String> {
+        std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
 }
 
 /// A flag that the client can raise while a call runs.

@@ -18,14 +18,14 @@ use rmcp::model::{
     Implementation, ListPromptsRequestMethod, ListPromptsResult,
     ListResourceTemplatesRequestMethod, ListResourceTemplatesResult, ListResourcesRequestMethod,
     ListResourcesResult, ListToolsResult, PaginatedRequestParams, ProtocolVersion,
-    ServerCapabilities, ServerConfig, ServerResult,
+    RequestMetaObject, ServerCapabilities, ServerConfig, ServerResult,
 };
 use rmcp::service::{NotificationContext, RequestContext, RoleServer, Service, ServiceRole};
 use rmcp::{ServerHandler, ServiceExt};
 use tokio_util::sync::CancellationToken;
 
 use crate::call::Calls;
-use crate::caller::{Caller, Cancel};
+use crate::caller::{Caller, Cancel, Remarks};
 use crate::config::Wire;
 use in_flight::InFlight;
 use transport::{Ends, Stdio};
@@ -116,7 +116,12 @@ impl ServerHandler for Server {
             () = context.ct.cancelled() => return to_wire::result(Err(Error::Cancelled), self.wire).map(CallToolResponse::from),
         }
         let cancel = Cancel::default();
-        let caller = Caller { cancel: cancel.clone(), sandbox };
+        let caller = Caller {
+            cancel: cancel.clone(),
+            sandbox,
+            call_id: call_id(&context.meta),
+            remarks: Remarks::default(),
+        };
         let calls = self.calls.clone();
         let arguments = request.arguments.unwrap_or_default();
         let mut running = tokio::task::spawn_blocking(move || calls.call(tool, arguments, &caller));
@@ -183,6 +188,12 @@ impl ServerHandler for Server {
     ) -> Result<CompleteResult, ErrorData> {
         Err(ErrorData::method_not_found::<CompleteRequestMethod>())
     }
+}
+
+/// What the client calls a call elsewhere, as to an editor: Codex and Claude Code say so.
+fn call_id(meta: &RequestMetaObject) -> Option<String> {
+    let id = ["callId", "claudecode/toolUseId"].iter().find_map(|key| meta.get(*key)?.as_str())?;
+    (!id.is_empty() && id.len() <= 256).then(|| id.to_string())
 }
 
 fn unknown_tool(calls: &Calls, name: &str) -> ErrorData {

@@ -18,6 +18,8 @@ pub mod local;
 
 pub mod git;
 
+pub mod editor;
+
 pub mod memory;
 
 pub use git::GitRevisions;
@@ -197,10 +199,12 @@ impl VersionedHits {
 }
 
 /// What a write brought about, beyond the new content.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Written {
     /// The file had other names, which keep the old content.
     pub broke_hard_links: bool,
+    /// What stands there now, where that is not what was written: an editor may format on saving.
+    pub stands: Option<Vec<u8>>,
 }
 
 /// Why a write did not happen.

@@ -32,7 +32,7 @@ use std::path::Path;
 use recto_text::Result;
 use serde_json::{Map, Value};
 
-pub use answer::Answer;
+pub use answer::{Answer, Change};
 pub use arguments::{Arguments, Kind, Param, schema};
 
 use crate::caller::Caller;

@@ -12,7 +12,7 @@ use recto_text::line::LineRange;
 use recto_text::plan::Plan;
 use recto_text::{Digest, Document, Error, Result};
 
-use super::{Arguments, Context, Kind, Param};
+use super::{Arguments, Change, Context, Kind, Param};
 use crate::path::AbsPath;
 use crate::store::{Purpose, WriteError, Written};
 
@@ -120,6 +120,8 @@ pub struct Edited {
     pub digest: Digest,
     pub is_unchanged: bool,
     pub written: Written,
+    /// What became of the file, where something did.
+    pub change: Option<Change>,
 }
 
 /// Changes a file by a plan that is made for its text. `blame` may say which part of the request
@@ -155,13 +157,30 @@ pub fn edit(
         if !is_unchanged && !target.is_dry_run {
             written = held.replace(before.bytes(), after.bytes())?;
         }
+        let after = stands(context, &mut written, after);
         let digest = after.digest();
         let after = Arc::new(after);
         if !target.is_dry_run {
             context.versions.remember(digest, &after);
         }
-        Ok(Edited { plan, diff, after, digest, is_unchanged, written })
+        let change = (!is_unchanged && !target.is_dry_run).then(|| Change {
+            path: target.path.as_path().to_path_buf(),
+            before: Some(Arc::new(before)),
+            after: Some(after.clone()),
+        });
+        Ok(Edited { plan, diff, after, digest, is_unchanged, written, change })
     })
+}
+
+/// What a file holds after a write, which an editor may have changed again.
+pub fn stands(context: &Context<'_>, written: &mut Written, after: Document) -> Document {
+    match written.stands.take().map(Document::parse) {
+        Some(Ok(stands)) => {
+            context.caller.remarks.add("the editor changed the text while saving it");
+            stands
+        }
+        _ => after,
+    }
 }
 
 /// Which lines are other lines now, the first few.

@@ -1,5 +1,7 @@
 //! `file.create`: a new file with its folders.
 
+use std::sync::Arc;
+
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use recto_text::document::Unencodable;
@@ -7,7 +9,7 @@ use recto_text::{Digest, Document, Error, Result};
 use serde_json::{Value, json};
 
 use super::edit::PATH;
-use super::{Answer, Arguments, Context, Effect, Kind, Param, Tool, Toolset};
+use super::{Answer, Arguments, Change, Context, Effect, Kind, Param, Tool, Toolset};
 use crate::path::AbsPath;
 use crate::store::{Purpose, WriteError};
 
@@ -60,16 +62,20 @@ fn request(context: &Context<'_>, mut arguments: Arguments) -> Result<Request> {
 fn run(context: &Context<'_>, arguments: Arguments) -> Result<Answer> {
     let Request { path, bytes } = request(context, arguments)?;
     let mut held = context.store.hold(&path, Purpose::Create, context.caller)?;
-    match held.create(&bytes) {
-        Ok(_) => {}
+    let mut written = match held.create(&bytes) {
+        Ok(written) => written,
         Err(WriteError::Moved) => return Err(Error::FileExists { path: path.to_string() }),
         Err(WriteError::Failed(error)) => return Err(error),
-    }
+    };
+    let bytes = written.stands.take().unwrap_or(bytes);
     let digest = Digest::of(&bytes);
     let n_bytes = bytes.len();
     let unit = if n_bytes == 1 { "byte" } else { "bytes" };
     let text = format!("created, {n_bytes} {unit}, hash {digest}");
-    Ok(Answer::new(vec![text], json!({"hash": digest.to_string()})))
+    let after = Document::parse(bytes).ok().map(Arc::new);
+    let change = Change { path: path.as_path().to_path_buf(), before: None, after };
+    let structured = json!({"hash": digest.to_string()});
+    Ok(Answer::new(vec![text], structured).with_change(Some(change)))
 }
 
 fn output() -> Value {

@@ -1,10 +1,12 @@
 //! `file.remove`: a file whose version the caller knows.
 
+use std::sync::Arc;
+
 use recto_text::{Digest, Document, Error, Result};
 use serde_json::{Value, json};
 
 use super::edit::{HASH, PATH, Target};
-use super::{Answer, Arguments, Context, Effect, Tool, Toolset};
+use super::{Answer, Arguments, Change, Context, Effect, Tool, Toolset};
 use crate::store::{Purpose, WriteError};
 
 pub static TOOL: Tool = Tool {
@@ -20,11 +22,15 @@ pub static TOOL: Tool = Tool {
 
 fn run(context: &Context<'_>, mut arguments: Arguments) -> Result<Answer> {
     let target = Target::parse_verified(context, &mut arguments)?;
-    target.attempt(|| remove(context, &target))?;
-    Ok(Answer::new(vec![format!("removed {}", target.path)], json!({"removed": true})))
+    let before = target.attempt(|| remove(context, &target))?;
+    let path = target.path.as_path().to_path_buf();
+    let change = Change { path, before: before.map(Arc::new), after: None };
+    let text = format!("removed {}", target.path);
+    Ok(Answer::new(vec![text], json!({"removed": true})).with_change(Some(change)))
 }
 
-fn remove(context: &Context<'_>, target: &Target) -> Result<(), WriteError> {
+/// Removes it and returns what it held, if that was text.
+fn remove(context: &Context<'_>, target: &Target) -> Result<Option<Document>, WriteError> {
     let not_found = || Error::FileNotFound { path: target.path.to_string() };
     let as_removal = |error: Error| match error {
         Error::IsDirectory { path } => Error::NotAFile { path },
@@ -37,7 +43,8 @@ fn remove(context: &Context<'_>, target: &Target) -> Result<(), WriteError> {
     let digest = Digest::of(&bytes);
     let document = Document::parse(bytes.clone());
     target.check_version(context, digest, document.as_ref().ok().map(Document::text))?;
-    held.remove(&bytes)
+    held.remove(&bytes)?;
+    Ok(document.ok())
 }
 
 fn output() -> Value {

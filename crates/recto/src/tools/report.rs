@@ -50,7 +50,8 @@ fn with_remarks(edited: &Edited, mut structured: Value, done: String) -> Answer 
         remarks.push("other hard links keep the old content".into());
     }
     remarks.push(format!("hash {}", edited.digest));
-    Answer::new(vec![edited.diff.clone().unwrap_or_default(), remarks.join(", ")], structured)
+    let text = vec![edited.diff.clone().unwrap_or_default(), remarks.join(", ")];
+    Answer::new(text, structured).with_change(edited.change.clone())
 }
 
 /// The output schema of a tool of the text toolset.

@@ -7,8 +7,8 @@ use recto_text::edits::Edits;
 use recto_text::{Digest, Document, Error, Result};
 use serde_json::{Value, json};
 
-use super::edit::{ABSOLUTE_PATH, DRY_RUN, EXPECTED_HASH, Target};
-use super::{Answer, Arguments, Context, Effect, Kind, Param, Tool, Toolset};
+use super::edit::{ABSOLUTE_PATH, DRY_RUN, EXPECTED_HASH, Target, stands};
+use super::{Answer, Arguments, Change, Context, Effect, Kind, Param, Tool, Toolset};
 use crate::store::{Purpose, WriteError, Written};
 
 pub static TOOL: Tool = Tool {
@@ -46,6 +46,7 @@ struct Outcome {
     is_new: bool,
     is_unchanged: bool,
     written: Written,
+    change: Option<Change>,
 }
 
 fn run(context: &Context<'_>, arguments: Arguments) -> Result<Answer> {
@@ -89,15 +90,21 @@ fn write(context: &Context<'_>, target: &Target, content: &str) -> Result<Outcom
     } else if !is_unchanged {
         written = held.replace(&before_bytes, after.bytes())?;
     }
+    let after = Arc::new(stands(context, &mut written, after));
     let (n_bytes, digest) = (after.bytes().len(), after.digest());
     if !target.is_dry_run {
-        context.versions.remember(digest, &Arc::new(after));
+        context.versions.remember(digest, &after);
     }
-    Ok(Outcome { diff, n_bytes, digest, is_new, is_unchanged, written })
+    let change = (!is_unchanged && !target.is_dry_run).then(|| Change {
+        path: target.path.as_path().to_path_buf(),
+        before: (!is_new && !is_binary).then(|| Arc::new(before)),
+        after: Some(after),
+    });
+    Ok(Outcome { diff, n_bytes, digest, is_new, is_unchanged, written, change })
 }
 
 fn report(target: &Target, outcome: &Outcome) -> Answer {
-    let Outcome { n_bytes, digest, is_new, is_unchanged, .. } = *outcome;
+    let &Outcome { n_bytes, digest, is_new, is_unchanged, .. } = outcome;
     let mut structured = json!({
         "success": true,
         "bytes_written": n_bytes,
@@ -119,7 +126,8 @@ fn report(target: &Target, outcome: &Outcome) -> Answer {
         remarks.push("other hard links keep the old content".into());
     }
     if !target.is_dry_run {
-        return Answer::new(vec![remarks.join(", ")], structured);
+        let text = vec![remarks.join(", ")];
+        return Answer::new(text, structured).with_change(outcome.change.clone());
     }
     structured["dry_run"] = true.into();
     match &outcome.diff {

@@ -92,7 +92,7 @@ impl Protocol<'_> {
             }
         }
         self.sync_folder()?;
-        Ok(Written { broke_hard_links: old.status.st_nlink > 1 })
+        Ok(Written { broke_hard_links: old.status.st_nlink > 1, stands: None })
     }
 
     /// Gives `bytes` the name, if nobody has it.
