@@ -16,6 +16,10 @@ pub const GRAMMAR: &str = "N, A-B or A...B, -N (first N), A- (to the end), +N (N
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LineSpec {
     parts: Vec<Part>,
+    /// The parts as they were written.
+    spelled: String,
+    /// Rows before this line, from 1, were returned already.
+    from: u64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,9 +40,13 @@ enum Bound {
 }
 
 impl LineSpec {
-    /// Reads the grammar.
+    /// Reads the grammar. What an answer gives to go on with may end with ` from N`.
     pub fn parse(text: &str) -> Result<LineSpec> {
         let wrong = || Error::BadLineSpec { lines: text.into() };
+        let (text, from) = match text.split_once(" from ") {
+            Some((text, from)) => (text, parse_number(from.trim()).ok_or_else(wrong)?),
+            None => (text, 1),
+        };
         let parts: Option<Vec<Part>> =
             text.split(',').map(|part| Part::parse(part.trim())).collect();
         let parts = parts.ok_or_else(wrong)?;
@@ -51,7 +59,17 @@ impl LineSpec {
         if parts.iter().any(is_reversed) {
             return Err(wrong());
         }
-        Ok(LineSpec { parts })
+        Ok(LineSpec { parts, spelled: text.into(), from })
+    }
+
+    /// The same lines, without those before a line, from 1, as a caller would write it.
+    pub fn from_line(lines: Option<&LineSpec>, line: u64) -> String {
+        format!("{} from {line}", lines.map_or("1-", |lines| &lines.spelled))
+    }
+
+    /// The first line, from 1, that is still wanted.
+    pub fn from(&self) -> u64 {
+        self.from
     }
 
     /// The lines in a file of `n_lines`, as sorted, disjoint ranges from 0, `n_more` lines wider

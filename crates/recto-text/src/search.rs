@@ -22,6 +22,8 @@ pub struct Needle {
     regex: Regex,
     /// A letter in another case has at most four times as many bytes.
     max_match: usize,
+    /// It could reach into the ending of a line.
+    has_return: bool,
 }
 
 impl Needle {
@@ -40,7 +42,14 @@ impl Needle {
         }
         let regex = RegexBuilder::new(&regex::escape(text)).case_insensitive(true).build();
         let regex = regex.map_err(|_| wrong("a shorter string"))?;
-        Ok(Needle { regex, max_match: 4 * text.len() })
+        Ok(Needle { regex, max_match: 4 * text.len(), has_return: text.contains('\r') })
+    }
+}
+
+impl Needle {
+    /// Whether a line, without its `\n`, holds it outside its ending.
+    fn is_in(&self, line: &[u8]) -> bool {
+        self.regex.is_match(line.strip_suffix(b"\r").unwrap_or(line))
     }
 }
 
@@ -144,14 +153,14 @@ impl<'a> Scan<'a> {
         }
         self.held.extend_from_slice(piece);
         if self.held.len() > MAX_HELD {
-            self.is_hit = self.search.needle.regex.is_match(&self.held);
+            self.is_hit = self.search.needle.is_in(&self.held);
             let n_done = self.held.len().saturating_sub(self.search.needle.max_match);
             self.held.drain(..n_done);
         }
     }
 
     fn end_line(&mut self) {
-        if self.is_hit || self.search.needle.regex.is_match(&self.held) {
+        if self.is_hit || self.search.needle.is_in(&self.held) {
             self.found(self.line);
         }
         self.held.clear();
@@ -171,7 +180,19 @@ impl<'a> Scan<'a> {
             self.ahead = rest;
         }
         let is_near = self.ahead.first().is_some_and(|range| range.start < end_line);
-        if is_near && !self.has_more {
+        if is_near && !self.has_more && self.search.needle.has_return {
+            for (index, line) in (self.line..).zip(lines.split_inclusive(|byte| *byte == b'\n')) {
+                // What ends without `\n` has no ending at all.
+                let needle = self.search.needle;
+                let is_hit = match line.strip_suffix(b"\n") {
+                    Some(line) => needle.is_in(line),
+                    None => needle.regex.is_match(line),
+                };
+                if is_hit {
+                    self.found(index);
+                }
+            }
+        } else if is_near && !self.has_more {
             let mut at = 0;
             let mut line = self.line;
             while let Some(hit) = self.search.needle.regex.find_at(lines, at) {

@@ -111,6 +111,15 @@ impl Sandbox {
 }
 
 impl Sandbox {
+    /// Whether an entry closes a path by name, so that not even what stands there may be learned.
+    pub fn closes(&self, path: &Path, real: impl Fn(&Path) -> Option<PathBuf>) -> bool {
+        let Sandbox::Limited(entries) = self else { return false };
+        let matching = entries
+            .iter()
+            .filter_map(|entry| Some((entry.specificity(path, &real)?, entry.access)));
+        matching.max().is_some_and(|(_, access)| access == Access::None)
+    }
+
     /// The same sandbox with the links in its own paths resolved, for many questions.
     pub fn resolved(&self, real: impl Fn(&Path) -> Option<PathBuf>) -> Sandbox {
         let Sandbox::Limited(entries) = self else { return Sandbox::Unlimited };

@@ -14,6 +14,7 @@ use recto_text::{Error, Result};
 const MAX_ALTERNATIVES: usize = 256;
 const MAX_PARTS: usize = 63;
 const MAX_PATTERN: usize = 4096;
+const MAX_EXPANDED: usize = 16 << 10;
 
 /// A pattern for paths relative to a folder.
 #[derive(Debug, Clone)]
@@ -98,7 +99,11 @@ impl Glob {
         }
         let rest = parts[n_literal..].join("/");
         let mut alternatives = Vec::new();
-        for alternative in expand_braces(&rest).map_err(wrong)? {
+        let expanded = expand_braces(&rest).map_err(wrong)?;
+        if expanded.iter().map(String::len).sum::<usize>() > MAX_EXPANDED {
+            return Err(wrong("written out, its braces are longer than 16384 bytes".into()));
+        }
+        for alternative in expanded {
             alternatives.push(parse_parts(&alternative).map_err(wrong)?);
         }
         let glob = Glob { language: Language::Parts(alternatives), shows_hidden: false };
@@ -245,7 +250,7 @@ fn parse_parts(pattern: &str) -> Result<Vec<Part>, String> {
     let mut parts = Vec::new();
     for part in pattern.split('/').filter(|part| !part.is_empty() && *part != ".") {
         parts.push(match part {
-            ".." => return Err("`..` cannot follow a wildcard".into()),
+            ".." => return Err("`..` can only come before the first wildcard".into()),
             // Two in a row stand for what one does.
             "**" if matches!(parts.last(), Some(Part::AnyFolders)) => continue,
             "**" => Part::AnyFolders,
@@ -300,6 +305,20 @@ fn parse_wildcards(name: &str) -> Result<Vec<Wildcard>, String> {
     Ok(wildcards)
 }
 
+impl Wildcard {
+    /// Whether it stands for one character, which it may be.
+    fn is(&self, c: char) -> bool {
+        match self {
+            Wildcard::AnyText => false,
+            Wildcard::AnyCharacter => true,
+            Wildcard::Literal(literal) => *literal == c,
+            Wildcard::Class { ranges, is_negated } => {
+                ranges.iter().any(|(first, last)| (*first..=*last).contains(&c)) != *is_negated
+            }
+        }
+    }
+}
+
 /// What stands between the brackets: `abc`, `a-z`, `!a-z`.
 fn parse_class(class: &str) -> Result<Wildcard, String> {
     let positive = class.strip_prefix(['!', '^']);
@@ -324,6 +343,12 @@ fn parse_class(class: &str) -> Result<Wildcard, String> {
 /// Goes on after the last `*` wherever a literal reading fails, which is enough: an earlier one
 /// could only have matched more of what the later one matches anyway.
 fn is_name(wildcards: &[Wildcard], name: &str) -> bool {
+    // Most names fail at their end, which is quick to see.
+    let tail = wildcards.iter().rev().take_while(|wildcard| **wildcard != Wildcard::AnyText);
+    let mut characters = name.chars().rev();
+    if !tail.into_iter().all(|wildcard| characters.next().is_some_and(|c| wildcard.is(c))) {
+        return false;
+    }
     let (mut at, mut rest) = (0, name.chars());
     let mut again = None;
     loop {
@@ -336,11 +361,7 @@ fn is_name(wildcards: &[Wildcard], name: &str) -> bool {
                 continue;
             }
             (None, None) => return true,
-            (Some(Wildcard::AnyCharacter), Some(_)) => true,
-            (Some(Wildcard::Literal(literal)), Some(c)) => *literal == c,
-            (Some(Wildcard::Class { ranges, is_negated }), Some(c)) => {
-                ranges.iter().any(|(first, last)| (*first..=*last).contains(&c)) != *is_negated
-            }
+            (Some(wildcard), Some(c)) => wildcard.is(c),
             (None, Some(_)) | (Some(_), None) => false,
         };
         if is_same {
@@ -366,13 +387,15 @@ fn expand_braces(pattern: &str) -> Result<Vec<String>, String> {
                 let (choices, n_taken) = split_braces(rest)?;
                 let mut all = Vec::new();
                 for choice in choices {
-                    for choice in expand_braces(choice)? {
-                        all.extend(expanded.iter().map(|start| format!("{start}{choice}")));
-                    }
-                    if all.len() > MAX_ALTERNATIVES {
+                    let choices = expand_braces(choice)?;
+                    let n_all = all.len() + choices.len() * expanded.len();
+                    if n_all > MAX_ALTERNATIVES {
                         return Err(format!(
                             "braces stand for more than {MAX_ALTERNATIVES} patterns"
                         ));
+                    }
+                    for choice in choices {
+                        all.extend(expanded.iter().map(|start| format!("{start}{choice}")));
                     }
                 }
                 expanded = all;

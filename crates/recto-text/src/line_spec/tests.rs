@@ -140,3 +140,14 @@ fn more_context_widens_every_range() {
     assert_eq!(spec.resolve(10, u64::MAX), [0..10]);
     assert_eq!(spec.resolve(0, 5), Vec::<Range<u64>>::new());
 }
+
+#[test]
+fn going_on_keeps_what_was_asked_for() {
+    let spec = LineSpec::parse("1,3 +/-2 from 4").unwrap();
+    assert_eq!((spec.from(), spec.resolve(9, 0)), (4, vec![0..5]));
+    assert_eq!(LineSpec::from_line(Some(&spec), 7), "1,3 +/-2 from 7");
+    assert_eq!(LineSpec::from_line(None, 7), "1- from 7");
+    for wrong in ["1 from", "1 from 0", "1 from x", "from 3", "1 from 3 from 4", "1 from 3,5"] {
+        assert!(LineSpec::parse(wrong).is_err(), "{wrong}");
+    }
+}

@@ -23,7 +23,9 @@ fn letters_match_in_any_case_and_everything_else_as_it_is() {
         ("ÄÖ", "äö\nao\n", vec![1]),
         ("a", "", vec![]),
         ("a", "a", vec![1]),
-        ("a\r", "a\r\nb\r\n", vec![1]),
+        ("a\r", "a\r\nb\r\n", vec![]),
+        ("a\r", "a\rb\r\na\r", vec![1, 2]),
+        ("\r", "a\r\n\r\n\r\r\n", vec![3]),
         ("a", "aaa\n", vec![1]),
         ("b c", "a\nb c\nb\nc\n", vec![2]),
     ] {

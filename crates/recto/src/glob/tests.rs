@@ -120,7 +120,7 @@ fn what_is_no_pattern_says_why() {
         ("[z-a]", "the range z-a is reversed"),
         ("*\\", "a backslash comes last"),
         ("{a,b", "a brace is not closed"),
-        ("*/../x", "`..` cannot follow a wildcard"),
+        ("*/../x", "`..` can only come before the first wildcard"),
         (&"{a,b}".repeat(9), "braces stand for more than 256 patterns"),
         (&"*/".repeat(70), "it has more than 63 parts"),
         (&"x".repeat(5000), "it is longer than 4096 bytes"),

@@ -102,7 +102,7 @@ impl LocalStore {
         caller: &Caller,
         wants: Access,
     ) -> Result<Place> {
-        let place = self.roots.resolve(path, last_link)?;
+        let place = self.roots.resolve(path, last_link, &caller.sandbox)?;
         let denied = |reason| Err(Error::PermissionDenied { path: path.to_string(), reason });
         if wants == Access::Write && !self.allows_git_writes && place.is_in_git_folder() {
             return denied(Denial::GitFolder);

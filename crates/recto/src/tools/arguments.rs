@@ -195,7 +195,11 @@ fn checked(name: &str, kind: Kind, value: Value) -> Result<Value> {
     match (kind, value) {
         (Kind::String, Value::String(text)) => Ok(text.into()),
         (Kind::NumberOrString, Value::String(text)) => Ok(text.into()),
-        (Kind::NumberOrString, Value::Number(number)) => Ok(number.to_string().into()),
+        (Kind::NumberOrString, Value::Number(number)) => {
+            // `3.0` is spelled as people do.
+            let value = Value::Number(number);
+            Ok(as_integer(&value).map_or_else(|| value.to_string(), |n| n.to_string()).into())
+        }
         (Kind::Text, Value::String(text)) => Ok(match text.strip_prefix('\u{feff}') {
             Some(rest) => rest.into(),
             None => text.into(),

@@ -69,7 +69,8 @@ fn on_disk(context: &Context<'_>, request: &Request) -> Result<Answer> {
     let listing = list(context, context.store, &folder, &glob, request)?;
     let mut remarks = Vec::new();
     if listing.total == 0 {
-        remarks.extend(why_empty(context, request, &folder, glob)?);
+        // Whatever else is wrong, the list is empty.
+        remarks.extend(why_empty(context, request, &folder, glob).unwrap_or_default());
     }
     let shown = shown(&folder, &listing);
     Ok(report(context, listing, &shown, remarks))

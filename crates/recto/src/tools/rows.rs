@@ -7,7 +7,7 @@ use std::iter::once;
 use std::ops::Range;
 
 use recto_text::line_spec::{LineSpec, merge};
-use recto_text::search::{Needle, Search};
+use recto_text::search::{Hits, Needle, Search};
 use recto_text::window::{Page, Window};
 use recto_text::{Digest, Document, Error, Result, line};
 
@@ -80,35 +80,52 @@ pub fn read(
         None => Box::new(Paged::open(store, path, caller)?),
     };
     let total_lines = reader.total_lines();
-    let (ranges, n_hits) = wanted.ranges(&mut *reader, total_lines)?;
+    let chosen = wanted.choose(&mut *reader, total_lines)?;
     let mut taken = Taken { rows: Vec::new(), n_bytes: 0, budget };
     let mut next = None;
-    for (index, range) in ranges.iter().enumerate() {
+    for (index, range) in chosen.ranges.iter().enumerate() {
         let reached = reader.take(range.clone(), &mut taken)?;
         if reached < range.end {
-            let rest = once(reached..range.end).chain(ranges[index + 1..].iter().cloned());
-            next = Some(wanted.rest(reached, rest.collect(), total_lines));
+            let left = once(reached..range.end).chain(chosen.ranges[index + 1..].iter().cloned());
+            next = Some(wanted.rest(reached, left.collect(), total_lines));
             break;
         }
     }
+    if next.is_none() && chosen.has_more {
+        let reached = chosen.ranges.last().map_or(0, |range| range.end);
+        next = Some(wanted.rest(reached, Vec::new(), total_lines));
+    }
     let Taken { rows, n_bytes, .. } = taken;
+    let n_hits = chosen.n_hits;
     Ok(Rows { rows, total_lines, digest: reader.digest(), next, n_hits, n_bytes })
 }
 
+/// The lines to return.
+struct Chosen {
+    /// From 0, sorted and disjoint.
+    ranges: Vec<Range<u64>>,
+    /// How many of them hold the string that was looked for.
+    n_hits: u64,
+    /// More of them do than were looked for.
+    has_more: bool,
+}
+
 impl Wanted {
-    /// The lines to return, from 0, sorted and disjoint, and how many of them are hits.
-    fn ranges(&self, reader: &mut dyn Reader, total_lines: u64) -> Result<(Vec<Range<u64>>, u64)> {
+    fn choose(&self, reader: &mut dyn Reader, total_lines: u64) -> Result<Chosen> {
+        let from = self.lines.as_ref().map_or(0, |lines| lines.from() - 1);
         let Some(needle) = &self.needle else {
-            return Ok((self.named(total_lines, self.context), 0));
+            let ranges = after(from, self.named(total_lines, self.context));
+            return Ok(Chosen { ranges, n_hits: 0, has_more: false });
         };
-        let within = self.named(total_lines, 0);
-        let search = Search { needle, within, max_hits: MAX_HITS };
-        let lines = reader.search(&search)?;
+        // Hits whose context was returned already need not be found again.
+        let within = after(from.saturating_sub(self.context), self.named(total_lines, 0));
+        let hits = reader.search(&Search { needle, within, max_hits: MAX_HITS })?;
         let around = |line: &u64| {
             let start = (line - 1).saturating_sub(self.context);
             start..line.saturating_add(self.context).min(total_lines)
         };
-        Ok((merge(lines.iter().map(around).collect()), lines.len() as u64))
+        let ranges = after(from, merge(hits.lines.iter().map(around).collect()));
+        Ok(Chosen { ranges, n_hits: hits.lines.len() as u64, has_more: hits.has_more })
     }
 
     /// The lines that the caller named, wider on both sides.
@@ -119,30 +136,32 @@ impl Wanted {
         }
     }
 
-    /// How a caller would ask for what is left from line `reached` on.
+    /// How a caller would ask for what is left from line `reached` on, from 0.
     fn rest(&self, reached: u64, left: Vec<Range<u64>>, total_lines: u64) -> String {
         let left = match &self.needle {
+            // Context around what is left would return lines again.
+            _ if self.context > 0 => return LineSpec::from_line(self.lines.as_ref(), reached + 1),
             None => left,
             // The search goes on in the lines that were named.
-            Some(_) => {
-                let named = self.named(total_lines, 0).into_iter();
-                named
-                    .map(|range| range.start.max(reached)..range.end)
-                    .filter(|range| !range.is_empty())
-                    .collect()
-            }
+            Some(_) => after(reached, self.named(total_lines, 0)),
         };
         let spelled = |range: Range<u64>| match (range.start + 1, range.end) {
             (first, last) if last == total_lines => format!("{first}-"),
             (first, last) if first == last => format!("{first}"),
             (first, last) => format!("{first}-{last}"),
         };
-        // A list that is longer than any answer helps nobody; from here to the end covers it.
         match left.len() {
             0..=50 => left.into_iter().map(spelled).collect::<Vec<_>>().join(","),
-            _ => format!("{}-", reached + 1),
+            // A list that is longer than any answer helps nobody.
+            _ => LineSpec::from_line(self.lines.as_ref(), reached + 1),
         }
     }
+}
+
+/// What is left of ranges from a line on.
+fn after(line: u64, ranges: Vec<Range<u64>>) -> Vec<Range<u64>> {
+    let left = ranges.into_iter().map(|range| range.start.max(line)..range.end);
+    left.filter(|range| !range.is_empty()).collect()
 }
 
 /// Rows within a budget.
@@ -173,8 +192,7 @@ impl Taken {
 trait Reader {
     fn total_lines(&self) -> u64;
     fn digest(&self) -> Digest;
-    /// The lines that match, from 1.
-    fn search(&mut self, search: &Search<'_>) -> Result<Vec<u64>>;
+    fn search(&mut self, search: &Search<'_>) -> Result<Hits>;
     /// Takes lines while there is room; returns the line it came to, from 0.
     fn take(&mut self, range: Range<u64>, taken: &mut Taken) -> Result<u64>;
 }
@@ -196,8 +214,8 @@ impl Reader for Held {
         self.document.digest()
     }
 
-    fn search(&mut self, search: &Search<'_>) -> Result<Vec<u64>> {
-        Ok(search.hits(self.document.text()).lines)
+    fn search(&mut self, search: &Search<'_>) -> Result<Hits> {
+        Ok(search.hits(self.document.text()))
     }
 
     fn take(&mut self, range: Range<u64>, taken: &mut Taken) -> Result<u64> {
@@ -270,10 +288,10 @@ impl<S: Store + ?Sized> Reader for Paged<'_, S> {
         self.digest
     }
 
-    fn search(&mut self, search: &Search<'_>) -> Result<Vec<u64>> {
+    fn search(&mut self, search: &Search<'_>) -> Result<Hits> {
         let found = self.store.search(self.path, search, self.caller)?;
         self.check(found.digest)?;
-        Ok(found.hits.lines)
+        Ok(found.hits)
     }
 
     fn take(&mut self, range: Range<u64>, taken: &mut Taken) -> Result<u64> {

@@ -12,6 +12,7 @@ mod crashes;
 mod docs;
 mod faults;
 mod fidelity;
+mod files;
 mod git;
 mod model;
 mod properties;

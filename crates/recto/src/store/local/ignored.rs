@@ -4,22 +4,23 @@
 //! rule that says something decides, and a repository inside another starts anew. The person's
 //! own excludes outside the roots are not read, as nothing there is.
 
-use std::ffi::OsStr;
+mod rules;
+
 use std::os::fd::AsFd;
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::Arc;
 
-use ignore::Match;
-use ignore::gitignore::{Gitignore, GitignoreBuilder};
+use rules::RuleSet;
 use rustix::fs::{FileType, Mode, OFlags};
 
 /// The most of a file with rules that is read.
-const MAX_RULES: usize = 1 << 20;
+const MAX_RULES: usize = 128 << 10;
 
 /// The rules of one folder, and those of the folders above it.
 #[derive(Debug)]
 pub struct Rules {
-    matcher: Gitignore,
+    set: RuleSet,
     /// How many bytes of a path lie above the folder.
     n_above: usize,
     above: Option<Arc<Rules>>,
@@ -30,16 +31,14 @@ pub type InForce = Option<Arc<Rules>>;
 
 /// Whether git ignores a path, which is relative to where the walk's first folder lies.
 pub fn is_ignored(rules: &InForce, path: &Path, is_folder: bool) -> bool {
+    let path = path.as_os_str().as_bytes();
     let mut rules = rules.as_ref();
     while let Some(level) = rules {
-        let bytes = path.as_os_str().as_encoded_bytes();
-        let below = &bytes[level.n_above.min(bytes.len())..];
-        let below = Path::new(<OsStr as std::os::unix::ffi::OsStrExt>::from_bytes(below));
-        match level.matcher.matched(below, is_folder) {
-            Match::Ignore(_) => return true,
-            Match::Whitelist(_) => return false,
-            Match::None => rules = level.above.as_ref(),
+        let below = &path[level.n_above.min(path.len())..];
+        if let Some(is_ignored) = level.set.decide(below, is_folder) {
+            return is_ignored;
         }
+        rules = level.above.as_ref();
     }
     false
 }
@@ -58,28 +57,18 @@ pub fn enter(above: &InForce, folder: impl AsFd, n_above: usize, present: Presen
     let mut rules = above.clone();
     if present.repository {
         rules = read(&folder, ".git/info/exclude")
-            .and_then(|text| parse(&text))
-            .map(|matcher| Arc::new(Rules { matcher, n_above, above: None }));
+            .map(|set| Arc::new(Rules { set, n_above, above: None }));
     }
     if present.rules
-        && let Some(matcher) = read(&folder, ".gitignore").and_then(|text| parse(&text))
+        && let Some(set) = read(&folder, ".gitignore")
     {
-        rules = Some(Arc::new(Rules { matcher, n_above, above: rules }));
+        rules = Some(Arc::new(Rules { set, n_above, above: rules }));
     }
     rules
 }
 
-fn parse(text: &str) -> Option<Gitignore> {
-    let mut builder = GitignoreBuilder::new("/");
-    for line in text.lines() {
-        // A rule that git would not understand either is left out.
-        let _ = builder.add_line(None, line);
-    }
-    builder.build().ok().filter(|matcher| !matcher.is_empty())
-}
-
-/// Reads a small regular file without following a link at any part of its name.
-fn read(folder: impl AsFd, path: &str) -> Option<String> {
+/// Reads the rules in a regular file without following a link at any part of its name.
+fn read(folder: impl AsFd, path: &str) -> Option<RuleSet> {
     let mut handle = None;
     let mut parts = path.split('/').peekable();
     while let Some(part) = parts.next() {
@@ -105,5 +94,10 @@ fn read(folder: impl AsFd, path: &str) -> Option<String> {
         }
     }
     text.truncate(n_read);
-    Some(String::from_utf8_lossy(&text).into_owned())
+    // Half a rule would be another rule.
+    if n_read == MAX_RULES {
+        let end = text.iter().rposition(|byte| *byte == b'\n').map_or(0, |newline| newline + 1);
+        text.truncate(end);
+    }
+    Some(RuleSet::parse(&text)).filter(|set| !set.is_empty())
 }

@@ -14,7 +14,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use recto_text::Result;
+use recto_text::error::Denial;
+use recto_text::{Error, Result};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawDir};
 use rustix::io::Errno;
 
@@ -42,7 +43,14 @@ const MAX_BATCH: usize = 1 << 20;
 
 /// Lists what matches beneath a folder.
 pub fn list(roots: &Roots, request: &ListRequest<'_>, caller: &Caller) -> Result<Listing> {
-    let place = roots.resolve(request.folder, LastLink::Follow)?;
+    let sandbox = caller.sandbox.resolved(|path| path.canonicalize().ok());
+    let place = match roots.resolve(request.folder, LastLink::Follow, &sandbox) {
+        // What the client closes is empty, as what does not exist is.
+        Err(Error::PermissionDenied { reason: Denial::ClientSandbox, .. }) => {
+            return Ok(Listing::default());
+        }
+        place => place?,
+    };
     if !place.is_folder() {
         return Ok(Listing::default());
     }
@@ -56,11 +64,12 @@ pub fn list(roots: &Roots, request: &ListRequest<'_>, caller: &Caller) -> Result
         limit: request.limit.min(MAX_KEPT),
         real_path: place.real_path.clone(),
         n_above: if below.as_os_str().is_empty() { 0 } else { below.as_os_str().len() + 1 },
-        sandbox: caller.sandbox.resolved(|path| path.canonicalize().ok()),
+        sandbox,
         caller,
         started: Instant::now(),
         n_entries: AtomicU64::new(0),
         is_stopped: AtomicBool::new(false),
+        is_too_deep: AtomicBool::new(false),
         queue: Mutex::default(),
         changed: Condvar::new(),
     };
@@ -129,6 +138,7 @@ struct Walk<'a> {
     started: Instant,
     n_entries: AtomicU64,
     is_stopped: AtomicBool,
+    is_too_deep: AtomicBool,
     queue: Mutex<Queue>,
     changed: Condvar,
 }
@@ -235,7 +245,7 @@ impl Walk<'_> {
             // It went away, or is something else by now.
             Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => return folders,
             Err(_) => {
-                found.n_unreadable += 1;
+                found.n_unreadable += u64::from(self.is_readable(Path::new(&folder.path)));
                 return folders;
             }
         };
@@ -290,7 +300,10 @@ impl Walk<'_> {
         found: &mut Found,
     ) {
         let mut path = folder.path.clone().into_vec();
-        for (name, kind) in batch.iter() {
+        for (index, (name, kind)) in batch.iter().enumerate() {
+            if index % 64 == 63 && self.is_over() {
+                return;
+            }
             let kind = match kind {
                 FileType::Unknown => kind_of(handle, name),
                 kind => kind,
@@ -301,10 +314,11 @@ impl Walk<'_> {
             match kind {
                 FileType::Directory => {
                     let Some(state) = self.glob.enter(&folder.state, name) else { continue };
-                    if folder.depth >= MAX_DEPTH
-                        || ignored::is_ignored(rules, whole, true)
-                        || self.is_closed(whole)
-                    {
+                    if ignored::is_ignored(rules, whole, true) || self.is_closed(whole) {
+                        continue;
+                    }
+                    if folder.depth >= MAX_DEPTH {
+                        self.is_too_deep.store(true, Ordering::Relaxed);
                         continue;
                     }
                     let mut path = path.clone();
@@ -352,8 +366,8 @@ impl Walk<'_> {
 
     fn leads_to_file(&self, path: &Path) -> bool {
         let Some(path) = self.real_path_of(path).to_str().map(str::to_string) else { return false };
-        let place =
-            AbsPath::parse(path).and_then(|path| self.roots.resolve(&path, LastLink::Follow));
+        let place = AbsPath::parse(path)
+            .and_then(|path| self.roots.resolve(&path, LastLink::Follow, &self.sandbox));
         place.is_ok_and(|place| {
             let is_allowed = match &self.sandbox {
                 Sandbox::Unlimited => true,
@@ -397,6 +411,9 @@ impl Walk<'_> {
         }
         listing.files.sort_unstable();
         listing.files.truncate(self.limit);
+        if self.is_too_deep.load(Ordering::Relaxed) {
+            listing.stopped = Some("256 folders downwards");
+        }
         if self.is_stopped.load(Ordering::Relaxed) {
             listing.stopped = Some(match self.n_entries.load(Ordering::Relaxed) > MAX_ENTRIES {
                 true => "5,000,000 entries",

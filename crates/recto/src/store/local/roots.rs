@@ -20,6 +20,7 @@ use rustix::fs::{AtFlags, FileType, Mode, OFlags};
 use rustix::io::Errno;
 
 use super::sys;
+use crate::caller::Sandbox;
 use crate::path::AbsPath;
 
 /// As many links as the kernel follows.
@@ -150,8 +151,8 @@ impl Roots {
     }
 
     /// Walks from a root to the place that `path` names. A link with that very name is followed
-    /// or is the place itself.
-    pub fn resolve(&self, path: &AbsPath, last_link: LastLink) -> Result<Place> {
+    /// or is the place itself. Nothing that the caller's sandbox closes is looked at on the way.
+    pub fn resolve(&self, path: &AbsPath, last_link: LastLink, sandbox: &Sandbox) -> Result<Place> {
         let denied = || {
             let roots: Vec<_> =
                 self.roots.iter().map(|root| root.real_path.display().to_string()).collect();
@@ -166,7 +167,7 @@ impl Roots {
         if self.hides(&root.real_path.join(rest)) {
             return Err(denied());
         }
-        let mut walk = Walk::new(root);
+        let mut walk = Walk::new(root, sandbox);
         walk.add(rest, false);
         match walk.run(self, last_link) {
             // A trailing slash, or dot, asks for a folder.
@@ -175,6 +176,10 @@ impl Roots {
             }
             Ok(place) => Ok(place),
             Err(Stop::Outside) => Err(denied()),
+            Err(Stop::Closed) => {
+                let (path, reason) = (path.to_string(), Denial::ClientSandbox);
+                Err(Error::PermissionDenied { path, reason })
+            }
             Err(Stop::System(errno)) => Err(sys::error(errno, path, 0)),
         }
     }
@@ -218,6 +223,7 @@ fn asks_for_folder(path: &str) -> bool {
 /// Why a walk ended before its place.
 enum Stop {
     Outside,
+    Closed,
     System(Errno),
 }
 
@@ -235,6 +241,7 @@ struct Step {
 
 struct Walk<'a> {
     root: &'a Root,
+    sandbox: &'a Sandbox,
     /// The folders walked into below the root.
     folders: Vec<(Arc<OwnedFd>, OsString)>,
     steps: VecDeque<Step>,
@@ -242,8 +249,8 @@ struct Walk<'a> {
 }
 
 impl<'a> Walk<'a> {
-    fn new(root: &'a Root) -> Walk<'a> {
-        Walk { root, folders: Vec::new(), steps: VecDeque::new(), n_links: 0 }
+    fn new(root: &'a Root, sandbox: &'a Sandbox) -> Walk<'a> {
+        Walk { root, sandbox, folders: Vec::new(), steps: VecDeque::new(), n_links: 0 }
     }
 
     /// Puts a relative path before what is still to be walked.
@@ -266,8 +273,12 @@ impl<'a> Walk<'a> {
                 }
                 continue;
             }
-            if roots.hides(&self.real_path().join(&step.name)) {
+            let here = self.real_path().join(&step.name);
+            if roots.hides(&here) {
                 return Err(Stop::Outside);
+            }
+            if self.sandbox.closes(&here, |path| path.canonicalize().ok()) {
+                return Err(Stop::Closed);
             }
             if self.steps.is_empty() {
                 match rustix::fs::statat(self.folder(), &step.name, AtFlags::SYMLINK_NOFOLLOW) {

@@ -18,7 +18,7 @@ pub const INSIDE: &str = "inside\n";
 pub const OUTSIDE: &str = "outside\n";
 
 /// How long any one call may take. None should come near.
-const MAX_WAIT: Duration = Duration::from_secs(2);
+const MAX_WAIT: Duration = Duration::from_secs(15);
 
 pub const TOOLS: [&str; 4] =
     ["read_text_file", "edit_text_file", "multi_edit_text_file", "write_text_file"];

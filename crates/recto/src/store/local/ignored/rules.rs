@@ -1,0 +1,304 @@
+//! The rules of one `.gitignore`, read as git reads them: byte by byte, the last one that says
+//! something decides.
+//!
+//! Crates that do this turn rules into regular expressions, where `{a,b}` means something, POSIX
+//! classes do not, and a file of many rules takes gigabytes.
+
+/// The rules of one file, in its order.
+#[derive(Debug, Default)]
+pub struct RuleSet {
+    rules: Vec<Rule>,
+}
+
+#[derive(Debug)]
+struct Rule {
+    pattern: Pattern,
+    is_negated: bool,
+    only_folders: bool,
+}
+
+#[derive(Debug)]
+enum Pattern {
+    /// For the last name of a path, wherever it lies.
+    Name(Wild),
+    /// For the whole path, seen from the folder of the rules.
+    Path(Vec<Part>),
+}
+
+#[derive(Debug)]
+enum Part {
+    AnyFolders,
+    Name(Wild),
+}
+
+/// A name with wildcards. Most rules are of the first two forms.
+#[derive(Debug)]
+enum Wild {
+    Literal(Vec<u8>),
+    Ending(Vec<u8>),
+    Tokens(Vec<Token>),
+}
+
+#[derive(Debug)]
+enum Token {
+    AnyText,
+    AnyByte,
+    Literal(u8),
+    /// One bit for each byte.
+    Class(Box<[bool; 256]>),
+}
+
+impl RuleSet {
+    /// Reads a file of rules. What git would not understand matches nothing.
+    pub fn parse(text: &[u8]) -> RuleSet {
+        let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
+        RuleSet { rules: text.split(|byte| *byte == b'\n').filter_map(Rule::parse).collect() }
+    }
+
+    /// Whether there is nothing to ask.
+    pub fn is_empty(&self) -> bool {
+        self.rules.is_empty()
+    }
+
+    /// Whether a path, seen from the folder of the rules, is ignored; `None` where no rule says so
+    /// or otherwise.
+    pub fn decide(&self, path: &[u8], is_folder: bool) -> Option<bool> {
+        let name = path.rsplit(|byte| *byte == b'/').next().unwrap_or(path);
+        let matches = |rule: &&Rule| {
+            (is_folder || !rule.only_folders)
+                && match &rule.pattern {
+                    Pattern::Name(wild) => wild.matches(name),
+                    Pattern::Path(parts) => is_path(parts, path),
+                }
+        };
+        self.rules.iter().rev().find(matches).map(|rule| !rule.is_negated)
+    }
+}
+
+impl Rule {
+    fn parse(line: &[u8]) -> Option<Rule> {
+        let line = line.strip_suffix(b"\r").unwrap_or(line);
+        if line.starts_with(b"#") {
+            return None;
+        }
+        let line = without_trailing_spaces(line);
+        let (line, is_negated) = match line.strip_prefix(b"!") {
+            Some(rest) => (rest, true),
+            None => (line, false),
+        };
+        let (line, only_folders) = match line.strip_suffix(b"/") {
+            Some(rest) => (rest, true),
+            None => (line, false),
+        };
+        let pattern = match line.contains(&b'/') {
+            false => Pattern::Name(Wild::parse(line)?),
+            true => {
+                let path = line.strip_prefix(b"/").unwrap_or(line);
+                let parts: Option<Vec<Part>> =
+                    path.split(|byte| *byte == b'/').map(Part::parse).collect();
+                Pattern::Path(parts.filter(|parts| parts.len() < 64)?)
+            }
+        };
+        Some(Rule { pattern, is_negated, only_folders })
+    }
+}
+
+impl Part {
+    fn parse(name: &[u8]) -> Option<Part> {
+        let is_any = name.len() > 1 && name.iter().all(|byte| *byte == b'*');
+        if is_any { Some(Part::AnyFolders) } else { Wild::parse(name).map(Part::Name) }
+    }
+}
+
+/// A backslash keeps a space at the end.
+fn without_trailing_spaces(line: &[u8]) -> &[u8] {
+    let (mut end, mut at) = (0, 0);
+    while at < line.len() {
+        match line[at] {
+            b' ' => {}
+            b'\\' => {
+                at += 1;
+                end = (at + 1).min(line.len());
+            }
+            _ => end = at + 1,
+        }
+        at += 1;
+    }
+    &line[..end]
+}
+
+/// Keeps a bit for each part that may come next.
+fn is_path(parts: &[Part], path: &[u8]) -> bool {
+    // `**` stands for no folder as well, but when it comes last, for at least one name.
+    let skip = |mut open: u64| {
+        for (index, part) in parts.iter().enumerate() {
+            let is_last = index + 1 == parts.len();
+            if open & (1 << index) != 0 && matches!(part, Part::AnyFolders) && !is_last {
+                open |= 1 << (index + 1);
+            }
+        }
+        open
+    };
+    let mut open = skip(1);
+    for name in path.split(|byte| *byte == b'/') {
+        let mut next = 0;
+        for (index, part) in parts.iter().enumerate().filter(|(index, _)| open & (1 << index) != 0)
+        {
+            match part {
+                Part::AnyFolders if index + 1 == parts.len() => next |= 3 << index,
+                Part::AnyFolders => next |= 1 << index,
+                Part::Name(wild) if wild.matches(name) => next |= 1 << (index + 1),
+                Part::Name(_) => {}
+            }
+        }
+        open = skip(next);
+        if open == 0 {
+            return false;
+        }
+    }
+    open & (1 << parts.len()) != 0
+}
+
+impl Wild {
+    /// `None` for what can match no name.
+    fn parse(name: &[u8]) -> Option<Wild> {
+        if name.is_empty() {
+            return None;
+        }
+        let is_plain = |text: &[u8]| !text.iter().any(|byte| b"*?[\\".contains(byte));
+        if is_plain(name) {
+            return Some(Wild::Literal(name.to_vec()));
+        }
+        if let Some(ending) = name.strip_prefix(b"*").filter(|ending| is_plain(ending)) {
+            return Some(Wild::Ending(ending.to_vec()));
+        }
+        let mut tokens = Vec::new();
+        let mut rest = name;
+        while let [first, others @ ..] = rest {
+            rest = others;
+            tokens.push(match first {
+                b'*' if matches!(tokens.last(), Some(Token::AnyText)) => continue,
+                b'*' => Token::AnyText,
+                b'?' => Token::AnyByte,
+                b'\\' => {
+                    let (escaped, others) = rest.split_first()?;
+                    rest = others;
+                    Token::Literal(*escaped)
+                }
+                b'[' => {
+                    let (class, others) = parse_class(rest)?;
+                    rest = others;
+                    Token::Class(class)
+                }
+                byte => Token::Literal(*byte),
+            });
+        }
+        Some(Wild::Tokens(tokens))
+    }
+
+    fn matches(&self, name: &[u8]) -> bool {
+        match self {
+            Wild::Literal(literal) => literal == name,
+            Wild::Ending(ending) => name.ends_with(ending),
+            Wild::Tokens(tokens) => is_name(tokens, name),
+        }
+    }
+}
+
+/// Goes on behind the last `*` wherever the rest does not fit.
+fn is_name(tokens: &[Token], name: &[u8]) -> bool {
+    let (mut at, mut byte) = (0, 0);
+    let mut again = None;
+    loop {
+        let is_same = match (tokens.get(at), name.get(byte)) {
+            (None, None) => return true,
+            (Some(Token::AnyText), _) => {
+                at += 1;
+                again = Some((at, byte));
+                continue;
+            }
+            (Some(Token::AnyByte), Some(_)) => true,
+            (Some(Token::Literal(literal)), Some(byte)) => literal == byte,
+            (Some(Token::Class(class)), Some(byte)) => class[usize::from(*byte)],
+            _ => false,
+        };
+        if is_same {
+            (at, byte) = (at + 1, byte + 1);
+            continue;
+        }
+        match again {
+            Some((star, from)) if from < name.len() => {
+                (at, byte) = (star, from + 1);
+                again = Some((star, from + 1));
+            }
+            _ => return false,
+        }
+    }
+}
+
+/// The bytes of a class and what follows it; `None` where it is not closed.
+fn parse_class(text: &[u8]) -> Option<(Box<[bool; 256]>, &[u8])> {
+    let mut class = Box::new([false; 256]);
+    let (mut rest, is_negated) = match text {
+        [b'!' | b'^', rest @ ..] => (rest, true),
+        _ => (text, false),
+    };
+    let mut is_first = true;
+    let mut before = None;
+    loop {
+        let (byte, others) = rest.split_first()?;
+        rest = others;
+        match byte {
+            b']' if !is_first => break,
+            b'[' if rest.starts_with(b":") => {
+                let end = rest.windows(2).position(|pair| pair == b":]")?;
+                let is_of = posix_class(rest.get(1..end)?)?;
+                (0..=255).filter(is_of).for_each(|byte| class[usize::from(byte)] = true);
+                rest = &rest[end + 2..];
+                before = None;
+            }
+            b'-' if before.is_some() && !rest.starts_with(b"]") => {
+                let (mut last, mut others) = rest.split_first()?;
+                if *last == b'\\' {
+                    (last, others) = others.split_first()?;
+                }
+                rest = others;
+                let first: u8 = before.take()?;
+                (first..=*last).for_each(|byte| class[usize::from(byte)] = true);
+            }
+            b'\\' => {
+                let (escaped, others) = rest.split_first()?;
+                rest = others;
+                class[usize::from(*escaped)] = true;
+                before = Some(*escaped);
+            }
+            byte => {
+                class[usize::from(*byte)] = true;
+                before = Some(*byte);
+            }
+        }
+        is_first = false;
+    }
+    if is_negated {
+        class.iter_mut().for_each(|is_in| *is_in = !*is_in);
+    }
+    Some((class, rest))
+}
+
+fn posix_class(name: &[u8]) -> Option<fn(&u8) -> bool> {
+    Some(match name {
+        b"alnum" => u8::is_ascii_alphanumeric,
+        b"alpha" => u8::is_ascii_alphabetic,
+        b"blank" => |byte| matches!(byte, b' ' | b'\t'),
+        b"cntrl" => u8::is_ascii_control,
+        b"digit" => u8::is_ascii_digit,
+        b"graph" => u8::is_ascii_graphic,
+        b"lower" => u8::is_ascii_lowercase,
+        b"print" => |byte| byte.is_ascii_graphic() || *byte == b' ',
+        b"punct" => u8::is_ascii_punctuation,
+        b"space" => |byte| byte.is_ascii_whitespace() || *byte == 0x0b,
+        b"upper" => u8::is_ascii_uppercase,
+        b"xdigit" => u8::is_ascii_hexdigit,
+        _ => return None,
+    })
+}

@@ -1,0 +1,208 @@
+//! Ways out by a commit: paths that lead out are no way into other repositories, and what a
+//! repository holds beyond the roots is not there.
+
+use serde_json::{Value, json};
+
+use super::trees::{git, has_git};
+use super::worlds::Worlds;
+use super::yard::{INSIDE, OUTSIDE, Session, Yard, said};
+
+/// Calls of every tool at a commit.
+fn calls(path: &str, commit: &str) -> [(&'static str, Value); 4] {
+    [
+        ("ListFiles", json!({"pattern": path, "commit": commit})),
+        ("ReadLines", json!({"file_path": path, "commit": commit})),
+        ("ReadLines", json!({"file_path": path, "commit": commit, "match": "s"})),
+        ("ReadAsTable", json!({"file_path": path, "commit": commit})),
+    ]
+}
+
+fn commit_all(yard: &Yard, below: &str) {
+    let folder = yard.path(below);
+    git(&folder, &["init", "-q", "-b", "main"]);
+    git(&folder, &["add", "-A", "-f"]);
+    git(&folder, &["commit", "-q", "-m", "all"]);
+}
+
+const WAYS: &[&str] = &[
+    "outside",
+    "outside/secret.txt",
+    "outside/*",
+    "root/../outside/secret.txt",
+    "root/../outside/*",
+    "root/../*",
+    "root/sub/../../outside/*",
+    "root/no/../../outside/secret.txt",
+    "root/folder-abs/secret.txt",
+    "root/folder-abs/*",
+    "root/folder-rel/**",
+    "root/up/outside/*",
+    "root/file-abs-secret.txt",
+    "root/file-rel-secret.txt",
+    "root/chain-1-secret.txt",
+    "root/back",
+    "root/back-folder/*",
+    "root/top/etc/passwd",
+    "root/door-3/etc/passwd",
+    "root/{..,sub}/outside/*",
+    "root/[.][.]/outside/*",
+    "root/*/../../outside/*",
+    "root-sibling/*",
+    "/etc/passwd",
+    "/etc/*",
+    "/proc/self/root/etc/passwd",
+    "/**",
+    "../outside/secret.txt",
+    "../outside/*",
+    "../**",
+    "..",
+    "sub/../../outside/*",
+    "folder-abs/secret.txt",
+    "folder-abs/*",
+    "file-abs-secret.txt",
+    "%",
+    "%secret%",
+    "../%",
+    "**",
+    "*",
+    ".git/../../outside/*",
+    ".git/config",
+    "a\0b",
+];
+
+const COMMITS: &[&str] = &["HEAD", "main", "HEAD:outside", "HEAD^{tree}", "../outside", "no-such"];
+
+/// Makes every call in every world, and says what is told about the outside.
+fn check(worlds: &[(Yard, Session)]) {
+    for way in WAYS {
+        for commit in COMMITS {
+            let all = |yard: &Yard| {
+                let is_below = way.starts_with("root") || way.starts_with("outside");
+                let path = if is_below { yard.spelled(way) } else { way.to_string() };
+                calls(&path, commit)
+            };
+            for index in 0..4 {
+                let told = worlds.iter().map(|(yard, session)| {
+                    let (tool, arguments) = all(yard)[index].clone();
+                    let told = said(&session.call(tool, arguments));
+                    assert!(!told.contains("hush"), "{tool} {way} at {commit} told {told}");
+                    without_versions(&told.replace(yard.base(), "{base}"))
+                });
+                let told: Vec<String> = told.collect();
+                let is_same = told.iter().all(|other| *other == told[0]);
+                assert!(is_same, "call {index} for {way} at {commit}: {told:#?}");
+            }
+        }
+    }
+}
+
+/// Links with absolute targets are committed, so that every world has its own hashes.
+fn without_versions(told: &str) -> String {
+    let is_version = |word: &&str| {
+        word.len() >= 7 && word.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b))
+    };
+    let words = told.split_inclusive(|c: char| !c.is_ascii_alphanumeric());
+    words
+        .filter(|word| !is_version(&word.trim_end_matches(|c: char| !c.is_ascii_alphanumeric())))
+        .collect()
+}
+
+#[test]
+fn a_commit_is_no_way_out() {
+    if !has_git() {
+        println!("skipped: there is no git to commit with");
+        return;
+    }
+    let worlds = Worlds::with(|yard| commit_all(yard, "root"));
+    let (_, session) = &worlds.0[0];
+    let listed = session.answer("ListFiles", json!({"pattern": "**/inside.*", "commit": "HEAD"}));
+    assert_eq!(listed["files"], json!(["inside.txt", "sub/inside.txt"]), "{listed}");
+    // A repository outside, where there is anything.
+    commit_all(&worlds.0[0].0, "outside");
+    check(&worlds.0);
+}
+
+/// The same root, with and without a repository around it.
+#[test]
+fn a_repository_around_the_root_is_not_found() {
+    if !has_git() {
+        println!("skipped: there is no git to commit with");
+        return;
+    }
+    let worlds = [true, false].map(|has_repository| {
+        let yard = Yard::new();
+        yard.file("root/inside.txt", INSIDE).file("root/sub/inside.txt", INSIDE);
+        yard.link("root/folder-abs", "{base}/outside").link("root/up", "..");
+        if has_repository {
+            yard.file("outside/secret.txt", OUTSIDE).file("outside/hush.txt", OUTSIDE);
+            commit_all(&yard, "");
+        }
+        let session = yard.serve(&[]);
+        (yard, session)
+    });
+    check(&worlds);
+}
+
+/// A repository that is planted inside and says that its files lie elsewhere.
+#[test]
+fn a_planted_repository_does_not_lead_out() {
+    if !has_git() {
+        println!("skipped: there is no git to commit with");
+        return;
+    }
+    type Plant = fn(&Yard);
+    let plants: [(&str, Plant); 6] = [
+        ("a file that names a folder outside", |yard| {
+            yard.file("root/.git", format!("gitdir: {}\n", yard.spelled("outside/.git")));
+        }),
+        ("a relative one", |yard| {
+            yard.file("root/.git", "gitdir: ../outside/.git\n");
+        }),
+        ("a link", |yard| {
+            yard.link("root/.git", "../outside/.git");
+        }),
+        ("objects behind a link", |yard| {
+            yard.file("root/.git/HEAD", "ref: refs/heads/main\n")
+                .link("root/.git/objects", "../../outside/.git/objects")
+                .link("root/.git/refs", "../../outside/.git/refs");
+        }),
+        ("objects that are alternates", |yard| {
+            let objects = yard.spelled("outside/.git/objects");
+            yard.file("root/.git/HEAD", "ref: refs/heads/main\n")
+                .file("root/.git/objects/info/alternates", format!("{objects}\n"))
+                .link("root/.git/refs", "../../outside/.git/refs");
+        }),
+        ("a common folder", |yard| {
+            yard.file("root/.git/HEAD", "ref: refs/heads/main\n")
+                .file("root/.git/commondir", format!("{}\n", yard.spelled("outside/.git")))
+                .folder("root/.git/objects")
+                .folder("root/.git/refs");
+        }),
+    ];
+    for (name, plant) in plants {
+        let worlds = [true, false].map(|is_full| {
+            let yard = Yard::new();
+            yard.file("root/inside.txt", INSIDE);
+            if is_full {
+                yard.file("outside/secret.txt", OUTSIDE).file("outside/hush.txt", OUTSIDE);
+                commit_all(&yard, "outside");
+            }
+            plant(&yard);
+            let session = yard.serve(&[]);
+            (yard, session)
+        });
+        for path in ["**", "secret.txt", "%", "inside.txt"] {
+            for commit in ["HEAD", "main", "refs/heads/main"] {
+                for index in 0..4 {
+                    let told = worlds.each_ref().map(|(yard, session)| {
+                        let (tool, arguments) = calls(path, commit)[index].clone();
+                        let told = said(&session.call(tool, arguments));
+                        told.replace(yard.base(), "{base}")
+                    });
+                    assert!(!told[0].contains("hush"), "{name}: {path} told {}", told[0]);
+                    assert_eq!(told[0], told[1], "{name}: call {index}, {path} at {commit}");
+                }
+            }
+        }
+    }
+}

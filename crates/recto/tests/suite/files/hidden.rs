@@ -1,0 +1,334 @@
+//! What `--deny` and a client's own sandbox hide: not listed, not searched, not read, and not
+//! told apart from what is not there.
+
+use std::os::unix::fs::PermissionsExt;
+
+use rustix::process::geteuid;
+use serde_json::{Map, Value, json};
+use tokio::process::Command;
+
+use super::yard::{INSIDE, Session, Yard, rows, said};
+use crate::case::Actual;
+use crate::client::BINARY;
+
+const DENY: &[&str] = &[
+    "--deny",
+    "*.pem",
+    "--deny",
+    ".env",
+    "--deny",
+    "/anchored",
+    "--deny",
+    "sub/*.key",
+    "--deny",
+    "hidden",
+    "--deny",
+    "**/deep/*.log",
+    "--deny",
+    "{one,two}.cfg",
+];
+
+const DENIED: &[&str] = &[
+    "a.pem",
+    "sub/deep/b.pem",
+    ".env",
+    "sub/.env",
+    "anchored/inside.txt",
+    "sub/a.key",
+    "sub/hidden/x/inside.txt",
+    "x/y/deep/a.log",
+    "one.cfg",
+];
+
+const OPEN: &[&str] = &[
+    "A.PEM",
+    "a.key",
+    "hidden-not/inside.txt",
+    "inside.txt",
+    "sub/anchored/inside.txt",
+    "sub/deep/a.key",
+    "three.cfg",
+    "x/y/deep/inside.txt",
+];
+
+/// The same yard with and without what is denied.
+fn worlds() -> [Yard; 2] {
+    [true, false].map(|has_denied| {
+        let yard = Yard::new();
+        for below in OPEN {
+            yard.file(&format!("root/{below}"), INSIDE);
+        }
+        for below in DENIED.iter().filter(|_| has_denied) {
+            yard.file(&format!("root/{below}"), "inside,denied\n1,2\n");
+        }
+        yard.link("root/to-pem", "a.pem")
+            .link("root/to-anchored", "anchored")
+            .link("root/sub/to-anchored", "../anchored/inside.txt")
+            .link("root/to-sub", "sub")
+            .link("root/by-hidden", "sub/hidden/../deep/a.key")
+            .link("root/link.pem", "inside.txt");
+        yard
+    })
+}
+
+/// Patterns and paths that would reach what is hidden.
+const ATTEMPTS: &[&str] = &[
+    "**",
+    "*",
+    ".*",
+    "**/.*",
+    "*.pem",
+    "a.pem",
+    "no-such.pem",
+    "{a,b}.pem",
+    "[a].pem",
+    "a.pe?",
+    "**/*.pem",
+    "sub/**",
+    "sub/deep/*",
+    "sub/deep/b.pem",
+    "sub/.env",
+    "sub/.e*",
+    "anchored/*",
+    "anchored/**",
+    "anchored",
+    "anchored/inside.txt",
+    "anchored/missing.txt",
+    "[a]nchored/*",
+    "sub/*.key",
+    "sub/a.key",
+    "sub/a.ke[y]",
+    "*/a.key",
+    "sub/hidden/**",
+    "sub/hidden/x/*",
+    "sub/hid*/x/*",
+    "sub/hidden/../**",
+    "x/**/*.log",
+    "x/y/deep/*",
+    "{one,two,three}.cfg",
+    "one.cfg",
+    "to-pem",
+    "to-p*",
+    "to-anchored/*",
+    "to-anchored/inside.txt",
+    "to-anchored/**",
+    "sub/to-anchored",
+    "to-sub/*.key",
+    "to-sub/.e*",
+    "to-sub/hidden/**",
+    "by-hidden",
+    "by-*",
+    "link.pem",
+    "link.*",
+    "./a.p*",
+    "sub/../a.p*",
+    "sub/deep/../*.key",
+];
+
+#[test]
+fn what_is_denied_cannot_be_told_from_what_does_not_exist() {
+    let yards = worlds();
+    let sessions = yards.each_ref().map(|yard| yard.serve(DENY));
+    for path in ATTEMPTS {
+        for (tool, arguments) in [
+            ("ListFiles", json!({"pattern": path})),
+            ("ListFiles", json!({"pattern": path, "ignored": true})),
+            ("ReadLines", json!({"file_path": path, "match": "inside"})),
+            ("ReadLines", json!({"file_path": path})),
+            ("ReadAsTable", json!({"file_path": path})),
+        ] {
+            let told = [0, 1].map(|index| {
+                let told = said(&sessions[index].call(tool, arguments.clone()));
+                told.replace(yards[index].base(), "")
+            });
+            assert_eq!(told[0], told[1], "{tool} {arguments}");
+            assert!(!told[0].contains("denied\n"), "{tool} {arguments} told {}", told[0]);
+        }
+    }
+}
+
+#[test]
+fn what_is_denied_is_left_out_and_the_rest_is_not() {
+    let [yard, _] = worlds();
+    let session = yard.serve(DENY);
+    let open: Vec<String> =
+        OPEN.iter().map(|below| yard.spelled(&format!("root/{below}"))).collect();
+    assert_eq!(session.list("**"), open);
+    let answer = session.answer("ReadLines", json!({"file_path": "**", "match": "inside"}));
+    let found: Vec<String> = rows(&answer).into_iter().map(|(path, ..)| path).collect();
+    assert_eq!(found, open);
+    assert_eq!(answer["files"], open.len());
+    for below in DENIED.iter().chain(&["to-pem", "to-anchored/inside.txt", "link.pem"]) {
+        for tool in ["ReadLines", "ReadAsTable"] {
+            assert_eq!(session.code(tool, json!({"file_path": below})), -32002, "{tool} {below}");
+        }
+    }
+}
+
+/// A profile as Codex sends it: all can be read but these.
+fn closing(yard: &Yard, places: &[Value]) -> Map<String, Value> {
+    let mut entries = vec![
+        json!({"path": {"type": "special", "value": {"kind": "root"}}, "access": "read"}),
+        json!({
+            "path": {"type": "special", "value": {"kind": "project_roots"}},
+            "access": "write",
+        }),
+    ];
+    entries.extend(places.iter().map(|place| json!({"path": place, "access": "none"})));
+    let profile = json!({
+        "type": "managed",
+        "file_system": {"type": "restricted", "entries": entries},
+        "network": "restricted",
+    });
+    let state = json!({
+        "permissionProfile": profile,
+        "sandboxCwd": format!("file://{}", yard.spelled("root")),
+    });
+    Map::from_iter([("codex/sandbox-state-meta".to_string(), state)])
+}
+
+/// The same yard with and without what the profile closes.
+fn closed_worlds() -> [Yard; 2] {
+    [true, false].map(|has_closed| {
+        let yard = Yard::new();
+        yard.file("root/inside.txt", INSIDE)
+            .file("root/sub/inside.txt", INSIDE)
+            .folder("root/sub/shut")
+            .link("alias", "root/sub/shut")
+            .link("root/to-closed", "closed")
+            .link("root/to-file", "closed/a.txt")
+            .link("root/sub/to-shut", "{base}/root/sub/shut/deep/b.txt")
+            .link("root/to-key", "sub/my.key");
+        if has_closed {
+            for below in ["closed/a.txt", "closed/.a", "sub/shut/deep/b.txt", "sub/my.key"] {
+                yard.file(&format!("root/{below}"), "inside,closed\n1,2\n");
+            }
+            yard.link("root/closed/link", "../inside.txt").folder("root/closed/folder");
+            yard.file("root/closed/.gitignore", "a.txt\n");
+        }
+        yard
+    })
+}
+
+fn profile_of(yard: &Yard) -> Map<String, Value> {
+    closing(
+        yard,
+        &[
+            json!({"type": "path", "path": yard.spelled("root/closed")}),
+            // By a link to it.
+            json!({"type": "path", "path": yard.spelled("alias")}),
+            json!({"type": "glob_pattern", "pattern": "**/*.key"}),
+        ],
+    )
+}
+
+const CLOSED_ATTEMPTS: &[&str] = &[
+    "**",
+    "*",
+    "closed",
+    "closed/*",
+    "closed/**",
+    "closed/.*",
+    "closed/a.txt",
+    "closed/missing.txt",
+    "clos[e]d/*",
+    "{closed,sub}/*",
+    "to-closed/*",
+    "to-closed/a.txt",
+    "to-file",
+    "to-f*",
+    "sub/**",
+    "sub/shut/deep/*",
+    "sub/shut/deep/b.txt",
+    "sub/shut/**/b.*",
+    "sub/to-shut",
+    "sub/to-*",
+    "sub/*.key",
+    "sub/my.key",
+    "sub/other.key",
+    "to-key",
+    "**/*.key",
+    "sub/../closed/*",
+];
+
+fn check_closed(yards: &[Yard; 2], sessions: &[Session; 2], attempts: &[&str]) {
+    for path in attempts {
+        for (tool, arguments) in [
+            ("ListFiles", json!({"pattern": path})),
+            ("ListFiles", json!({"pattern": path, "ignored": true})),
+            ("ReadLines", json!({"file_path": path, "match": "inside"})),
+            ("ReadLines", json!({"file_path": path})),
+            ("ReadAsTable", json!({"file_path": path})),
+        ] {
+            let told = [0, 1].map(|index| {
+                let meta = Some(profile_of(&yards[index]));
+                let told = said(&sessions[index].call_with_meta(tool, arguments.clone(), meta));
+                told.replace(yards[index].base(), "")
+            });
+            assert_eq!(told[0], told[1], "{tool} {arguments}");
+            assert!(!told[0].contains("inside,closed"), "{tool} {arguments} told {}", told[0]);
+        }
+    }
+}
+
+#[test]
+fn what_a_clients_sandbox_closes_cannot_be_told_from_what_does_not_exist() {
+    let yards = closed_worlds();
+    let sessions = yards.each_ref().map(|yard| yard.serve(&[]));
+    check_closed(&yards, &sessions, CLOSED_ATTEMPTS);
+    // Without a profile all of it is there.
+    let answer = sessions[0].answer("ReadLines", json!({"file_path": "**", "match": "closed"}));
+    assert!(rows(&answer).len() >= 4, "{answer}");
+    let refused = |path: &str| {
+        let meta = Some(profile_of(&yards[0]));
+        let told = sessions[0].call_with_meta("ReadLines", json!({"file_path": path}), meta);
+        matches!(told, Actual::Error { code: -32002, .. })
+    };
+    for path in ["closed/a.txt", "closed/missing.txt", "to-file", "sub/my.key"] {
+        assert!(refused(path), "{path}");
+    }
+    assert!(!refused("inside.txt"));
+}
+
+/// What they lead to may be read, but whether they are there may not.
+#[test]
+fn ways_through_what_a_clients_sandbox_closes_tell_nothing() {
+    let yards = closed_worlds();
+    let sessions = yards.each_ref().map(|yard| yard.serve(&[]));
+    let ways = ["closed/link", "closed/folder/../../inside.txt", "closed/folder/../../*.txt"];
+    check_closed(&yards, &sessions, &ways);
+}
+
+/// Folders that cannot be read are counted, but not where nothing may be read.
+#[test]
+fn closed_folders_that_cannot_be_read_are_not_counted() {
+    let yards = closed_worlds();
+    std::fs::create_dir_all(yards[0].path("root/closed/locked")).unwrap();
+    let set_mode = |below: &str, mode| {
+        let mode = std::fs::Permissions::from_mode(mode);
+        std::fs::set_permissions(yards[0].path(below), mode).unwrap();
+    };
+    let sessions = yards.each_ref().map(|yard| {
+        std::fs::set_permissions(yard.path(""), PermissionsExt::from_mode(0o755)).unwrap();
+        Session::start_command(unprivileged(yard))
+    });
+    set_mode("root/closed/locked", 0o000);
+    check_closed(&yards, &sessions, CLOSED_ATTEMPTS);
+    set_mode("root/closed/locked", 0o755);
+}
+
+/// A server that the system can refuse something: root may do everything.
+pub fn unprivileged(yard: &Yard) -> Command {
+    const NOBODY: u32 = 65534;
+    let mut command = Command::new(BINARY);
+    if geteuid().is_root() {
+        let binary = yard.path("recto");
+        if std::fs::hard_link(BINARY, &binary).is_err() {
+            std::fs::copy(BINARY, &binary).unwrap();
+        }
+        command = Command::new(binary);
+        command.uid(NOBODY).gid(NOBODY).current_dir("/");
+    }
+    command.arg("serve").arg(yard.path("root"));
+    command
+}

@@ -1,0 +1,221 @@
+//! Files too large to be held: ranges, matches, pages, other encodings, and changes that only the
+//! inode's time tells.
+
+use std::collections::BTreeSet;
+use std::os::unix::fs::FileExt;
+use std::time::Duration;
+
+use rustix::fs::{CWD, Timespec, Timestamps, utimensat};
+use serde_json::{Value, json};
+
+use super::paging::follow;
+use super::yard::{Session, Yard, rows};
+
+const N_LINES: u64 = 9_000;
+
+/// Line `n`, without its ending: about two thousand characters, some of them wide.
+fn line(n: u64) -> String {
+    let hit = if n % 1000 == 500 { "the Needle, " } else { "" };
+    format!("{n}: {hit}{}", "wörds and ".repeat(190 + (n % 7) as usize))
+}
+
+/// A file of more than 16 MiB.
+fn text(ending: &str) -> String {
+    let mut text: String = (1..=N_LINES).map(|n| line(n) + ending).collect();
+    text.truncate(text.len() - ending.len());
+    assert!(text.len() > 17 << 20);
+    text
+}
+
+fn numbers(answer: &Value) -> Vec<u64> {
+    rows(answer).into_iter().map(|(_, line, _)| line).collect()
+}
+
+fn check_rows(answer: &Value, expected: impl IntoIterator<Item = u64>, shown: &str) {
+    let expected: Vec<(String, u64, String)> =
+        expected.into_iter().map(|n| (String::new(), n, line(n))).collect();
+    assert!(rows(answer) == expected, "{shown}: {:?}", numbers(answer));
+    assert_eq!(answer["total_lines"], N_LINES, "{shown}");
+    assert_eq!(answer.get("next"), None, "{shown}");
+}
+
+/// Looks at a file in every way.
+fn check(session: &Session, path: &str, n_ranges: u64) {
+    let hash = session.answer("text.read", json!({"path": path, "lines": [1, 2]}))["hash"].clone();
+    for (lines, expected) in [
+        ("1", vec![1]),
+        ("9000", vec![9000]),
+        ("+1", vec![9000]),
+        ("9001", vec![]),
+        ("18446744073709551615", vec![]),
+        ("+9000", vec![1]),
+        ("+99999", vec![]),
+        ("+3-", vec![8998, 8999, 9000]),
+        ("4500 +/-2", vec![4498, 4499, 4500, 4501, 4502]),
+        ("8999-99999", vec![8999, 9000]),
+        ("+2-+2,1,5000,5001,4999", vec![1, 4999, 5000, 5001, 8999]),
+    ] {
+        let answer = session.answer("ReadLines", json!({"file_path": path, "lines": lines}));
+        check_rows(&answer, expected, &format!("{path} {lines}"));
+        assert_eq!(answer["hash"], hash, "{path} {lines}");
+    }
+    // Many ranges, out of order.
+    let many: BTreeSet<u64> = (0..n_ranges).map(|n| 1 + n * 7919 % N_LINES).collect();
+    let spelled: Vec<String> = many.iter().rev().map(u64::to_string).collect();
+    let answer =
+        session.answer("ReadLines", json!({"file_path": path, "lines": spelled.join(",")}));
+    check_rows(&answer, many, path);
+    for (lines, ctx, hits) in [
+        (json!(null), 0, (0..9).map(|n| n * 1000 + 500).collect()),
+        (json!(null), 2, (0..9).map(|n| n * 1000 + 500).collect()),
+        (json!("400-2600"), 1, vec![500, 1500, 2500]),
+        (json!("+501"), 0, vec![8500]),
+        (json!("501-1499"), 5, vec![]),
+    ] {
+        let arguments = json!({"file_path": path, "lines": lines, "match": "NEEDLE,", "ctx": ctx});
+        let answer = session.answer("ReadLines", arguments.clone());
+        let expected = hits.into_iter().flat_map(|hit: u64| hit - ctx..=hit + ctx);
+        check_rows(&answer, expected, &arguments.to_string());
+        assert_eq!(answer["hash"], hash);
+    }
+}
+
+#[test]
+fn large_files_are_read_by_ranges_and_matches() {
+    let yard = Yard::new();
+    yard.file("root/lf.txt", text("\n"));
+    yard.file("root/crlf.txt", format!("\u{feff}{}", text("\r\n")));
+    let session = yard.serve(&[]);
+    check(&session, "lf.txt", 150);
+    check(&session, "crlf.txt", 150);
+}
+
+#[test]
+fn large_files_in_utf16_are_read_by_ranges_and_matches() {
+    let yard = Yard::new();
+    let units: Vec<u8> =
+        format!("\u{feff}{}", text("\r\n")).encode_utf16().flat_map(u16::to_le_bytes).collect();
+    assert!(units.len() > 20 << 20);
+    yard.file("root/wide.txt", units);
+    let mut session = yard.serve(&[]);
+    session.limit = Duration::from_secs(20);
+    check(&session, "wide.txt", 10);
+}
+
+#[test]
+fn pages_of_a_large_file_joined_give_the_whole() {
+    let yard = Yard::new();
+    yard.file("root/f.txt", text("\r\n"));
+    let session = yard.serve(&[]);
+    for arguments in [json!({"file_path": "f.txt"}), json!({"file_path": "f.txt", "match": "and"})]
+    {
+        let found = follow(&session, arguments.clone());
+        assert_eq!(found.len() as u64, N_LINES, "{arguments}");
+        for (index, (number, content)) in found.into_iter().enumerate() {
+            assert_eq!(number, index as u64 + 1, "{arguments}");
+            assert!(content == line(number), "{arguments}: line {number}");
+        }
+    }
+}
+
+/// Line ends at every place around the borders of what is read at once.
+#[test]
+fn lines_are_counted_right_at_every_border() {
+    let yard = Yard::new();
+    const PIECE: usize = 256 << 10;
+    let session = yard.serve(&[]);
+    for (shift, ending) in [(0, "\n"), (1, "\n"), (0, "\r\n"), (1, "\r\n"), (2, "\r\n")] {
+        // Every line ends at or around the end of a piece.
+        let mut text = String::new();
+        for n in 1..=66 {
+            let end = n * PIECE - shift;
+            let head = format!("{n} ");
+            text.push_str(&head);
+            let n_fill = end - text.len() - ending.len();
+            text.push_str(&"é".repeat(n_fill / 2));
+            text.push_str(if n_fill % 2 == 1 { "-" } else { "" });
+            text.push_str(ending);
+            assert_eq!(text.len(), end);
+        }
+        yard.file("root/f.txt", &text);
+        let arguments = json!({"file_path": "f.txt", "lines": "1-3,+2-,20"});
+        let answer = session.answer("ReadLines", arguments);
+        assert_eq!(answer["total_lines"], 66, "{shift} {ending:?}");
+        assert_eq!(numbers(&answer), [1, 2, 3, 20, 65, 66], "{shift} {ending:?}");
+        for (_, number, content) in rows(&answer) {
+            assert!(content.starts_with(&format!("{number} é")), "{shift} {ending:?}: {number}");
+        }
+        let answer = session.answer("ReadLines", json!({"file_path": "f.txt", "match": "40 éÉ"}));
+        assert_eq!(numbers(&answer), [40], "{shift} {ending:?}");
+    }
+}
+
+#[test]
+fn a_line_of_twenty_mebibytes_is_cut_and_found() {
+    let yard = Yard::new();
+    let giant = "0123456789".repeat(2 << 20);
+    yard.file("root/f.txt", format!("first\n{giant} Needle {giant} last\nend"));
+    let session = yard.serve(&[]);
+    let answer = session.answer("ReadLines", json!({"file_path": "f.txt"}));
+    assert_eq!(numbers(&answer), [1, 2, 3]);
+    assert_eq!(answer["rows"][1]["cut"], true);
+    assert!(giant.starts_with(answer["rows"][1]["content"].as_str().unwrap()));
+    for (needle, expected) in
+        [("NEEDLE", vec![2]), ("9 needle 0", vec![2]), ("9 LAST", vec![2]), ("last\n", vec![])]
+    {
+        let arguments = json!({"file_path": "f.txt", "match": needle.trim_end(), "lines": "1-3"});
+        let answer = session.answer("ReadLines", arguments);
+        assert!(
+            expected.is_empty() || numbers(&answer) == expected,
+            "{needle}: {:?}",
+            numbers(&answer)
+        );
+    }
+    let answer = session.answer("ReadLines", json!({"file_path": "f.txt", "lines": "+1"}));
+    assert_eq!(answer["rows"], json!([{"line_number": 3, "content": "end"}]));
+}
+
+/// A file is written to, keeps its size, and gets its old time back: only the inode's own time
+/// tells. Once while it is young, and once when it has been remembered.
+#[test]
+fn a_change_that_only_the_inode_tells_is_seen() {
+    let yard = Yard::new();
+    for (name, text) in [("large.txt", text("\n")), ("small.txt", "1: small\nend".to_string())] {
+        yard.file(&format!("root/{name}"), text);
+    }
+    let session = yard.serve(&[]);
+    let read = |name: &str| {
+        let answer =
+            session.answer("ReadLines", json!({"file_path": name, "lines": 1, "match": ":"}));
+        let content = rows(&answer)[0].2.clone();
+        (content, answer["hash"].as_str().unwrap().to_string(), answer["total_lines"].clone())
+    };
+    let change = |name: &str, n: u8| {
+        let path = yard.path(format!("root/{name}"));
+        let time = std::fs::metadata(&path).unwrap().modified().unwrap();
+        let file = std::fs::File::options().write(true).open(&path).unwrap();
+        file.write_all_at(&[n], 0).unwrap();
+        let since = time.duration_since(std::time::UNIX_EPOCH).unwrap();
+        let time =
+            Timespec { tv_sec: since.as_secs() as i64, tv_nsec: since.subsec_nanos().into() };
+        let times = Timestamps { last_access: time, last_modification: time };
+        utimensat(CWD, &path, &times, rustix::fs::AtFlags::empty()).unwrap();
+        let now = std::fs::metadata(&path).unwrap().modified().unwrap();
+        assert_eq!(now.duration_since(std::time::UNIX_EPOCH).unwrap(), since);
+    };
+    let mut seen = BTreeSet::new();
+    let mut digit = b'1';
+    for pause in [0, 0, 2200, 0, 2200] {
+        std::thread::sleep(Duration::from_millis(pause));
+        for name in ["large.txt", "small.txt"] {
+            // Twice, so that what was remembered is used.
+            let first = read(name);
+            assert_eq!(read(name), first, "{name}");
+            assert!(first.0.starts_with(&format!("{}: ", digit as char)), "{name}: {first:?}");
+            assert!(seen.insert((name, first.1.clone())), "{name}: {} came again", first.1);
+        }
+        digit += 1;
+        change("large.txt", digit);
+        change("small.txt", digit);
+    }
+}

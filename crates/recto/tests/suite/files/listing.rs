@@ -1,0 +1,152 @@
+//! `ListFiles` against an independent walk, an independent glob matcher, and real git as the
+//! judge of what is ignored.
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use super::globs::{escaped, matches};
+use super::trees::{self, files, has_git, make_repository, not_ignored};
+use super::yard::{Random, Session, Yard, strings};
+
+/// How many trees are compared: seconds, or with `RECTO_LONG` minutes.
+fn n_trees() -> u64 {
+    if std::env::var_os("RECTO_LONG").is_some() { 5_000 } else { 200 }
+}
+
+/// None of these reaches into `.git`, which git does not talk about.
+const PATTERNS: &[&str] = &[
+    "**",
+    "*",
+    "*/*",
+    "**/*.txt",
+    "**/*.{rs,log}",
+    "**/.[!g]*",
+    ".[!g]*/**",
+    "**/.gitignore",
+    "src/**",
+    "src/*",
+    "**/src/**/*.rs",
+    "{src,lib,build}/**",
+    "**/{a,b}/**",
+    "[a-m]*/**",
+    "**/[!a-z]*",
+    "**/?",
+    "*/**/*s*",
+    "**/a*b",
+    r"**/\[b\]/**",
+    "**/new?line",
+    "./a/./**",
+];
+
+fn listed(session: &Session, tree: &Path, pattern: &str, ignored: bool) -> Value {
+    let pattern = format!("{}/{pattern}", tree.file_name().unwrap().to_str().unwrap());
+    let limit = 100_000;
+    session.answer("ListFiles", json!({"pattern": pattern, "ignored": ignored, "limit": limit}))
+}
+
+/// Compares one pattern with all files and those that git would not ignore.
+pub fn check(
+    session: &Session,
+    tree: &Path,
+    pattern: &str,
+    files: &[String],
+    is_shown: impl Fn(&String) -> bool,
+) -> Result<(), String> {
+    for ignored in [false, true] {
+        let mut expected: Vec<String> = files
+            .iter()
+            .filter(|path| matches(pattern, path) && (ignored || is_shown(path)))
+            .map(|path| format!("{}/{path}", tree.display()))
+            .collect();
+        expected.sort();
+        let answer = listed(session, tree, pattern, ignored);
+        let found = strings(&answer["files"]);
+        if found != expected {
+            let only = |one: &[String], other: &[String]| {
+                let mut only = one.to_vec();
+                only.retain(|path| !other.contains(path));
+                only.truncate(4);
+                only
+            };
+            return Err(format!(
+                "{pattern:?} in {}, ignored: {ignored}\n  missing {:?}\n  too many {:?}\n  {}",
+                tree.display(),
+                only(&expected, &found),
+                only(&found, &expected),
+                rules_of(tree),
+            ));
+        }
+        assert_eq!(answer["total"], expected.len(), "{pattern:?}: {answer}");
+        assert_eq!(answer["truncated"], false, "{pattern:?}: {answer}");
+    }
+    Ok(())
+}
+
+/// All rules of a tree, for a message.
+fn rules_of(tree: &Path) -> String {
+    let mut told = Vec::new();
+    for path in files(tree).iter().filter(|path| path.ends_with(".gitignore")) {
+        told.push(format!("{path}: {:?}", std::fs::read_to_string(tree.join(path)).unwrap()));
+    }
+    told.push(format!("exclude: {:?}", std::fs::read_to_string(tree.join(".git/info/exclude"))));
+    told.join("\n  ")
+}
+
+/// Patterns for something that stands in a tree.
+fn patterns_from(files: &[String], random: &mut Random) -> Vec<String> {
+    let mut patterns = Vec::new();
+    for _ in 0..if files.is_empty() { 0 } else { 1 } {
+        let path = &files[random.below(files.len())];
+        let literal: Vec<String> = path.split('/').map(escaped).collect();
+        patterns.push(literal.join("/"));
+        patterns.push(format!("**/{}", literal[literal.len() - 1]));
+        if literal.len() > 1 {
+            let n_parts = 1 + random.below(literal.len() - 1);
+            patterns.push(format!("{}/**", literal[..n_parts].join("/")));
+            patterns.push(format!("*/{}", literal[1..].join("/")));
+        }
+    }
+    patterns
+}
+
+#[test]
+fn random_trees_are_listed_as_git_and_a_plain_walk_see_them() {
+    if !has_git() {
+        println!("skipped: there is no git to ask");
+        return;
+    }
+    let yard = Yard::new();
+    let session = yard.serve(&[]);
+    let mut failures = Vec::new();
+    let (mut n_files, mut n_shown, mut n_patterns) = (0, 0, 0);
+    for seed in 0..n_trees() {
+        let mut random = Random::new(seed);
+        let tree = yard.path(format!("root/t{seed}"));
+        trees::make(&tree, &mut random);
+        let all = files(&tree);
+        let patterns = patterns_from(&all, &mut random);
+        // Rules hold also where nobody made a repository.
+        let before = listed(&session, &tree, "**", false);
+        make_repository(&tree, &mut random);
+        let shown = not_ignored(&tree);
+        if !tree.join(".git/info/exclude").exists() {
+            assert_eq!(listed(&session, &tree, "**", false)["files"], before["files"], "t{seed}");
+        }
+        // Some of the table for each tree, and by that all of it many times over.
+        let mut table = vec!["**"];
+        table.extend((0..6).map(|_| random.pick(PATTERNS)));
+        for pattern in table.into_iter().chain(patterns.iter().map(String::as_str)) {
+            let checked = check(&session, &tree, pattern, &all, |path| shown.contains(path));
+            failures.extend(checked.err());
+            n_patterns += 1;
+        }
+        n_files += all.len();
+        n_shown += shown.len();
+        std::fs::remove_dir_all(tree).unwrap();
+    }
+    println!("{n_files} files in {} trees, {n_shown} not ignored", n_trees());
+    let shown = failures[..failures.len().min(8)].join("\n\n");
+    assert!(failures.is_empty(), "{} of {n_patterns} patterns\n\n{shown}", failures.len());
+    assert!(n_shown > n_files / 5 && n_shown < n_files * 9 / 10, "{n_shown} of {n_files}");
+}

@@ -1,0 +1,235 @@
+//! Rules of what to ignore: hard to read ones, planted ones, and too many of them.
+
+use serde_json::json;
+
+use super::listing::check;
+use super::trees::{files, git, has_git, make_repository, not_ignored};
+use super::yard::{Random, Session, Yard};
+
+/// Rules that are hard to read.
+#[test]
+fn hard_rules_are_read_as_git_reads_them() {
+    if !has_git() {
+        println!("skipped: there is no git to ask");
+        return;
+    }
+    let names = [
+        "a", "b", "ab", "abc", "A", "a b", "a ", "a\t", "#a", "!a", "\\a", "[a]", "a]", "{a,b}",
+        "a*", "a?", "-a", "é", "日", "x.txt", "x.TXT", ".x", "0", "_", "^",
+    ];
+    let rules = [
+        "\u{feff}a\nb",
+        "a\r\nb\r\n",
+        "a\nb\r",
+        "a  ",
+        "a\\ ",
+        "a\\  ",
+        "a\t",
+        " a",
+        "\\ a",
+        "\\#a",
+        "#a",
+        "\\!a",
+        "!a",
+        "\\\\a",
+        "\\a",
+        "\\[a\\]",
+        "[a]",
+        "[a",
+        "a]",
+        "[]]",
+        "[]a]",
+        "[!a]",
+        "[^a]",
+        "[!a]*",
+        "[a-c]",
+        "[c-a]",
+        "[a-]",
+        "[-a]",
+        "[[:alpha:]]",
+        "[[:upper:]]",
+        "[![:alnum:]]",
+        "[\\a]",
+        "[\\]]",
+        "{a,b}",
+        "a{b,}",
+        "*",
+        "**",
+        "***",
+        "a**",
+        "**a",
+        "*a*",
+        "/a",
+        "//a",
+        "a/",
+        "a//",
+        "/a/",
+        "d/a",
+        "d//a",
+        "d/*",
+        "d/**",
+        "/d/**",
+        "**/d/**",
+        "**/a",
+        "**/d/a",
+        "d/**/a",
+        "**d/a",
+        "*/a",
+        "/*/a",
+        "*/*",
+        "/*/*",
+        "?",
+        "??",
+        "é",
+        "?x*",
+        "*.txt",
+        "*.TXT",
+        "x.*",
+        "/d",
+        "d",
+        "d/\n!d/a",
+        "d/*\n!d/a",
+        "*\n!a",
+        "*\n!*/\n!a",
+        "/*\n!/d\n/d/*\n!/d/a",
+        "a\n!a",
+        "!a\na",
+        "\\",
+        "a\\",
+        "!",
+        "/",
+        "**/",
+        "/**",
+        "d/e/**/a",
+        "d/e/a",
+        "e/a",
+        "/e",
+        "e/",
+        "d/e",
+        "d/e/",
+        "**/e/**/b",
+        "d/?",
+        "d?a",
+        "d[/]a",
+        "d*a",
+        "./a",
+        "../a",
+        "d/../a",
+        "d/./a",
+        "a#b",
+        "a # b",
+        "日",
+        "[日]",
+        "[!é]",
+        "\u{a0}",
+        "a\u{3000}",
+        "\x0ca",
+        "a\x0c",
+    ];
+    let yard = Yard::new();
+    let session = yard.serve(&[]);
+    let tree = yard.path("root/t");
+    for folder in ["", "d/", "d/e/", "d/e/f/", "a x/", "e/"] {
+        std::fs::create_dir_all(tree.join(folder)).unwrap();
+        for name in names {
+            std::fs::write(tree.join(format!("{folder}{name}")), "").unwrap();
+        }
+    }
+    make_repository(&tree, &mut Random::new(0));
+    std::fs::write(tree.join(".git/info/exclude"), "").unwrap();
+    let mut failures = Vec::new();
+    for rule in rules {
+        for place in [".gitignore", ".git/info/exclude", "d/.gitignore"] {
+            std::fs::write(tree.join(place), rule).unwrap();
+            let shown = not_ignored(&tree);
+            let is_shown = |path: &String| shown.contains(path);
+            let checked = check(&session, &tree, "**", &files(&tree), is_shown);
+            failures.extend(checked.err().map(|error| format!("{rule:?} in {place}: {error}")));
+            std::fs::remove_file(tree.join(place)).unwrap();
+        }
+    }
+    let n_rules = rules.len() * 3;
+    let shown = failures.join("\n\n");
+    assert!(failures.is_empty(), "{} of {n_rules} rules\n\n{shown}", failures.len());
+}
+
+/// A tool that looks around has no index to consult; what the rules name is left out.
+#[test]
+fn tracked_files_that_the_rules_name_are_left_out() {
+    if !has_git() {
+        println!("skipped: there is no git to ask");
+        return;
+    }
+    let yard = Yard::new();
+    yard.file("root/.gitignore", "*.log\n").file("root/a.log", "").file("root/a.txt", "");
+    let root = yard.path("root");
+    git(&root, &["init", "-q"]);
+    git(&root, &["add", "-f", "."]);
+    let session = yard.serve(&[]);
+    assert_eq!(session.list("*"), [yard.spelled("root/a.txt")]);
+    let answer = session.answer("ListFiles", json!({"pattern": "*.log"}));
+    assert_eq!(answer["total"], 0);
+    assert!(answer["note"].as_str().unwrap().contains("ignored: true"), "{answer}");
+    let answer = session.answer("ListFiles", json!({"pattern": "*.log", "ignored": "true"}));
+    assert_eq!(answer["files"], json!([yard.spelled("root/a.log")]));
+}
+
+/// Whoever can plant a link or a pipe must not bring in rules from elsewhere, nor hold up a walk.
+#[test]
+fn rules_come_from_regular_files_inside_only() {
+    for (name, target) in [
+        (".gitignore", "../outside/everything"),
+        (".gitignore", "{base}/outside/everything"),
+        (".git", "../outside/repository"),
+        (".git/info", "../../outside/repository/info"),
+        (".git/info/exclude", "../../../outside/everything"),
+    ] {
+        let yard = Yard::new();
+        yard.file("root/a.txt", "")
+            .file("outside/everything", "*\n")
+            .file("outside/repository/HEAD", "ref: refs/heads/main\n")
+            .file("outside/repository/info/exclude", "*\n")
+            .link(&format!("root/{name}"), target);
+        let session = yard.serve(&[]);
+        assert_eq!(session.list("**"), [yard.spelled("root/a.txt")], "{name} to {target}");
+    }
+    for name in [".gitignore", ".git/info/exclude", ".git"] {
+        let yard = Yard::new();
+        yard.file("root/a.txt", "");
+        let path = yard.path(format!("root/{name}"));
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        let mode = rustix::fs::Mode::from_raw_mode(0o666);
+        rustix::fs::mkfifoat(rustix::fs::CWD, path, mode).unwrap();
+        let session = yard.serve(&[]);
+        assert_eq!(session.list("**"), [yard.spelled("root/a.txt")], "{name} is a pipe");
+    }
+}
+
+/// A repository that somebody else made must not take the machine down by its rules.
+#[test]
+fn many_rules_take_neither_time_nor_memory() {
+    let yard = Yard::new();
+    let rules: String = (0..60_000).map(|n| format!("{n}/**/{n:x}*/*.q\n")).collect();
+    let mut folder = "root/".to_string();
+    for _ in 0..10 {
+        yard.file(&format!("{folder}.gitignore"), &rules[..1 << 20]);
+        yard.file(&format!("{folder}f.txt"), "");
+        folder.push_str("d/");
+    }
+    let mut command = tokio::process::Command::new(crate::client::BINARY);
+    command.arg("serve").arg(yard.path("root"));
+    limit_memory(&mut command, 512 << 20);
+    let session = Session::start_command(command);
+    let answer = session.answer("ListFiles", json!({"pattern": "**"}));
+    assert_eq!((&answer["total"], &answer["truncated"]), (&json!(10), &json!(false)), "{answer}");
+}
+
+/// Lets a server have so many bytes of its own and no more; beyond that it ends.
+pub fn limit_memory(command: &mut tokio::process::Command, n_bytes: u64) {
+    use rustix::process::{Resource, Rlimit, setrlimit};
+    let limit = Rlimit { current: Some(n_bytes), maximum: Some(n_bytes) };
+    // SAFETY: between fork and exec only a system call is made.
+    unsafe {
+        command.pre_exec(move || Ok(setrlimit(Resource::Data, limit)?));
+    }
+}

@@ -1,0 +1,309 @@
+//! `ReadLines` over many files against a plain search in the test, and against `git grep`.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use super::globs::matches;
+use super::trees::{git, has_git};
+use super::yard::{Random, Yard, rows};
+
+const WORDS: &[&str] = &[
+    "alpha",
+    "Beta",
+    "gamma",
+    "DELTA",
+    "let x = 1;",
+    "}",
+    "",
+    "\t",
+    "fn main() {",
+    "ünïcode",
+    "日本語",
+    "🦀",
+    "a.b*c[d]",
+    "50%_off",
+    "C:\\dir",
+    "// note",
+    "\u{2028}sep",
+    "x\ry",
+    "\u{c}",
+];
+
+/// A file as the reference knows it.
+enum Stored {
+    /// UTF-8, which `git grep` reads as well.
+    Utf8(String),
+    /// Another encoding of this text.
+    Other(String),
+    Binary,
+}
+
+impl Stored {
+    fn text(&self) -> Option<&str> {
+        match self {
+            Stored::Utf8(text) | Stored::Other(text) => Some(text),
+            Stored::Binary => None,
+        }
+    }
+}
+
+/// Some lines; a few hold a needle.
+fn text(random: &mut Random) -> String {
+    let style = random.below(4);
+    let max_lines = random.pick(&[&3, &30, &200]);
+    let mut text = String::new();
+    for _ in 0..random.below(max_lines + 1) {
+        for _ in 0..random.below(4) {
+            text.push_str(random.pick(WORDS));
+            text.push(' ');
+        }
+        if random.one_in(400) {
+            text.push_str(random.pick(&["Needle", "NEEDLE.", "a needle", "nEEdleneedle"]));
+        }
+        if random.one_in(5000) {
+            text.push_str(&format!("{}Rare ünïcode ÜNÏCODE", "wide ".repeat(200)));
+        }
+        text.push_str(if style == 1 || style == 2 && random.one_in(2) { "\r\n" } else { "\n" });
+    }
+    if random.one_in(3) {
+        text.push_str("no end");
+    }
+    text
+}
+
+fn encode(random: &mut Random) -> (Stored, Vec<u8>) {
+    let text = text(random);
+    match random.below(24) {
+        0 => {
+            let units = "\u{feff}".encode_utf16().chain(text.encode_utf16());
+            let bytes = units.flat_map(u16::to_le_bytes).collect();
+            (Stored::Other(text), bytes)
+        }
+        1 => {
+            let units = "\u{feff}".encode_utf16().chain(text.encode_utf16());
+            let bytes = units.flat_map(u16::to_be_bytes).collect();
+            (Stored::Other(text), bytes)
+        }
+        2 => {
+            // Latin 1: a few lines in German.
+            let text =
+                format!("Prüfung der Größe\nschöne Needle für später\nüber {}\n", random.below(9));
+            let bytes = text.chars().map(|c| c as u8).collect();
+            (Stored::Other(text), bytes)
+        }
+        3 => (Stored::Binary, [text.as_bytes(), b"\0needle\n"].concat()),
+        4 => (Stored::Utf8(text.clone()), ["\u{feff}".as_bytes(), text.as_bytes()].concat()),
+        5 => (Stored::Utf8(String::new()), Vec::new()),
+        _ => (Stored::Utf8(text.clone()), text.into_bytes()),
+    }
+}
+
+/// Five thousand files, by their paths, and two giants.
+fn make(root: &Path) -> BTreeMap<String, Stored> {
+    let mut random = Random::new(5);
+    let mut files = BTreeMap::new();
+    let mut add = |path: String, stored: Stored, bytes: &[u8]| {
+        std::fs::create_dir_all(root.join(&path).parent().unwrap()).unwrap();
+        std::fs::write(root.join(&path), bytes).unwrap();
+        files.insert(path, stored);
+    };
+    for n in 0..5000 {
+        let (stored, bytes) = encode(&mut random);
+        let below = random.pick(&["", "in/", "in/deep/", "ö x/"]);
+        let ending = random.pick(&["rs", "txt", "md", "c"]);
+        add(format!("d{:02}/{below}f{n}.{ending}", n % 40), stored, &bytes);
+    }
+    let many: String =
+        (1..=300_000).map(|n| format!("line {n} of a very large file, and so on\n")).collect();
+    let many = many.replacen("line 299999 ", "line 299999 needle ", 1);
+    let many = format!("{many}{many}");
+    assert!(many.len() > 16 << 20);
+    add("e/many.log".into(), Stored::Utf8(many.clone()), many.as_bytes());
+    let one = format!("{}NEEDLE at the end", "word ".repeat(4 << 20));
+    assert!(one.len() > 20 << 20);
+    add("e/one.log".into(), Stored::Utf8(one.clone()), one.as_bytes());
+    files
+}
+
+type Row = (String, u64, String);
+
+/// The lines that hold a needle and those around them, file after file.
+fn reference(
+    files: &BTreeMap<String, Stored>,
+    pattern: &str,
+    needle: &str,
+    ctx: usize,
+) -> Vec<Row> {
+    let needle = needle.to_lowercase();
+    let mut found = Vec::new();
+    for (path, stored) in files.iter().filter(|(path, _)| matches(pattern, path)) {
+        let Some(text) = stored.text() else { continue };
+        // Most files have no hit at all.
+        if !text.to_lowercase().contains(&needle) {
+            continue;
+        }
+        let lines: Vec<&str> = text.split_inclusive('\n').map(without_ending).collect();
+        let mut numbers = BTreeSet::new();
+        for (index, line) in lines.iter().enumerate() {
+            if line.to_lowercase().contains(&needle) {
+                numbers.extend(index.saturating_sub(ctx)..(index + ctx + 1).min(lines.len()));
+            }
+        }
+        found.extend(numbers.into_iter().map(|index| {
+            let content = &lines[index][..lines[index].floor_char_boundary(512)];
+            (path.clone(), index as u64 + 1, content.to_string())
+        }));
+    }
+    found
+}
+
+fn without_ending(line: &str) -> &str {
+    match line.strip_suffix('\n') {
+        Some(line) => line.strip_suffix('\r').unwrap_or(line),
+        None => line,
+    }
+}
+
+fn search(yard: &Yard, session: &super::yard::Session, arguments: Value) -> (Vec<Row>, Value) {
+    let answer = session.answer("ReadLines", arguments);
+    let root = format!("{}/", yard.spelled("root"));
+    let mut found = rows(&answer);
+    found.iter_mut().for_each(|row| row.0 = row.0.strip_prefix(&root).unwrap().to_string());
+    (found, answer)
+}
+
+#[test]
+fn a_search_over_five_thousand_files_finds_what_a_plain_one_finds() {
+    let yard = Yard::new();
+    let files = make(&yard.path("root"));
+    let session = yard.serve(&[]);
+    let of = |pattern: &str| files.iter().filter(|(path, _)| matches(pattern, path)).collect();
+    for (pattern, needle, ctx) in [
+        ("**", "needle", 0),
+        ("d[012]*/**", "NeEdLe.", 3),
+        ("d*/**", "rare ünïcode ünïCODE", 1),
+        ("d0?/**/*.{rs,md}", "needle", 2),
+        ("d1[0-4]/in/**", "c:\\DIR", 0),
+        ("d39/*", "a.B*c[d]", 0),
+        ("{d01,d02}/ö x/*", "50%_OFF", 1),
+        ("d2[!1-9]/**", "日本", 0),
+        ("e/*", "LINE 299999 ", 5),
+        ("d3?/**", "no such thing anywhere", 0),
+    ] {
+        let expected = reference(&files, pattern, needle, ctx);
+        let arguments = json!({"file_path": pattern, "match": needle, "ctx": ctx});
+        let (found, answer) = search(&yard, &session, arguments);
+        let shown = format!("{pattern} {needle}: {} of {} rows", found.len(), expected.len());
+        println!("{shown}, truncated {}", answer["truncated"]);
+        let matching: Vec<(&String, &Stored)> = of(pattern);
+        assert_eq!(answer["files"], matching.len(), "{shown}");
+        assert!(found.len() <= 1000, "{shown}");
+        if answer["truncated"] == true {
+            // The first ones first, and as many as have room.
+            assert!(found.len() > 900 || n_bytes(&found) > 100 << 10, "{shown}");
+            assert!(found.len() < expected.len(), "{shown}");
+            assert_eq!(found, expected[..found.len()], "{shown}");
+            continue;
+        }
+        assert_eq!(found, expected, "{shown}");
+        let is_binary = |(_, stored): &&(&String, &Stored)| matches!(stored, Stored::Binary);
+        assert_eq!(answer["binary_files"], matching.iter().filter(is_binary).count(), "{shown}");
+        for (row, (_, _, content)) in answer["rows"].as_array().unwrap().iter().zip(&found) {
+            assert_eq!(row.get("cut").is_some(), content.len() > 500, "{row}");
+        }
+        if has_git() && needle.is_ascii() {
+            check_git(&yard, &files, pattern, needle, ctx, &found);
+        }
+    }
+}
+
+fn n_bytes(rows: &[Row]) -> usize {
+    rows.iter().map(|(.., content)| content.len()).sum()
+}
+
+/// What `git grep` finds in the same files, where it reads them as we do.
+fn check_git(
+    yard: &Yard,
+    files: &BTreeMap<String, Stored>,
+    pattern: &str,
+    needle: &str,
+    ctx: usize,
+    found: &[Row],
+) {
+    let arguments = ["grep", "--no-index", "-n", "-i", "-F", "-I", "-z", "-e", needle, "--", "."];
+    let mut expected = BTreeSet::new();
+    for line in git(&yard.path("root"), &arguments).split_terminator('\n') {
+        let (path, rest) = line.split_once('\0').unwrap();
+        let number = rest.split_once(|c: char| !c.is_ascii_digit()).unwrap().0;
+        let is_utf8 = matches!(files.get(path), Some(Stored::Utf8(_)));
+        if is_utf8 && matches(pattern, path) {
+            expected.insert((path.to_string(), number.parse::<u64>().unwrap()));
+        }
+    }
+    let needle = needle.to_lowercase();
+    let is_hit = |row: &&Row| {
+        // A hit far behind in a long line was cut off.
+        let is_near = row.2.to_lowercase().contains(&needle) || row.2.len() > 500;
+        is_near && matches!(files[&row.0], Stored::Utf8(_))
+    };
+    let hits: BTreeSet<(String, u64)> =
+        found.iter().filter(is_hit).map(|(path, line, _)| (path.clone(), *line)).collect();
+    assert_eq!(hits, expected, "{pattern} {needle} {ctx}");
+}
+
+#[test]
+fn what_is_found_is_bounded_and_the_first() {
+    let yard = Yard::new();
+    for n in 0..300 {
+        yard.file(&format!("root/f{n:03}.txt"), "hit\nmiss\n".repeat(10));
+    }
+    yard.file("root/g.txt", format!("{}\n", "wide hit ".repeat(50)).repeat(1000));
+    let session = yard.serve(&[]);
+    // 100 files have 1000 hits.
+    for (pattern, n_rows, is_truncated) in [
+        ("f0*.txt", 1000, false),
+        ("f[01]*.txt", 1000, true),
+        ("f*.txt", 1000, true),
+        ("{f0??,f100}.txt", 1000, true),
+        ("f00?.txt", 100, false),
+    ] {
+        let (found, answer) =
+            search(&yard, &session, json!({"file_path": pattern, "match": "HIT"}));
+        assert_eq!(
+            (found.len(), &answer["truncated"]),
+            (n_rows, &json!(is_truncated)),
+            "{pattern}"
+        );
+        let expected = (0..n_rows)
+            .map(|n| (format!("f{:03}.txt", n / 10), (n % 10) as u64 * 2 + 1, "hit".to_string()));
+        assert_eq!(found, expected.collect::<Vec<Row>>(), "{pattern}");
+    }
+    let (found, answer) = search(&yard, &session, json!({"file_path": "g*", "match": "hit"}));
+    assert!((200..1000).contains(&found.len()), "{}", found.len());
+    assert_eq!(answer["truncated"], true);
+    // The first line of every file, until there is no more room.
+    let (found, answer) = search(&yard, &session, json!({"file_path": "f*", "lines": "1,+1"}));
+    assert_eq!((found.len(), &answer["truncated"]), (600, &json!(false)));
+    let (found, answer) = search(&yard, &session, json!({"file_path": "f*", "lines": "1-5"}));
+    assert_eq!((found.len(), &answer["truncated"]), (1000, &json!(true)));
+}
+
+/// The ending of a line is not part of it.
+#[test]
+fn a_needle_is_found_in_lines_and_not_in_their_endings() {
+    let yard = Yard::new();
+    yard.file("root/a.txt", "one\r\ntw\ro\r\nthree").file("root/b.txt", "one\r\ntw\ro\r\nthree");
+    let session = yard.serve(&[]);
+    for (needle, n_lines) in [("\r", 1), ("e\r", 0), ("W\rO", 1), ("\r\r", 0), ("o", 2)] {
+        for (path, n_files) in [("a.txt", 1), ("*.txt", 2)] {
+            let answer = session.answer("ReadLines", json!({"file_path": path, "match": needle}));
+            assert_eq!(rows(&answer).len(), n_lines * n_files, "{needle:?} in {path}: {answer}");
+        }
+    }
+    for needle in ["e\nt", "\n", "one\r\n"] {
+        let code = session.code("ReadLines", json!({"file_path": "*.txt", "match": needle}));
+        assert_eq!(code, -32600, "{needle:?}");
+    }
+}

@@ -1,0 +1,195 @@
+//! Worlds that differ only outside of the root: full of files, empty, and full of things that are
+//! no files. What is said must be the same in all of them.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::symlink;
+
+use recto_text::quote::Quoted;
+use rustix::fs::{CWD, Mode, mkfifoat};
+use serde_json::Value;
+
+use super::yard::{INSIDE, OUTSIDE, Session, Yard, rows, said, strings};
+use crate::case::Actual;
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Outside {
+    Files,
+    Nothing,
+    /// Where files were there are folders, and pipes and loops where folders were.
+    Strange,
+}
+
+/// Places outside, each with a name that may be asked for and one that may not be told.
+const PLACES: [&str; 5] = ["", "outside/", "outside/deep/", "root-sibling/", "roo/"];
+
+/// Doors of the kernel.
+pub const DOORS: [&str; 10] = [
+    "/proc/self/environ",
+    "/proc/self/fd/0",
+    "/proc/self/mem",
+    "/proc/self/root",
+    "/proc/self/cwd",
+    "/proc/self/no-such-file",
+    "/dev/null",
+    "/dev/stdin",
+    "/dev/fd/0",
+    "/dev/no-such-device",
+];
+
+/// The same inside in every world.
+fn world(outside: Outside) -> Yard {
+    let yard = Yard::new();
+    for below in ["inside.txt", "sub/inside.txt", "sub/deep/f.txt"] {
+        yard.file(&format!("root/{below}"), INSIDE);
+    }
+    for name in ["secret.txt", "missing.txt"] {
+        yard.link(&format!("root/file-abs-{name}"), &format!("{{base}}/outside/{name}"))
+            .link(&format!("root/file-rel-{name}"), &format!("../outside/{name}"))
+            .link(&format!("root/sub/file-rel-{name}"), &format!("../../outside/{name}"))
+            .link(&format!("root/file-dots-{name}"), &format!("sub/deep/../../../outside/{name}"))
+            .link(&format!("root/file-past-{name}"), &format!("no/../../outside/{name}"))
+            .link(&format!("root/file-proc-{name}"), &format!("/proc/self/root/outside/{name}"))
+            .link(&format!("root/chain-1-{name}"), &format!("sub/chain-2-{name}"))
+            .link(&format!("root/sub/chain-2-{name}"), &format!("{{base}}/root/chain-3-{name}"))
+            .link(&format!("root/chain-3-{name}"), &format!("folder-rel/{name}"));
+    }
+    yard.link("root/folder-abs", "{base}/outside")
+        .link("root/folder-rel", "../outside")
+        .link("root/folder-slash", "../outside/")
+        .link("root/up", "..")
+        .link("root/top", "/")
+        .link("root/sibling", "{base}/root-sibling")
+        .link("root/sub/middle", "../../outside")
+        .link("root/to-folder-rel", "folder-rel")
+        .link("root/missing-folder", "../no-such-folder")
+        .link("root/back", "../outside/back/inside.txt")
+        .link("root/back-folder", "{base}/outside/back")
+        .link("root/to-deep", "sub/deep")
+        .link("root/to-file", "inside.txt")
+        .link("root/proc", "/proc")
+        .link("root/by-proc", "/proc/self/root{base}/root");
+    for (index, door) in DOORS.iter().enumerate() {
+        yard.link(&format!("root/door-{index}"), door);
+    }
+    symlink(OsStr::from_bytes(b"../outside/\xff"), yard.path("root/to-bytes")).unwrap();
+    symlink(OsStr::from_bytes(b"../\xff/../outside"), yard.path("root/by-bytes")).unwrap();
+    furnish(&yard, outside);
+    yard
+}
+
+fn furnish(yard: &Yard, outside: Outside) {
+    match outside {
+        Outside::Nothing => {}
+        Outside::Files => {
+            for place in PLACES {
+                yard.file(&format!("{place}secret.txt"), OUTSIDE);
+                yard.file(&format!("{place}hush.txt"), OUTSIDE);
+            }
+            yard.link("outside/back", "{base}/root");
+            let bytes = OsStr::from_bytes(b"outside/\xff");
+            std::fs::write(yard.path(bytes), OUTSIDE).unwrap();
+            std::fs::create_dir(yard.path(OsStr::from_bytes(b"\xff"))).unwrap();
+        }
+        Outside::Strange => {
+            yard.file("outside/secret.txt/hush.txt", OUTSIDE).file("secret.txt/hush.txt", OUTSIDE);
+            let mode = Mode::from_raw_mode(0o666);
+            mkfifoat(CWD, yard.path("outside/deep"), mode).unwrap();
+            mkfifoat(CWD, yard.path("root-sibling"), mode).unwrap();
+            yard.link("roo", "roo").link("outside/back", "back");
+            yard.file("ROOT", OUTSIDE);
+        }
+    }
+}
+
+/// The worlds with their servers.
+pub struct Worlds(pub Vec<(Yard, Session)>);
+
+impl Worlds {
+    pub fn new() -> Worlds {
+        Worlds::with(|_| ())
+    }
+
+    /// With more inside of each.
+    pub fn with(furnish: impl Fn(&Yard)) -> Worlds {
+        let worlds = [Outside::Files, Outside::Nothing, Outside::Strange].map(|outside| {
+            let yard = world(outside);
+            furnish(&yard);
+            let session = yard.serve(&[]);
+            (yard, session)
+        });
+        Worlds(worlds.into())
+    }
+
+    /// Makes a call in every world, and gives what all of them said, and the answer of the first.
+    pub fn call(&self, tool: &str, arguments: &Value) -> (String, Actual) {
+        let mut first = None;
+        for (yard, session) in &self.0 {
+            let actual = session.call(tool, at(yard, arguments));
+            let told = said(&actual).replace(yard.base(), "{base}");
+            assert!(!told.contains("hush"), "{tool} {arguments} told {told}");
+            assert!(!told.contains("root:x:0"), "{tool} {arguments} told {told}");
+            match &first {
+                None => first = Some((told, actual)),
+                Some((same, _)) => assert_eq!(told, *same, "{tool} {arguments}"),
+            }
+        }
+        first.unwrap()
+    }
+
+    /// A path that lies outside.
+    pub fn check_denied(&self, tool: &str, arguments: &Value) {
+        let (told, actual) = self.call(tool, arguments);
+        match &actual {
+            Actual::Error { code: -32002, message, hint: Some(hint) } => {
+                let (yard, _) = &self.0[0];
+                let path = path_of(&at(yard, arguments));
+                assert_eq!(*message, format!("Permission denied: {}", Quoted(&path)));
+                let root = yard.spelled("root");
+                assert_eq!(*hint, format!("Only files in these folders can be used: {root}"));
+            }
+            _ => panic!("{tool} {arguments} told {told}"),
+        }
+    }
+
+    /// A pattern that may be refused, or may find what is inside.
+    pub fn check_inside(&self, tool: &str, arguments: &Value) {
+        let (told, actual) = self.call(tool, arguments);
+        let (yard, _) = &self.0[0];
+        let structured = match actual {
+            Actual::Answer { structured, .. } => structured,
+            Actual::Error { code: -32600, .. } => return,
+            Actual::Error { code: -32003..=-32001, .. } => return,
+            Actual::Error { .. } => panic!("{tool} {arguments} told {told}"),
+        };
+        let files = match tool {
+            "ListFiles" => strings(&structured["files"]),
+            _ => rows(&structured).into_iter().map(|(path, ..)| path).collect(),
+        };
+        for file in files {
+            let real = std::fs::canonicalize(&file).unwrap();
+            assert!(real.starts_with(yard.path("root")), "{tool} {arguments} told {told}");
+            assert_eq!(std::fs::read_to_string(real).unwrap(), INSIDE);
+        }
+    }
+}
+
+/// A path with the world's own places in it; below the yard, unless it starts with `/` or `{base}`.
+fn expanded(yard: &Yard, path: &str) -> String {
+    yard.spelled(&path.replace("{base}", yard.base()))
+}
+
+fn path_of(arguments: &Value) -> String {
+    let path = arguments.get("pattern").or(arguments.get("file_path"));
+    path.unwrap().as_str().unwrap().to_string()
+}
+
+fn at(yard: &Yard, arguments: &Value) -> Value {
+    let mut arguments = arguments.clone();
+    for name in ["pattern", "file_path"] {
+        if let Some(path) = arguments.get(name).and_then(Value::as_str) {
+            arguments[name] = expanded(yard, path).into();
+        }
+    }
+    arguments
+}
