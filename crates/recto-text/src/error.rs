@@ -14,9 +14,11 @@ use crate::nearest::Nearest;
 use crate::quote::{Differing, Lines, Quoted};
 
 mod code;
+mod denial;
 mod examples;
 mod hint;
 
+pub use denial::Denial;
 pub use examples::examples;
 
 /// A call's result.
@@ -419,6 +421,13 @@ pub enum Error {
         path: String,
     },
 
+    /// An editor holds text of the file that is not on the disk.
+    #[error("File has unsaved changes in the editor: {}", Quoted(path))]
+    Unsaved {
+        /// The path as given.
+        path: String,
+    },
+
     /// The file kept changing while it was read.
     #[error("File keeps changing while it is read: {}", Quoted(path))]
     Unstable {
@@ -439,6 +448,13 @@ pub enum Error {
     #[error("Outcome unknown: the call did not end in time")]
     OutcomeUnknown,
 
+    /// An editor was told to write and never answered.
+    #[error("Outcome unknown: the editor did not answer: {}", Quoted(path))]
+    Unanswered {
+        /// The path as given.
+        path: String,
+    },
+
     /// The caller took the call back.
     #[error("Call was cancelled")]
     Cancelled,
@@ -458,26 +474,6 @@ pub enum Error {
         /// What went wrong.
         cause: String,
     },
-}
-
-/// Who refuses a path.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Denial {
-    /// It lies outside the roots, or leaves them, or is hidden.
-    Outside {
-        /// The roots, as a person wrote them.
-        roots: String,
-    },
-    /// It lies in a `.git` folder.
-    GitFolder,
-    /// The client's sandbox forbids writing there.
-    ClientSandbox,
-    /// The operating system.
-    System,
-    /// The file belongs to somebody else, and replacing it would change its owner.
-    ForeignOwner,
-    /// The file is a mount point of its own and cannot be replaced.
-    MountPoint,
 }
 
 impl Error {

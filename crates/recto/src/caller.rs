@@ -19,6 +19,25 @@ pub struct Caller {
     pub call_id: Option<String>,
     /// What the answer should add, wherever it comes up.
     pub remarks: Remarks,
+    /// Set once the call has turned to the disk, where it then stays.
+    pub disk_only: DiskOnly,
+}
+
+/// Whether a call leaves an editor aside. A call uses one store from start to end, so that there
+/// is no way back.
+#[derive(Debug, Clone, Default)]
+pub struct DiskOnly(Arc<AtomicBool>);
+
+impl DiskOnly {
+    /// From now on the call reads and writes the disk.
+    pub fn set(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether it does.
+    pub fn is_set(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
 }
 
 /// Things that come up while a call runs and that its answer should say.

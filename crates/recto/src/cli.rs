@@ -1,6 +1,8 @@
 //! The command line: one file per command, all with the same options.
 
+mod acp;
 mod call;
+mod codex;
 mod demo;
 mod serve;
 mod tools;
@@ -8,7 +10,7 @@ mod tools;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::config::{Config, Errors, Names, Results, Wire};
 use crate::store::local::HiddenPaths;
@@ -35,6 +37,8 @@ struct Cli {
 #[derive(Subcommand)]
 enum Command {
     Serve(serve::Serve),
+    Acp(acp::Acp),
+    Codex(codex::Codex),
     Call(call::Call),
     Tools(tools::Tools),
     Demo(demo::Demo),
@@ -126,6 +130,36 @@ impl Options {
     }
 }
 
+impl Options {
+    /// The same options for another process, wherever it starts. Roots are left out.
+    fn arguments(&self) -> Result<Vec<String>, String> {
+        fn word(value: impl ValueEnum) -> String {
+            let value = value.to_possible_value().expect("no value is skipped");
+            value.get_name().to_string()
+        }
+        let mut arguments = vec![
+            format!("--max-read-bytes={}", self.max_read_bytes),
+            format!("--durability={}", word(self.durability)),
+            format!("--results={}", word(self.results)),
+            format!("--errors={}", word(self.errors)),
+            format!("--tool-names={}", word(self.tool_names)),
+        ];
+        if !self.tools.is_empty() {
+            arguments.push(format!("--tools={}", self.tools.join(",")));
+        }
+        for (is_set, name) in
+            [(self.read_only, "--read-only"), (self.allow_git_writes, "--allow-git-writes")]
+        {
+            arguments.extend(is_set.then(|| name.to_string()));
+        }
+        arguments.extend(self.deny.iter().map(|glob| format!("--deny={glob}")));
+        for git_dir in &self.git_dir {
+            arguments.push(format!("--git-dir={}", acp::spelled(git_dir)?));
+        }
+        Ok(arguments)
+    }
+}
+
 /// Parses server options that stand in a test, as the command line would.
 pub fn parse_options(arguments: &[String]) -> Result<Config, String> {
     #[derive(Parser)]
@@ -146,6 +180,8 @@ pub fn run() -> ExitCode {
             _ => unreachable!("the command is named"),
         },
         Some(Command::Serve(serve)) => serve.run(),
+        Some(Command::Acp(acp)) => acp.run(),
+        Some(Command::Codex(codex)) => codex.run(),
         Some(Command::Call(call)) => call.run(),
         Some(Command::Tools(tools)) => tools.run(),
         Some(Command::Demo(demo)) => demo.run(),

@@ -3,10 +3,12 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::call::Calls;
+use crate::call::{Calls, Witness};
+use crate::store::editor::Editor;
 use crate::store::local::{HiddenPaths, Options};
-use crate::store::{GitRevisions, LocalStore};
+use crate::store::{GitRevisions, LocalStore, WriteStore};
 use crate::tools::{self, Effect, Tool};
+use crate::workspace::Workspace;
 
 /// Everything that a command is told.
 #[derive(Debug, Clone)]
@@ -101,6 +103,22 @@ impl Config {
 
     /// Opens the store and gets ready for calls.
     pub fn open(&self) -> Result<Calls, String> {
+        let store = self.open_disk()?;
+        self.calls(store.clone(), store)
+    }
+
+    /// The same, but through an editor where it has the files, and in its person's sight.
+    pub fn open_with_editor(
+        &self,
+        editor: Arc<dyn Editor>,
+        witness: Arc<dyn Witness>,
+    ) -> Result<Calls, String> {
+        let disk = self.open_disk()?;
+        let workspace = Arc::new(Workspace::new(disk.clone(), editor));
+        Ok(self.calls(workspace, disk)?.with_witness(witness))
+    }
+
+    fn open_disk(&self) -> Result<Arc<LocalStore>, String> {
         let store = LocalStore::open(Options {
             roots: self.roots.clone(),
             hidden: self.hidden.clone(),
@@ -108,14 +126,17 @@ impl Config {
             is_durable: self.is_durable,
         })
         .map_err(|error| error.to_string())?;
-        let root = store.roots().into_iter().next().unwrap_or_default();
-        let store = Arc::new(store);
+        Ok(Arc::new(store))
+    }
+
+    fn calls(&self, store: Arc<dyn WriteStore>, disk: Arc<LocalStore>) -> Result<Calls, String> {
+        let root = disk.roots().into_iter().next().unwrap_or_default();
         for git_dir in &self.git_dirs {
             if !git_dir.is_dir() {
                 return Err(format!("--git-dir: {} is not a folder", git_dir.display()));
             }
         }
-        let revisions = Arc::new(GitRevisions::new(store.clone(), self.git_dirs.clone()));
+        let revisions = Arc::new(GitRevisions::new(disk, self.git_dirs.clone()));
         Ok(Calls::new(store, revisions, self.tools()?, root, self.max_read_bytes))
     }
 }

@@ -15,6 +15,10 @@ pub mod config;
 
 pub mod mcp;
 
+pub mod acp;
+
+mod line;
+
 pub mod call;
 
 pub mod tools;
@@ -28,3 +32,5 @@ pub mod caller;
 pub mod versions;
 
 pub mod store;
+
+pub mod workspace;

@@ -3,7 +3,6 @@
 
 mod codex;
 mod in_flight;
-mod line;
 mod to_wire;
 mod transport;
 
@@ -25,7 +24,7 @@ use rmcp::{ServerHandler, ServiceExt};
 use tokio_util::sync::CancellationToken;
 
 use crate::call::Calls;
-use crate::caller::{Caller, Cancel, Remarks};
+use crate::caller::{Caller, Cancel};
 use crate::config::Wire;
 use in_flight::InFlight;
 use transport::{Ends, Stdio};
@@ -120,7 +119,7 @@ impl ServerHandler for Server {
             cancel: cancel.clone(),
             sandbox,
             call_id: call_id(&context.meta),
-            remarks: Remarks::default(),
+            ..Caller::default()
         };
         let calls = self.calls.clone();
         let arguments = request.arguments.unwrap_or_default();

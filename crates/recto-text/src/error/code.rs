@@ -44,8 +44,11 @@ impl Error {
             | Error::RangeTooShort { .. } => -32014,
             Error::LinePastEnd { .. } | Error::NoSuchLine { .. } => -32015,
             Error::NotEncodable { .. } | Error::NotReadable { .. } => -32016,
-            Error::Busy { .. } | Error::OpenElsewhere { .. } | Error::Unstable { .. } => -32017,
-            Error::NotDurable { .. } | Error::OutcomeUnknown => -32018,
+            Error::Busy { .. }
+            | Error::OpenElsewhere { .. }
+            | Error::Unsaved { .. }
+            | Error::Unstable { .. } => -32017,
+            Error::NotDurable { .. } | Error::OutcomeUnknown | Error::Unanswered { .. } => -32018,
             Error::Cancelled => -32800,
             Error::System { .. } | Error::Internal { .. } | Error::BrokenRepository { .. } => {
                 -32603

@@ -1,6 +1,6 @@
 //! What a caller can do next about each refusal. Written for a model; never repeats the message.
 
-use super::{Denial, Error};
+use super::Error;
 use crate::nearest::Nearest;
 
 impl Error {
@@ -42,7 +42,10 @@ impl Error {
             Error::OpenElsewhere { .. } => {
                 "Nothing was written. Close it in the other program, or call again.".into()
             }
-            Error::OutcomeUnknown => "Read the file before you change it again.".into(),
+            Error::Unsaved { .. } => {
+                "Nothing was changed. Let the person save or discard them first.".into()
+            }
+            Error::OutcomeUnknown | Error::Unanswered { .. } => "Read the file before you change it again.".into(),
             Error::Unstable { .. } => "Another process is writing to it. Call again when it has finished.".into(),
             Error::NotDurable { cause, .. } => format!("The file has its new content; syncing it to disk failed: {cause}. Do not write it again without reading it."),
             Error::EmptyRange { meant: (start, end), .. } => format!("Did you mean [{start}, {end}]?"),
@@ -91,20 +94,6 @@ impl Error {
             | Error::Cancelled
             | Error::System { .. }
             | Error::Internal { .. } => return None,
-        };
-        Some(hint)
-    }
-}
-
-impl Denial {
-    fn hint(&self) -> Option<String> {
-        let hint = match self {
-            Denial::Outside { roots } => format!("Only files in these folders can be used: {roots}"),
-            Denial::GitFolder => "Nothing is written inside .git; start recto with --allow-git-writes to change that.".into(),
-            Denial::ClientSandbox => "The client's sandbox does not allow it.".into(),
-            Denial::System => return None,
-            Denial::ForeignOwner => "The file belongs to another user, and replacing it would change its owner.".into(),
-            Denial::MountPoint => "The file is a mount point of its own and cannot be replaced.".into(),
         };
         Some(hint)
     }

@@ -3,6 +3,7 @@
 use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
@@ -10,6 +11,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
 use super::Options;
+use crate::acp::link::{LinkClient, LinkWitness};
 use crate::config::Config;
 use crate::mcp;
 
@@ -41,7 +43,14 @@ pub struct Serve {
 impl Serve {
     pub fn run(self) -> Result<ExitCode, String> {
         let config = self.options.config(self.folders)?;
-        let calls = config.open()?;
+        let link = editor();
+        let calls = match &link {
+            Some(link) => {
+                let witness = Arc::new(LinkWitness::new(link.clone()));
+                config.open_with_editor(link.clone(), witness)?
+            }
+            None => config.open()?,
+        };
         if std::io::stdin().is_terminal() {
             explain(&config);
         }
@@ -57,9 +66,23 @@ impl Serve {
             stop_at_signals(stop.clone())?;
             mcp::serve(calls, config.wire, instructions(&config), max_running, stop).await
         });
+        if let Some(link) = link {
+            link.close();
+        }
         // A write in its commit section finishes; anything that hangs does not keep us.
         runtime.shutdown_timeout(Duration::from_secs(5));
         served.map(|()| ExitCode::SUCCESS)
+    }
+}
+
+/// The editor that started us through a relay, if one did and it is still there.
+fn editor() -> Option<Arc<LinkClient>> {
+    match LinkClient::from_environment()? {
+        Ok(link) => Some(Arc::new(link)),
+        Err(error) => {
+            eprintln!("recto: cannot reach the editor ({error}); files are those on the disk");
+            None
+        }
     }
 }
 

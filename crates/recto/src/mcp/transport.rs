@@ -17,7 +17,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use super::in_flight::InFlight;
-use super::line::{self, Line};
+use crate::line::{self, Line};
 
 /// The longest line that is read.
 const MAX_LINE: usize = 16 << 20;

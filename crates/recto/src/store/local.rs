@@ -15,6 +15,7 @@ pub mod look;
 mod metadata;
 mod read;
 mod replace;
+pub mod reserve;
 mod roots;
 pub mod sys;
 
@@ -204,6 +205,17 @@ impl WriteStore for LocalStore {
         purpose: Purpose,
         caller: &'a Caller,
     ) -> Result<Box<dyn Held + 'a>> {
+        Ok(Box::new(self.hold_file(path, purpose, caller)?))
+    }
+}
+
+impl LocalStore {
+    fn hold_file<'a>(
+        &'a self,
+        path: &AbsPath,
+        purpose: Purpose,
+        caller: &'a Caller,
+    ) -> Result<HeldFile<'a>> {
         let last_link = match purpose {
             Purpose::Change => LastLink::Follow,
             Purpose::Create | Purpose::Remove => LastLink::Keep,
@@ -242,8 +254,8 @@ impl WriteStore for LocalStore {
             }
             self.leftovers.clean(&*self.sys, &lock);
             let path = path.clone();
-            let held = HeldFile { store: self, caller, path, place, lock, file: None, new_folders };
-            return Ok(Box::new(held));
+            let file = None;
+            return Ok(HeldFile { store: self, caller, path, place, lock, file, new_folders });
         }
         Err(Error::Busy { path: path.to_string() })
     }
@@ -270,10 +282,7 @@ impl Held for HeldFile<'_> {
             let file = self.store.open_to_read(&self.path, self.caller)?;
             return file.read_whole(&self.path, self.caller).map(Some);
         }
-        let Some(mut file) = OpenFile::open(sys, &self.place, &self.path)? else { return Ok(None) };
-        // Replacing needs no right to the old file, but a file that is closed to us stays so.
-        self.check_writable(&self.place.name)?;
-        self.check_writable(".")?;
+        let Some(mut file) = self.open_to_change()? else { return Ok(None) };
         file.lease = file.lease(sys);
         if file.lease == Lease::WriterOpen {
             return Err(Error::OpenElsewhere { path: self.path.to_string() });
@@ -320,6 +329,16 @@ impl Held for HeldFile<'_> {
 impl HeldFile<'_> {
     fn is_link(&self) -> bool {
         self.place.kind == Some(FileType::Symlink)
+    }
+
+    fn open_to_change(&self) -> Result<Option<OpenFile>> {
+        let file = OpenFile::open(&*self.store.sys, &self.place, &self.path)?;
+        if file.is_some() {
+            // Replacing needs no right to the old file, but a file that is closed to us stays so.
+            self.check_writable(&self.place.name)?;
+            self.check_writable(".")?;
+        }
+        Ok(file)
     }
 
     fn file_that_was_read(&self) -> &OpenFile {

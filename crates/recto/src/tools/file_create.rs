@@ -38,11 +38,15 @@ fn request(context: &Context<'_>, mut arguments: Arguments) -> Result<Request> {
     let content = arguments.string("content");
     let path = AbsPath::resolve("path", arguments.string("path"), context.root)?;
     let bytes = match encoding.as_deref() {
-        Some("base64") => STANDARD.decode(&content).map_err(|_| Error::WrongArgument {
-            name: "content".into(),
-            expected: "base64".into(),
-            value: Value::from(content.as_str()).to_string(),
-        })?,
+        Some("base64") => {
+            // Bytes, whatever they look like: no editor is to take them for text.
+            context.caller.disk_only.set();
+            STANDARD.decode(&content).map_err(|_| Error::WrongArgument {
+                name: "content".into(),
+                expected: "base64".into(),
+                value: Value::from(content.as_str()).to_string(),
+            })?
+        }
         _ => {
             let text = content.strip_prefix('\u{feff}').unwrap_or(&content);
             let document = Document::new(text).map_err(|error| match error {

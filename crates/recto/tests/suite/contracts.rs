@@ -1,4 +1,4 @@
-//! The contract tables, in memory and through the built binary.
+//! The contract tables, in memory, with an editor as the store, and through the built binary.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -11,6 +11,7 @@ use serde_json::Value;
 
 use crate::case::{Actual, Case, Expected, ROOT, cases, count};
 use crate::client::{Client, Revision, run};
+use crate::editor;
 use crate::tree::{Tree, commit};
 
 fn check_in_memory(tool: &str) {
@@ -73,6 +74,12 @@ fn check_through_binary(tool: &str, options: &[&str], revision: Revision) {
     report(tool, count(tool), failures);
 }
 
+fn check_with_an_editor(tool: &str) {
+    let (n_run, failures) = editor::rows::run(tool);
+    assert!(2 * n_run > count(tool), "{tool}: most rows are about text");
+    report(tool, n_run, failures);
+}
+
 fn report(tool: &str, n_run: usize, failures: Vec<String>) {
     assert!(n_run > 0, "{tool}: no rows");
     assert!(
@@ -83,7 +90,7 @@ fn report(tool: &str, n_run: usize, failures: Vec<String>) {
     );
 }
 
-/// The three ways for one tool.
+/// The four ways for one tool.
 macro_rules! contract {
     ($tool:ident) => {
         contract!($tool, stringify!($tool));
@@ -95,6 +102,11 @@ macro_rules! contract {
             #[test]
             fn holds_in_memory() {
                 check_in_memory($tool);
+            }
+
+            #[test]
+            fn holds_with_an_editor() {
+                check_with_an_editor($tool);
             }
 
             #[test]

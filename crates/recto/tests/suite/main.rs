@@ -5,11 +5,13 @@
 
 #![allow(clippy::unwrap_used, clippy::print_stdout, missing_docs)]
 
+mod acp;
 mod case;
 mod client;
 mod contracts;
 mod crashes;
 mod docs;
+mod editor;
 mod faults;
 mod fidelity;
 mod files;

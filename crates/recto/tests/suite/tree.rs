@@ -107,6 +107,42 @@ impl Tree {
         }
     }
 
+    /// The texts of all files, or `None` where one is not plain text or something is no file.
+    pub fn texts(&self) -> Option<BTreeMap<PathBuf, String>> {
+        let mut texts = BTreeMap::new();
+        for (path, entry) in &self.0 {
+            match entry {
+                Entry::Folder => {}
+                Entry::File { bytes, mode: None } if !bytes.contains(&0) => {
+                    texts.insert(path.clone(), String::from_utf8(bytes.clone()).ok()?);
+                }
+                Entry::File { .. } | Entry::Link(_) | Entry::Fifo => return None,
+            }
+        }
+        Some(texts)
+    }
+
+    /// The same names, with one text in every file.
+    pub fn with_texts(&self, text: &str) -> Tree {
+        let names = self.texts().unwrap().into_keys();
+        self.clone().with_files(names.map(|path| (path, text.to_string())).collect())
+    }
+
+    /// The tree with more files, or with others.
+    pub fn with_files(mut self, files: BTreeMap<PathBuf, String>) -> Tree {
+        for (path, text) in files {
+            self.insert(&path, file(text.into_bytes()));
+        }
+        self
+    }
+
+    /// The tree with all the folders of another.
+    pub fn with_folders(mut self, other: &Tree) -> Tree {
+        let folders = other.0.iter().filter(|(_, entry)| **entry == Entry::Folder);
+        self.0.extend(folders.map(|(path, entry)| (path.clone(), entry.clone())));
+        self
+    }
+
     /// The tree as nodes of a store in memory.
     pub fn nodes(&self, root: &Path) -> BTreeMap<PathBuf, Node> {
         let node = |entry: &Entry| match entry {

@@ -190,6 +190,12 @@ impl Roots {
         Some((&root.handle, below))
     }
 
+    /// A real path as whoever named the roots would write it.
+    pub fn as_given(&self, real_path: &Path) -> PathBuf {
+        let Some((root, below)) = self.locate(real_path) else { return real_path.to_path_buf() };
+        root.spellings.last().unwrap_or(&root.real_path).join(below)
+    }
+
     /// Whether anything is hidden at all.
     pub fn has_hidden(&self) -> bool {
         !self.hidden.globs.is_empty() || !self.hidden.absolute_globs.is_empty()

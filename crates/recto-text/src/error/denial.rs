@@ -1,0 +1,45 @@
+//! Who refuses a path, and what a caller should know about it.
+
+use crate::quote::Quoted;
+
+/// Who refuses a path.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Denial {
+    /// It lies outside the roots, or leaves them, or is hidden.
+    Outside {
+        /// The roots, as a person wrote them.
+        roots: String,
+    },
+    /// It lies in a `.git` folder.
+    GitFolder,
+    /// The client's sandbox forbids writing there.
+    ClientSandbox,
+    /// The editor that the file is open in, or its person.
+    Editor {
+        /// What it says.
+        message: String,
+    },
+    /// The operating system.
+    System,
+    /// The file belongs to somebody else, and replacing it would change its owner.
+    ForeignOwner,
+    /// The file is a mount point of its own and cannot be replaced.
+    MountPoint,
+}
+
+impl Denial {
+    /// What a caller should know about it.
+    pub(super) fn hint(&self) -> Option<String> {
+        let hint = match self {
+            Denial::Outside { roots } => format!("Only files in these folders can be used: {roots}"),
+            Denial::GitFolder => "Nothing is written inside .git; start recto with --allow-git-writes to change that.".into(),
+            Denial::ClientSandbox => "The client's sandbox does not allow it.".into(),
+            Denial::Editor { message } if message.is_empty() => "The editor refused it.".into(),
+            Denial::Editor { message } => format!("The editor says: {}", Quoted(message)),
+            Denial::System => return None,
+            Denial::ForeignOwner => "The file belongs to another user, and replacing it would change its owner.".into(),
+            Denial::MountPoint => "The file is a mount point of its own and cannot be replaced.".into(),
+        };
+        Some(hint)
+    }
+}

@@ -1,0 +1,120 @@
+//! The link between the relay and the servers that it put into sessions: a unix socket, and lines
+//! of JSON on it.
+//!
+//! A server says hello with the token of its session and is welcomed. From then on it asks for
+//! files and hands over updates, as many at once as it likes; replies come in any order and carry
+//! the id of what they answer. What a reply means for a call is left to the workspace.
+
+pub mod client;
+
+pub mod server;
+
+pub mod tickets;
+
+mod place;
+
+mod witness;
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+pub use client::LinkClient;
+pub use place::random_hex;
+pub use witness::LinkWitness;
+
+/// Names the socket in a server's environment.
+pub const SOCKET_VARIABLE: &str = "RECTO_LINK";
+
+/// Names the token in a server's environment.
+pub const TOKEN_VARIABLE: &str = "RECTO_TOKEN";
+
+/// The longest text that goes to an editor.
+pub const MAX_TEXT: usize = 100_000_000;
+
+/// The longest line: a text may grow when it is written as JSON.
+pub const MAX_LINE: usize = 256 << 20;
+
+/// How long a hello, and the welcome to it, may take.
+const HELLO_LIMIT: Duration = Duration::from_secs(5);
+
+/// What a server says. Texts are `&str` where it is written; where it is read they stay as they
+/// are in JSON, for the relay only hands them on.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Ask<Text> {
+    /// The first line.
+    Hello {
+        /// The session's.
+        token: String,
+    },
+    /// Asks for the text of a file.
+    Read {
+        /// Comes back with the reply.
+        id: u64,
+        /// Absolute.
+        path: Text,
+    },
+    /// Gives a file a new text.
+    Write {
+        /// Comes back with the reply.
+        id: u64,
+        /// Absolute.
+        path: Text,
+        /// All of it.
+        content: Text,
+    },
+    /// Shows the editor what a call does. There is no reply.
+    Update(Value),
+}
+
+/// What the relay says.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Reply<Text> {
+    /// To a hello.
+    Welcome(Welcome),
+    /// To a hello that is not welcome, before the end.
+    Unwelcome {
+        /// Why.
+        reason: String,
+    },
+    /// To a read.
+    Text {
+        /// Of the read.
+        id: u64,
+        /// As the person sees it.
+        content: Text,
+    },
+    /// To a write.
+    Written {
+        /// Of the write.
+        id: u64,
+    },
+    /// To either.
+    Failed {
+        /// Of what was asked.
+        id: u64,
+        /// The editor's.
+        code: i64,
+        /// The editor's.
+        message: String,
+    },
+}
+
+/// What the editor can do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Welcome {
+    /// It hands out the text of files.
+    pub can_read: bool,
+    /// It takes the text of files.
+    pub can_write: bool,
+    /// The version of ACP that it and the agent agreed on.
+    pub protocol_version: u64,
+}
+
+/// A message as a line without its ending.
+fn line<T: Serialize>(message: &T) -> Vec<u8> {
+    serde_json::to_vec(message).expect("strings and numbers are JSON")
+}

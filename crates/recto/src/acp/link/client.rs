@@ -1,0 +1,334 @@
+//! A server's end of the link: an editor for the workspace, a witness for calls.
+//!
+//! Many calls ask at once. One thread writes what they ask, one reads the replies, and each call
+//! waits for its own. What matters when the link goes is how far a request had come: one whose
+//! last byte was not handed to the socket has not happened and may be done another way; one that
+//! was may have happened, and must not be done again.
+
+use std::collections::{HashMap, VecDeque};
+use std::io::{BufReader, Write};
+use std::net::Shutdown;
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use super::place::{Until, check_peer};
+use super::{
+    Ask, HELLO_LIMIT, MAX_LINE, MAX_TEXT, Reply, SOCKET_VARIABLE, TOKEN_VARIABLE, Welcome,
+};
+use crate::caller::Caller;
+use crate::line::{self, Line};
+use crate::store::editor::{Editor, EditorError};
+
+/// How long a read may take, and an update to be sent.
+const READ_LIMIT: Duration = Duration::from_secs(30);
+
+/// How often a waiting call asks whether it was taken back.
+const CANCEL_INTERVAL: Duration = Duration::from_millis(20);
+
+/// A connection to the relay, and through it to the editor.
+pub struct LinkClient {
+    shared: Arc<Shared>,
+    welcome: Welcome,
+}
+
+struct Shared {
+    state: Mutex<State>,
+    changed: Condvar,
+    stream: UnixStream,
+}
+
+#[derive(Default)]
+struct State {
+    last_id: u64,
+    /// Lines to write, each with the id of its request.
+    queue: VecDeque<(u64, Vec<u8>)>,
+    /// How far every request that somebody waits for has come.
+    requests: HashMap<u64, Progress>,
+    is_gone: bool,
+}
+
+enum Progress {
+    Queued,
+    /// The writer has it: only the writer knows whether all of it goes.
+    Sending,
+    Sent,
+    Done(Result<Reply<String>, EditorError>),
+}
+
+impl LinkClient {
+    /// Connects as the environment says. `None` where it says nothing.
+    pub fn from_environment() -> Option<Result<LinkClient, String>> {
+        let socket = std::env::var_os(SOCKET_VARIABLE)?;
+        let Ok(token) = std::env::var(TOKEN_VARIABLE) else {
+            return Some(Err(format!("{TOKEN_VARIABLE} is not set")));
+        };
+        Some(LinkClient::connect(Path::new(&socket), &token))
+    }
+
+    /// Connects and says hello.
+    pub fn connect(socket: &Path, token: &str) -> Result<LinkClient, String> {
+        let (stream, welcome) = greet(socket, token)?;
+        let shared = Arc::new(Shared { state: Mutex::default(), changed: Condvar::new(), stream });
+        let (reader, writer) = (shared.clone(), shared.clone());
+        let spawn = |name: &str, run: Box<dyn FnOnce() + Send>| {
+            let spawned = std::thread::Builder::new().name(name.into()).spawn(run);
+            spawned.map_err(|error| error.to_string())
+        };
+        spawn("recto-link-read", Box::new(move || reader.take_replies()))?;
+        spawn("recto-link-write", Box::new(move || writer.write_requests()))?;
+        Ok(LinkClient { shared, welcome })
+    }
+
+    /// What the editor said that it can do.
+    pub fn welcome(&self) -> Welcome {
+        self.welcome
+    }
+
+    /// Ends the link: whoever waits, waits no longer.
+    pub fn close(&self) {
+        self.shared.lose();
+    }
+
+    /// Shows the editor what a call does. Comes back when it is sent, so that what the agent says
+    /// about the answer comes later.
+    pub fn update(&self, update: Value) {
+        let Some((id, mut state)) = self.shared.enqueue(|_| Ask::Update(update)) else { return };
+        let deadline = Instant::now() + READ_LIMIT;
+        while matches!(state.requests.get(&id), Some(Progress::Queued | Progress::Sending))
+            && Instant::now() < deadline
+        {
+            state = self.shared.wait(state);
+        }
+        state.requests.remove(&id);
+    }
+
+    fn request<'a>(
+        &self,
+        ask: impl FnOnce(u64) -> Ask<&'a str>,
+        patience: Patience,
+        caller: &Caller,
+    ) -> Result<Reply<String>, EditorError> {
+        let is_cancelled = || caller.cancel.check().is_err();
+        if is_cancelled() {
+            return Err(EditorError::Cancelled);
+        }
+        let (id, mut state) = self.shared.enqueue(ask).ok_or(EditorError::NotSent)?;
+        let start = Instant::now();
+        loop {
+            let progress = state.requests.get(&id).expect("only its own call takes it away");
+            let given_up = match (progress, patience) {
+                (Progress::Done(_), _) => {
+                    let Some(Progress::Done(result)) = state.requests.remove(&id) else {
+                        unreachable!("it was there")
+                    };
+                    return result;
+                }
+                (Progress::Queued, _) if is_cancelled() => Some(EditorError::Cancelled),
+                (_, Patience::Limited) if is_cancelled() => Some(EditorError::Cancelled),
+                (_, Patience::Limited) if start.elapsed() >= READ_LIMIT => {
+                    Some(EditorError::Unanswered)
+                }
+                _ => None,
+            };
+            if let Some(error) = given_up {
+                state.forget(id);
+                return Err(error);
+            }
+            state = self.shared.wait(state);
+        }
+    }
+}
+
+/// How long a call waits for a reply.
+#[derive(Clone, Copy)]
+enum Patience {
+    /// A while, and no longer than the call lasts.
+    Limited,
+    /// Until there is one, for a person may be asked, and what was sent cannot be taken back.
+    Unlimited,
+}
+
+impl Editor for LinkClient {
+    fn can_read(&self) -> bool {
+        self.welcome.can_read
+    }
+
+    fn can_write(&self) -> bool {
+        self.welcome.can_write
+    }
+
+    fn read(&self, path: &Path, caller: &Caller) -> Result<String, EditorError> {
+        // An editor knows no file whose name cannot be said in JSON.
+        let path = path.to_str().ok_or(EditorError::NoSuchFile)?;
+        match self.request(|id| Ask::Read { id, path }, Patience::Limited, caller)? {
+            Reply::Text { content, .. } => Ok(content),
+            Reply::Failed { code: -32002, .. } => Err(EditorError::NoSuchFile),
+            reply => Err(refusal(reply)),
+        }
+    }
+
+    fn write(&self, path: &Path, text: &str, caller: &Caller) -> Result<(), EditorError> {
+        let path = path.to_str().ok_or(EditorError::Unsupported)?;
+        if text.len() > MAX_TEXT {
+            let message = format!("the text is longer than {MAX_TEXT} bytes");
+            return Err(EditorError::Refused { code: -32602, message });
+        }
+        let ask = |id| Ask::Write { id, path, content: text };
+        match self.request(ask, Patience::Unlimited, caller)? {
+            Reply::Written { .. } => Ok(()),
+            reply => Err(refusal(reply)),
+        }
+    }
+}
+
+fn refusal(reply: Reply<String>) -> EditorError {
+    match reply {
+        Reply::Failed { code: -32601, .. } => EditorError::Unsupported,
+        Reply::Failed { code, message, .. } => EditorError::Refused { code, message },
+        _ => EditorError::Refused { code: -32603, message: "it answered something else".into() },
+    }
+}
+
+fn greet(socket: &Path, token: &str) -> Result<(UnixStream, Welcome), String> {
+    const MAX_WELCOME: usize = 4096;
+    let told = |error: std::io::Error| error.to_string();
+    let mut stream = UnixStream::connect(socket).map_err(told)?;
+    check_peer(&stream).map_err(told)?;
+    let mut hello = super::line(&Ask::<&str>::Hello { token: token.into() });
+    hello.push(b'\n');
+    stream.set_write_timeout(Some(HELLO_LIMIT)).map_err(told)?;
+    stream.write_all(&hello).map_err(told)?;
+    let until = Until { stream: &stream, deadline: Instant::now() + HELLO_LIMIT };
+    let mut buffer = Vec::new();
+    // A byte at a time, so that nothing of the next line is taken.
+    match line::read(&mut BufReader::with_capacity(1, until), &mut buffer, MAX_WELCOME) {
+        Ok(Line::Whole) => {}
+        Ok(_) => return Err("it ended".into()),
+        Err(error) => return Err(told(error)),
+    }
+    let welcome = match serde_json::from_slice::<Reply<String>>(&buffer) {
+        Ok(Reply::Welcome(welcome)) => welcome,
+        Ok(Reply::Unwelcome { reason }) => return Err(reason),
+        _ => return Err("it answered something else".into()),
+    };
+    stream.set_read_timeout(None).map_err(told)?;
+    stream.set_write_timeout(None).map_err(told)?;
+    Ok((stream, welcome))
+}
+
+impl State {
+    /// Nobody waits for this any more. What was not begun is not sent either.
+    fn forget(&mut self, id: u64) {
+        self.queue.retain(|(queued, _)| *queued != id);
+        self.requests.remove(&id);
+    }
+
+    fn lose(&mut self) {
+        self.is_gone = true;
+        self.queue.clear();
+        for progress in self.requests.values_mut() {
+            match progress {
+                Progress::Queued => *progress = Progress::Done(Err(EditorError::NotSent)),
+                Progress::Sent => *progress = Progress::Done(Err(EditorError::Unanswered)),
+                Progress::Sending | Progress::Done(_) => {}
+            }
+        }
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Adds a request to what is to be written, and lets the writer know. `None` when the link is
+    /// gone. Ids grow in the order of the lines.
+    fn enqueue<'a>(
+        &self,
+        ask: impl FnOnce(u64) -> Ask<&'a str>,
+    ) -> Option<(u64, MutexGuard<'_, State>)> {
+        let mut state = self.lock();
+        if state.is_gone {
+            return None;
+        }
+        state.last_id += 1;
+        let id = state.last_id;
+        let mut line = super::line(&ask(id));
+        line.push(b'\n');
+        state.queue.push_back((id, line));
+        state.requests.insert(id, Progress::Queued);
+        self.changed.notify_all();
+        Some((id, state))
+    }
+
+    fn wait<'a>(&'a self, state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
+        let waited = self.changed.wait_timeout(state, CANCEL_INTERVAL);
+        waited.unwrap_or_else(PoisonError::into_inner).0
+    }
+
+    fn lose(&self) {
+        // This also frees a writer that is stuck.
+        let _ = self.stream.shutdown(Shutdown::Both);
+        self.lock().lose();
+        self.changed.notify_all();
+    }
+
+    fn write_requests(&self) {
+        while let Some((id, line)) = self.next_request() {
+            let written = (&self.stream).write_all(&line);
+            let mut state = self.lock();
+            let is_gone = state.is_gone;
+            if let Some(progress @ Progress::Sending) = state.requests.get_mut(&id) {
+                *progress = match &written {
+                    Ok(()) if is_gone => Progress::Done(Err(EditorError::Unanswered)),
+                    Ok(()) => Progress::Sent,
+                    Err(_) => Progress::Done(Err(EditorError::NotSent)),
+                };
+            }
+            drop(state);
+            self.changed.notify_all();
+            if written.is_err() {
+                self.lose();
+            }
+        }
+    }
+
+    fn next_request(&self) -> Option<(u64, Vec<u8>)> {
+        let mut state = self.lock();
+        loop {
+            if state.is_gone {
+                return None;
+            }
+            if let Some((id, line)) = state.queue.pop_front() {
+                if let Some(progress) = state.requests.get_mut(&id) {
+                    *progress = Progress::Sending;
+                }
+                return Some((id, line));
+            }
+            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    fn take_replies(&self) {
+        let mut input = BufReader::with_capacity(64 << 10, &self.stream);
+        loop {
+            let mut buffer = Vec::new();
+            let Ok(Line::Whole) = line::read(&mut input, &mut buffer, MAX_LINE) else { break };
+            let Ok(reply) = serde_json::from_slice::<Reply<String>>(&buffer) else { break };
+            let id = match &reply {
+                Reply::Text { id, .. } | Reply::Written { id } | Reply::Failed { id, .. } => *id,
+                Reply::Welcome(_) | Reply::Unwelcome { .. } => continue,
+            };
+            // A call that was taken back waits no more.
+            if let Some(progress) = self.lock().requests.get_mut(&id) {
+                *progress = Progress::Done(Ok(reply));
+            }
+            self.changed.notify_all();
+        }
+        self.lose();
+    }
+}

@@ -1,0 +1,118 @@
+//! Where a link is: a socket in a folder that only we can enter and nobody can guess.
+
+use std::fs::{DirBuilder, remove_dir, remove_file};
+use std::io::{Error, ErrorKind, Read, Result};
+use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant, SystemTime};
+
+use rustix::net::sockopt::socket_peercred;
+use rustix::process::geteuid;
+use rustix::rand::{GetRandomFlags, getrandom};
+
+const PREFIX: &str = "recto-acp-";
+
+/// A folder this old whose socket nobody answers was left behind by a relay that was killed.
+const LEFT_BEHIND: Duration = Duration::from_secs(60);
+
+/// A socket's folder. It goes when this is dropped.
+pub struct Place {
+    folder: PathBuf,
+}
+
+impl Place {
+    /// Makes one, beneath the folder for such things or the one for temporary files.
+    pub fn listen() -> Result<(Place, UnixListener)> {
+        let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
+        // The address of a socket has room for 107 bytes, so a short folder is tried last.
+        let parents = [runtime, Some(std::env::temp_dir()), Some("/tmp".into())];
+        let mut last_error = Error::from(ErrorKind::NotFound);
+        for parent in parents.into_iter().flatten().filter(|parent| parent.is_absolute()) {
+            match Place::listen_beneath(&parent) {
+                Ok(made) => return Ok(made),
+                Err(error) => last_error = error,
+            }
+        }
+        Err(last_error)
+    }
+
+    fn listen_beneath(parent: &Path) -> Result<(Place, UnixListener)> {
+        clean_up(parent);
+        let folder = parent.join(format!("{PREFIX}{}", random_hex::<16>()?));
+        DirBuilder::new().mode(0o700).create(&folder)?;
+        let place = Place { folder };
+        let listener = UnixListener::bind(place.socket())?;
+        Ok((place, listener))
+    }
+
+    /// The socket.
+    pub fn socket(&self) -> PathBuf {
+        self.folder.join("link")
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        // If it stays, a later relay takes it away.
+        let _ = remove_file(self.socket());
+        let _ = remove_dir(&self.folder);
+    }
+}
+
+/// Takes away what killed relays left behind. Others' folders cannot be entered.
+fn clean_up(parent: &Path) {
+    let Ok(entries) = parent.read_dir() else { return };
+    for entry in entries.flatten() {
+        if !entry.file_name().as_encoded_bytes().starts_with(PREFIX.as_bytes()) {
+            continue;
+        }
+        let modified = entry.metadata().and_then(|metadata| metadata.modified());
+        let age = modified.ok().and_then(|time| SystemTime::now().duration_since(time).ok());
+        let place = Place { folder: entry.path() };
+        let is_refused = || {
+            let connected = UnixStream::connect(place.socket());
+            connected.is_err_and(|error| error.kind() == ErrorKind::ConnectionRefused)
+        };
+        if age.is_none_or(|age| age < LEFT_BEHIND) || !is_refused() {
+            std::mem::forget(place);
+        }
+    }
+}
+
+/// Random bytes from the system, as hexadecimal digits.
+pub fn random_hex<const N: usize>() -> Result<String> {
+    let mut bytes = [0; N];
+    let mut n_filled = 0;
+    while n_filled < N {
+        n_filled += getrandom(&mut bytes[n_filled..], GetRandomFlags::empty())?;
+    }
+    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+/// Refuses a peer that runs for another user.
+pub fn check_peer(stream: &UnixStream) -> Result<()> {
+    if socket_peercred(stream)?.uid == geteuid() {
+        return Ok(());
+    }
+    Err(Error::new(ErrorKind::PermissionDenied, "the other end belongs to another user"))
+}
+
+/// A stream that must have said what it says by a certain time, however slowly it trickles.
+pub struct Until<'a> {
+    /// What is read.
+    pub stream: &'a UnixStream,
+    /// When it ends.
+    pub deadline: Instant,
+}
+
+impl Read for Until<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> Result<usize> {
+        let left = self.deadline.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err(ErrorKind::TimedOut.into());
+        }
+        self.stream.set_read_timeout(Some(left))?;
+        self.stream.read(buffer)
+    }
+}

@@ -1,0 +1,172 @@
+//! The relay's end of the link: lets servers in and passes what they ask to a host.
+
+use std::io::{BufReader, Result, Write};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Instant;
+
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use super::place::{Place, Until, check_peer};
+use super::tickets::{Admitted, Tickets};
+use super::{Ask, HELLO_LIMIT, MAX_LINE, Reply, Welcome};
+use crate::acp::outlet::Outlet;
+use crate::line::{self, Line};
+
+/// Who does what servers ask. Paths and texts are JSON strings.
+pub trait Host: Send + Sync + 'static {
+    /// What the editor can do.
+    fn welcome(&self) -> Welcome;
+
+    /// Asks for the text of a file.
+    fn read(&self, session: &str, path: &RawValue, answer: Answer);
+
+    /// Gives a file a new text.
+    fn write(&self, session: &str, path: &RawValue, content: &RawValue, answer: Answer);
+
+    /// Shows the editor what a call does.
+    fn update(&self, session: &str, update: Value);
+}
+
+/// The way back to whoever asked.
+pub struct Answer {
+    id: u64,
+    outlet: Outlet,
+}
+
+impl Answer {
+    /// The text that was read, as a JSON string.
+    pub fn text(self, content: &RawValue) {
+        self.outlet.send(super::line(&Reply::Text { id: self.id, content }));
+    }
+
+    /// It is written.
+    pub fn written(self) {
+        self.outlet.send(super::line(&Reply::<&str>::Written { id: self.id }));
+    }
+
+    /// The editor says no.
+    pub fn failed(self, code: i64, message: String) {
+        self.outlet.send(super::line(&Reply::<&str>::Failed { id: self.id, code, message }));
+    }
+}
+
+/// A socket that servers come to. It goes when this is dropped.
+pub struct Listener {
+    place: Place,
+    listener: UnixListener,
+}
+
+impl Listener {
+    /// Makes the socket.
+    pub fn new() -> Result<Listener> {
+        let (place, listener) = Place::listen()?;
+        Ok(Listener { place, listener })
+    }
+
+    /// Where it is.
+    pub fn socket(&self) -> PathBuf {
+        self.place.socket()
+    }
+
+    /// Lets servers in from now on.
+    pub fn start(&self, tickets: Arc<Tickets>, host: Arc<dyn Host>) -> Result<()> {
+        let listener = self.listener.try_clone()?;
+        spawn("recto-accept", move || {
+            for stream in listener.incoming() {
+                let Ok(stream) = stream else {
+                    // Out of file handles, most likely; others may give some back.
+                    std::thread::sleep(std::time::Duration::from_millis(100));
+                    continue;
+                };
+                let (tickets, host) = (tickets.clone(), host.clone());
+                let served = spawn("recto-link", move || {
+                    if let Err(error) = serve(&stream, &tickets, &*host) {
+                        eprintln!("recto: a server was not let in: {error}");
+                    }
+                    let _ = stream.shutdown(std::net::Shutdown::Both);
+                });
+                if let Err(error) = served {
+                    eprintln!("recto: a server was not let in: {error}");
+                }
+            }
+        })
+    }
+}
+
+fn spawn(name: &str, run: impl FnOnce() + Send + 'static) -> Result<()> {
+    std::thread::Builder::new().name(name.into()).spawn(run).map(|_| ())
+}
+
+/// Serves one connection to its end. An error means that it was not let in.
+fn serve(stream: &UnixStream, tickets: &Tickets, host: &dyn Host) -> Result<()> {
+    check_peer(stream)?;
+    let admitted = match greet(stream, tickets) {
+        Ok(admitted) => admitted,
+        Err(reason) => {
+            let mut line = super::line(&Reply::<&str>::Unwelcome { reason: reason.clone() });
+            line.push(b'\n');
+            // Whoever it is may be gone.
+            let _ = (&*stream).write_all(&line);
+            return Err(std::io::Error::other(reason));
+        }
+    };
+    stream.set_read_timeout(None)?;
+    let outlet = Outlet::start("recto-link-write", stream.try_clone()?, usize::MAX)?;
+    outlet.send(super::line(&Reply::<&str>::Welcome(host.welcome())));
+    let mut input = BufReader::with_capacity(64 << 10, stream);
+    let mut last_id = 0;
+    loop {
+        let mut buffer = Vec::new();
+        match line::read(&mut input, &mut buffer, MAX_LINE) {
+            Ok(Line::Whole) => {}
+            Ok(Line::TooLong { .. } | Line::End) | Err(_) => break,
+        }
+        let Some(session) = admitted.session() else { break };
+        if !take(&buffer, &session, &mut last_id, &outlet, host) {
+            break;
+        }
+    }
+    outlet.close();
+    Ok(())
+}
+
+fn greet(stream: &UnixStream, tickets: &Tickets) -> std::result::Result<Admitted, String> {
+    const MAX_HELLO: usize = 4096;
+    let until = Until { stream, deadline: Instant::now() + HELLO_LIMIT };
+    // A byte at a time, so that nothing of the next line is taken.
+    let mut input = BufReader::with_capacity(1, until);
+    let mut buffer = Vec::new();
+    match line::read(&mut input, &mut buffer, MAX_HELLO) {
+        Ok(Line::Whole) => {}
+        Ok(Line::TooLong { .. } | Line::End) => return Err("it said no hello".into()),
+        Err(error) => return Err(format!("it said no hello: {error}")),
+    }
+    match serde_json::from_slice(&buffer) {
+        Ok(Ask::<String>::Hello { token }) => tickets.admit(&token, stream),
+        _ => Err("it said no hello".into()),
+    }
+}
+
+/// Takes one line. Whether it made sense.
+fn take(line: &[u8], session: &str, last_id: &mut u64, outlet: &Outlet, host: &dyn Host) -> bool {
+    let answer = |id| Answer { id, outlet: outlet.clone() };
+    let ask = serde_json::from_slice::<Ask<&RawValue>>(line);
+    if let Ok(Ask::Read { id, .. } | Ask::Write { id, .. }) = ask {
+        // Ids grow. A line that comes again, by whatever mishap, must not write again.
+        if id <= *last_id {
+            return true;
+        }
+        *last_id = id;
+    }
+    match ask {
+        Ok(Ask::Read { id, path }) => host.read(session, path, answer(id)),
+        Ok(Ask::Write { id, path, content }) => host.write(session, path, content, answer(id)),
+        Ok(Ask::Update(update)) => host.update(session, update),
+        Ok(Ask::Hello { .. }) => {}
+        Err(_) => return false,
+    }
+    true
+}

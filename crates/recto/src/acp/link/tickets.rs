@@ -1,0 +1,138 @@
+//! Which session a server belongs to: one token for each, and one server at a time.
+//!
+//! A server may come before the agent has said how its session is called, so what it asks waits
+//! until then.
+
+use std::collections::HashMap;
+use std::io::Result;
+use std::net::Shutdown;
+use std::os::unix::net::UnixStream;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+
+use super::place::random_hex;
+
+/// All tokens that were handed out.
+#[derive(Default)]
+pub struct Tickets(Mutex<HashMap<String, Arc<Ticket>>>);
+
+/// The right to speak for one session.
+pub struct Ticket {
+    /// 256 random bits.
+    pub token: String,
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    session: Session,
+    /// Whoever uses it now.
+    connection: Option<UnixStream>,
+}
+
+#[derive(Default)]
+enum Session {
+    #[default]
+    NotYetNamed,
+    Named(Arc<str>),
+    /// There is none, or it is over.
+    None,
+}
+
+impl Tickets {
+    /// Makes a new one.
+    pub fn issue(&self) -> Result<Arc<Ticket>> {
+        let ticket = Arc::new(Ticket {
+            token: random_hex::<32>()?,
+            state: Mutex::default(),
+            changed: Condvar::new(),
+        });
+        self.lock().insert(ticket.token.clone(), ticket.clone());
+        Ok(ticket)
+    }
+
+    /// Takes one back: the agent made no session of it.
+    pub fn revoke(&self, ticket: &Ticket) {
+        self.lock().remove(&ticket.token);
+        ticket.end();
+    }
+
+    /// Takes all back, and with them every connection.
+    pub fn revoke_all(&self) {
+        let tickets = std::mem::take(&mut *self.lock());
+        tickets.values().for_each(|ticket| ticket.end());
+    }
+
+    /// Lets a server in, or says why not. The guard gives its place free.
+    pub fn admit(&self, token: &str, stream: &UnixStream) -> std::result::Result<Admitted, String> {
+        let ticket = self.lock().get(token).cloned().ok_or("the token is not known")?;
+        let mut state = ticket.lock();
+        if state.connection.is_some() {
+            return Err("the token is in use".into());
+        }
+        state.connection = Some(stream.try_clone().map_err(|error| error.to_string())?);
+        drop(state);
+        Ok(Admitted(ticket))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, Arc<Ticket>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Ticket {
+    /// Tells how the session is called.
+    pub fn name(&self, session: &str) {
+        let mut state = self.lock();
+        if let Session::NotYetNamed = state.session {
+            state.session = Session::Named(session.into());
+        }
+        drop(state);
+        self.changed.notify_all();
+    }
+
+    /// How the session is called, as soon as it is known; `None` if it never will be.
+    pub fn session(&self) -> Option<Arc<str>> {
+        let mut state = self.lock();
+        loop {
+            match &state.session {
+                Session::Named(session) => return Some(session.clone()),
+                Session::None => return None,
+                Session::NotYetNamed => {}
+            }
+            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    fn end(&self) {
+        let mut state = self.lock();
+        state.session = Session::None;
+        if let Some(connection) = &state.connection {
+            // It may be gone already.
+            let _ = connection.shutdown(Shutdown::Both);
+        }
+        drop(state);
+        self.changed.notify_all();
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A server that was let in.
+pub struct Admitted(Arc<Ticket>);
+
+impl std::ops::Deref for Admitted {
+    type Target = Ticket;
+
+    fn deref(&self) -> &Ticket {
+        &self.0
+    }
+}
+
+impl Drop for Admitted {
+    fn drop(&mut self) {
+        self.0.lock().connection = None;
+    }
+}

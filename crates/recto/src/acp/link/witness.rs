@@ -1,0 +1,56 @@
+//! Calls as the editor's person sees them: sends what [`updates`](crate::acp::updates) makes.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::ThreadId;
+
+use super::{LinkClient, random_hex};
+use crate::acp::updates;
+use crate::call::{Call, Witness};
+use crate::tools::Answer;
+
+/// Tells the editor of every call.
+pub struct LinkWitness {
+    link: Arc<LinkClient>,
+    unnamed: Mutex<Unnamed>,
+}
+
+/// Calls whose client gave them no name. Each gets one of ours, which must last from its start to
+/// its end; a call stays on one thread.
+struct Unnamed {
+    /// Begins at random, for a session may see several servers, one after another.
+    last: u64,
+    running: HashMap<ThreadId, String>,
+}
+
+impl LinkWitness {
+    /// Tells over `link`.
+    pub fn new(link: Arc<LinkClient>) -> LinkWitness {
+        let start = random_hex::<4>().ok().and_then(|hex| u64::from_str_radix(&hex, 16).ok());
+        let unnamed = Unnamed { last: start.unwrap_or_default() << 20, running: HashMap::new() };
+        LinkWitness { link, unnamed: Mutex::new(unnamed) }
+    }
+}
+
+impl Witness for LinkWitness {
+    fn started(&self, call: &Call<'_>) {
+        let id = call.caller.call_id.clone().unwrap_or_else(|| {
+            let mut unnamed = self.unnamed.lock().unwrap_or_else(PoisonError::into_inner);
+            unnamed.last += 1;
+            let id = updates::own_id(unnamed.last);
+            unnamed.running.insert(std::thread::current().id(), id.clone());
+            id
+        });
+        self.link.update(updates::started(&id, call));
+    }
+
+    fn finished(&self, call: &Call<'_>, result: &recto_text::Result<Answer>) {
+        let id = call.caller.call_id.clone().or_else(|| {
+            let mut unnamed = self.unnamed.lock().unwrap_or_else(PoisonError::into_inner);
+            unnamed.running.remove(&std::thread::current().id())
+        });
+        if let Some(id) = id {
+            self.link.update(updates::finished(&id, call, result));
+        }
+    }
+}

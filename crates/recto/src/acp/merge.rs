@@ -1,0 +1,290 @@
+//! One card for one call: what our tools tell of it and what the agent tells of it, made into
+//! what an editor shows once.
+//!
+//! Title, kind, locations, diff and outcome are ours, because the tool knows them and an agent
+//! does not. The agent's event is what makes the card when it comes first, as it does for calls
+//! that ask for permission, and what ends it when we never hear of the call. Everything else
+//! passes as it is.
+
+mod calls;
+mod generic;
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Map, Value, json};
+
+use self::calls::{Calls, Key, Likeness, Ours, Remembered, Side};
+use self::generic::Generic;
+use super::updates;
+use crate::call::Call;
+use crate::caller::Caller;
+use crate::tools::{self, Tool};
+
+/// The most sessions whose folders are remembered.
+const MAX_SESSIONS: usize = 1000;
+
+/// Members of an update that say nothing about the call.
+const FRAME: &[&str] = &["sessionUpdate", "toolCallId"];
+
+/// What our half of a call knows better than the agent.
+const OWN: &[&str] =
+    &["title", "kind", "name", "locations", "rawInput", "status", "content", "rawOutput"];
+
+/// What names a call, known from its arguments.
+const CARD: &[&str] = &["title", "kind", "name", "locations", "rawInput"];
+
+/// The state of all sessions between an editor and an agent.
+#[derive(Default)]
+pub struct Merger {
+    calls: Calls,
+    roots: HashMap<String, PathBuf>,
+    is_v2: bool,
+}
+
+impl Merger {
+    /// Says where the relative paths of a session start. Without it, the agent's events about
+    /// relative paths have no locations.
+    pub fn open(&mut self, session_id: &str, root: PathBuf) {
+        if self.roots.len() >= MAX_SESSIONS && !self.roots.contains_key(session_id) {
+            self.roots.clear();
+        }
+        self.roots.insert(session_id.into(), root);
+    }
+
+    /// Says which version of the protocol editor and agent agreed on; 1 until then.
+    pub fn negotiated(&mut self, version: u64) {
+        self.is_v2 = version >= 2;
+    }
+
+    /// Takes an update of ours and returns the messages for the editor.
+    pub fn from_recto(&mut self, session_id: &str, update: Value) -> Vec<Value> {
+        let update = self.own(session_id, update);
+        let update = if self.is_v2 { updates::to_v2(update) } else { update };
+        let params = json!({"sessionId": session_id, "update": update});
+        vec![json!({"jsonrpc": "2.0", "method": "session/update", "params": params})]
+    }
+
+    /// Takes a message of the agent and returns what the editor gets for it. What is not about a
+    /// call of ours comes back as it is.
+    pub fn from_agent(&mut self, message: Value) -> Vec<Value> {
+        match message {
+            Value::Array(batch) => {
+                let n_before = batch.len();
+                let batch: Vec<Value> =
+                    batch.into_iter().filter_map(|message| self.message(message)).collect();
+                let is_gone = batch.is_empty() && n_before > 0;
+                if is_gone { Vec::new() } else { vec![batch.into()] }
+            }
+            message => self.message(message).into_iter().collect(),
+        }
+    }
+
+    fn message(&mut self, mut message: Value) -> Option<Value> {
+        let method = message.get("method").and_then(Value::as_str);
+        let place = match method {
+            Some("session/update") => "/params/update",
+            Some("session/request_permission") if self.is_v2 => "/params/subject/toolCall",
+            Some("session/request_permission") => "/params/toolCall",
+            _ => return Some(message),
+        };
+        let is_update = method == Some("session/update");
+        let session = message.pointer("/params/sessionId").and_then(Value::as_str);
+        let key = session.and_then(|session| {
+            let id = message.pointer(place)?.get("toolCallId")?.as_str()?;
+            Key::new(session, id)
+        });
+        let Some(key) = key else { return Some(message) };
+        let root = session.and_then(|session| self.roots.get(session)).cloned();
+        let root = root.unwrap_or_default();
+        let update = message.pointer_mut(place)?;
+        if is_update {
+            let taken = update.take();
+            *update = self.agents(key, &root, taken)?;
+        } else {
+            self.permission(key, &root, update);
+        }
+        Some(message)
+    }
+
+    /// Our half.
+    fn own(&mut self, session_id: &str, mut update: Value) -> Value {
+        let id = update.get("toolCallId").and_then(Value::as_str);
+        let Some(key) = id.and_then(|id| Key::new(session_id, id)) else { return update };
+        let is_start = update["sessionUpdate"] == "tool_call";
+        let tool = update["name"].as_str().and_then(tools::find);
+        let mut known = self.calls.resolve(key.clone());
+        if let Some(tool) = tool.filter(|_| is_start && updates::is_own_id(key.id()))
+            && self.calls.get_mut(&known).is_none()
+        {
+            let likeness = Likeness::new(tool, update["rawInput"].as_object());
+            match self.calls.partner(Side::Ours, &likeness, &key) {
+                Some(partner) => {
+                    self.calls.alias(&key, &partner);
+                    known = partner;
+                }
+                None => self.calls.wait(Side::Agents, likeness, &key),
+            }
+        }
+        let ours = if is_start { Ours::Running } else { Ours::Finished };
+        let card = members(&update, &["title", "kind", "name", "locations"]);
+        let is_shown = match self.calls.get_mut(&known) {
+            Some(call) => {
+                call.card = card;
+                call.ours = ours;
+                std::mem::replace(&mut call.is_shown, true)
+            }
+            None => {
+                self.calls.insert(&known, Remembered { card, ours, is_shown: true });
+                false
+            }
+        };
+        // The agent's half is there, or the id says which it will be.
+        if known != key || !updates::is_own_id(key.id()) {
+            self.calls.settle(&known);
+        }
+        update["toolCallId"] = known.id().into();
+        if is_shown && is_start {
+            // Permission was asked for and given.
+            update["status"] = "in_progress".into();
+        }
+        update["sessionUpdate"] = if is_shown { "tool_call_update" } else { "tool_call" }.into();
+        update
+    }
+
+    /// The agent's half: what is left of it, if anything is.
+    fn agents(&mut self, key: Key, root: &Path, mut update: Value) -> Option<Value> {
+        let is_chunk = match update["sessionUpdate"].as_str() {
+            Some("tool_call" | "tool_call_update") => false,
+            Some("tool_call_content_chunk") => true,
+            _ => return Some(update),
+        };
+        let Some(known) = self.recognise(&key, root, &update) else { return Some(update) };
+        let has_arguments =
+            Generic::parse(&update).is_some_and(|generic| generic.arguments.is_some());
+        let is_end =
+            matches!(update["status"].as_str(), Some("completed" | "failed" | "cancelled"));
+        let call = self.calls.get_mut(&known)?;
+        let was_shown = std::mem::replace(&mut call.is_shown, true);
+        let ours = call.ours;
+        update["toolCallId"] = known.id().into();
+        if is_chunk {
+            return (ours == Ours::Awaited).then_some(update);
+        }
+        let fields = update.as_object_mut()?;
+        match ours {
+            Ours::Awaited => {
+                let raw = fields.get("rawInput").cloned();
+                CARD.iter().for_each(|name| drop(fields.shift_remove(*name)));
+                if has_arguments || !was_shown {
+                    fields.extend(call.card.clone());
+                }
+                match self.calls.kept(&known) {
+                    Some(arguments) if has_arguments || !was_shown => {
+                        fields.insert("rawInput".into(), updates::cut(arguments));
+                    }
+                    _ => fields.extend(raw.map(|raw| ("rawInput".into(), raw))),
+                }
+            }
+            // The tool may be gone and never tell; its own end overrules this one.
+            Ours::Running if is_end => {
+                let own = OWN.iter().filter(|name| **name != "status");
+                own.for_each(|name| drop(fields.shift_remove(*name)));
+            }
+            Ours::Running | Ours::Finished => {
+                OWN.iter().for_each(|name| drop(fields.shift_remove(*name)));
+            }
+        }
+        if is_end && ours == Ours::Awaited {
+            self.calls.settle(&known);
+        }
+        if was_shown {
+            fields.insert("sessionUpdate".into(), "tool_call_update".into());
+            let says_something = fields.keys().any(|name| !FRAME.contains(&name.as_str()));
+            return says_something.then_some(update);
+        }
+        Some(update)
+    }
+
+    /// A request for permission: the card, and what the call would do.
+    fn permission(&mut self, key: Key, root: &Path, request: &mut Value) {
+        let Some(known) = self.recognise(&key, root, request) else { return };
+        let Some(call) = self.calls.get_mut(&known) else { return };
+        let card = call.card.clone();
+        let arguments = self.calls.kept(&known);
+        let tool = card.get("name").and_then(Value::as_str).and_then(tools::find);
+        let shown = tool.zip(arguments).map(|(tool, arguments)| {
+            let blocks = with_call(tool, arguments, root, updates::preview);
+            let is_removal = card.get("kind").is_some_and(|kind| kind == "delete");
+            let blocks =
+                if self.is_v2 { updates::content_to_v2(blocks, is_removal) } else { blocks };
+            (updates::cut(arguments), blocks)
+        });
+        let Some(fields) = request.as_object_mut() else { return };
+        fields.insert("toolCallId".into(), known.id().into());
+        fields.extend(card);
+        let Some((raw, mut blocks)) = shown else { return };
+        fields.insert("rawInput".into(), raw);
+        if let Some(Value::Array(theirs)) = fields.get_mut("content") {
+            blocks.append(theirs);
+        }
+        if !blocks.is_empty() {
+            fields.insert("content".into(), blocks.into());
+        }
+    }
+
+    /// The call that an agent tells of, if it is one of ours. A call that is new, or whose
+    /// arguments are, is remembered with its card.
+    fn recognise(&mut self, key: &Key, root: &Path, told: &Value) -> Option<Key> {
+        let known = self.calls.resolve(key.clone());
+        let ours = self.calls.get_mut(&known).map(|call| call.ours);
+        if matches!(ours, Some(Ours::Running | Ours::Finished)) {
+            return Some(known);
+        }
+        let Some(Generic { tool, arguments }) = Generic::parse(told) else {
+            return ours.map(|_| known);
+        };
+        if ours.is_some() && arguments.is_none() {
+            return Some(known);
+        }
+        let likeness = Likeness::new(tool, arguments);
+        if ours.is_none()
+            && let Some(partner) = self.calls.partner(Side::Agents, &likeness, key)
+        {
+            self.calls.alias(key, &partner);
+            return Some(partner);
+        }
+        let empty = Map::new();
+        let card = with_call(tool, arguments.unwrap_or(&empty), root, updates::card);
+        match self.calls.get_mut(&known) {
+            Some(call) => call.card = card,
+            None => {
+                let call = Remembered { card, ours: Ours::Awaited, is_shown: false };
+                self.calls.insert(&known, call);
+            }
+        }
+        self.calls.wait(Side::Ours, likeness, &known);
+        if let Some(arguments) = arguments {
+            self.calls.keep(&known, arguments);
+        }
+        Some(known)
+    }
+}
+
+fn with_call<T>(
+    tool: &'static Tool,
+    arguments: &Map<String, Value>,
+    root: &Path,
+    show: impl Fn(&Call<'_>) -> T,
+) -> T {
+    show(&Call { tool, arguments, caller: &Caller::default(), root })
+}
+
+/// Some members of an object.
+fn members(object: &Value, names: &[&str]) -> Map<String, Value> {
+    let member = |name: &&str| Some((name.to_string(), object.get(*name)?.clone()));
+    names.iter().filter_map(member).collect()
+}

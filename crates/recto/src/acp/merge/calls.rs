@@ -1,0 +1,237 @@
+//! The calls that a merger remembers: as many as fit, the oldest forgotten.
+
+use std::collections::{HashMap, VecDeque};
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use serde_json::{Map, Value};
+
+use crate::acp::updates::cut;
+use crate::tools::Tool;
+
+/// The most calls that are remembered.
+pub const MAX_CALLS: usize = 10_000;
+
+/// The most calls that wait for their other half.
+const MAX_WAITING: usize = 1000;
+
+/// The most bytes of arguments that are kept for permission requests.
+const MAX_KEPT: usize = 16 << 20;
+
+/// A longer id is nobody's; remembering it would cost what it likes.
+const MAX_ID: usize = 512;
+
+/// A call of a session. Other sessions may use the same ids.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Key {
+    session: String,
+    id: String,
+}
+
+impl Key {
+    /// A call that can be remembered.
+    pub fn new(session: &str, id: &str) -> Option<Key> {
+        let is_short = session.len() <= MAX_ID && id.len() <= MAX_ID;
+        is_short.then(|| Key { session: session.into(), id: id.into() })
+    }
+
+    /// Another call of the same session.
+    pub fn sibling(&self, id: &str) -> Key {
+        Key { session: self.session.clone(), id: id.into() }
+    }
+
+    /// The id, as the editor knows it.
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+}
+
+/// How far our half of a call is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ours {
+    /// We have not heard of it from the tool.
+    Awaited,
+    /// The tool works on it.
+    Running,
+    /// The tool has ended it.
+    Finished,
+}
+
+/// What is remembered of a call.
+pub struct Remembered {
+    /// Title, kind, name and locations, as the editor shows them.
+    pub card: Map<String, Value>,
+    /// How far our half is.
+    pub ours: Ours,
+    /// Whether the editor was told of the call by an event.
+    pub is_shown: bool,
+}
+
+/// Which call it is, where no id says so.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Likeness {
+    tool: &'static str,
+    /// `None` where the arguments are not known.
+    arguments: Option<u64>,
+}
+
+impl Likeness {
+    /// A call of `tool`.
+    pub fn new(tool: &Tool, arguments: Option<&Map<String, Value>>) -> Likeness {
+        // Ours come cut, so that both halves are compared as cut.
+        let hash = |arguments| {
+            let mut hasher = DefaultHasher::new();
+            hash_value(&cut(arguments), &mut hasher);
+            hasher.finish()
+        };
+        Likeness { tool: tool.name, arguments: arguments.map(hash) }
+    }
+
+    fn is_like(&self, other: &Likeness) -> bool {
+        let is_same = |(one, other)| one == other;
+        self.tool == other.tool && self.arguments.zip(other.arguments).is_none_or(is_same)
+    }
+}
+
+/// Whose other half a call waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Side {
+    /// We have not heard of it.
+    Ours,
+    /// The agent has not told of it.
+    Agents,
+}
+
+/// The calls of all sessions.
+#[derive(Default)]
+pub struct Calls {
+    /// By the id that the editor knows.
+    known: HashMap<Key, Remembered>,
+    /// The id that the editor knows, by the one that it does not.
+    aliases: HashMap<Key, String>,
+    /// In the order in which they came; as long as `known` and `aliases` together.
+    order: VecDeque<Key>,
+    waiting: VecDeque<(Side, Likeness, Key)>,
+    /// Arguments for permission requests, with their sizes.
+    kept: VecDeque<(Key, usize, Map<String, Value>)>,
+    n_kept: usize,
+}
+
+impl Calls {
+    /// The key under which a call is known to the editor.
+    pub fn resolve(&self, key: Key) -> Key {
+        match self.aliases.get(&key) {
+            Some(id) => key.sibling(id),
+            None => key,
+        }
+    }
+
+    /// A call that the editor may know.
+    pub fn get_mut(&mut self, key: &Key) -> Option<&mut Remembered> {
+        self.known.get_mut(key)
+    }
+
+    /// Remembers a call.
+    pub fn insert(&mut self, key: &Key, call: Remembered) {
+        if self.known.insert(key.clone(), call).is_none() {
+            self.push(key.clone());
+        }
+    }
+
+    /// Remembers another id for a call that the editor knows.
+    pub fn alias(&mut self, other: &Key, known: &Key) {
+        if self.aliases.insert(other.clone(), known.id.clone()).is_none() {
+            self.push(other.clone());
+        }
+    }
+
+    fn push(&mut self, key: Key) {
+        self.order.push_back(key);
+        while self.order.len() > MAX_CALLS {
+            let Some(oldest) = self.order.pop_front() else { break };
+            self.known.remove(&oldest);
+            self.aliases.remove(&oldest);
+            self.settle(&oldest);
+        }
+    }
+
+    /// A call waits for its other half. It keeps its place if it waits already.
+    pub fn wait(&mut self, side: Side, likeness: Likeness, key: &Key) {
+        if let Some(waiting) = self.waiting.iter_mut().find(|(_, _, waiting)| waiting == key) {
+            waiting.1 = likeness;
+            return;
+        }
+        self.waiting.push_back((side, likeness, key.clone()));
+        if self.waiting.len() > MAX_WAITING {
+            self.waiting.pop_front();
+        }
+    }
+
+    /// The oldest call of the same session that waits for this one.
+    pub fn partner(&mut self, side: Side, likeness: &Likeness, key: &Key) -> Option<Key> {
+        let found = self.waiting.iter().position(|(waits_for, other, waiting)| {
+            *waits_for == side && waiting.session == key.session && other.is_like(likeness)
+        })?;
+        let (_, _, partner) = self.waiting.remove(found)?;
+        Some(partner)
+    }
+
+    /// A call waits no longer, and its arguments are not needed.
+    pub fn settle(&mut self, key: &Key) {
+        self.waiting.retain(|(_, _, waiting)| waiting != key);
+        if let Some(found) = self.kept.iter().position(|(kept, _, _)| kept == key) {
+            let n_bytes = self.kept.remove(found).map_or(0, |(_, n_bytes, _)| n_bytes);
+            self.n_kept -= n_bytes;
+        }
+    }
+
+    /// Keeps the arguments of a call for a permission request, which may come without them.
+    pub fn keep(&mut self, key: &Key, arguments: &Map<String, Value>) {
+        if let Some(found) = self.kept.iter().position(|(kept, _, _)| kept == key) {
+            let n_bytes = self.kept.remove(found).map_or(0, |(_, n_bytes, _)| n_bytes);
+            self.n_kept -= n_bytes;
+        }
+        let n_bytes = crate::acp::updates::n_bytes(arguments);
+        if n_bytes > MAX_KEPT {
+            return;
+        }
+        self.kept.push_back((key.clone(), n_bytes, arguments.clone()));
+        self.n_kept += n_bytes;
+        while self.n_kept > MAX_KEPT || self.kept.len() > MAX_WAITING {
+            let n_bytes = self.kept.pop_front().map_or(0, |(_, n_bytes, _)| n_bytes);
+            self.n_kept -= n_bytes;
+        }
+    }
+
+    /// The arguments that were kept.
+    pub fn kept(&self, key: &Key) -> Option<&Map<String, Value>> {
+        self.kept.iter().find(|(kept, _, _)| kept == key).map(|(_, _, arguments)| arguments)
+    }
+
+    /// How many calls and ids are remembered.
+    #[cfg(test)]
+    pub fn len(&self) -> usize {
+        assert_eq!(self.known.len() + self.aliases.len(), self.order.len());
+        assert!(self.waiting.len() <= MAX_WAITING && self.n_kept <= MAX_KEPT);
+        self.order.len()
+    }
+}
+
+/// Hashes a value whatever the order of its members.
+fn hash_value(value: &Value, hasher: &mut DefaultHasher) {
+    match value {
+        Value::Object(members) => {
+            let mut names: Vec<&String> = members.keys().collect();
+            names.sort();
+            names.len().hash(hasher);
+            for name in names {
+                name.hash(hasher);
+                hash_value(&members[name], hasher);
+            }
+        }
+        Value::Array(items) => {
+            items.len().hash(hasher);
+            items.iter().for_each(|item| hash_value(item, hasher));
+        }
+        scalar => scalar.to_string().hash(hasher),
+    }
+}

@@ -1,0 +1,99 @@
+//! An agent's own event about a call of one of our tools: which tool, with which arguments.
+//!
+//! Agents name the tool in many ways: `mcp.recto.text.read`, `Tool: recto/text_read`,
+//! `mcp__recto__text_read`, or in members of the raw input. The server's name may have gained a
+//! prefix on the way. What does not name the server is not taken for ours.
+
+use serde_json::{Map, Value};
+
+use crate::tools::{self, Tool};
+
+/// The name under which the relay adds its server.
+const SERVER: &str = "recto";
+
+/// A call of one of our tools, as an agent tells it.
+#[derive(Clone, Copy)]
+pub struct Generic<'a> {
+    /// The tool.
+    pub tool: &'static Tool,
+    /// Its arguments, where they are there and not empty: some agents fill them in later.
+    pub arguments: Option<&'a Map<String, Value>>,
+}
+
+impl<'a> Generic<'a> {
+    /// Reads an agent's update, or the `toolCall` of a permission request.
+    pub fn parse(update: &'a Value) -> Option<Generic<'a>> {
+        let raw = update.get("rawInput").and_then(Value::as_object);
+        if let Some(raw) = raw
+            && let (Some(server), Some(tool)) = (text(raw, "server"), text(raw, "tool"))
+        {
+            let tool = tools::find(tool).filter(|_| is_ours(server))?;
+            let arguments = raw.get("arguments").and_then(Value::as_object);
+            return Some(Generic { tool, arguments: arguments.filter(|map| !map.is_empty()) });
+        }
+        let names =
+            [update.get("name"), update.get("title"), update.pointer("/_meta/claudeCode/toolName")];
+        let tool = names.into_iter().flatten().filter_map(Value::as_str).find_map(tool_of)?;
+        Some(Generic { tool, arguments: raw.filter(|map| !map.is_empty()) })
+    }
+}
+
+fn text<'a>(object: &'a Map<String, Value>, name: &str) -> Option<&'a str> {
+    object.get(name)?.as_str()
+}
+
+/// The tool that a name with its server stands for.
+fn tool_of(name: &str) -> Option<&'static Tool> {
+    // A title may be as long as an agent likes; a name is short.
+    let name = name.trim();
+    if name.len() > 200 {
+        return None;
+    }
+    tools::ALL.iter().copied().find(|tool| {
+        let underscored = tools::underscored(tool.name);
+        [tool.name, &underscored].into_iter().any(|spelling| {
+            name.strip_suffix(spelling).is_some_and(|rest| {
+                let server = rest.trim_end_matches(['.', '/', '_', ':', '-', ' ']);
+                server.len() < rest.len() && is_ours(server)
+            })
+        })
+    })
+}
+
+/// Whether a server's name is ours, alone or after a prefix.
+fn is_ours(server: &str) -> bool {
+    server
+        .strip_suffix(SERVER)
+        .is_some_and(|prefix| !prefix.ends_with(|c: char| c.is_alphanumeric()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn knows_our_tools_by_the_names_that_agents_give_them() {
+        for (name, tool) in [
+            ("mcp.recto.read_text_file", Some("read_text_file")),
+            ("mcp.recto.text.read", Some("text.read")),
+            ("mcp.recto.text_read", Some("text.read")),
+            ("Tool: recto/text.replace", Some("text.replace")),
+            ("mcp__recto__multi_edit_text_file", Some("multi_edit_text_file")),
+            ("mcp__acp_recto__ReadLines", Some("ReadLines")),
+            ("mcp__plugin-recto__file_remove", Some("file.remove")),
+            ("recto:ListFiles", Some("ListFiles")),
+            ("mcp__recto__edit_text_file", Some("edit_text_file")),
+            ("mcp.director.read_text_file", None),
+            ("mcp__rector__read_text_file", None),
+            ("mcp.other.read_text_file", None),
+            ("mcp.recto.unknown", None),
+            ("recto", None),
+            ("rectoread_text_file", None),
+            ("read_text_file", None),
+            ("Read src/main.rs", None),
+            ("", None),
+        ] {
+            assert_eq!(tool_of(name).map(|tool| tool.name), tool, "{name}");
+        }
+    }
+}

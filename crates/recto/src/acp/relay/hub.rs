@@ -1,0 +1,335 @@
+//! What is done with each message. Most are handed on as the bytes they came in.
+//!
+//! From the editor: `initialize` tells what it can do, a request that begins a session gets our
+//! server, and an answer to a request of ours is taken out. From the agent: the answers to those,
+//! and events, which may concern calls of ours.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use serde::Deserialize;
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use super::editor::{Params, Requests, Wanted};
+use super::inject::{Server, Session, Splice};
+use super::log::Log;
+use super::peek::{Peek, Shape, shape};
+use crate::acp::link::Welcome;
+use crate::acp::link::server::{Answer, Host};
+use crate::acp::link::tickets::{Ticket, Tickets};
+use crate::acp::merge::Merger;
+use crate::acp::outlet::Outlet;
+
+/// How much of a line that is no message is shown.
+const MAX_NOISE: usize = 500;
+
+/// Everything that both directions share.
+pub struct Hub {
+    /// The editor's end.
+    pub to_editor: Outlet,
+    /// The agent's end.
+    pub to_agent: Outlet,
+    /// What is put into sessions.
+    pub server: Server,
+    /// Which server belongs to which session.
+    pub tickets: Arc<Tickets>,
+    /// What we asked the editor.
+    pub editor: Requests,
+    /// What was said so far.
+    pub learned: Mutex<Learned>,
+    /// Makes one of our events and the agent's.
+    pub merger: Mutex<Merger>,
+    /// Where messages are noted.
+    pub log: Option<Log>,
+}
+
+/// What the two sides said that matters later.
+#[derive(Default)]
+pub struct Learned {
+    can_read: bool,
+    can_write: bool,
+    protocol_version: u64,
+    /// Requests of the editor whose answers matter, by id.
+    asked: HashMap<String, Asked>,
+}
+
+enum Asked {
+    Initialize,
+    /// The session is called as the answer says.
+    NewSession(Begun),
+    /// The session has its name.
+    OldSession(Arc<Ticket>),
+}
+
+/// A session with our server in it.
+struct Begun {
+    ticket: Arc<Ticket>,
+    /// Where its relative paths start.
+    root: String,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Initialize {
+    protocol_version: Option<u64>,
+    #[serde(default)]
+    client_capabilities: Value,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Named {
+    session_id: Option<String>,
+}
+
+/// Why a message is not just handed on.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Concern {
+    /// It is.
+    None,
+    /// It answers something that we asked.
+    OurAnswer,
+    /// It answers something whose answer matters.
+    Answer,
+    /// It begins everything.
+    Initialize,
+    /// It begins a session.
+    Session,
+    /// It tells of a call, or asks for leave to make one.
+    Event,
+}
+
+impl Hub {
+    /// Takes a line of the editor's.
+    pub fn take_from_editor(&self, mut line: Vec<u8>) {
+        let splice = match shape(&line) {
+            Shape::Message(message) => match self.concern_of_editors(&message) {
+                Concern::OurAnswer => {
+                    self.note("editor", "recto", &line);
+                    return self.editor.settle(&message);
+                }
+                Concern::Initialize => {
+                    self.learn_of_editor(&message);
+                    None
+                }
+                Concern::Session => self.give_server(&line, &message),
+                Concern::None | Concern::Answer | Concern::Event => None,
+            },
+            Shape::Batch(items) if concerns(&items, |item| self.concern_of_editors(item)) => {
+                return items.iter().for_each(|item| self.take_from_editor(item.get().into()));
+            }
+            // What is no JSON is the agent's to refuse.
+            Shape::Batch(_) | Shape::Unclear | Shape::Noise => None,
+        };
+        match splice {
+            None => self.note("editor", "agent", &line),
+            Some(Splice { place, text }) => {
+                self.note("editor", "recto", &line);
+                line.splice(place, text.into_bytes());
+                self.note("recto", "agent", &line);
+            }
+        }
+        self.to_agent.send(line);
+    }
+
+    /// Takes a line of the agent's.
+    pub fn take_from_agent(&self, line: Vec<u8>) {
+        match shape(&line) {
+            Shape::Message(message) => match self.concern_of_agents(&message) {
+                Concern::Event => return self.merge(line),
+                Concern::Answer => {
+                    let begun = self.learn_of_agent(&message);
+                    self.pass_to_editor(line);
+                    // The editor must know a session before it hears of a call in it.
+                    if let Some((begun, session)) = begun {
+                        self.name(&begun, &session);
+                    }
+                    return;
+                }
+                Concern::None | Concern::OurAnswer | Concern::Initialize | Concern::Session => {}
+            },
+            Shape::Batch(items) if concerns(&items, |item| self.concern_of_agents(item)) => {
+                return items.iter().for_each(|item| self.take_from_agent(item.get().into()));
+            }
+            Shape::Batch(_) | Shape::Unclear => {}
+            Shape::Noise => {
+                self.note("agent", "recto", &line);
+                let start = String::from_utf8_lossy(&line[..line.len().min(MAX_NOISE)]);
+                return eprintln!("recto: the agent said what is no message: {start}");
+            }
+        }
+        self.pass_to_editor(line);
+    }
+
+    fn concern_of_editors(&self, message: &Peek<'_>) -> Concern {
+        match message.method.as_deref() {
+            None if self.editor.is_ours(message) => Concern::OurAnswer,
+            Some("initialize") => Concern::Initialize,
+            Some("session/new" | "session/load" | "session/resume" | "session/fork") => {
+                Concern::Session
+            }
+            _ => Concern::None,
+        }
+    }
+
+    fn concern_of_agents(&self, message: &Peek<'_>) -> Concern {
+        match message.method.as_deref() {
+            Some("session/update" | "session/request_permission") => Concern::Event,
+            None => {
+                let id = message.id();
+                let matters = id.is_some_and(|id| self.learned().asked.contains_key(&id));
+                if matters { Concern::Answer } else { Concern::None }
+            }
+            Some(_) => Concern::None,
+        }
+    }
+
+    fn learn_of_editor(&self, initialize: &Peek<'_>) {
+        let params = initialize.params.map_or("null", RawValue::get);
+        let Ok(params) = serde_json::from_str::<Initialize>(params) else { return };
+        let offers = |name: &str| params.client_capabilities["fs"][name] == true;
+        let mut learned = self.learned();
+        learned.can_read = offers("readTextFile");
+        learned.can_write = offers("writeTextFile");
+        learned.protocol_version = params.protocol_version.unwrap_or_default();
+        if let Some(id) = initialize.id() {
+            learned.asked.insert(id, Asked::Initialize);
+        }
+    }
+
+    /// Learns from an answer of the agent's. A session that has begun, and whose it is.
+    fn learn_of_agent(&self, answer: &Peek<'_>) -> Option<(Begun, String)> {
+        let asked = self.learned().asked.remove(&answer.id()?)?;
+        let result = answer.result.map_or("null", RawValue::get);
+        match asked {
+            Asked::Initialize => {
+                if let Ok(Initialize { protocol_version: Some(version), .. }) =
+                    serde_json::from_str(result)
+                {
+                    self.learned().protocol_version = version;
+                    self.merger().negotiated(version);
+                }
+            }
+            Asked::OldSession(ticket) if answer.error.is_some() => self.tickets.revoke(&ticket),
+            Asked::OldSession(_) => {}
+            Asked::NewSession(begun) => match serde_json::from_str(result) {
+                Ok(Named { session_id: Some(session) }) => return Some((begun, session)),
+                _ => self.tickets.revoke(&begun.ticket),
+            },
+        }
+        None
+    }
+
+    /// How the request must change to give the session our server.
+    fn give_server(&self, line: &[u8], request: &Peek<'_>) -> Option<Splice> {
+        let (id, params) = (request.id()?, request.params?);
+        let session = Session::parse(params)?;
+        let ticket = self.tickets.issue().ok()?;
+        let version = self.learned().protocol_version;
+        let entry = self.server.entry(&session, &ticket.token, version);
+        let splice = entry.and_then(|entry| session.with_server(line, params, &entry));
+        let Some(splice) = splice else {
+            self.tickets.revoke(&ticket);
+            return None;
+        };
+        if let Some(log) = &self.log {
+            log.hide(&ticket.token);
+        }
+        let begun = Begun { ticket, root: self.server.root(&session)?.to_string() };
+        let is_old = matches!(request.method.as_deref(), Some("session/load" | "session/resume"));
+        let asked = match &session.session_id {
+            Some(session) if is_old => {
+                self.name(&begun, session);
+                Asked::OldSession(begun.ticket)
+            }
+            _ => Asked::NewSession(begun),
+        };
+        self.learned().asked.insert(id, asked);
+        Some(splice)
+    }
+
+    fn name(&self, begun: &Begun, session: &str) {
+        self.merger().open(session, begun.root.clone().into());
+        begun.ticket.name(session);
+    }
+
+    fn merge(&self, line: Vec<u8>) {
+        let Ok(event) = serde_json::from_slice::<Value>(&line) else {
+            return self.pass_to_editor(line);
+        };
+        // Kept until everything is sent, so that nothing comes in between.
+        let mut merger = self.merger();
+        let events = merger.from_agent(event.clone());
+        if events == [event] {
+            return self.pass_to_editor(line);
+        }
+        self.note("agent", "recto", &line);
+        events.iter().for_each(|event| self.tell_editor(event));
+    }
+
+    fn tell_editor(&self, message: &Value) {
+        let line = message.to_string().into_bytes();
+        self.note("recto", "editor", &line);
+        self.to_editor.send(line);
+    }
+
+    fn pass_to_editor(&self, line: Vec<u8>) {
+        self.note("agent", "editor", &line);
+        self.to_editor.send(line);
+    }
+
+    fn note(&self, from: &str, to: &str, line: &[u8]) {
+        if let Some(log) = &self.log {
+            log.note(from, to, line);
+        }
+    }
+
+    fn ask_editor(&self, method: &'static str, params: Params<'_>, wanted: Wanted, answer: Answer) {
+        let line = self.editor.ask(method, params, wanted, answer);
+        self.note("recto", "editor", &line);
+        self.to_editor.send(line);
+    }
+
+    fn merger(&self) -> MutexGuard<'_, Merger> {
+        self.merger.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn learned(&self) -> MutexGuard<'_, Learned> {
+        self.learned.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Host for Hub {
+    fn welcome(&self) -> Welcome {
+        let learned = self.learned();
+        Welcome {
+            can_read: learned.can_read,
+            can_write: learned.can_write,
+            protocol_version: learned.protocol_version,
+        }
+    }
+
+    fn read(&self, session_id: &str, path: &RawValue, answer: Answer) {
+        let params = Params { session_id, path, content: None };
+        self.ask_editor("fs/read_text_file", params, Wanted::Text, answer);
+    }
+
+    fn write(&self, session_id: &str, path: &RawValue, content: &RawValue, answer: Answer) {
+        let params = Params { session_id, path, content: Some(content) };
+        self.ask_editor("fs/write_text_file", params, Wanted::Consent, answer);
+    }
+
+    fn update(&self, session_id: &str, update: Value) {
+        let mut merger = self.merger();
+        let events = merger.from_recto(session_id, update);
+        events.iter().for_each(|event| self.tell_editor(event));
+    }
+}
+
+fn concerns(items: &[&RawValue], concern: impl Fn(&Peek<'_>) -> Concern) -> bool {
+    items.iter().any(|item| match shape(item.get().as_bytes()) {
+        Shape::Message(message) => concern(&message) != Concern::None,
+        Shape::Batch(_) | Shape::Unclear | Shape::Noise => false,
+    })
+}

@@ -1,0 +1,202 @@
+//! Adds our server to the request that begins a session. The message keeps every other byte.
+
+use std::ops::Range;
+
+use serde::Deserialize;
+use serde_json::json;
+use serde_json::value::RawValue;
+
+use super::peek;
+use crate::acp::link::{SOCKET_VARIABLE, TOKEN_VARIABLE};
+
+/// How our server is called.
+pub const NAME: &str = "recto";
+
+/// Our server, as the agent is to start it.
+pub struct Server {
+    /// Our own program.
+    pub program: String,
+    /// Its options, except for the roots.
+    pub options: Vec<String>,
+    /// Its roots; the session's folder if there are none.
+    pub roots: Vec<String>,
+    /// Where the relay listens.
+    pub socket: String,
+}
+
+/// The parameters of a request that begins a session.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Session<'a> {
+    /// The one that is taken up again, or forked.
+    pub session_id: Option<String>,
+    cwd: Option<String>,
+    #[serde(borrow, default, deserialize_with = "peek::raw")]
+    mcp_servers: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+struct Named<'a> {
+    #[serde(borrow, default, deserialize_with = "peek::raw")]
+    name: Option<&'a RawValue>,
+}
+
+/// New bytes for a part of a message.
+pub struct Splice {
+    /// The part.
+    pub place: Range<usize>,
+    /// What stands there from now on.
+    pub text: String,
+}
+
+impl<'a> Session<'a> {
+    /// Understands parameters, which are JSON.
+    pub fn parse(params: &'a RawValue) -> Option<Session<'a>> {
+        params.get().starts_with('{').then(|| serde_json::from_str(params.get()).ok())?
+    }
+
+    /// How `message`, whose parameters these are, must change so that our server is among the
+    /// session's. `None` where one of its name is already.
+    pub fn with_server(&self, message: &[u8], params: &RawValue, entry: &str) -> Option<Splice> {
+        let Some(servers) = self.mcp_servers else {
+            let members = &params.get()[1..params.get().len() - 1];
+            let comma = if members.trim_ascii().is_empty() { "" } else { "," };
+            let end = range_in(message, params.get()).end - 1;
+            return Some(Splice {
+                place: end..end,
+                text: format!("{comma}\"mcpServers\":[{entry}]"),
+            });
+        };
+        let place = range_in(message, servers.get());
+        if servers.get() == "null" {
+            return Some(Splice { place, text: format!("[{entry}]") });
+        }
+        let others: Vec<Named> = serde_json::from_str(servers.get()).ok()?;
+        let is_ours = |other: &Named| {
+            other.name.and_then(|name| serde_json::from_str::<String>(name.get()).ok()).as_deref()
+                == Some(NAME)
+        };
+        if others.iter().any(is_ours) {
+            return None;
+        }
+        let comma = if others.is_empty() { "" } else { "," };
+        let end = place.end - 1;
+        Some(Splice { place: end..end, text: format!("{comma}{entry}") })
+    }
+}
+
+impl Server {
+    /// Where the relative paths of a session start.
+    pub fn root<'a>(&'a self, session: &'a Session<'_>) -> Option<&'a str> {
+        let cwd = || session.cwd.as_deref().filter(|cwd| cwd.starts_with('/'));
+        self.roots.first().map(String::as_str).or_else(cwd)
+    }
+
+    /// The entry for a session's list of servers. `None` where nothing says which folders it
+    /// should serve.
+    pub fn entry(
+        &self,
+        session: &Session<'_>,
+        token: &str,
+        protocol_version: u64,
+    ) -> Option<String> {
+        let first = self.root(session)?;
+        let more = self.roots.iter().skip(1).map(String::as_str);
+        let mut arguments = vec!["serve"];
+        for root in std::iter::once(first).chain(more) {
+            arguments.extend(["--root", root]);
+        }
+        arguments.extend(self.options.iter().map(String::as_str));
+        let mut entry = json!({
+            "name": NAME,
+            "command": self.program,
+            "args": arguments,
+            "env": [
+                {"name": SOCKET_VARIABLE, "value": self.socket},
+                {"name": TOKEN_VARIABLE, "value": token},
+            ],
+        });
+        // The first version knows no such type: what has none is started.
+        if protocol_version >= 2 {
+            entry["type"] = "stdio".into();
+        }
+        Some(entry.to_string())
+    }
+}
+
+/// Where a part of a message stands.
+fn range_in(message: &[u8], part: &str) -> Range<usize> {
+    let start = part.as_ptr() as usize - message.as_ptr() as usize;
+    start..start + part.len()
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+    use crate::acp::relay::peek::{Shape, shape};
+
+    fn check(params: &str, expected: Option<&str>) {
+        let message = format!(r#"{{"id":1, "params" : {params} , "method":"session/new"}}"#);
+        let Shape::Message(peek) = shape(message.as_bytes()) else { panic!("{message}") };
+        let params = peek.params.unwrap();
+        let splice = Session::parse(params)
+            .and_then(|session| session.with_server(message.as_bytes(), params, "OURS"));
+        let changed = splice.map(|Splice { place, text }| {
+            let mut changed = message.clone();
+            changed.replace_range(place, &text);
+            changed
+        });
+        let expected = expected
+            .map(|params| format!(r#"{{"id":1, "params" : {params} , "method":"session/new"}}"#));
+        assert_eq!(changed, expected);
+    }
+
+    #[test]
+    fn every_other_byte_stays() {
+        check(r#"{"mcpServers":[]}"#, Some(r#"{"mcpServers":[OURS]}"#));
+        check(
+            r#"{ "mcpServers" : [ ] , "x":1.0 }"#,
+            Some(r#"{ "mcpServers" : [ OURS] , "x":1.0 }"#),
+        );
+        check(
+            r#"{"mcpServers":[ {"name":"a"} ]}"#,
+            Some(r#"{"mcpServers":[ {"name":"a"} ,OURS]}"#),
+        );
+        check(r#"{"mcpServers":[{}]}"#, Some(r#"{"mcpServers":[{},OURS]}"#));
+        check(r#"{"mcpServers": null}"#, Some(r#"{"mcpServers": [OURS]}"#));
+        check("{}", Some(r#"{"mcpServers":[OURS]}"#));
+        check("{ }", Some(r#"{ "mcpServers":[OURS]}"#));
+        check(r#"{"cwd":"/"}"#, Some(r#"{"cwd":"/","mcpServers":[OURS]}"#));
+    }
+
+    #[test]
+    fn what_is_not_understood_is_left_alone() {
+        check(r#"{"mcpServers":[{"name":"rect\u006f"}]}"#, None);
+        check(r#"{"mcpServers":{"name":"a"}}"#, None);
+        check(r#"{"mcpServers":["a"]}"#, None);
+        check(r#"{"mcpServers":"a"}"#, None);
+        check("[]", None);
+        check("7", None);
+    }
+
+    #[test]
+    fn the_second_version_names_the_type() {
+        let server = Server {
+            program: "/bin/recto".into(),
+            options: vec!["--read-only".into()],
+            roots: vec![],
+            socket: "/s".into(),
+        };
+        let in_folder: Session<'_> = serde_json::from_str(r#"{"cwd":"/a"}"#).unwrap();
+        let entry = |version| server.entry(&in_folder, "t", version).unwrap();
+        let first = r#"{"name":"recto","command":"/bin/recto","args":["serve","--root","/a","--read-only"],"env":[{"name":"RECTO_LINK","value":"/s"},{"name":"RECTO_TOKEN","value":"t"}]}"#;
+        assert_eq!(entry(1), first);
+        assert_eq!(entry(2), first.replace("}]}", r#"}],"type":"stdio"}"#));
+        for nowhere in ["{}", r#"{"cwd":"a"}"#, r#"{"cwd":null}"#] {
+            let session = serde_json::from_str(nowhere).unwrap();
+            assert_eq!(server.entry(&session, "t", 1), None);
+        }
+    }
+}

@@ -1,0 +1,72 @@
+//! `--log-messages`: every message in a file, one line of JSON for each. Tokens are masked.
+
+use std::borrow::Cow;
+use std::fs::{File, OpenOptions};
+use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+use std::sync::{Mutex, PoisonError};
+use std::time::SystemTime;
+
+use memchr::memmem;
+use serde::Serialize;
+use serde_json::value::RawValue;
+
+/// The file, and what must not stand in it.
+pub struct Log {
+    file: Mutex<File>,
+    secrets: Mutex<Vec<String>>,
+}
+
+#[derive(Serialize)]
+struct Entry<'a> {
+    /// In seconds since 1970.
+    time: f64,
+    from: &'a str,
+    to: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    message: Option<&'a RawValue>,
+    /// What is no JSON.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    text: Option<Cow<'a, str>>,
+}
+
+impl Log {
+    /// Adds to a file that only we can read, for it will hold what people write.
+    pub fn open(path: &Path) -> Result<Log, String> {
+        let file = OpenOptions::new().create(true).append(true).mode(0o600).open(path);
+        let file = file.map_err(|error| format!("--log-messages: {}: {error}", path.display()))?;
+        Ok(Log { file: Mutex::new(file), secrets: Mutex::default() })
+    }
+
+    /// Masks this from now on.
+    pub fn hide(&self, secret: &str) {
+        let mut secrets = self.secrets.lock().unwrap_or_else(PoisonError::into_inner);
+        secrets.push(secret.to_string());
+    }
+
+    /// Notes a message.
+    pub fn note(&self, from: &str, to: &str, line: &[u8]) {
+        let line = self.masked(line);
+        let since_1970 = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+        let time = since_1970.map_or(0.0, |time| time.as_millis() as f64 / 1000.0);
+        let message = serde_json::from_slice(&line).ok();
+        let text = message.is_none().then(|| String::from_utf8_lossy(&line));
+        let entry = Entry { time, from, to, message, text };
+        let mut bytes = serde_json::to_vec(&entry).expect("strings and numbers are JSON");
+        bytes.push(b'\n');
+        // A full disk must not end the session.
+        let _ = self.file.lock().unwrap_or_else(PoisonError::into_inner).write_all(&bytes);
+    }
+
+    fn masked<'a>(&self, line: &'a [u8]) -> Cow<'a, [u8]> {
+        let mut line = Cow::Borrowed(line);
+        for secret in self.secrets.lock().unwrap_or_else(PoisonError::into_inner).iter() {
+            let places: Vec<usize> = memmem::find_iter(&line, secret).collect();
+            for place in places {
+                line.to_mut()[place..place + secret.len()].fill(b'*');
+            }
+        }
+        line
+    }
+}

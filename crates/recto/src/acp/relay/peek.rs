@@ -1,0 +1,71 @@
+//! Looks into a message without taking it apart: a message of 100 MB is scanned once and no part
+//! of it is copied.
+
+use serde::de::IgnoredAny;
+use serde::{Deserialize, Deserializer};
+use serde_json::value::RawValue;
+
+/// What a line is.
+pub enum Shape<'a> {
+    /// A message.
+    Message(Peek<'a>),
+    /// Several at once.
+    Batch(Vec<&'a RawValue>),
+    /// JSON that is no message we could understand, such as one that says something twice.
+    Unclear,
+    /// No JSON-RPC at all.
+    Noise,
+}
+
+/// The members of a message that tell what it is.
+#[derive(Deserialize)]
+pub struct Peek<'a> {
+    /// What is asked for or told; a response has none.
+    pub method: Option<String>,
+    /// What a response answers.
+    #[serde(borrow, default, deserialize_with = "raw")]
+    pub id: Option<&'a RawValue>,
+    /// Of a request or notification.
+    #[serde(borrow, default, deserialize_with = "raw")]
+    pub params: Option<&'a RawValue>,
+    /// Of a response.
+    #[serde(borrow, default, deserialize_with = "raw")]
+    pub result: Option<&'a RawValue>,
+    /// Of a response.
+    #[serde(borrow, default, deserialize_with = "raw")]
+    pub error: Option<&'a RawValue>,
+}
+
+/// Keeps null apart from absent.
+pub fn raw<'de, D: Deserializer<'de>>(from: D) -> Result<Option<&'de RawValue>, D::Error> {
+    <&RawValue>::deserialize(from).map(Some)
+}
+
+/// Says what a line is.
+pub fn shape(line: &[u8]) -> Shape<'_> {
+    let Ok(text) = std::str::from_utf8(line) else { return Shape::Noise };
+    match text.trim_ascii_start().as_bytes().first() {
+        Some(b'{') => match serde_json::from_str(text) {
+            Ok(peek) => Shape::Message(peek),
+            Err(error) if error.is_data() && is_json(text) => Shape::Unclear,
+            Err(_) => Shape::Noise,
+        },
+        Some(b'[') => match serde_json::from_str(text) {
+            Ok(items) => Shape::Batch(items),
+            Err(_) => Shape::Noise,
+        },
+        _ => Shape::Noise,
+    }
+}
+
+fn is_json(text: &str) -> bool {
+    serde_json::from_str::<IgnoredAny>(text).is_ok()
+}
+
+impl Peek<'_> {
+    /// The id in a spelling that can be compared.
+    pub fn id(&self) -> Option<String> {
+        let id: serde_json::Value = serde_json::from_str(self.id?.get()).ok()?;
+        (!id.is_null()).then(|| id.to_string())
+    }
+}

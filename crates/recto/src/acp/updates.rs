@@ -1,0 +1,204 @@
+//! What a tool did, as updates of ACP's version 1: pure functions from a call and its result to
+//! what an editor shows.
+//!
+//! Everything here is bounded, and shows no file but the one that the call names. Sending is left
+//! to the relay, and making one card of two to [`super::merge`].
+
+mod content;
+mod cut;
+mod places;
+mod title;
+mod v2;
+
+#[cfg(test)]
+pub(super) mod tests;
+
+use std::path::Path;
+
+use recto_text::{Error, Result};
+use serde_json::{Map, Value, json};
+
+pub use content::{MAX_TEXT, preview};
+pub use cut::{MAX_BYTES, cut, n_bytes};
+pub use title::MAX_CHARS as MAX_TITLE;
+pub use v2::{content as content_to_v2, to_v2};
+
+use crate::call::Call;
+use crate::tools::{Answer, Effect};
+
+/// The most places that the card of a search points to.
+const MAX_LOCATIONS: usize = 20;
+
+/// Ids that we make where the client does not name its calls. Other ids are the client's own.
+const OWN_ID: &str = "recto-call-";
+
+/// An id for a call that its client did not name. `number` must be another one for every call of
+/// a session.
+pub fn own_id(number: u64) -> String {
+    format!("{OWN_ID}{number}")
+}
+
+/// Whether an id was made by [`own_id`].
+pub fn is_own_id(id: &str) -> bool {
+    id.starts_with(OWN_ID)
+}
+
+/// The `update` that shows a call before anything is read or written for it.
+pub fn started(id: &str, call: &Call<'_>) -> Value {
+    let mut update = json!({"sessionUpdate": "tool_call", "toolCallId": id});
+    for (name, value) in card(call) {
+        update[name] = value;
+    }
+    update["status"] = "pending".into();
+    update["rawInput"] = cut(call.arguments);
+    update
+}
+
+/// The `update` that shows how a call ended. Its content replaces a preview, so it is always
+/// there.
+pub fn finished(id: &str, call: &Call<'_>, result: &Result<Answer>) -> Value {
+    let mut update = json!({"sessionUpdate": "tool_call_update", "toolCallId": id});
+    for (name, value) in card(call) {
+        update[name] = value;
+    }
+    match result {
+        Ok(answer) => {
+            update["status"] = "completed".into();
+            update["title"] = title::of_answer(call, answer).into();
+            update["locations"] = locations_after(call, answer).into();
+            update["content"] = content_after(call, answer).into();
+            update["rawOutput"] = cut(&answer.structured);
+        }
+        Err(error) => {
+            update["status"] = "failed".into();
+            update["content"] = vec![failure(error)].into();
+            update["rawOutput"] = raw_failure(error);
+        }
+    }
+    update
+}
+
+/// What names a call on its card: title, kind, the tool's name, locations.
+pub fn card(call: &Call<'_>) -> Map<String, Value> {
+    let mut card = Map::new();
+    card.insert("title".into(), title::of_call(call).into());
+    card.insert("kind".into(), kind(call).into());
+    card.insert("name".into(), call.tool.name.into());
+    card.insert("locations".into(), locations_before(call).into());
+    card
+}
+
+fn kind(call: &Call<'_>) -> &'static str {
+    let has_needle = call.arguments.get("match").is_some_and(|needle| match needle {
+        Value::String(text) => !text.is_empty(),
+        needle => needle.is_number(),
+    });
+    match (call.tool.name, call.tool.effect) {
+        ("file.remove", _) => "delete",
+        (_, Effect::Changes | Effect::Overwrites) => "edit",
+        ("ReadLines", _) if has_needle => "search",
+        _ if title::is_many(call) => "search",
+        (_, Effect::Reads) => "read",
+    }
+}
+
+fn locations_before(call: &Call<'_>) -> Vec<Value> {
+    let argument = |name| call.arguments.get(name);
+    let line = match call.tool.name {
+        "read_text_file" | "text.insert" => argument("line").and_then(title::integer),
+        "text.read" | "text.replace" => {
+            argument("lines").and_then(title::pair).map(|[start, _]| start)
+        }
+        _ => None,
+    };
+    let line = line.and_then(|line| u64::try_from(line).ok());
+    title::file(call).map(|file| location(&file, line)).into_iter().collect()
+}
+
+fn locations_after(call: &Call<'_>, answer: &Answer) -> Vec<Value> {
+    if let Some(change) = &answer.change {
+        let line = match (&change.before, &change.after) {
+            (Some(before), Some(after)) => {
+                Some(content::first_changed_line(before.text(), after.text()))
+            }
+            _ => None,
+        };
+        return vec![location(&change.path, line)];
+    }
+    if call.tool.name != "ReadLines" {
+        return locations_before(call);
+    }
+    let rows = answer.structured.get("rows").and_then(Value::as_array);
+    // The lines of another commit are not those of the file that an editor opens.
+    let is_now = call.arguments.get("commit").is_none_or(Value::is_null);
+    let line_of = |row: &Value| row["line_number"].as_u64().filter(|_| is_now);
+    if let Some(file) = title::file(call) {
+        return vec![location(&file, rows.and_then(|rows| line_of(rows.first()?)))];
+    }
+    let mut found: Vec<Value> = Vec::new();
+    let mut last = None;
+    for row in rows.into_iter().flatten() {
+        let Some(path) = row["file_path"].as_str().filter(|path| Some(*path) != last) else {
+            continue;
+        };
+        last = Some(path);
+        let path = call.root.join(path);
+        if path.is_absolute() {
+            found.push(location(&path, line_of(row)));
+        }
+        if found.len() == MAX_LOCATIONS {
+            break;
+        }
+    }
+    found
+}
+
+fn location(path: &Path, line: Option<u64>) -> Value {
+    let mut location = json!({"path": path.to_string_lossy()});
+    if let Some(line) = line.filter(|line| (1..=u64::from(u32::MAX)).contains(line)) {
+        location["line"] = line.into();
+    }
+    location
+}
+
+/// What a person wants to see of an answer. What was read is in the raw output; what was changed
+/// is a diff.
+fn content_after(call: &Call<'_>, answer: &Answer) -> Vec<Value> {
+    let says = |name: &str| answer.structured.get(name) == Some(&Value::Bool(true));
+    let mut blocks = match &answer.change {
+        Some(change) => {
+            content::of_change(change, says("created") || call.tool.name == "file.create")
+        }
+        None => Vec::new(),
+    };
+    if says("dry_run") {
+        blocks.push(content::words("A dry run: nothing was written."));
+        if let Some(diff) = answer.structured.get("diff").and_then(Value::as_str) {
+            blocks.extend((!diff.is_empty()).then(|| content::literal("diff", diff)));
+        }
+    } else if says("unchanged") && call.tool.effect != Effect::Reads {
+        blocks.push(content::words("Nothing to change: the file already has this text."));
+    }
+    if let Some(Value::Array(remarks)) = answer.structured.get("remarks") {
+        let remarks: Vec<&str> = remarks.iter().filter_map(Value::as_str).collect();
+        blocks.push(content::literal("", &remarks.join("\n")));
+    }
+    blocks
+}
+
+fn failure(error: &Error) -> Value {
+    let message = error.to_string();
+    let text = match error.hint() {
+        Some(hint) => format!("{message}\n\n{hint}"),
+        None => message,
+    };
+    content::literal("", &text)
+}
+
+fn raw_failure(error: &Error) -> Value {
+    let mut failure = json!({"code": error.code(), "message": error.to_string()});
+    if let Some(hint) = error.hint() {
+        failure["hint"] = hint.into();
+    }
+    cut(&Map::from_iter([("error".to_string(), failure)]))
+}

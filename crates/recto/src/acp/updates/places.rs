@@ -1,0 +1,128 @@
+//! Where two large texts differ, found in one pass: lines that stand once in both are taken as
+//! fixed points, and what differs between two of them is one place.
+//!
+//! A diff would be shorter, but comparing every line with every other takes too long where edits
+//! lie far apart in a large file.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+/// Lines that gave way to others, as indices from 0.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    /// The lines that went.
+    pub old: Range<usize>,
+    /// The lines that came.
+    pub new: Range<usize>,
+}
+
+/// The places where `old` and `new` differ, in order.
+pub fn differing(old: &[&str], new: &[&str]) -> Vec<Place> {
+    let mut places = Vec::new();
+    let (mut old_at, mut new_at) = (0, 0);
+    let ends = [(old.len(), new.len())];
+    for (old_end, new_end) in fixed_points(old, new).into_iter().chain(ends) {
+        let (gone, come) = (&old[old_at..old_end], &new[new_at..new_end]);
+        let n_head = n_equal(gone.iter(), come.iter());
+        let n_tail = n_equal(gone[n_head..].iter().rev(), come[n_head..].iter().rev());
+        let place = Place {
+            old: old_at + n_head..old_end - n_tail,
+            new: new_at + n_head..new_end - n_tail,
+        };
+        if !place.old.is_empty() || !place.new.is_empty() {
+            places.push(place);
+        }
+        (old_at, new_at) = (old_end + 1, new_end + 1);
+    }
+    places
+}
+
+/// Pairs of indices of lines that stand once in each text and in the same order.
+fn fixed_points(old: &[&str], new: &[&str]) -> Vec<(usize, usize)> {
+    #[derive(Default)]
+    struct Found {
+        n_old: usize,
+        n_new: usize,
+        new_idx: usize,
+    }
+    let mut lines: HashMap<&str, Found> = HashMap::with_capacity(old.len());
+    for line in old {
+        lines.entry(line).or_default().n_old += 1;
+    }
+    for (new_idx, line) in new.iter().enumerate() {
+        if let Some(found) = lines.get_mut(line) {
+            found.n_new += 1;
+            found.new_idx = new_idx;
+        }
+    }
+    let pairs: Vec<(usize, usize)> = old
+        .iter()
+        .enumerate()
+        .filter_map(|(old_idx, line)| {
+            let found = lines.get(line).filter(|found| (found.n_old, found.n_new) == (1, 1))?;
+            Some((old_idx, found.new_idx))
+        })
+        .collect();
+    longest_rising(&pairs)
+}
+
+/// The most pairs whose second halves rise; their first halves do already.
+fn longest_rising(pairs: &[(usize, usize)]) -> Vec<(usize, usize)> {
+    // `tails[n]` is the pair with the smallest second half that ends a run of n + 1 pairs.
+    let mut tails: Vec<usize> = Vec::new();
+    let mut before: Vec<Option<usize>> = Vec::with_capacity(pairs.len());
+    for (at, pair) in pairs.iter().enumerate() {
+        let n_shorter = tails.partition_point(|tail| pairs[*tail].1 < pair.1);
+        before.push(n_shorter.checked_sub(1).map(|shorter| tails[shorter]));
+        match tails.get_mut(n_shorter) {
+            Some(tail) => *tail = at,
+            None => tails.push(at),
+        }
+    }
+    let mut rising = Vec::with_capacity(tails.len());
+    let mut next = tails.last().copied();
+    while let Some(at) = next {
+        rising.push(pairs[at]);
+        next = before[at];
+    }
+    rising.reverse();
+    rising
+}
+
+fn n_equal<'a>(
+    one: impl Iterator<Item = &'a &'a str>,
+    other: impl Iterator<Item = &'a &'a str>,
+) -> usize {
+    one.zip(other).take_while(|(one, other)| one == other).count()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn outside_the_places_the_texts_are_equal(
+            old in prop::collection::vec(0..12u8, 0..30),
+            new in prop::collection::vec(0..12u8, 0..30),
+        ) {
+            let names: Vec<String> = (0..12).map(|number| number.to_string()).collect();
+            let text = |lines: &[u8]| -> Vec<&str> {
+                lines.iter().map(|line| names[usize::from(*line)].as_str()).collect()
+            };
+            let (old, new) = (text(&old), text(&new));
+            let mut rebuilt: Vec<&str> = Vec::new();
+            let mut at = 0;
+            for Place { old: gone, new: come } in differing(&old, &new) {
+                rebuilt.extend(&old[at..gone.start]);
+                prop_assert_eq!(rebuilt.len(), come.start);
+                rebuilt.extend(&new[come]);
+                at = gone.end;
+            }
+            rebuilt.extend(&old[at..]);
+            prop_assert_eq!(rebuilt, new);
+        }
+    }
+}

@@ -1,0 +1,253 @@
+//! Large files and long arguments, previews, and the shape of version 2.
+
+use expect_test::expect;
+use serde_json::json;
+
+use super::*;
+
+fn large(n_lines: usize, changes: &[usize]) -> String {
+    let line = |index| match changes.contains(&index) {
+        true => format!("line {index} is new\n"),
+        false => format!("line {index} {}\n", "x".repeat(100)),
+    };
+    (1..=n_lines).map(line).collect()
+}
+
+#[test]
+fn of_a_large_file_the_changed_lines_are_shown() {
+    let (before, after) = (large(20_000, &[]), large(20_000, &[2, 10_000, 10_005, 20_000]));
+    let arguments = json!({"path": "/p/a.txt"});
+    let result = changed(json!({}), text(&before), text(&after));
+    let update = end("edit_text_file", arguments, result);
+    assert_eq!(locations(&update), "/p/a.txt:2");
+    expect![[r#"
+        "line 1 …\nline 2 …\nline 3 …\nline 4 …\nline 5 …\n" → "line 1 …\nline 2 is new\nline 3 …\nline 4 …\nline 5 …\n" {"recto":{"oldLine":1,"newLine":1}}
+        "line 9997 …\nline 9998 …\nline 9999 …\nline 10000 …\nline 10001 …\nline 10002 …\nline 10003 …\nline 10004 …\nline 10005 …\nline 10006 …\nline 10007 …\nline 10008 …\n" → "line 9997 …\nline 9998 …\nline 9999 …\nline 10000 is new\nline 10001 …\nline 10002 …\nline 10003 …\nline 10004 …\nline 10005 is new\nline 10006 …\nline 10007 …\nline 10008 …\n" {"recto":{"oldLine":9997,"newLine":9997}}
+        "line 19997 …\nline 19998 …\nline 19999 …\nline 20000 …\n" → "line 19997 …\nline 19998 …\nline 19999 …\nline 20000 is new\n" {"recto":{"oldLine":19997,"newLine":19997}}
+        "The file is too large to show whole: these are the changed lines, with 3 lines around them."
+    "#]]
+    .assert_eq(&blocks(&update).replace(&"x".repeat(100), "…"));
+    let patches: String = to_v2(update)["content"].as_array().unwrap()[1..3]
+        .iter()
+        .map(|block| block["patch"]["text"].as_str().unwrap())
+        .collect();
+    expect![[r#"
+        diff --git /p/a.txt /p/a.txt
+        --- /p/a.txt
+        +++ /p/a.txt
+        @@ -9997,12 +9997,12 @@
+         line 9997 …
+         line 9998 …
+         line 9999 …
+        -line 10000 …
+        +line 10000 is new
+         line 10001 …
+         line 10002 …
+         line 10003 …
+         line 10004 …
+        -line 10005 …
+        +line 10005 is new
+         line 10006 …
+         line 10007 …
+         line 10008 …
+        diff --git /p/a.txt /p/a.txt
+        --- /p/a.txt
+        +++ /p/a.txt
+        @@ -19997,4 +19997,4 @@
+         line 19997 …
+         line 19998 …
+         line 19999 …
+        -line 20000 …
+        +line 20000 is new
+    "#]]
+    .assert_eq(&patches.replace(&"x".repeat(100), "…"));
+}
+
+#[test]
+fn what_is_too_large_is_said_and_not_shown() {
+    let many: Vec<usize> = (1..100).map(|index| index * 100).collect();
+    let rewritten = large(20_000, &[]).replace('x', "y");
+    for (before, after, n_blocks, note) in [
+        (large(20_000, &[]), large(20_000, &many), 33, "67 changes are not shown."),
+        (large(20_000, &[]), rewritten, 1, "1 change is not shown."),
+    ] {
+        let result = changed(json!({}), text(&before), text(&after));
+        let update = end("edit_text_file", json!({"path": "/p/a.txt"}), result);
+        let blocks = update["content"].as_array().unwrap();
+        let said = blocks[blocks.len() - 1]["content"]["text"].as_str().unwrap();
+        assert_eq!(blocks.len(), n_blocks);
+        assert!(said.ends_with(note), "{said}");
+    }
+    let result = changed(json!({}), None, text(&large(20_000, &[])));
+    let update = end("file.create", json!({"path": "a.txt"}), result);
+    assert_eq!(blocks(&update), "\"Too large to show: 20000 lines, 2228894 bytes.\"\n");
+}
+
+#[test]
+fn the_first_changed_line() {
+    for (before, after, line) in [
+        ("a\nb\n", "a\nc\n", 2),
+        ("", "a\n", 1),
+        ("a\n", "", 1),
+        ("a\nb\n", "a\n", 1),
+        ("a\n", "a\nb\n", 2),
+        ("ä\n", "ö\n", 1),
+    ] {
+        assert_eq!(content::first_changed_line(before, after), line, "{before:?} {after:?}");
+    }
+}
+
+#[test]
+fn long_input_is_cut_and_its_path_is_not() {
+    let path = format!("/p/{}", "d/".repeat(1000));
+    let edit = |text: &str| json!({"old_string": text.repeat(3000), "new_string": "b"});
+    let arguments = json!({"edits": [edit("a"), edit("ä")], "path": path});
+    let update = begin("multi_edit_text_file", arguments);
+    assert_eq!(update["rawInput"]["path"], path);
+    let old = update["rawInput"]["edits"][1]["old_string"].as_str().unwrap();
+    assert!(old.starts_with("ää") && old.ends_with("ä… (+952 characters)"), "{old}");
+    assert!(n_bytes(&update["rawInput"]) <= MAX_BYTES);
+
+    let edits: Vec<Value> = (0..5000).map(|_| edit("a")).collect();
+    let update = begin("multi_edit_text_file", json!({"path": "/p/a", "edits": edits}));
+    let shown = update["rawInput"]["edits"].as_array().unwrap();
+    assert_eq!(shown[shown.len() - 1], format!("… (+{} items)", 5001 - shown.len()));
+    assert!(n_bytes(&update["rawInput"]) <= MAX_BYTES);
+}
+
+#[test]
+fn a_preview_is_made_from_the_arguments() {
+    let mut table = String::new();
+    for (tool, arguments) in [
+        ("write_text_file", json!({"path": "/p/a", "content": "\u{feff}a\n"})),
+        ("file.create", json!({"path": "a", "content": "a\n"})),
+        ("file.create", json!({"path": "a", "content": "AA==", "encoding": "base64"})),
+        ("edit_text_file", json!({"path": "/p/a", "old_string": "a", "new_string": "b"})),
+        ("edit_text_file", json!({"path": "/p/a", "old_string": "a"})),
+        (
+            "multi_edit_text_file",
+            json!({"path": "/p/a", "edits": [{"old_string": "a", "new_string": "b"}, {}, 5]}),
+        ),
+        ("text.replace", json!({"path": "a", "old": "a", "new": "b"})),
+        ("text.insert", json!({"path": "a", "line": 2, "anchor": "a", "content": "b"})),
+        ("text.append", json!({"path": "a", "content": "b\n"})),
+        ("file.remove", json!({"path": "a"})),
+        ("read_text_file", json!({"path": "/p/a"})),
+        ("write_text_file", json!({"path": "/p/a", "content": "a".repeat(MAX_TEXT + 1)})),
+    ] {
+        let content = with_call(tool, arguments, preview);
+        let update = json!({"content": content});
+        table.push_str(&format!("{tool}\n{}", blocks(&update)));
+    }
+    expect![[r#"
+        write_text_file
+        null → "a\n" 
+        file.create
+        null → "a\n" 
+        file.create
+        edit_text_file
+        "a" → "b" {"recto":{"excerpt":true}}
+        edit_text_file
+        multi_edit_text_file
+        "a" → "b" {"recto":{"excerpt":true}}
+        text.replace
+        "a" → "b" {"recto":{"excerpt":true}}
+        text.insert
+        "a\n" → "b\na\n" {"recto":{"excerpt":true}}
+        text.append
+        "" → "b\n" {"recto":{"excerpt":true}}
+        file.remove
+        read_text_file
+        write_text_file
+        "Too large to show: 1 line, 1048577 bytes."
+    "#]]
+    .assert_eq(&table);
+}
+
+#[test]
+fn version_2_has_patches() {
+    let quoted = json!({"type": "diff", "path": "/p/ä \"b", "oldText": "a\nb", "newText": "a\nc"});
+    let excerpt = json!({"type": "diff", "path": "/p/a", "oldText": "a", "newText": "b",
+        "_meta": {"recto": {"excerpt": true}}});
+    let empty = json!({"type": "diff", "path": "/p/a", "newText": ""});
+    let new = json!({"type": "diff", "path": "/p/a", "newText": "a\n"});
+    let gone = json!({"type": "diff", "path": "/p/a", "oldText": "a\n", "newText": ""});
+    let mut shown = content_to_v2(vec![quoted, excerpt, empty, new], false);
+    shown.extend(content_to_v2(vec![gone], true));
+    check(
+        &shown.into(),
+        expect![[r#"
+            [
+              {
+                "type": "diff",
+                "changes": [
+                  {
+                    "operation": "modify",
+                    "path": "/p/ä \"b",
+                    "fileType": "text"
+                  }
+                ],
+                "patch": {
+                  "format": "git_patch",
+                  "text": "diff --git \"/p/\\303\\244 \\\"b\" \"/p/\\303\\244 \\\"b\"\n--- \"/p/\\303\\244 \\\"b\"\t\n+++ \"/p/\\303\\244 \\\"b\"\t\n@@ -1,2 +1,2 @@\n a\n-b\n\\ No newline at end of file\n+c\n\\ No newline at end of file\n"
+                }
+              },
+              {
+                "type": "diff",
+                "changes": [
+                  {
+                    "operation": "modify",
+                    "path": "/p/a",
+                    "fileType": "text"
+                  }
+                ]
+              },
+              {
+                "type": "content",
+                "content": {
+                  "type": "text",
+                  "text": "```diff\n-a\n+b\n```"
+                }
+              },
+              {
+                "type": "diff",
+                "changes": [
+                  {
+                    "operation": "add",
+                    "path": "/p/a",
+                    "fileType": "text"
+                  }
+                ]
+              },
+              {
+                "type": "diff",
+                "changes": [
+                  {
+                    "operation": "add",
+                    "path": "/p/a",
+                    "fileType": "text"
+                  }
+                ],
+                "patch": {
+                  "format": "git_patch",
+                  "text": "diff --git /p/a /p/a\nnew file mode 100644\n--- /dev/null\n+++ /p/a\n@@ -0,0 +1 @@\n+a\n"
+                }
+              },
+              {
+                "type": "diff",
+                "changes": [
+                  {
+                    "operation": "delete",
+                    "path": "/p/a",
+                    "fileType": "text"
+                  }
+                ],
+                "patch": {
+                  "format": "git_patch",
+                  "text": "diff --git /p/a /p/a\ndeleted file mode 100644\n--- /p/a\n+++ /dev/null\n@@ -1 +0,0 @@\n-a\n"
+                }
+              }
+            ]
+        "#]],
+    );
+}

@@ -1,0 +1,242 @@
+//! Titles for people: what a call does to which file, in one line.
+//!
+//! Arguments are unchecked here. What is not of the right type is left out of the title; it is
+//! the tool that refuses it.
+
+use std::path::{Component, Path, PathBuf};
+
+use serde_json::Value;
+
+use crate::call::Call;
+use crate::glob::Glob;
+use crate::tools::Answer;
+
+/// The most characters of a title.
+pub const MAX_CHARS: usize = 200;
+
+const MAX_PATH_CHARS: usize = 120;
+const MAX_NEEDLE_CHARS: usize = 40;
+const MAX_COMMIT_CHARS: usize = 24;
+const MAX_SPEC_CHARS: usize = 40;
+
+/// The longest path that a file can have, in bytes.
+const MAX_PATH_BYTES: usize = 4096;
+
+/// The title of a call that has not begun.
+pub fn of_call(call: &Call<'_>) -> String {
+    let Some(file) = subject(call) else { return call.tool.title.to_string() };
+    let at = match text(call, "commit") {
+        Some(commit) => format!(" at {}", head(&visible(commit), MAX_COMMIT_CHARS)),
+        None => String::new(),
+    };
+    let title = match call.tool.name {
+        "read_text_file" => format!("Read {file}{}", lines_read(call)),
+        "text.read" => format!("Read {file}{}", half_open(call)),
+        "ReadLines" => match text_or_number(call, "match").filter(|needle| !needle.is_empty()) {
+            Some(needle) => {
+                let needle = head(&visible(&needle), MAX_NEEDLE_CHARS);
+                format!("Search \"{needle}\" in {file}{at}")
+            }
+            None => format!("Read {file}{at}{}", lines_spec(call)),
+        },
+        "ReadAsTable" => format!("Preview {file}{at}"),
+        "ListFiles" => format!("List {file}{at}"),
+        "write_text_file" => format!("Write {file}"),
+        "file.create" => format!("Create {file}"),
+        "edit_text_file" => format!("Edit {file}"),
+        "multi_edit_text_file" => format!("Edit {file}{}", n_edits(call)),
+        "text.replace" => format!("Edit {file}{}", half_open(call)),
+        "text.insert" => format!("Insert into {file}{}", insertion(call)),
+        "text.append" => format!("Append to {file}"),
+        "file.remove" => format!("Remove {file}"),
+        _ => format!("{}: {file}", call.tool.title),
+    };
+    let is_dry_run = matches!(call.arguments.get("dry_run"), Some(Value::Bool(true)))
+        || text(call, "dry_run") == Some("true");
+    head(&if is_dry_run { format!("{title} (dry run)") } else { title }, MAX_CHARS)
+}
+
+/// The title of a call that went well, which may know more.
+pub fn of_answer(call: &Call<'_>, answer: &Answer) -> String {
+    let title = of_call(call);
+    let is_new = answer.structured.get("created") == Some(&Value::Bool(true));
+    match title.strip_prefix("Write ") {
+        Some(file) if is_new => format!("Create {file}"),
+        _ => title,
+    }
+}
+
+/// The one file that a call names, absolute, if a file can have that name.
+pub fn file(call: &Call<'_>) -> Option<PathBuf> {
+    let given = given(call).filter(|given| !given.is_empty() && given.len() <= MAX_PATH_BYTES)?;
+    if given.contains('\0') || is_many(call) {
+        return None;
+    }
+    // Without its single dots a path is what people and editors write themselves.
+    let path: PathBuf = call.root.join(given).components().collect();
+    path.is_absolute().then_some(path)
+}
+
+/// Whether a call is about all files that match a pattern.
+pub fn is_many(call: &Call<'_>) -> bool {
+    match call.tool.name {
+        "ListFiles" => true,
+        "ReadLines" => given(call).is_some_and(Glob::is_glob),
+        _ => false,
+    }
+}
+
+/// An integer as the tools take it: a number, or digits in a string.
+pub fn integer(value: &Value) -> Option<i64> {
+    match value {
+        Value::Number(number) => number.as_i64(),
+        Value::String(text) => text.parse().ok(),
+        _ => None,
+    }
+}
+
+/// The argument that says which file, or which files.
+fn given<'a>(call: &Call<'a>) -> Option<&'a str> {
+    let arguments = call.arguments;
+    ["path", "file_path", "pattern"].iter().find_map(|name| arguments.get(*name)?.as_str())
+}
+
+/// The file as a title names it: from the root, with the end of a long path.
+fn subject(call: &Call<'_>) -> Option<String> {
+    let given = given(call).filter(|given| !given.is_empty())?;
+    let has_root = !call.root.as_os_str().is_empty();
+    let beneath = Path::new(given).strip_prefix(call.root).ok().filter(|_| has_root);
+    let shown: PathBuf = match beneath {
+        Some(rest) if rest.as_os_str().is_empty() => ".".into(),
+        Some(rest) => rest.components().collect(),
+        None => Path::new(given).components().filter(|part| *part != Component::CurDir).collect(),
+    };
+    let shown = if shown.as_os_str().is_empty() { Path::new(given) } else { &shown };
+    Some(tail(&visible(&shown.to_string_lossy()), MAX_PATH_CHARS))
+}
+
+fn text<'a>(call: &Call<'a>, name: &str) -> Option<&'a str> {
+    call.arguments.get(name)?.as_str().filter(|text| !text.is_empty())
+}
+
+fn text_or_number(call: &Call<'_>, name: &str) -> Option<String> {
+    match call.arguments.get(name)? {
+        Value::String(text) => Some(text.clone()),
+        Value::Number(number) => Some(number.to_string()),
+        _ => None,
+    }
+}
+
+/// `line` and `limit` of `read_text_file`.
+fn lines_read(call: &Call<'_>) -> String {
+    let number = |name| call.arguments.get(name).and_then(integer).filter(|number| *number >= 1);
+    match (number("line"), number("limit")) {
+        (None, None) => String::new(),
+        (Some(line), None) => format!(" (from line {line})"),
+        (line, Some(limit)) => {
+            let start = line.unwrap_or(1);
+            inclusive(start, start.saturating_add(limit - 1))
+        }
+    }
+}
+
+/// `lines` of the text toolset, `[start, end)`.
+fn half_open(call: &Call<'_>) -> String {
+    let Some([start, end]) = call.arguments.get("lines").and_then(pair) else {
+        return if text(call, "since").is_some() {
+            " (what changed)".into()
+        } else {
+            String::new()
+        };
+    };
+    match (start, end) {
+        (0 | 1, 0) => String::new(),
+        (-1, 0) => " (last line)".into(),
+        (start, 0) if start < 0 => format!(" (last {} lines)", start.unsigned_abs()),
+        (start, 0) => format!(" (from line {start})"),
+        (start, end) if start >= 0 && end > start.max(1) => inclusive(start.max(1), end - 1),
+        (start, end) => format!(" (lines [{start}, {end}))"),
+    }
+}
+
+/// Two integers.
+pub fn pair(value: &Value) -> Option<[i64; 2]> {
+    match value.as_array()?.as_slice() {
+        [start, end] => Some([integer(start)?, integer(end)?]),
+        _ => None,
+    }
+}
+
+/// `lines` of `ReadLines`, as given.
+fn lines_spec(call: &Call<'_>) -> String {
+    let Some(spec) = text_or_number(call, "lines") else { return String::new() };
+    let spec = head(&visible(spec.trim()), MAX_SPEC_CHARS);
+    if spec.is_empty() {
+        return String::new();
+    }
+    let is_digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    match spec.split_once('-') {
+        None if is_digits(&spec) => format!(" (line {spec})"),
+        Some((start, end)) if is_digits(start) && is_digits(end) => {
+            format!(" (lines {start}–{end})")
+        }
+        Some(("", n_lines)) if is_digits(n_lines) => format!(" (first {n_lines} lines)"),
+        _ => format!(" (lines {spec})"),
+    }
+}
+
+fn n_edits(call: &Call<'_>) -> String {
+    match call.arguments.get("edits").and_then(Value::as_array).map(Vec::len) {
+        None | Some(0 | 1) => String::new(),
+        Some(n_edits) => format!(" ({n_edits} edits)"),
+    }
+}
+
+fn insertion(call: &Call<'_>) -> String {
+    match call.arguments.get("line").and_then(integer) {
+        Some(-1) => " (before the last line)".into(),
+        Some(line) if line < 0 => format!(" (line {} from the end)", line.unsigned_abs()),
+        Some(line) => format!(" (line {line})"),
+        None => String::new(),
+    }
+}
+
+fn inclusive(start: i64, end: i64) -> String {
+    if start == end { format!(" (line {start})") } else { format!(" (lines {start}–{end})") }
+}
+
+/// A text in one line that looks like what it is: control characters as their pictures,
+/// characters that turn or hide text by their number.
+pub fn visible(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for c in text.chars() {
+        match u32::from(c) {
+            number @ 0..0x20 => shown.push(char::from_u32(0x2400 + number).unwrap_or(c)),
+            0x7f => shown.push('␡'),
+            number @ (0x80..0xa0
+            | 0x61c
+            | 0x200b..=0x200f
+            | 0x2028..=0x202e
+            | 0x2060..=0x2069
+            | 0xfeff) => shown.push_str(&format!("<U+{number:04X}>")),
+            _ => shown.push(c),
+        }
+    }
+    shown
+}
+
+/// The beginning of a text.
+fn head(text: &str, n_chars: usize) -> String {
+    if text.chars().nth(n_chars).is_none() {
+        return text.to_string();
+    }
+    text.chars().take(n_chars - 1).chain(['…']).collect()
+}
+
+/// The end of a text, which is where a path says most.
+fn tail(text: &str, n_chars: usize) -> String {
+    match text.char_indices().rev().nth(n_chars - 1) {
+        None | Some((0, _)) => text.to_string(),
+        Some((start, first)) => format!("…{}", &text[start + first.len_utf8()..]),
+    }
+}

@@ -1,0 +1,13 @@
+//! `recto acp` as an editor and an agent see it: the built binary between a scripted editor and a
+//! scripted agent, and the link alone.
+
+mod agent;
+mod cost;
+mod editor;
+mod ends;
+mod inject;
+mod kills;
+mod link;
+mod messages;
+mod parallel;
+mod proxy;

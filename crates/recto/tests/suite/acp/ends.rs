@@ -1,0 +1,146 @@
+//! How everything ends, and that nothing stays.
+
+use std::fs::File;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant, SystemTime};
+
+use rustix::process::Signal;
+use serde_json::json;
+
+use super::editor::{Editor, Habits, check_gone, kill};
+use crate::client::BINARY;
+
+const SOON: Duration = Duration::from_secs(5);
+
+#[test]
+fn the_editor_closes_and_everything_ends() {
+    let (mut editor, _) = Editor::in_session(Habits::default());
+    let processes = editor.processes();
+    assert_eq!(processes.len(), 3);
+    let folder = editor.socket().parent().unwrap().to_path_buf();
+    editor.close_input();
+    assert!(editor.wait(SOON).success());
+    check_gone(&processes, SOON);
+    assert!(!folder.exists(), "the socket's folder is gone");
+}
+
+#[test]
+fn what_was_said_before_the_editor_closed_is_answered() {
+    let editor = Editor::ready(Habits::default());
+    for n in 0..100 {
+        editor.send_line(&json!({"method": "echo", "n": n}).to_string());
+    }
+    editor.close_input();
+    for n in 0..100 {
+        assert_eq!(editor.next_line(), json!({"method": "echo", "n": n}).to_string());
+    }
+}
+
+#[test]
+fn the_agent_ends_and_its_status_is_ours() {
+    let (mut editor, _) = Editor::in_session(Habits::default());
+    let processes = editor.processes();
+    editor.ask("test/exit", json!({"code": 7}));
+    assert_eq!(editor.wait(SOON).code(), Some(7));
+    check_gone(&processes, SOON);
+}
+
+#[test]
+fn the_agent_is_killed_and_everything_ends() {
+    let (mut editor, _) = Editor::in_session(Habits::default());
+    let processes = editor.processes();
+    kill(processes[1], Signal::KILL);
+    assert_eq!(editor.wait(SOON).code(), Some(128 + 9));
+    check_gone(&processes, SOON);
+}
+
+#[test]
+fn signals_end_it() {
+    for signal in [Signal::TERM, Signal::INT, Signal::HUP] {
+        let (mut editor, _) = Editor::in_session(Habits::default());
+        let processes = editor.processes();
+        kill(editor.relay(), signal);
+        assert!(editor.wait(SOON).success(), "{signal:?}");
+        check_gone(&processes, SOON);
+    }
+}
+
+#[test]
+fn a_killed_relay_ends_the_agent_and_its_server() {
+    let (editor, _) = Editor::in_session(Habits::default());
+    let processes = editor.processes();
+    kill(editor.relay(), Signal::KILL);
+    // The editor's own pipe is still open.
+    check_gone(&processes[1..], SOON);
+}
+
+#[test]
+fn the_folder_of_a_killed_relay_is_taken_away_by_a_later_one() {
+    let (mut editor, _) = Editor::in_session(Habits::default());
+    let folder = editor.socket().parent().unwrap().to_path_buf();
+    let relay_again = || {
+        let relay = Command::new(BINARY)
+            .args(["acp", "--", "true"])
+            .env("XDG_RUNTIME_DIR", editor.runtime.path())
+            .stdin(Stdio::null())
+            .status();
+        assert!(relay.unwrap().success());
+    };
+    let make_old = || {
+        let time = SystemTime::now() - Duration::from_secs(3600);
+        File::open(&folder).unwrap().set_modified(time).unwrap();
+    };
+    make_old();
+    relay_again();
+    assert!(folder.join("link").exists(), "somebody listens there");
+    kill(editor.relay(), Signal::KILL);
+    check_gone(&[editor.relay()], SOON);
+    make_old();
+    relay_again();
+    assert!(!folder.exists());
+    editor.wait(SOON);
+}
+
+#[test]
+fn an_agent_that_does_not_end_is_ended_with_its_children() {
+    let (mut editor, _) = Editor::in_session(Habits::default());
+    editor.request("test/child", json!({}));
+    editor.request("test/survive", json!({}));
+    let processes = editor.processes();
+    assert_eq!(processes.len(), 4);
+    let start = Instant::now();
+    editor.close_input();
+    editor.wait(Duration::from_secs(10));
+    assert!(start.elapsed() > Duration::from_secs(4), "it had its time: {:?}", start.elapsed());
+    check_gone(&processes, Duration::from_secs(1));
+}
+
+/// A shim that is killed leaves the agent that it started.
+#[test]
+fn what_an_agent_leaves_in_its_group_is_ended() {
+    let (mut editor, _) = Editor::in_session(Habits::default());
+    editor.request("test/child", json!({}));
+    let processes = editor.processes();
+    kill(processes[1], Signal::KILL);
+    editor.wait(Duration::from_secs(10));
+    check_gone(&processes, Duration::from_secs(1));
+}
+
+#[test]
+fn an_agent_that_cannot_start_is_told() {
+    let habits = Habits { agent: vec!["/does/not/exist".into()], ..Habits::default() };
+    let mut editor = Editor::start(habits);
+    assert_eq!(editor.wait(SOON).code(), Some(2));
+    assert!(editor.stderr().contains("cannot start /does/not/exist"), "{}", editor.stderr());
+}
+
+#[test]
+fn the_agents_last_words_and_stderr_get_through() {
+    let script = r#"echo to-stderr >&2; read line; echo '{"method":"last","n":1.0}'; exit 3"#;
+    let agent = ["sh", "-c", script].map(Into::into).to_vec();
+    let mut editor = Editor::start(Habits { agent, ..Habits::default() });
+    editor.send_line("{}");
+    assert_eq!(editor.next_line(), r#"{"method":"last","n":1.0}"#);
+    assert_eq!(editor.wait(SOON).code(), Some(3));
+    assert_eq!(editor.stderr(), "to-stderr\n");
+}

@@ -1,0 +1,95 @@
+//! Kills in the middle of a write: old or new, written once, and no process behind.
+
+use std::time::Duration;
+
+use rustix::process::Signal;
+use serde_json::{Value, json};
+
+use super::editor::{Editor, Habits, Writes, called, check_gone, kill, read};
+
+const SOON: Duration = Duration::from_secs(5);
+
+/// An editor that was sent a write and keeps its answer to itself, and all processes.
+fn in_the_middle() -> (Editor, std::sync::mpsc::Receiver<Value>, Vec<u32>) {
+    let habits = Habits { writes: Writes::Unanswered, ..Habits::default() };
+    let (editor, session) = Editor::in_session(habits);
+    std::fs::write(editor.path("f.txt"), "old\n").unwrap();
+    editor.open("f.txt", "old\n");
+    let processes = editor.processes();
+    let arguments = json!({"path": editor.spelled("f.txt"), "content": "new\n"});
+    let answer = editor.ask("test/call", called(&session, "write_text_file", arguments));
+    while editor.desk.writes.lock().unwrap().is_empty() {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    (editor, answer, processes)
+}
+
+fn check_once(editor: &Editor) {
+    assert_eq!(editor.desk.writes.lock().unwrap().len(), 1, "one write");
+    assert_eq!(read(&editor.path("f.txt")), "old\n", "nothing was written beside the editor");
+}
+
+#[test]
+fn the_relay_is_killed() {
+    let (editor, _, processes) = in_the_middle();
+    kill(editor.relay(), Signal::KILL);
+    check_gone(&processes[1..], SOON);
+    check_once(&editor);
+}
+
+#[test]
+fn the_agent_is_killed() {
+    let (mut editor, _, processes) = in_the_middle();
+    kill(processes[1], Signal::KILL);
+    editor.wait(SOON);
+    check_gone(&processes, SOON);
+    check_once(&editor);
+}
+
+#[test]
+fn the_editor_goes() {
+    let (mut editor, _, processes) = in_the_middle();
+    editor.close_input();
+    editor.wait(SOON);
+    check_gone(&processes, SOON);
+    check_once(&editor);
+}
+
+#[test]
+fn the_server_is_killed_and_the_next_session_works() {
+    let (editor, answer, processes) = in_the_middle();
+    kill(processes[2], Signal::KILL);
+    assert_eq!(answer.recv_timeout(SOON).unwrap()["result"], Value::Null);
+    check_gone(&processes[2..], SOON);
+    check_once(&editor);
+    let session = editor.new_session();
+    let answer = editor.call(&session, "read_text_file", json!({"path": editor.spelled("f.txt")}));
+    assert_eq!(answer["structuredContent"]["content"], "new\n", "as the editor has it: {answer}");
+}
+
+/// The agent hears that nobody knows, when the relay goes while the agent still listens.
+#[test]
+fn kills_at_any_time_leave_old_or_new() {
+    let n_rounds = if std::env::var_os("RECTO_LONG").is_some() { 100 } else { 8 };
+    for round in 0..n_rounds {
+        let (editor, session) = Editor::in_session(Habits::default());
+        let text = "old line\n".repeat(50_000);
+        std::fs::write(editor.path("f.txt"), &text).unwrap();
+        editor.open("f.txt", &text);
+        let processes = editor.processes();
+        let new = "new line\n".repeat(50_000);
+        let arguments = json!({"path": editor.spelled("f.txt"), "content": new});
+        let _answer = editor.ask("test/call", called(&session, "write_text_file", arguments));
+        std::thread::sleep(Duration::from_millis(round as u64 * 3 % 40));
+        kill(processes[round % 3], Signal::KILL);
+        if round % 3 == 2 {
+            editor.close_input();
+        }
+        check_gone(&processes[1..], SOON);
+        let found = read(&editor.path("f.txt"));
+        assert!(found == text || found == new, "round {round}: torn");
+        let writes = editor.desk.writes.lock().unwrap();
+        assert!(writes.len() <= 1, "round {round}: {} writes", writes.len());
+        assert!(writes.is_empty() || found == text, "round {round}: written twice");
+    }
+}

@@ -1,0 +1,332 @@
+//! The link alone: who is let in, and what is known of a request when it goes.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use recto::acp::link::LinkClient;
+use recto::caller::Caller;
+use recto::store::editor::{Editor as _, EditorError};
+use serde_json::{Value, json};
+
+use super::editor::{Editor, Habits};
+use crate::client::BINARY;
+
+const KNOCK: &str = "RECTO_KNOCK";
+
+/// A session whose server the agent leaves alone, and its token.
+pub fn idle_session(editor: &Editor) -> String {
+    let params = json!({"cwd": editor.folder.path(), "mcpServers": [], "_meta": {"idle": true}});
+    let answer = editor.request("session/new", params);
+    let entry = &answer["result"]["_meta"]["received"]["mcpServers"][0];
+    entry["env"][1]["value"].as_str().unwrap().to_string()
+}
+
+#[test]
+fn the_socket_is_ours_alone() {
+    let editor = Editor::ready(Habits::default());
+    let folder = editor.socket().parent().unwrap().to_path_buf();
+    assert_eq!(folder.metadata().unwrap().permissions().mode() & 0o777, 0o700);
+    let name = folder.file_name().unwrap().to_str().unwrap().to_string();
+    assert_eq!(name.len(), "recto-acp-".len() + 32, "{name}");
+}
+
+#[test]
+fn a_wrong_token_is_refused() {
+    let editor = Editor::ready(Habits::default());
+    let token = idle_session(&editor);
+    for wrong in ["", "x", &token[1..], &token.replace(|c| c != '0', "0"), &"x".repeat(10_000)] {
+        assert!(LinkClient::connect(&editor.socket(), wrong).is_err(), "{wrong:?}");
+    }
+    assert!(LinkClient::connect(&editor.socket(), &token).is_ok());
+}
+
+#[test]
+fn a_token_has_one_user_at_a_time() {
+    let editor = Editor::ready(Habits::default());
+    let token = idle_session(&editor);
+    let first = LinkClient::connect(&editor.socket(), &token).unwrap();
+    let second = LinkClient::connect(&editor.socket(), &token);
+    assert_eq!(second.err().unwrap(), "the token is in use");
+    editor.open("f.txt", "text\n");
+    let read = first.read(&editor.path("f.txt"), &Caller::default());
+    assert_eq!(read.unwrap(), "text\n", "the first is not disturbed");
+    first.close();
+    let start = Instant::now();
+    // A server that was started again takes its predecessor's place.
+    while LinkClient::connect(&editor.socket(), &token).is_err() {
+        assert!(start.elapsed() < Duration::from_secs(5));
+    }
+}
+
+#[test]
+fn a_token_without_a_session_is_worth_nothing() {
+    let editor = Editor::ready(Habits::default());
+    let params = json!({"cwd": editor.folder.path(), "mcpServers": [], "_meta": {"fail": true}});
+    for method in ["session/new", "session/load"] {
+        let answer = editor.request(method, params.clone());
+        let entry = &answer["error"]["data"]["mcpServers"][0];
+        let token = entry["env"][1]["value"].as_str().unwrap();
+        let connected = LinkClient::connect(&editor.socket(), token);
+        assert_eq!(connected.err().unwrap(), "the token is not known");
+    }
+}
+
+#[test]
+fn whoever_says_no_hello_is_shown_out() {
+    let editor = Editor::ready(Habits::default());
+    let mut slow = UnixStream::connect(editor.socket()).unwrap();
+    slow.write_all(b"{\"hel").unwrap();
+    let mut wrong = UnixStream::connect(editor.socket()).unwrap();
+    wrong.write_all(b"{\"read\":{\"id\":1,\"path\":\"/etc/passwd\"}}\n").unwrap();
+    let start = Instant::now();
+    for stream in [&mut wrong, &mut slow] {
+        let mut said = String::new();
+        stream.read_to_string(&mut said).unwrap();
+        assert!(said.contains("no hello"), "{said}");
+    }
+    assert!(start.elapsed() < Duration::from_secs(8), "{:?}", start.elapsed());
+    assert!(editor.desk.requests.lock().unwrap().is_empty());
+}
+
+/// Another user, in a process of its own; in the tests' own run there is nothing to do.
+#[test]
+fn knocks() {
+    let Some(socket) = std::env::var_os(KNOCK) else { return };
+    let mut stream = UnixStream::connect(socket).unwrap();
+    let hello = json!({"hello": {"token": std::env::var("RECTO_TOKEN").unwrap()}});
+    let _ = writeln!(stream, "{hello}");
+    let mut said = String::new();
+    // A door that is shut in the face is an answer as well.
+    let _ = stream.read_to_string(&mut said);
+    println!("<{said}>");
+}
+
+/// Needs the right to become somebody else; elsewhere there is nothing to see.
+#[test]
+fn another_user_is_refused() {
+    if !rustix::process::geteuid().is_root() {
+        return;
+    }
+    let editor = Editor::ready(Habits::default());
+    let token = idle_session(&editor);
+    // The folder alone would keep them out: open every door but the last.
+    let open =
+        |path: &Path| std::fs::set_permissions(path, PermissionsExt::from_mode(0o777)).unwrap();
+    open(editor.runtime.path());
+    open(editor.folder.path());
+    open(editor.socket().parent().unwrap());
+    open(&editor.socket());
+    // A program of ours would refuse our socket, too; this one just knocks.
+    let program = editor.folder.path().join("knock");
+    std::fs::copy(std::env::current_exe().unwrap(), &program).unwrap();
+    let knocked = Command::new(program)
+        .args(["acp::link::knocks", "--exact", "-q", "--nocapture"])
+        .env(KNOCK, editor.socket())
+        .env("RECTO_TOKEN", &token)
+        .uid(65534)
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    let said = String::from_utf8(knocked.stdout).unwrap();
+    assert!(said.contains("<>"), "it came to the door and heard nothing: {said}");
+    assert!(editor.stderr().contains("belongs to another user"), "{}", editor.stderr());
+    assert!(LinkClient::connect(&editor.socket(), &token).is_ok(), "the token is not used up");
+}
+
+#[test]
+fn a_server_without_its_editor_serves_from_the_disk_and_says_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let served = Command::new(BINARY)
+        .args(["serve", "--root"])
+        .arg(folder.path())
+        .env("RECTO_LINK", folder.path().join("nothing"))
+        .env("RECTO_TOKEN", "x")
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    assert!(served.status.success());
+    let stderr = String::from_utf8(served.stderr).unwrap();
+    assert!(stderr.contains("cannot reach the editor"), "{stderr}");
+    assert!(stderr.contains("disk"), "{stderr}");
+}
+
+/// A relay that does as the test says: it welcomes one server and hands over both directions.
+fn fake_relay() -> (Arc<LinkClient>, BufReader<UnixStream>, UnixStream) {
+    let folder = tempfile::tempdir().unwrap();
+    let socket = folder.path().join("link");
+    let listener = UnixListener::bind(&socket).unwrap();
+    let relay = std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let mut input = BufReader::new(stream.try_clone().unwrap());
+        assert_eq!(next(&mut input)["hello"]["token"], "secret");
+        let welcome = json!({"can_read": true, "can_write": true, "protocol_version": 1});
+        writeln!(stream, "{}", json!({"welcome": welcome})).unwrap();
+        (input, stream)
+    });
+    let client = Arc::new(LinkClient::connect(&socket, "secret").unwrap());
+    let (input, stream) = relay.join().unwrap();
+    (client, input, stream)
+}
+
+fn next(input: &mut impl BufRead) -> Value {
+    let mut line = String::new();
+    input.read_line(&mut line).unwrap();
+    serde_json::from_str(&line).unwrap_or(Value::Null)
+}
+
+fn in_thread<T: Send + 'static>(
+    client: &Arc<LinkClient>,
+    run: impl FnOnce(&LinkClient) -> T + Send + 'static,
+) -> std::thread::JoinHandle<T> {
+    let client = client.clone();
+    std::thread::spawn(move || run(&client))
+}
+
+fn write(client: &LinkClient, text: &str) -> Result<(), EditorError> {
+    client.write(Path::new("/f"), text, &Caller::default())
+}
+
+#[test]
+fn what_is_asked_after_the_end_was_not_sent() {
+    let (client, input, stream) = fake_relay();
+    drop((input, stream));
+    std::thread::sleep(Duration::from_millis(100));
+    assert_eq!(write(&client, "new"), Err(EditorError::NotSent));
+    let read = client.read(Path::new("/f"), &Caller::default());
+    assert_eq!(read, Err(EditorError::NotSent));
+}
+
+#[test]
+fn what_was_taken_and_not_answered_is_unknown() {
+    let (client, mut input, stream) = fake_relay();
+    let writing = in_thread(&client, |client| write(client, "new"));
+    assert_eq!(next(&mut input)["write"]["content"], "new");
+    drop((input, stream));
+    assert_eq!(writing.join().unwrap(), Err(EditorError::Unanswered));
+}
+
+#[test]
+fn what_was_taken_in_part_was_not_sent() {
+    let (client, mut input, stream) = fake_relay();
+    let long = in_thread(&client, |client| write(client, &"x".repeat(10_000_000)));
+    input.fill_buf().unwrap();
+    let behind = in_thread(&client, |client| write(client, "behind"));
+    std::thread::sleep(Duration::from_millis(100));
+    drop((input, stream));
+    assert_eq!(long.join().unwrap(), Err(EditorError::NotSent));
+    assert_eq!(behind.join().unwrap(), Err(EditorError::NotSent));
+}
+
+#[test]
+fn a_call_that_was_taken_back_ends_where_nothing_can_have_happened() {
+    let (client, mut input, mut stream) = fake_relay();
+    let caller = Caller::default();
+    let in_call = |run: fn(&LinkClient, &Caller) -> Option<EditorError>| {
+        let caller = caller.clone();
+        in_thread(&client, move |client| (run(client, &caller), Instant::now()))
+    };
+    let read = in_call(|client, caller| client.read(Path::new("/r"), caller).err());
+    next(&mut input);
+    let sent = in_call(|client, caller| client.write(Path::new("/w"), "sent", caller).err());
+    let sent_id = next(&mut input)["write"]["id"].clone();
+    // This fills the socket, so that the next one waits its turn.
+    let long = in_thread(&client, |client| write(client, &"x".repeat(10_000_000)));
+    std::thread::sleep(Duration::from_millis(200));
+    let queued = in_call(|client, caller| client.write(Path::new("/q"), "queued", caller).err());
+    std::thread::sleep(Duration::from_millis(100));
+    caller.cancel.raise();
+    let raised = Instant::now();
+    for waiting in [read, queued] {
+        let (error, ended) = waiting.join().unwrap();
+        assert_eq!(error, Some(EditorError::Cancelled));
+        assert!(ended - raised < Duration::from_millis(100), "{:?}", ended - raised);
+    }
+    assert!(!sent.is_finished(), "what was sent cannot be taken back");
+    writeln!(stream, "{}", json!({"written": {"id": sent_id}})).unwrap();
+    assert_eq!(sent.join().unwrap().0, None);
+    let long_id = next(&mut input)["write"]["id"].clone();
+    writeln!(stream, "{}", json!({"written": {"id": long_id}})).unwrap();
+    assert_eq!(long.join().unwrap(), Ok(()));
+    let last = in_thread(&client, |client| write(client, "last"));
+    assert_eq!(next(&mut input)["write"]["content"], "last", "the queued one never went");
+    client.close();
+    assert_eq!(last.join().unwrap(), Err(EditorError::Unanswered));
+}
+
+#[test]
+fn the_editors_codes_keep_their_meaning() {
+    let refused = |code: i64| EditorError::Refused { code, message: "no".into() };
+    for (code, for_read, for_write) in [
+        (-32601, EditorError::Unsupported, EditorError::Unsupported),
+        (-32002, EditorError::NoSuchFile, refused(-32002)),
+        (-32603, refused(-32603), refused(-32603)),
+        (-32602, refused(-32602), refused(-32602)),
+        (7, refused(7), refused(7)),
+    ] {
+        let (client, mut input, mut stream) = fake_relay();
+        let asked = in_thread(&client, |client| {
+            let read = client.read(Path::new("/f"), &Caller::default()).unwrap_err();
+            (read, write(client, "new").unwrap_err())
+        });
+        for kind in ["read", "write"] {
+            let id = next(&mut input)[kind]["id"].clone();
+            let failed = json!({"id": id, "code": code, "message": "no"});
+            writeln!(stream, "{}", json!({"failed": failed})).unwrap();
+        }
+        assert_eq!(asked.join().unwrap(), (for_read, for_write), "{code}");
+    }
+}
+
+#[test]
+fn two_hundred_threads_get_their_own_answers() {
+    let (client, mut input, mut stream) = fake_relay();
+    let asking: Vec<_> = (0..200)
+        .map(|n| {
+            in_thread(&client, move |client| {
+                let path = format!("/{n}");
+                (client.read(Path::new(&path), &Caller::default()).unwrap(), path)
+            })
+        })
+        .collect();
+    let mut asked: Vec<Value> = (0..200).map(|_| next(&mut input)["read"].take()).collect();
+    asked.sort_by_key(|ask| ask["id"].as_u64().unwrap() * 7919 % 200);
+    for ask in asked {
+        let text = json!({"id": ask["id"], "content": ask["path"]});
+        writeln!(stream, "{}", json!({"text": text})).unwrap();
+    }
+    for asking in asking {
+        let (text, path) = asking.join().unwrap();
+        assert_eq!(text, path);
+    }
+}
+
+#[test]
+fn a_text_of_100_megabytes_comes_through_and_a_longer_one_is_refused() {
+    let (client, mut input, mut stream) = fake_relay();
+    let writing = in_thread(&client, |client| write(client, &"\"".repeat(100_000_000)));
+    let ask = next(&mut input);
+    assert_eq!(ask["write"]["content"].as_str().unwrap().len(), 100_000_000);
+    writeln!(stream, "{}", json!({"written": {"id": ask["write"]["id"]}})).unwrap();
+    assert_eq!(writing.join().unwrap(), Ok(()));
+    let refused = write(&client, &"x".repeat(100_000_001));
+    assert!(matches!(refused, Err(EditorError::Refused { .. })), "{refused:?}");
+}
+
+/// Takes half a minute.
+#[test]
+fn a_read_that_is_not_answered_is_given_up() {
+    if std::env::var_os("RECTO_LONG").is_none() {
+        return;
+    }
+    let (client, _input, _stream) = fake_relay();
+    let start = Instant::now();
+    let read = client.read(Path::new("/f"), &Caller::default());
+    assert_eq!(read, Err(EditorError::Unanswered));
+    assert!((30..32).contains(&start.elapsed().as_secs()), "{:?}", start.elapsed());
+}

@@ -1,0 +1,126 @@
+//! What neither side may lose: unknown things, strange spellings, batches, long lines, noise.
+
+use serde_json::{Value, json};
+
+use super::editor::{Editor, Habits};
+
+/// Lines that come back from the agent as the same bytes, through both directions.
+#[test]
+fn what_is_not_known_survives_byte_for_byte() {
+    let editor = Editor::ready(Habits::default());
+    for line in [
+        r#"{"jsonrpc":"2.0","method":"_zed/unknown","params":{"z":1.0,"a":1e400,"b":123456789012345678901234567890}}"#,
+        r#"{ "method" : "x\/y" , "jsonrpc":"2.0", "params" : [ 1.50 , -0 , "\u00e4\ud83d\ude00" ] }"#,
+        r#"{"jsonrpc":"2.0","id":"unknown-1","method":"x","params":{"a":1,"a":2}}"#,
+        r#"{"jsonrpc":"2.0","method":"twice","method":"twice","id":1,"id":2}"#,
+        r#"{"jsonrpc":"2.0","id":null,"result":null}"#,
+        r#"{"jsonrpc":"2.0","id":1.0,"error":{"code":-32099,"message":"","data":[{}]}}"#,
+        r#"{"jsonrpc":"2.0","id":"recto-1","result":{"content":"not ours"}}"#,
+        r#"{"no":"message"}"#,
+        "{\"jsonrpc\":\"2.0\",\"method\":\"x\",\"params\":\"\u{7f}ü\u{2028}\"}",
+        r#"[{"jsonrpc":"2.0","method":"a"},{"jsonrpc":"2.0","method":"b","params":1.0}]"#,
+        "[]",
+        r#"[ 1, "two", [3], null ]"#,
+    ] {
+        editor.send_line(line);
+        assert_eq!(editor.next_line(), line);
+    }
+    let deep = format!(r#"{{"method":"deep","params":{}1{}}}"#, "[".repeat(5000), "]".repeat(5000));
+    editor.send_line(&deep);
+    assert_eq!(editor.next_line(), deep);
+}
+
+#[test]
+fn a_windows_line_ending_and_blank_lines_do_no_harm() {
+    let editor = Editor::ready(Habits::default());
+    editor.send_line("");
+    editor.send_line("  \t");
+    editor.send_line("{\"method\":\"x\"}\r");
+    assert_eq!(editor.next_line().trim_end(), r#"{"method":"x"}"#);
+}
+
+#[test]
+fn a_batch_with_something_for_us_is_taken_one_by_one() {
+    let editor = Editor::ready(Habits::default());
+    let params = json!({"cwd": editor.folder.path(), "mcpServers": []});
+    let begin = json!({"jsonrpc": "2.0", "id": "s", "method": "session/new", "params": params});
+    editor.send_line(&format!(r#"[{{"method":"before","x":1.0}}, {begin} ,{{"method":"after"}}]"#));
+    assert_eq!(editor.next_line(), r#"{"method":"before","x":1.0}"#);
+    let begun: Value = serde_json::from_str(&editor.next_line()).unwrap();
+    assert_eq!(begun["id"], "s");
+    assert_eq!(begun["result"]["_meta"]["received"]["mcpServers"][0]["name"], "recto");
+    assert_eq!(editor.next_line(), r#"{"method":"after"}"#);
+}
+
+#[test]
+fn a_batch_of_the_agents_with_events_is_taken_one_by_one() {
+    let (editor, session) = Editor::in_session(Habits::default());
+    let update =
+        json!({"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": "x"}});
+    let params = json!({"sessionId": session, "update": update});
+    let event = json!({"jsonrpc": "2.0", "method": "session/update", "params": params});
+    let batch = format!(r#"[{event},{{"method":"other","n":1.0}}]"#);
+    editor.request("test/say", json!({"lines": [batch, r#"[{"method":"a"},{"method":"b"}]"#]}));
+    assert_eq!(editor.next_line(), r#"{"method":"other","n":1.0}"#);
+    assert_eq!(editor.next_line(), r#"[{"method":"a"},{"method":"b"}]"#);
+    assert_eq!(*editor.desk.updates.lock().unwrap(), [params]);
+}
+
+#[test]
+fn noise_of_the_agent_is_reported_and_the_session_goes_on() {
+    let (editor, session) = Editor::in_session(Habits::default());
+    let lines = [
+        "Debugger listening on ws://127.0.0.1:9229",
+        "{\"cut",
+        "[1,",
+        "42",
+        "\"text\"",
+        "null",
+        r#"{"method":"real"}"#,
+    ];
+    editor.request("test/say", json!({"lines": lines}));
+    assert_eq!(editor.next_line(), r#"{"method":"real"}"#);
+    let stderr = editor.stderr();
+    for noise in &lines[..6] {
+        assert!(stderr.contains(&format!("no message: {noise}\n")), "{noise} not in {stderr}");
+    }
+    editor.open("f.txt", "text\n");
+    let answer = editor.call(&session, "read_text_file", json!({"path": editor.spelled("f.txt")}));
+    assert_eq!(answer["isError"], false, "{answer}");
+}
+
+#[test]
+fn requests_of_the_agent_are_the_editors_to_answer() {
+    let (editor, session) = Editor::in_session(Habits::default());
+    editor.open("f.txt", "text\n");
+    let params = json!({"sessionId": session, "path": editor.spelled("f.txt")});
+    let ask = json!({"method": "fs/read_text_file", "params": params});
+    let answer = editor.request("test/ask", ask);
+    assert_eq!(answer["result"]["result"]["content"], "text\n", "{answer}");
+}
+
+fn peak_memory(process: u32) -> usize {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap();
+    let line = status.lines().find(|line| line.starts_with("VmHWM")).unwrap();
+    line.split_whitespace().nth(1).unwrap().parse::<usize>().unwrap() * 1024
+}
+
+#[test]
+fn a_prompt_of_50_megabytes_is_held_once() {
+    let (editor, session) = Editor::in_session(Habits::default());
+    let n_bytes = 50_000_000;
+    let text = "\\\"quoted\\\" ".repeat(n_bytes / 11);
+    let line = format!(
+        r#"{{"jsonrpc":"2.0","id":777,"method":"session/prompt","params":{{"sessionId":"{session}","prompt":[{{"type":"text","text":"{text}"}}]}}}}"#
+    );
+    editor.send_line(&line);
+    let answer: Value = serde_json::from_str(&editor.next_line()).unwrap();
+    assert_eq!(answer["result"]["_meta"]["bytes"], line.len());
+    let peak = peak_memory(editor.relay());
+    println!("{} bytes relayed with {peak} bytes of memory at most", line.len());
+    assert!(peak < line.len() + (32 << 20), "{peak} bytes of memory");
+
+    let echo = format!(r#"{{"method":"echo","params":"{text}"}}"#);
+    editor.send_line(&echo);
+    assert!(editor.next_line() == echo, "the way back");
+}

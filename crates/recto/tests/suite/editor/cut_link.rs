@@ -1,0 +1,106 @@
+//! The editor goes away at every step of a change: the text ends up in one place, or the answer
+//! says that nobody knows.
+
+use recto::store::editor::EditorError;
+use serde_json::{Value, json};
+
+use super::desk::Desk;
+use super::script::{Accident, Habits, ScriptedEditor, Verb};
+use crate::case::Actual;
+
+/// Where a change is to be found afterwards.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Place {
+    Editor,
+    Disk,
+    Nowhere,
+}
+
+const ON_DISK: &str = "one\r\ntwo\r\n";
+const IN_EDITOR: &str = "one\ntwo\n";
+
+fn check(verb: Verb, number: usize, accident: Accident, place: Place, code: Option<i32>) {
+    let calls: [(&str, &str, Value); 4] = [
+        ("edit_text_file", "f.txt", json!({"old_string": "one", "new_string": "1"})),
+        (
+            "multi_edit_text_file",
+            "f.txt",
+            json!({"edits": [{"old_string": "one", "new_string": "1"}]}),
+        ),
+        ("write_text_file", "f.txt", json!({"content": "1\r\ntwo\r\n"})),
+        ("write_text_file", "new.txt", json!({"content": "new\n"})),
+    ];
+    for (tool, name, mut arguments) in calls {
+        let is_new = name == "new.txt";
+        if is_new && verb == Verb::Read {
+            continue; // Nothing is read before a file is created.
+        }
+        let habits = Habits { normalises: true, ..Habits::default() };
+        let editor = ScriptedEditor::new(habits).with(verb, number, accident.clone());
+        let desk = Desk::new(editor);
+        let path = desk.put("f.txt", ON_DISK);
+        desk.editor.open(&path, IN_EDITOR);
+        arguments["path"] = desk.path(name).to_str().unwrap().into();
+        let actual = desk.call(tool, arguments);
+        let found = match &actual {
+            Actual::Answer { .. } => None,
+            Actual::Error { code, .. } => Some(*code),
+        };
+        assert_eq!(found, code, "{tool} {name}: {actual:?}");
+        let (before, on_disk, in_editor) = match is_new {
+            true => ((None, None), "new\n", "new\n"),
+            false => ((Some(IN_EDITOR), Some(ON_DISK)), "1\r\ntwo\r\n", "1\ntwo\n"),
+        };
+        let expected = match place {
+            Place::Editor => (Some(in_editor), before.1),
+            Place::Disk => (before.0, Some(on_disk)),
+            Place::Nowhere => before,
+        };
+        let (buffer, disk) = (desk.buffer(name), desk.disk(name));
+        assert_eq!((buffer.as_deref(), disk.as_deref()), expected, "{tool} {name}");
+        assert!(desk.editor.count(Verb::Write) <= 1, "{tool}: sent twice");
+    }
+}
+
+#[test]
+fn what_was_never_sent_is_done_on_the_disk_with_its_endings() {
+    for number in [1, 2] {
+        check(Verb::Read, number, Accident::Fails(EditorError::NotSent), Place::Disk, None);
+        check(Verb::Read, number, Accident::Fails(EditorError::Unanswered), Place::Disk, None);
+    }
+    check(Verb::Write, 1, Accident::Fails(EditorError::NotSent), Place::Disk, None);
+}
+
+#[test]
+fn what_was_sent_and_not_answered_is_not_sent_again() {
+    let unanswered = EditorError::Unanswered;
+    let code = Some(-32018);
+    check(Verb::Write, 1, Accident::Fails(unanswered.clone()), Place::Nowhere, code);
+    check(Verb::Write, 1, Accident::FailsAfter(unanswered), Place::Editor, code);
+}
+
+#[test]
+fn what_was_taken_stands_also_where_it_cannot_be_read_back() {
+    for error in [EditorError::NotSent, EditorError::Unanswered, EditorError::Cancelled] {
+        check(Verb::Read, 3, Accident::Fails(error), Place::Editor, None);
+    }
+}
+
+#[test]
+fn a_call_that_is_taken_back_in_time_changes_nothing() {
+    let cancelled = Accident::Fails(EditorError::Cancelled);
+    check(Verb::Read, 1, cancelled.clone(), Place::Nowhere, Some(-32800));
+    check(Verb::Read, 2, cancelled.clone(), Place::Nowhere, Some(-32800));
+    check(Verb::Write, 1, cancelled, Place::Nowhere, Some(-32800));
+}
+
+#[test]
+fn a_named_version_is_stale_where_the_disk_has_another() {
+    let editor = ScriptedEditor::new(Habits { normalises: true, ..Habits::default() });
+    let desk = Desk::new(editor.with(Verb::Write, 1, Accident::Fails(EditorError::NotSent)));
+    desk.put("f.txt", ON_DISK);
+    let hash = recto_text::Digest::of(IN_EDITOR.as_bytes()).to_string();
+    let actual = desk.call("text.append", json!({"path": "f.txt", "hash": hash, "content": "x\n"}));
+    assert!(matches!(actual, Actual::Error { code: -32013, .. }), "{actual:?}");
+    assert_eq!(desk.disk("f.txt").as_deref(), Some(ON_DISK));
+}

@@ -1,0 +1,163 @@
+//! Where every tool reads and writes, by what the editor can do and how it fails.
+
+use expect_test::expect;
+use recto::store::editor::EditorError;
+use serde_json::{Value, json};
+
+use super::desk::Desk;
+use super::script::{Accident, Habits, ScriptedEditor, Verb};
+use crate::case::Actual;
+
+const DISK: &str = "name,n\ndisk,1\n";
+const BUFFER: &str = "name,n\nbuffer,1\n";
+
+fn refused() -> EditorError {
+    EditorError::Refused { code: -32603, message: "declined".into() }
+}
+
+/// Editors that have a text which is not saved.
+fn editors() -> Vec<(String, ScriptedEditor)> {
+    let plain = || ScriptedEditor::new(Habits::default());
+    let habits = |lacks_read, lacks_write| {
+        ScriptedEditor::new(Habits { lacks_read, lacks_write, ..Habits::default() })
+    };
+    let mut editors = vec![
+        ("does all".to_string(), plain()),
+        ("cannot read".to_string(), habits(true, false)),
+        ("cannot write".to_string(), habits(false, true)),
+    ];
+    for verb in [Verb::Read, Verb::Write] {
+        for error in [
+            refused(),
+            EditorError::NoSuchFile,
+            EditorError::Unsupported,
+            EditorError::NotSent,
+            EditorError::Unanswered,
+            EditorError::Cancelled,
+        ] {
+            let name = match &error {
+                EditorError::Refused { .. } => "Refused".to_string(),
+                error => format!("{error:?}"),
+            };
+            let editor = plain().with(verb, 0, Accident::Fails(error));
+            editors.push((format!("{verb:?} {name}"), editor));
+        }
+    }
+    editors
+}
+
+/// Calls, and the file that they are about.
+fn calls(desk: &Desk) -> Vec<(&'static str, &'static str, Value)> {
+    let (old, new) = (desk.path("f.csv"), desk.path("new.txt"));
+    vec![
+        ("read_text_file", "f.csv", json!({"path": old})),
+        ("ReadLines", "f.csv", json!({"file_path": "f.csv", "match": ","})),
+        ("ReadLines", "f.csv", json!({"file_path": "*.csv"})),
+        ("ReadAsTable", "f.csv", json!({"file_path": "f.csv"})),
+        (
+            "edit_text_file",
+            "f.csv",
+            json!({"path": old, "old_string": "name", "new_string": "title"}),
+        ),
+        ("write_text_file", "f.csv", json!({"path": old, "content": "written\n"})),
+        ("write_text_file", "new.txt", json!({"path": new, "content": "written\n"})),
+        ("file.create", "sub/new.txt", json!({"path": "sub/new.txt", "content": "created\n"})),
+        ("file.remove", "f.csv", json!({"path": old, "hash": ""})),
+    ]
+}
+
+/// In one word: what was read, what was changed, or the code; with + where there are remarks.
+fn outcome(desk: &Desk, tool: &str, name: &str, mut arguments: Value) -> String {
+    if tool == "file.remove" {
+        let hash = match desk.call("text.read", json!({"path": name})) {
+            Actual::Answer { structured, .. } => structured["hash"].clone(),
+            Actual::Error { .. } => recto_text::Digest::of(DISK.as_bytes()).to_string().into(),
+        };
+        arguments["hash"] = hash;
+    }
+    let before = (desk.buffer(name), desk.disk(name));
+    let actual = desk.call(tool, arguments);
+    let after = (desk.buffer(name), desk.disk(name));
+    let mut words = Vec::new();
+    if after.0 != before.0 {
+        words.push("buffer".to_string());
+    }
+    if after.1 != before.1 {
+        words.push(if after.1.is_some() { "disk".into() } else { "gone".into() });
+    }
+    assert!(words.len() <= 1, "{tool}: written twice");
+    assert!(desk.editor.count(Verb::Write) <= 1, "{tool}: sent twice");
+    let leftovers = std::fs::read_dir(desk.path("")).unwrap().flatten();
+    let n_folders = leftovers.filter(|entry| entry.file_type().unwrap().is_dir()).count();
+    let has_remarks = match &actual {
+        Actual::Error { code, .. } => {
+            words.push(code.to_string());
+            assert!(n_folders == 0 || *code == -32018, "{tool}: leaves a folder behind");
+            false
+        }
+        Actual::Answer { structured, text } => {
+            let read = text[0].contains("buffer").then_some("buffer");
+            if words.is_empty() {
+                words.push(read.unwrap_or("disk").to_string());
+            }
+            structured.get("remarks").is_some()
+        }
+    };
+    words.join(" ") + if has_remarks { "+" } else { "" }
+}
+
+#[test]
+fn a_call_ends_where_it_should() {
+    let mut table = String::new();
+    let heads = ["read", "lines", "glob", "table", "edit", "write", "new", "create", "remove"];
+    let mut line = |name: &str, cells: Vec<String>| {
+        let cells: String = cells.iter().map(|cell| format!("{cell:9}")).collect();
+        table.push_str(&format!("{name:18}{}\n", cells.trim_end()));
+    };
+    line("", heads.map(String::from).to_vec());
+    let n_editors = editors().len();
+    for idx in 0..n_editors {
+        let (mut name, mut cells) = (String::new(), Vec::new());
+        for column in 0..heads.len() {
+            let (editor_name, editor) = editors().swap_remove(idx);
+            name = editor_name;
+            let desk = Desk::new(editor);
+            let path = desk.put("f.csv", DISK);
+            desk.editor.open(&path, BUFFER);
+            let (tool, file, arguments) = calls(&desk).swap_remove(column);
+            cells.push(outcome(&desk, tool, file, arguments));
+        }
+        line(&name, cells);
+    }
+    expect![[r#"
+                          read     lines    glob     table    edit     write    new      create   remove
+        does all          buffer+  buffer+  disk     buffer+  buffer+  buffer+  buffer+  buffer+  -32017
+        cannot read       disk     disk     disk     disk     disk     disk     disk     disk     gone
+        cannot write      buffer+  buffer+  disk     buffer+  disk+    disk+    disk     disk     -32017
+        Read Refused      -32002   -32002   disk     -32002   -32002   -32002   buffer+  buffer+  -32002
+        Read NoSuchFile   disk     disk     disk     disk     disk     disk     buffer+  buffer+  gone
+        Read Unsupported  disk     disk     disk     disk     disk     disk     buffer+  buffer+  gone
+        Read NotSent      disk     disk     disk     disk     disk     disk     buffer+  buffer+  gone
+        Read Unanswered   disk     disk     disk     disk     disk     disk     buffer+  buffer+  gone
+        Read Cancelled    -32800   -32800   disk     -32800   -32800   -32800   buffer+  buffer+  -32800
+        Write Refused     buffer+  buffer+  disk     buffer+  -32002   -32002   -32002   -32002   -32017
+        Write NoSuchFile  buffer+  buffer+  disk     buffer+  -32002   -32002   disk     disk     -32017
+        Write Unsupported buffer+  buffer+  disk     buffer+  disk+    disk+    disk     disk     -32017
+        Write NotSent     buffer+  buffer+  disk     buffer+  disk+    disk+    disk     disk     -32017
+        Write Unanswered  buffer+  buffer+  disk     buffer+  -32018   -32018   -32018   -32018   -32017
+        Write Cancelled   buffer+  buffer+  disk     buffer+  -32800   -32800   -32800   -32800   -32017
+    "#]]
+    .assert_eq(&table);
+}
+
+#[test]
+fn a_refusal_is_in_the_words_of_the_editor() {
+    let editor = ScriptedEditor::new(Habits::default());
+    let desk = Desk::new(editor.with(Verb::Write, 0, Accident::Fails(refused())));
+    let path = desk.put("f.txt", "a\n");
+    let actual = desk.call("write_text_file", json!({"path": path, "content": "b\n"}));
+    let Actual::Error { code, message, hint } = actual else { panic!("{actual:?}") };
+    assert_eq!((code, message), (-32002, format!("Permission denied: {}", path.display())));
+    assert_eq!(hint.as_deref(), Some("The editor says: declined"));
+    assert_eq!(desk.disk("f.txt").as_deref(), Some("a\n"));
+}

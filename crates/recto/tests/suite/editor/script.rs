@@ -1,0 +1,176 @@
+//! An editor that does as a test says: buffers over a folder, with the habits and the accidents
+//! of real ones.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard};
+use std::time::Duration;
+
+use recto::caller::Caller;
+use recto::store::editor::{Editor, EditorError};
+
+/// What an editor does as a matter of course.
+#[derive(Clone, Default)]
+pub struct Habits {
+    /// It does not hand out text.
+    pub lacks_read: bool,
+    /// It does not take text.
+    pub lacks_write: bool,
+    /// What it takes is on the disk before it answers.
+    pub saves: bool,
+    /// It holds LF and saves with the endings that the file has.
+    pub normalises: bool,
+    /// What it makes of a text on saving.
+    pub formats: Option<fn(&str) -> String>,
+    /// A missing file is an empty one.
+    pub is_empty_for_missing: bool,
+    /// How long an answer takes, by the number of the request.
+    pub delay: Option<fn(usize) -> Duration>,
+}
+
+/// What happens at one request.
+#[derive(Clone)]
+pub enum Accident {
+    /// It is answered with an error and not carried out.
+    Fails(EditorError),
+    /// It is carried out and answered with an error.
+    FailsAfter(EditorError),
+    /// Before it, the person types.
+    Types(&'static str),
+    /// Before it, somebody writes to the disk, and the editor does not notice.
+    Disk(&'static str),
+}
+
+/// A request that the editor was sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verb {
+    Read,
+    Write,
+}
+
+#[derive(Default)]
+pub struct ScriptedEditor {
+    pub habits: Habits,
+    /// Accidents by the kind of request and its number, from 1; 0 stands for every one.
+    accidents: Vec<(Verb, usize, Accident)>,
+    buffers: Mutex<BTreeMap<PathBuf, String>>,
+    n_requests: AtomicUsize,
+    /// The requests that arrived.
+    log: Mutex<Vec<Verb>>,
+}
+
+impl ScriptedEditor {
+    pub fn new(habits: Habits) -> ScriptedEditor {
+        ScriptedEditor { habits, ..ScriptedEditor::default() }
+    }
+
+    pub fn with(mut self, verb: Verb, number: usize, accident: Accident) -> ScriptedEditor {
+        self.accidents.push((verb, number, accident));
+        self
+    }
+
+    /// Has a file open, saved or not.
+    pub fn open(&self, path: &Path, text: &str) {
+        self.buffers().insert(path.to_path_buf(), text.to_string());
+    }
+
+    pub fn buffers(&self) -> MutexGuard<'_, BTreeMap<PathBuf, String>> {
+        self.buffers.lock().unwrap()
+    }
+
+    /// How often a request of this kind arrived.
+    pub fn count(&self, verb: Verb) -> usize {
+        self.log.lock().unwrap().iter().filter(|other| **other == verb).count()
+    }
+
+    /// Whatever happens at this request; returns how it is to fail, and whether before its work.
+    fn arrive(&self, verb: Verb, path: &Path) -> Option<(EditorError, bool)> {
+        let n_requests = self.n_requests.fetch_add(1, Ordering::Relaxed);
+        if let Some(delay) = self.habits.delay {
+            std::thread::sleep(delay(n_requests));
+        }
+        let number = self.count(verb) + 1;
+        let mut failure = None;
+        for (of, at, accident) in &self.accidents {
+            if *of != verb || (*at != 0 && *at != number) {
+                continue;
+            }
+            match accident {
+                Accident::Fails(error) => failure = Some((error.clone(), true)),
+                Accident::FailsAfter(error) => failure = Some((error.clone(), false)),
+                Accident::Types(text) => self.open(path, text),
+                Accident::Disk(text) => std::fs::write(path, text).unwrap(),
+            }
+        }
+        if !matches!(failure, Some((EditorError::NotSent | EditorError::Cancelled, _))) {
+            self.log.lock().unwrap().push(verb);
+        }
+        failure
+    }
+
+    fn text(&self, path: &Path) -> Result<String, EditorError> {
+        if let Some(text) = self.buffers().get(path) {
+            return Ok(text.clone());
+        }
+        match std::fs::read(path) {
+            Ok(bytes) => {
+                let text = String::from_utf8_lossy(&bytes).into_owned();
+                Ok(if self.habits.normalises { text.replace("\r\n", "\n") } else { text })
+            }
+            Err(_) if self.habits.is_empty_for_missing => Ok(String::new()),
+            Err(_) => Err(EditorError::NoSuchFile),
+        }
+    }
+
+    fn take(&self, path: &Path, text: &str) {
+        let mut text = text.to_string();
+        if self.habits.normalises {
+            text = text.replace("\r\n", "\n");
+        }
+        if let Some(format) = self.habits.formats {
+            text = format(&text);
+        }
+        if self.habits.saves {
+            let has_crlf = std::fs::read(path).is_ok_and(|old| old.contains(&b'\r'));
+            let is_converted = self.habits.normalises && has_crlf;
+            let saved = if is_converted { text.replace('\n', "\r\n") } else { text.clone() };
+            // As many editors do, in place: whoever holds a lease on the file would block it.
+            std::fs::write(path, saved).unwrap();
+        }
+        self.open(path, &text);
+    }
+}
+
+impl Editor for ScriptedEditor {
+    fn can_read(&self) -> bool {
+        !self.habits.lacks_read
+    }
+
+    fn can_write(&self) -> bool {
+        !self.habits.lacks_write
+    }
+
+    fn read(&self, path: &Path, _caller: &Caller) -> Result<String, EditorError> {
+        assert!(self.can_read() && path.is_absolute());
+        match self.arrive(Verb::Read, path) {
+            Some((error, _)) => Err(error),
+            None => self.text(path),
+        }
+    }
+
+    fn write(&self, path: &Path, text: &str, _caller: &Caller) -> Result<(), EditorError> {
+        assert!(self.can_write() && path.is_absolute());
+        match self.arrive(Verb::Write, path) {
+            Some((error, true)) => Err(error),
+            Some((error, false)) => {
+                self.take(path, text);
+                Err(error)
+            }
+            None => {
+                self.take(path, text);
+                Ok(())
+            }
+        }
+    }
+}

@@ -1,0 +1,58 @@
+"""One session as a client saw it: the messages in order, the cards they make, and their validity."""
+
+import json
+import subprocess
+from pathlib import Path
+
+from .programs import PACKAGES, node
+
+VALIDATE = Path(__file__).with_name("validate.mjs")
+
+
+class Session:
+    """The messages that a client sent and got, and those that recto itself made or changed."""
+
+    def __init__(self, messages, from_recto=()):
+        self.messages = messages
+        self.from_recto = list(from_recto)
+
+    def cards(self):
+        """The tool calls, by id, each with all its updates applied and `n_calls` announcements."""
+        cards = {}
+        for message in self.messages:
+            update = message.get("params", {}).get("update", {})
+            if update.get("sessionUpdate") in ("tool_call", "tool_call_update"):
+                card = cards.setdefault(update["toolCallId"], {"n_calls": 0, "statuses": []})
+                card["n_calls"] += update["sessionUpdate"] == "tool_call"
+                card["statuses"] += [update["status"]] if update.get("status") else []
+                card.update({key: value for key, value in update.items() if value is not None})
+        return cards
+
+    def index(self, method, id_=None):
+        """Where the first message of a method stands, or of a tool call's first announcement."""
+        for message_idx, message in enumerate(self.messages):
+            update = message.get("params", {}).get("update", {})
+            if message.get("method") == method and (not id_ or update.get("toolCallId") == id_):
+                return message_idx
+        return None
+
+    def requests(self, method):
+        return [message["params"] for message in self.messages if message.get("method") == method]
+
+    def validity(self):
+        """How many messages of each method were checked, and which are invalid."""
+        lines = "\n".join(map(json.dumps, self.messages + self.from_recto))
+        command = [node() / "node", VALIDATE, PACKAGES]
+        answer = subprocess.run(command, input=lines, capture_output=True, text=True, check=True)
+        report = json.loads(answer.stdout)
+        return report["checked"], report["invalid"]
+
+
+def parse_lines(text):
+    return [json.loads(line) for line in text.splitlines() if line.startswith("{")]
+
+
+def read_log(path):
+    """What recto itself said, from the file of `--log-messages`."""
+    entries = parse_lines(Path(path).read_text())
+    return [entry["message"] for entry in entries if entry["from"] == "recto"]

@@ -1,0 +1,55 @@
+"""Codex alone, with `recto serve` as its MCP server."""
+
+import json
+import unittest
+
+from harness.model import ScriptedModel
+from harness.programs import BIN, RECTO, World
+
+CONFIG = """\
+[mcp_servers.recto]
+command = {command}
+args = ["serve", "--results", "text"]
+"""
+STALE = "File changed since it was read"
+DENIED = "Permission denied: "
+EDIT = ("edit_text_file", {"path": "$/a.txt", "old_string": "beta", "new_string": "gamma"})
+
+
+def play(turns, sandbox="workspace-write"):
+    """Runs the turns in a project with one file; returns the model and the file afterwards."""
+    config = CONFIG.format(command=json.dumps(RECTO))
+    with ScriptedModel([]) as model, World(model, {"a.txt": "alpha\nbeta\n"}, config) as world:
+        model.turns = world.turns(turns)
+        codex = [BIN / "codex", "exec", "--skip-git-repo-check", "--json", "--sandbox", sandbox, "go"]
+        done = world.run(codex)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return model, world.text("a.txt")
+
+
+class CodexExec(unittest.TestCase):
+    def test_reads_and_edits(self):
+        model, text = play([("read_text_file", {"path": "$/a.txt"}), EDIT])
+        self.assertIn("alpha\nbeta\n", model.output(0))
+        self.assertIn("-beta\n+gamma\n", model.output(1))
+        self.assertEqual(text, "alpha\ngamma\n")
+
+    def test_refuses_a_stale_edit(self):
+        replace = {"path": "a.txt", "hash": "{first_hash}", "lines": [1, 2], "old": "alpha", "new": "A"}
+        model, text = play([("text.read", {"path": "a.txt"}), EDIT, ("text.replace", replace)])
+        self.assertIn(STALE, model.output(2))
+        self.assertEqual(text, "alpha\ngamma\n")
+
+    def test_a_read_only_session_cannot_write(self):
+        changes = [
+            EDIT,
+            ("multi_edit_text_file", {"path": "$/a.txt", "edits": [{"old_string": "beta", "new_string": "x"}]}),
+            ("text.append", {"path": "a.txt", "hash": "{hash}", "content": "more\n"}),
+            ("file.create", {"path": "b.txt", "content": "new\n"}),
+        ]
+        model, text = play([("text.read", {"path": "a.txt"}), *changes], sandbox="read-only")
+        self.assertIn("beta", model.output(0))
+        for turn_idx, (tool, _) in enumerate(changes, start=1):
+            with self.subTest(tool):
+                self.assertIn(DENIED, model.output(turn_idx))
+        self.assertEqual(text, "alpha\nbeta\n")
