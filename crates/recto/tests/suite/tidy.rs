@@ -26,6 +26,24 @@ const RULES: &[(&str, &[&str])] = &[
         ],
     ),
     ("crates/recto/src/store", &["rmcp", "crate::tools", "crate::mcp", "println!", "tokio"]),
+    (
+        "crates/recto/src/workspace",
+        &["rmcp", "std::fs", "tokio", "crate::tools", "crate::mcp", "crate::acp"],
+    ),
+    (
+        "crates/recto/src/workspace.rs",
+        &["rmcp", "std::fs", "tokio", "crate::tools", "crate::mcp", "crate::acp"],
+    ),
+    (
+        "crates/recto/src/acp/updates",
+        &["std::fs", "std::time", "std::thread", "tokio", "rmcp", "crate::mcp"],
+    ),
+    (
+        "crates/recto/src/acp/merge",
+        &["std::fs", "std::time", "std::thread", "tokio", "rmcp", "crate::mcp"],
+    ),
+    ("crates/recto/src/acp/relay", &["rmcp", "crate::mcp"]),
+    ("crates/recto/src/acp/link", &["rmcp", "crate::mcp"]),
     ("crates/recto/src/store/git", &["std::process", "Command::new"]),
     ("crates/recto/src/mcp", &["std::fs", "rustix", "crate::store", "println!"]),
     ("crates/recto/src/call.rs", &["rmcp", "std::fs", "rustix", "tokio"]),
