@@ -10,12 +10,15 @@ another answer and `expected.toml` has something to tell it, it is asked once mo
 with the reason that `expected.toml` gives, and a difference without a reason fails the run.
 
 Files that are no tables, for us or by intent, are left out: DuckDB makes a table of every text.
-Two spellings count as the same: no columns at all and DuckDB's one made-up column without rows,
-and text and DuckDB's type for a column of nulls.
+What says the same counts as the same: no columns at all and DuckDB's one made-up column without a
+value in it, text and DuckDB's type for a column of nulls, and a name that DuckDB had to change
+because it differs from another only by case. The Parquet files of the tests are compared too; both
+sides read the types that stand in them, in words like `integer`.
 """
 
 import json
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -25,6 +28,7 @@ import duckdb
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 CORPUS = ROOT / "crates/recto-tables/tests/messy"
+PARQUET = ROOT / "crates/recto-tables/tests/parquet"
 JSON_ENDINGS = {".json", ".ndjson", ".jsonl", ".geojson"}
 
 WORDS = {
@@ -45,12 +49,45 @@ WORDS = {
     "GEOMETRY": "json",
 }
 
+# What a Parquet file's own types are called here and there.
+FAMILIES = {
+    "integer": r"u?int\d+|U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?",
+    "number": r"float(16)?|double|decimal.*|FLOAT|DOUBLE|DECIMAL.*",
+    "timestamp": r"timestamp.*|TIMESTAMP.*",
+    "time": r"time.*|TIME.*",
+    "text": r"string|enum|uuid|VARCHAR|UUID",
+    "binary": r"binary|fixed.*|BLOB",
+    "null": r'null|"NULL"',
+    "json": r"(list|struct|map)<.*|json|bson|JSON|STRUCT.*|MAP.*|.*\]",
+}
+
+
+PARQUET_DIFFERS = {
+    "names.parquet": "DuckDB makes up C2 where the file names no column, and column2 in CSV files.",
+    "no_columns.parquet": "DuckDB reads no file without columns.",
+}
+
 
 def word(kind):
     """A DuckDB type in our words; whatever is nested is JSON."""
     if kind.endswith("]") or kind.startswith(("STRUCT", "MAP")):
         return "json"
     return WORDS.get(kind, kind)
+
+
+def family(kind):
+    """A type of a Parquet file in a word for both sides."""
+    return next((name for name, form in FAMILIES.items() if re.fullmatch(form, kind)), kind.lower())
+
+
+def names_as_in_sql(columns):
+    """DuckDB counts names that differ from an earlier one only by case."""
+    seen, renamed = {}, []
+    for name, kind in columns:
+        n_before = seen.get(name.lower(), 0)
+        seen[name.lower()] = n_before + 1
+        renamed.append([f"{name}_{n_before}" if n_before else name, kind])
+    return renamed
 
 
 def ask_duckdb(path, is_json, options):
@@ -66,9 +103,30 @@ def ask_duckdb(path, is_json, options):
     except duckdb.Error as error:
         return str(error).splitlines()[0]
     columns = [[name, word(kind)] for name, kind, *_ in described]
-    if n_rows == 0 and [name for name, _ in columns] in (["column0"], ["json"]):
-        columns = []
+    if [name for name, _ in columns] in (["column0"], ["json"]):
+        n_values = duckdb.execute(f'SELECT count("{columns[0][0]}") FROM read').fetchall()[0][0]
+        if n_values == 0:
+            return [], 0
     return columns, n_rows
+
+
+def compare_parquet():
+    """How many Parquet files there are, and how many read the same on both sides."""
+    paths = sorted(PARQUET.glob("*.parquet"))
+    n_same = 0
+    for path, answer in zip(paths, ask_us(map(str, paths)), strict=True):
+        ours = [[name, family(kind)] for name, kind in answer.get("columns", [])]
+        try:
+            described = duckdb.execute(f"DESCRIBE SELECT * FROM read_parquet('{path}')").fetchall()
+            theirs = [[name, family(kind)] for name, kind, *_ in described]
+        except duckdb.Error as error:
+            theirs = str(error).splitlines()[0]
+        if ours == theirs:
+            n_same += 1
+        else:
+            print(f"{path.name}: {PARQUET_DIFFERS.get(path.name, 'NOT EXPLAINED')}")
+            print(f"    ours:   {ours}\n    DuckDB: {theirs}\n")
+    return len(paths), n_same
 
 
 def in_utf8(path, entry):
@@ -94,7 +152,7 @@ def main():
     for entry, answer in zip(entries, answers, strict=True):
         path = CORPUS / entry["name"]
         is_json = path.suffix in JSON_ENDINGS or path.read_bytes().startswith(b"{")
-        ours = answer.get("error") or (answer["columns"], answer["n_rows"])
+        ours = answer.get("error") or (names_as_in_sql(answer["columns"]), answer["n_rows"])
         theirs = ask_duckdb(path, is_json, "")
         if ours == theirs:
             n_same += 1
@@ -111,7 +169,9 @@ def main():
         n_unexplained += "differs" not in entry
         print(f"{entry['name']}: {entry.get('differs', 'NOT EXPLAINED')}")
         print(f"    ours:   {ours}\n    DuckDB: {theirs}\n")
-    n_files = len(entries)
+    n_parquet, n_parquet_same = compare_parquet()
+    n_same += n_parquet_same
+    n_files = len(entries) + n_parquet
     print(f"DuckDB {duckdb.__version__}, {n_files} files")
     print(f"the same: {n_same} ({n_same / n_files:.1%})")
     print(f"the same once DuckDB is told how to read: {n_told} ({(n_same + n_told) / n_files:.1%})")
