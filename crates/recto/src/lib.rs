@@ -34,3 +34,5 @@ pub mod versions;
 pub mod store;
 
 pub mod workspace;
+
+pub mod memory;

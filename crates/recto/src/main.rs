@@ -3,5 +3,6 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    recto::memory::keep();
     recto::cli::run()
 }

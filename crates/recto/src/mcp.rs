@@ -3,6 +3,7 @@
 
 mod codex;
 mod in_flight;
+mod progress;
 mod to_wire;
 mod transport;
 
@@ -27,6 +28,7 @@ use crate::call::Calls;
 use crate::caller::{Caller, Cancel};
 use crate::config::Wire;
 use in_flight::InFlight;
+use progress::Progress;
 use transport::{Ends, Stdio};
 
 /// How long calls may go on when the input has ended.
@@ -114,6 +116,7 @@ impl ServerHandler for Server {
             () = self.in_flight.start(&context.id) => {}
             () = context.ct.cancelled() => return to_wire::result(Err(Error::Cancelled), self.wire).map(CallToolResponse::from),
         }
+        let _progress = Progress::start(&context.meta, &context.peer);
         let cancel = Cancel::default();
         let caller = Caller {
             cancel: cancel.clone(),

@@ -3,7 +3,8 @@
 //! The library's own transport drops lines that are too long or not JSON without a word and puts
 //! no bound on answers that nobody reads; here both get an answer and a bound.
 
-use std::io::{BufReader, Read, Write};
+use std::io::{BufReader, BufWriter, PipeWriter, Read, Write};
+use std::os::fd::AsFd;
 use std::sync::Arc;
 
 use rmcp::model::{
@@ -22,8 +23,11 @@ use crate::line::{self, Line};
 /// The longest line that is read.
 const MAX_LINE: usize = 16 << 20;
 
-/// The room that is kept for the next line and the next answer.
+/// The room that is kept for the next line.
 const KEPT_BUFFER: usize = 256 << 10;
+
+/// As much as a pipe takes at once.
+const OUTPUT_BUFFER: usize = 64 << 10;
 
 /// A message to write.
 struct Outgoing {
@@ -67,8 +71,10 @@ impl Stdio {
             input_end.cancel();
         })?;
         let output_end = ends.output.clone();
+        // Not `Stdout` itself, which would search every answer for line ends.
+        let stdout = PipeWriter::from(std::io::stdout().as_fd().try_clone_to_owned()?);
         std::thread::Builder::new().name("recto-write".into()).spawn(move || {
-            write(outgoing_receiver, &in_flight, std::io::stdout());
+            write(outgoing_receiver, &in_flight, stdout);
             output_end.cancel();
         })?;
         Ok(Stdio { incoming, outgoing, ends })
@@ -215,21 +221,19 @@ fn begins_session(request: &ClientRequest) -> bool {
     }
 }
 
+/// Writes messages as they are serialised, so that the client reads a long one meanwhile and no
+/// second copy of it is made.
 fn write(
     mut messages: mpsc::UnboundedReceiver<Outgoing>,
     in_flight: &InFlight,
-    mut output: impl Write,
+    output: impl Write,
 ) {
-    let mut buffer = Vec::new();
+    let mut output = BufWriter::with_capacity(OUTPUT_BUFFER, output);
     while let Some(Outgoing { message, is_answer, written }) = messages.blocking_recv() {
-        buffer.clear();
-        let result = serde_json::to_writer(&mut buffer, &message)
+        let result = serde_json::to_writer(&mut output, &message)
             .map_err(std::io::Error::from)
-            .and_then(|()| {
-                buffer.push(b'\n');
-                output.write_all(&buffer)?;
-                output.flush()
-            });
+            .and_then(|()| output.write_all(b"\n"))
+            .and_then(|()| output.flush());
         let id = match &message {
             JsonRpcMessage::Response(response) => Some(&response.id),
             JsonRpcMessage::Error(error) => error.id.as_ref(),
@@ -238,7 +242,6 @@ fn write(
         if is_answer && let Some(id) = id {
             in_flight.finish(id);
         }
-        buffer.shrink_to(KEPT_BUFFER);
         let is_open = result.is_ok();
         let _ = written.send(result);
         if !is_open {

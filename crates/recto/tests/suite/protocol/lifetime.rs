@@ -201,3 +201,33 @@ fn taking_back_what_was_answered_or_never_asked_changes_nothing() {
     }
     server.check_serves();
 }
+
+#[test]
+fn whoever_asked_is_told_that_a_long_call_goes_on() {
+    let mut server = Server::ready(&[]);
+    let held = hold(&server);
+    let silent = write(&mut server, "silent.txt");
+    let id = server.new_id();
+    let arguments = json!({"path": server.spelled("new.txt"), "content": "written\n"});
+    let meta = json!({"progressToken": "mine"});
+    let params = json!({"name": "write_text_file", "arguments": arguments, "_meta": meta});
+    server.send(&json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params}));
+    let told: Vec<Value> = (0..2).map(|_| server.next().unwrap()).collect();
+    drop(held);
+    for message in &told {
+        assert_eq!(message["method"], "notifications/progress", "{message}");
+        assert_eq!(message["params"]["progressToken"], "mine", "{message}");
+    }
+    let progress = |message: &Value| message["params"]["progress"].as_f64().unwrap();
+    assert!(progress(&told[0]) < progress(&told[1]), "{told:?}");
+    // Both are answered, and after its answer nothing more is said of a call.
+    server.close_input();
+    let rest = rest(&mut server);
+    let answered = rest.iter().filter_map(|message| message["id"].as_u64());
+    let mut answered: Vec<u64> = answered.collect();
+    answered.sort();
+    assert_eq!(answered, [silent, id]);
+    let last_word = rest.iter().rposition(|message| message["method"].is_string());
+    let answer = rest.iter().position(|message| message["id"] == id);
+    assert!(last_word < answer, "{rest:?}");
+}

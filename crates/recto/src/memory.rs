@@ -1,0 +1,27 @@
+//! How much freed memory is kept for the next call.
+//!
+//! By default the C library gives back every block of a megabyte at once and asks for it again
+//! for the next call, page by page: reading 1 MB then spends 2.4 ms in the kernel, and 0.7 ms
+//! when the memory is kept. Other allocators (mimalloc, jemalloc) gain the same and no more.
+
+/// Blocks from this size on are given back at once; of smaller ones as much is kept.
+#[cfg(target_env = "gnu")]
+const KEPT: i32 = 8 << 20;
+
+/// Threads share these; with one for each, each would keep that much.
+#[cfg(target_env = "gnu")]
+const N_ARENAS: i32 = 2;
+
+/// Tells the C library. Must run before the first thread starts.
+pub fn keep() {
+    #[cfg(target_env = "gnu")]
+    for (parameter, value) in [
+        (libc::M_MMAP_THRESHOLD, KEPT),
+        (libc::M_TRIM_THRESHOLD, KEPT),
+        (libc::M_ARENA_MAX, N_ARENAS),
+    ] {
+        // A refusal changes nothing but the speed.
+        // SAFETY: takes two numbers, and no other thread allocates yet.
+        let _ = unsafe { libc::mallopt(parameter, value) };
+    }
+}
