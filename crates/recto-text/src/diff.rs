@@ -41,6 +41,19 @@ pub fn unified(
     after: &str,
     edits: &Edits,
 ) -> Option<String> {
+    unified_part(name, old_side, before, after, edits, 0)
+}
+
+/// The diff of a part of a text that `lines_before` lines stand before. The part must have three
+/// lines on either side of every edit, or reach to the end there.
+pub fn unified_part(
+    name: &str,
+    old_side: OldSide,
+    before: &str,
+    after: &str,
+    edits: &Edits,
+    lines_before: usize,
+) -> Option<String> {
     let changes = changed_lines(before, after, edits);
     if changes.is_empty() {
         return Some(String::new());
@@ -59,7 +72,7 @@ pub fn unified(
         };
         let n_joined = 1 + rest.windows(2).take_while(|pair| is_near(pair)).count();
         let (hunk, later) = rest.split_at(n_joined);
-        write_hunk(&mut out, before, after, hunk);
+        write_hunk(&mut out, before, after, hunk, lines_before);
         if out.len() > MAX_DIFF_BYTES {
             return None;
         }
@@ -211,17 +224,18 @@ fn span(place: Place, offsets: &[usize], lines: Range<u32>) -> Span {
     }
 }
 
-/// Writes changes that are near each other, with the lines around and between them.
-fn write_hunk(out: &mut String, before: &str, after: &str, changes: &[Change]) {
+/// Writes changes that are near each other, with the lines around and between them. `n_earlier`
+/// lines stand before both texts.
+fn write_hunk(out: &mut String, before: &str, after: &str, changes: &[Change], n_earlier: usize) {
     let (first, last) = (&changes[0], &changes[changes.len() - 1]);
     let (head_start, n_head) = lines_before(before, first.before.bytes.start);
     let (tail_end, n_tail) = lines_after(before, last.before.bytes.end);
     let n_before = last.before.lines.end + n_tail - (first.before.lines.start - n_head);
     let n_after = last.after.lines.end + n_tail - (first.after.lines.start - n_head);
     out.push_str("@@ -");
-    write_range(out, first.before.lines.start - n_head, n_before);
+    write_range(out, n_earlier + first.before.lines.start - n_head, n_before);
     out.push_str(" +");
-    write_range(out, first.after.lines.start - n_head, n_after);
+    write_range(out, n_earlier + first.after.lines.start - n_head, n_after);
     out.push_str(" @@\n");
 
     let mut shown_to = head_start;

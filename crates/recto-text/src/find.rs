@@ -3,9 +3,13 @@
 //! The only tolerance is the line ending: `\n` and `\r\n` match each other where nothing
 //! matches exactly. Ambiguity is counted and reported, never resolved here.
 
+mod stream;
+
 use std::ops::Range;
 
 use memchr::memmem;
+
+pub use stream::{Places, Stream};
 
 /// How many places are kept; the rest is only counted.
 pub const MAX_PLACES: usize = 8;
@@ -46,15 +50,18 @@ pub fn find(text: &str, needle: &str) -> Option<Found> {
 }
 
 fn find_exact(text: &str, needle: &str) -> Option<Found> {
-    let bytes = text.as_bytes();
     let mut found = Found { kind: MatchKind::Exact, n_matches: 0, places: Vec::new() };
-    for_each_occurrence(bytes, needle.as_bytes(), |at| {
-        let is_inside_ending = bytes[at] == b'\n' && at > 0 && bytes[at - 1] == b'\r';
+    for_each_exact(text.as_bytes(), needle.as_bytes(), |place| found.add(place));
+    (found.n_matches > 0).then_some(found)
+}
+
+fn for_each_exact(text: &[u8], needle: &[u8], mut visit: impl FnMut(Range<usize>)) {
+    for_each_occurrence(text, needle, |at| {
+        let is_inside_ending = text[at] == b'\n' && at > 0 && text[at - 1] == b'\r';
         if !is_inside_ending {
-            found.add(at..at + needle.len());
+            visit(at..at + needle.len());
         }
     });
-    (found.n_matches > 0).then_some(found)
 }
 
 /// Looks again with every `\r\n` of both sides read as `\n`.
@@ -63,8 +70,8 @@ fn find_folded(text: &str, needle: &str) -> Option<Found> {
     if !needle.contains('\n') || !(has_crlf(text) || has_crlf(needle)) {
         return None;
     }
-    let folded = Folded::new(text);
-    let folded_needle = Folded::new(needle);
+    let folded = Folded::new(text.as_bytes());
+    let folded_needle = Folded::new(needle.as_bytes());
     let mut found = Found { kind: MatchKind::Eol, n_matches: 0, places: Vec::new() };
     for_each_occurrence(&folded.bytes, &folded_needle.bytes, |at| {
         found.add(folded.unfold(at)..folded.unfold(at + folded_needle.bytes.len()));
@@ -89,9 +96,9 @@ struct Folded {
 }
 
 impl Folded {
-    fn new(text: &str) -> Folded {
+    fn new(text: &[u8]) -> Folded {
         let mut folded = Folded { bytes: Vec::with_capacity(text.len()), shortened: Vec::new() };
-        let mut rest = text.as_bytes();
+        let mut rest = text;
         while let Some(at) = memmem::find(rest, b"\r\n") {
             folded.bytes.extend_from_slice(&rest[..at]);
             folded.shortened.push(folded.bytes.len());

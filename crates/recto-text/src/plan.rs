@@ -11,7 +11,31 @@ use crate::edits::Edits;
 use crate::find::MatchKind;
 use crate::line::LineRange;
 
-/// What will be done.
+/// A text, or as much of a long one as a plan needs. Whole lines.
+#[derive(Debug, Clone, Copy)]
+pub struct Part<'a> {
+    /// The lines.
+    pub text: &'a str,
+    /// How many lines stand before them.
+    pub lines_before: usize,
+    /// How many lines follow.
+    pub lines_after: usize,
+}
+
+impl Part<'_> {
+    /// Whether this is all there is.
+    fn is_whole(&self) -> bool {
+        self.lines_before == 0 && self.lines_after == 0
+    }
+}
+
+impl<'a> From<&'a str> for Part<'a> {
+    fn from(text: &'a str) -> Part<'a> {
+        Part { text, lines_before: 0, lines_after: 0 }
+    }
+}
+
+/// What will be done to a part of a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Plan {
     /// The changes.

@@ -6,6 +6,7 @@
 
 use std::path::PathBuf;
 
+use recto_text::line_range::Interval;
 use recto_text::search::{Hits, Search};
 use recto_text::window::{Page, Window};
 use recto_text::{Digest, Document, Error, Result};
@@ -159,11 +160,65 @@ pub trait Held {
     /// nothing, and only if the file still holds `before`.
     fn replace(&mut self, before: &[u8], after: &[u8]) -> Result<Written, WriteError>;
 
+    /// Reads the lines that a change needs, where the file is too large to be held. `None` where
+    /// it is not, or where all of it is needed: then [`Held::read`] reads it.
+    fn excerpt(&mut self, _place: &Where<'_>) -> Result<Option<Excerpt>> {
+        Ok(None)
+    }
+
+    /// The version that the file would have with `after` in the place of an excerpt.
+    fn digest_with(&mut self, _excerpt: &Excerpt, _after: &str) -> Result<Digest> {
+        unreachable!("whoever gives excerpts knows the file")
+    }
+
+    /// Puts `after` in the place of an excerpt, as [`Held::replace`] does with the whole. The
+    /// excerpt must be what [`Held::excerpt`] gave, `digest` what [`Held::digest_with`] told.
+    fn replace_excerpt(
+        &mut self,
+        _excerpt: &Excerpt,
+        _after: &str,
+        _digest: Digest,
+    ) -> Result<Written, WriteError> {
+        unreachable!("whoever gives excerpts can replace them")
+    }
+
     /// Creates the file, all or nothing, and only if none stands there.
     fn create(&mut self, bytes: &[u8]) -> Result<Written, WriteError>;
 
     /// Removes the file, if it still holds `before`, which must be what [`Held::read`] gave.
     fn remove(&mut self, before: &[u8]) -> Result<(), WriteError>;
+}
+
+/// Where a change is made.
+#[derive(Debug, Clone)]
+pub enum Where<'a> {
+    /// Wherever these strings stand.
+    Strings(Vec<&'a str>),
+    /// In these lines.
+    Lines(Interval),
+    /// Before this line.
+    Line(i64),
+    /// Behind the last line.
+    End,
+}
+
+/// Lines of a file that is too large to be held.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Excerpt {
+    /// The lines, everything that a change needs among them.
+    pub text: String,
+    /// Where they start in the file.
+    pub start: u64,
+    /// How many lines stand before them.
+    pub lines_before: usize,
+    /// How many lines follow.
+    pub lines_after: usize,
+    /// How many bytes the file has.
+    pub n_bytes: u64,
+    /// The version of the file.
+    pub digest: Digest,
+    /// Why these lines are not all that the change needs.
+    pub refusal: Option<Error>,
 }
 
 /// A page and the version of the whole file that it is from.

@@ -69,4 +69,33 @@ proptest! {
             }
         }
     }
+
+    #[test]
+    fn pieces_give_the_same_places(
+        text in "[ab\\r\\n]{0,60}",
+        needles in proptest::collection::vec("[ab\\r\\n]{1,5}", 1..4),
+        sizes in proptest::collection::vec(1usize..9, 1..70),
+    ) {
+        let needles: Vec<&str> = needles.iter().map(String::as_str).collect();
+        let mut stream = Stream::new(&needles);
+        let mut rest = text.as_bytes();
+        for size in sizes {
+            let (piece, later) = rest.split_at(size.min(rest.len()));
+            stream.push(piece);
+            rest = later;
+        }
+        stream.push(rest);
+        for (needle, [exact, folded]) in needles.iter().zip(stream.finish()) {
+            let (kind, places) = match exact.n_matches {
+                0 => (Eol, folded),
+                _ => (Exact, exact),
+            };
+            let streamed = (places.n_matches > 0).then_some((kind, places.n_matches, places.first_few));
+            let found = find(&text, needle).map(|found| {
+                let starts = found.places.iter().map(|place| place.start as u64).collect();
+                (found.kind, found.n_matches, starts)
+            });
+            prop_assert_eq!(streamed, found, "{:?} in {:?}", needle, text);
+        }
+    }
 }

@@ -8,7 +8,7 @@ use crate::find::MatchKind;
 use crate::line::{self, LineRange};
 use crate::line_range::{Interval, line_to_change};
 use crate::nearest::nearest;
-use crate::plan::Plan;
+use crate::plan::{Part, Plan};
 
 /// How many other places of a text are named.
 const MAX_PLACES: usize = 8;
@@ -18,8 +18,8 @@ const MAX_PLACES: usize = 8;
 pub struct Source<'a> {
     /// The path as the caller gave it.
     pub path: &'a str,
-    /// The text.
-    pub text: &'a str,
+    /// The text, or the part of it that holds the lines in question.
+    pub part: Part<'a>,
 }
 
 /// Plans that `new` takes the place of `old`, which must stand inside `lines` exactly once.
@@ -27,20 +27,19 @@ pub struct Source<'a> {
 /// The ending of the last line of `old` may be left out, and that of `new` as well; then the one
 /// that stands there stays.
 pub fn replace(source: Source<'_>, lines: Interval, old: &str, new: &str) -> Result<Plan> {
-    let text = source.text;
-    let table = Lines::new(text);
-    let within = lines.to_change(source.path, table.count())?;
+    let text = source.part.text;
+    let table = Lines::new(source.part);
+    let within = table.indices(lines.to_change(source.path, table.total())?);
     let old_lines: Vec<&str> = if old.is_empty() { vec![""] } else { line::lines(old).collect() };
     let (kind, places) = table.find(&old_lines, within.clone());
     if places.is_empty() {
         return Err(mismatch(&table, &old_lines, within));
     }
     if places.len() > 1 {
-        let lines = places.iter().take(MAX_PLACES).map(|line_idx| line_idx + 1).collect();
         return Err(Error::AmbiguousString {
             n_matches: places.len(),
             old_string: old.into(),
-            lines,
+            lines: table.first_few(&places),
         });
     }
 
@@ -58,26 +57,27 @@ pub fn replace(source: Source<'_>, lines: Interval, old: &str, new: &str) -> Res
         // Whole lines stay whole lines, with the ending that stands there.
         new.push_str(last_ending);
     }
-    Ok(plan(text, range, &new, kind, found))
+    Ok(plan(text, range, &new, kind, table.numbers(found)))
 }
 
 /// Plans that `content` becomes whole lines before line `number`, whose text must be `anchor`.
 pub fn insert(source: Source<'_>, number: i64, anchor: &str, content: &str) -> Result<Plan> {
-    let text = source.text;
-    let table = Lines::new(text);
-    let (line, line_idx) = if table.count() == 0 && number == 1 {
+    let text = source.part.text;
+    let table = Lines::new(source.part);
+    let (line, line_idx) = if table.total() == 0 && number == 1 {
         ("", 0)
     } else {
-        let line_idx = line_to_change(number, source.path, table.count())?;
+        let line_idx = line_to_change(number, source.path, table.total())?;
+        let line_idx = table.indices(line_idx..line_idx).start;
         (table.line(line_idx), line_idx)
     };
     let Some(kind) = matches(line, anchor) else {
         let places = table.find(&[anchor], 0..table.count()).1;
         return Err(Error::TextMismatch {
-            line: line_idx + 1,
+            line: table.number(line_idx),
             found: line.into(),
             wanted: anchor.into(),
-            elsewhere: places.iter().take(MAX_PLACES).map(|line_idx| line_idx + 1).collect(),
+            elsewhere: table.first_few(&places),
             n_lines: 1,
             nearest: None,
         });
@@ -90,27 +90,24 @@ pub fn insert(source: Source<'_>, number: i64, anchor: &str, content: &str) -> R
     if !content.ends_with('\n') {
         content.push_str(ending);
     }
-    Ok(plan(text, offset..offset, &content, kind, line_idx..line_idx + 1))
+    Ok(plan(text, offset..offset, &content, kind, table.numbers(line_idx..line_idx + 1)))
 }
 
 /// Plans that `content` follows the last line, on a line of its own.
-pub fn append(text: &str, content: &str) -> Plan {
+pub fn append<'a>(part: impl Into<Part<'a>>, content: &str) -> Plan {
+    let Part { text, lines_before, .. } = part.into();
     let needs_ending = !text.is_empty() && !text.ends_with('\n');
     let ending = if needs_ending { line::ending_at(text, text.len()).as_str() } else { "" };
-    let n_lines = line::count(text);
-    plan(
-        text,
-        text.len()..text.len(),
-        &format!("{ending}{content}"),
-        MatchKind::Exact,
-        n_lines..n_lines + 1,
-    )
+    let last = lines_before + line::count(text) + 1;
+    let lines = LineRange { start: last, end: last };
+    let content = format!("{ending}{content}");
+    plan(text, text.len()..text.len(), &content, MatchKind::Exact, lines)
 }
 
-fn plan(text: &str, range: Range<usize>, new: &str, kind: MatchKind, lines: Range<usize>) -> Plan {
+fn plan(text: &str, range: Range<usize>, new: &str, kind: MatchKind, lines: LineRange) -> Plan {
     let mut edits = Edits::none(text);
     edits.then(range, new);
-    Plan { edits, line_ranges: vec![LineRange { start: lines.start + 1, end: lines.end }], kind }
+    Plan { edits, line_ranges: vec![lines], kind }
 }
 
 /// How a line of the file and a line that a caller wrote agree, if they do. A caller may leave
@@ -128,23 +125,47 @@ fn matches(line: &str, wanted: &str) -> Option<MatchKind> {
 
 /// A text's lines and where they start.
 struct Lines<'a> {
-    text: &'a str,
-    /// Where each line starts, and where the last one ends.
+    part: Part<'a>,
+    /// Where each line of the part starts, and where the last one ends.
     offsets: Vec<usize>,
 }
 
 impl<'a> Lines<'a> {
-    fn new(text: &'a str) -> Lines<'a> {
+    fn new(part: Part<'a>) -> Lines<'a> {
+        let text = part.text;
         let mut offsets = vec![0];
         offsets.extend(memchr::memchr_iter(b'\n', text.as_bytes()).map(|newline| newline + 1));
         if offsets.last() != Some(&text.len()) {
             offsets.push(text.len());
         }
-        Lines { text, offsets }
+        Lines { part, offsets }
     }
 
     fn count(&self) -> usize {
         self.offsets.len() - 1
+    }
+
+    /// How many lines the whole text has.
+    fn total(&self) -> usize {
+        self.part.lines_before + self.count() + self.part.lines_after
+    }
+
+    /// Lines of the whole text as lines of the part, which holds them.
+    fn indices(&self, lines: Range<usize>) -> Range<usize> {
+        lines.start - self.part.lines_before..lines.end - self.part.lines_before
+    }
+
+    /// What a caller calls a line.
+    fn number(&self, line_idx: usize) -> usize {
+        self.part.lines_before + line_idx + 1
+    }
+
+    fn numbers(&self, lines: Range<usize>) -> LineRange {
+        LineRange { start: self.number(lines.start), end: self.number(lines.end) - 1 }
+    }
+
+    fn first_few(&self, places: &[usize]) -> Vec<usize> {
+        places.iter().take(MAX_PLACES).map(|line_idx| self.number(*line_idx)).collect()
     }
 
     fn offset(&self, line_idx: usize) -> usize {
@@ -156,7 +177,7 @@ impl<'a> Lines<'a> {
     }
 
     fn line(&self, line_idx: usize) -> &'a str {
-        &self.text[self.bytes(line_idx..line_idx + 1)]
+        &self.part.text[self.bytes(line_idx..line_idx + 1)]
     }
 
     /// The lines inside `within` where `wanted` starts: exact places, or where there are none,
@@ -182,17 +203,13 @@ impl<'a> Lines<'a> {
 
 /// What stands there instead, and where else the text stands.
 fn mismatch(table: &Lines<'_>, old: &[&str], within: Range<usize>) -> Error {
-    let elsewhere: Vec<usize> = table
-        .find(old, 0..table.count())
-        .1
-        .into_iter()
-        .take(MAX_PLACES)
-        .map(|line_idx| line_idx + 1)
-        .collect();
-    let nearest = if elsewhere.is_empty() { nearest(table.text, &old.concat()) } else { None };
+    let elsewhere = table.first_few(&table.find(old, 0..table.count()).1);
+    // What comes closest in a part may not be what comes closest.
+    let is_hard_to_find = elsewhere.is_empty() && table.part.is_whole();
+    let nearest = if is_hard_to_find { nearest(table.part.text, &old.concat()) } else { None };
     if within.len() > old.len() {
         return Error::TextNotInLines {
-            lines: LineRange { start: within.start + 1, end: within.end },
+            lines: table.numbers(within),
             wanted: line::without_ending(old[0]).into(),
             elsewhere,
             n_lines: old.len(),
@@ -205,14 +222,14 @@ fn mismatch(table: &Lines<'_>, old: &[&str], within: Range<usize>) -> Error {
     };
     let Some(index) = (0..old.len()).find(differs) else {
         return Error::RangeTooShort {
-            line: within.start + 1,
+            line: table.number(within.start),
             n_covered: within.len(),
             n_lines: old.len(),
         };
     };
     let line_idx = within.start + index;
     Error::TextMismatch {
-        line: line_idx + 1,
+        line: table.number(line_idx),
         found: if line_idx < table.count() { table.line(line_idx).into() } else { String::new() },
         wanted: old[index].into(),
         elsewhere,

@@ -1,11 +1,13 @@
 //! Exact strings that give way to others.
 
+use std::ops::Range;
+
 use crate::edits::Edits;
 use crate::error::{Error, Result};
 use crate::find::{MatchKind, find};
-use crate::line;
+use crate::line::{self, LineRange};
 use crate::nearest::nearest;
-use crate::plan::Plan;
+use crate::plan::{Part, Plan};
 
 /// One string for another.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -15,6 +17,11 @@ pub struct Replacement {
 }
 
 impl Replacement {
+    /// What gives way.
+    pub fn old(&self) -> &str {
+        &self.old
+    }
+
     /// Refuses an empty `old` and a `new` that is no change.
     pub fn parse(old: String, new: String) -> Result<Replacement> {
         if old.is_empty() {
@@ -28,53 +35,59 @@ impl Replacement {
 }
 
 /// Plans one replacement.
-pub fn string(text: &str, replacement: &Replacement) -> Result<Plan> {
-    let mut staged = Staged::new(text);
+pub fn string<'a>(part: impl Into<Part<'a>>, replacement: &Replacement) -> Result<Plan> {
+    let mut staged = Staged::new(part.into());
     staged.replace(replacement)?;
     Ok(staged.plan)
 }
 
 /// Plans replacements that apply one after another, all or none. Each searches the whole text, so
 /// that many of them take long: `go_on` is asked before each and ends the plan with its error.
-pub fn strings(
-    text: &str,
+pub fn strings<'a>(
+    part: impl Into<Part<'a>>,
     replacements: &[Replacement],
     go_on: impl Fn() -> Result<()>,
 ) -> Result<Plan> {
-    let mut staged = Staged::new(text);
+    let part = part.into();
+    let mut staged = Staged::new(part);
     for (index, replacement) in replacements.iter().enumerate() {
         go_on()?;
         if let Err(error) = staged.replace(replacement) {
-            return Err(explain(text, replacements, index, error, go_on));
+            return Err(explain(part, replacements, index, error, go_on));
         }
     }
     Ok(staged.plan)
 }
 
 /// The text as the replacements so far leave it.
-struct Staged {
+struct Staged<'a> {
+    part: Part<'a>,
     text: String,
     plan: Plan,
 }
 
-impl Staged {
-    fn new(text: &str) -> Staged {
-        let plan =
-            Plan { edits: Edits::none(text), line_ranges: Vec::new(), kind: MatchKind::Exact };
-        Staged { text: text.to_string(), plan }
+impl<'a> Staged<'a> {
+    fn new(part: Part<'a>) -> Staged<'a> {
+        let edits = Edits::none(part.text);
+        let plan = Plan { edits, line_ranges: Vec::new(), kind: MatchKind::Exact };
+        Staged { part, text: part.text.to_string(), plan }
+    }
+
+    /// The lines of a place, counted from the beginning of the whole text.
+    fn lines(&self, place: &Range<usize>) -> LineRange {
+        let LineRange { start, end } = line::range_of(&self.text, place);
+        LineRange { start: start + self.part.lines_before, end: end + self.part.lines_before }
     }
 
     fn replace(&mut self, replacement: &Replacement) -> Result<()> {
         let Replacement { old, new } = replacement;
         let Some(found) = find(&self.text, old) else {
-            return Err(Error::StringNotFound {
-                old_string: old.clone(),
-                nearest: nearest(&self.text, old),
-            });
+            // What comes closest in a part may not be what comes closest.
+            let nearest = if self.part.is_whole() { nearest(&self.text, old) } else { None };
+            return Err(Error::StringNotFound { old_string: old.clone(), nearest });
         };
         if found.n_matches > 1 {
-            let lines =
-                found.places.iter().map(|place| line::range_of(&self.text, place).start).collect();
+            let lines = found.places.iter().map(|place| self.lines(place).start).collect();
             return Err(Error::AmbiguousString {
                 n_matches: found.n_matches,
                 old_string: old.clone(),
@@ -89,7 +102,8 @@ impl Staged {
         } else {
             new.replace('\n', line::ending_at(&self.text, place.start).as_str())
         };
-        self.plan.line_ranges.push(line::range_of(&self.text, &place));
+        let lines = self.lines(&place);
+        self.plan.line_ranges.push(lines);
         if found.kind == MatchKind::Eol {
             self.plan.kind = MatchKind::Eol;
         }
@@ -101,16 +115,17 @@ impl Staged {
 
 /// Tells a string that an earlier edit took away from one that never stood there.
 fn explain(
-    text: &str,
+    part: Part<'_>,
     replacements: &[Replacement],
     index: usize,
     error: Error,
     go_on: impl Fn() -> Result<()>,
 ) -> Error {
     let old = &replacements[index].old;
-    let never_stood = !matches!(error, Error::StringNotFound { .. }) || find(text, old).is_none();
+    let never_stood =
+        !matches!(error, Error::StringNotFound { .. }) || find(part.text, old).is_none();
     if !never_stood {
-        let mut staged = Staged::new(text);
+        let mut staged = Staged::new(part);
         for (prior_index, prior) in replacements[..index].iter().enumerate() {
             if let Err(error) = go_on() {
                 return error;

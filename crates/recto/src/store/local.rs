@@ -4,6 +4,8 @@
 //! one name are used, so that nothing swapped in later leads out. Every change goes through one
 //! write protocol ([`replace`]).
 
+mod content;
+mod excerpt;
 mod folders;
 mod ignored;
 mod index;
@@ -25,16 +27,18 @@ use std::sync::Arc;
 use recto_text::error::Denial;
 use recto_text::search::Search;
 use recto_text::window::Window;
-use recto_text::{Document, Error, Result};
+use recto_text::{Digest, Document, Error, Result};
 use rustix::fs::{Access as Mode, AtFlags, FileType};
 use rustix::io::Errno;
 
 use crate::caller::{Access, Caller};
 use crate::path::AbsPath;
 use crate::store::{
-    Bytes, Held, ListRequest, Listing, Purpose, Store, VersionedHits, VersionedPage, WriteError,
-    WriteStore, Written,
+    Bytes, Excerpt, Held, ListRequest, Listing, Purpose, Store, VersionedHits, VersionedPage,
+    Where, WriteError, WriteStore, Written,
 };
+use content::{Change, Content, Digests, Part};
+use excerpt::Pass;
 use folders::NewFolders;
 use index::Indexes;
 use large::LargeFile;
@@ -45,8 +49,11 @@ pub use roots::HiddenPaths;
 use roots::{LastLink, Place, Roots};
 use sys::{Linux, Sys};
 
-/// The largest file that can be changed: a change holds it in memory, twice.
+/// The largest file that is held for a change, which holds it twice.
 const MAX_CHANGED: i64 = 1 << 30;
+
+/// Larger files are changed by their lines, where that can be done.
+const MAX_WHOLE_CHANGE: u64 = 64 << 20;
 
 /// What a local store is told at start.
 #[derive(Debug, Clone)]
@@ -70,6 +77,7 @@ pub struct LocalStore {
     locks: Locks,
     leftovers: Leftovers,
     indexes: Indexes,
+    max_whole_change: u64,
 }
 
 impl LocalStore {
@@ -88,7 +96,13 @@ impl LocalStore {
             locks: Locks::default(),
             leftovers: Leftovers::default(),
             indexes: Indexes::default(),
+            max_whole_change: MAX_WHOLE_CHANGE,
         })
+    }
+
+    /// Changes smaller files by their lines too, so that tests need no large ones.
+    pub fn with_max_whole_change(self, max_whole_change: u64) -> LocalStore {
+        LocalStore { max_whole_change, ..self }
     }
 
     /// The roots as their real paths.
@@ -268,25 +282,25 @@ struct HeldFile<'a> {
     path: AbsPath,
     place: Place,
     lock: FolderLock,
-    /// The file that was read, once it was.
+    /// The file, once it was opened.
     file: Option<OpenFile>,
     new_folders: NewFolders,
 }
 
 impl Held for HeldFile<'_> {
     fn read(&mut self) -> Result<Option<Vec<u8>>> {
-        let sys = &*self.store.sys;
         if self.is_link() {
             // What it leads to is read, but stays.
             self.check_writable(".")?;
             let file = self.store.open_to_read(&self.path, self.caller)?;
             return file.read_whole(&self.path, self.caller).map(Some);
         }
-        let Some(mut file) = self.open_to_change()? else { return Ok(None) };
-        file.lease = file.lease(sys);
-        if file.lease == Lease::WriterOpen {
-            return Err(Error::OpenElsewhere { path: self.path.to_string() });
-        }
+        let opened = match self.file.take() {
+            Some(file) => Some(file),
+            None => self.open_to_change()?,
+        };
+        let Some(file) = opened else { return Ok(None) };
+        let file = self.leased(file)?;
         if file.status.st_size > MAX_CHANGED {
             let cause = "it is larger than 1 GiB, the most that can be changed".into();
             return Err(Error::System { path: self.path.to_string(), cause });
@@ -298,7 +312,58 @@ impl Held for HeldFile<'_> {
 
     fn replace(&mut self, before: &[u8], after: &[u8]) -> Result<Written, WriteError> {
         self.caller.cancel.check()?;
-        let written = self.protocol().replace(self.file_that_was_read(), before, after);
+        let change = Change::Whole { before, after };
+        let written = self.protocol().replace(self.file_that_was_read(), change);
+        self.store.leftovers.remember(&self.lock);
+        written
+    }
+
+    fn excerpt(&mut self, place: &Where<'_>) -> Result<Option<Excerpt>> {
+        if self.is_link() {
+            return Ok(None);
+        }
+        let Some(file) = self.open_to_change()? else { return Ok(None) };
+        if file.status.st_size as u64 <= self.store.max_whole_change {
+            self.file = Some(file);
+            return Ok(None);
+        }
+        let file = self.leased(file)?;
+        let pass = Pass { file: &file, path: &self.path, caller: self.caller };
+        let excerpt = file.read_stable(&self.path, |_| {
+            let excerpt = pass.excerpt(place)?;
+            let n_bytes =
+                excerpt.as_ref().map_or(file.status.st_size as u64, |found| found.n_bytes);
+            Ok((n_bytes, excerpt))
+        })?;
+        self.file = Some(file);
+        Ok(excerpt)
+    }
+
+    fn digest_with(&mut self, excerpt: &Excerpt, after: &str) -> Result<Digest> {
+        let after = Content::Part(Part {
+            around: &self.file_that_was_read().fd,
+            start: excerpt.start,
+            n_left_out: excerpt.text.len(),
+            bytes: after.as_bytes(),
+        });
+        let digest = after.digest(&*self.store.sys);
+        digest.map_err(|errno| sys::error(errno, &self.path, 0))
+    }
+
+    fn replace_excerpt(
+        &mut self,
+        excerpt: &Excerpt,
+        after: &str,
+        digest: Digest,
+    ) -> Result<Written, WriteError> {
+        self.caller.cancel.check()?;
+        let change = Change::Part {
+            start: excerpt.start,
+            before: excerpt.text.as_bytes(),
+            after: after.as_bytes(),
+            digests: Digests { before: excerpt.digest, after: digest },
+        };
+        let written = self.protocol().replace(self.file_that_was_read(), change);
         self.store.leftovers.remember(&self.lock);
         written
     }
@@ -337,6 +402,15 @@ impl HeldFile<'_> {
             // Replacing needs no right to the old file, but a file that is closed to us stays so.
             self.check_writable(&self.place.name)?;
             self.check_writable(".")?;
+        }
+        Ok(file)
+    }
+
+    /// The file, with the promise to be told of writers where the system gives it.
+    fn leased(&self, mut file: OpenFile) -> Result<OpenFile> {
+        file.lease = file.lease(&*self.store.sys);
+        if file.lease == Lease::WriterOpen {
+            return Err(Error::OpenElsewhere { path: self.path.to_string() });
         }
         Ok(file)
     }

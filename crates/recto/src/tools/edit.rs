@@ -5,16 +5,16 @@
 
 use std::sync::Arc;
 
-use recto_text::diff::{ChangedLines, OldSide, changes, unified};
+use recto_text::diff::{ChangedLines, OldSide, changes, unified, unified_part};
 use recto_text::document::Unencodable;
 use recto_text::edits::Edits;
-use recto_text::line::LineRange;
-use recto_text::plan::Plan;
+use recto_text::line::{self, LineRange};
+use recto_text::plan::{Part, Plan};
 use recto_text::{Digest, Document, Error, Result};
 
 use super::{Arguments, Change, Context, Kind, Param};
 use crate::path::AbsPath;
-use crate::store::{Purpose, WriteError, Written};
+use crate::store::{Excerpt, Held, Purpose, Where, WriteError, Written};
 
 /// How often a plan is made again for a file that keeps moving.
 const MAX_ATTEMPTS: usize = 10;
@@ -114,8 +114,8 @@ pub struct Edited {
     pub plan: Plan,
     /// `None` where it is too large to show.
     pub diff: Option<String>,
-    /// The text after the edit.
-    pub after: Arc<Document>,
+    /// How many lines the file has after the edit.
+    pub total_lines: usize,
     /// Its version.
     pub digest: Digest,
     pub is_unchanged: bool,
@@ -124,12 +124,13 @@ pub struct Edited {
     pub change: Option<Change>,
 }
 
-/// Changes a file by a plan that is made for its text. `blame` may say which part of the request
-/// an encoding refuses.
+/// Changes a file by a plan that is made for its text, or for the part of it around `place`.
+/// `blame` may say which part of the request an encoding refuses.
 pub fn edit(
     context: &Context<'_>,
     target: &Target,
-    plan: impl Fn(&str) -> Result<Plan>,
+    place: Where<'_>,
+    plan: impl Fn(Part<'_>) -> Result<Plan>,
     blame: impl Fn(&Document, Error) -> Error,
 ) -> Result<Edited> {
     target.attempt(|| {
@@ -137,39 +138,95 @@ pub fn edit(
             .store
             .hold(&target.path, Purpose::Change, context.caller)
             .map_err(|error| as_edit_error(target, error))?;
-        let Some(bytes) = held.read().map_err(|error| as_edit_error(target, error))? else {
-            return Err(Error::FileNotFound { path: target.path.to_string() }.into());
-        };
-        let before = Document::parse(bytes).map_err(|bytes| Error::BinaryFile {
-            verb: "edit",
-            path: target.path.to_string(),
-            hash: Some(Digest::of(&bytes)),
-        })?;
-        target.check_version(context, before.digest(), Some(before.text()))?;
-        let plan = plan(before.text())?;
-        context.caller.cancel.check()?;
-        let after = before
-            .with_text(&plan.edits.apply(before.text()))
-            .map_err(|error| blame(&before, target.not_encodable(&before, error)))?;
-        let diff = target.diff(OldSide::File, before.text(), after.text(), &plan.edits);
-        let is_unchanged = before.bytes() == after.bytes();
-        let mut written = Written::default();
-        if !is_unchanged && !target.is_dry_run {
-            written = held.replace(before.bytes(), after.bytes())?;
+        let excerpt = held.excerpt(&place).map_err(|error| as_edit_error(target, error))?;
+        // A line may start with what would be a BOM at the start of a file.
+        let lines = excerpt.and_then(|excerpt| Some((Document::new(&excerpt.text).ok()?, excerpt)));
+        match lines {
+            Some(lines) => edit_excerpt(context, target, &mut *held, lines, &plan, &blame),
+            None => edit_whole(context, target, &mut *held, &plan, &blame),
         }
-        let after = stands(context, &mut written, after);
-        let digest = after.digest();
-        let after = Arc::new(after);
-        if !target.is_dry_run {
-            context.versions.remember(digest, &after);
-        }
-        let change = (!is_unchanged && !target.is_dry_run).then(|| Change {
-            path: target.path.as_path().to_path_buf(),
-            before: Some(Arc::new(before)),
-            after: Some(after.clone()),
-        });
-        Ok(Edited { plan, diff, after, digest, is_unchanged, written, change })
     })
+}
+
+fn edit_whole(
+    context: &Context<'_>,
+    target: &Target,
+    held: &mut dyn Held,
+    plan: impl Fn(Part<'_>) -> Result<Plan>,
+    blame: impl Fn(&Document, Error) -> Error,
+) -> Result<Edited, WriteError> {
+    let Some(bytes) = held.read().map_err(|error| as_edit_error(target, error))? else {
+        return Err(Error::FileNotFound { path: target.path.to_string() }.into());
+    };
+    let before = Document::parse(bytes).map_err(|bytes| Error::BinaryFile {
+        verb: "edit",
+        path: target.path.to_string(),
+        hash: Some(Digest::of(&bytes)),
+    })?;
+    target.check_version(context, before.digest(), Some(before.text()))?;
+    let plan = plan(before.text().into())?;
+    context.caller.cancel.check()?;
+    let after = before
+        .with_text(&plan.edits.apply(before.text()))
+        .map_err(|error| blame(&before, target.not_encodable(&before, error)))?;
+    let diff = target.diff(OldSide::File, before.text(), after.text(), &plan.edits);
+    let is_unchanged = before.bytes() == after.bytes();
+    let mut written = Written::default();
+    if !is_unchanged && !target.is_dry_run {
+        written = held.replace(before.bytes(), after.bytes())?;
+    }
+    let after = stands(context, &mut written, after);
+    let digest = after.digest();
+    let after = Arc::new(after);
+    if !target.is_dry_run {
+        context.versions.remember(digest, &after);
+    }
+    let change = (!is_unchanged && !target.is_dry_run).then(|| Change {
+        path: target.path.as_path().to_path_buf(),
+        before: Some(Arc::new(before)),
+        after: Some(after.clone()),
+    });
+    let total_lines = line::count(after.text());
+    Ok(Edited { plan, diff, total_lines, digest, is_unchanged, written, change })
+}
+
+/// Changes some lines of a file that is too large to be held.
+fn edit_excerpt(
+    context: &Context<'_>,
+    target: &Target,
+    held: &mut dyn Held,
+    (before, excerpt): (Document, Excerpt),
+    plan: impl Fn(Part<'_>) -> Result<Plan>,
+    blame: impl Fn(&Document, Error) -> Error,
+) -> Result<Edited, WriteError> {
+    target.check_version(context, excerpt.digest, None)?;
+    if let Some(refusal) = &excerpt.refusal {
+        return Err(refusal.clone().into());
+    }
+    let Excerpt { lines_before, lines_after, .. } = excerpt;
+    let plan = plan(Part { text: before.text(), lines_before, lines_after })?;
+    context.caller.cancel.check()?;
+    let after = before
+        .with_text(&plan.edits.apply(before.text()))
+        .map_err(|error| blame(&before, target.not_encodable(&before, error)))?;
+    let diff = unified_part(
+        target.path.file_name(),
+        OldSide::File,
+        before.text(),
+        after.text(),
+        &plan.edits,
+        lines_before,
+    );
+    let is_unchanged = before.text() == after.text();
+    let (mut digest, mut written) = (excerpt.digest, Written::default());
+    if !is_unchanged {
+        digest = held.digest_with(&excerpt, after.text())?;
+        if !target.is_dry_run {
+            written = held.replace_excerpt(&excerpt, after.text(), digest)?;
+        }
+    }
+    let total_lines = lines_before + line::count(after.text()) + lines_after;
+    Ok(Edited { plan, diff, total_lines, digest, is_unchanged, written, change: None })
 }
 
 /// What a file holds after a write, which an editor may have changed again.

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use super::edit::{ABSOLUTE_PATH, DRY_RUN, EXPECTED_HASH, Target, edit};
 use super::report;
 use super::{Answer, Arguments, Context, Effect, Kind, Param, Tool, Toolset};
+use crate::store::Where;
 
 pub static TOOL: Tool = Tool {
     name: "edit_text_file",
@@ -39,7 +40,9 @@ fn request(mut arguments: Arguments) -> Result<Request> {
 
 fn run(context: &Context<'_>, arguments: Arguments) -> Result<Answer> {
     let Request { target, replacement } = request(arguments)?;
-    let edited = edit(context, &target, |text| plan::string(text, &replacement), |_, error| error)?;
+    let place = Where::Strings(vec![replacement.old()]);
+    let edited =
+        edit(context, &target, place, |part| plan::string(part, &replacement), |_, error| error)?;
     let lines = edited.plan.line_ranges[0];
     let structured = json!({
         "success": true,

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use super::edit::{ABSOLUTE_PATH, DRY_RUN, EXPECTED_HASH, Target, edit};
 use super::report;
 use super::{Answer, Arguments, Context, Effect, Kind, Param, Tool, Toolset};
+use crate::store::Where;
 
 pub static TOOL: Tool = Tool {
     name: "multi_edit_text_file",
@@ -63,7 +64,8 @@ fn run(context: &Context<'_>, arguments: Arguments) -> Result<Answer> {
     let edited = edit(
         context,
         &target,
-        |text| plan::strings(text, &replacements, || context.caller.cancel.check()),
+        Where::Strings(replacements.iter().map(Replacement::old).collect()),
+        |part| plan::strings(part, &replacements, || context.caller.cancel.check()),
         |document, error| blame(&edits, document, error),
     )?;
     let line_ranges: Vec<_> = edited

@@ -27,8 +27,7 @@ pub fn edited(target: &Target, edited: &Edited, mut structured: Value, what: &st
 
 /// The answer of a tool of the text toolset, which names the new version and its size.
 pub fn verified(edited: &Edited, done: &str) -> Answer {
-    let total_lines = recto_text::line::count(edited.after.text());
-    let structured = json!({"hash": edited.digest.to_string(), "total_lines": total_lines});
+    let structured = json!({"hash": edited.digest.to_string(), "total_lines": edited.total_lines});
     with_remarks(edited, structured, done.to_string())
 }
 

@@ -6,6 +6,7 @@ use recto_text::{Error, Result};
 use super::edit::{HASH, PATH, Target, edit};
 use super::report;
 use super::{Answer, Arguments, Context, Effect, Kind, Param, Tool, Toolset};
+use crate::store::Where;
 
 pub static TOOL: Tool = Tool {
     name: "text.append",
@@ -34,7 +35,12 @@ fn request(context: &Context<'_>, mut arguments: Arguments) -> Result<Request> {
 
 fn run(context: &Context<'_>, arguments: Arguments) -> Result<Answer> {
     let Request { target, content } = request(context, arguments)?;
-    let edited =
-        edit(context, &target, |text| Ok(anchored::append(text, &content)), |_, error| error)?;
+    let edited = edit(
+        context,
+        &target,
+        Where::End,
+        |part| Ok(anchored::append(part, &content)),
+        |_, error| error,
+    )?;
     Ok(report::verified(&edited, "text appended"))
 }

@@ -6,6 +6,7 @@ use recto_text::{Error, Result};
 use super::edit::{HASH, PATH, Target, edit};
 use super::report;
 use super::{Answer, Arguments, Context, Effect, Kind, Param, Tool, Toolset};
+use crate::store::Where;
 
 pub static TOOL: Tool = Tool {
     name: "text.insert",
@@ -51,7 +52,8 @@ fn run(context: &Context<'_>, arguments: Arguments) -> Result<Answer> {
     let edited = edit(
         context,
         &target,
-        |text| anchored::insert(Source { path, text }, line, &anchor, &content),
+        Where::Line(line),
+        |part| anchored::insert(Source { path, part }, line, &anchor, &content),
         |_, error| error,
     )?;
     let mut answer = report::verified(&edited, "lines inserted");

@@ -7,6 +7,7 @@ use recto_text::plan::anchored::{self, Source};
 use super::edit::{HASH, PATH, Target, edit};
 use super::report;
 use super::{Answer, Arguments, Context, Effect, Kind, Param, Tool, Toolset};
+use crate::store::Where;
 
 pub static TOOL: Tool = Tool {
     name: "text.replace",
@@ -45,7 +46,8 @@ fn run(context: &Context<'_>, arguments: Arguments) -> Result<Answer> {
     let edited = edit(
         context,
         &target,
-        |text| anchored::replace(Source { path, text }, lines, &old, &new),
+        Where::Lines(lines),
+        |part| anchored::replace(Source { path, part }, lines, &old, &new),
         |_, error| error,
     )?;
     let mut answer = report::verified(&edited, "lines replaced");

@@ -4,7 +4,7 @@
 //! What goes to the editor is sent once. Where it never left, the call starts again on the disk;
 //! where no answer came, nobody knows what stands there, and the call says so.
 
-use recto_text::{Document, Error, Result};
+use recto_text::{Digest, Document, Error, Result};
 
 use super::view::{Buffer, LARGE, MAX_TEXT, View, denied};
 use super::{UNSAVED, WITHOUT_UNSAVED, Workspace};
@@ -12,7 +12,7 @@ use crate::caller::Caller;
 use crate::path::AbsPath;
 use crate::store::editor::EditorError;
 use crate::store::local::reserve::{Content, OnDisk, Reserved};
-use crate::store::{Held, Purpose, WriteError, Written};
+use crate::store::{Excerpt, Held, Purpose, Where, WriteError, Written};
 
 const NOT_READ_BACK: &str = "the editor took the text, but it could not be read back";
 
@@ -148,6 +148,29 @@ impl Held for HeldText<'_> {
             Err(EditorError::NotSent | EditorError::Unsupported) => Err(self.start_again_on_disk()),
             Err(error) => Err(self.refusal(error).into()),
         }
+    }
+
+    /// An editor is not asked for files that are this large.
+    fn excerpt(&mut self, place: &Where<'_>) -> Result<Option<Excerpt>> {
+        let excerpt = self.place.held().excerpt(place)?;
+        if excerpt.is_some() && !self.caller.disk_only.is_set() {
+            self.caller.remarks.add(LARGE);
+            self.caller.disk_only.set();
+        }
+        Ok(excerpt)
+    }
+
+    fn digest_with(&mut self, excerpt: &Excerpt, after: &str) -> Result<Digest> {
+        self.place.held().digest_with(excerpt, after)
+    }
+
+    fn replace_excerpt(
+        &mut self,
+        excerpt: &Excerpt,
+        after: &str,
+        digest: Digest,
+    ) -> Result<Written, WriteError> {
+        self.place.held().replace_excerpt(excerpt, after, digest)
     }
 
     fn create(&mut self, bytes: &[u8]) -> Result<Written, WriteError> {

@@ -12,6 +12,7 @@ mod contracts;
 mod crashes;
 mod docs;
 mod editor;
+mod excerpts;
 mod faults;
 mod fidelity;
 mod files;

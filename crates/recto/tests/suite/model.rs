@@ -15,7 +15,7 @@ use serde_json::{Map, Value};
 mod call;
 mod files;
 mod lines;
-mod random;
+pub mod random;
 mod strings;
 
 use call::{Action, Call};

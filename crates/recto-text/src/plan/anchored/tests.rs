@@ -5,7 +5,7 @@
 use super::*;
 
 fn source(text: &str) -> Source<'_> {
-    Source { path: "f", text }
+    Source { path: "f", part: text.into() }
 }
 
 /// The text after, or code and message.

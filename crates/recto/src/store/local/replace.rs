@@ -8,16 +8,20 @@
 use std::ffi::{OsStr, OsString};
 use std::os::fd::OwnedFd;
 
+use recto_text::digest::Digester;
 use recto_text::{Digest, Error};
 use rustix::fs::{AtFlags, FileType, Mode, Stat};
 use rustix::io::Errno;
 
+use super::content::{Change, Content};
 use super::leftovers;
 use super::metadata;
 use super::read::{Lease, OpenFile, is_same_content};
 use super::sys::{self, Sys, retry};
 use crate::path::AbsPath;
 use crate::store::{WriteError, Written};
+
+const NOTHING: Content<'static> = Content::Held(b"");
 
 /// One write to one name of a locked folder.
 pub struct Protocol<'a> {
@@ -37,14 +41,11 @@ struct Draft {
 }
 
 impl Protocol<'_> {
-    /// Puts `after` in the place of `before`, the content that was read from `old`.
-    pub fn replace(
-        &self,
-        old: &OpenFile,
-        before: &[u8],
-        after: &[u8],
-    ) -> Result<Written, WriteError> {
-        let mut draft = self.write_draft(Some(Digest::of(before)), after, Some(old))?;
+    /// Makes a change to the content that was read from `old`.
+    pub fn replace(&self, old: &OpenFile, change: Change<'_>) -> Result<Written, WriteError> {
+        let digests = change.digests();
+        let after = &change.after(&old.fd);
+        let mut draft = self.write_draft(Some(digests.before), digests.after, after, Some(old))?;
         if let Err(error) = self.name_draft(&mut draft, after) {
             self.discard(&draft);
             return Err(error);
@@ -62,10 +63,10 @@ impl Protocol<'_> {
         }
         let exchange = || self.sys.exchange(self.folder, &draft.name, self.name);
         match self.commit(&draft, exchange) {
-            Ok(()) => self.verify(old, before, after, &draft)?,
+            Ok(()) => self.verify(old, change, &draft)?,
             Err(errno) if sys::is_unsupported(errno) => {
                 // The name still stands for the old file, as far as can be told without exchange.
-                match self.is_still(old, before, self.name) {
+                match self.is_still(old, change.before(&draft.fd), self.name) {
                     Ok(true) => {}
                     Ok(false) => {
                         self.discard(&draft);
@@ -97,7 +98,8 @@ impl Protocol<'_> {
 
     /// Gives `bytes` the name, if nobody has it.
     pub fn create(&self, bytes: &[u8]) -> Result<Written, WriteError> {
-        let draft = self.write_draft(None, bytes, None)?;
+        let content = &Content::Held(bytes);
+        let draft = self.write_draft(None, Digest::of(bytes), content, None)?;
         let committed = if draft.has_name {
             self.move_to_new_name(&draft)
         } else {
@@ -114,7 +116,7 @@ impl Protocol<'_> {
             }
             Err(errno) => {
                 self.discard(&draft);
-                Err(self.failed(errno, bytes))
+                Err(self.failed(errno, content))
             }
         }
     }
@@ -128,20 +130,20 @@ impl Protocol<'_> {
             Err(Errno::NOENT) => return Err(WriteError::Moved),
             // Without it nothing can be put aside safely; look once more and remove.
             Err(errno) if sys::is_unsupported(errno) => return self.remove_in_place(old),
-            Err(errno) => return Err(self.failed(errno, b"")),
+            Err(errno) => return Err(self.failed(errno, &NOTHING)),
         }
-        let verdict = self.is_still(old, before, &aside);
+        let verdict = self.is_still(old, Content::Held(before), &aside);
         if verdict == Ok(true) {
             retry(|| self.sys.unlink(self.folder, &aside)).or_else(|errno| {
                 self.put_back(&aside)?;
-                Err(self.failed(errno, b""))
+                Err(self.failed(errno, &NOTHING))
             })?;
             return self.sync_folder();
         }
         self.put_back(&aside)?;
         match verdict {
             Ok(_) => Err(WriteError::Moved),
-            Err(errno) => Err(self.failed(errno, b"")),
+            Err(errno) => Err(self.failed(errno, &NOTHING)),
         }
     }
 
@@ -149,10 +151,10 @@ impl Protocol<'_> {
         match retry(|| self.sys.status(self.folder, self.name)) {
             Ok(now) if is_same_content(&now, &old.status) => {}
             Ok(_) | Err(Errno::NOENT) => return Err(WriteError::Moved),
-            Err(errno) => return Err(self.failed(errno, b"")),
+            Err(errno) => return Err(self.failed(errno, &NOTHING)),
         }
         retry(|| self.sys.unlink(self.folder, self.name))
-            .map_err(|errno| self.failed(errno, b""))?;
+            .map_err(|errno| self.failed(errno, &NOTHING))?;
         self.sync_folder()
     }
 
@@ -162,7 +164,7 @@ impl Protocol<'_> {
         retry(|| self.sys.rename_new(self.folder, self.name, &aside)).map_err(
             |errno| match errno {
                 Errno::NOENT => WriteError::Moved,
-                errno => self.failed(errno, b""),
+                errno => self.failed(errno, &NOTHING),
             },
         )?;
         let is_link = |status: Stat| FileType::from_raw_mode(status.st_mode) == FileType::Symlink;
@@ -172,7 +174,7 @@ impl Protocol<'_> {
         }
         retry(|| self.sys.unlink(self.folder, &aside)).or_else(|errno| {
             self.put_back(&aside)?;
-            Err(self.failed(errno, b""))
+            Err(self.failed(errno, &NOTHING))
         })?;
         self.sync_folder()
     }
@@ -203,10 +205,11 @@ impl Protocol<'_> {
     fn write_draft(
         &self,
         before: Option<Digest>,
-        after: &[u8],
+        digest: Digest,
+        after: &Content<'_>,
         old: Option<&OpenFile>,
     ) -> Result<Draft, WriteError> {
-        let name = leftovers::name(before, Digest::of(after));
+        let name = leftovers::name(before, digest);
         let draft = match retry(|| self.sys.open_nameless(self.folder)) {
             Ok(fd) => Draft { fd, name, has_name: false },
             Err(errno) if sys::is_unsupported(errno) => {
@@ -219,22 +222,38 @@ impl Protocol<'_> {
             }
             Err(errno) => return Err(self.failed(errno, after)),
         };
-        let filled = self.fill(&draft, after, old);
+        let filled = self.fill(&draft, digest, after, old);
         if filled.is_err() {
             self.discard(&draft);
         }
         filled.map(|()| draft)
     }
 
-    fn fill(&self, draft: &Draft, after: &[u8], old: Option<&OpenFile>) -> Result<(), WriteError> {
+    fn fill(
+        &self,
+        draft: &Draft,
+        digest: Digest,
+        after: &Content<'_>,
+        old: Option<&OpenFile>,
+    ) -> Result<(), WriteError> {
         let fd = sys::fd(&draft.fd);
-        let mut rest = after;
-        while !rest.is_empty() {
-            match retry(|| self.sys.write(fd, rest)) {
-                Ok(0) => return Err(self.failed(Errno::NOSPC, after)),
-                Ok(n) => rest = &rest[n..],
-                Err(errno) => return Err(self.failed(errno, after)),
+        let mut digester = Digester::default();
+        let written = after.for_each(self.sys, |mut rest| {
+            if matches!(after, Content::Part(_)) {
+                digester.push(rest);
             }
+            while !rest.is_empty() {
+                match retry(|| self.sys.write(fd, rest))? {
+                    0 => return Err(Errno::NOSPC),
+                    n => rest = &rest[n..],
+                }
+            }
+            Ok(())
+        });
+        written.map_err(|errno| self.failed(errno, after))?;
+        // What was copied from the old file must be what was read from it.
+        if matches!(after, Content::Part(_)) && digester.finish() != digest {
+            return Err(WriteError::Moved);
         }
         if let Some(old) = old {
             metadata::copy(self.sys, old, fd, self.path)?;
@@ -246,7 +265,7 @@ impl Protocol<'_> {
     }
 
     /// Gives a complete draft the name that a crash leaves recognisable.
-    fn name_draft(&self, draft: &mut Draft, after: &[u8]) -> Result<(), WriteError> {
+    fn name_draft(&self, draft: &mut Draft, after: &Content<'_>) -> Result<(), WriteError> {
         let named = if draft.has_name {
             let complete = leftovers::complete(&draft.name);
             let renamed = retry(|| self.sys.rename(self.folder, &draft.name, &complete));
@@ -260,14 +279,9 @@ impl Protocol<'_> {
     }
 
     /// After the exchange: unlinks the old content if it is what was read, else puts it back.
-    fn verify(
-        &self,
-        old: &OpenFile,
-        before: &[u8],
-        after: &[u8],
-        draft: &Draft,
-    ) -> Result<(), WriteError> {
-        let verdict = self.is_still(old, before, &draft.name);
+    fn verify(&self, old: &OpenFile, change: Change<'_>, draft: &Draft) -> Result<(), WriteError> {
+        let after = &change.after(&old.fd);
+        let verdict = self.is_still(old, change.before(&draft.fd), &draft.name);
         if verdict == Ok(true) {
             // Where this fails the name is a leftover that the next change takes away; the new
             // content is committed all the same.
@@ -296,7 +310,7 @@ impl Protocol<'_> {
 
     /// Whether a name now stands for the old file, that for the bytes read from it, and nobody is
     /// about to write to it.
-    fn is_still(&self, old: &OpenFile, before: &[u8], name: &OsStr) -> Result<bool, Errno> {
+    fn is_still(&self, old: &OpenFile, before: Content<'_>, name: &OsStr) -> Result<bool, Errno> {
         let status = retry(|| self.sys.status(self.folder, name))?;
         if (status.st_dev, status.st_ino) != (old.status.st_dev, old.status.st_ino) {
             return Ok(false);
@@ -304,7 +318,7 @@ impl Protocol<'_> {
         // A writer who had the file open when it was read may be done now; nobody can open it by
         // its name any more. With a lease the comparison is final.
         let lease = if old.lease == Lease::Held { Lease::Held } else { old.lease(self.sys) };
-        let is_same = self.has_content(&old.fd, before)?;
+        let is_same = before.is_in(self.sys, &old.fd)?;
         // A lease that is being broken means that somebody waits to write to the file we took out.
         Ok(is_same
             && match lease {
@@ -314,24 +328,9 @@ impl Protocol<'_> {
             })
     }
 
-    fn holds(&self, name: &OsStr, bytes: &[u8]) -> bool {
+    fn holds(&self, name: &OsStr, content: &Content<'_>) -> bool {
         let file = retry(|| self.sys.open(self.folder, name));
-        file.and_then(|file| self.has_content(&file, bytes)).unwrap_or(false)
-    }
-
-    fn has_content(&self, file: &OwnedFd, bytes: &[u8]) -> Result<bool, Errno> {
-        let mut buffer = vec![0; (256 << 10).min(bytes.len() + 1)];
-        let mut n_seen = 0;
-        loop {
-            let n = retry(|| self.sys.read_at(sys::fd(file), &mut buffer, n_seen as u64))?;
-            if n == 0 {
-                return Ok(n_seen == bytes.len());
-            }
-            if bytes.get(n_seen..n_seen + n) != Some(&buffer[..n]) {
-                return Ok(false);
-            }
-            n_seen += n;
-        }
+        file.and_then(|file| content.is_in(self.sys, &file)).unwrap_or(false)
     }
 
     /// Gives the draft the target's name. An error may come from a call that was carried out
@@ -383,11 +382,11 @@ impl Protocol<'_> {
             })
     }
 
-    fn failed(&self, errno: Errno, bytes: &[u8]) -> WriteError {
+    fn failed(&self, errno: Errno, content: &Content<'_>) -> WriteError {
         WriteError::Failed(match errno {
             // The folder went away under us.
             Errno::NOENT => Error::ParentNotFound { parent: self.path.parent() },
-            errno => sys::error(errno, self.path, bytes.len()),
+            errno => sys::error(errno, self.path, content.n_bytes()),
         })
     }
 }

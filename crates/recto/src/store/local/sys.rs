@@ -106,13 +106,14 @@ impl Sys for Linux {
     }
 
     fn open_nameless(&self, folder: &OwnedFd) -> SysResult<OwnedFd> {
-        let flags = OFlags::TMPFILE | OFlags::WRONLY | OFlags::CLOEXEC;
+        // Readable, so that what was written can be compared.
+        let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
         rustix::fs::openat(folder, ".", flags, NEW_FILE)
     }
 
     fn create(&self, folder: &OwnedFd, name: &OsStr, mode: Mode) -> SysResult<OwnedFd> {
         let flags =
-            OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+            OFlags::CREATE | OFlags::EXCL | OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         rustix::fs::openat(folder, name, flags, mode)
     }
 

@@ -1,0 +1,207 @@
+//! Changes to files that are not held: done to some lines of them, they do what they do to the
+//! whole.
+//!
+//! A store that holds no file stands beside one that holds every file. Both get the same calls.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use recto::call::Calls;
+use recto::caller::Caller;
+use recto::cli::parse_options;
+use recto::store::local::Options;
+use recto::store::{GitRevisions, LocalStore};
+use recto::tools;
+use recto_text::Digest;
+use serde_json::{Map, Value, json};
+
+use crate::case::{Actual, cases};
+use crate::model::random::Random;
+use crate::protocol::server::Server;
+use crate::tree::Tree;
+
+const TOOLS: [&str; 5] =
+    ["edit_text_file", "multi_edit_text_file", "text.replace", "text.insert", "text.append"];
+
+/// Calls on a folder whose files are held up to a size.
+fn calls(root: &Path, options: &[String], max_whole_change: u64) -> Calls {
+    let config = parse_options(options).unwrap();
+    let store = LocalStore::open(Options {
+        roots: vec![root.to_path_buf()],
+        hidden: config.hidden.clone(),
+        allows_git_writes: config.allows_git_writes,
+        is_durable: false,
+    });
+    let store = Arc::new(store.unwrap().with_max_whole_change(max_whole_change));
+    let revisions = Arc::new(GitRevisions::new(store.clone(), Vec::new()));
+    Calls::new(store, revisions, tools::ALL.to_vec(), root.to_path_buf(), config.max_read_bytes)
+}
+
+fn call(calls: &Calls, tool: &str, arguments: Map<String, Value>) -> Actual {
+    match calls.call(calls.find(tool).unwrap(), arguments, &Caller::default()) {
+        Ok(answer) => {
+            Actual::Answer { structured: Value::Object(answer.structured), text: answer.text }
+        }
+        Err(error) => {
+            Actual::Error { code: error.code(), message: error.to_string(), hint: error.hint() }
+        }
+    }
+}
+
+#[test]
+fn the_contracts_hold_by_lines() {
+    let mut failures = Vec::new();
+    for tool in TOOLS {
+        for case in cases(tool) {
+            let folder = tempfile::tempdir().unwrap();
+            let root = folder.path().canonicalize().unwrap();
+            let case = case(&root);
+            case.before.write(&root);
+            let calls = calls(&root, &case.options, 0);
+            let actual = call(&calls, tool, case.arguments.clone());
+            failures.extend(case.check(actual, Tree::read(&root, &case.after)).err());
+        }
+    }
+    assert!(failures.is_empty(), "{} rows fail\n\n{}", failures.len(), failures.join("\n\n"));
+}
+
+/// A text with more lines than an excerpt takes around a place, few of them alike.
+fn text(random: &mut Random) -> String {
+    let mut text = String::new();
+    if random.one_in(4) {
+        text.push('\u{feff}');
+    }
+    let is_mixed = random.one_in(2);
+    for _ in 0..random.below(200) {
+        let line = match random.below(6) {
+            0 => "same".to_string(),
+            1 => String::new(),
+            _ => format!("{} ä {}", random.below(50), random.below(50)),
+        };
+        text.push_str(&line);
+        text.push_str(if is_mixed && random.one_in(3) { "\r\n" } else { "\n" });
+    }
+    if random.one_in(3) {
+        text.push_str("no ending");
+    }
+    text
+}
+
+/// Some bytes of the text that begin and end between characters, mostly whole lines.
+fn quote(random: &mut Random, text: &str) -> String {
+    let lines: Vec<&str> = text.split_inclusive('\n').collect();
+    if lines.is_empty() || random.one_in(12) {
+        return "nowhere".into();
+    }
+    let first = random.below(lines.len());
+    let n_lines = 1 + random.below(3);
+    let mut quote: String = lines[first..].iter().take(n_lines).copied().collect();
+    if random.one_in(2) {
+        let n_kept = quote.chars().count().saturating_sub(random.below(4)).max(1);
+        quote = quote.chars().take(n_kept).collect();
+    }
+    if random.one_in(8) { quote.replace("\r\n", "\n") } else { quote }
+}
+
+fn request(random: &mut Random, text: &str) -> (&'static str, Value) {
+    let tool = TOOLS[random.below(TOOLS.len())];
+    let hash = Digest::of(text.as_bytes()).to_string();
+    let text = text.trim_start_matches('\u{feff}');
+    let new = ["", "new", "new\nlines\n", "same", "7 ä 7\n"][random.below(5)];
+    let lines: Vec<&str> = text.split_inclusive('\n').collect();
+    let line_idx = random.below(lines.len().max(1));
+    let standing = lines.get(line_idx).map_or("", |line| line.trim_end_matches(['\n', '\r']));
+    let line = if random.one_in(4) {
+        line_idx as i64 - lines.len() as i64
+    } else {
+        line_idx as i64 + 1 + i64::from(random.one_in(6))
+    };
+    let arguments = match tool {
+        "edit_text_file" => json!({"old_string": quote(random, text), "new_string": new}),
+        "multi_edit_text_file" => {
+            let n_edits = 1 + random.below(4);
+            let edit = |_| json!({"old_string": quote(random, text), "new_string": new});
+            json!({"edits": (0..n_edits).map(edit).collect::<Vec<_>>()})
+        }
+        "text.replace" => {
+            let end = if line == -1 { 0 } else { line + 1 + random.below(3) as i64 };
+            json!({"hash": hash, "lines": [line, end], "old": standing, "new": new})
+        }
+        "text.insert" => {
+            json!({"hash": hash, "line": line, "anchor": standing, "content": format!("{new}.")})
+        }
+        _ => json!({"hash": hash, "content": format!("{new}.")}),
+    };
+    (tool, arguments)
+}
+
+/// What both must say alike: a part has no evidence for what comes closest in the whole, and
+/// knows other places only nearby.
+fn comparable(actual: Actual) -> (Value, String) {
+    match actual {
+        Actual::Answer { structured, text } => (structured, text.join("\n")),
+        Actual::Error { code, message, .. } => (json!(code), message),
+    }
+}
+
+#[test]
+fn lines_and_the_whole_give_the_same() {
+    let n_rounds = if std::env::var_os("RECTO_LONG").is_some() { 200_000 } else { 4_000 };
+    let mut random = Random::new(17);
+    let (mut n_changed, mut n_refused) = (0, 0);
+    let folders = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
+    let stores = [(&folders[0], 0), (&folders[1], u64::MAX)]
+        .map(|(folder, max)| (folder.path().canonicalize().unwrap(), max))
+        .map(|(root, max)| (calls(&root, &[], max), root));
+    for _ in 0..n_rounds {
+        let before = text(&mut random);
+        let (tool, arguments) = request(&mut random, &before);
+        let [in_lines, whole] = stores.each_ref().map(|(calls, root)| {
+            let path = root.join("f");
+            std::fs::write(&path, &before).unwrap();
+            let mut arguments = arguments.as_object().unwrap().clone();
+            arguments.insert("path".into(), path.to_str().unwrap().into());
+            let said = comparable(call(calls, tool, arguments));
+            let said = (said.0, said.1.replace(root.to_str().unwrap(), "/root"));
+            (said, std::fs::read_to_string(path).unwrap())
+        });
+        assert_eq!(in_lines, whole, "{tool} {arguments} in {before:?}");
+        if whole.1 == before { n_refused += 1 } else { n_changed += 1 }
+    }
+    println!("{n_rounds} calls: {n_changed} changed the file, {n_refused} did not");
+    assert!(n_changed > n_rounds / 4 && n_refused > n_rounds / 20, "{n_changed} {n_refused}");
+}
+
+/// How much memory the server has used at most, in bytes.
+fn peak(server: &Server) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{}/status", server.id())).unwrap();
+    let line = status.lines().find(|line| line.starts_with("VmHWM:")).unwrap();
+    1024 * line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap()
+}
+
+#[test]
+fn a_large_file_is_changed_without_being_held() {
+    let mut server = Server::ready(&["--durability", "rename"]);
+    let line = "a line of a log that has many of them, all alike but for one\n";
+    let n_lines = (100 << 20) / line.len();
+    let half = line.repeat(n_lines / 2);
+    let path = server.path("large.log");
+    std::fs::write(&path, format!("{half}the one line\n{half}")).unwrap();
+    let spelled = server.spelled("large.log");
+    let edit = json!({"path": spelled, "old_string": "the one line", "new_string": "ANOTHER"});
+    let answer = server.call("edit_text_file", edit);
+    let structured = &answer["result"]["structuredContent"];
+    let number = n_lines / 2 + 1;
+    assert_eq!(structured["line_range"], json!({"start": number, "end": number}), "{answer}");
+    let diff = structured["diff"].as_str().unwrap();
+    assert!(diff.contains(&format!("@@ -{0},7 +{0},7 @@", number - 3)), "{diff}");
+    let after = std::fs::read_to_string(&path).unwrap();
+    assert!(after == format!("{half}ANOTHER\n{half}"), "every other byte stays");
+    assert_eq!(structured["hash"], Digest::of(after.as_bytes()).to_string());
+
+    let edit = json!({"path": spelled, "old_string": "all alike", "new_string": "no"});
+    let answer = server.call("edit_text_file", edit);
+    let text = answer["result"]["content"][0]["text"].as_str().unwrap();
+    assert!(text.starts_with(&format!("String appears {} times", n_lines / 2 * 2)), "{text}");
+    assert!(peak(&server) < 48 << 20, "{} bytes", peak(&server));
+}
