@@ -1,4 +1,4 @@
-"""The public tables that `tables_vs_duckdb.py --public` compares: where they come from, which they are.
+"""The public tables that `tables_vs_duckdb.py --public` compares: which they are and their source.
 
 The packages are those of `public_packages.toml`, which says how they were chosen. They are kept in
 `$XDG_CACHE_HOME/recto/public-tables`. Which of their files are tables is decided here, by name and
