@@ -3,6 +3,7 @@
 
     pip install duckdb
     python bench/tables_vs_duckdb.py
+    python bench/tables_vs_duckdb.py --public
 
 Names, types and the number of rows are compared. DuckDB is asked as it comes. Where that gives
 another answer and `expected.toml` has something to tell it, it is asked once more: with an option
@@ -14,8 +15,14 @@ What says the same counts as the same: no columns at all and DuckDB's one made-u
 value in it, text and DuckDB's type for a column of nulls, and a name that DuckDB had to change
 because it differs from another only by case. The Parquet files of the tests are compared too; both
 sides read the types that stand in them, in words like `integer`.
+
+With `--public` the tables of public packages are compared as well; `public_tables.py` says which
+those are. `public_differences.toml` has who is right and why for every file that DuckDB reads
+otherwise as it comes, and what to tell it the second time. A difference that is not in it fails the
+run, and so does an entry for a file that does not differ. Where both refuse a file, they agree.
 """
 
+import collections
 import json
 import pathlib
 import re
@@ -25,11 +32,15 @@ import tempfile
 import tomllib
 
 import duckdb
+import public_tables
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 CORPUS = ROOT / "crates/recto-tables/tests/messy"
 PARQUET = ROOT / "crates/recto-tables/tests/parquet"
-JSON_ENDINGS = {".json", ".ndjson", ".jsonl", ".geojson"}
+DIFFERENCES = pathlib.Path(__file__).with_name("public_differences.toml")
+
+# More rows than these are not counted; the example shows no more.
+MAX_ROWS = 100_000
 
 WORDS = {
     "BOOLEAN": "boolean",
@@ -94,7 +105,7 @@ def ask_duckdb(path, is_json, options):
     """Columns and the number of rows, or the error."""
     function = "read_json_auto" if is_json else "read_csv_auto"
     options = f", {options}" if options else ""
-    source = f"{function}('{path}'{options})"
+    source = f"{function}({quoted(path)}{options})"
     try:
         described = duckdb.execute(f"DESCRIBE SELECT * FROM {source}").fetchall()
         # A table, because counting alone would not read the values.
@@ -107,7 +118,11 @@ def ask_duckdb(path, is_json, options):
         n_values = duckdb.execute(f'SELECT count("{columns[0][0]}") FROM read').fetchall()[0][0]
         if n_values == 0:
             return [], 0
-    return columns, n_rows
+    return columns, min(n_rows, MAX_ROWS)
+
+
+def quoted(path):
+    return "'" + str(path).replace("'", "''") + "'"
 
 
 def compare_parquet():
@@ -117,7 +132,8 @@ def compare_parquet():
     for path, answer in zip(paths, ask_us(map(str, paths)), strict=True):
         ours = [[name, family(kind)] for name, kind in answer.get("columns", [])]
         try:
-            described = duckdb.execute(f"DESCRIBE SELECT * FROM read_parquet('{path}')").fetchall()
+            source = f"read_parquet({quoted(path)})"
+            described = duckdb.execute(f"DESCRIBE SELECT * FROM {source}").fetchall()
             theirs = [[name, family(kind)] for name, kind, *_ in described]
         except duckdb.Error as error:
             theirs = str(error).splitlines()[0]
@@ -139,19 +155,21 @@ def in_utf8(path, entry):
 
 
 def ask_us(paths):
-    command = ["cargo", "run", "--quiet", "--package", "recto-tables", "--example", "preview", "--"]
+    command = ["cargo", "run", "--release", "--quiet", "--package", "recto-tables"]
+    command += ["--example", "preview", "--"]
     output = subprocess.run([*command, *paths], cwd=ROOT, check=True, capture_output=True, text=True)
     return [json.loads(line) for line in output.stdout.split("\n") if line]
 
 
-def main():
+def compare_own():
+    """How many own tables there are, agree, agree once DuckDB is told more, and lack a reason."""
     with open(CORPUS / "expected.toml", "rb") as file:
         entries = [entry for entry in tomllib.load(file)["file"] if "error" not in entry]
     answers = ask_us([str(CORPUS / entry["name"]) for entry in entries])
     n_same = n_told = n_unexplained = 0
     for entry, answer in zip(entries, answers, strict=True):
         path = CORPUS / entry["name"]
-        is_json = path.suffix in JSON_ENDINGS or path.read_bytes().startswith(b"{")
+        is_json = path.suffix in public_tables.JSON_ENDINGS or path.read_bytes().startswith(b"{")
         ours = answer.get("error") or (names_as_in_sql(answer["columns"]), answer["n_rows"])
         theirs = ask_duckdb(path, is_json, "")
         if ours == theirs:
@@ -171,12 +189,76 @@ def main():
         print(f"    ours:   {ours}\n    DuckDB: {theirs}\n")
     n_parquet, n_parquet_same = compare_parquet()
     n_same += n_parquet_same
-    n_files = len(entries) + n_parquet
-    print(f"DuckDB {duckdb.__version__}, {n_files} files")
-    print(f"the same: {n_same} ({n_same / n_files:.1%})")
-    print(f"the same once DuckDB is told how to read: {n_told} ({(n_same + n_told) / n_files:.1%})")
-    print(f"different: {n_files - n_same - n_told}, {n_unexplained} of them without a reason")
+    return len(entries) + n_parquet, n_same, n_told, n_unexplained
+
+
+def compare_public():
+    """The same for public tables; an entry that is out of date counts as one that is missing."""
+    with open(DIFFERENCES, "rb") as file:
+        reasons = tomllib.load(file)
+    tables = public_tables.tables()
+    n_same = n_told = n_unexplained = 0
+    n_by_right = collections.Counter()
+    for (key, path), answer in zip(tables, ask_us(str(path) for _, path in tables), strict=True):
+        is_json = public_tables.ending(key) in public_tables.JSON_ENDINGS
+        ours = answer.get("error") or (names_as_in_sql(answer["columns"]), answer["n_rows"])
+        theirs = ask_duckdb(path, is_json, "")
+        reason = reasons.pop(key, None)
+        if ours == theirs or isinstance(ours, str) and isinstance(theirs, str):
+            n_same += 1
+            if reason is not None:
+                n_unexplained += 1
+                print(f"{key}: does not differ at all\n")
+            continue
+        if reason is None:
+            n_unexplained += 1
+            print(f"{key}: NOT EXPLAINED")
+            print_difference(ours, theirs)
+            continue
+        n_by_right[reason["right"]] += 1
+        if reason.keys() & {"duckdb", "encoding"}:
+            told = ask_duckdb(in_utf8(path, reason), is_json, reason.get("duckdb"))
+            if told == ours:
+                n_told += 1
+            else:
+                n_unexplained += 1
+                print(f"{key}: differs even when told")
+                print_difference(ours, told)
+        print(f"{key}: right is {reason['right']}. {reason['why']}")
+        print_difference(ours, theirs)
+    for key in reasons:
+        n_unexplained += 1
+        print(f"{key}: is not among the public tables\n")
+    print("right:", ", ".join(f"{who} {n}" for who, n in n_by_right.most_common()))
+    return len(tables), n_same, n_told, n_unexplained
+
+
+def print_difference(ours, theirs):
+    """Both answers; of long lists of columns only where they differ."""
+    if isinstance(ours, tuple) and isinstance(theirs, tuple) and len(ours[0]) == len(theirs[0]) > 8:
+        pairs = [pair for pair in zip(ours[0], theirs[0]) if pair[0] != pair[1]]
+        ours = [pair[0] for pair in pairs], ours[1]
+        theirs = [pair[1] for pair in pairs], theirs[1]
+    print(f"    ours:   {ours}\n    DuckDB: {theirs}\n")
+
+
+def main():
+    counts = [("own", compare_own())]
+    if "--public" in sys.argv:
+        counts.append(("public", compare_public()))
+        counts.append(("all", [sum(pair) for pair in zip(*(numbers for _, numbers in counts))]))
+    print(f"DuckDB {duckdb.__version__}")
+    for what, (n_files, n_same, n_told, n_unexplained) in counts:
+        print(f"{what} files: the same {share(n_same, n_files)},", end=" ")
+        print(f"once DuckDB is told how to read {share(n_same + n_told, n_files)},", end=" ")
+        print(f"{n_unexplained} without a reason")
     sys.exit(n_unexplained > 0)
+
+
+def share(n, n_all):
+    return f"{n} of {n_all} ({n / n_all:.1%})"
+
+
 
 
 if __name__ == "__main__":

@@ -88,7 +88,12 @@ pub fn is_convincing(head: &str) -> bool {
     if sample.n_columns < 2 || records.len() < 2 || !is_even {
         return false;
     }
-    let has_code = records.iter().flatten().any(|field| is_unbalanced(field));
+    // The arguments of a call have commas between them and lines of code end with commas and
+    // semicolons, but neither goes for tabs and pipes. Some programs write one behind every field.
+    let may_be_code = !matches!(sample.dialect.delimiter, Some(b'\t' | b'|'));
+    let has_end = !may_be_code && sample.n_columns > 2;
+    let n_columns = if has_end { sample.n_columns - 1 } else { sample.n_columns };
+    let has_code = may_be_code && records.iter().flatten().any(|field| is_unbalanced(field));
     let is_empty_column = |column_idx: usize| {
         records.iter().all(|record| record.get(column_idx).is_none_or(|f| f.trim().is_empty()))
     };
@@ -101,7 +106,7 @@ pub fn is_convincing(head: &str) -> bool {
     });
     // Two lines of prose may well have one comma each.
     let is_rich = has_types || sample.n_columns > 2 || sample.dialect.delimiter == Some(b'\t');
-    !has_code && is_rich && !(0..sample.n_columns).any(is_empty_column)
+    !has_code && is_rich && !(0..n_columns).any(is_empty_column)
 }
 
 /// Whether a field has a bracket without its partner, as arguments of a call do.

@@ -114,7 +114,16 @@ impl<'t> Sample<'t> {
         }
         let field_score = sum / f64::from(n_fields.max(1));
         let n_columns = f64::from(u32::try_from(self.n_columns).unwrap_or(u32::MAX));
-        self.consistency * field_score * (1.0 - 0.5 / n_columns)
+        self.consistency * field_score * (1.0 - 0.5 / n_columns) * self.wholeness()
+    }
+
+    /// 1 where no brackets are torn apart, and down to a half where they are in every record: those
+    /// delimiters stand inside of values, such as `[1, 2]` between tabs.
+    fn wholeness(&self) -> f64 {
+        let share = |n: usize| f64::from(u32::try_from(n).unwrap_or(u32::MAX));
+        let records = &self.records[..self.records.len().min(MAX_SCORED_RECORDS)];
+        let n_torn = records.iter().filter(|record| tears_brackets(record)).count();
+        1.0 - 0.5 * share(n_torn) / share(records.len().max(1))
     }
 }
 
@@ -133,6 +142,20 @@ fn field_score(field: &str, delimiter: u8) -> f64 {
         Some(b',') => 0.8,
         Some(_) => 0.3,
     }
+}
+
+/// Whether one field has a bracket and a later one its partner.
+fn tears_brackets(record: &Fields<'_>) -> bool {
+    [('(', ')'), ('[', ']'), ('{', '}')].into_iter().any(|(opening, closing)| {
+        let mut is_open = false;
+        record.iter().take(1_000).any(|field| {
+            let n_opening = field.matches(opening).count();
+            let n_closing = field.matches(closing).count();
+            let is_torn = is_open && n_closing > n_opening;
+            is_open |= n_opening > n_closing;
+            is_torn
+        })
+    })
 }
 
 /// The quote that encloses fields: the single one only where there is no other and it always

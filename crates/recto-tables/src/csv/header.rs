@@ -3,11 +3,14 @@
 //! A header is a record that does not look like those below it. Titles and notes above it are
 //! skipped.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use super::dialect::{Fields, Sample, declared};
 use super::splitter::Dialect;
 use super::types::{Candidates, Reading};
+
+/// With fewer values nobody can tell that they are categories.
+const MIN_CATEGORIZED: usize = 8;
 
 /// How a file is to be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -143,7 +146,26 @@ fn header_evidence(record: &Fields<'_>, below: &[Fields<'_>], sample: &Sample<'_
     }
     let n_repeated = cells.iter().filter(|cell| cell.is_repeated).count();
     let is_value = n_repeated > 0 && (n_repeated < cells.len() || cells.len() == 1);
-    if is_value { Evidence::None } else { Evidence::Weak }
+    if is_value && n_repeated > n_alien(record, below) { Evidence::None } else { Evidence::Weak }
+}
+
+/// How many fields stand above categories and are none of them: every value below occurs again
+/// there, and the field does not. `Region` is such a field, and makes up for a column that is called
+/// `ID` and has Indonesia among its codes.
+fn n_alien(record: &Fields<'_>, below: &[Fields<'_>]) -> usize {
+    let is_alien = |column_idx: usize, field: &str| {
+        let mut n_by_value: HashMap<&str, usize> = HashMap::new();
+        for value in below.iter().filter_map(|record| record.get(column_idx)) {
+            *n_by_value.entry(value.trim()).or_default() += 1;
+        }
+        n_by_value.remove("");
+        let n_values: usize = n_by_value.values().sum();
+        n_values >= MIN_CATEGORIZED
+            && n_by_value.values().all(|n| *n > 1)
+            && !n_by_value.contains_key(field)
+    };
+    let fields = record.iter().map(|field| field.trim()).enumerate();
+    fields.filter(|(column_idx, field)| !field.is_empty() && is_alien(*column_idx, field)).count()
 }
 
 /// A field of a record that may be a header.

