@@ -26,9 +26,10 @@ struct Requests {
     n_bytes: usize,
 }
 
-struct Request {
+/// A request, and its slot if it has one. To be held until the answer is written, because until
+/// then that takes memory.
+pub struct Request {
     n_bytes: usize,
-    /// Held until the answer is written, because until then it takes memory.
     slot: Option<OwnedSemaphorePermit>,
 }
 
@@ -67,13 +68,13 @@ impl InFlight {
         }
     }
 
-    /// Forgets a request that was answered or taken back.
-    pub fn finish(&self, id: &RequestId) {
+    /// Forgets a request that was answered or taken back, so that its id is free.
+    pub fn finish(&self, id: &RequestId) -> Option<Request> {
         let mut requests = self.lock();
-        if let Some(request) = requests.by_id.remove(id) {
-            requests.n_bytes -= request.n_bytes;
-            self.answered.notify_one();
-        }
+        let request = requests.by_id.remove(id)?;
+        requests.n_bytes -= request.n_bytes;
+        self.answered.notify_one();
+        Some(request)
     }
 
     fn lock(&self) -> MutexGuard<'_, Requests> {

@@ -230,18 +230,19 @@ fn write(
 ) {
     let mut output = BufWriter::with_capacity(OUTPUT_BUFFER, output);
     while let Some(Outgoing { message, is_answer, written }) = messages.blocking_recv() {
-        let result = serde_json::to_writer(&mut output, &message)
+        let serialised = serde_json::to_writer(&mut output, &message)
             .map_err(std::io::Error::from)
-            .and_then(|()| output.write_all(b"\n"))
-            .and_then(|()| output.flush());
+            .and_then(|()| output.write_all(b"\n"));
         let id = match &message {
             JsonRpcMessage::Response(response) => Some(&response.id),
             JsonRpcMessage::Error(error) => error.id.as_ref(),
             JsonRpcMessage::Request(_) | JsonRpcMessage::Notification(_) => None,
         };
-        if is_answer && let Some(id) = id {
-            in_flight.finish(id);
-        }
+        // Whoever has read the answer may use its id again at once, so that the id is free before
+        // the last byte leaves. The room that the answer takes is not.
+        let finished = id.filter(|_| is_answer).and_then(|id| in_flight.finish(id));
+        let result = serialised.and_then(|()| output.flush());
+        drop(finished);
         let is_open = result.is_ok();
         let _ = written.send(result);
         if !is_open {

@@ -136,3 +136,13 @@ fn most_resident_bytes(process: u32) -> usize {
     let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
     line.trim().strip_suffix(" kB").unwrap().parse::<usize>().unwrap() * 1024
 }
+
+#[test]
+fn an_id_is_free_as_soon_as_its_answer_is_read() {
+    let mut server = Server::ready(&[]);
+    for round in 0..2_000 {
+        server.send(&json!({"jsonrpc": "2.0", "id": "again", "method": "ping"}));
+        let answer = server.next().unwrap();
+        assert_eq!(answer["result"], json!({}), "round {round}: {answer}");
+    }
+}
