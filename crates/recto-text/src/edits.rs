@@ -47,6 +47,11 @@ impl Edits {
         edits
     }
 
+    /// Edits to `text` that are known to be sorted and disjoint.
+    pub(crate) fn sorted(text: &str, edits: Vec<Edit>) -> Edits {
+        Edits { edits, n_bytes: text.len() }
+    }
+
     /// The edits in order.
     pub fn iter(&self) -> std::slice::Iter<'_, Edit> {
         self.edits.iter()

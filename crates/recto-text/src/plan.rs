@@ -3,6 +3,7 @@
 //! A plan is made for one text and changes nothing; applying and writing are left to others.
 
 pub mod anchored;
+mod apart;
 mod strings;
 
 pub use strings::{Replacement, string, strings};

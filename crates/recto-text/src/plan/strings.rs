@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 use crate::find::{MatchKind, find};
 use crate::line::{self, LineRange};
 use crate::nearest::nearest;
-use crate::plan::{Part, Plan};
+use crate::plan::{Part, Plan, apart};
 
 /// One string for another.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,6 +20,11 @@ impl Replacement {
     /// What gives way.
     pub fn old(&self) -> &str {
         &self.old
+    }
+
+    /// What comes in its place.
+    pub fn new_text(&self) -> &str {
+        &self.new
     }
 
     /// Refuses an empty `old` and a `new` that is no change.
@@ -41,14 +46,25 @@ pub fn string<'a>(part: impl Into<Part<'a>>, replacement: &Replacement) -> Resul
     Ok(staged.plan)
 }
 
-/// Plans replacements that apply one after another, all or none. Each searches the whole text, so
-/// that many of them take long: `go_on` is asked before each and ends the plan with its error.
+/// Plans replacements that apply one after another, all or none. Where each has to search the whole
+/// text, many of them take long: `go_on` is asked before each and ends the plan with its error.
 pub fn strings<'a>(
     part: impl Into<Part<'a>>,
     replacements: &[Replacement],
     go_on: impl Fn() -> Result<()>,
 ) -> Result<Plan> {
     let part = part.into();
+    match apart::plan(part, replacements) {
+        Some(plan) => Ok(plan),
+        None => one_by_one(part, replacements, go_on),
+    }
+}
+
+pub(super) fn one_by_one(
+    part: Part<'_>,
+    replacements: &[Replacement],
+    go_on: impl Fn() -> Result<()>,
+) -> Result<Plan> {
     let mut staged = Staged::new(part);
     for (index, replacement) in replacements.iter().enumerate() {
         go_on()?;

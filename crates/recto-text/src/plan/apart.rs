@@ -1,0 +1,201 @@
+//! Replacements that have nothing to do with each other, found in one pass over the text.
+//!
+//! One after another, each replacement searches the whole text as the earlier ones left it. Where
+//! every string stands once, far from the others, and no new text makes another string, the order
+//! means nothing, and one look at the text finds them all. Whatever is not that simple is left to
+//! the slow way, refusals too.
+
+use std::ops::Range;
+
+use memchr::{memchr, memchr_iter};
+
+use super::strings::Replacement;
+use super::{Part, Plan};
+use crate::edits::{Edit, Edits};
+use crate::find::MatchKind;
+use crate::line::{self, LineRange};
+
+/// Fewer are found as fast one by one; more would make counting their lines quadratic.
+const N_REPLACEMENTS: Range<usize> = 8..1000;
+
+/// How many bytes of a string are looked for before all of it is compared.
+const N_KEY: usize = 4;
+
+/// Plans replacements, if the order does not matter.
+pub fn plan(part: Part<'_>, replacements: &[Replacement]) -> Option<Plan> {
+    if !N_REPLACEMENTS.contains(&replacements.len()) {
+        return None;
+    }
+    let olds: Vec<&str> = replacements.iter().map(Replacement::old).collect();
+    let needles = Needles::new(&olds)?;
+    let starts = needles.find_each_once(part.text.as_bytes())?;
+    let mut order: Vec<usize> = (0..starts.len()).collect();
+    order.sort_by_key(|index| starts[*index]);
+
+    let reach = olds.iter().map(|old| old.len()).max()?;
+    let mut edits: Vec<Option<Edit>> = vec![None; olds.len()];
+    let mut lines = vec![0; olds.len()];
+    let (mut n_lines, mut counted_to) = (0, 0);
+    for (position, &index) in order.iter().enumerate() {
+        let range = starts[index]..starts[index] + olds[index].len();
+        let next = order.get(position + 1).map_or(part.text.len(), |next| starts[*next]);
+        // Between two places there is room for a string that begins in one of them.
+        if position + 1 < order.len() && range.end + 2 * reach > next {
+            return None;
+        }
+        let text = new_text(part.text, &replacements[index], &range, next)?;
+        if needles.stands_in(&surroundings(part.text, &range, &text, reach), index) {
+            return None;
+        }
+        n_lines += memchr_iter(b'\n', &part.text.as_bytes()[counted_to..range.start]).count();
+        counted_to = range.start;
+        lines[index] = n_lines;
+        edits[index] = Some(Edit { range, text });
+    }
+
+    let edits: Vec<Edit> = edits.into_iter().flatten().collect();
+    let line_ranges = (0..edits.len())
+        .map(|index| {
+            let line = lines[index] as isize
+                + lines_moved(&edits[..index], &olds, edits[index].range.start);
+            let LineRange { start, end } = line::range_of(olds[index], &(0..olds[index].len()));
+            let start = start.strict_add_signed(line) + part.lines_before;
+            let end = end.strict_add_signed(line) + part.lines_before;
+            LineRange { start, end }
+        })
+        .collect();
+    let sorted = order.iter().map(|index| edits[*index].clone()).collect();
+    Some(Plan { edits: Edits::sorted(part.text, sorted), line_ranges, kind: MatchKind::Exact })
+}
+
+/// The text that comes in, with the line endings of the place; `None` where the next line end,
+/// which decides, belongs to another place.
+fn new_text(
+    text: &str,
+    replacement: &Replacement,
+    range: &Range<usize>,
+    next: usize,
+) -> Option<String> {
+    let new = replacement.new_text();
+    let is_literal = new.contains("\r\n") || replacement.old().contains('\n');
+    if is_literal || !new.contains('\n') {
+        return Some(new.to_string());
+    }
+    memchr(b'\n', &text.as_bytes()[range.start..next])?;
+    Some(new.replace('\n', line::ending_at(text, range.start).as_str()))
+}
+
+/// The text around a place as the replacement leaves it, as far as a string could reach.
+fn surroundings(text: &str, range: &Range<usize>, new: &str, reach: usize) -> Vec<u8> {
+    let bytes = text.as_bytes();
+    let head = &bytes[range.start.saturating_sub(reach)..range.start];
+    let tail = &bytes[range.end..(range.end + reach).min(bytes.len())];
+    [head, new.as_bytes(), tail].concat()
+}
+
+/// By how many lines earlier edits moved a place.
+fn lines_moved(earlier: &[Edit], olds: &[&str], place: usize) -> isize {
+    let n_endings = |text: &str| memchr_iter(b'\n', text.as_bytes()).count() as isize;
+    let before = earlier.iter().zip(olds).filter(|(edit, _)| edit.range.start < place);
+    before.map(|(edit, old)| n_endings(&edit.text) - n_endings(old)).sum()
+}
+
+/// Strings to look for, by four bytes of each.
+struct Needles<'a> {
+    olds: &'a [&'a str],
+    /// Sorted: four bytes, which string they are of, and where they stand in it.
+    keys: Vec<(u32, usize, usize)>,
+    /// Which four bytes can be a key at all.
+    filter: Box<[u64; 1 << 10]>,
+}
+
+impl<'a> Needles<'a> {
+    /// `None` where a string is too short, or stands in line endings.
+    fn new(olds: &'a [&'a str]) -> Option<Needles<'a>> {
+        let mut needles =
+            Needles { olds, keys: Vec::with_capacity(olds.len()), filter: Box::new([0; 1 << 10]) };
+        for (index, old) in olds.iter().enumerate() {
+            // A match must not start inside of `\r\n`, which the slow way knows about.
+            if old.starts_with('\n') {
+                return None;
+            }
+            let offset = rarest(old.as_bytes())?;
+            let key = key_at(old.as_bytes(), offset);
+            needles.keys.push((key, index, offset));
+            let bit = bit_of(key);
+            needles.filter[bit / 64] |= 1 << (bit % 64);
+        }
+        needles.keys.sort_unstable();
+        Some(needles)
+    }
+
+    /// Where each string starts, if each stands there exactly once.
+    fn find_each_once(&self, text: &[u8]) -> Option<Vec<usize>> {
+        let mut starts = vec![None; self.olds.len()];
+        let mut is_once = true;
+        self.for_each(text, |index, start| {
+            is_once &= starts[index].replace(start).is_none();
+            is_once
+        })?;
+        if is_once { starts.into_iter().collect() } else { None }
+    }
+
+    /// Whether a string that is looked for later than `index` stands in a text.
+    fn stands_in(&self, text: &[u8], index: usize) -> bool {
+        let mut stands = false;
+        let visited = self.for_each(text, |found, _| {
+            stands |= found > index;
+            !stands
+        });
+        stands || visited.is_none()
+    }
+
+    /// Visits the places of all strings until told to stop; `None` where the keys are so common
+    /// that one by one is faster.
+    fn for_each(&self, text: &[u8], mut visit: impl FnMut(usize, usize) -> bool) -> Option<()> {
+        let mut n_tries = 1024 + text.len() / 8;
+        for (at, window) in text.windows(N_KEY).enumerate() {
+            let key = key_at(window, 0);
+            let bit = bit_of(key);
+            if self.filter[bit / 64] & (1 << (bit % 64)) == 0 {
+                continue;
+            }
+            let first = self.keys.partition_point(|(other, ..)| *other < key);
+            for (_, index, offset) in
+                self.keys[first..].iter().take_while(|(other, ..)| *other == key)
+            {
+                n_tries = n_tries.checked_sub(1)?;
+                let Some(start) = at.checked_sub(*offset) else { continue };
+                if text[start..].starts_with(self.olds[*index].as_bytes()) && !visit(*index, start)
+                {
+                    return Some(());
+                }
+            }
+        }
+        Some(())
+    }
+}
+
+/// Where the four bytes stand that are likely to be the rarest in a text.
+fn rarest(old: &[u8]) -> Option<usize> {
+    let rarity = |byte: &u8| match byte {
+        b' ' | b'\n' | b'\r' | b'\t' => 0,
+        b'e' | b't' | b'a' | b'o' | b'i' | b'n' | b's' | b'r' | b'l' => 1,
+        b'a'..=b'z' | b'(' | b')' | b',' | b'.' | b';' | b'"' | b'_' | b'=' => 2,
+        _ => 3,
+    };
+    let score = |offset: &usize| old[*offset..offset + N_KEY].iter().map(rarity).sum::<u32>();
+    (0..(old.len() + 1).checked_sub(N_KEY)?).max_by_key(score)
+}
+
+fn key_at(bytes: &[u8], offset: usize) -> u32 {
+    u32::from_le_bytes([bytes[offset], bytes[offset + 1], bytes[offset + 2], bytes[offset + 3]])
+}
+
+/// Spreads keys over the filter (Knuth's multiplier).
+fn bit_of(key: u32) -> usize {
+    (key.wrapping_mul(0x9e37_79b1) >> 16) as usize
+}
+
+#[cfg(test)]
+mod tests;
