@@ -10,4 +10,6 @@ mod kills;
 mod link;
 mod messages;
 mod parallel;
+mod permission;
 mod proxy;
+mod servers;

@@ -10,11 +10,12 @@ use std::io::{BufReader, Write};
 use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
+use super::Rehearser;
 use super::place::{Until, check_peer};
 use super::{
     Ask, HELLO_LIMIT, MAX_LINE, MAX_TEXT, Reply, SOCKET_VARIABLE, TOKEN_VARIABLE, Welcome,
@@ -39,6 +40,7 @@ struct Shared {
     state: Mutex<State>,
     changed: Condvar,
     stream: UnixStream,
+    rehearser: OnceLock<Rehearser>,
 }
 
 #[derive(Default)]
@@ -72,7 +74,12 @@ impl LinkClient {
     /// Connects and says hello.
     pub fn connect(socket: &Path, token: &str) -> Result<LinkClient, String> {
         let (stream, welcome) = greet(socket, token)?;
-        let shared = Arc::new(Shared { state: Mutex::default(), changed: Condvar::new(), stream });
+        let shared = Arc::new(Shared {
+            state: Mutex::default(),
+            changed: Condvar::new(),
+            stream,
+            rehearser: OnceLock::new(),
+        });
         let (reader, writer) = (shared.clone(), shared.clone());
         let spawn = |name: &str, run: Box<dyn FnOnce() + Send>| {
             let spawned = std::thread::Builder::new().name(name.into()).spawn(run);
@@ -88,6 +95,12 @@ impl LinkClient {
         self.welcome
     }
 
+    /// Says who finds out what a call would do. Until then nobody knows.
+    pub fn rehearse_with(&self, rehearser: Rehearser) {
+        // Whoever came first stays.
+        let _ = self.shared.rehearser.set(rehearser);
+    }
+
     /// Ends the link: whoever waits, waits no longer.
     pub fn close(&self) {
         self.shared.lose();
@@ -96,14 +109,7 @@ impl LinkClient {
     /// Shows the editor what a call does. Comes back when it is sent, so that what the agent says
     /// about the answer comes later.
     pub fn update(&self, update: Value) {
-        let Some((id, mut state)) = self.shared.enqueue(|_| Ask::Update(update)) else { return };
-        let deadline = Instant::now() + READ_LIMIT;
-        while matches!(state.requests.get(&id), Some(Progress::Queued | Progress::Sending))
-            && Instant::now() < deadline
-        {
-            state = self.shared.wait(state);
-        }
-        state.requests.remove(&id);
+        self.shared.tell(Ask::Update(update));
     }
 
     fn request<'a>(
@@ -265,6 +271,18 @@ impl Shared {
         Some((id, state))
     }
 
+    /// Says what nobody replies to, and comes back when it is sent.
+    fn tell(&self, ask: Ask<&str>) {
+        let Some((id, mut state)) = self.enqueue(|_| ask) else { return };
+        let deadline = Instant::now() + READ_LIMIT;
+        while matches!(state.requests.get(&id), Some(Progress::Queued | Progress::Sending))
+            && Instant::now() < deadline
+        {
+            state = self.wait(state);
+        }
+        state.requests.remove(&id);
+    }
+
     fn wait<'a>(&'a self, state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
         let waited = self.changed.wait_timeout(state, CANCEL_INTERVAL);
         waited.unwrap_or_else(PoisonError::into_inner).0
@@ -313,7 +331,7 @@ impl Shared {
         }
     }
 
-    fn take_replies(&self) {
+    fn take_replies(self: &Arc<Self>) {
         let mut input = BufReader::with_capacity(64 << 10, &self.stream);
         loop {
             let mut buffer = Vec::new();
@@ -322,6 +340,10 @@ impl Shared {
             let id = match &reply {
                 Reply::Text { id, .. } | Reply::Written { id } | Reply::Failed { id, .. } => *id,
                 Reply::Welcome(_) | Reply::Unwelcome { .. } => continue,
+                Reply::Rehearse { .. } => {
+                    self.rehearse(reply);
+                    continue;
+                }
             };
             // A call that was taken back waits no more.
             if let Some(progress) = self.lock().requests.get_mut(&id) {
@@ -330,5 +352,17 @@ impl Shared {
             self.changed.notify_all();
         }
         self.lose();
+    }
+
+    /// Finds out what a call would do. It may have to ask the editor, so that replies must go on
+    /// being read meanwhile.
+    fn rehearse(self: &Arc<Self>, reply: Reply<String>) {
+        let Reply::Rehearse { id, tool, arguments } = reply else { return };
+        let shared = self.clone();
+        let answer = move |content| shared.tell(Ask::Rehearsed { id, content });
+        match self.rehearser.get() {
+            Some(rehearser) => rehearser.start(tool, arguments, answer),
+            None => answer(None),
+        }
     }
 }

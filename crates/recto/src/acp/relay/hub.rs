@@ -16,9 +16,10 @@ use super::inject::{Server, Session, Splice};
 use super::log::Log;
 use super::peek::{Peek, Shape, shape};
 use crate::acp::link::Welcome;
+use crate::acp::link::rehearsals::Rehearsals;
 use crate::acp::link::server::{Answer, Host};
 use crate::acp::link::tickets::{Ticket, Tickets};
-use crate::acp::merge::Merger;
+use crate::acp::merge::{Asking, Merger};
 use crate::acp::outlet::Outlet;
 
 /// How much of a line that is no message is shown.
@@ -40,6 +41,8 @@ pub struct Hub {
     pub learned: Mutex<Learned>,
     /// Makes one of our events and the agent's.
     pub merger: Mutex<Merger>,
+    /// What we asked our servers.
+    pub rehearsals: Rehearsals,
     /// Where messages are noted.
     pub log: Option<Log>,
 }
@@ -258,14 +261,25 @@ impl Hub {
         let Ok(event) = serde_json::from_slice::<Value>(&line) else {
             return self.pass_to_editor(line);
         };
+        let foreseen = self.foresee(&event);
         // Kept until everything is sent, so that nothing comes in between.
         let mut merger = self.merger();
-        let events = merger.from_agent(event.clone());
-        if events == [event] {
+        let merged = merger.from_agent(event.clone(), foreseen);
+        if merged.as_ref() == Some(&event) {
             return self.pass_to_editor(line);
         }
         self.note("agent", "recto", &line);
-        events.iter().for_each(|event| self.tell_editor(event));
+        if let Some(event) = merged {
+            self.tell_editor(&event);
+        }
+    }
+
+    /// What a call would do that the agent asks leave for. Nothing more of the agent's is read
+    /// until it is known, so that what comes later stays later.
+    fn foresee(&self, event: &Value) -> Option<Vec<Value>> {
+        let Asking { session, tool, arguments } = self.merger().asking(event)?;
+        let server = self.tickets.server_of(&session)?;
+        self.rehearsals.ask(&server, tool, arguments)
     }
 
     fn tell_editor(&self, message: &Value) {
@@ -324,6 +338,10 @@ impl Host for Hub {
         let mut merger = self.merger();
         let events = merger.from_recto(session_id, update);
         events.iter().for_each(|event| self.tell_editor(event));
+    }
+
+    fn rehearsed(&self, id: u64, content: Option<Vec<Value>>) {
+        self.rehearsals.settle(id, content);
     }
 }
 

@@ -33,6 +33,8 @@ pub enum Writes {
 pub struct Habits {
     pub capabilities: Value,
     pub writes: Writes,
+    /// Leaves requests for text without an answer.
+    pub ignores_reads: bool,
     /// Answers later than asked, and in another order.
     pub is_unordered: bool,
     pub options: Vec<OsString>,
@@ -44,6 +46,7 @@ impl Default for Habits {
         Habits {
             capabilities: json!({"fs": {"readTextFile": true, "writeTextFile": true}}),
             writes: Writes::Taken,
+            ignores_reads: false,
             is_unordered: false,
             options: Vec::new(),
             agent: agent::command(),
@@ -297,7 +300,11 @@ impl Reader {
                 Writes::Declined => json!({"error": {"code": -32000, "message": "declined"}}),
             }
         };
-        if self.habits.writes == Writes::Unanswered && request["method"] != "fs/read_text_file" {
+        let is_unanswered = match request["method"] == "fs/read_text_file" {
+            true => self.habits.ignores_reads,
+            false => self.habits.writes == Writes::Unanswered,
+        };
+        if is_unanswered {
             return;
         }
         let mut message = answer;
