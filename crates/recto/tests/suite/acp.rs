@@ -13,3 +13,4 @@ mod parallel;
 mod permission;
 mod proxy;
 mod servers;
+mod version2;

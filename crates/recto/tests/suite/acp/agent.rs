@@ -70,10 +70,15 @@ impl Agent {
     fn take(self: &Arc<Self>, line: String, message: Value) {
         let (id, params) = (message["id"].clone(), message["params"].clone());
         match message["method"].as_str() {
-            Some("initialize") => answer(
-                &id,
-                json!({"protocolVersion": params["protocolVersion"], "agentCapabilities": {}}),
-            ),
+            Some("initialize") => {
+                let version = &params["protocolVersion"];
+                let mut result = json!({"protocolVersion": version, "agentCapabilities": {}});
+                // What else it offers is the test's to say.
+                if let Some(offers) = params["_meta"]["agent"].as_object() {
+                    result.as_object_mut().unwrap().extend(offers.clone());
+                }
+                answer(&id, result);
+            }
             Some(method @ ("session/new" | "session/load" | "session/resume" | "session/fork")) => {
                 self.begin(method, &id, params)
             }

@@ -121,10 +121,18 @@ impl Editor {
 
     /// Starts, and shakes hands.
     pub fn ready(habits: Habits) -> Editor {
+        Editor::agreed(habits, 1, Value::Null)
+    }
+
+    /// Starts, and agrees on a version with an agent that offers what the test says.
+    pub fn agreed(habits: Habits, version: u64, offers: Value) -> Editor {
         let capabilities = habits.capabilities.clone();
         let editor = Editor::start(habits);
-        let params = json!({"protocolVersion": 1, "clientCapabilities": capabilities});
-        assert_eq!(editor.request("initialize", params)["result"]["protocolVersion"], 1);
+        let params = json!({
+            "protocolVersion": version, "clientCapabilities": capabilities,
+            "_meta": {"agent": offers},
+        });
+        assert_eq!(editor.request("initialize", params)["result"]["protocolVersion"], version);
         editor
     }
 
