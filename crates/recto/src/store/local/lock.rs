@@ -3,7 +3,7 @@
 //! The lock is the kernel's own on the folder, so that it leaves no file behind and goes away
 //! with a killed process.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, VecDeque};
 use std::os::fd::OwnedFd;
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -34,14 +34,25 @@ pub struct Locks {
 
 #[derive(Default)]
 struct Folders {
-    taken: Mutex<HashSet<FolderId>>,
+    queues: Mutex<Queues>,
     released: Condvar,
 }
 
-/// A folder that is this call's among those of this process.
+/// Who wants a folder, first come, first served: an editor may take its time over each change, and
+/// whoever comes last must not be the last again and again.
+#[derive(Default)]
+struct Queues {
+    last: u64,
+    /// The first in a queue has the folder; no queue is empty.
+    by_folder: HashMap<FolderId, VecDeque<u64>>,
+}
+
+/// A place in a folder's queue of this process. The first one has the folder. Dropping it gives
+/// way to the next.
 struct Taken {
     folders: Arc<Folders>,
     id: FolderId,
+    number: u64,
 }
 
 /// A locked folder. Dropping it lets the next one in.
@@ -81,16 +92,17 @@ impl Locks {
     }
 
     fn take(&self, id: FolderId, deadline: Instant, caller: &Caller) -> Result<Option<Taken>> {
-        let mut taken = self.folders.lock();
-        while !taken.insert(id) {
+        let taken = Taken::queue(&self.folders, id);
+        let mut queues = self.folders.lock();
+        while queues.by_folder.get(&id).and_then(VecDeque::front) != Some(&taken.number) {
             caller.cancel.check()?;
             if Instant::now() >= deadline {
                 return Ok(None);
             }
-            let waited = self.folders.released.wait_timeout(taken, PATIENCE);
-            taken = waited.unwrap_or_else(PoisonError::into_inner).0;
+            let waited = self.folders.released.wait_timeout(queues, PATIENCE);
+            queues = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
-        Ok(Some(Taken { folders: self.folders.clone(), id }))
+        Ok(Some(taken))
     }
 }
 
@@ -144,14 +156,31 @@ impl FolderLock {
 }
 
 impl Folders {
-    fn lock(&self) -> MutexGuard<'_, HashSet<FolderId>> {
-        self.taken.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Queues> {
+        self.queues.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Taken {
+    fn queue(folders: &Arc<Folders>, id: FolderId) -> Taken {
+        let mut queues = folders.lock();
+        queues.last += 1;
+        let number = queues.last;
+        queues.by_folder.entry(id).or_default().push_back(number);
+        Taken { folders: folders.clone(), id, number }
     }
 }
 
 impl Drop for Taken {
     fn drop(&mut self) {
-        self.folders.lock().remove(&self.id);
+        let mut queues = self.folders.lock();
+        if let Some(queue) = queues.by_folder.get_mut(&self.id) {
+            queue.retain(|number| *number != self.number);
+            if queue.is_empty() {
+                queues.by_folder.remove(&self.id);
+            }
+        }
+        drop(queues);
         self.folders.released.notify_all();
     }
 }
@@ -173,17 +202,48 @@ mod tests {
         rustix::fs::flock(&foreign, FlockOperation::LockExclusive).unwrap();
         let (locks, handle) = (Locks::default(), open(folder.path()));
         let path = AbsPath::parse("/f".into()).unwrap();
-        let n_threads = || std::fs::read_dir("/proc/self/task").unwrap().count();
-        let n_before = n_threads();
+        // Those that wait for a folder; a thread may end while it is looked at.
+        let n_threads = || {
+            let tasks = std::fs::read_dir("/proc/self/task").unwrap();
+            let names = tasks.map(|task| std::fs::read(task.unwrap().path().join("comm")));
+            names.filter(|name| name.as_ref().is_ok_and(|name| name == b"recto-lock\n")).count()
+        };
         for _ in 0..5 {
             let caller = Caller::default();
             caller.cancel.raise();
             assert_eq!(locks.lock(&handle, &path, &caller).err(), Some(Error::Cancelled));
         }
-        // Other tests of this process start and end threads too.
-        assert!(n_threads() <= n_before + 3, "{} then {}", n_before, n_threads());
+        assert_eq!(n_threads(), 1);
         drop(foreign);
         let lock = locks.lock(&handle, &path, &Caller::default()).unwrap();
         assert!(lock.is_shared_with_processes());
+    }
+
+    #[test]
+    fn whoever_comes_first_is_served_first() {
+        let folder = tempfile::tempdir().unwrap();
+        let (locks, handle) = (Locks::default(), open(folder.path()));
+        let path = AbsPath::parse("/f".into()).unwrap();
+        let caller = Caller::default();
+        let first = locks.lock(&handle, &path, &caller).unwrap();
+        let served = Mutex::new(Vec::new());
+        std::thread::scope(|scope| {
+            for number in 0..20 {
+                let (locks, handle, path, caller) = (&locks, &handle, &path, &caller);
+                let served = &served;
+                scope.spawn(move || {
+                    let _lock = locks.lock(handle, path, caller).unwrap();
+                    served.lock().unwrap().push(number);
+                });
+                // The next one comes when this one stands in the queue.
+                let n_waiting = || locks.folders.lock().by_folder.values().next().unwrap().len();
+                while n_waiting() < number + 2 {
+                    std::thread::yield_now();
+                }
+            }
+            drop(first);
+        });
+        assert_eq!(*served.lock().unwrap(), (0..20).collect::<Vec<_>>());
+        assert!(locks.folders.lock().by_folder.is_empty());
     }
 }
