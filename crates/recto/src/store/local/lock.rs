@@ -20,7 +20,7 @@ use crate::path::AbsPath;
 /// How often a call that waits looks whether it was taken back.
 const PATIENCE: Duration = Duration::from_millis(20);
 
-/// How long a call waits before it answers that the folder is busy.
+/// How long a call waits for the one before it, until it answers that the folder is busy.
 const MAX_WAIT: Duration = Duration::from_secs(5);
 
 /// A folder's device and inode.
@@ -71,18 +71,17 @@ impl Locks {
             errno => sys::error(errno, path, 0),
         };
         let busy = || Error::Busy { path: path.to_string() };
-        let deadline = Instant::now() + MAX_WAIT;
         // A handle of its own: the lock belongs to the open file, not to the process.
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let folder = rustix::fs::openat(folder, ".", flags, Mode::empty()).map_err(failed)?;
         let status = rustix::fs::fstat(&folder).map_err(failed)?;
         let folder = Arc::new(folder);
         let id = (status.st_dev, status.st_ino);
-        let taken = self.take(id, deadline, caller)?.ok_or_else(busy)?;
+        let taken = self.take(id, caller)?.ok_or_else(busy)?;
         match sys::retry(|| rustix::fs::flock(&folder, FlockOperation::NonBlockingLockExclusive)) {
             Ok(()) => Ok(FolderLock { folder, taken, is_shared_with_processes: true }),
             Err(Errno::AGAIN) => {
-                let taken = wait(&folder, taken, deadline, caller)?.ok_or_else(busy)?;
+                let taken = wait(&folder, taken, caller)?.ok_or_else(busy)?;
                 Ok(FolderLock { folder, taken, is_shared_with_processes: true })
             }
             // Some network filesystems have no locks on folders. Lost updates are still noticed
@@ -91,10 +90,20 @@ impl Locks {
         }
     }
 
-    fn take(&self, id: FolderId, deadline: Instant, caller: &Caller) -> Result<Option<Taken>> {
+    /// Waits in this process's queue, for as long as it moves: many calls at once that an editor
+    /// takes its time over are all served.
+    fn take(&self, id: FolderId, caller: &Caller) -> Result<Option<Taken>> {
         let taken = Taken::queue(&self.folders, id);
         let mut queues = self.folders.lock();
-        while queues.by_folder.get(&id).and_then(VecDeque::front) != Some(&taken.number) {
+        let (mut first, mut deadline) = (None, Instant::now());
+        loop {
+            let now_first = queues.by_folder.get(&id).and_then(VecDeque::front).copied();
+            if now_first == Some(taken.number) {
+                return Ok(Some(taken));
+            }
+            if now_first != first {
+                (first, deadline) = (now_first, Instant::now() + MAX_WAIT);
+            }
             caller.cancel.check()?;
             if Instant::now() >= deadline {
                 return Ok(None);
@@ -102,7 +111,6 @@ impl Locks {
             let waited = self.folders.released.wait_timeout(queues, PATIENCE);
             queues = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
-        Ok(Some(taken))
     }
 }
 
@@ -111,12 +119,8 @@ impl Locks {
 ///
 /// The thread of a call that gave up keeps the folder taken until it has been through the queue,
 /// so that no folder has more than one.
-fn wait(
-    folder: &Arc<OwnedFd>,
-    taken: Taken,
-    deadline: Instant,
-    caller: &Caller,
-) -> Result<Option<Taken>> {
+fn wait(folder: &Arc<OwnedFd>, taken: Taken, caller: &Caller) -> Result<Option<Taken>> {
+    let deadline = Instant::now() + MAX_WAIT;
     let (sender, receiver) = sync_channel::<SysResult<Taken>>(1);
     let folder = folder.clone();
     let queue = move || {
