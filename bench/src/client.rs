@@ -86,7 +86,12 @@ impl Client {
     pub fn start(recto: &Path, root: &Path, options: &[&str]) -> Result<Client> {
         let mut command = Command::new(recto);
         command.arg("serve").arg(root).args(options);
-        Ok(Client { pipes: Pipes::start(&mut command)?, n_requests: 0 })
+        Client::start_command(&mut command)
+    }
+
+    /// Starts a server by a command of its own; nothing is said yet.
+    pub fn start_command(command: &mut Command) -> Result<Client> {
+        Ok(Client { pipes: Pipes::start(command)?, n_requests: 0 })
     }
 
     pub fn process_id(&self) -> u32 {

@@ -5,6 +5,7 @@ import subprocess
 import threading
 from pathlib import Path
 
+from .programs import MAX_WAIT
 from .session import Session
 
 
@@ -18,7 +19,7 @@ class Editor:
         self.refuses = set(refuses)
         self.messages = []
 
-    def prompt(self, command, environment, timeout=120):
+    def prompt(self, command, environment, timeout=MAX_WAIT):
         self._process = subprocess.Popen(
             [str(part) for part in command],
             cwd=self.world.project,
@@ -40,7 +41,7 @@ class Editor:
             text = {"type": "text", "text": "go"}
             self._ask("session/prompt", {"sessionId": session["sessionId"], "prompt": [text]})
             self._process.stdin.close()
-            self._process.wait(10)
+            self._process.wait(MAX_WAIT)
         finally:
             timer.cancel()
             self._process.kill()

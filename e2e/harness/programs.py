@@ -15,6 +15,9 @@ PACKAGES = CACHE / "programs/node_modules"
 BIN = PACKAGES / ".bin"
 RECTO = os.environ.get("RECTO", "recto")
 
+# A limit for what hangs: a machine that is busy may take minutes for what takes seconds.
+MAX_WAIT = 600
+
 
 def node():
     """The folder of a Node that acpx accepts."""
@@ -81,7 +84,7 @@ class World:
             "NO_PROXY": "127.0.0.1,localhost",
         }
 
-    def run(self, command, environment=None, timeout=120, **more):
+    def run(self, command, environment=None, timeout=MAX_WAIT, **more):
         """Runs a program to its end in the project, and ends what it leaves when time is over."""
         process = subprocess.Popen(
             [str(part) for part in command],

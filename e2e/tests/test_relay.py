@@ -125,9 +125,7 @@ class Permission(unittest.TestCase):
         self.assertEqual(call["kind"], "edit")
         self.assertIn("a.txt", call["title"])
         (diff,) = [part for part in call["content"] if part["type"] == "diff"]
-        # Known to fall short: what a write replaces should be shown as oldText, but the relay
-        # reads no files, so that an editor takes the preview for a new file.
-        self.assertEqual((diff.get("oldText"), diff["newText"]), (None, "new\n"))
+        self.assertEqual((diff.get("oldText"), diff["newText"]), (FILES["a.txt"], "new\n"))
         checked, invalid = session.validity()
         self.assertEqual(invalid, [])
         self.assertIn("session/request_permission", checked)

@@ -9,6 +9,7 @@ use recto_text::{Error, Result};
 use serde_json::{Map, Value};
 
 use crate::caller::Caller;
+use crate::store::rehearsal::Rehearsal;
 use crate::store::{Revisions, WriteStore};
 use crate::tools::{self, Answer, Context, Tool};
 use crate::versions::Versions;
@@ -90,23 +91,49 @@ impl Calls {
         arguments: Map<String, Value>,
         caller: &Caller,
     ) -> Result<Answer> {
-        let Some(witness) = &self.witness else { return self.run(tool, arguments, caller) };
+        let Some(witness) = &self.witness else {
+            return self.run(tool, arguments, caller, &*self.store, &self.versions);
+        };
         let seen = arguments.clone();
         let call = Call { tool, arguments: &seen, caller, root: &self.root };
         witness.started(&call);
-        let result = self.run(tool, arguments, caller);
+        let result = self.run(tool, arguments, caller, &*self.store, &self.versions);
         witness.finished(&call, &result);
         result
     }
 
-    fn run(&self, tool: &Tool, arguments: Map<String, Value>, caller: &Caller) -> Result<Answer> {
+    /// Finds out what a call would do, now, without doing it. Nobody sees it.
+    pub fn rehearse(
+        &self,
+        tool: &'static Tool,
+        arguments: Map<String, Value>,
+        caller: &Caller,
+    ) -> Result<Answer> {
+        let store = Rehearsal(&*self.store);
+        // What would be written is no version of the file yet.
+        self.run(tool, arguments, caller, &store, &Versions::default())
+    }
+
+    /// Where relative paths start.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    fn run(
+        &self,
+        tool: &Tool,
+        arguments: Map<String, Value>,
+        caller: &Caller,
+        store: &dyn WriteStore,
+        versions: &Versions,
+    ) -> Result<Answer> {
         let context = Context {
-            store: &*self.store,
+            store,
             revisions: &*self.revisions,
             caller,
             root: &self.root,
             max_read_bytes: self.max_read_bytes,
-            versions: &self.versions,
+            versions,
         };
         // The store guards its own state against panics; nothing else outlives the call.
         let run = AssertUnwindSafe(|| tool.call(&context, arguments));

@@ -23,6 +23,8 @@ pub mod editor;
 
 pub mod memory;
 
+pub mod rehearsal;
+
 pub use git::GitRevisions;
 pub use local::LocalStore;
 pub use memory::MemoryStore;

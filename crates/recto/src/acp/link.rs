@@ -3,9 +3,12 @@
 //!
 //! A server says hello with the token of its session and is welcomed. From then on it asks for
 //! files and hands over updates, as many at once as it likes; replies come in any order and carry
-//! the id of what they answer. What a reply means for a call is left to the workspace.
+//! the id of what they answer. What a reply means for a call is left to the workspace. The relay
+//! asks one thing itself: what a call would do, for a person who is to allow it.
 
 pub mod client;
+
+pub mod rehearsals;
 
 pub mod server;
 
@@ -13,15 +16,18 @@ pub mod tickets;
 
 mod place;
 
+mod rehearser;
+
 mod witness;
 
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 pub use client::LinkClient;
 pub use place::random_hex;
+pub use rehearser::Rehearser;
 pub use witness::LinkWitness;
 
 /// Names the socket in a server's environment.
@@ -67,10 +73,17 @@ pub enum Ask<Text> {
     },
     /// Shows the editor what a call does. There is no reply.
     Update(Value),
+    /// Answers a rehearsal.
+    Rehearsed {
+        /// Of the rehearsal.
+        id: u64,
+        /// What a person is shown; `None` where nothing is known.
+        content: Option<Vec<Value>>,
+    },
 }
 
 /// What the relay says.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Reply<Text> {
     /// To a hello.
@@ -100,6 +113,15 @@ pub enum Reply<Text> {
         code: i64,
         /// The editor's.
         message: String,
+    },
+    /// Asks what a call would do, now.
+    Rehearse {
+        /// Comes back with what was found; not one of the server's ids.
+        id: u64,
+        /// The tool's name.
+        tool: String,
+        /// Its arguments, unchecked.
+        arguments: Map<String, Value>,
     },
 }
 

@@ -22,7 +22,7 @@ use self::generic::Generic;
 use super::updates;
 use crate::call::Call;
 use crate::caller::Caller;
-use crate::tools::{self, Tool};
+use crate::tools::{self, Effect, Tool};
 
 /// The most sessions whose folders are remembered.
 const MAX_SESSIONS: usize = 1000;
@@ -36,6 +36,16 @@ const OWN: &[&str] =
 
 /// What names a call, known from its arguments.
 const CARD: &[&str] = &["title", "kind", "name", "locations", "rawInput"];
+
+/// A call that an agent asks leave for.
+pub struct Asking {
+    /// Its session.
+    pub session: String,
+    /// The tool's name.
+    pub tool: &'static str,
+    /// The arguments.
+    pub arguments: Map<String, Value>,
+}
 
 /// The state of all sessions between an editor and an agent.
 #[derive(Default)]
@@ -68,46 +78,50 @@ impl Merger {
         vec![json!({"jsonrpc": "2.0", "method": "session/update", "params": params})]
     }
 
-    /// Takes a message of the agent and returns what the editor gets for it. What is not about a
-    /// call of ours comes back as it is.
-    pub fn from_agent(&mut self, message: Value) -> Vec<Value> {
-        match message {
-            Value::Array(batch) => {
-                let n_before = batch.len();
-                let batch: Vec<Value> =
-                    batch.into_iter().filter_map(|message| self.message(message)).collect();
-                let is_gone = batch.is_empty() && n_before > 0;
-                if is_gone { Vec::new() } else { vec![batch.into()] }
-            }
-            message => self.message(message).into_iter().collect(),
-        }
+    /// The call of ours that a message asks leave for, if it changes a file.
+    pub fn asking(&mut self, message: &Value) -> Option<Asking> {
+        let Place { key, place, root, is_update } = self.place(message)?;
+        let told = message.pointer(place).filter(|_| !is_update)?;
+        let session = message.pointer("/params/sessionId")?.as_str()?.to_string();
+        let known = self.recognise(&key, &root, told)?;
+        let name = self.calls.get_mut(&known)?.card.get("name")?.as_str()?;
+        let tool = tools::find(name).filter(|tool| tool.effect != Effect::Reads)?;
+        let arguments = self.calls.kept(&known)?.clone();
+        Some(Asking { session, tool: tool.name, arguments })
     }
 
-    fn message(&mut self, mut message: Value) -> Option<Value> {
-        let method = message.get("method").and_then(Value::as_str);
-        let place = match method {
-            Some("session/update") => "/params/update",
-            Some("session/request_permission") if self.is_v2 => "/params/subject/toolCall",
-            Some("session/request_permission") => "/params/toolCall",
-            _ => return Some(message),
+    /// Takes a message of the agent and returns what the editor gets for it. What is not about a
+    /// call of ours comes back as it is. `foreseen` is what the call would do that the message
+    /// asks leave for, where that is known.
+    pub fn from_agent(&mut self, message: Value, foreseen: Option<Vec<Value>>) -> Option<Value> {
+        let mut message = message;
+        let Some(Place { key, place, root, is_update }) = self.place(&message) else {
+            return Some(message);
         };
-        let is_update = method == Some("session/update");
-        let session = message.pointer("/params/sessionId").and_then(Value::as_str);
-        let key = session.and_then(|session| {
-            let id = message.pointer(place)?.get("toolCallId")?.as_str()?;
-            Key::new(session, id)
-        });
-        let Some(key) = key else { return Some(message) };
-        let root = session.and_then(|session| self.roots.get(session)).cloned();
-        let root = root.unwrap_or_default();
         let update = message.pointer_mut(place)?;
         if is_update {
             let taken = update.take();
             *update = self.agents(key, &root, taken)?;
         } else {
-            self.permission(key, &root, update);
+            self.permission(key, &root, update, foreseen);
         }
         Some(message)
+    }
+
+    /// Where a message tells of a call, and of which.
+    fn place(&self, message: &Value) -> Option<Place> {
+        let method = message.get("method").and_then(Value::as_str)?;
+        let place = match method {
+            "session/update" => "/params/update",
+            "session/request_permission" if self.is_v2 => "/params/subject/toolCall",
+            "session/request_permission" => "/params/toolCall",
+            _ => return None,
+        };
+        let session = message.pointer("/params/sessionId")?.as_str()?;
+        let id = message.pointer(place)?.get("toolCallId")?.as_str()?;
+        let key = Key::new(session, id)?;
+        let root = self.roots.get(session).cloned().unwrap_or_default();
+        Some(Place { key, place, root, is_update: method == "session/update" })
     }
 
     /// Our half.
@@ -210,14 +224,21 @@ impl Merger {
     }
 
     /// A request for permission: the card, and what the call would do.
-    fn permission(&mut self, key: Key, root: &Path, request: &mut Value) {
+    fn permission(
+        &mut self,
+        key: Key,
+        root: &Path,
+        request: &mut Value,
+        foreseen: Option<Vec<Value>>,
+    ) {
         let Some(known) = self.recognise(&key, root, request) else { return };
         let Some(call) = self.calls.get_mut(&known) else { return };
         let card = call.card.clone();
         let arguments = self.calls.kept(&known);
         let tool = card.get("name").and_then(Value::as_str).and_then(tools::find);
         let shown = tool.zip(arguments).map(|(tool, arguments)| {
-            let blocks = with_call(tool, arguments, root, updates::preview);
+            let preview = || with_call(tool, arguments, root, updates::preview);
+            let blocks = foreseen.unwrap_or_else(preview);
             let is_removal = card.get("kind").is_some_and(|kind| kind == "delete");
             let blocks =
                 if self.is_v2 { updates::content_to_v2(blocks, is_removal) } else { blocks };
@@ -272,6 +293,16 @@ impl Merger {
         }
         Some(known)
     }
+}
+
+/// Where a message tells of a call.
+struct Place {
+    key: Key,
+    /// A JSON pointer.
+    place: &'static str,
+    /// Where the session's relative paths start.
+    root: PathBuf,
+    is_update: bool,
 }
 
 fn with_call<T>(

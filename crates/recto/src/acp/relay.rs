@@ -96,6 +96,7 @@ async fn relay(
         editor: editor::Requests::new(random_hex::<4>().map_err(told)?),
         learned: Default::default(),
         merger: Default::default(),
+        rehearsals: Default::default(),
         log,
     });
     listener.start(hub.tickets.clone(), hub.clone()).map_err(told)?;

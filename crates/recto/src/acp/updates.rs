@@ -78,6 +78,27 @@ pub fn finished(id: &str, call: &Call<'_>, result: &Result<Answer>) -> Value {
     update
 }
 
+/// The blocks that show a person what a call would do, before it is allowed. `None` where a
+/// rehearsal does not tell, so that the arguments must.
+pub fn foreseen(call: &Call<'_>, rehearsed: &Result<Answer>) -> Option<Vec<Value>> {
+    match rehearsed {
+        Ok(answer) => Some(content_after(call, answer)),
+        Err(
+            Error::Internal { .. }
+            | Error::Cancelled
+            | Error::Unstable { .. }
+            | Error::TooLarge { .. },
+        ) => None,
+        Err(error) => {
+            // What stands in its way may be gone by the time it is allowed.
+            let mut blocks = vec![content::words("As things stand, this would fail:")];
+            blocks.push(failure(error));
+            blocks.extend(content::asked(call));
+            Some(blocks)
+        }
+    }
+}
+
 /// What names a call on its card: title, kind, the tool's name, locations.
 pub fn card(call: &Call<'_>) -> Map<String, Value> {
     let mut card = Map::new();

@@ -11,7 +11,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
 use super::Options;
-use crate::acp::link::{LinkClient, LinkWitness};
+use crate::acp::link::{LinkClient, LinkWitness, Rehearser};
 use crate::config::Config;
 use crate::mcp;
 
@@ -47,7 +47,9 @@ impl Serve {
         let calls = match &link {
             Some(link) => {
                 let witness = Arc::new(LinkWitness::new(link.clone()));
-                config.open_with_editor(link.clone(), witness)?
+                let calls = config.open_with_editor(link.clone(), witness)?;
+                link.rehearse_with(Rehearser::new(calls.clone()));
+                calls
             }
             None => config.open()?,
         };

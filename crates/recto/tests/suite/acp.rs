@@ -10,4 +10,7 @@ mod kills;
 mod link;
 mod messages;
 mod parallel;
+mod permission;
 mod proxy;
+mod servers;
+mod version2;

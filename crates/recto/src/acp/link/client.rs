@@ -1,7 +1,8 @@
 //! A server's end of the link: an editor for the workspace, a witness for calls.
 //!
-//! Many calls ask at once. One thread writes what they ask, one reads the replies, and each call
-//! waits for its own. What matters when the link goes is how far a request had come: one whose
+//! Many calls ask at once. Each writes what it asks itself where the socket takes it at once, which
+//! saves two changes of threads; what it does not take is left to a thread that writes. Another
+//! one reads the replies, and each call waits for its own. What matters when the link goes is how far a request had come: one whose
 //! last byte was not handed to the socket has not happened and may be done another way; one that
 //! was may have happened, and must not be done again.
 
@@ -10,11 +11,13 @@ use std::io::{BufReader, Write};
 use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
+use rustix::net::SendFlags;
 use serde_json::Value;
 
+use super::Rehearser;
 use super::place::{Until, check_peer};
 use super::{
     Ask, HELLO_LIMIT, MAX_LINE, MAX_TEXT, Reply, SOCKET_VARIABLE, TOKEN_VARIABLE, Welcome,
@@ -39,6 +42,7 @@ struct Shared {
     state: Mutex<State>,
     changed: Condvar,
     stream: UnixStream,
+    rehearser: OnceLock<Rehearser>,
 }
 
 #[derive(Default)]
@@ -46,6 +50,10 @@ struct State {
     last_id: u64,
     /// Lines to write, each with the id of its request.
     queue: VecDeque<(u64, Vec<u8>)>,
+    /// The end of a line whose start is written. It goes before every other.
+    rest: Option<(u64, Vec<u8>)>,
+    /// Whether the writer is at a line.
+    is_writing: bool,
     /// How far every request that somebody waits for has come.
     requests: HashMap<u64, Progress>,
     is_gone: bool,
@@ -72,7 +80,12 @@ impl LinkClient {
     /// Connects and says hello.
     pub fn connect(socket: &Path, token: &str) -> Result<LinkClient, String> {
         let (stream, welcome) = greet(socket, token)?;
-        let shared = Arc::new(Shared { state: Mutex::default(), changed: Condvar::new(), stream });
+        let shared = Arc::new(Shared {
+            state: Mutex::default(),
+            changed: Condvar::new(),
+            stream,
+            rehearser: OnceLock::new(),
+        });
         let (reader, writer) = (shared.clone(), shared.clone());
         let spawn = |name: &str, run: Box<dyn FnOnce() + Send>| {
             let spawned = std::thread::Builder::new().name(name.into()).spawn(run);
@@ -88,6 +101,12 @@ impl LinkClient {
         self.welcome
     }
 
+    /// Says who finds out what a call would do. Until then nobody knows.
+    pub fn rehearse_with(&self, rehearser: Rehearser) {
+        // Whoever came first stays.
+        let _ = self.shared.rehearser.set(rehearser);
+    }
+
     /// Ends the link: whoever waits, waits no longer.
     pub fn close(&self) {
         self.shared.lose();
@@ -96,14 +115,7 @@ impl LinkClient {
     /// Shows the editor what a call does. Comes back when it is sent, so that what the agent says
     /// about the answer comes later.
     pub fn update(&self, update: Value) {
-        let Some((id, mut state)) = self.shared.enqueue(|_| Ask::Update(update)) else { return };
-        let deadline = Instant::now() + READ_LIMIT;
-        while matches!(state.requests.get(&id), Some(Progress::Queued | Progress::Sending))
-            && Instant::now() < deadline
-        {
-            state = self.shared.wait(state);
-        }
-        state.requests.remove(&id);
+        self.shared.tell(Ask::Update(update));
     }
 
     fn request<'a>(
@@ -230,6 +242,10 @@ impl State {
     fn lose(&mut self) {
         self.is_gone = true;
         self.queue.clear();
+        // The writer does not have it yet, so that nobody else says what became of it.
+        if let Some(progress) = self.rest.take().and_then(|(id, _)| self.requests.get_mut(&id)) {
+            *progress = Progress::Done(Err(EditorError::NotSent));
+        }
         for progress in self.requests.values_mut() {
             match progress {
                 Progress::Queued => *progress = Progress::Done(Err(EditorError::NotSent)),
@@ -259,10 +275,42 @@ impl Shared {
         let id = state.last_id;
         let mut line = super::line(&ask(id));
         line.push(b'\n');
-        state.queue.push_back((id, line));
-        state.requests.insert(id, Progress::Queued);
+        let n_sent = self.send_now(&state, &line);
+        if n_sent == line.len() {
+            state.requests.insert(id, Progress::Sent);
+            return Some((id, state));
+        }
+        if n_sent > 0 {
+            state.rest = Some((id, line.split_off(n_sent)));
+            state.requests.insert(id, Progress::Sending);
+        } else {
+            state.queue.push_back((id, line));
+            state.requests.insert(id, Progress::Queued);
+        }
         self.changed.notify_all();
         Some((id, state))
+    }
+
+    /// Writes as much of a line as the socket takes without waiting, if nothing else is before it.
+    fn send_now(&self, state: &State, line: &[u8]) -> usize {
+        if state.is_writing || state.rest.is_some() || !state.queue.is_empty() {
+            return 0;
+        }
+        // What goes wrong is for the writer to find out.
+        let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
+        rustix::net::send(&self.stream, line, flags).unwrap_or(0)
+    }
+
+    /// Says what nobody replies to, and comes back when it is sent.
+    fn tell(&self, ask: Ask<&str>) {
+        let Some((id, mut state)) = self.enqueue(|_| ask) else { return };
+        let deadline = Instant::now() + READ_LIMIT;
+        while matches!(state.requests.get(&id), Some(Progress::Queued | Progress::Sending))
+            && Instant::now() < deadline
+        {
+            state = self.wait(state);
+        }
+        state.requests.remove(&id);
     }
 
     fn wait<'a>(&'a self, state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
@@ -281,6 +329,7 @@ impl Shared {
         while let Some((id, line)) = self.next_request() {
             let written = (&self.stream).write_all(&line);
             let mut state = self.lock();
+            state.is_writing = false;
             let is_gone = state.is_gone;
             if let Some(progress @ Progress::Sending) = state.requests.get_mut(&id) {
                 *progress = match &written {
@@ -303,7 +352,8 @@ impl Shared {
             if state.is_gone {
                 return None;
             }
-            if let Some((id, line)) = state.queue.pop_front() {
+            if let Some((id, line)) = state.rest.take().or_else(|| state.queue.pop_front()) {
+                state.is_writing = true;
                 if let Some(progress) = state.requests.get_mut(&id) {
                     *progress = Progress::Sending;
                 }
@@ -313,7 +363,7 @@ impl Shared {
         }
     }
 
-    fn take_replies(&self) {
+    fn take_replies(self: &Arc<Self>) {
         let mut input = BufReader::with_capacity(64 << 10, &self.stream);
         loop {
             let mut buffer = Vec::new();
@@ -322,6 +372,10 @@ impl Shared {
             let id = match &reply {
                 Reply::Text { id, .. } | Reply::Written { id } | Reply::Failed { id, .. } => *id,
                 Reply::Welcome(_) | Reply::Unwelcome { .. } => continue,
+                Reply::Rehearse { .. } => {
+                    self.rehearse(reply);
+                    continue;
+                }
             };
             // A call that was taken back waits no more.
             if let Some(progress) = self.lock().requests.get_mut(&id) {
@@ -330,5 +384,17 @@ impl Shared {
             self.changed.notify_all();
         }
         self.lose();
+    }
+
+    /// Finds out what a call would do. It may have to ask the editor, so that replies must go on
+    /// being read meanwhile.
+    fn rehearse(self: &Arc<Self>, reply: Reply<String>) {
+        let Reply::Rehearse { id, tool, arguments } = reply else { return };
+        let shared = self.clone();
+        let answer = move |content| shared.tell(Ask::Rehearsed { id, content });
+        match self.rehearser.get() {
+            Some(rehearser) => rehearser.start(tool, arguments, answer),
+            None => answer(None),
+        }
     }
 }

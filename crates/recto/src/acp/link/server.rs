@@ -28,6 +28,9 @@ pub trait Host: Send + Sync + 'static {
 
     /// Shows the editor what a call does.
     fn update(&self, session: &str, update: Value);
+
+    /// Takes what a server found out about a call that it was to rehearse.
+    fn rehearsed(&self, id: u64, content: Option<Vec<Value>>);
 }
 
 /// The way back to whoever asked.
@@ -116,6 +119,7 @@ fn serve(stream: &UnixStream, tickets: &Tickets, host: &dyn Host) -> Result<()> 
     stream.set_read_timeout(None)?;
     let outlet = Outlet::start("recto-link-write", stream.try_clone()?, usize::MAX)?;
     outlet.send(super::line(&Reply::<&str>::Welcome(host.welcome())));
+    admitted.listens(&outlet);
     let mut input = BufReader::with_capacity(64 << 10, stream);
     let mut last_id = 0;
     loop {
@@ -165,6 +169,7 @@ fn take(line: &[u8], session: &str, last_id: &mut u64, outlet: &Outlet, host: &d
         Ok(Ask::Read { id, path }) => host.read(session, path, answer(id)),
         Ok(Ask::Write { id, path, content }) => host.write(session, path, content, answer(id)),
         Ok(Ask::Update(update)) => host.update(session, update),
+        Ok(Ask::Rehearsed { id, content }) => host.rehearsed(id, content),
         Ok(Ask::Hello { .. }) => {}
         Err(_) => return false,
     }

@@ -1,7 +1,8 @@
-//! Which session a server belongs to: one token for each, and one server at a time.
+//! Which session a server belongs to: one token for each.
 //!
 //! A server may come before the agent has said how its session is called, so what it asks waits
-//! until then.
+//! until then. An agent may start several servers for one session, at once or one after another;
+//! each has a connection of its own.
 
 use std::collections::HashMap;
 use std::io::Result;
@@ -10,6 +11,10 @@ use std::os::unix::net::UnixStream;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use super::place::random_hex;
+use crate::acp::outlet::Outlet;
+
+/// The most servers of one session. Each takes two threads.
+pub const MAX_SERVERS: usize = 64;
 
 /// All tokens that were handed out.
 #[derive(Default)]
@@ -26,8 +31,16 @@ pub struct Ticket {
 #[derive(Default)]
 struct State {
     session: Session,
-    /// Whoever uses it now.
-    connection: Option<UnixStream>,
+    last_connection: u64,
+    /// Whoever uses it now, in the order in which they came.
+    connections: Vec<Connection>,
+}
+
+struct Connection {
+    number: u64,
+    stream: UnixStream,
+    /// The way to the server, once it was welcomed.
+    outlet: Option<Outlet>,
 }
 
 #[derive(Default)]
@@ -66,13 +79,26 @@ impl Tickets {
     /// Lets a server in, or says why not. The guard gives its place free.
     pub fn admit(&self, token: &str, stream: &UnixStream) -> std::result::Result<Admitted, String> {
         let ticket = self.lock().get(token).cloned().ok_or("the token is not known")?;
+        let stream = stream.try_clone().map_err(|error| error.to_string())?;
         let mut state = ticket.lock();
-        if state.connection.is_some() {
-            return Err("the token is in use".into());
+        if state.connections.len() >= MAX_SERVERS {
+            return Err(format!("the session has {MAX_SERVERS} servers already"));
         }
-        state.connection = Some(stream.try_clone().map_err(|error| error.to_string())?);
+        state.last_connection += 1;
+        let number = state.last_connection;
+        state.connections.push(Connection { number, stream, outlet: None });
         drop(state);
-        Ok(Admitted(ticket))
+        Ok(Admitted { ticket, number })
+    }
+
+    /// The way to a server of a session: the one that came last.
+    pub fn server_of(&self, session: &str) -> Option<Outlet> {
+        self.lock().values().find_map(|ticket| {
+            let state = ticket.lock();
+            let is_named = matches!(&state.session, Session::Named(name) if **name == *session);
+            let mut outlets = state.connections.iter().rev().filter_map(|one| one.outlet.clone());
+            if is_named { outlets.next() } else { None }
+        })
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<String, Arc<Ticket>>> {
@@ -107,9 +133,9 @@ impl Ticket {
     fn end(&self) {
         let mut state = self.lock();
         state.session = Session::None;
-        if let Some(connection) = &state.connection {
+        for connection in &state.connections {
             // It may be gone already.
-            let _ = connection.shutdown(Shutdown::Both);
+            let _ = connection.stream.shutdown(Shutdown::Both);
         }
         drop(state);
         self.changed.notify_all();
@@ -121,18 +147,32 @@ impl Ticket {
 }
 
 /// A server that was let in.
-pub struct Admitted(Arc<Ticket>);
+pub struct Admitted {
+    ticket: Arc<Ticket>,
+    number: u64,
+}
+
+impl Admitted {
+    /// The server was welcomed and can be asked.
+    pub fn listens(&self, outlet: &Outlet) {
+        let mut state = self.ticket.lock();
+        let mut connections = state.connections.iter_mut();
+        if let Some(own) = connections.find(|connection| connection.number == self.number) {
+            own.outlet = Some(outlet.clone());
+        }
+    }
+}
 
 impl std::ops::Deref for Admitted {
     type Target = Ticket;
 
     fn deref(&self) -> &Ticket {
-        &self.0
+        &self.ticket
     }
 }
 
 impl Drop for Admitted {
     fn drop(&mut self) {
-        self.0.lock().connection = None;
+        self.ticket.lock().connections.retain(|connection| connection.number != self.number);
     }
 }

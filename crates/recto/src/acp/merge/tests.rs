@@ -101,7 +101,7 @@ impl Scene {
     fn agent(mut self, update: Value) -> Scene {
         let params = json!({"sessionId": "s", "update": update});
         let message = json!({"jsonrpc": "2.0", "method": "session/update", "params": params});
-        let messages = self.merger.from_agent(message);
+        let messages = self.merger.from_agent(message, None).into_iter().collect();
         self.saw("agent", messages)
     }
 
@@ -114,7 +114,7 @@ impl Scene {
         };
         let method = "session/request_permission";
         let message = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
-        let messages = self.merger.from_agent(message);
+        let messages = self.merger.from_agent(message, None).into_iter().collect();
         self.saw("asks", messages)
     }
 
@@ -363,7 +363,7 @@ fn version_2_has_one_kind_of_update() {
 }
 
 fn passes(merger: &mut Merger, message: Value) {
-    assert_eq!(merger.from_agent(message.clone()), [message]);
+    assert_eq!(merger.from_agent(message.clone(), None), Some(message));
 }
 
 #[test]
@@ -400,9 +400,8 @@ fn what_is_not_ours_passes_as_it_is() {
     let generic = update("s", codex("1", "read_text_file", read()));
     let mut gone = generic.clone();
     gone["params"]["update"].as_object_mut().unwrap().remove("_meta");
-    assert_eq!(merger.from_agent(gone.clone()), Vec::<Value>::new());
-    assert_eq!(merger.from_agent(json!([gone, 5])), [json!([5])]);
-    assert_eq!(merger.from_agent(generic)[0]["extra"], 1);
+    assert_eq!(merger.from_agent(gone, None), None);
+    assert_eq!(merger.from_agent(generic, None).unwrap()["extra"], 1);
 }
 
 #[test]
@@ -413,7 +412,7 @@ fn memory_is_bounded() {
         let arguments = json!({"path": "/p/a", "content": content, "n": number});
         let told = codex(&format!("a{number}"), "write_text_file", arguments);
         let params = json!({"sessionId": "s", "update": told});
-        merger.from_agent(json!({"method": "session/update", "params": params}));
+        merger.from_agent(json!({"method": "session/update", "params": params}), None);
         let id = updates::own_id(number);
         merger.from_recto("s", with_call("text.read", read(), |call| updates::started(&id, call)));
         merger.open(&id, "/p".into());
@@ -452,7 +451,8 @@ proptest! {
                 "subject": {"toolCall": odd}});
             let message = json!({"method": method, "params": params});
             for _ in 0..2 {
-                merger.from_agent(message.clone());
+                merger.asking(&message);
+                merger.from_agent(message.clone(), None);
                 merger.from_recto("s", odd.clone());
             }
         }

@@ -12,13 +12,14 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::editor::{Params, Requests, Wanted};
-use super::inject::{Server, Session, Splice};
+use super::inject::{Agreed, Server, Session, Splice};
 use super::log::Log;
 use super::peek::{Peek, Shape, shape};
 use crate::acp::link::Welcome;
+use crate::acp::link::rehearsals::Rehearsals;
 use crate::acp::link::server::{Answer, Host};
 use crate::acp::link::tickets::{Ticket, Tickets};
-use crate::acp::merge::Merger;
+use crate::acp::merge::{Asking, Merger};
 use crate::acp::outlet::Outlet;
 
 /// How much of a line that is no message is shown.
@@ -40,6 +41,8 @@ pub struct Hub {
     pub learned: Mutex<Learned>,
     /// Makes one of our events and the agent's.
     pub merger: Mutex<Merger>,
+    /// What we asked our servers.
+    pub rehearsals: Rehearsals,
     /// Where messages are noted.
     pub log: Option<Log>,
 }
@@ -49,7 +52,7 @@ pub struct Hub {
 pub struct Learned {
     can_read: bool,
     can_write: bool,
-    protocol_version: u64,
+    agreed: Agreed,
     /// Requests of the editor whose answers matter, by id.
     asked: HashMap<String, Asked>,
 }
@@ -73,8 +76,24 @@ struct Begun {
 #[serde(rename_all = "camelCase")]
 struct Initialize {
     protocol_version: Option<u64>,
+    /// The editor's.
     #[serde(default)]
     client_capabilities: Value,
+    /// The agent's.
+    #[serde(default)]
+    agent_capabilities: Value,
+    /// Either's, in the second version.
+    #[serde(default)]
+    capabilities: Value,
+}
+
+impl Initialize {
+    /// Whether an agent takes more folders for a session than one.
+    fn has_more_folders(&self) -> bool {
+        let first = &self.agent_capabilities["sessionCapabilities"]["additionalDirectories"];
+        let second = &self.capabilities["session"]["additionalDirectories"];
+        first.is_object() || second.is_object()
+    }
 }
 
 #[derive(Deserialize)]
@@ -192,7 +211,7 @@ impl Hub {
         let mut learned = self.learned();
         learned.can_read = offers("readTextFile");
         learned.can_write = offers("writeTextFile");
-        learned.protocol_version = params.protocol_version.unwrap_or_default();
+        learned.agreed.protocol_version = params.protocol_version.unwrap_or_default();
         if let Some(id) = initialize.id() {
             learned.asked.insert(id, Asked::Initialize);
         }
@@ -204,10 +223,16 @@ impl Hub {
         let result = answer.result.map_or("null", RawValue::get);
         match asked {
             Asked::Initialize => {
-                if let Ok(Initialize { protocol_version: Some(version), .. }) =
-                    serde_json::from_str(result)
-                {
-                    self.learned().protocol_version = version;
+                let Ok(answer) = serde_json::from_str::<Initialize>(result) else { return None };
+                let mut learned = self.learned();
+                learned.agreed.has_more_folders = answer.has_more_folders();
+                if let Some(version) = answer.protocol_version {
+                    learned.agreed.protocol_version = version;
+                    // The second version has no such methods, whatever the editor offered for
+                    // the first.
+                    learned.can_read &= version < 2;
+                    learned.can_write &= version < 2;
+                    drop(learned);
                     self.merger().negotiated(version);
                 }
             }
@@ -226,8 +251,8 @@ impl Hub {
         let (id, params) = (request.id()?, request.params?);
         let session = Session::parse(params)?;
         let ticket = self.tickets.issue().ok()?;
-        let version = self.learned().protocol_version;
-        let entry = self.server.entry(&session, &ticket.token, version);
+        let agreed = self.learned().agreed;
+        let entry = self.server.entry(&session, &ticket.token, agreed);
         let splice = entry.and_then(|entry| session.with_server(line, params, &entry));
         let Some(splice) = splice else {
             self.tickets.revoke(&ticket);
@@ -258,14 +283,25 @@ impl Hub {
         let Ok(event) = serde_json::from_slice::<Value>(&line) else {
             return self.pass_to_editor(line);
         };
+        let foreseen = self.foresee(&event);
         // Kept until everything is sent, so that nothing comes in between.
         let mut merger = self.merger();
-        let events = merger.from_agent(event.clone());
-        if events == [event] {
+        let merged = merger.from_agent(event.clone(), foreseen);
+        if merged.as_ref() == Some(&event) {
             return self.pass_to_editor(line);
         }
         self.note("agent", "recto", &line);
-        events.iter().for_each(|event| self.tell_editor(event));
+        if let Some(event) = merged {
+            self.tell_editor(&event);
+        }
+    }
+
+    /// What a call would do that the agent asks leave for. Nothing more of the agent's is read
+    /// until it is known, so that what comes later stays later.
+    fn foresee(&self, event: &Value) -> Option<Vec<Value>> {
+        let Asking { session, tool, arguments } = self.merger().asking(event)?;
+        let server = self.tickets.server_of(&session)?;
+        self.rehearsals.ask(&server, tool, arguments)
     }
 
     fn tell_editor(&self, message: &Value) {
@@ -306,7 +342,7 @@ impl Host for Hub {
         Welcome {
             can_read: learned.can_read,
             can_write: learned.can_write,
-            protocol_version: learned.protocol_version,
+            protocol_version: learned.agreed.protocol_version,
         }
     }
 
@@ -324,6 +360,10 @@ impl Host for Hub {
         let mut merger = self.merger();
         let events = merger.from_recto(session_id, update);
         events.iter().for_each(|event| self.tell_editor(event));
+    }
+
+    fn rehearsed(&self, id: u64, content: Option<Vec<Value>>) {
+        self.rehearsals.settle(id, content);
     }
 }
 

@@ -1,10 +1,11 @@
 //! Adds our server to the request that begins a session. The message keeps every other byte.
 
 use std::ops::Range;
+use std::path::Path;
 
 use serde::Deserialize;
-use serde_json::json;
 use serde_json::value::RawValue;
+use serde_json::{Value, json};
 
 use super::peek;
 use crate::acp::link::{SOCKET_VARIABLE, TOKEN_VARIABLE};
@@ -24,6 +25,15 @@ pub struct Server {
     pub socket: String,
 }
 
+/// What editor and agent agreed on, as far as our server is concerned.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Agreed {
+    /// The version of the protocol.
+    pub protocol_version: u64,
+    /// A session may have folders beside its own.
+    pub has_more_folders: bool,
+}
+
 /// The parameters of a request that begins a session.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -31,6 +41,8 @@ pub struct Session<'a> {
     /// The one that is taken up again, or forked.
     pub session_id: Option<String>,
     cwd: Option<String>,
+    #[serde(default)]
+    additional_directories: Value,
     #[serde(borrow, default, deserialize_with = "peek::raw")]
     mcp_servers: Option<&'a RawValue>,
 }
@@ -53,6 +65,15 @@ impl<'a> Session<'a> {
     /// Understands parameters, which are JSON.
     pub fn parse(params: &'a RawValue) -> Option<Session<'a>> {
         params.get().starts_with('{').then(|| serde_json::from_str(params.get()).ok())?
+    }
+
+    /// The folders beside its own. One that is not there would keep the server from starting.
+    fn more_folders(&self) -> impl Iterator<Item = &str> {
+        let folders = self.additional_directories.as_array().into_iter().flatten();
+        folders.filter_map(Value::as_str).filter(|folder| {
+            let folder = Path::new(folder);
+            folder.is_absolute() && folder.is_dir()
+        })
     }
 
     /// How `message`, whose parameters these are, must change so that our server is among the
@@ -93,17 +114,15 @@ impl Server {
     }
 
     /// The entry for a session's list of servers. `None` where nothing says which folders it
-    /// should serve.
-    pub fn entry(
-        &self,
-        session: &Session<'_>,
-        token: &str,
-        protocol_version: u64,
-    ) -> Option<String> {
-        let first = self.root(session)?;
-        let more = self.roots.iter().skip(1).map(String::as_str);
+    /// should serve. Folders on the command line are all there are.
+    pub fn entry(&self, session: &Session<'_>, token: &str, agreed: Agreed) -> Option<String> {
+        let mut roots = vec![self.root(session)?];
+        roots.extend(self.roots.iter().skip(1).map(String::as_str));
+        if self.roots.is_empty() && agreed.has_more_folders {
+            roots.extend(session.more_folders());
+        }
         let mut arguments = vec!["serve"];
-        for root in std::iter::once(first).chain(more) {
+        for root in roots {
             arguments.extend(["--root", root]);
         }
         arguments.extend(self.options.iter().map(String::as_str));
@@ -117,7 +136,7 @@ impl Server {
             ],
         });
         // The first version knows no such type: what has none is started.
-        if protocol_version >= 2 {
+        if agreed.protocol_version >= 2 {
             entry["type"] = "stdio".into();
         }
         Some(entry.to_string())
@@ -190,13 +209,14 @@ mod tests {
             socket: "/s".into(),
         };
         let in_folder: Session<'_> = serde_json::from_str(r#"{"cwd":"/a"}"#).unwrap();
-        let entry = |version| server.entry(&in_folder, "t", version).unwrap();
+        let agreed = |protocol_version| Agreed { protocol_version, ..Agreed::default() };
+        let entry = |version| server.entry(&in_folder, "t", agreed(version)).unwrap();
         let first = r#"{"name":"recto","command":"/bin/recto","args":["serve","--root","/a","--read-only"],"env":[{"name":"RECTO_LINK","value":"/s"},{"name":"RECTO_TOKEN","value":"t"}]}"#;
         assert_eq!(entry(1), first);
         assert_eq!(entry(2), first.replace("}]}", r#"}],"type":"stdio"}"#));
         for nowhere in ["{}", r#"{"cwd":"a"}"#, r#"{"cwd":null}"#] {
             let session = serde_json::from_str(nowhere).unwrap();
-            assert_eq!(server.entry(&session, "t", 1), None);
+            assert_eq!(server.entry(&session, "t", agreed(1)), None);
         }
     }
 }

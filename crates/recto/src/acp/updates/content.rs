@@ -64,8 +64,18 @@ pub fn of_change(change: &Change, is_new: bool) -> Vec<Value> {
     }
 }
 
-/// What a call would do, as far as its arguments say; files are not read.
+/// What a call would do, where nobody can be asked what the file holds.
 pub fn preview(call: &Call<'_>) -> Vec<Value> {
+    let mut blocks = asked(call);
+    // A diff without an old text looks like a new file.
+    if call.tool.name == "write_text_file" && !blocks.is_empty() {
+        blocks.push(words("What the file holds now, if it exists, is not shown."));
+    }
+    blocks
+}
+
+/// What a call would do, as far as its arguments say; files are not read.
+pub fn asked(call: &Call<'_>) -> Vec<Value> {
     let Some(path) = title::file(call) else { return Vec::new() };
     let text = |arguments: &Map<String, Value>, name: &str| {
         let text = arguments.get(name)?.as_str()?;

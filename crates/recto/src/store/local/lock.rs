@@ -3,7 +3,7 @@
 //! The lock is the kernel's own on the folder, so that it leaves no file behind and goes away
 //! with a killed process.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, VecDeque};
 use std::os::fd::OwnedFd;
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -20,7 +20,7 @@ use crate::path::AbsPath;
 /// How often a call that waits looks whether it was taken back.
 const PATIENCE: Duration = Duration::from_millis(20);
 
-/// How long a call waits before it answers that the folder is busy.
+/// How long a call waits for the one before it, until it answers that the folder is busy.
 const MAX_WAIT: Duration = Duration::from_secs(5);
 
 /// A folder's device and inode.
@@ -34,14 +34,25 @@ pub struct Locks {
 
 #[derive(Default)]
 struct Folders {
-    taken: Mutex<HashSet<FolderId>>,
+    queues: Mutex<Queues>,
     released: Condvar,
 }
 
-/// A folder that is this call's among those of this process.
+/// Who wants a folder, first come, first served: an editor may take its time over each change, and
+/// whoever comes last must not be the last again and again.
+#[derive(Default)]
+struct Queues {
+    last: u64,
+    /// The first in a queue has the folder; no queue is empty.
+    by_folder: HashMap<FolderId, VecDeque<u64>>,
+}
+
+/// A place in a folder's queue of this process. The first one has the folder. Dropping it gives
+/// way to the next.
 struct Taken {
     folders: Arc<Folders>,
     id: FolderId,
+    number: u64,
 }
 
 /// A locked folder. Dropping it lets the next one in.
@@ -60,18 +71,17 @@ impl Locks {
             errno => sys::error(errno, path, 0),
         };
         let busy = || Error::Busy { path: path.to_string() };
-        let deadline = Instant::now() + MAX_WAIT;
         // A handle of its own: the lock belongs to the open file, not to the process.
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let folder = rustix::fs::openat(folder, ".", flags, Mode::empty()).map_err(failed)?;
         let status = rustix::fs::fstat(&folder).map_err(failed)?;
         let folder = Arc::new(folder);
         let id = (status.st_dev, status.st_ino);
-        let taken = self.take(id, deadline, caller)?.ok_or_else(busy)?;
+        let taken = self.take(id, caller)?.ok_or_else(busy)?;
         match sys::retry(|| rustix::fs::flock(&folder, FlockOperation::NonBlockingLockExclusive)) {
             Ok(()) => Ok(FolderLock { folder, taken, is_shared_with_processes: true }),
             Err(Errno::AGAIN) => {
-                let taken = wait(&folder, taken, deadline, caller)?.ok_or_else(busy)?;
+                let taken = wait(&folder, taken, caller)?.ok_or_else(busy)?;
                 Ok(FolderLock { folder, taken, is_shared_with_processes: true })
             }
             // Some network filesystems have no locks on folders. Lost updates are still noticed
@@ -80,17 +90,27 @@ impl Locks {
         }
     }
 
-    fn take(&self, id: FolderId, deadline: Instant, caller: &Caller) -> Result<Option<Taken>> {
-        let mut taken = self.folders.lock();
-        while !taken.insert(id) {
+    /// Waits in this process's queue, for as long as it moves: many calls at once that an editor
+    /// takes its time over are all served.
+    fn take(&self, id: FolderId, caller: &Caller) -> Result<Option<Taken>> {
+        let taken = Taken::queue(&self.folders, id);
+        let mut queues = self.folders.lock();
+        let (mut first, mut deadline) = (None, Instant::now());
+        loop {
+            let now_first = queues.by_folder.get(&id).and_then(VecDeque::front).copied();
+            if now_first == Some(taken.number) {
+                return Ok(Some(taken));
+            }
+            if now_first != first {
+                (first, deadline) = (now_first, Instant::now() + MAX_WAIT);
+            }
             caller.cancel.check()?;
             if Instant::now() >= deadline {
                 return Ok(None);
             }
-            let waited = self.folders.released.wait_timeout(taken, PATIENCE);
-            taken = waited.unwrap_or_else(PoisonError::into_inner).0;
+            let waited = self.folders.released.wait_timeout(queues, PATIENCE);
+            queues = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
-        Ok(Some(Taken { folders: self.folders.clone(), id }))
     }
 }
 
@@ -99,12 +119,8 @@ impl Locks {
 ///
 /// The thread of a call that gave up keeps the folder taken until it has been through the queue,
 /// so that no folder has more than one.
-fn wait(
-    folder: &Arc<OwnedFd>,
-    taken: Taken,
-    deadline: Instant,
-    caller: &Caller,
-) -> Result<Option<Taken>> {
+fn wait(folder: &Arc<OwnedFd>, taken: Taken, caller: &Caller) -> Result<Option<Taken>> {
+    let deadline = Instant::now() + MAX_WAIT;
     let (sender, receiver) = sync_channel::<SysResult<Taken>>(1);
     let folder = folder.clone();
     let queue = move || {
@@ -144,14 +160,31 @@ impl FolderLock {
 }
 
 impl Folders {
-    fn lock(&self) -> MutexGuard<'_, HashSet<FolderId>> {
-        self.taken.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Queues> {
+        self.queues.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Taken {
+    fn queue(folders: &Arc<Folders>, id: FolderId) -> Taken {
+        let mut queues = folders.lock();
+        queues.last += 1;
+        let number = queues.last;
+        queues.by_folder.entry(id).or_default().push_back(number);
+        Taken { folders: folders.clone(), id, number }
     }
 }
 
 impl Drop for Taken {
     fn drop(&mut self) {
-        self.folders.lock().remove(&self.id);
+        let mut queues = self.folders.lock();
+        if let Some(queue) = queues.by_folder.get_mut(&self.id) {
+            queue.retain(|number| *number != self.number);
+            if queue.is_empty() {
+                queues.by_folder.remove(&self.id);
+            }
+        }
+        drop(queues);
         self.folders.released.notify_all();
     }
 }
@@ -173,17 +206,48 @@ mod tests {
         rustix::fs::flock(&foreign, FlockOperation::LockExclusive).unwrap();
         let (locks, handle) = (Locks::default(), open(folder.path()));
         let path = AbsPath::parse("/f".into()).unwrap();
-        let n_threads = || std::fs::read_dir("/proc/self/task").unwrap().count();
-        let n_before = n_threads();
+        // Those that wait for a folder; a thread may end while it is looked at.
+        let n_threads = || {
+            let tasks = std::fs::read_dir("/proc/self/task").unwrap();
+            let names = tasks.map(|task| std::fs::read(task.unwrap().path().join("comm")));
+            names.filter(|name| name.as_ref().is_ok_and(|name| name == b"recto-lock\n")).count()
+        };
         for _ in 0..5 {
             let caller = Caller::default();
             caller.cancel.raise();
             assert_eq!(locks.lock(&handle, &path, &caller).err(), Some(Error::Cancelled));
         }
-        // Other tests of this process start and end threads too.
-        assert!(n_threads() <= n_before + 3, "{} then {}", n_before, n_threads());
+        assert_eq!(n_threads(), 1);
         drop(foreign);
         let lock = locks.lock(&handle, &path, &Caller::default()).unwrap();
         assert!(lock.is_shared_with_processes());
+    }
+
+    #[test]
+    fn whoever_comes_first_is_served_first() {
+        let folder = tempfile::tempdir().unwrap();
+        let (locks, handle) = (Locks::default(), open(folder.path()));
+        let path = AbsPath::parse("/f".into()).unwrap();
+        let caller = Caller::default();
+        let first = locks.lock(&handle, &path, &caller).unwrap();
+        let served = Mutex::new(Vec::new());
+        std::thread::scope(|scope| {
+            for number in 0..20 {
+                let (locks, handle, path, caller) = (&locks, &handle, &path, &caller);
+                let served = &served;
+                scope.spawn(move || {
+                    let _lock = locks.lock(handle, path, caller).unwrap();
+                    served.lock().unwrap().push(number);
+                });
+                // The next one comes when this one stands in the queue.
+                let n_waiting = || locks.folders.lock().by_folder.values().next().unwrap().len();
+                while n_waiting() < number + 2 {
+                    std::thread::yield_now();
+                }
+            }
+            drop(first);
+        });
+        assert_eq!(*served.lock().unwrap(), (0..20).collect::<Vec<_>>());
+        assert!(locks.folders.lock().by_folder.is_empty());
     }
 }

@@ -70,10 +70,15 @@ impl Agent {
     fn take(self: &Arc<Self>, line: String, message: Value) {
         let (id, params) = (message["id"].clone(), message["params"].clone());
         match message["method"].as_str() {
-            Some("initialize") => answer(
-                &id,
-                json!({"protocolVersion": params["protocolVersion"], "agentCapabilities": {}}),
-            ),
+            Some("initialize") => {
+                let version = &params["protocolVersion"];
+                let mut result = json!({"protocolVersion": version, "agentCapabilities": {}});
+                // What else it offers is the test's to say.
+                if let Some(offers) = params["_meta"]["agent"].as_object() {
+                    result.as_object_mut().unwrap().extend(offers.clone());
+                }
+                answer(&id, result);
+            }
             Some(method @ ("session/new" | "session/load" | "session/resume" | "session/fork")) => {
                 self.begin(method, &id, params)
             }
@@ -170,14 +175,14 @@ impl Agent {
 
 /// A server that the agent started, as an agent does: in the session's folder, with nothing of its
 /// own environment.
-struct Server {
-    process: u32,
+pub struct Server {
+    pub process: u32,
     input: Mutex<(u64, ChildStdin)>,
     waiting: Arc<Mutex<HashMap<u64, Sender<Value>>>>,
 }
 
 impl Server {
-    fn start(entry: &Value, folder: &str) -> Server {
+    pub fn start(entry: &Value, folder: &str) -> Server {
         let mut command = Command::new(entry["command"].as_str().unwrap());
         command.env_clear().current_dir(folder);
         for argument in entry["args"].as_array().unwrap() {
@@ -217,7 +222,7 @@ impl Server {
     }
 
     /// The result; null where the server went away.
-    fn request(&self, method: &str, params: Value) -> Value {
+    pub fn request(&self, method: &str, params: Value) -> Value {
         let (sender, receiver) = channel();
         let mut input = self.input.lock().unwrap();
         input.0 += 1;

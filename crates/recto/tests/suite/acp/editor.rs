@@ -33,6 +33,8 @@ pub enum Writes {
 pub struct Habits {
     pub capabilities: Value,
     pub writes: Writes,
+    /// Leaves requests for text without an answer.
+    pub ignores_reads: bool,
     /// Answers later than asked, and in another order.
     pub is_unordered: bool,
     pub options: Vec<OsString>,
@@ -44,6 +46,7 @@ impl Default for Habits {
         Habits {
             capabilities: json!({"fs": {"readTextFile": true, "writeTextFile": true}}),
             writes: Writes::Taken,
+            ignores_reads: false,
             is_unordered: false,
             options: Vec::new(),
             agent: agent::command(),
@@ -118,10 +121,18 @@ impl Editor {
 
     /// Starts, and shakes hands.
     pub fn ready(habits: Habits) -> Editor {
+        Editor::agreed(habits, 1, Value::Null)
+    }
+
+    /// Starts, and agrees on a version with an agent that offers what the test says.
+    pub fn agreed(habits: Habits, version: u64, offers: Value) -> Editor {
         let capabilities = habits.capabilities.clone();
         let editor = Editor::start(habits);
-        let params = json!({"protocolVersion": 1, "clientCapabilities": capabilities});
-        assert_eq!(editor.request("initialize", params)["result"]["protocolVersion"], 1);
+        let params = json!({
+            "protocolVersion": version, "clientCapabilities": capabilities,
+            "_meta": {"agent": offers},
+        });
+        assert_eq!(editor.request("initialize", params)["result"]["protocolVersion"], version);
         editor
     }
 
@@ -297,7 +308,11 @@ impl Reader {
                 Writes::Declined => json!({"error": {"code": -32000, "message": "declined"}}),
             }
         };
-        if self.habits.writes == Writes::Unanswered && request["method"] != "fs/read_text_file" {
+        let is_unanswered = match request["method"] == "fs/read_text_file" {
+            true => self.habits.ignores_reads,
+            false => self.habits.writes == Writes::Unanswered,
+        };
+        if is_unanswered {
             return;
         }
         let mut message = answer;

@@ -118,6 +118,68 @@ fn roots_and_options_of_the_command_line_reach_the_server() {
     assert_eq!(names, ["read_text_file", "ReadLines"]);
 }
 
+/// The roots that a session's server is given when the editor names more folders.
+fn roots(editor: &Editor, method: &str, folders: Value) -> Vec<String> {
+    let params = json!({
+        "sessionId": "old", "cwd": editor.folder.path(), "mcpServers": [],
+        "additionalDirectories": folders, "_meta": {"idle": true},
+    });
+    let received = received(editor, method, params);
+    let arguments = received["mcpServers"][0]["args"].as_array().unwrap().clone();
+    let pairs = arguments.windows(2).filter(|pair| pair[0] == "--root");
+    pairs.map(|pair| pair[1].as_str().unwrap().to_string()).collect()
+}
+
+#[test]
+fn more_folders_are_roots_where_the_agent_takes_them() {
+    let more = tempfile::tempdir().unwrap();
+    let spelled = more.path().to_str().unwrap();
+    let offers = [
+        (1, json!({"agentCapabilities": {"sessionCapabilities": {"additionalDirectories": {}}}})),
+        (2, json!({"capabilities": {"session": {"additionalDirectories": {}}}})),
+    ];
+    for (version, offer) in offers {
+        let editor = Editor::agreed(Habits::default(), version, offer.clone());
+        let own = editor.folder.path().to_str().unwrap();
+        for method in ["session/new", "session/load", "session/resume", "session/fork"] {
+            assert_eq!(roots(&editor, method, json!([spelled])), [own, spelled], "{method}");
+        }
+        // What is no folder would keep the server from starting.
+        let odd = json!(["relative", 5, "/does/not/exist", spelled]);
+        assert_eq!(roots(&editor, "session/new", odd), [own, spelled]);
+        for none in [json!([]), Value::Null, json!("x")] {
+            assert_eq!(roots(&editor, "session/new", none), [own]);
+        }
+
+        let editor = Editor::agreed(Habits::options(&["/"]), version, offer);
+        assert_eq!(roots(&editor, "session/new", json!([spelled])), ["/"], "the command line's");
+    }
+    for offer in [
+        Value::Null,
+        json!({"agentCapabilities": {"sessionCapabilities": {"additionalDirectories": null}}}),
+    ] {
+        let editor = Editor::agreed(Habits::default(), 1, offer);
+        let own = editor.folder.path().to_str().unwrap();
+        assert_eq!(roots(&editor, "session/new", json!([spelled])), [own], "not agreed");
+    }
+}
+
+#[test]
+fn files_in_more_folders_are_served() {
+    let more = tempfile::tempdir().unwrap();
+    let path = more.path().canonicalize().unwrap().join("f.txt");
+    std::fs::write(&path, "more\n").unwrap();
+    let offers =
+        json!({"agentCapabilities": {"sessionCapabilities": {"additionalDirectories": {}}}});
+    let editor = Editor::agreed(Habits::default(), 1, offers);
+    let params = json!({
+        "cwd": editor.folder.path(), "mcpServers": [], "additionalDirectories": [more.path()],
+    });
+    let session = editor.request("session/new", params)["result"]["sessionId"].clone();
+    let answer = editor.call(session.as_str().unwrap(), "read_text_file", json!({"path": path}));
+    assert_eq!(answer["structuredContent"]["content"], "more\n", "{answer}");
+}
+
 #[test]
 fn tools_see_the_buffer_and_write_to_it() {
     let (editor, session) = Editor::in_session(Habits::default());

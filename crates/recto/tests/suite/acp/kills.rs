@@ -1,13 +1,17 @@
 //! Kills in the middle of a write: old or new, written once, and no process behind.
 
-use std::time::Duration;
+use std::os::unix::process::CommandExt;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use super::editor::{Editor, Habits, Writes, called, check_gone, kill, read};
+use super::editor::{Editor, Habits, MAX_WAIT, Writes, called, check_gone, is_alive, kill, read};
 
 const SOON: Duration = Duration::from_secs(5);
+
+const SWITCH: &str = "RECTO_SCRIPTED_EDITOR";
 
 /// An editor that was sent a write and keeps its answer to itself, and all processes.
 fn in_the_middle() -> (Editor, std::sync::mpsc::Receiver<Value>, Vec<u32>) {
@@ -53,6 +57,51 @@ fn the_editor_goes() {
     editor.wait(SOON);
     check_gone(&processes, SOON);
     check_once(&editor);
+}
+
+/// An editor as a process: says where its write is and who works for it, and then does nothing.
+/// In the tests' own run there is nothing to do.
+#[test]
+fn edits() {
+    let Some(report) = std::env::var_os(SWITCH) else { return };
+    let (editor, _answer, processes) = in_the_middle();
+    let said = json!({"processes": processes, "file": editor.path("f.txt")}).to_string();
+    let draft = format!("{}.draft", report.display());
+    std::fs::write(&draft, said).unwrap();
+    std::fs::rename(draft, report).unwrap();
+    loop {
+        std::thread::sleep(Duration::from_secs(1));
+    }
+}
+
+#[test]
+fn the_editor_is_killed() {
+    let folder = tempfile::tempdir().unwrap();
+    let report = folder.path().join("report");
+    let mut editor = Command::new(std::env::current_exe().unwrap())
+        .args(["acp::kills::edits", "--exact", "-q", "--nocapture", "--test-threads=1"])
+        .env(SWITCH, &report)
+        .env("TMPDIR", folder.path())
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .process_group(0)
+        .spawn()
+        .unwrap();
+    let start = Instant::now();
+    while !report.exists() {
+        assert!(start.elapsed() < MAX_WAIT, "the write never came");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let said: Value = serde_json::from_str(&read(&report)).unwrap();
+    let number = |value: &Value| value.as_u64().unwrap() as u32;
+    let processes: Vec<u32> = said["processes"].as_array().unwrap().iter().map(number).collect();
+    assert_eq!(processes.len(), 3);
+    assert!(processes.iter().all(|process| is_alive(*process)));
+    kill(editor.id(), Signal::KILL);
+    editor.wait().unwrap();
+    check_gone(&processes, SOON);
+    let file = said["file"].as_str().unwrap();
+    assert_eq!(read(file.as_ref()), "old\n", "nothing was written beside the editor");
 }
 
 #[test]

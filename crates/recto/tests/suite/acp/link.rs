@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use recto::acp::link::LinkClient;
+use recto::acp::link::tickets::MAX_SERVERS;
 use recto::caller::Caller;
 use recto::store::editor::{Editor as _, EditorError};
 use serde_json::{Value, json};
@@ -47,19 +48,22 @@ fn a_wrong_token_is_refused() {
 }
 
 #[test]
-fn a_token_has_one_user_at_a_time() {
+fn a_session_has_no_more_servers_than_there_is_room_for() {
     let editor = Editor::ready(Habits::default());
     let token = idle_session(&editor);
-    let first = LinkClient::connect(&editor.socket(), &token).unwrap();
-    let second = LinkClient::connect(&editor.socket(), &token);
-    assert_eq!(second.err().unwrap(), "the token is in use");
+    let connect = || LinkClient::connect(&editor.socket(), &token);
+    let servers: Vec<_> = (0..MAX_SERVERS).map(|_| connect().unwrap()).collect();
+    let reason = connect().err().unwrap();
+    assert_eq!(reason, format!("the session has {MAX_SERVERS} servers already"));
     editor.open("f.txt", "text\n");
-    let read = first.read(&editor.path("f.txt"), &Caller::default());
-    assert_eq!(read.unwrap(), "text\n", "the first is not disturbed");
-    first.close();
+    for server in &servers {
+        let read = server.read(&editor.path("f.txt"), &Caller::default());
+        assert_eq!(read.unwrap(), "text\n", "nobody is disturbed");
+    }
+    servers[0].close();
     let start = Instant::now();
     // A server that was started again takes its predecessor's place.
-    while LinkClient::connect(&editor.socket(), &token).is_err() {
+    while connect().is_err() {
         assert!(start.elapsed() < Duration::from_secs(5));
     }
 }

@@ -1,5 +1,5 @@
-//! A link that fails at every message: cut before it, cut after it, delayed, doubled. However it
-//! fails, nothing is written twice.
+//! A link that fails at every message: cut before it, cut after it, without it, delayed, doubled.
+//! However it fails, nothing is written twice.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::Shutdown;
@@ -19,6 +19,8 @@ use crate::client::BINARY;
 enum Fault {
     CutBefore,
     CutAfter,
+    /// The message is lost, others pass, and a while later the link goes.
+    Lose,
     Delay,
     Double,
 }
@@ -57,6 +59,14 @@ fn pass(from: &UnixStream, mut to: &UnixStream, counter: &Mutex<usize>, fault: F
         if is_now && fault == Fault::CutBefore {
             break;
         }
+        if is_now && fault == Fault::Lose {
+            let (from, to) = (from.try_clone().unwrap(), to.try_clone().unwrap());
+            std::thread::spawn(move || {
+                std::thread::sleep(Duration::from_millis(300));
+                let _ = (from.shutdown(Shutdown::Both), to.shutdown(Shutdown::Both));
+            });
+            continue;
+        }
         if is_now && fault == Fault::Delay {
             std::thread::sleep(Duration::from_millis(50));
         }
@@ -68,8 +78,34 @@ fn pass(from: &UnixStream, mut to: &UnixStream, counter: &Mutex<usize>, fault: F
     cut();
 }
 
-/// Edits a file through a server of our own behind the proxy. The answer.
-fn edit(editor: &Editor, socket: &Path, token: &str) -> Value {
+/// What is called: an edit of a file, or a write that creates one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Change {
+    Edit,
+    Create,
+}
+
+impl Change {
+    fn call(self, editor: &Editor) -> Value {
+        let path = editor.spelled(self.name());
+        match self {
+            Change::Edit => json!({"name": "edit_text_file",
+                "arguments": {"path": path, "old_string": "old", "new_string": "new"}}),
+            Change::Create => json!({"name": "write_text_file",
+                "arguments": {"path": path, "content": "new\n"}}),
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Change::Edit => "f.txt",
+            Change::Create => "new.txt",
+        }
+    }
+}
+
+/// Changes a file through a server of our own behind the proxy. The answer.
+fn change(editor: &Editor, change: Change, socket: &Path, token: &str) -> Value {
     let mut server = Command::new(BINARY)
         .args(["serve", "--root"])
         .arg(editor.folder.path())
@@ -85,9 +121,8 @@ fn edit(editor: &Editor, socket: &Path, token: &str) -> Value {
     let client = json!({"name": "test", "version": "0"});
     let initialize =
         json!({"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": client});
-    let arguments =
-        json!({"path": editor.spelled("f.txt"), "old_string": "old", "new_string": "new"});
-    let call = json!({"name": "edit_text_file", "arguments": arguments, "_meta": {"callId": "c"}});
+    let mut call = change.call(editor);
+    call["_meta"] = json!({"callId": "c"});
     for message in [
         json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": initialize}),
         json!({"jsonrpc": "2.0", "method": "notifications/initialized"}),
@@ -102,41 +137,76 @@ fn edit(editor: &Editor, socket: &Path, token: &str) -> Value {
     answer
 }
 
-#[test]
-fn a_faulty_link_never_writes_twice() {
-    for fault in [Fault::Delay, Fault::Double, Fault::CutBefore, Fault::CutAfter] {
-        let mut at = 1;
-        loop {
-            let editor = Editor::ready(Habits::default());
-            let token = idle_session(&editor);
-            std::fs::write(editor.path("f.txt"), "old\n").unwrap();
-            editor.open("f.txt", "old\n");
-            let socket = editor.runtime.path().join("proxy");
-            let n_lines = start_proxy(&socket, &editor.socket(), fault, at);
-            let answer = edit(&editor, &socket, &token)["result"].clone();
-            // What was on its way when the server ended may still arrive.
-            std::thread::sleep(Duration::from_millis(20));
+/// Lets the link fail at one message after the other, until there are no more.
+fn check(kind: Change, fault: Fault) {
+    let mut at = 1;
+    loop {
+        let editor = Editor::ready(Habits::default());
+        let token = idle_session(&editor);
+        std::fs::write(editor.path("f.txt"), "old\n").unwrap();
+        editor.open("f.txt", "old\n");
+        let socket = editor.runtime.path().join("proxy");
+        let n_lines = start_proxy(&socket, &editor.socket(), fault, at);
+        let answer = change(&editor, kind, &socket, &token)["result"].clone();
+        // What was on its way when the server ended may still arrive.
+        std::thread::sleep(Duration::from_millis(20));
 
-            let code = answer["_meta"]["error"]["code"].as_i64();
-            let n_writes = editor.desk.writes.lock().unwrap().len();
-            let is_on_disk = read(&editor.path("f.txt")) != "old\n";
-            let place =
-                format!("{fault:?} at {at}: {n_writes} writes, on disk: {is_on_disk}, {answer}");
-            assert!(n_writes + usize::from(is_on_disk) <= 1, "{place}");
-            match code {
-                None => assert!(n_writes == 1 || is_on_disk, "{place}"),
-                Some(-32018) => assert!(!is_on_disk, "{place}"),
-                Some(_) => assert!(n_writes == 0 && !is_on_disk, "{place}"),
-            }
-            if matches!(fault, Fault::Delay | Fault::Double) {
-                assert!(code.is_none() && n_writes == 1, "{place}");
-            }
-            if *n_lines.lock().unwrap() < at {
-                println!("{fault:?}: {} places", at - 1);
-                assert!(at > 6, "{place}");
-                break;
-            }
-            at += 1;
+        let code = answer["_meta"]["error"]["code"].as_i64();
+        let n_writes = editor.desk.writes.lock().unwrap().len();
+        let is_on_disk = match kind {
+            Change::Edit => read(&editor.path("f.txt")) != "old\n",
+            Change::Create => editor.path("new.txt").exists(),
+        };
+        let place = format!(
+            "{kind:?}, {fault:?} at {at}: {n_writes} writes, on disk: {is_on_disk}, {answer}"
+        );
+        assert!(n_writes + usize::from(is_on_disk) <= 1, "{place}");
+        if is_on_disk {
+            assert_eq!(read(&editor.path(kind.name())), "new\n", "{place}");
         }
+        match code {
+            None => assert!(n_writes == 1 || is_on_disk, "{place}"),
+            Some(-32018) => assert!(!is_on_disk, "{place}"),
+            Some(_) => assert!(n_writes == 0 && !is_on_disk, "{place}"),
+        }
+        if matches!(fault, Fault::Delay | Fault::Double) {
+            assert!(code.is_none() && n_writes == 1, "{place}");
+        }
+        if *n_lines.lock().unwrap() < at {
+            println!("{kind:?}, {fault:?}: {} places", at - 1);
+            assert!(at > 6, "{place}");
+            break;
+        }
+        at += 1;
     }
+}
+
+fn check_both(fault: Fault) {
+    check(Change::Edit, fault);
+    check(Change::Create, fault);
+}
+
+#[test]
+fn a_message_that_comes_late_does_no_harm() {
+    check_both(Fault::Delay);
+}
+
+#[test]
+fn a_message_that_comes_twice_writes_once() {
+    check_both(Fault::Double);
+}
+
+#[test]
+fn a_link_that_is_cut_before_a_message_never_writes_twice() {
+    check_both(Fault::CutBefore);
+}
+
+#[test]
+fn a_link_that_is_cut_after_a_message_never_writes_twice() {
+    check_both(Fault::CutAfter);
+}
+
+#[test]
+fn a_message_that_is_lost_never_writes_twice() {
+    check_both(Fault::Lose);
 }

@@ -142,6 +142,7 @@ fn a_preview_is_made_from_the_arguments() {
     expect![[r#"
         write_text_file
         null → "a\n" 
+        "What the file holds now, if it exists, is not shown."
         file.create
         null → "a\n" 
         file.create
@@ -160,6 +161,7 @@ fn a_preview_is_made_from_the_arguments() {
         read_text_file
         write_text_file
         "Too large to show: 1 line, 1048577 bytes."
+        "What the file holds now, if it exists, is not shown."
     "#]]
     .assert_eq(&table);
 }

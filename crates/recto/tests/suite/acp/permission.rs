@@ -1,0 +1,198 @@
+//! What a person is shown before a call is allowed: what it would change, in the text that the
+//! person has open, and nothing of any file that the tools may not read.
+
+use std::os::unix::fs::symlink;
+
+use recto_text::Digest;
+use serde_json::{Value, json};
+
+use super::editor::{Editor, Habits, read};
+use super::link::idle_session;
+
+const ON_DISK: &str = "one\ntwo\n";
+const IN_EDITOR: &str = "one\ntwo\nthree\n";
+const SECRET: &str = "the secret text";
+
+/// Has the agent ask leave for a call, as Codex does. What the editor is asked with.
+fn asked(editor: &Editor, session: &str, tool: &str, arguments: &Value) -> Value {
+    let raw = json!({"server": "recto", "tool": tool, "arguments": arguments});
+    let call = json!({"toolCallId": "c", "title": format!("mcp.recto.{tool}"), "rawInput": raw});
+    let params = json!({"sessionId": session, "toolCall": call, "options": []});
+    let ask = json!({"method": "session/request_permission", "params": params});
+    let answered = editor.ask("test/ask", ask);
+    let request: Value = serde_json::from_str(&editor.next_line()).unwrap();
+    assert_eq!(request["method"], "session/request_permission");
+    let outcome = json!({"outcome": {"outcome": "cancelled"}});
+    editor.send_line(&json!({"id": request["id"], "result": outcome}).to_string());
+    answered.recv().unwrap();
+    request["params"]["toolCall"]["content"].clone()
+}
+
+/// The blocks in a few words: old and new text of a diff, or what is said.
+fn shown(content: &Value) -> Vec<String> {
+    let blocks = content.as_array().into_iter().flatten();
+    blocks
+        .map(|block| match block["type"].as_str() {
+            Some("diff") => match block.get("oldText") {
+                None => format!("new {}", block["newText"]),
+                Some(old) => format!("{old} -> {}", block["newText"]),
+            },
+            _ => block["content"]["text"].as_str().unwrap().to_string(),
+        })
+        .collect()
+}
+
+fn desk() -> (Editor, String) {
+    let (editor, session) = Editor::in_session(Habits::options(&["--deny", "*.pem"]));
+    std::fs::write(editor.path("f.txt"), ON_DISK).unwrap();
+    editor.open("f.txt", IN_EDITOR);
+    std::fs::write(editor.path("saved.txt"), ON_DISK).unwrap();
+    editor.open("saved.txt", ON_DISK);
+    (editor, session)
+}
+
+#[test]
+fn every_tool_shows_what_it_would_change() {
+    let (editor, session) = desk();
+    let hash = Digest::of(IN_EDITOR.as_bytes()).to_string();
+    let path = editor.spelled("f.txt");
+    let edits =
+        json!([{"old_string": "one", "new_string": "1"}, {"old_string": "two", "new_string": "2"}]);
+    let unsaved = "the editor has unsaved changes";
+    let rows: Vec<(&str, Value, &str)> = vec![
+        ("write_text_file", json!({"path": path, "content": "new\n"}), "new\n"),
+        (
+            "edit_text_file",
+            json!({"path": path, "old_string": "two", "new_string": "2"}),
+            "one\n2\nthree\n",
+        ),
+        ("multi_edit_text_file", json!({"path": path, "edits": edits}), "1\n2\nthree\n"),
+        (
+            "text.replace",
+            json!({"path": "f.txt", "hash": hash, "lines": [3, 4], "old": "three", "new": "3"}),
+            "one\ntwo\n3\n",
+        ),
+        (
+            "text.insert",
+            json!({"path": "f.txt", "hash": hash, "line": 2, "anchor": "two", "content": "1.5"}),
+            "one\n1.5\ntwo\nthree\n",
+        ),
+        (
+            "text.append",
+            json!({"path": "f.txt", "hash": hash, "content": "four\n"}),
+            "one\ntwo\nthree\nfour\n",
+        ),
+        ("file.remove", json!({"path": "f.txt", "hash": hash}), ""),
+    ];
+    for (tool, arguments, after) in rows {
+        let content = asked(&editor, &session, tool, &arguments);
+        let blocks = shown(&content);
+        let diff = format!("{} -> {}", json!(IN_EDITOR), json!(after));
+        assert_eq!(blocks[0], diff, "{tool}");
+        assert!(blocks[1].contains(unsaved), "{tool}: {blocks:?}");
+        assert_eq!(content[0]["path"], path, "{tool}");
+    }
+    for (tool, arguments) in [
+        ("write_text_file", json!({"path": editor.spelled("new.txt"), "content": "new\n"})),
+        ("file.create", json!({"path": "a/b/new.txt", "content": "new\n"})),
+    ] {
+        let blocks = shown(&asked(&editor, &session, tool, &arguments));
+        assert_eq!(blocks, [r#"new "new\n""#], "{tool}");
+    }
+    assert_eq!(editor.desk.writes.lock().unwrap().len(), 0, "nothing was written");
+    assert_eq!(editor.desk.buffers.lock().unwrap()[&path], IN_EDITOR);
+    assert_eq!(read(&editor.path("f.txt")), ON_DISK);
+    assert!(!editor.path("new.txt").exists() && !editor.path("a").exists());
+    let updates = editor.desk.updates.lock().unwrap();
+    assert_eq!(*updates, [Value::Null; 0], "a rehearsal is no call");
+}
+
+#[test]
+fn what_changes_nothing_or_would_fail_is_said() {
+    let (editor, session) = desk();
+    let same = json!({"path": editor.spelled("saved.txt"), "content": ON_DISK});
+    let blocks = shown(&asked(&editor, &session, "write_text_file", &same));
+    assert_eq!(blocks, ["Nothing to change: the file already has this text."]);
+
+    let dry = json!({"path": editor.spelled("saved.txt"), "content": "new\n", "dry_run": true});
+    let blocks = shown(&asked(&editor, &session, "write_text_file", &dry));
+    assert_eq!(blocks[0], "A dry run: nothing was written.");
+
+    for (tool, arguments, message) in [
+        ("file.create", json!({"path": "saved.txt", "content": "x"}), "File already exists"),
+        ("file.remove", json!({"path": "saved.txt", "hash": "000000000000"}), "File changed since"),
+        (
+            "edit_text_file",
+            json!({"path": editor.spelled("none.txt"), "old_string": "a", "new_string": "b"}),
+            "File not found",
+        ),
+        (
+            "edit_text_file",
+            json!({"path": editor.spelled("saved.txt"), "old_string": "absent", "new_string": "b"}),
+            "String not found",
+        ),
+    ] {
+        let blocks = shown(&asked(&editor, &session, tool, &arguments));
+        assert_eq!(blocks[0], "As things stand, this would fail:", "{tool}");
+        assert!(blocks[1].contains(message), "{tool}: {blocks:?}");
+    }
+}
+
+/// The editor would hand out any file: nobody asks it.
+#[test]
+fn nothing_is_shown_of_a_file_behind_a_wall() {
+    let (editor, session) = desk();
+    let outside = tempfile::tempdir().unwrap();
+    let secret = outside.path().canonicalize().unwrap().join("secret.txt");
+    std::fs::write(&secret, SECRET).unwrap();
+    std::fs::write(editor.path("key.pem"), SECRET).unwrap();
+    symlink(&secret, editor.path("link.txt")).unwrap();
+    let secret = secret.to_str().unwrap().to_string();
+    let mut paths = vec![secret, editor.spelled("key.pem"), editor.spelled("link.txt")];
+    for path in &paths {
+        editor.desk.buffers.lock().unwrap().insert(path.clone(), SECRET.into());
+    }
+    std::fs::create_dir(editor.path("folder")).unwrap();
+    paths.push(format!("{}/../link.txt", editor.spelled("folder")));
+    let hash = Digest::of(SECRET.as_bytes()).to_string();
+    for path in paths {
+        for (tool, arguments) in [
+            ("write_text_file", json!({"path": path, "content": "new\n"})),
+            ("edit_text_file", json!({"path": path, "old_string": "secret", "new_string": "x"})),
+            ("text.append", json!({"path": path, "hash": hash, "content": "x"})),
+            ("file.remove", json!({"path": path, "hash": hash})),
+            ("file.create", json!({"path": path, "content": "x"})),
+        ] {
+            let content = asked(&editor, &session, tool, &arguments);
+            assert!(!content.to_string().contains(SECRET), "{tool} {path}: {content}");
+            assert_eq!(shown(&content)[0], "As things stand, this would fail:", "{tool} {path}");
+        }
+    }
+    assert!(editor.desk.requests.lock().unwrap().is_empty(), "the editor was asked");
+}
+
+#[test]
+fn where_nobody_knows_the_arguments_are_shown() {
+    let editor = Editor::ready(Habits::default());
+    idle_session(&editor);
+    std::fs::write(editor.path("f.txt"), ON_DISK).unwrap();
+    let path = editor.spelled("f.txt");
+    let write = json!({"path": path, "content": "new\n"});
+    let expected = [r#"new "new\n""#, "What the file holds now, if it exists, is not shown."];
+    assert_eq!(shown(&asked(&editor, "session 1", "write_text_file", &write)), expected);
+    let edit = json!({"path": path, "old_string": "two", "new_string": "2"});
+    let blocks = shown(&asked(&editor, "session 1", "edit_text_file", &edit));
+    assert_eq!(blocks, [r#""two" -> "2""#]);
+}
+
+/// An editor that is asked for a text while it waits for the agent, and does not answer.
+#[test]
+fn an_editor_that_does_not_answer_is_not_waited_for() {
+    let habits = Habits { ignores_reads: true, ..Habits::default() };
+    let (editor, session) = Editor::in_session(habits);
+    std::fs::write(editor.path("f.txt"), ON_DISK).unwrap();
+    let write = json!({"path": editor.spelled("f.txt"), "content": "new\n"});
+    let blocks = shown(&asked(&editor, &session, "write_text_file", &write));
+    assert_eq!(blocks[0], r#"new "new\n""#);
+    assert_eq!(editor.desk.requests.lock().unwrap().len(), 1);
+}

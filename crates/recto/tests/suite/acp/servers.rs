@@ -1,0 +1,86 @@
+//! An agent that starts the server more than once for one session.
+
+use rustix::process::Signal;
+use serde_json::{Value, json};
+
+use super::agent::Server;
+use super::editor::{Editor, Habits, check_gone, kill};
+
+const N_SERVERS: usize = 3;
+const N_CALLS: usize = 20;
+
+/// A session, and the servers that the agent could have started for it.
+fn servers(editor: &Editor) -> Vec<Server> {
+    let params = json!({"cwd": editor.folder.path(), "mcpServers": [], "_meta": {"idle": true}});
+    let answer = editor.request("session/new", params);
+    let entry = &answer["result"]["_meta"]["received"]["mcpServers"][0];
+    let folder = editor.folder.path().to_str().unwrap();
+    (0..N_SERVERS).map(|_| Server::start(entry, folder)).collect()
+}
+
+fn edit(server: &Server, editor: &Editor, name: &str, id: Option<String>) -> Value {
+    let arguments = json!({"path": editor.spelled(name), "old_string": "old", "new_string": name});
+    let meta = id.map_or(json!({}), |id| json!({"callId": id}));
+    let call = json!({"name": "edit_text_file", "arguments": arguments, "_meta": meta});
+    server.request("tools/call", call)
+}
+
+#[test]
+fn all_of_them_are_served_and_their_calls_are_not_mixed_up() {
+    let editor = Editor::ready(Habits { is_unordered: true, ..Habits::default() });
+    let servers = servers(&editor);
+    let name = |server: usize, call: usize| format!("{server}-{call}.txt");
+    for (server, call) in all() {
+        editor.open(&name(server, call), "old\n");
+    }
+    std::thread::scope(|scope| {
+        for (server, call) in all() {
+            let (servers, editor) = (&servers, &editor);
+            scope.spawn(move || {
+                // Every other call comes without a name, so that the server makes one.
+                let id = (call % 2 == 0).then(|| format!("call {server}-{call}"));
+                let answer = edit(&servers[server], editor, &name(server, call), id);
+                assert_eq!(answer["isError"], false, "{answer}");
+            });
+        }
+    });
+    let buffers = editor.desk.buffers.lock().unwrap();
+    let updates = editor.desk.updates.lock().unwrap();
+    assert_eq!(editor.desk.writes.lock().unwrap().len(), N_SERVERS * N_CALLS);
+    for (server, call) in all() {
+        let name = name(server, call);
+        let path = editor.spelled(&name);
+        assert_eq!(buffers[&path], format!("{name}\n"));
+        let of_call = |update: &&Value| update["update"]["locations"][0]["path"] == path.as_str();
+        let cards: Vec<_> = updates.iter().filter(of_call).map(|one| &one["update"]).collect();
+        let kinds: Vec<_> = cards.iter().map(|card| &card["sessionUpdate"]).collect();
+        assert_eq!(kinds, ["tool_call", "tool_call_update"], "{name}");
+        let id = &cards[0]["toolCallId"];
+        assert_eq!(&cards[1]["toolCallId"], id);
+        let n_with_id =
+            updates.iter().filter(|update| update["update"]["toolCallId"] == *id).count();
+        assert_eq!(n_with_id, 2, "an id belongs to one call: {id}");
+    }
+}
+
+fn all() -> impl Iterator<Item = (usize, usize)> {
+    (0..N_SERVERS).flat_map(|server| (0..N_CALLS).map(move |call| (server, call)))
+}
+
+#[test]
+fn one_that_goes_leaves_the_others_their_editor() {
+    let editor = Editor::ready(Habits::default());
+    let servers = servers(&editor);
+    for idx in (0..N_SERVERS).rev() {
+        let name = format!("{idx}.txt");
+        editor.open(&name, "old\n");
+        let answer = edit(&servers[idx], &editor, &name, None);
+        assert_eq!(answer["isError"], false, "{answer}");
+        assert_eq!(
+            editor.desk.buffers.lock().unwrap()[&editor.spelled(&name)],
+            format!("{name}\n")
+        );
+        kill(servers[idx].process, Signal::KILL);
+        check_gone(&[servers[idx].process], std::time::Duration::from_secs(5));
+    }
+}
