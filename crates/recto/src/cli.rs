@@ -4,6 +4,7 @@ mod acp;
 mod call;
 mod codex;
 mod demo;
+mod logging;
 mod serve;
 mod tools;
 
@@ -14,6 +15,8 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::config::{Config, Errors, Names, Results, Wire};
 use crate::store::local::HiddenPaths;
+use crate::wall::Wish;
+use logging::Logging;
 
 /// Gives language-model agents hands on files: they read, create and edit, and nothing they do
 /// can lose a byte or leave the folders you name.
@@ -90,6 +93,17 @@ struct Options {
     /// How tool names are spelled; calls are accepted either way
     #[arg(long, value_enum, default_value_t)]
     tool_names: Names,
+
+    /// Do not start unless the kernel enforces the folders as well, in full
+    #[arg(long, conflicts_with = "no_landlock")]
+    require_landlock: bool,
+
+    /// Do without the kernel's own wall
+    #[arg(long)]
+    no_landlock: bool,
+
+    #[command(flatten)]
+    logging: Logging,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
@@ -107,7 +121,16 @@ fn parse_max_read_bytes(text: &str) -> Result<usize, String> {
 }
 
 impl Options {
+    fn wish(&self) -> Wish {
+        match (self.require_landlock, self.no_landlock) {
+            (true, _) => Wish::Required,
+            (_, true) => Wish::Off,
+            _ => Wish::BestEffort,
+        }
+    }
+
     fn config(self, more_roots: Vec<PathBuf>) -> Result<Config, String> {
+        let wall = self.wish();
         let mut roots = more_roots;
         roots.extend(self.roots);
         if roots.is_empty() {
@@ -118,6 +141,7 @@ impl Options {
         }
         Ok(Config {
             roots,
+            wall,
             hidden: HiddenPaths::parse(&self.deny).map_err(|error| format!("--deny: {error}"))?,
             git_dirs: self.git_dir,
             tools: self.tools,
@@ -133,10 +157,6 @@ impl Options {
 impl Options {
     /// The same options for another process, wherever it starts. Roots are left out.
     fn arguments(&self) -> Result<Vec<String>, String> {
-        fn word(value: impl ValueEnum) -> String {
-            let value = value.to_possible_value().expect("no value is skipped");
-            value.get_name().to_string()
-        }
         let mut arguments = vec![
             format!("--max-read-bytes={}", self.max_read_bytes),
             format!("--durability={}", word(self.durability)),
@@ -147,17 +167,27 @@ impl Options {
         if !self.tools.is_empty() {
             arguments.push(format!("--tools={}", self.tools.join(",")));
         }
-        for (is_set, name) in
-            [(self.read_only, "--read-only"), (self.allow_git_writes, "--allow-git-writes")]
-        {
+        for (is_set, name) in [
+            (self.read_only, "--read-only"),
+            (self.allow_git_writes, "--allow-git-writes"),
+            (self.require_landlock, "--require-landlock"),
+            (self.no_landlock, "--no-landlock"),
+        ] {
             arguments.extend(is_set.then(|| name.to_string()));
         }
+        arguments.extend(self.logging.arguments());
         arguments.extend(self.deny.iter().map(|glob| format!("--deny={glob}")));
         for git_dir in &self.git_dir {
             arguments.push(format!("--git-dir={}", acp::spelled(git_dir)?));
         }
         Ok(arguments)
     }
+}
+
+/// A value of an option as it is written.
+fn word(value: impl ValueEnum) -> String {
+    let value = value.to_possible_value().expect("no value is skipped");
+    value.get_name().to_string()
 }
 
 /// Parses server options that stand in a test, as the command line would.

@@ -9,11 +9,12 @@ use std::time::Duration;
 use clap::Args;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
+use tracing::{info, warn};
 
 use super::Options;
 use crate::acp::link::{LinkClient, LinkWitness};
 use crate::config::Config;
-use crate::mcp;
+use crate::{log, mcp};
 
 /// How much memory answers that wait to be written may take, roughly.
 const MAX_ANSWER_BYTES: usize = 64 << 20;
@@ -42,7 +43,15 @@ pub struct Serve {
 
 impl Serve {
     pub fn run(self) -> Result<ExitCode, String> {
+        let settings = self.options.logging.settings()?;
         let config = self.options.config(self.folders)?;
+        // Before anything that starts a thread, which would stand outside.
+        let wall = config.raise_wall()?;
+        log::start(settings);
+        match wall {
+            wall if wall.is_full() => info!(target: log::TARGET, "Landlock is {wall}"),
+            wall => warn!(target: log::TARGET, "Landlock is {wall}; recto's own wall stands alone"),
+        }
         let link = editor();
         let calls = match &link {
             Some(link) => {
@@ -80,7 +89,7 @@ fn editor() -> Option<Arc<LinkClient>> {
     match LinkClient::from_environment()? {
         Ok(link) => Some(Arc::new(link)),
         Err(error) => {
-            eprintln!("recto: cannot reach the editor ({error}); files are those on the disk");
+            warn!(target: log::TARGET, "cannot reach the editor ({error}); files are those on the disk");
             None
         }
     }

@@ -300,7 +300,7 @@ impl<'a, S: Store + ?Sized> Many<'a, S> {
     /// The rows of each file that was read, by its place in the list.
     fn run(&self) -> Result<Vec<Option<Rows>>> {
         let found = Mutex::new(Vec::new());
-        let n_threads = std::thread::available_parallelism().map_or(1, usize::from);
+        let n_threads = crate::limits::n_threads();
         let n_threads = n_threads.min(MAX_THREADS).min(self.files.len().div_ceil(16)).max(1);
         std::thread::scope(|scope| {
             for _ in 1..n_threads {

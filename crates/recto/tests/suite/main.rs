@@ -25,3 +25,4 @@ mod sandbox;
 mod teaching;
 mod tidy;
 mod tree;
+mod walls;

@@ -156,7 +156,7 @@ impl Walk<'_> {
             let folders = self.read(folder, &mut buffer, &mut found);
             self.push(folders);
         }
-        let n_threads = std::thread::available_parallelism().map_or(1, usize::from);
+        let n_threads = crate::limits::n_threads();
         let n_more = n_threads.min(MAX_THREADS) - 1;
         std::thread::scope(|scope| {
             let threads: Vec<_> = (0..n_more)

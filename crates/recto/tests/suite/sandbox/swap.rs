@@ -11,10 +11,12 @@ use serde_json::{Map, Value, json};
 use super::playground::{OUTSIDE, Playground, Snapshot};
 use crate::case::Actual;
 use crate::client::{Client, Revision, run};
+use crate::walls::Walls;
 
-/// How many times each tool is tried: seconds, or with `RECTO_LONG` minutes.
+/// How many times each tool is tried behind each arrangement of walls: seconds, or with
+/// `RECTO_LONG` minutes.
 fn n_rounds() -> usize {
-    if std::env::var_os("RECTO_LONG").is_some() { 100_000 } else { 2_000 }
+    if std::env::var_os("RECTO_LONG").is_some() { 100_000 } else { 700 }
 }
 
 fn arguments(value: Value) -> Map<String, Value> {
@@ -53,8 +55,14 @@ impl Tally {
     }
 }
 
-/// Races calls for `path` against swaps of two names in `root`.
+/// Races calls for `path` against swaps of two names in `root`, behind every arrangement of walls.
 fn check(playground: &Playground, one: &str, other: &str, path: &str) {
+    for walls in Walls::ALL {
+        check_behind(walls, playground, one, other, path);
+    }
+}
+
+fn check_behind(walls: Walls, playground: &Playground, one: &str, other: &str, path: &str) {
     let outside = Snapshot::take(&playground.path("outside"));
     let is_over = AtomicBool::new(false);
     let (one, other) = (playground.path(one), playground.path(other));
@@ -65,9 +73,8 @@ fn check(playground: &Playground, one: &str, other: &str, path: &str) {
         // The swaps end also when a call panics.
         let _end = Raise(&is_over);
         run(async {
-            let options = ["--durability".to_string(), "rename".to_string()];
-            let root = playground.path("root");
-            let client = Client::start(&root, &options, Revision::Handshake).await;
+            let command = walls.serve(&playground.path("root"), &["--durability", "rename"]);
+            let client = Client::start_command(command.into(), Revision::Handshake).await;
             for round in 0..n_rounds() {
                 let read = client.call("read_text_file", arguments(json!({"path": path}))).await;
                 if let Actual::Answer { structured, .. } = &read {
@@ -86,7 +93,7 @@ fn check(playground: &Playground, one: &str, other: &str, path: &str) {
             client.stop().await;
         });
     });
-    println!("reads {reads:?}, writes {writes:?}");
+    println!("{walls:?}: reads {reads:?}, writes {writes:?}");
     let changed = outside.changed(&Snapshot::take(&playground.path("outside")));
     assert_eq!(changed, [] as [&Path; 0], "the outside changed");
     assert_eq!(std::fs::read_to_string(playground.path("outside/f")).unwrap(), OUTSIDE);
