@@ -14,6 +14,7 @@ use std::process::ExitCode;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::config::{Config, Errors, Names, Results, Wire};
+use crate::limits;
 use crate::store::local::HiddenPaths;
 use crate::wall::Wish;
 use logging::Logging;
@@ -75,7 +76,7 @@ struct Options {
     allow_git_writes: bool,
 
     /// The most bytes of text that one read returns
-    #[arg(long, value_name = "N", default_value_t = 1 << 20, value_parser = parse_max_read_bytes)]
+    #[arg(long, value_name = "N", default_value_t = limits::READ_BYTES, value_parser = parse_max_read_bytes)]
     max_read_bytes: usize,
 
     /// What an answered write has survived: `full` a power cut, `rename` the end of the process
@@ -115,8 +116,8 @@ enum Durability {
 
 fn parse_max_read_bytes(text: &str) -> Result<usize, String> {
     match text.parse() {
-        Ok(n_bytes) if (1..=16 << 20).contains(&n_bytes) => Ok(n_bytes),
-        _ => Err("a number of bytes from 1 to 16777216".into()),
+        Ok(n_bytes) if (1..=limits::MOST_READ_BYTES).contains(&n_bytes) => Ok(n_bytes),
+        _ => Err(format!("a number of bytes from 1 to {}", limits::MOST_READ_BYTES)),
     }
 }
 

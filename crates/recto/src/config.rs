@@ -139,7 +139,8 @@ impl Config {
         Ok(self.calls(workspace, disk)?.with_witness(witness))
     }
 
-    fn open_disk(&self) -> Result<Arc<LocalStore>, String> {
+    /// Opens the roots.
+    pub fn open_disk(&self) -> Result<Arc<LocalStore>, String> {
         let store = LocalStore::open(Options {
             roots: self.roots.clone(),
             hidden: self.hidden.clone(),

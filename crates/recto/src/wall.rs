@@ -108,6 +108,29 @@ impl Openings {
         Ok(status)
     }
 
+    /// How far the wall would stand, tried on a thread that then ends: it must close the top of
+    /// the file system, unless that is open, and leave the folders open.
+    pub fn try_out(&self, wish: Wish) -> Result<Status, String> {
+        let openings = self.clone();
+        let trial = std::thread::spawn(move || {
+            let wish = if wish == Wish::Off { wish } else { Wish::BestEffort };
+            let status = openings.close_the_rest(wish)?;
+            let top = Path::new("/");
+            let mut folders = openings.readable.iter().chain(&openings.writable);
+            if let Status::Full { .. } | Status::Partial { .. } = status {
+                let is_open = folders.clone().any(|folder| folder == top);
+                if !is_open && top.read_dir().is_ok() {
+                    return Err("Landlock: it stands, but nothing is closed".into());
+                }
+                if let Some(folder) = folders.find(|folder| folder.read_dir().is_err()) {
+                    return Err(format!("Landlock: {} cannot be read", folder.display()));
+                }
+            }
+            Ok(status)
+        });
+        trial.join().unwrap_or_else(|_| Err("Landlock: the trial panicked".into()))
+    }
+
     fn enforce(&self) -> Result<Status, RulesetError> {
         let mut ruleset = Ruleset::default()
             .handle_access(AccessFs::from_all(FILES))?
@@ -133,12 +156,6 @@ impl Openings {
             RulesetStatus::NotEnforced => Status::Missing,
         })
     }
-}
-
-/// How far the wall would stand on this system, tried on a thread that then ends.
-pub fn try_out() -> Result<Status, String> {
-    let tried = std::thread::spawn(|| Openings::default().close_the_rest(Wish::BestEffort));
-    tried.join().unwrap_or_else(|_| Err("Landlock: the trial panicked".into()))
 }
 
 fn open(folder: &Path) -> Option<PathFd> {

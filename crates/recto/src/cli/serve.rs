@@ -14,14 +14,7 @@ use tracing::{info, warn};
 use super::Options;
 use crate::acp::link::{LinkClient, LinkWitness};
 use crate::config::Config;
-use crate::{log, mcp};
-
-/// How much memory answers that wait to be written may take, roughly.
-const MAX_ANSWER_BYTES: usize = 64 << 20;
-
-/// How many times an answer's text stands in memory before it is written: as text, as structured
-/// content, and as the JSON of both.
-const COPIES: usize = 4;
+use crate::{limits, log, mcp};
 
 /// Serve folders to an MCP client on stdin and stdout
 #[derive(Args)]
@@ -65,11 +58,10 @@ impl Serve {
         }
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
-            .max_blocking_threads(64)
+            .max_blocking_threads(limits::CALL_THREADS)
             .build()
             .map_err(|error| error.to_string())?;
-        let max_answer = config.max_read_bytes.max(recto_text::diff::MAX_DIFF_BYTES / 4);
-        let max_running = (MAX_ANSWER_BYTES / (COPIES * max_answer)).clamp(4, 16);
+        let max_running = limits::running_calls(config.max_read_bytes);
         let served = runtime.block_on(async {
             let stop = CancellationToken::new();
             stop_at_signals(stop.clone())?;

@@ -8,7 +8,7 @@ mod folders;
 mod ignored;
 mod index;
 mod large;
-mod leftovers;
+pub mod leftovers;
 mod list;
 mod lock;
 pub mod look;
@@ -30,6 +30,7 @@ use rustix::fs::{Access as Mode, AtFlags, FileType};
 use rustix::io::Errno;
 
 use crate::caller::{Access, Caller};
+use crate::limits;
 use crate::path::AbsPath;
 use crate::store::{
     Bytes, Held, ListRequest, Listing, Purpose, Store, VersionedHits, VersionedPage, WriteError,
@@ -46,7 +47,7 @@ use roots::{LastLink, Place, Roots};
 use sys::{Linux, Sys};
 
 /// The largest file that can be changed: a change holds it in memory, twice.
-const MAX_CHANGED: i64 = 1 << 30;
+const MAX_CHANGED: i64 = limits::CHANGED_FILE;
 
 /// What a local store is told at start.
 #[derive(Debug, Clone)]

@@ -16,6 +16,8 @@ mod faults;
 mod fidelity;
 mod files;
 mod git;
+mod limits;
+mod log;
 mod model;
 mod properties;
 mod protocol;

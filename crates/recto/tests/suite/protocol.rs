@@ -8,4 +8,4 @@ mod limits;
 mod listing;
 mod malformed;
 mod results;
-mod server;
+pub mod server;
