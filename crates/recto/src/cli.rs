@@ -4,6 +4,7 @@ mod acp;
 mod call;
 mod codex;
 mod demo;
+mod doctor;
 mod logging;
 mod serve;
 mod tools;
@@ -29,6 +30,7 @@ use logging::Logging;
 Examples:
   recto demo                      see what it does, in a scratch folder
   recto serve ~/project           serve a folder to an MCP client on stdin and stdout
+  recto doctor ~/project          see whether everything is as it should be
   recto call read_text_file '{\"path\": \"/home/me/project/README.md\"}' --root ~/project
 
 Without a command, recto serves the working directory."
@@ -45,6 +47,7 @@ enum Command {
     Codex(codex::Codex),
     Call(call::Call),
     Tools(tools::Tools),
+    Doctor(doctor::Doctor),
     Demo(demo::Demo),
 }
 
@@ -215,6 +218,7 @@ pub fn run() -> ExitCode {
         Some(Command::Codex(codex)) => codex.run(),
         Some(Command::Call(call)) => call.run(),
         Some(Command::Tools(tools)) => tools.run(),
+        Some(Command::Doctor(doctor)) => doctor.run(),
         Some(Command::Demo(demo)) => demo.run(),
     };
     result.unwrap_or_else(|message| {

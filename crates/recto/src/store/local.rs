@@ -4,6 +4,7 @@
 //! one name are used, so that nothing swapped in later leads out. Every change goes through one
 //! write protocol ([`replace`]).
 
+pub mod abilities;
 mod folders;
 mod ignored;
 mod index;
@@ -17,6 +18,7 @@ mod read;
 mod replace;
 pub mod reserve;
 mod roots;
+pub mod survey;
 pub mod sys;
 
 use std::path::PathBuf;

@@ -11,6 +11,7 @@ mod client;
 mod contracts;
 mod crashes;
 mod docs;
+mod doctor;
 mod editor;
 mod faults;
 mod fidelity;
