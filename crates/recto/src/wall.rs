@@ -49,6 +49,8 @@ pub enum Status {
     Missing,
     /// The kernel has it, but it was not enabled when the system started.
     Disabled,
+    /// The kernel has it and refused to raise it, as behind sixteen others or a filter.
+    Refused,
     /// It was switched off.
     Off,
 }
@@ -75,6 +77,7 @@ impl fmt::Display for Status {
             }
             Status::Missing => f.write_str("not available (this kernel or container has none)"),
             Status::Disabled => f.write_str("not available (the kernel was started without it)"),
+            Status::Refused => f.write_str("not available (the kernel refused to raise it)"),
             Status::Off => f.write_str("switched off"),
         }
     }
@@ -91,13 +94,12 @@ pub struct Openings {
 
 impl Openings {
     /// Closes everything else for this thread and all that it starts from now on. There is no way
-    /// back. A folder that cannot be opened stays closed; whoever serves it says so.
+    /// back. An error only where the wish is for more than there is. A folder that cannot be opened stays closed; whoever serves it says so.
     pub fn close_the_rest(&self, wish: Wish) -> Result<Status, String> {
         if wish == Wish::Off {
             return Ok(Status::Off);
         }
-        let failed = |error: RulesetError| format!("Landlock: {error}");
-        let status = self.enforce().map_err(failed)?;
+        let status = self.enforce().unwrap_or(Status::Refused);
         if wish == Wish::Required && !status.is_full() {
             return Err(format!(
                 "--require-landlock: Landlock is {status}. It needs Linux 6.12 or newer with \
