@@ -142,9 +142,12 @@ impl Calls {
     }
 }
 
-/// The argument that names a file, as it came.
+/// The argument that names a file, as it came, as far as a log shows it.
 pub fn path_of(arguments: &Map<String, Value>) -> Option<&str> {
-    ["path", "file_path", "pattern"].iter().find_map(|name| arguments.get(*name)?.as_str())
+    const MAX_BYTES: usize = 2048;
+    let names = ["path", "file_path", "pattern"];
+    let path = names.iter().find_map(|name| arguments.get(*name)?.as_str())?;
+    Some(&path[..path.floor_char_boundary(MAX_BYTES)])
 }
 
 /// Logs a call that is over: what, where, how it ended and how long it took, but nothing of what it

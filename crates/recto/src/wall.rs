@@ -94,7 +94,8 @@ pub struct Openings {
 
 impl Openings {
     /// Closes everything else for this thread and all that it starts from now on. There is no way
-    /// back. An error only where the wish is for more than there is. A folder that cannot be opened stays closed; whoever serves it says so.
+    /// back. A folder that cannot be opened stays closed; whoever serves it says so. Fails only where
+    /// more is required than there is.
     pub fn close_the_rest(&self, wish: Wish) -> Result<Status, String> {
         if wish == Wish::Off {
             return Ok(Status::Off);
@@ -120,7 +121,8 @@ impl Openings {
             let top = Path::new("/");
             let mut folders = openings.readable.iter().chain(&openings.writable);
             if let Status::Full { .. } | Status::Partial { .. } = status {
-                let is_open = folders.clone().any(|folder| folder == top);
+                let is_top = |folder: &PathBuf| folder.canonicalize().is_ok_and(|real| real == top);
+                let is_open = folders.clone().any(is_top);
                 if !is_open && top.read_dir().is_ok() {
                     return Err("Landlock: it stands, but nothing is closed".into());
                 }

@@ -14,6 +14,7 @@ use tracing::{info, warn};
 use super::Options;
 use crate::acp::link::{LinkClient, LinkWitness};
 use crate::config::Config;
+use crate::wall::Status;
 use crate::{limits, log, mcp};
 
 /// Serve folders to an MCP client on stdin and stdout
@@ -42,8 +43,9 @@ impl Serve {
         let wall = config.raise_wall()?;
         log::start(settings);
         match wall {
-            wall if wall.is_full() => info!(target: log::TARGET, "Landlock is {wall}"),
-            wall => warn!(target: log::TARGET, "Landlock is {wall}; recto's own wall stands alone"),
+            Status::Full { .. } => info!(target: log::TARGET, "Landlock is {wall}"),
+            Status::Partial { .. } => warn!(target: log::TARGET, "Landlock is {wall}"),
+            _ => warn!(target: log::TARGET, "Landlock is {wall}; recto's own wall stands alone"),
         }
         let link = editor();
         let calls = match &link {
