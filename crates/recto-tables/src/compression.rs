@@ -14,7 +14,7 @@ use crate::error::{Error, Result};
 use crate::source::{Reader, Source};
 
 /// The most that is inflated out of one file. A bomb of zeros takes about a second to get there.
-const MAX_INFLATED: u64 = 1 << 30;
+pub(crate) const MAX_INFLATED: u64 = 1 << 30;
 
 /// The most memory that a zstd frame may ask for, as a power of two: 8 MiB. That is what RFC 8878
 /// asks of every decoder and what levels up to 19 use; only `--ultra` and `--long` go beyond.

@@ -20,7 +20,7 @@ mod columns;
 
 mod members;
 
-mod stream;
+pub(crate) mod stream;
 
 use columns::{Cell, Columns, Kinds};
 use members::{each_member, each_member_of_feature};

@@ -17,6 +17,8 @@ pub mod format;
 
 pub mod render;
 
+pub mod limits;
+
 mod budget;
 
 mod calendar;

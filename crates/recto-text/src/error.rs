@@ -448,6 +448,10 @@ pub enum Error {
     #[error("Outcome unknown: the call did not end in time")]
     OutcomeUnknown,
 
+    /// Every thread waits for a file system that does not answer.
+    #[error("Too many calls hang in a file system that does not answer")]
+    Hanging,
+
     /// An editor was told to write and never answered.
     #[error("Outcome unknown: the editor did not answer: {}", Quoted(path))]
     Unanswered {

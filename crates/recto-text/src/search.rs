@@ -11,7 +11,7 @@ use regex::bytes::{Regex, RegexBuilder};
 use crate::error::{Error, Result};
 
 /// The longest string that is looked for, in bytes.
-const MAX_NEEDLE: usize = 4096;
+pub const MAX_NEEDLE: usize = 4096;
 
 /// How much of one line is held while its end is awaited.
 const MAX_HELD: usize = 1 << 20;

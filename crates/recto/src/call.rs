@@ -4,11 +4,14 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use recto_text::{Error, Result};
 use serde_json::{Map, Value};
+use tracing::{Level, debug, error};
 
 use crate::caller::Caller;
+use crate::log;
 use crate::store::rehearsal::Rehearsal;
 use crate::store::{Revisions, WriteStore};
 use crate::tools::{self, Answer, Context, Tool};
@@ -91,6 +94,22 @@ impl Calls {
         arguments: Map<String, Value>,
         caller: &Caller,
     ) -> Result<Answer> {
+        if !tracing::enabled!(target: log::TARGET, Level::DEBUG) {
+            return self.witnessed(tool, arguments, caller);
+        }
+        let path = path_of(&arguments).map(str::to_string).unwrap_or_default();
+        let start = Instant::now();
+        let result = self.witnessed(tool, arguments, caller);
+        note(tool, &path, start.elapsed(), &result);
+        result
+    }
+
+    fn witnessed(
+        &self,
+        tool: &'static Tool,
+        arguments: Map<String, Value>,
+        caller: &Caller,
+    ) -> Result<Answer> {
         let Some(witness) = &self.witness else {
             return self.run(tool, arguments, caller, &*self.store, &self.versions);
         };
@@ -143,8 +162,33 @@ impl Calls {
                 .map(|text| text.to_string())
                 .or_else(|| panic.downcast_ref::<String>().cloned())
                 .unwrap_or_else(|| "unknown".into());
+            error!(target: log::TARGET, tool = tool.name, "a mistake of recto's ended a call");
             Err(Error::Internal { cause })
         });
         result.map(|answer| answer.with_remarks(caller.remarks.take()))
+    }
+}
+
+/// The argument that names a file, as it came, as far as a log shows it.
+pub fn path_of(arguments: &Map<String, Value>) -> Option<&str> {
+    const MAX_BYTES: usize = 2048;
+    let names = ["path", "file_path", "pattern"];
+    let path = names.iter().find_map(|name| arguments.get(*name)?.as_str())?;
+    Some(&path[..path.floor_char_boundary(MAX_BYTES)])
+}
+
+/// Logs a call that is over: what, where, how it ended and how long it took, but nothing of what it
+/// read or wrote.
+fn note(tool: &Tool, path: &str, took: Duration, result: &Result<Answer>) {
+    let micros = took.as_micros() as u64;
+    match result {
+        Ok(answer) => {
+            let bytes = answer.text.iter().map(String::len).sum::<usize>() as u64;
+            debug!(target: log::TARGET, tool = tool.name, path, outcome = "ok", micros, bytes, "call");
+        }
+        Err(error) => {
+            let outcome = i64::from(error.code());
+            debug!(target: log::TARGET, tool = tool.name, path, outcome, micros, "call");
+        }
     }
 }

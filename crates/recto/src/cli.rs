@@ -4,6 +4,8 @@ mod acp;
 mod call;
 mod codex;
 mod demo;
+mod doctor;
+mod logging;
 mod serve;
 mod tools;
 
@@ -13,7 +15,10 @@ use std::process::ExitCode;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::config::{Config, Errors, Names, Results, Wire};
+use crate::limits;
 use crate::store::local::HiddenPaths;
+use crate::wall::Wish;
+use logging::Logging;
 
 /// Gives language-model agents hands on files: they read, create and edit, and nothing they do
 /// can lose a byte or leave the folders you name.
@@ -25,6 +30,7 @@ use crate::store::local::HiddenPaths;
 Examples:
   recto demo                      see what it does, in a scratch folder
   recto serve ~/project           serve a folder to an MCP client on stdin and stdout
+  recto doctor ~/project          see whether everything is as it should be
   recto call read_text_file '{\"path\": \"/home/me/project/README.md\"}' --root ~/project
 
 Without a command, recto serves the working directory."
@@ -41,6 +47,7 @@ enum Command {
     Codex(codex::Codex),
     Call(call::Call),
     Tools(tools::Tools),
+    Doctor(doctor::Doctor),
     Demo(demo::Demo),
 }
 
@@ -72,7 +79,7 @@ struct Options {
     allow_git_writes: bool,
 
     /// The most bytes of text that one read returns
-    #[arg(long, value_name = "N", default_value_t = 1 << 20, value_parser = parse_max_read_bytes)]
+    #[arg(long, value_name = "N", default_value_t = limits::READ_BYTES, value_parser = parse_max_read_bytes)]
     max_read_bytes: usize,
 
     /// What an answered write has survived: `full` a power cut, `rename` the end of the process
@@ -90,6 +97,17 @@ struct Options {
     /// How tool names are spelled; calls are accepted either way
     #[arg(long, value_enum, default_value_t)]
     tool_names: Names,
+
+    /// Do not start unless the kernel enforces the folders as well, in full
+    #[arg(long, conflicts_with = "no_landlock")]
+    require_landlock: bool,
+
+    /// Do without the kernel's own wall
+    #[arg(long)]
+    no_landlock: bool,
+
+    #[command(flatten)]
+    logging: Logging,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
@@ -101,13 +119,22 @@ enum Durability {
 
 fn parse_max_read_bytes(text: &str) -> Result<usize, String> {
     match text.parse() {
-        Ok(n_bytes) if (1..=16 << 20).contains(&n_bytes) => Ok(n_bytes),
-        _ => Err("a number of bytes from 1 to 16777216".into()),
+        Ok(n_bytes) if (1..=limits::MOST_READ_BYTES).contains(&n_bytes) => Ok(n_bytes),
+        _ => Err(format!("a number of bytes from 1 to {}", limits::MOST_READ_BYTES)),
     }
 }
 
 impl Options {
+    fn wish(&self) -> Wish {
+        match (self.require_landlock, self.no_landlock) {
+            (true, _) => Wish::Required,
+            (_, true) => Wish::Off,
+            _ => Wish::BestEffort,
+        }
+    }
+
     fn config(self, more_roots: Vec<PathBuf>) -> Result<Config, String> {
+        let wall = self.wish();
         let mut roots = more_roots;
         roots.extend(self.roots);
         if roots.is_empty() {
@@ -118,6 +145,7 @@ impl Options {
         }
         Ok(Config {
             roots,
+            wall,
             hidden: HiddenPaths::parse(&self.deny).map_err(|error| format!("--deny: {error}"))?,
             git_dirs: self.git_dir,
             tools: self.tools,
@@ -133,10 +161,6 @@ impl Options {
 impl Options {
     /// The same options for another process, wherever it starts. Roots are left out.
     fn arguments(&self) -> Result<Vec<String>, String> {
-        fn word(value: impl ValueEnum) -> String {
-            let value = value.to_possible_value().expect("no value is skipped");
-            value.get_name().to_string()
-        }
         let mut arguments = vec![
             format!("--max-read-bytes={}", self.max_read_bytes),
             format!("--durability={}", word(self.durability)),
@@ -147,17 +171,27 @@ impl Options {
         if !self.tools.is_empty() {
             arguments.push(format!("--tools={}", self.tools.join(",")));
         }
-        for (is_set, name) in
-            [(self.read_only, "--read-only"), (self.allow_git_writes, "--allow-git-writes")]
-        {
+        for (is_set, name) in [
+            (self.read_only, "--read-only"),
+            (self.allow_git_writes, "--allow-git-writes"),
+            (self.require_landlock, "--require-landlock"),
+            (self.no_landlock, "--no-landlock"),
+        ] {
             arguments.extend(is_set.then(|| name.to_string()));
         }
+        arguments.extend(self.logging.arguments());
         arguments.extend(self.deny.iter().map(|glob| format!("--deny={glob}")));
         for git_dir in &self.git_dir {
             arguments.push(format!("--git-dir={}", acp::spelled(git_dir)?));
         }
         Ok(arguments)
     }
+}
+
+/// A value of an option as it is written.
+fn word(value: impl ValueEnum) -> String {
+    let value = value.to_possible_value().expect("no value is skipped");
+    value.get_name().to_string()
 }
 
 /// Parses server options that stand in a test, as the command line would.
@@ -184,6 +218,7 @@ pub fn run() -> ExitCode {
         Some(Command::Codex(codex)) => codex.run(),
         Some(Command::Call(call)) => call.run(),
         Some(Command::Tools(tools)) => tools.run(),
+        Some(Command::Doctor(doctor)) => doctor.run(),
         Some(Command::Demo(demo)) => demo.run(),
     };
     result.unwrap_or_else(|message| {

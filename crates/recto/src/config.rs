@@ -8,6 +8,7 @@ use crate::store::editor::Editor;
 use crate::store::local::{HiddenPaths, Options};
 use crate::store::{GitRevisions, LocalStore, WriteStore};
 use crate::tools::{self, Effect, Tool};
+use crate::wall::{self, Openings, Wish};
 use crate::workspace::Workspace;
 
 /// Everything that a command is told.
@@ -15,6 +16,8 @@ use crate::workspace::Workspace;
 pub struct Config {
     /// The folders that are served.
     pub roots: Vec<PathBuf>,
+    /// Whether the kernel is to enforce them as well.
+    pub wall: Wish,
     /// Paths that answer as if they lay outside.
     pub hidden: HiddenPaths,
     /// Git directories outside the roots that may be read.
@@ -101,6 +104,24 @@ impl Config {
         Ok(tools::ALL.iter().filter(is_chosen).filter(is_allowed).copied().collect())
     }
 
+    /// Raises the second wall around the roots, for this thread and all that it starts later.
+    pub fn raise_wall(&self) -> Result<wall::Status, String> {
+        // The number of processors is read from files that the wall closes.
+        crate::limits::n_threads();
+        self.openings()?.close_the_rest(self.wall)
+    }
+
+    /// What the tools that are served need of the disk.
+    pub fn openings(&self) -> Result<Openings, String> {
+        let can_write = self.tools()?.iter().any(|tool| tool.effect != Effect::Reads);
+        let mut openings = Openings { readable: self.git_dirs.clone(), writable: Vec::new() };
+        match can_write {
+            true => openings.writable.extend(self.roots.iter().cloned()),
+            false => openings.readable.extend(self.roots.iter().cloned()),
+        }
+        Ok(openings)
+    }
+
     /// Opens the store and gets ready for calls.
     pub fn open(&self) -> Result<Calls, String> {
         let store = self.open_disk()?;
@@ -118,7 +139,8 @@ impl Config {
         Ok(self.calls(workspace, disk)?.with_witness(witness))
     }
 
-    fn open_disk(&self) -> Result<Arc<LocalStore>, String> {
+    /// Opens the roots.
+    pub fn open_disk(&self) -> Result<Arc<LocalStore>, String> {
         let store = LocalStore::open(Options {
             roots: self.roots.clone(),
             hidden: self.hidden.clone(),

@@ -10,11 +10,13 @@ use std::os::unix::ffi::OsStrExt;
 
 use recto_text::{Error, Result};
 
+use crate::limits;
+
 /// The most patterns that braces may stand for, and the most parts of one.
-const MAX_ALTERNATIVES: usize = 256;
-const MAX_PARTS: usize = 63;
-const MAX_PATTERN: usize = 4096;
-const MAX_EXPANDED: usize = 16 << 10;
+const MAX_ALTERNATIVES: usize = limits::GLOB_ALTERNATIVES;
+const MAX_PARTS: usize = limits::GLOB_PARTS;
+const MAX_PATTERN: usize = limits::GLOB;
+const MAX_EXPANDED: usize = limits::GLOB_EXPANDED;
 
 /// A pattern for paths relative to a folder.
 #[derive(Debug, Clone)]

@@ -13,6 +13,12 @@ pub mod cli;
 
 pub mod config;
 
+pub mod limits;
+
+pub mod wall;
+
+pub mod log;
+
 pub mod mcp;
 
 pub mod acp;

@@ -6,10 +6,10 @@ mod in_flight;
 mod progress;
 mod to_wire;
 mod transport;
+mod weight;
 
 use std::borrow::Cow;
 use std::sync::Arc;
-use std::time::Duration;
 
 use recto_text::Error;
 use rmcp::model::{
@@ -23,19 +23,16 @@ use rmcp::model::{
 use rmcp::service::{NotificationContext, RequestContext, RoleServer, Service, ServiceRole};
 use rmcp::{ServerHandler, ServiceExt};
 use tokio_util::sync::CancellationToken;
+use tracing::warn;
 
-use crate::call::Calls;
+use crate::call::{self, Calls};
 use crate::caller::{Caller, Cancel};
 use crate::config::Wire;
+use crate::limits::{AFTER_CANCELLATION, AFTER_END_OF_INPUT, SLOW_CALL};
+use crate::log;
 use in_flight::InFlight;
 use progress::Progress;
 use transport::{Ends, Stdio};
-
-/// How long calls may go on when the input has ended.
-const AFTER_END_OF_INPUT: Duration = Duration::from_secs(1);
-
-/// How long a call that was taken back may take to end.
-const AFTER_CANCELLATION: Duration = Duration::from_secs(2);
 
 /// Serves calls on stdin and stdout until the input ends or `stop` is cancelled.
 pub async fn serve(
@@ -116,6 +113,9 @@ impl ServerHandler for Server {
             () = self.in_flight.start(&context.id) => {}
             () = context.ct.cancelled() => return to_wire::result(Err(Error::Cancelled), self.wire).map(CallToolResponse::from),
         }
+        let Some(thread) = self.in_flight.thread() else {
+            return to_wire::result(Err(Error::Hanging), self.wire).map(CallToolResponse::from);
+        };
         let _progress = Progress::start(&context.meta, &context.peer);
         let cancel = Cancel::default();
         let caller = Caller {
@@ -126,9 +126,21 @@ impl ServerHandler for Server {
         };
         let calls = self.calls.clone();
         let arguments = request.arguments.unwrap_or_default();
-        let mut running = tokio::task::spawn_blocking(move || calls.call(tool, arguments, &caller));
+        let path = call::path_of(&arguments).map(String::from);
+        let mut running = tokio::task::spawn_blocking(move || {
+            let _thread = thread;
+            calls.call(tool, arguments, &caller)
+        });
+        let watch = async {
+            tokio::time::sleep(SLOW_CALL).await;
+            let path = path.as_deref().unwrap_or_default();
+            warn!(target: log::TARGET, tool = tool.name, path, "a call has run for {SLOW_CALL:?}");
+            self.in_flight.make_way(&context.id);
+            std::future::pending::<()>().await
+        };
         let finished = tokio::select! {
             finished = &mut running => Ok(finished),
+            () = watch => unreachable!("it watches until the end"),
             () = context.ct.cancelled() => {
                 cancel.raise();
                 // A write that is being committed is carried out, and the answer says so.

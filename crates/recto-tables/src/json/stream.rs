@@ -13,13 +13,13 @@ use crate::error::{Error, Result};
 use crate::text::Text;
 
 /// The largest value.
-const MAX_VALUE_BYTES: usize = 16 << 20;
+pub(crate) const MAX_VALUE_BYTES: usize = 16 << 20;
 
 /// After so many bytes no more space is skipped.
 const MAX_SPACE_BYTES: usize = 64 << 20;
 
 /// How deep brackets may nest; the parser has no stack for more.
-const MAX_DEPTH: usize = 120;
+pub(crate) const MAX_DEPTH: usize = 120;
 
 /// The values of a text.
 pub struct Values<'a> {

@@ -45,6 +45,7 @@ impl Error {
             Error::LinePastEnd { .. } | Error::NoSuchLine { .. } => -32015,
             Error::NotEncodable { .. } | Error::NotReadable { .. } => -32016,
             Error::Busy { .. }
+            | Error::Hanging
             | Error::OpenElsewhere { .. }
             | Error::Unsaved { .. }
             | Error::Unstable { .. } => -32017,

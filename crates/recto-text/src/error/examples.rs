@@ -102,6 +102,7 @@ pub fn examples() -> Vec<Error> {
         Error::NotEncodable { encoding: "windows-1252", character: '你' },
         Error::NotReadable { encoding: "Shift_JIS", path: path() },
         Error::Busy { path: path() },
+        Error::Hanging,
         Error::OpenElsewhere { path: path() },
         Error::Unsaved { path: path() },
         Error::Unstable { path: path() },

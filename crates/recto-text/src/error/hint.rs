@@ -39,6 +39,7 @@ impl Error {
             Error::NotEncodable { .. } => "Nothing was written. Use characters that the encoding has, or convert the file first.".into(),
             Error::NotReadable { .. } => "Nothing was written. Convert the file to UTF-8 first.".into(),
             Error::Busy { .. } => "Another process is changing files in this folder. Call again.".into(),
+            Error::Hanging => "A network or FUSE mount beneath the folders may be gone. Calls elsewhere work again when it answers, or after a restart.".into(),
             Error::OpenElsewhere { .. } => {
                 "Nothing was written. Close it in the other program, or call again.".into()
             }

@@ -9,6 +9,7 @@ use serde_json::Value;
 use super::Options;
 use crate::caller::Caller;
 use crate::config::Results;
+use crate::log;
 
 /// Make one call from a shell
 #[derive(Args)]
@@ -32,7 +33,13 @@ pub struct Call {
 
 impl Call {
     pub fn run(self) -> Result<ExitCode, String> {
+        let log_is_asked_for = self.options.logging.is_asked_for();
+        let settings = self.options.logging.settings()?;
         let config = self.options.config(Vec::new())?;
+        config.raise_wall()?;
+        if log_is_asked_for {
+            log::start(settings);
+        }
         let calls = config.open()?;
         let tool = calls.find(&self.tool).ok_or_else(|| {
             let names: Vec<_> = calls.tools().iter().map(|tool| tool.name).collect();

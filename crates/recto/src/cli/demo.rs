@@ -168,6 +168,7 @@ impl Session {
         let mut server = Command::new(program)
             .arg("serve")
             .arg(folder)
+            .args(["--log", "off"])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .kill_on_drop(true)

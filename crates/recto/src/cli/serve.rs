@@ -9,18 +9,13 @@ use std::time::Duration;
 use clap::Args;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
+use tracing::{info, warn};
 
 use super::Options;
 use crate::acp::link::{LinkClient, LinkWitness, Rehearser};
 use crate::config::Config;
-use crate::mcp;
-
-/// How much memory answers that wait to be written may take, roughly.
-const MAX_ANSWER_BYTES: usize = 64 << 20;
-
-/// How many times an answer's text stands in memory before it is written: as text, as structured
-/// content, and as the JSON of both.
-const COPIES: usize = 4;
+use crate::wall::Status;
+use crate::{limits, log, mcp};
 
 /// Serve folders to an MCP client on stdin and stdout
 #[derive(Args)]
@@ -42,7 +37,16 @@ pub struct Serve {
 
 impl Serve {
     pub fn run(self) -> Result<ExitCode, String> {
+        let settings = self.options.logging.settings()?;
         let config = self.options.config(self.folders)?;
+        // Before anything that starts a thread, which would stand outside.
+        let wall = config.raise_wall()?;
+        log::start(settings);
+        match wall {
+            Status::Full { .. } => info!(target: log::TARGET, "Landlock is {wall}"),
+            Status::Partial { .. } => warn!(target: log::TARGET, "Landlock is {wall}"),
+            _ => warn!(target: log::TARGET, "Landlock is {wall}; recto's own wall stands alone"),
+        }
         let link = editor();
         let calls = match &link {
             Some(link) => {
@@ -58,11 +62,10 @@ impl Serve {
         }
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
-            .max_blocking_threads(64)
+            .max_blocking_threads(limits::CALL_THREADS)
             .build()
             .map_err(|error| error.to_string())?;
-        let max_answer = config.max_read_bytes.max(recto_text::diff::MAX_DIFF_BYTES / 4);
-        let max_running = (MAX_ANSWER_BYTES / (COPIES * max_answer)).clamp(4, 16);
+        let max_running = limits::running_calls(config.max_read_bytes);
         let served = runtime.block_on(async {
             let stop = CancellationToken::new();
             stop_at_signals(stop.clone())?;
@@ -82,7 +85,7 @@ fn editor() -> Option<Arc<LinkClient>> {
     match LinkClient::from_environment()? {
         Ok(link) => Some(Arc::new(link)),
         Err(error) => {
-            eprintln!("recto: cannot reach the editor ({error}); files are those on the disk");
+            warn!(target: log::TARGET, "cannot reach the editor ({error}); files are those on the disk");
             None
         }
     }

@@ -7,17 +7,20 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use rmcp::model::RequestId;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
+use crate::limits;
+
 /// Beyond this nothing more is read.
-const MAX_REQUESTS: usize = 1024;
+const MAX_REQUESTS: usize = limits::REQUESTS_IN_FLIGHT;
 
 /// Beyond this nothing more is read, unless it is the only request.
-const MAX_REQUEST_BYTES: usize = 32 << 20;
+const MAX_REQUEST_BYTES: usize = limits::REQUEST_BYTES_IN_FLIGHT;
 
 /// The requests of one client.
 pub struct InFlight {
     requests: Mutex<Requests>,
     answered: Condvar,
     slots: Arc<Semaphore>,
+    threads: Arc<Semaphore>,
 }
 
 #[derive(Default)]
@@ -40,6 +43,7 @@ impl InFlight {
             requests: Mutex::default(),
             answered: Condvar::new(),
             slots: Arc::new(Semaphore::new(max_running)),
+            threads: Arc::new(Semaphore::new(limits::CALL_THREADS)),
         }
     }
 
@@ -68,6 +72,19 @@ impl InFlight {
         }
     }
 
+    /// A thread to run on, to be held until the call has come back from wherever it hangs. `None`
+    /// where all of them do.
+    pub fn thread(&self) -> Option<OwnedSemaphorePermit> {
+        self.threads.clone().try_acquire_owned().ok()
+    }
+
+    /// Lets another call run beside one that takes long.
+    pub fn make_way(&self, id: &RequestId) {
+        if let Some(request) = self.lock().by_id.get_mut(id) {
+            request.slot = None;
+        }
+    }
+
     /// Forgets a request that was answered or taken back, so that its id is free.
     pub fn finish(&self, id: &RequestId) -> Option<Request> {
         let mut requests = self.lock();
@@ -79,5 +96,47 @@ impl InFlight {
 
     fn lock(&self) -> MutexGuard<'_, Requests> {
         self.requests.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    fn id(number: usize) -> RequestId {
+        RequestId::Number(number as i64)
+    }
+
+    /// Whether a request is admitted only when another one is answered.
+    fn check_waits(in_flight: &InFlight, n_bytes: usize, answered: &[RequestId]) {
+        std::thread::scope(|scope| {
+            let next = scope.spawn(|| in_flight.admit(id(usize::MAX >> 1), n_bytes));
+            for done in answered {
+                std::thread::sleep(Duration::from_millis(50));
+                assert!(!next.is_finished(), "it did not wait for {done:?}");
+                in_flight.finish(done);
+            }
+            assert!(next.join().is_ok_and(|is_admitted| is_admitted));
+        });
+    }
+
+    #[test]
+    fn the_next_request_waits_until_one_is_answered() {
+        let in_flight = InFlight::new(1);
+        for number in 0..MAX_REQUESTS {
+            assert!(in_flight.admit(id(number), 1));
+        }
+        assert!(!in_flight.admit(id(7), 1), "it waits for its answer already");
+        check_waits(&in_flight, 1, &[id(7)]);
+    }
+
+    #[test]
+    fn a_large_request_waits_until_it_is_alone() {
+        let in_flight = InFlight::new(1);
+        assert!(in_flight.admit(id(1), MAX_REQUEST_BYTES - 10));
+        assert!(in_flight.admit(id(2), 10));
+        check_waits(&in_flight, 2 * MAX_REQUEST_BYTES, &[id(1), id(2)]);
     }
 }

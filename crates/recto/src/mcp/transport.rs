@@ -18,10 +18,12 @@ use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use super::in_flight::InFlight;
+use super::weight;
+use crate::limits;
 use crate::line::{self, Line};
 
 /// The longest line that is read.
-const MAX_LINE: usize = 16 << 20;
+const MAX_LINE: usize = limits::REQUEST_LINE;
 
 /// The room that is kept for the next line.
 const KEPT_BUFFER: usize = 256 << 10;
@@ -147,6 +149,11 @@ impl Reader {
         if line.iter().all(u8::is_ascii_whitespace) {
             return true;
         }
+        let Some(weight) = weight::of(line) else {
+            let id = line::id_of(line).and_then(|id| serde_json::from_str(&id).ok());
+            let message = format!("Request holds more than {} values", limits::REQUEST_VALUES);
+            return self.refuse(ErrorData::invalid_request(message, None), id);
+        };
         let message = match serde_json::from_slice::<ClientJsonRpcMessage>(line) {
             Ok(message) => message,
             Err(error) => return self.refuse_unparsed(line, &error),
@@ -154,7 +161,7 @@ impl Reader {
         match &message {
             JsonRpcMessage::Request(request) => {
                 self.has_started |= begins_session(&request.request);
-                if !self.in_flight.admit(request.id.clone(), line.len()) {
+                if !self.in_flight.admit(request.id.clone(), weight) {
                     let message = "A request with this id waits for its answer";
                     let id = Some(request.id.clone());
                     return self.refuse(ErrorData::invalid_request(message, None), id);

@@ -46,6 +46,19 @@ impl GitRevisions {
         GitRevisions { local, git_dirs }
     }
 
+    /// The kind of ids in the repository of a folder.
+    pub fn object_format(&self, folder: &str, caller: &Caller) -> Result<&'static str> {
+        let wall = Arc::new(self.wall(folder)?);
+        let search = RepositorySearch { wall: &wall, given: folder, caller };
+        let found = search.repository_of(&AbsPath::parse(folder.into())?)?;
+        let repository = Repository::open(wall.clone(), &found.dot_git, caller);
+        let repository = repository.map_err(|fault: Fault| fault.of(folder))?;
+        Ok(match repository.hash {
+            gix_hash::Kind::Sha256 => "SHA-256",
+            _ => "SHA-1",
+        })
+    }
+
     /// The allowed git directories are opened like roots of their own.
     fn wall(&self, path: &str) -> Result<Wall> {
         let options = Options {

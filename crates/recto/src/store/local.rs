@@ -4,13 +4,14 @@
 //! one name are used, so that nothing swapped in later leads out. Every change goes through one
 //! write protocol ([`replace`]).
 
+pub mod abilities;
 mod content;
 mod excerpt;
 mod folders;
 mod ignored;
 mod index;
 mod large;
-mod leftovers;
+pub mod leftovers;
 mod list;
 mod lock;
 pub mod look;
@@ -19,6 +20,7 @@ mod read;
 mod replace;
 pub mod reserve;
 mod roots;
+pub mod survey;
 pub mod sys;
 
 use std::path::PathBuf;
@@ -32,6 +34,7 @@ use rustix::fs::{Access as Mode, AtFlags, FileType};
 use rustix::io::Errno;
 
 use crate::caller::{Access, Caller};
+use crate::limits;
 use crate::path::AbsPath;
 use crate::store::{
     Bytes, Excerpt, Held, ListRequest, Listing, Purpose, Store, VersionedHits, VersionedPage,
@@ -50,10 +53,7 @@ use roots::{LastLink, Place, Roots};
 use sys::{Linux, Sys};
 
 /// The largest file that is held for a change, which holds it twice.
-const MAX_CHANGED: i64 = 1 << 30;
-
-/// Larger files are changed by their lines, where that can be done.
-const MAX_WHOLE_CHANGE: u64 = 64 << 20;
+const MAX_CHANGED: i64 = limits::CHANGED_FILE;
 
 /// What a local store is told at start.
 #[derive(Debug, Clone)]
@@ -96,7 +96,7 @@ impl LocalStore {
             locks: Locks::default(),
             leftovers: Leftovers::default(),
             indexes: Indexes::default(),
-            max_whole_change: MAX_WHOLE_CHANGE,
+            max_whole_change: limits::WHOLE_CHANGE,
         })
     }
 

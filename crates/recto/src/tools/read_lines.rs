@@ -16,18 +16,19 @@ use super::list_files::{COMMIT, named, shown, start_folder};
 use super::rows::{self, Budget, Row, Rows, Wanted};
 use super::{Answer, Arguments, Context, Effect, Kind, Param, Tool, Toolset};
 use crate::glob::Glob;
+use crate::limits;
 use crate::path::AbsPath;
 use crate::store::{AtRevision, ListRequest, Listing, Store};
 
 /// Longer lines are cut; in the lines of many files, sooner.
-const MAX_LINE: usize = 4096;
-const MAX_LINE_OF_MANY: usize = 512;
+const MAX_LINE: usize = limits::LINE;
+const MAX_LINE_OF_MANY: usize = limits::LINE_OF_MANY;
 
 /// What the lines of many files may come to.
-const MAX_ROWS_OF_MANY: usize = 1000;
-const MAX_BYTES_OF_MANY: usize = 128 << 10;
-const MAX_FILES: usize = 200_000;
-const MAX_TIME: Duration = Duration::from_secs(20);
+const MAX_ROWS_OF_MANY: usize = limits::ROWS_OF_MANY;
+const MAX_BYTES_OF_MANY: usize = limits::BYTES_OF_MANY;
+const MAX_FILES: usize = limits::SEARCHED_FILES;
+const MAX_TIME: Duration = limits::SEARCH_TIME;
 const MAX_THREADS: usize = 8;
 
 pub static TOOL: Tool = Tool {
@@ -300,7 +301,7 @@ impl<'a, S: Store + ?Sized> Many<'a, S> {
     /// The rows of each file that was read, by its place in the list.
     fn run(&self) -> Result<Vec<Option<Rows>>> {
         let found = Mutex::new(Vec::new());
-        let n_threads = std::thread::available_parallelism().map_or(1, usize::from);
+        let n_threads = limits::n_threads();
         let n_threads = n_threads.min(MAX_THREADS).min(self.files.len().div_ceil(16)).max(1);
         std::thread::scope(|scope| {
             for _ in 1..n_threads {

@@ -12,11 +12,12 @@ use recto_text::window::{Page, Window};
 use recto_text::{Digest, Document, Error, Result, line};
 
 use crate::caller::Caller;
+use crate::limits;
 use crate::path::AbsPath;
 use crate::store::{Store, VersionedPage};
 
 /// The most lines with a match that are looked for in one file.
-const MAX_HITS: usize = 20_000;
+const MAX_HITS: usize = limits::HITS;
 
 /// What a row costs beyond its text, in an answer.
 const ROW_OVERHEAD: usize = 32;

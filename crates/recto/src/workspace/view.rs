@@ -9,12 +9,13 @@ use recto_text::{Document, Error, Result};
 use super::Workspace;
 use super::unsaved::State;
 use crate::caller::Caller;
+use crate::limits;
 use crate::path::AbsPath;
 use crate::store::editor::EditorError;
 use crate::store::local::reserve::{Content, OnDisk};
 
 /// The largest text that passes through an editor.
-pub const MAX_TEXT: usize = 16 << 20;
+pub const MAX_TEXT: usize = limits::EDITOR_TEXT;
 
 /// What an answer says about a text beyond that.
 pub const LARGE: &str = "larger than 16 MiB: taken from the disk, not from the editor";

@@ -33,7 +33,7 @@ impl Client {
         let mut arguments = vec![OsString::from("serve"), root.into()];
         arguments.extend(options.iter().map(OsString::from));
         let mut command = Command::new(BINARY);
-        command.args(arguments);
+        command.args(arguments).env("RECTO_LOG", "error");
         Client::start_command(command, revision).await
     }
 

@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use expect_test::expect_file;
+use recto::limits::{self, Reached};
 use recto::tools::{self, Effect, Kind, Param, Tool};
 
 #[test]
@@ -23,6 +24,28 @@ fn the_page_of_errors_is_up_to_date() {
         writeln!(page, "| {} | {} | {hint} |", error.code(), cell(&error.to_string())).unwrap();
     }
     expect_file!["../../../../docs/errors.md"].assert_eq(&page);
+}
+
+#[test]
+fn the_page_of_limits_is_up_to_date() {
+    let mut page = String::from(
+        "# Limits\n\n\
+         Made from the code by a test; not edited by hand.\n\n\
+         What a caller can run into. Everything that is returned is bounded, numbers from the wire never size an\n\
+         allocation, and a cut answer says how to get the rest. The last column names the test that goes to the\n\
+         limit: `cargo test --workspace NAME`.\n\n\
+         | what | limit | beyond it | tested by |\n|---|---|---|---|\n",
+    );
+    for limit in limits::ALL {
+        let tested = match limit.test {
+            Reached::By(test) => format!("`{test}`"),
+            Reached::Not(why) => format!("no test: {why}"),
+        };
+        let what = limit.what.trim().trim_end_matches('.');
+        writeln!(page, "| {what} | {} | {} | {tested} |", limit.amount, cell(limit.beyond))
+            .unwrap();
+    }
+    expect_file!["../../../../docs/limits.md"].assert_eq(&page);
 }
 
 /// Text in a table: breaks and bars would end the cell.

@@ -205,3 +205,24 @@ fn a_large_file_is_changed_without_being_held() {
     assert!(text.starts_with(&format!("String appears {} times", n_lines / 2 * 2)), "{text}");
     assert!(peak(&server) < 48 << 20, "{} bytes", peak(&server));
 }
+
+#[test]
+fn strings_that_stand_far_apart_need_calls_of_their_own() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().canonicalize().unwrap();
+    let text = format!("first\n{}last\n", "between\n".repeat((17 << 20) / 8));
+    std::fs::write(root.join("f"), &text).unwrap();
+    let calls = calls(&root, &[], 0);
+    let edit = |old: &str| json!({"old_string": old, "new_string": "new"});
+    let edits = json!({"path": root.join("f"), "edits": [edit("first"), edit("last")]});
+    let refused = call(&calls, "multi_edit_text_file", edits.as_object().unwrap().clone());
+    let Actual::Error { code, hint, .. } = refused else { panic!("{refused:?}") };
+    assert_eq!(code, -32600);
+    assert!(hint.unwrap().contains("calls of their own"));
+    assert!(std::fs::read_to_string(root.join("f")).unwrap() == text);
+    for old in ["first", "last"] {
+        let edits = json!({"path": root.join("f"), "edits": [edit(old)]});
+        let answer = call(&calls, "multi_edit_text_file", edits.as_object().unwrap().clone());
+        assert!(matches!(answer, Actual::Answer { .. }), "{answer:?}");
+    }
+}

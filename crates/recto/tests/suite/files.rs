@@ -16,4 +16,4 @@ mod search;
 mod swap;
 mod trees;
 mod worlds;
-mod yard;
+pub mod yard;

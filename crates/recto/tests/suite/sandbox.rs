@@ -2,6 +2,7 @@
 //! built binary. Every table ends with the same question: what changed, and was it only that?
 
 mod escapes;
+mod every_tool;
 mod hidden;
 mod kinds;
 mod names;
@@ -9,3 +10,4 @@ mod permissions;
 mod playground;
 mod roots;
 mod swap;
+mod ways;

@@ -46,6 +46,9 @@ const RULES: &[(&str, &[&str])] = &[
     ("crates/recto/src/acp/link", &["rmcp", "crate::mcp"]),
     ("crates/recto/src/store/git", &["std::process", "Command::new"]),
     ("crates/recto/src/mcp", &["std::fs", "rustix", "crate::store", "println!"]),
+    ("crates/recto/src/log", &["rmcp", "std::fs", "tokio", "println!", "crate::"]),
+    ("crates/recto/src/log.rs", &["rmcp", "std::fs", "tokio", "println!", "crate::"]),
+    ("crates/recto/src/wall.rs", &["rmcp", "tokio", "println!", "crate::"]),
     ("crates/recto/src/call.rs", &["rmcp", "std::fs", "rustix", "tokio"]),
     ("crates/recto/src/caller.rs", &["rmcp", "std::fs", "rustix", "tokio", "crate::"]),
 ];

@@ -15,9 +15,10 @@ use gix_object::Kind;
 use super::packs::Pack;
 use super::wall::{Fault, Wall, broken};
 use crate::caller::Caller;
+use crate::limits;
 
 /// The largest object that is read, in bytes.
-pub const MAX_OBJECT: u64 = 64 << 20;
+pub const MAX_OBJECT: u64 = limits::GIT_OBJECT;
 
 /// The most packs of one folder that are looked at.
 const MAX_PACKS: usize = 10_000;

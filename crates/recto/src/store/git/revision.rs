@@ -5,8 +5,10 @@
 
 use recto_text::{Error, Result};
 
+use crate::limits;
+
 /// The longest revision, in bytes.
-const MAX_LENGTH: usize = 1024;
+const MAX_LENGTH: usize = limits::REVISION;
 
 /// A revision, taken apart.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -13,17 +13,18 @@ use gix_object::tree::EntryKind;
 use super::objects::Object;
 use super::wall::{Fault, broken};
 use crate::glob::{Glob, State};
+use crate::limits;
 use crate::store::Listing;
 
 /// What one walk may cost.
-const MAX_ENTRIES: u64 = 2_000_000;
-const MAX_TIME: Duration = Duration::from_secs(10);
+const MAX_ENTRIES: u64 = limits::GIT_WALK_ENTRIES;
+const MAX_TIME: Duration = limits::GIT_WALK_TIME;
 
 /// The most paths that are kept, whatever the caller wants.
 const MAX_KEPT: usize = 200_000;
 
 /// No path on a disk is longer; a tree that holds itself would go on for ever.
-const MAX_PATH: usize = 4096;
+const MAX_PATH: usize = limits::GIT_PATH;
 
 /// What a tree says about a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

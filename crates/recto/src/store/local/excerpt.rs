@@ -15,11 +15,12 @@ use recto_text::{Error, Result};
 use super::index::{Index, PIECE};
 use super::read::OpenFile;
 use crate::caller::Caller;
+use crate::limits;
 use crate::path::AbsPath;
 use crate::store::{Excerpt, Where};
 
 /// The longest excerpt.
-const MAX_EXCERPT: u64 = 16 << 20;
+const MAX_EXCERPT: u64 = limits::EXCERPT;
 
 /// How many lines are taken on either side: more than a diff shows.
 const N_AROUND: u64 = 16;
@@ -143,9 +144,13 @@ impl Pass<'_> {
 
     fn too_far_apart(&self, survey: &Survey, strings: &[&str]) -> Result<Error> {
         let ([old_string], [[exact, folded]]) = (strings, survey.strings.as_slice()) else {
-            let cause = "the strings stand too far apart in a file this large; \
-                make these edits in calls of their own";
-            return Ok(Error::System { path: self.path.to_string(), cause: cause.into() });
+            let limit = "In a file this large the strings of one call must stand within 16 MiB; \
+                make these edits in calls of their own.";
+            return Ok(Error::TooLarge {
+                path: self.path.to_string(),
+                n_bytes: survey.index.n_bytes,
+                limit: limit.into(),
+            });
         };
         let places = if exact.n_matches > 0 { exact } else { folded };
         let lines = places.first_few.iter().map(|offset| {

@@ -14,8 +14,10 @@ use std::sync::Arc;
 use rules::RuleSet;
 use rustix::fs::{FileType, Mode, OFlags};
 
+use crate::limits;
+
 /// The most of a file with rules that is read.
-const MAX_RULES: usize = 128 << 10;
+const MAX_RULES: usize = limits::IGNORE_RULES;
 
 /// The rules of one folder, and those of the folders above it.
 #[derive(Debug)]

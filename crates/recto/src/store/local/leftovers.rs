@@ -17,6 +17,7 @@ use rustix::fs::{Dir, FileType};
 
 use super::lock::FolderLock;
 use super::sys::{self, Sys};
+use crate::limits;
 
 const PREFIX: &str = ".recto-";
 
@@ -50,6 +51,35 @@ pub fn complete(partial: &OsStr) -> OsString {
     OsStr::from_bytes(name.strip_suffix(PARTIAL.as_bytes()).unwrap_or(name)).to_os_string()
 }
 
+/// Whether a name is one that a leftover has.
+pub fn is_name(name: &OsStr) -> bool {
+    Leftover::parse(name).is_some()
+}
+
+/// What is known about a leftover.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verdict {
+    /// It holds what was being replaced, or what was replacing it, and can go.
+    Ours,
+    /// It may be somebody's work, or is too large to tell.
+    Foreign,
+}
+
+/// The leftovers in a folder that is locked.
+pub fn find(sys: &dyn Sys, lock: &FolderLock) -> Vec<(OsString, Verdict)> {
+    let Ok(entries) = Dir::read_from(lock.folder()) else { return Vec::new() };
+    let mut found = Vec::new();
+    for entry in entries.flatten() {
+        let name = OsStr::from_bytes(entry.file_name().to_bytes());
+        if let Some(leftover) = Leftover::parse(name) {
+            let is_ours = leftover.is_ours(sys, lock, name);
+            let verdict = if is_ours { Verdict::Ours } else { Verdict::Foreign };
+            found.push((name.to_os_string(), verdict));
+        }
+    }
+    found
+}
+
 /// Which folders are known to hold no leftovers.
 #[derive(Default)]
 pub struct Leftovers {
@@ -69,14 +99,10 @@ impl Leftovers {
         if known.is_some() && known == change_time(lock) {
             return;
         }
-        let Ok(entries) = Dir::read_from(lock.folder()) else { return };
-        for entry in entries.flatten() {
-            let name = OsStr::from_bytes(entry.file_name().to_bytes());
-            if let Some(leftover) = Leftover::parse(name)
-                && leftover.is_ours(sys, lock, name)
-            {
+        for (name, verdict) in find(sys, lock) {
+            if verdict == Verdict::Ours {
                 // It stays for the next time where this fails.
-                let _ = sys.unlink(lock.folder(), name);
+                let _ = sys.unlink(lock.folder(), &name);
             }
         }
         self.remember(lock);
@@ -135,10 +161,9 @@ impl Leftover {
 /// The digest of a regular file of reasonable size. Anything else under such a name was not made
 /// by us, or is not worth the wait.
 fn digest(sys: &dyn Sys, lock: &FolderLock, name: &OsStr) -> Option<Digest> {
-    const MAX_BYTES: i64 = 256 << 20;
     let status = sys.status(lock.folder(), name).ok()?;
     let is_regular = FileType::from_raw_mode(status.st_mode) == FileType::RegularFile;
-    if !is_regular || status.st_size > MAX_BYTES {
+    if !is_regular || status.st_size > limits::LEFTOVER_BYTES {
         return None;
     }
     let file = sys.open(lock.folder(), name).ok()?;

@@ -23,16 +23,17 @@ use super::ignored::{self, InForce, Present};
 use super::roots::{LastLink, Roots};
 use crate::caller::{Access, Caller, Sandbox};
 use crate::glob::{Glob, State};
+use crate::limits;
 use crate::path::AbsPath;
 use crate::store::{ListRequest, Listing};
 
 /// What one walk may cost.
-const MAX_ENTRIES: u64 = 5_000_000;
-const MAX_TIME: Duration = Duration::from_secs(20);
-const MAX_DEPTH: usize = 256;
+const MAX_ENTRIES: u64 = limits::WALK_ENTRIES;
+const MAX_TIME: Duration = limits::WALK_TIME;
+const MAX_DEPTH: usize = limits::WALK_DEPTH;
 
 /// The most paths that are kept, whatever the caller wants.
-const MAX_KEPT: usize = 200_000;
+const MAX_KEPT: usize = limits::WALK_KEPT;
 
 /// Folders that are read before others help.
 const N_ALONE: usize = 16;
@@ -156,7 +157,7 @@ impl Walk<'_> {
             let folders = self.read(folder, &mut buffer, &mut found);
             self.push(folders);
         }
-        let n_threads = std::thread::available_parallelism().map_or(1, usize::from);
+        let n_threads = limits::n_threads();
         let n_more = n_threads.min(MAX_THREADS) - 1;
         std::thread::scope(|scope| {
             let threads: Vec<_> = (0..n_more)

@@ -15,13 +15,14 @@ use rustix::io::Errno;
 
 use super::sys::{self, SysResult};
 use crate::caller::Caller;
+use crate::limits;
 use crate::path::AbsPath;
 
 /// How often a call that waits looks whether it was taken back.
 const PATIENCE: Duration = Duration::from_millis(20);
 
 /// How long a call waits for the one before it, until it answers that the folder is busy.
-const MAX_WAIT: Duration = Duration::from_secs(5);
+const MAX_WAIT: Duration = limits::LOCK_WAIT;
 
 /// A folder's device and inode.
 type FolderId = (u64, u64);

@@ -12,11 +12,12 @@ use rustix::io::Errno;
 use super::roots::Place;
 use super::sys::{self, Sys};
 use crate::caller::Caller;
+use crate::limits;
 use crate::path::AbsPath;
 use crate::store::text_of;
 
 /// Files up to this size are read whole; larger ones pass by in pieces.
-const MAX_WHOLE: u64 = 16 << 20;
+const MAX_WHOLE: u64 = limits::WHOLE_FILE;
 
 /// How long a write waits for others to close the file. Those who append or save are done by
 /// then; those who keep a file open would not be done in an hour.

@@ -21,13 +21,14 @@ use rustix::io::Errno;
 
 use super::sys;
 use crate::caller::Sandbox;
+use crate::limits;
 use crate::path::AbsPath;
 
 /// As many links as the kernel follows.
-const MAX_LINKS: usize = 40;
+const MAX_LINKS: usize = limits::LINKS;
 
 /// Four times as long as the kernel takes paths, which a walk by handles can go beyond.
-const MAX_PATH: usize = 16 << 10;
+const MAX_PATH: usize = limits::PATH;
 
 /// Paths that answer as if they lay outside the roots.
 #[derive(Debug, Clone, Default)]

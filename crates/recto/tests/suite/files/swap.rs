@@ -7,12 +7,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use serde_json::{Value, json};
 
-use super::yard::{INSIDE, OUTSIDE, Yard, said};
+use super::yard::{INSIDE, OUTSIDE, Session, Yard, said};
 use crate::case::Actual;
+use crate::walls::Walls;
 
-/// How many calls are made: seconds, or with `RECTO_LONG` minutes.
+/// How many calls are made behind each arrangement of walls: seconds, or with `RECTO_LONG` minutes.
 fn n_rounds() -> usize {
-    if std::env::var_os("RECTO_LONG").is_some() { 100_000 } else { 2_000 }
+    if std::env::var_os("RECTO_LONG").is_some() { 100_000 } else { 700 }
 }
 
 /// Exchanges two names until told to stop.
@@ -32,8 +33,14 @@ impl Drop for Raise<'_> {
     }
 }
 
-/// Races calls against swaps of two names. The calls take turns.
+/// Races calls against swaps of two names, behind every arrangement of walls. The calls take turns.
 fn check(yard: &Yard, one: &str, other: &str, calls: &[(&str, Value)]) {
+    for walls in Walls::ALL {
+        check_behind(walls, yard, one, other, calls);
+    }
+}
+
+fn check_behind(walls: Walls, yard: &Yard, one: &str, other: &str, calls: &[(&str, Value)]) {
     let is_over = AtomicBool::new(false);
     let (one, other) = (yard.path(one), yard.path(other));
     let (mut n_found, mut n_empty, mut n_refused) = (0, 0, 0);
@@ -41,7 +48,7 @@ fn check(yard: &Yard, one: &str, other: &str, calls: &[(&str, Value)]) {
         scope.spawn(|| swap(&one, &other, &is_over));
         // The swaps end also when a call panics.
         let _end = Raise(&is_over);
-        let session = yard.serve(&[]);
+        let session = Session::start_command(walls.serve(&yard.path("root"), &[""; 0]).into());
         for round in 0..n_rounds() {
             let (tool, arguments) = &calls[round % calls.len()];
             let actual = session.call(tool, arguments.clone());
@@ -63,7 +70,7 @@ fn check(yard: &Yard, one: &str, other: &str, calls: &[(&str, Value)]) {
             }
         }
     });
-    println!("{n_found} found something, {n_empty} nothing, {n_refused} were refused");
+    println!("{walls:?}: {n_found} found something, {n_empty} nothing, {n_refused} were refused");
     assert!(n_found > 0 && n_empty + n_refused > 0, "there was no race");
 }
 

@@ -11,6 +11,7 @@ use serde_json::Value;
 
 use super::yard::{INSIDE, OUTSIDE, Session, Yard, rows, said, strings};
 use crate::case::Actual;
+use crate::walls::Walls;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Outside {
@@ -106,17 +107,27 @@ fn furnish(yard: &Yard, outside: Outside) {
 pub struct Worlds(pub Vec<(Yard, Session)>);
 
 impl Worlds {
+    /// Behind both walls.
     pub fn new() -> Worlds {
         Worlds::with(|_| ())
     }
 
-    /// With more inside of each.
+    /// The same, with more inside of each.
     pub fn with(furnish: impl Fn(&Yard)) -> Worlds {
+        Worlds::behind(Walls::Both, furnish)
+    }
+
+    /// One after the other, behind every arrangement of walls.
+    pub fn each() -> impl Iterator<Item = Worlds> {
+        Walls::ALL.into_iter().map(|walls| Worlds::behind(walls, |_| ()))
+    }
+
+    fn behind(walls: Walls, furnish: impl Fn(&Yard)) -> Worlds {
         let worlds = [Outside::Files, Outside::Nothing, Outside::Strange].map(|outside| {
             let yard = world(outside);
             furnish(&yard);
-            let session = yard.serve(&[]);
-            (yard, session)
+            let command = walls.serve(&yard.path("root"), &[""; 0]);
+            (yard, Session::start_command(command.into()))
         });
         Worlds(worlds.into())
     }

@@ -79,7 +79,7 @@ pub struct Session {
 impl Session {
     pub fn start(root: &Path, options: &[&str]) -> Session {
         let mut command = Command::new(BINARY);
-        command.arg("serve").arg(root).args(options);
+        command.arg("serve").arg(root).args(options).env("RECTO_LOG", "error");
         Session::start_command(command)
     }
 

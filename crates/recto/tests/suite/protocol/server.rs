@@ -77,6 +77,11 @@ impl Server {
         self.child.id()
     }
 
+    /// Hands the input over to another thread.
+    pub fn take_input(&mut self) -> ChildStdin {
+        self.input.take().unwrap()
+    }
+
     pub fn send(&mut self, message: &Value) {
         self.send_line(&message.to_string());
     }

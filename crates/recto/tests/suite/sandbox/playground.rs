@@ -13,6 +13,7 @@ use serde_json::{Map, Value, json};
 
 use crate::case::Actual;
 use crate::client::{Client, Revision, run};
+use crate::walls::Walls;
 
 pub const INSIDE: &str = "inside\n";
 pub const OUTSIDE: &str = "outside\n";
@@ -143,7 +144,7 @@ impl Playground {
         self.check_roots(&["root"], options, rows);
     }
 
-    /// Checks a table against a server of several roots.
+    /// Checks a table against a server of several roots, behind every arrangement of walls.
     pub fn check_roots(&self, roots: &[&str], options: &[&str], rows: &[Row]) {
         let roots: Vec<String> = roots.iter().map(|root| self.spelled(root)).collect();
         let mut arguments: Vec<String> =
@@ -151,12 +152,16 @@ impl Playground {
         for root in &roots[1..] {
             arguments.extend(["--root".to_string(), root.clone()]);
         }
-        run(async {
-            let client = Client::start(Path::new(&roots[0]), &arguments, Revision::Handshake).await;
-            // A hint names the roots as they really are.
-            let real = |root: &String| std::fs::canonicalize(root).unwrap().display().to_string();
-            self.check_with(client, &roots.iter().map(real).collect::<Vec<_>>(), rows).await;
-        });
+        // A hint names the roots as they really are.
+        let real = |root: &String| std::fs::canonicalize(root).unwrap().display().to_string();
+        let real_roots: Vec<String> = roots.iter().map(real).collect();
+        for walls in Walls::ALL {
+            let command = walls.serve(Path::new(&roots[0]), &arguments);
+            run(async {
+                let client = Client::start_command(command.into(), Revision::Handshake).await;
+                self.check_with(client, &real_roots, rows).await;
+            });
+        }
     }
 
     /// Checks a table through a client that has been started.

@@ -11,10 +11,12 @@ use serde_json::{Map, Value, json};
 use super::playground::{OUTSIDE, Playground, Snapshot};
 use crate::case::Actual;
 use crate::client::{Client, Revision, run};
+use crate::walls::Walls;
 
-/// How many times each tool is tried: seconds, or with `RECTO_LONG` minutes.
+/// How many times each tool is tried behind each arrangement of walls: seconds, or with
+/// `RECTO_LONG` minutes.
 fn n_rounds() -> usize {
-    if std::env::var_os("RECTO_LONG").is_some() { 100_000 } else { 2_000 }
+    if std::env::var_os("RECTO_LONG").is_some() { 100_000 } else { 400 }
 }
 
 fn arguments(value: Value) -> Map<String, Value> {
@@ -45,7 +47,8 @@ impl Tally {
         match actual {
             Actual::Answer { .. } => self.n_done += 1,
             // Outside; or it was a link, or not there, at the moment it was opened.
-            Actual::Error { code: code @ (-32003..=-32001 | -32017), .. } => {
+            // Or it was another version, or had been created by an earlier round.
+            Actual::Error { code: code @ (-32003..=-32001 | -32006 | -32013 | -32017), .. } => {
                 *self.refused.entry(*code).or_default() += 1;
             }
             other => panic!("{other:?}"),
@@ -53,8 +56,74 @@ impl Tally {
     }
 }
 
-/// Races calls for `path` against swaps of two names in `root`.
+/// Races calls for `path` against swaps of two names in `root`, for every toolset that writes and
+/// behind every arrangement of walls.
 fn check(playground: &Playground, one: &str, other: &str, path: &str) {
+    for walls in Walls::ALL {
+        for toolset in [Toolset::Edit, Toolset::Text] {
+            check_behind(walls, toolset, playground, one, other, path);
+        }
+    }
+}
+
+/// Whose tools are called.
+#[derive(Debug, Clone, Copy)]
+enum Toolset {
+    Edit,
+    Text,
+}
+
+impl Toolset {
+    /// Reads, changes and creates once. `new` is a name that is mostly new, beside the one that is
+    /// swapped or beneath it.
+    async fn attack(
+        self,
+        client: &Client,
+        path: &str,
+        new: &str,
+        round: usize,
+    ) -> (Actual, Vec<Actual>) {
+        let call = async |tool: &str, value: Value| client.call(tool, arguments(value)).await;
+        let content = format!("inside {round}\n");
+        match self {
+            Toolset::Edit => {
+                let read = call("read_text_file", json!({"path": path})).await;
+                let write =
+                    call("write_text_file", json!({"path": path, "content": content})).await;
+                let create =
+                    call("write_text_file", json!({"path": new, "content": content})).await;
+                (read, vec![write, create])
+            }
+            Toolset::Text => {
+                let read = call("text.read", json!({"path": path})).await;
+                let mut writes = Vec::new();
+                if let Actual::Answer { structured, .. } = &read {
+                    let (hash, old) = (&structured["hash"], structured["content"].clone());
+                    let old = old.as_str().unwrap().trim_end();
+                    let new = content.trim_end();
+                    let replace = json!({"path": path, "hash": hash, "lines": [1, 2], "old": old, "new": new});
+                    writes.push(call("text.replace", replace).await);
+                }
+                let created = call("file.create", json!({"path": new, "content": content})).await;
+                if let Actual::Answer { structured, .. } = &created {
+                    let remove = json!({"path": new, "hash": structured["hash"]});
+                    writes.push(call("file.remove", remove).await);
+                }
+                writes.push(created);
+                (read, writes)
+            }
+        }
+    }
+}
+
+fn check_behind(
+    walls: Walls,
+    toolset: Toolset,
+    playground: &Playground,
+    one: &str,
+    other: &str,
+    path: &str,
+) {
     let outside = Snapshot::take(&playground.path("outside"));
     let is_over = AtomicBool::new(false);
     let (one, other) = (playground.path(one), playground.path(other));
@@ -65,28 +134,22 @@ fn check(playground: &Playground, one: &str, other: &str, path: &str) {
         // The swaps end also when a call panics.
         let _end = Raise(&is_over);
         run(async {
-            let options = ["--durability".to_string(), "rename".to_string()];
-            let root = playground.path("root");
-            let client = Client::start(&root, &options, Revision::Handshake).await;
+            let command = walls.serve(&playground.path("root"), &["--durability", "rename"]);
+            let client = Client::start_command(command.into(), Revision::Handshake).await;
             for round in 0..n_rounds() {
-                let read = client.call("read_text_file", arguments(json!({"path": path}))).await;
+                let new = format!("{path}-{toolset:?}-{}", round % 2_000);
+                let (read, written) = toolset.attack(&client, &path, &new, round).await;
                 if let Actual::Answer { structured, .. } = &read {
                     let content = structured["content"].as_str().unwrap();
                     assert!(content.starts_with("inside"), "round {round} read {content:?}");
                 }
                 reads.add(&read);
-                let content = format!("inside {round}\n");
-                let write = json!({"path": path, "content": content});
-                writes.add(&client.call("write_text_file", arguments(write)).await);
-                // A name that is mostly new, beside the one that is swapped or beneath it.
-                let new = format!("{path}-{}", round % 2_000);
-                let create = json!({"path": new, "content": content});
-                writes.add(&client.call("write_text_file", arguments(create)).await);
+                written.iter().for_each(|actual| writes.add(actual));
             }
             client.stop().await;
         });
     });
-    println!("reads {reads:?}, writes {writes:?}");
+    println!("{walls:?}, {toolset:?}: reads {reads:?}, writes {writes:?}");
     let changed = outside.changed(&Snapshot::take(&playground.path("outside")));
     assert_eq!(changed, [] as [&Path; 0], "the outside changed");
     assert_eq!(std::fs::read_to_string(playground.path("outside/f")).unwrap(), OUTSIDE);

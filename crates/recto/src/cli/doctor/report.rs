@@ -1,0 +1,69 @@
+//! What a look found, as lines for a person.
+
+use std::fmt;
+
+/// Rooms with their lines, in order.
+#[derive(Default)]
+pub struct Report {
+    lines: Vec<Line>,
+}
+
+enum Line {
+    Room(&'static str),
+    Fact(String),
+    Note(String),
+    Problem { what: String, remedy: String },
+}
+
+impl Report {
+    /// Starts a room.
+    pub fn room(&mut self, name: &'static str) {
+        self.lines.push(Line::Room(name));
+    }
+
+    /// Something that is as it is.
+    pub fn fact(&mut self, text: impl Into<String>) {
+        self.lines.push(Line::Fact(text.into()));
+    }
+
+    /// Something that a person may want to know, but that is not wrong.
+    pub fn note(&mut self, text: impl Into<String>) {
+        self.lines.push(Line::Note(text.into()));
+    }
+
+    /// Something that is wrong, and what to do about it.
+    pub fn problem(&mut self, what: impl Into<String>, remedy: impl Into<String>) {
+        self.lines.push(Line::Problem { what: what.into(), remedy: remedy.into() });
+    }
+
+    /// How many things are wrong.
+    pub fn n_problems(&self) -> usize {
+        self.lines.iter().filter(|line| matches!(line, Line::Problem { .. })).count()
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "recto {}", env!("CARGO_PKG_VERSION"))?;
+        for line in &self.lines {
+            match line {
+                Line::Room(name) => writeln!(f, "\n{name}")?,
+                Line::Fact(text) => writeln!(f, "  {}", shown(text))?,
+                Line::Note(text) => writeln!(f, "  - {}", shown(text))?,
+                Line::Problem { what, remedy } => {
+                    writeln!(f, "  ! {}\n    {}", shown(what), shown(remedy))?;
+                }
+            }
+        }
+        match self.n_problems() {
+            0 => writeln!(f, "\nNothing is wrong."),
+            1 => writeln!(f, "\n1 problem, marked with !"),
+            n => writeln!(f, "\n{n} problems, marked with !"),
+        }
+    }
+}
+
+/// A path may hold anything, and a terminal would act on it.
+fn shown(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
+}

@@ -1,0 +1,317 @@
+//! Every bound that a caller can run into, in one place, with what happens beyond it and the test
+//! that goes there. `docs/limits.md` is made of it. Sizes of buffers and the like stay where they are
+//! used.
+
+use std::sync::OnceLock;
+use std::time::Duration;
+
+/// A bound.
+#[derive(Debug, Clone, Copy)]
+pub struct Limit {
+    /// The constant's.
+    pub name: &'static str,
+    /// What is bounded.
+    pub what: &'static str,
+    /// By how much.
+    pub amount: Amount,
+    /// What a caller sees beyond it.
+    pub beyond: &'static str,
+    /// A test that goes there, or why none does.
+    pub test: Reached,
+}
+
+/// How much.
+#[derive(Debug, Clone, Copy)]
+pub enum Amount {
+    /// Bytes.
+    Bytes(u64),
+    /// Things.
+    Count(u64),
+    /// Time.
+    Time(Duration),
+}
+
+/// Whether a test goes to a bound.
+#[derive(Debug, Clone, Copy)]
+pub enum Reached {
+    /// The test of this name does.
+    By(&'static str),
+    /// None does, for this reason.
+    Not(&'static str),
+}
+
+macro_rules! limits {
+    ($(
+        #[doc = $what:literal]
+        $name:ident: $kind:ident $type:ty = $value:expr, $beyond:literal, $test:expr;
+    )*) => {
+        $(#[doc = $what] pub const $name: $type = $value;)*
+
+        /// All of them.
+        pub const ALL: &[Limit] = &[$(Limit {
+            name: stringify!($name),
+            what: $what,
+            amount: limits!(@$kind $name),
+            beyond: $beyond,
+            test: $test,
+        }),*];
+    };
+    (@bytes $name:ident) => { Amount::Bytes($name as u64) };
+    (@count $name:ident) => { Amount::Count($name as u64) };
+    (@time $name:ident) => { Amount::Time($name) };
+}
+
+use Reached::{By, Not};
+
+limits! {
+    // Requests.
+
+    /// A request's line.
+    REQUEST_LINE: bytes usize = 16 << 20,
+        "-32600 with the request's id; the line is skipped, never held",
+        By("a_request_that_is_too_long_is_refused_by_its_id");
+    /// Values in a request: numbers, texts, names, lists.
+    REQUEST_VALUES: count usize = 250_000,
+        "-32600 with the request's id, before anything is parsed",
+        By("a_request_of_too_many_values_is_refused_before_it_is_parsed");
+    /// Requests that wait for an answer.
+    REQUESTS_IN_FLIGHT: count usize = 1024,
+        "nothing more is read until one is answered",
+        By("the_next_request_waits_until_one_is_answered");
+    /// Memory of requests that wait for an answer, estimated.
+    REQUEST_BYTES_IN_FLIGHT: bytes usize = 32 << 20,
+        "nothing more is read until one is answered, unless it is alone",
+        By("a_large_request_waits_until_it_is_alone");
+    /// Calls that run at once; fewer where `--max-read-bytes` is large.
+    RUNNING_CALLS: count usize = 16,
+        "the next one waits",
+        By("no_more_calls_run_than_answers_have_room");
+    /// Memory of answers that nobody reads, estimated.
+    ANSWER_BYTES: bytes usize = 64 << 20,
+        "fewer calls run at once",
+        By("answers_that_nobody_reads_take_little_memory_and_are_all_there");
+    /// Threads that calls run on, with those that hang in a file system.
+    CALL_THREADS: count usize = 64,
+        "-32017 until one comes back",
+        By("calls_that_hang_are_bounded_and_the_rest_of_the_server_goes_on");
+    /// How long a call may run before it is logged and makes way for the next.
+    SLOW_CALL: time Duration = Duration::from_secs(30),
+        "another call may run beside it",
+        By("calls_that_hang_without_end_make_way_for_others");
+    /// How long a call that was taken back may take to end.
+    AFTER_CANCELLATION: time Duration = Duration::from_secs(2),
+        "it is given up; nobody waits for its answer",
+        By("a_call_that_hangs_can_be_taken_back");
+    /// How long calls may go on when the input has ended.
+    AFTER_END_OF_INPUT: time Duration = Duration::from_secs(1),
+        "the server ends; a write in its commit is carried out",
+        By("a_call_in_flight_does_not_put_off_the_end_of_input");
+
+    // Paths.
+
+    /// A path below a root.
+    PATH: bytes usize = 16 << 10,
+        "-32600", By("a_path_of_a_megabyte_is_answered_at_once_whatever_is_denied");
+    /// Links that are followed in one path, as many as the kernel follows.
+    LINKS: count usize = 40,
+        "-32003", By("forty_links_are_followed_and_no_more");
+
+    // Reading.
+
+    /// Text in the answer of one read, unless `--max-read-bytes` says otherwise.
+    READ_BYTES: bytes usize = 1 << 20,
+        "the answer is cut at a line end and says how to go on",
+        By("a_read_returns_as_much_as_it_may_and_says_how_to_go_on");
+    /// What `--max-read-bytes` can be.
+    MOST_READ_BYTES: bytes usize = 16 << 20,
+        "the program does not start", By("more_than_16_mebibytes_cannot_be_asked_for");
+    /// A file that is read whole; a larger one is read in pieces.
+    WHOLE_FILE: bytes u64 = 16 << 20,
+        "nothing that a caller sees",
+        By("large_files_are_read_by_ranges_and_matches");
+    /// A line in an answer of `ReadLines`.
+    LINE: bytes usize = 4096,
+        "the line is cut and says so", By("a_line_of_twenty_mebibytes_is_cut_and_found");
+    /// A line in an answer of `ReadLines` about many files.
+    LINE_OF_MANY: bytes usize = 512,
+        "the line is cut and says so", By("a_long_line_among_many_files_is_cut_sooner");
+    /// Lines in an answer about many files.
+    ROWS_OF_MANY: count usize = 1000,
+        "`truncated`, with the first ones", By("what_is_found_is_bounded_and_the_first");
+    /// Text in an answer about many files.
+    BYTES_OF_MANY: bytes usize = 128 << 10,
+        "`truncated`, with the first ones", By("what_is_found_is_bounded_and_the_first");
+    /// Matching lines that are looked for in one file.
+    HITS: count usize = 20_000,
+        "the first ones, and `next` says where to go on", By("only_so_many_hits_of_a_file_are_looked_for");
+    /// The text to look for.
+    NEEDLE: bytes usize = recto_text::search::MAX_NEEDLE,
+        "-32600", By("a_text_to_look_for_has_a_longest_length");
+    /// Files that are searched by one call.
+    SEARCHED_FILES: count usize = 200_000,
+        "`truncated`", Not("it takes 200,000 files");
+    /// How long a search of many files goes on.
+    SEARCH_TIME: time Duration = Duration::from_secs(20),
+        "`truncated`", Not("time is not asserted");
+
+    // Listing.
+
+    /// Names that one walk looks at.
+    WALK_ENTRIES: count u64 = 5_000_000,
+        "`truncated`, and the answer says that it stopped", Not("it takes five million files");
+    /// How long one walk goes on.
+    WALK_TIME: time Duration = Duration::from_secs(20),
+        "`truncated`, and the answer says that it stopped", Not("time is not asserted");
+    /// Folders in folders that a walk goes down.
+    WALK_DEPTH: count usize = 256,
+        "what lies deeper is not listed, and the answer says so",
+        By("three_hundred_folders_deep_is_listed_or_said");
+    /// Paths that a walk keeps.
+    WALK_KEPT: count usize = 200_000,
+        "`truncated`", Not("it takes 200,000 files");
+    /// Rules of `.gitignore` files that are followed, in bytes.
+    IGNORE_RULES: bytes usize = 128 << 10,
+        "the rest of the rules is left out", By("many_rules_take_neither_time_nor_memory");
+
+    // Patterns.
+
+    /// A glob.
+    GLOB: bytes usize = 4096,
+        "-32600", By("a_pattern_has_a_longest_length");
+    /// Patterns that the braces of a glob stand for.
+    GLOB_ALTERNATIVES: count usize = 256,
+        "-32600", By("braces_stand_for_so_many_patterns_and_no_more");
+    /// Those patterns together.
+    GLOB_EXPANDED: bytes usize = 16 << 10,
+        "-32600", By("braces_stand_for_so_many_patterns_and_no_more");
+    /// Names and stars between the slashes of a glob.
+    GLOB_PARTS: count usize = 63,
+        "-32600", By("a_pattern_has_so_many_parts_and_no_more");
+
+    // Writing.
+
+    /// A file that a change holds in memory; of a larger one it holds the lines in question.
+    WHOLE_CHANGE: bytes u64 = 64 << 20,
+        "nothing that a caller sees", By("a_large_file_is_changed_without_being_held");
+    /// How far apart the strings of one call may stand in such a file.
+    EXCERPT: bytes u64 = 16 << 20,
+        "-32600", By("strings_that_stand_far_apart_need_calls_of_their_own");
+    /// A file that has to be held all the same: in other encodings than UTF-8, with lines of megabytes.
+    CHANGED_FILE: bytes i64 = 1 << 30,
+        "-32603", By("a_file_larger_than_a_gibibyte_is_not_changed");
+    /// How long a write waits while others change the folder.
+    LOCK_WAIT: time Duration = Duration::from_secs(5),
+        "-32017", By("a_folder_that_stays_locked_is_busy");
+    /// The diff in an answer.
+    DIFF_BYTES: bytes usize = recto_text::diff::MAX_DIFF_BYTES,
+        "it is left out", By("a_diff_beyond_the_limit_is_left_out");
+    /// What a killed process left behind and is cleaned up in passing.
+    LEFTOVER_BYTES: bytes i64 = 256 << 20,
+        "it stays until somebody removes it",
+        By("a_giant_that_looks_like_a_leftover_does_not_hold_up_a_write");
+
+    // Git.
+
+    /// A revision's name.
+    REVISION: bytes usize = 1024,
+        "-32001", By("what_is_no_name_is_refused_in_words_that_teach");
+    /// An object, as a file at a revision.
+    GIT_OBJECT: bytes u64 = 64 << 20,
+        "-32600, before anything is inflated", By("a_file_over_the_limit_is_refused_by_its_header");
+    /// Names that one walk of a tree looks at.
+    GIT_WALK_ENTRIES: count u64 = 2_000_000,
+        "`truncated`", By("a_tree_without_end_is_listed_as_far_as_the_budget_goes");
+    /// How long one walk of a tree goes on.
+    GIT_WALK_TIME: time Duration = Duration::from_secs(10),
+        "`truncated`", By("a_tree_without_end_is_listed_as_far_as_the_budget_goes");
+    /// A path in a tree.
+    GIT_PATH: bytes usize = 4096,
+        "the repository counts as damaged", By("a_long_history_is_walked_and_a_deep_tree_refused");
+
+    // Tables.
+
+    /// Columns of a table.
+    TABLE_COLUMNS: count usize = recto_tables::limits::COLUMNS,
+        "the first ones are shown, and the answer says so", By("shows_so_many_columns_and_no_more");
+    /// What a compressed file may inflate to.
+    TABLE_INFLATED: bytes u64 = recto_tables::limits::INFLATED,
+        "the table ends there", By("a_bomb_ends_at_the_limit_in_bounded_time");
+    /// Values in values of JSON.
+    TABLE_JSON_DEPTH: count usize = recto_tables::limits::JSON_DEPTH,
+        "the file is refused", By("refuses_what_is_too_deep_or_too_large");
+    /// One value of JSON.
+    TABLE_JSON_VALUE: bytes usize = recto_tables::limits::JSON_VALUE,
+        "the file is refused", By("refuses_what_is_too_deep_or_too_large");
+
+    // Editors.
+
+    /// A text that passes through an editor.
+    EDITOR_TEXT: bytes usize = 16 << 20,
+        "the file on the disk is used, and the answer says so",
+        By("large_files_and_bytes_stay_on_the_disk");
+}
+
+/// How many threads a walk or a search may use: as many as there are processors for this process,
+/// counted once.
+pub fn n_threads() -> usize {
+    static N_THREADS: OnceLock<usize> = OnceLock::new();
+    *N_THREADS.get_or_init(|| std::thread::available_parallelism().map_or(1, usize::from))
+}
+
+/// How many calls run at once, so that their answers fit into [`ANSWER_BYTES`].
+pub fn running_calls(max_read_bytes: usize) -> usize {
+    /// How many times an answer's text stands in memory before it is written: as text, as
+    /// structured content, and as the JSON of both.
+    const COPIES: usize = 4;
+    let max_answer = max_read_bytes.max(DIFF_BYTES / 4);
+    (ANSWER_BYTES / (COPIES * max_answer)).clamp(4, RUNNING_CALLS)
+}
+
+impl std::fmt::Display for Amount {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match *self {
+            Amount::Bytes(n) if n >= 1 << 30 && n % (1 << 30) == 0 => write!(f, "{} GiB", n >> 30),
+            Amount::Bytes(n) if n >= 1 << 20 && n % (1 << 20) == 0 => write!(f, "{} MiB", n >> 20),
+            Amount::Bytes(n) if n >= 1 << 10 && n % (1 << 10) == 0 => write!(f, "{} KiB", n >> 10),
+            Amount::Bytes(n) => write!(f, "{n} bytes"),
+            Amount::Count(n) => {
+                let digits = n.to_string();
+                for (index, digit) in digits.chars().enumerate() {
+                    if index > 0 && (digits.len() - index).is_multiple_of(3) {
+                        f.write_str(",")?;
+                    }
+                    write!(f, "{digit}")?;
+                }
+                Ok(())
+            }
+            Amount::Time(time) => write!(f, "{} s", time.as_secs_f32()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_more_calls_run_than_answers_have_room() {
+        assert_eq!(running_calls(1), RUNNING_CALLS);
+        assert_eq!(running_calls(READ_BYTES), RUNNING_CALLS);
+        assert_eq!(running_calls(2 << 20), 8);
+        assert_eq!(running_calls(MOST_READ_BYTES), 4);
+    }
+
+    #[test]
+    fn amounts_are_written_for_people() {
+        for (amount, expected) in [
+            (Amount::Bytes(1 << 30), "1 GiB"),
+            (Amount::Bytes(3 << 20), "3 MiB"),
+            (Amount::Bytes(1000), "1000 bytes"),
+            (Amount::Count(5_000_000), "5,000,000"),
+            (Amount::Count(40), "40"),
+            (Amount::Time(Duration::from_millis(1500)), "1.5 s"),
+        ] {
+            assert_eq!(amount.to_string(), expected);
+        }
+    }
+}

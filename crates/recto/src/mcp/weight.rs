@@ -1,0 +1,66 @@
+//! How much memory a line takes once it is parsed, told before: a value can be two bytes on the wire
+//! and a hundred in memory.
+
+use crate::limits::REQUEST_VALUES;
+
+/// What a value takes in memory beside its text, roughly.
+const VALUE_BYTES: usize = 160;
+
+/// The memory that a request takes, roughly. `None` if it holds too many values.
+pub fn of(line: &[u8]) -> Option<usize> {
+    let n_values = n_values(line);
+    (n_values <= REQUEST_VALUES).then(|| line.len() + n_values * VALUE_BYTES)
+}
+
+/// Names and values of JSON, or a few more.
+fn n_values(mut line: &[u8]) -> usize {
+    let mut n_values = 1;
+    while let Some(start) = memchr::memchr(b'"', line) {
+        n_values += n_marks(&line[..start]);
+        line = after_string(&line[start + 1..]);
+    }
+    n_values + n_marks(line)
+}
+
+/// The marks before which, or after which, a value stands.
+fn n_marks(piece: &[u8]) -> usize {
+    piece.iter().filter(|byte| matches!(byte, b',' | b':' | b'[' | b'{')).count()
+}
+
+/// What comes after a string, given what comes after its first quote.
+fn after_string(mut rest: &[u8]) -> &[u8] {
+    while let Some(at) = memchr::memchr2(b'"', b'\\', rest) {
+        if rest[at] == b'"' {
+            return &rest[at + 1..];
+        }
+        rest = rest.get(at + 2..).unwrap_or_default();
+    }
+    &[]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_counted_outside_of_strings() {
+        for (line, expected) in [
+            ("7", 1),
+            ("[0,0,0]", 4),
+            (r#"{"a":1,"b":[2,3]}"#, 7),
+            (r#""[,,,,,,,{{{{""#, 1),
+            (r#"{"a\\":"\"[,,,","b":1}"#, 5),
+            (r#"["open,,,,"#, 2),
+            (r#"["\"#, 2),
+        ] {
+            assert_eq!(n_values(line.as_bytes()), expected, "{line}");
+        }
+    }
+
+    #[test]
+    fn too_many_values_are_refused_by_their_number() {
+        let line = |n: usize| format!("[{}0]", "0,".repeat(n - 1));
+        assert!(of(line(REQUEST_VALUES - 1).as_bytes()).is_some());
+        assert!(of(line(REQUEST_VALUES).as_bytes()).is_none());
+    }
+}

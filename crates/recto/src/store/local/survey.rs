@@ -1,0 +1,103 @@
+//! Leftovers of killed processes beneath all roots, for whoever wants to see or remove them
+//! without a change in their folder.
+
+use std::ffi::OsString;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use rustix::fs::{Dir, FileType, Mode, OFlags};
+
+use super::LocalStore;
+use super::leftovers::{self, Verdict};
+use crate::caller::Caller;
+use crate::limits;
+use crate::path::AbsPath;
+
+/// What was found.
+#[derive(Debug, Default)]
+pub struct Survey {
+    /// Each with what is known about it.
+    pub found: Vec<(PathBuf, Verdict)>,
+    /// How many of them were removed.
+    pub n_removed: usize,
+    /// Whether all folders were looked at.
+    pub is_complete: bool,
+}
+
+/// Whether leftovers are removed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Cleaning {
+    /// They are.
+    Remove,
+    /// They are only told.
+    Keep,
+}
+
+impl LocalStore {
+    /// Looks for leftovers beneath the roots, and removes those that hold nobody's work.
+    pub fn survey(&self, cleaning: Cleaning) -> Survey {
+        let start = Instant::now();
+        let mut survey = Survey { is_complete: true, ..Survey::default() };
+        let mut n_entries = 0;
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let mut waiting: Vec<PathBuf> = self.roots();
+        waiting.dedup();
+        while let Some(folder) = waiting.pop() {
+            if n_entries > limits::WALK_ENTRIES || start.elapsed() > limits::WALK_TIME {
+                survey.is_complete = false;
+                break;
+            }
+            // By path: nothing is removed by it, and nothing is read but names.
+            let Ok(handle) = rustix::fs::open(&folder, flags, Mode::empty()) else { continue };
+            let names = names(&handle, &mut n_entries);
+            let mut is_suspect = false;
+            for (name, kind) in names {
+                match kind {
+                    FileType::Directory => waiting.push(folder.join(name)),
+                    _ => is_suspect |= leftovers::is_name(&name),
+                }
+            }
+            if is_suspect {
+                self.survey_folder(&folder, &handle, cleaning, &mut survey);
+            }
+        }
+        survey
+    }
+
+    fn survey_folder(
+        &self,
+        folder: &Path,
+        handle: &OwnedFd,
+        cleaning: Cleaning,
+        survey: &mut Survey,
+    ) {
+        let path = AbsPath::of(folder.to_path_buf(), folder.display().to_string());
+        // Whoever holds the lock may be in the middle of a write.
+        let Ok(lock) = self.locks.lock(handle, &path, &Caller::default()) else {
+            survey.is_complete = false;
+            return;
+        };
+        for (name, verdict) in leftovers::find(&*self.sys, &lock) {
+            let removable = verdict == Verdict::Ours && lock.is_shared_with_processes();
+            if cleaning == Cleaning::Remove && removable {
+                survey.n_removed += usize::from(self.sys.unlink(lock.folder(), &name).is_ok());
+            }
+            survey.found.push((folder.join(name), verdict));
+        }
+    }
+}
+
+fn names(folder: &OwnedFd, n_entries: &mut u64) -> Vec<(OsString, FileType)> {
+    use std::os::unix::ffi::OsStringExt;
+    let Ok(entries) = Dir::read_from(folder) else { return Vec::new() };
+    let mut names = Vec::new();
+    for entry in entries.flatten() {
+        *n_entries += 1;
+        let name = entry.file_name().to_bytes();
+        if name != b"." && name != b".." {
+            names.push((OsString::from_vec(name.to_vec()), entry.file_type()));
+        }
+    }
+    names
+}

@@ -1,0 +1,191 @@
+//! `recto doctor` through the built binary: what it says, what it leaves alone, what it removes.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use recto_text::Digest;
+
+use crate::client::BINARY;
+use crate::protocol::server::names;
+use crate::walls::{errno, filter};
+
+fn doctor(root: &Path, options: &[&str]) -> Command {
+    let mut command = Command::new(BINARY);
+    command.arg("doctor").arg(root).args(options);
+    command.env_remove("RECTO_LINK").env_remove("RECTO_TOKEN").env("HOME", "/no/such/home");
+    command
+}
+
+fn said(output: &Output) -> String {
+    assert!(output.stderr.is_empty(), "{output:?}");
+    String::from_utf8(output.stdout.clone()).unwrap()
+}
+
+/// Runs it and gives what it says and whether all is well.
+fn run(mut command: Command) -> (String, bool) {
+    let output = command.output().unwrap();
+    let code = output.status.code();
+    assert!(code == Some(0) || code == Some(1), "{output:?}");
+    let text = said(&output);
+    let is_well = text.ends_with("\nNothing is wrong.\n");
+    assert_eq!(is_well, code == Some(0), "{text}");
+    assert_eq!(is_well, !text.contains("\n  ! "), "{text}");
+    (text, is_well)
+}
+
+/// A folder with one file, on a file system that can do everything.
+fn folder() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("f.txt"), "text\n").unwrap();
+    folder
+}
+
+fn has_landlock() -> bool {
+    recto::wall::Openings::default().try_out(Default::default()).unwrap().is_full()
+}
+
+#[test]
+fn says_what_there_is_and_leaves_nothing_behind() {
+    let folder = folder();
+    let (text, is_well) = run(doctor(folder.path(), &["--no-landlock"]));
+    assert!(is_well, "{text}");
+    let real = folder.path().canonicalize().unwrap();
+    for words in [
+        &format!("\nroots\n  {} (", real.display()),
+        "exchange yes, new names yes, nameless files yes, locks yes",
+        "case matters",
+        "\nwalls\n  first: paths are walked by hand",
+        "second: Landlock is switched off",
+        "a request 16 MiB, a read 1 MiB, a file that is changed 1 GiB",
+        "\nleftovers of killed processes\n  none\n",
+        "\ngit\n",
+        "no repository",
+        "\neditor\n  none",
+    ] {
+        assert!(text.contains(words), "{words:?} is not in\n{text}");
+    }
+    assert_eq!(names(folder.path()), ["f.txt"]);
+}
+
+#[test]
+fn says_how_far_the_kernels_wall_stands() {
+    let folder = folder();
+    if has_landlock() {
+        let (text, is_well) = run(doctor(folder.path(), &[]));
+        assert!(is_well && text.contains("second: Landlock is fully enforced (ABI"), "{text}");
+    }
+    let mut command = doctor(folder.path(), &[]);
+    filter(&mut command, libc::SYS_landlock_create_ruleset, errno(libc::ENOSYS));
+    let (text, is_well) = run(command);
+    assert!(!is_well && text.contains("! second: Landlock is not available"), "{text}");
+}
+
+#[test]
+fn nothing_is_written_where_nothing_may_be() {
+    let folder = folder();
+    let before = fs::metadata(folder.path()).unwrap().modified().unwrap();
+    let (text, is_well) = run(doctor(folder.path(), &["--read-only", "--no-landlock"]));
+    assert!(is_well && text.contains("not tried"), "{text}");
+    assert_eq!(fs::metadata(folder.path()).unwrap().modified().unwrap(), before);
+}
+
+/// Leftovers as a killed process leaves them, and files that only look so.
+fn with_leftovers(folder: &Path) -> [PathBuf; 4] {
+    fs::create_dir_all(folder.join("sub/deep")).unwrap();
+    let (old, new) = (Digest::of(b"old\n"), Digest::of(b"new\n"));
+    let files = [
+        (format!("sub/.recto-{old}-{new}-1f-0.tmp"), "old\n"),
+        (format!("sub/deep/.recto-new-{new}-1f-1.tmp"), "new\n"),
+        (format!(".recto-{old}-{new}-1f-2.tmp.part"), "half of the ne"),
+        // What a crash caught in the exchange: neither the old nor the new text.
+        (format!("sub/.recto-{old}-{new}-1f-3.tmp"), "somebody's work\n"),
+    ];
+    for (name, text) in &files {
+        fs::write(folder.join(name), text).unwrap();
+    }
+    fs::write(folder.join(".recto-notes.tmp"), "mine\n").unwrap();
+    files.map(|(name, _)| folder.join(name))
+}
+
+#[test]
+fn leftovers_are_told_and_removed_only_when_asked() {
+    let folder = folder();
+    let [old, new, part, foreign] = with_leftovers(folder.path());
+    // Not a way to other leftovers.
+    let elsewhere = tempfile::tempdir().unwrap();
+    let others = with_leftovers(elsewhere.path());
+    symlink(elsewhere.path(), folder.path().join("link")).unwrap();
+    let (text, is_well) = run(doctor(folder.path(), &["--no-landlock"]));
+    assert!(!is_well && text.contains("3 files of writes that never ended"), "{text}");
+    assert!(text.contains("holds text that may be nowhere else"), "{text}");
+    assert!([&old, &new, &part, &foreign].iter().all(|path| path.exists()));
+    let (text, is_well) = run(doctor(folder.path(), &["--no-landlock", "--clean"]));
+    assert!(!is_well && text.contains("  3 removed"), "{text}");
+    assert!(![&old, &new, &part].iter().any(|path| path.exists()));
+    assert_eq!(fs::read_to_string(&foreign).unwrap(), "somebody's work\n");
+    assert_eq!(fs::read_to_string(folder.path().join(".recto-notes.tmp")).unwrap(), "mine\n");
+    fs::remove_file(foreign).unwrap();
+    let (text, is_well) = run(doctor(folder.path(), &["--no-landlock"]));
+    assert!(is_well && text.contains("processes\n  none"), "{text}");
+    assert!(others.iter().all(|path| path.exists()));
+}
+
+#[test]
+fn a_home_folder_or_the_whole_system_is_too_much() {
+    let folder = folder();
+    let mut command = doctor(folder.path(), &["--read-only", "--no-landlock"]);
+    command.env("HOME", folder.path());
+    let (text, is_well) = run(command);
+    assert!(!is_well && text.contains("! this is your home folder"), "{text}");
+}
+
+#[test]
+fn roots_that_overlap_and_links_are_noted() {
+    let folder = folder();
+    fs::create_dir(folder.path().join("sub")).unwrap();
+    symlink(folder.path(), folder.path().join("sub/alias")).unwrap();
+    let (sub, alias) = (folder.path().join("sub"), folder.path().join("sub/alias"));
+    let mut command = doctor(folder.path(), &["--no-landlock", "--root"]);
+    command.arg(&sub).arg("--root").arg(&alias);
+    let (text, is_well) = run(command);
+    assert!(is_well, "{text}");
+    assert!(text.contains("lies in, or holds,"), "{text}");
+    assert!(text.contains("the same folder as"), "{text}");
+    assert!(text.contains("both names can be used"), "{text}");
+}
+
+#[test]
+fn repositories_are_told_by_their_format_and_whether_they_can_be_read() {
+    let folder = folder();
+    let git = |arguments: &[&str]| {
+        let mut command = Command::new("git");
+        command.args(["-c", "user.name=t", "-c", "user.email=t@example.invalid"]);
+        let output = command.args(arguments).current_dir(folder.path()).output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+    };
+    git(&["init", "-q", "--object-format=sha256"]);
+    git(&["add", "."]);
+    git(&["commit", "-q", "-m", "first"]);
+    let (text, is_well) = run(doctor(folder.path(), &["--no-landlock"]));
+    assert!(is_well && text.contains("can be read (SHA-256)"), "{text}");
+    fs::write(folder.path().join(".git/config"), "[extensions]\nobjectformat = md5\n").unwrap();
+    let (text, is_well) = run(doctor(folder.path(), &["--no-landlock"]));
+    assert!(!is_well && text.contains("git fsck"), "{text}");
+}
+
+#[test]
+fn an_editor_that_is_gone_is_a_problem() {
+    let folder = folder();
+    let mut command = doctor(folder.path(), &["--no-landlock"]);
+    command.env("RECTO_LINK", folder.path().join("no-socket")).env("RECTO_TOKEN", "x");
+    let (text, is_well) = run(command);
+    assert!(!is_well && text.contains("the editor cannot be reached"), "{text}");
+}
+
+#[test]
+fn a_folder_that_does_not_exist_is_refused() {
+    let output = doctor(Path::new("/no/such/folder"), &[]).output().unwrap();
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
+}

@@ -1,0 +1,270 @@
+//! The limits, each from both sides: what just fits, and what does not. Those that other rooms
+//! test are named in `recto::limits`.
+
+mod hanging;
+
+use std::fs::File;
+use std::io::Write;
+use std::path::Path;
+use std::time::Duration;
+
+use recto::limits::{self, Reached};
+use rustix::fs::{FlockOperation, flock};
+use serde_json::json;
+
+use crate::case::Actual;
+use crate::client::BINARY;
+use crate::files::yard::{Session, Yard, rows};
+use crate::protocol::server::{Server, cut};
+
+/// The most memory that a process has had so far.
+fn most_resident_bytes(process: u32) -> usize {
+    let text = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap();
+    let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+    line.trim().strip_suffix(" kB").unwrap().parse::<usize>().unwrap() * 1024
+}
+
+#[test]
+fn every_limit_has_a_test_that_exists() {
+    let mut sources = String::new();
+    let top = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    for folder in ["recto/src", "recto/tests", "recto-text/src", "recto-tables/src"] {
+        add_sources(&top.join(folder), &mut sources);
+    }
+    for limit in limits::ALL {
+        if let Reached::By(test) = limit.test {
+            let is_there = sources.contains(&format!("#[test]\nfn {test}()"))
+                || sources.contains(&format!("    #[test]\n    fn {test}()"));
+            assert!(is_there, "{}: no test is called {test}", limit.name);
+        }
+    }
+}
+
+fn add_sources(folder: &Path, sources: &mut String) {
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            add_sources(&path, sources);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            sources.push_str(&std::fs::read_to_string(path).unwrap());
+        }
+    }
+}
+
+#[test]
+fn a_request_of_too_many_values_is_refused_before_it_is_parsed() {
+    let mut server = Server::ready(&[]);
+    server.check_serves();
+    let line = |id: u32, values: &str| {
+        format!(
+            r#"{{"jsonrpc":"2.0","method":"tools/call","params":{{"name":"read_text_file","arguments":{{"path":"/a","x":[{values}]}}}},"id":{id}}}"#
+        )
+    };
+    let fits = "0,".repeat(limits::REQUEST_VALUES - 100) + "0";
+    server.send_line(&line(71, &fits));
+    let answer = server.next().unwrap();
+    assert_eq!(answer["id"], 71, "{}", cut(&answer.to_string()));
+    assert_eq!(answer["result"]["isError"], true, "{}", cut(&answer.to_string()));
+    // Sixteen million bytes each, and each of another shape.
+    for (id, values) in [
+        (72, "0,".repeat(8_000_000) + "0"),
+        (73, r#""","#.repeat(5_000_000) + "0"),
+        (74, "{},".repeat(5_000_000) + "0"),
+        (75, r#"{"a":0},"#.repeat(2_000_000) + "0"),
+        (76, "[],".repeat(5_000_000) + "0"),
+        (77, "0,".repeat(limits::REQUEST_VALUES) + "0"),
+    ] {
+        server.send_line(&line(id, &values));
+        let answer = server.next().unwrap();
+        assert_eq!(answer["id"], id, "{}", cut(&answer.to_string()));
+        assert_eq!(answer["error"]["code"], -32600, "{}", cut(&answer.to_string()));
+    }
+    let highest = most_resident_bytes(server.id());
+    println!("{} MB at most", highest >> 20);
+    assert!(highest < 192 << 20, "{} MB", highest >> 20);
+    server.check_serves();
+}
+
+/// Requests that are many times as large in memory as on the wire, all of which wait for a lock.
+#[test]
+fn a_flood_of_requests_full_of_values_takes_little_memory() {
+    const N_CALLS: u64 = 40;
+    let mut server = Server::ready(&[]);
+    let folder = File::open(server.path("")).unwrap();
+    flock(&folder, FlockOperation::LockExclusive).unwrap();
+    let path = server.spelled("inside.txt");
+    let edits = vec![r#"{"old_string":"no such text","new_string":""}"#; 20_000].join(",");
+    let mut input = server.take_input();
+    let writer = std::thread::spawn(move || {
+        for id in 1000..1000 + N_CALLS {
+            let arguments = format!(r#"{{"path":"{path}","edits":[{edits}]}}"#);
+            let params = format!(r#"{{"name":"multi_edit_text_file","arguments":{arguments}}}"#);
+            let line =
+                format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{params}}}"#);
+            input.write_all((line + "\n").as_bytes()).unwrap();
+        }
+        input
+    });
+    // Time for them to pile up.
+    std::thread::sleep(Duration::from_secs(1));
+    drop(folder);
+    for _ in 0..N_CALLS {
+        let answer = server.next().unwrap();
+        assert_eq!(answer["result"]["isError"], true, "{}", cut(&answer.to_string()));
+    }
+    drop(writer.join().unwrap());
+    let highest = most_resident_bytes(server.id());
+    println!("{} MB at most", highest >> 20);
+    assert!(highest < 192 << 20, "{} MB", highest >> 20);
+}
+
+#[test]
+fn a_read_returns_as_much_as_it_may_and_says_how_to_go_on() {
+    let yard = Yard::new();
+    let line = "0123456789abcde\n";
+    let most = limits::READ_BYTES;
+    yard.file("root/fits.txt", line.repeat(most / 16));
+    yard.file("root/more.txt", line.repeat(most / 16 + 1));
+    let session = yard.serve(&[]);
+    let read = |name: &str| {
+        session.answer("read_text_file", json!({"path": yard.spelled(&format!("root/{name}"))}))
+    };
+    let whole = read("fits.txt");
+    assert_eq!(whole["content"].as_str().unwrap().len(), most);
+    let part = read("more.txt");
+    assert_eq!(part["content"].as_str().unwrap().len(), most);
+    assert_eq!(
+        (&whole["_meta"]["has_more"], &part["_meta"]["has_more"]),
+        (&json!(false), &json!(true))
+    );
+    assert_eq!(part["_meta"]["next_line"], most / 16 + 1);
+}
+
+#[test]
+fn more_than_16_mebibytes_cannot_be_asked_for() {
+    for (n_bytes, is_fine) in [
+        (limits::MOST_READ_BYTES, true),
+        (limits::MOST_READ_BYTES + 1, false),
+        (0, false),
+        (1, true),
+    ] {
+        let option = format!("--max-read-bytes={n_bytes}");
+        let output = std::process::Command::new(BINARY).args(["tools", &option]).output().unwrap();
+        assert_eq!(output.status.success(), is_fine, "{output:?}");
+    }
+}
+
+#[test]
+fn a_long_line_among_many_files_is_cut_sooner() {
+    let yard = Yard::new();
+    for name in ["a", "b"] {
+        yard.file(&format!("root/{name}.txt"), format!("hit {}\n", "x".repeat(100_000)));
+    }
+    let session = yard.serve(&[]);
+    for (pattern, most) in [("*.txt", limits::LINE_OF_MANY), ("a.txt", limits::LINE)] {
+        let answer = session.answer("ReadLines", json!({"file_path": pattern, "match": "hit"}));
+        for (_, _, text) in rows(&answer) {
+            assert!(text.len() > most / 2 && text.len() < most + 100, "{pattern}: {}", text.len());
+        }
+    }
+}
+
+#[test]
+fn only_so_many_hits_of_a_file_are_looked_for() {
+    let yard = Yard::new();
+    yard.file("root/fits.txt", "x\n".repeat(limits::HITS));
+    yard.file("root/more.txt", "x\n".repeat(limits::HITS + 1));
+    let session = yard.serve(&["--max-read-bytes", "16777216"]);
+    for (name, next) in [("fits.txt", json!(null)), ("more.txt", json!("20001-"))] {
+        let answer = session.answer("ReadLines", json!({"file_path": name, "match": "x"}));
+        assert_eq!(rows(&answer).len(), limits::HITS, "{name}");
+        assert_eq!(answer["next"], next, "{name}");
+    }
+}
+
+/// The codes of calls at a limit and beyond it.
+fn check(session: &Session, tool: &str, name: &str, fits: &str, beyond: &str) {
+    let arguments = |value: &str| match name {
+        "match" => json!({"file_path": "*.txt", "match": value}),
+        name => json!({name: value}),
+    };
+    match session.call(tool, arguments(fits)) {
+        Actual::Answer { .. } | Actual::Error { code: -32001, .. } => {}
+        other => panic!("{tool} {name} of {} bytes: {other:?}", fits.len()),
+    }
+    assert_eq!(session.code(tool, arguments(beyond)), -32600, "{tool} {name}");
+}
+
+#[test]
+fn a_text_to_look_for_has_a_longest_length() {
+    let yard = Yard::new();
+    yard.file("root/a.txt", "text\n");
+    let text = "x".repeat(limits::NEEDLE + 1);
+    check(&yard.serve(&[]), "ReadLines", "match", &text[1..], &text);
+}
+
+#[test]
+fn a_pattern_has_a_longest_length() {
+    let yard = Yard::new();
+    let pattern = format!("*{}", "x".repeat(limits::GLOB));
+    check(&yard.serve(&[]), "ListFiles", "pattern", &pattern[..limits::GLOB], &pattern);
+}
+
+#[test]
+fn braces_stand_for_so_many_patterns_and_no_more() {
+    let yard = Yard::new();
+    let session = yard.serve(&[]);
+    let names = |n: usize| format!("{{{}}}*", vec!["a"; n].join(","));
+    let most = limits::GLOB_ALTERNATIVES;
+    check(&session, "ListFiles", "pattern", &names(most), &names(most + 1));
+    // Few alternatives, but long ones.
+    let long = |n: usize| format!("{{{}}}{}*", vec!["a"; 64].join(","), "x".repeat(n));
+    check(
+        &session,
+        "ListFiles",
+        "pattern",
+        &long(limits::GLOB_EXPANDED / 64 - 10),
+        &long(limits::GLOB_EXPANDED / 64 + 1),
+    );
+}
+
+#[test]
+fn a_pattern_has_so_many_parts_and_no_more() {
+    let yard = Yard::new();
+    let parts = |n: usize| vec!["*"; n].join("/");
+    let most = limits::GLOB_PARTS;
+    check(&yard.serve(&[]), "ListFiles", "pattern", &parts(most), &parts(most + 1));
+}
+
+#[test]
+fn a_file_larger_than_a_gibibyte_is_not_changed() {
+    let yard = Yard::new();
+    yard.file("root/large.txt", "");
+    // It takes no room on the disk.
+    let file = File::options().write(true).open(yard.path("root/large.txt")).unwrap();
+    file.set_len(limits::CHANGED_FILE as u64 + 1).unwrap();
+    drop(file);
+    let session = yard.serve(&[]);
+    let path = yard.spelled("root/large.txt");
+    let edit = json!({"path": path, "old_string": "a", "new_string": "b"});
+    match session.call("edit_text_file", edit) {
+        Actual::Error { code: -32603, message, .. } => {
+            assert!(message.contains("larger than 1 GiB"), "{message}");
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_folder_that_stays_locked_is_busy() {
+    let yard = Yard::new();
+    let folder = File::open(yard.path("root")).unwrap();
+    flock(&folder, FlockOperation::LockExclusive).unwrap();
+    let session = yard.serve(&[]);
+    let write = json!({"path": yard.spelled("root/a.txt"), "content": "text\n"});
+    let start = std::time::Instant::now();
+    assert_eq!(session.code("write_text_file", write.clone()), -32017);
+    assert!(start.elapsed() >= limits::LOCK_WAIT, "it gave up after {:?}", start.elapsed());
+    drop(folder);
+    session.answer("write_text_file", write);
+}

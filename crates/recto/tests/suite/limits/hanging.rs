@@ -1,0 +1,160 @@
+//! Calls that hang in a file system which never answers, as a network mount does whose server is
+//! gone. Here it is a FUSE mount that nobody serves, which takes the rights of an administrator;
+//! without them these tests say so and try nothing.
+
+use std::ffi::CString;
+use std::fs::File;
+use std::os::fd::AsRawFd;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use recto::limits;
+use serde_json::{Value, json};
+
+use crate::protocol::server::Server;
+
+/// A mount in which every look hangs until it is dropped.
+struct Hole {
+    _device: File,
+    path: CString,
+}
+
+impl Hole {
+    fn at(path: &Path) -> Option<Hole> {
+        std::fs::create_dir(path).unwrap();
+        let device = File::options().read(true).write(true).open("/dev/fuse").ok()?;
+        let options = format!("fd={},rootmode=40000,user_id=0,group_id=0", device.as_raw_fd());
+        let options = CString::new(options).unwrap();
+        let path = CString::new(path.as_os_str().as_bytes()).unwrap();
+        let (source, kind) = (c"recto-test", c"fuse");
+        // SAFETY: all pointers are to strings that live until the call returns.
+        let is_mounted = unsafe {
+            let options = options.as_ptr().cast();
+            libc::mount(source.as_ptr(), path.as_ptr(), kind.as_ptr(), 0, options)
+        };
+        (is_mounted == 0).then_some(Hole { _device: device, path })
+    }
+}
+
+impl Drop for Hole {
+    fn drop(&mut self) {
+        // SAFETY: the path lives until the call returns.
+        unsafe { libc::umount2(self.path.as_ptr(), libc::MNT_DETACH) };
+    }
+}
+
+/// A server with a hole in its folder, or `None` where none can be made.
+fn server() -> Option<(Server, Hole)> {
+    let mut server = Server::ready(&[]);
+    let hole = Hole::at(&server.path("hole"));
+    if hole.is_none() {
+        println!("nothing was tried: a FUSE mount takes the rights of an administrator");
+    }
+    server.check_serves();
+    Some((server, hole?))
+}
+
+fn send_call(server: &mut Server, name: &str) -> u64 {
+    let path = server.path(name);
+    let id = server.new_id();
+    let params = json!({"name": "read_text_file", "arguments": {"path": path}});
+    server.send(&json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params}));
+    id
+}
+
+fn hang(server: &mut Server) -> u64 {
+    send_call(server, "hole/file.txt")
+}
+
+fn cancel(server: &mut Server, id: u64) {
+    let params = json!({"requestId": id});
+    server.send(&json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params}));
+}
+
+fn n_threads(server: &Server) -> usize {
+    std::fs::read_dir(format!("/proc/{}/task", server.id())).unwrap().count()
+}
+
+/// Waits until so many threads more than at first hang.
+fn wait_for_threads(server: &Server, n: usize) {
+    let start = Instant::now();
+    while n_threads(server) < n {
+        assert!(start.elapsed() < Duration::from_secs(20), "{} threads", n_threads(server));
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+#[test]
+fn a_call_that_hangs_can_be_taken_back() {
+    let Some((mut server, _hole)) = server() else { return };
+    let ids: Vec<u64> = (0..limits::RUNNING_CALLS).map(|_| hang(&mut server)).collect();
+    wait_for_threads(&server, limits::RUNNING_CALLS);
+    // No call may run, but whoever asks for less than a file is answered.
+    assert_eq!(server.request("ping", json!({}))["result"], json!({}));
+    for id in ids {
+        cancel(&mut server, id);
+    }
+    server.check_serves();
+    server.close_input();
+    assert!(server.wait(Duration::from_secs(15)).success());
+}
+
+#[test]
+fn calls_that_hang_are_bounded_and_the_rest_of_the_server_goes_on() {
+    let Some((mut server, hole)) = server() else { return };
+    for _ in 0..limits::CALL_THREADS {
+        let id = hang(&mut server);
+        // It hangs before it is taken back, and goes on hanging.
+        let n_before = n_threads(&server);
+        std::thread::sleep(Duration::from_millis(5));
+        cancel(&mut server, id);
+        assert!(n_before <= limits::CALL_THREADS + 10, "{n_before} threads");
+    }
+    wait_for_threads(&server, limits::CALL_THREADS);
+    let id = send_call(&mut server, "inside.txt");
+    let answer = next_answer(&mut server, id);
+    assert_eq!(answer["result"]["_meta"]["error"]["code"], -32017, "{answer}");
+    assert_eq!(server.request("ping", json!({}))["result"], json!({}));
+    // Whoever hung comes back when the mount is gone.
+    drop(hole);
+    let start = Instant::now();
+    loop {
+        let id = send_call(&mut server, "inside.txt");
+        let answer = next_answer(&mut server, id);
+        if answer["result"]["isError"] == false {
+            break;
+        }
+        assert!(start.elapsed() < Duration::from_secs(20), "{answer}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    server.check_serves();
+}
+
+fn next_answer(server: &mut Server, id: u64) -> Value {
+    loop {
+        let answer = server.next().expect("the server is there");
+        if answer["id"] == id {
+            return answer;
+        }
+    }
+}
+
+/// Half a minute of waiting, so only in the long form.
+#[test]
+fn calls_that_hang_without_end_make_way_for_others() {
+    if std::env::var_os("RECTO_LONG").is_none() {
+        return;
+    }
+    let Some((mut server, _hole)) = server() else { return };
+    for _ in 0..limits::RUNNING_CALLS {
+        hang(&mut server);
+    }
+    wait_for_threads(&server, limits::RUNNING_CALLS);
+    let start = Instant::now();
+    std::thread::sleep(limits::SLOW_CALL - Duration::from_secs(5));
+    let id = send_call(&mut server, "inside.txt");
+    let answer = next_answer(&mut server, id);
+    assert_eq!(answer["result"]["isError"], false, "{answer}");
+    assert!(start.elapsed() >= limits::SLOW_CALL - Duration::from_secs(1), "{:?}", start.elapsed());
+}

@@ -1,0 +1,253 @@
+//! Ways out, crossed with every argument of every tool that names files, for targets that exist and
+//! targets that do not, behind every arrangement of walls.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::symlink;
+
+use recto_text::quote::Quoted;
+use serde_json::{Map, Value, json};
+
+use super::playground::{OUTSIDE, Playground, Snapshot};
+use super::ways::WAYS;
+use crate::case::Actual;
+use crate::client::{Client, Revision, run};
+use crate::walls::Walls;
+
+/// An argument that names files, with others that would work on any file of the playground.
+struct Parameter {
+    tool: &'static str,
+    name: &'static str,
+    /// What comes after the path.
+    suffix: &'static str,
+    more: Value,
+    told: Told,
+}
+
+/// What may be told about a way out.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Told {
+    /// That it is refused, in exactly these words.
+    Refused,
+    /// A refusal, or that nothing was found: the same whether or not something is there.
+    Nothing,
+}
+
+fn parameters() -> Vec<Parameter> {
+    let hash = recto_text::Digest::of(OUTSIDE.as_bytes()).to_string();
+    let parameter = |tool, name, suffix, more, told| Parameter { tool, name, suffix, more, told };
+    let edit = json!({"old_string": "side", "new_string": "-edited"});
+    let by_path = |tool, more| parameter(tool, "path", "", more, Told::Refused);
+    let by_file_path = |tool, suffix, more, told| parameter(tool, "file_path", suffix, more, told);
+    vec![
+        by_path("read_text_file", json!({})),
+        by_path("write_text_file", json!({"content": "written\n"})),
+        by_path("edit_text_file", edit.clone()),
+        by_path("multi_edit_text_file", json!({"edits": [edit]})),
+        by_path("text.read", json!({})),
+        by_path("text.read", json!({"since": hash})),
+        by_path(
+            "text.replace",
+            json!({"hash": hash, "lines": [1, 2], "old": "outside", "new": "replaced"}),
+        ),
+        by_path(
+            "text.insert",
+            json!({"hash": hash, "line": 1, "anchor": "outside", "content": "inserted\n"}),
+        ),
+        by_path("text.append", json!({"hash": hash, "content": "appended\n"})),
+        by_path("file.create", json!({"content": "created\n"})),
+        by_path("file.create", json!({"content": "AAAA", "encoding": "base64"})),
+        by_path("file.remove", json!({"hash": hash})),
+        parameter("ListFiles", "pattern", "*", json!({"ignored": true}), Told::Nothing),
+        parameter("ListFiles", "pattern", "/**", json!({}), Told::Nothing),
+        parameter("ListFiles", "pattern", "", json!({"commit": "HEAD"}), Told::Nothing),
+        by_file_path("ReadLines", "", json!({}), Told::Refused),
+        by_file_path("ReadLines", "", json!({"match": "side"}), Told::Refused),
+        by_file_path("ReadLines", "*", json!({"match": "side"}), Told::Nothing),
+        by_file_path("ReadLines", "", json!({"commit": "HEAD"}), Told::Nothing),
+        by_file_path("ReadAsTable", "", json!({}), Told::Refused),
+        by_file_path("ReadAsTable", "*", json!({}), Told::Nothing),
+        by_file_path("ReadAsTable", "", json!({"commit": "HEAD"}), Told::Nothing),
+        // A revision that is a path.
+        parameter("ListFiles", "commit", "", json!({"pattern": "**"}), Told::Nothing),
+        parameter("ReadLines", "commit", "", json!({"file_path": "inside.txt"}), Told::Nothing),
+        parameter("ReadAsTable", "commit", "", json!({"file_path": "inside.txt"}), Told::Nothing),
+    ]
+}
+
+fn furnished() -> Playground {
+    let playground = Playground::new();
+    for name in ["secret.txt", "missing.txt"] {
+        playground
+            .link(&format!("root/file-abs-{name}"), &format!("{{base}}/outside/{name}"))
+            .link(&format!("root/file-rel-{name}"), &format!("../outside/{name}"))
+            .link(&format!("root/sub/file-rel-{name}"), &format!("../../outside/{name}"))
+            .link(&format!("root/file-dots-{name}"), &format!("sub/deep/../../../outside/{name}"))
+            .link(&format!("root/file-past-{name}"), &format!("no/../../outside/{name}"))
+            .link(
+                &format!("root/file-proc-{name}"),
+                &format!("/proc/self/root{{base}}/outside/{name}"),
+            )
+            .link(&format!("root/file-double-{name}"), &format!("{{base}}//outside//{name}"))
+            .link(&format!("root/file-dot-{name}"), &format!("{{base}}/./outside/./{name}"))
+            .link(&format!("root/file-back-{name}"), &format!("../root/../outside/{name}"))
+            .link(&format!("root/file-sibling-{name}"), &format!("{{base}}/root-sibling/{name}"))
+            .link(&format!("root/chain-1-{name}"), &format!("sub/chain-2-{name}"))
+            .link(&format!("root/sub/chain-2-{name}"), &format!("{{base}}/root/chain-3-{name}"))
+            .link(&format!("root/chain-3-{name}"), &format!("folder-rel/{name}"));
+    }
+    playground
+        .link("root/folder-abs", "{base}/outside")
+        .link("root/folder-rel", "../outside")
+        .link("root/folder-slash", "../outside/")
+        .link("root/folder-double", "..//outside")
+        .link("root/folder-dot", "../outside/.")
+        .link("root/folder-back", "../outside/deep/..")
+        .link("root/up", "..")
+        .link("root/up-slash", "../")
+        .link("root/upper", "../..")
+        .link("root/top", "/")
+        .link("root/base", "{base}")
+        .link("root/sibling", "{base}/root-sibling")
+        .link("root/shorter", "../roo")
+        .link("root/sub/middle", "../../outside")
+        .link("root/sub/deep/far", "../../../outside")
+        .link("root/sub/up", "..")
+        .link("root/to-folder-rel", "folder-rel")
+        .link("root/to-to-folder-rel", "./to-folder-rel/.")
+        .link("root/missing-folder", "../no-such-folder")
+        .link("root/to-deep", "sub/deep")
+        .link("root/to-file", "inside.txt")
+        .link("root/to-sub", "{base}/root/sub")
+        .link("root/back-folder", "{base}/outside/back")
+        .link("outside/back", "{base}/root")
+        .link("root/proc", "/proc")
+        .link("root/dev", "/dev")
+        .link("root/etc", "/etc")
+        .link("root/self-root", "/proc/self/root")
+        .link("root/self-cwd", "/proc/self/cwd")
+        .link("root/self-fd", "/proc/self/fd")
+        .link("root/by-proc", "/proc/self/root{base}/outside")
+        .link("root/by-thread", "/proc/thread-self/root{base}/outside")
+        .link("root/by-init", "/proc/1/root{base}/outside");
+    symlink(OsStr::from_bytes(b"../\xff/../outside"), playground.path("root/by-bytes")).unwrap();
+    playground
+}
+
+fn arguments(playground: &Playground, parameter: &Parameter, path: &str) -> Map<String, Value> {
+    let path =
+        playground.spelled(&path.replace("{base}", playground.spelled("").trim_end_matches('/')));
+    let Value::Object(mut arguments) = parameter.more.clone() else { unreachable!() };
+    arguments.insert(parameter.name.into(), format!("{path}{}", parameter.suffix).into());
+    arguments
+}
+
+/// Makes one call and gives what it told, without the name of the target; or what is wrong.
+async fn attack(
+    client: &Client,
+    playground: &Playground,
+    parameter: &Parameter,
+    path: &str,
+    name: &str,
+) -> Result<String, String> {
+    let arguments = arguments(playground, parameter, path);
+    let asked = arguments[parameter.name].as_str().unwrap().to_string();
+    let told = match client.call(parameter.tool, arguments).await {
+        Actual::Error { code, message, hint } => {
+            let root = playground.spelled("root");
+            let roots = format!("Only files in these folders can be used: {root}");
+            let denied = format!("Permission denied: {}", Quoted(&asked));
+            if parameter.told == Told::Refused
+                && (code, &message, &hint) != (-32002, &denied, &Some(roots))
+            {
+                return Err(format!("{code} {message:?} {hint:?}"));
+            }
+            format!("{code} {message} {hint:?}")
+        }
+        Actual::Answer { structured, text } => {
+            let told = format!("{structured} {text:?}");
+            if parameter.told == Told::Refused {
+                return Err(told);
+            }
+            // Only the way itself may stand there, never what lies at its end.
+            if told.replace(&asked, "").contains("secret.txt") || told.contains("outside\\n") {
+                return Err(told);
+            }
+            told
+        }
+    };
+    Ok(told.replace(name, "{t}"))
+}
+
+async fn attack_all(client: &Client, playground: &Playground, failures: &mut Vec<String>) -> usize {
+    let before = Snapshot::take(&playground.path(""));
+    let mut n_calls = 0;
+    for way in WAYS {
+        for parameter in &parameters() {
+            let mut told = Vec::new();
+            for name in ["secret.txt", "missing.txt"] {
+                n_calls += 1;
+                let path = way.replace("{t}", name);
+                match attack(client, playground, parameter, &path, name).await {
+                    Ok(text) => told.push(text),
+                    Err(text) => {
+                        failures
+                            .push(format!("{} {} {path}: {text}", parameter.tool, parameter.name));
+                    }
+                }
+            }
+            if let [existing, missing] = &told[..]
+                && existing != missing
+            {
+                let (tool, name) = (parameter.tool, parameter.name);
+                failures.push(format!("{tool} {name} {way}:\n  {existing}\n  {missing}"));
+            }
+        }
+        let changed = before.changed(&Snapshot::take(&playground.path("")));
+        if !changed.is_empty() {
+            failures.push(format!("{way} changed {changed:?}"));
+            return n_calls;
+        }
+    }
+    n_calls
+}
+
+#[test]
+fn no_argument_of_any_tool_is_a_way_out() {
+    let mut n_calls = 0;
+    let mut failures = Vec::new();
+    for walls in Walls::ALL {
+        let playground = furnished();
+        let command = walls.serve(&playground.path("root"), &[""; 0]);
+        run(async {
+            let client = Client::start_command(command.into(), Revision::Handshake).await;
+            n_calls += attack_all(&client, &playground, &mut failures).await;
+            client.stop().await;
+        });
+        assert!(failures.is_empty(), "{walls:?}: {}\n{}", failures.len(), failures.join("\n"));
+    }
+    println!(
+        "{} ways out × {} arguments × 2 targets × {} walls: {n_calls} calls",
+        WAYS.len(),
+        parameters().len(),
+        Walls::ALL.len()
+    );
+}
+
+#[test]
+fn the_table_is_large_enough_and_names_every_tool() {
+    let mut ways = WAYS.to_vec();
+    ways.sort();
+    ways.dedup();
+    assert!(ways.len() >= 160 && ways.len() == WAYS.len(), "{} of {}", ways.len(), WAYS.len());
+    assert!(ways.iter().all(|way| way.contains("{t}")));
+    let parameters = parameters();
+    for tool in recto::tools::ALL {
+        for param in tool.params.iter().map(|param| param.name) {
+            if ["path", "file_path", "pattern", "commit"].contains(&param) {
+                let is_named = |it: &&Parameter| it.tool == tool.name && it.name == param;
+                assert!(parameters.iter().any(|it| is_named(&it)), "{} {param}", tool.name);
+            }
+        }
+    }
+}
