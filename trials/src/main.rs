@@ -16,6 +16,7 @@ mod process;
 mod random;
 mod server;
 mod table;
+mod tracer;
 mod trials;
 
 use std::path::{Path, PathBuf};
@@ -46,7 +47,7 @@ Options:
 
 Other servers are taken from RECTO_PEERS, otherwise from ~/.cache/recto/peers, if they are there.
 Works in folders of its own beneath $TMPDIR, or /tmp, and removes them. Some trials need root
-(mounting) or strace; where they cannot run they say so.";
+(mounting) or the right to trace; where they cannot run they say so.";
 
 /// What the command line says.
 #[derive(Default)]
@@ -78,7 +79,12 @@ impl Effort {
 }
 
 fn main() -> ExitCode {
-    match parse(std::env::args().skip(1)).and_then(run) {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let done = match arguments.split_first() {
+        Some((option, rest)) if option == tracer::OPTION => tracer::main(rest).map(|()| 0),
+        _ => parse(arguments.into_iter()).and_then(run),
+    };
+    match done {
         Ok(0) => ExitCode::SUCCESS,
         Ok(n_missed) => {
             eprintln!("recto-trials: recto misses {n_missed} goals");
