@@ -377,35 +377,51 @@ fn what_others_write_in_between_is_never_lost() {
     assert!(n_meddlings > 30, "{n_meddlings}");
 }
 
-#[test]
-fn an_appender_who_does_not_lock_loses_nothing() {
+/// Edits a file while others append to it, and looks whether all of it is there.
+fn edit_beside_appenders(n_appenders: usize) {
+    const N_LINES: usize = 1500;
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("f.txt");
     std::fs::write(&path, "n = 0\n").unwrap();
-    const N_LINES: usize = 1500;
-    let appender = {
-        let path = path.clone();
-        std::thread::spawn(move || {
-            for n in 0..N_LINES {
-                let mut file = std::fs::OpenOptions::new().append(true).open(&path).unwrap();
-                writeln!(file, "line {n}").unwrap();
-            }
-        })
-    };
-    let mut n_edits = 0;
-    while !appender.is_finished() || n_edits < 20 {
-        let arguments = json!({
-            "old_string": format!("n = {n_edits}\n"),
-            "new_string": format!("n = {}\n", n_edits + 1),
-        });
-        match call(folder.path(), Arc::new(Linux::new()), "edit_text_file", arguments) {
-            Ok(_) => n_edits += 1,
-            // It kept changing; nothing was written.
-            Err(error) => assert_eq!(error.code(), -32017, "{error}"),
+    let append = &|appender: usize| {
+        for n in 0..N_LINES {
+            let mut file = std::fs::OpenOptions::new().append(true).open(&path).unwrap();
+            // In one piece, as appenders must.
+            file.write_all(format!("line {appender} {n}\n").as_bytes()).unwrap();
         }
-    }
-    appender.join().unwrap();
+    };
+    let n_edits = std::thread::scope(|scope| {
+        let appenders: Vec<_> =
+            (0..n_appenders).map(|appender| scope.spawn(move || append(appender))).collect();
+        let mut n_edits = 0;
+        while !appenders.iter().all(|appender| appender.is_finished()) || n_edits < 20 {
+            let arguments = json!({
+                "old_string": format!("n = {n_edits}\n"),
+                "new_string": format!("n = {}\n", n_edits + 1),
+            });
+            match call(folder.path(), Arc::new(Linux::new()), "edit_text_file", arguments) {
+                Ok(_) => n_edits += 1,
+                // It kept changing; nothing was written.
+                Err(error) => assert_eq!(error.code(), -32017, "{error}"),
+            }
+        }
+        n_edits
+    });
     let text = std::fs::read_to_string(&path).unwrap();
     assert!(text.starts_with(&format!("n = {n_edits}\n")), "{text}");
-    assert_eq!(text.lines().filter(|line| line.starts_with("line ")).count(), N_LINES);
+    let lines: HashSet<_> = text.lines().filter(|line| line.starts_with("line ")).collect();
+    assert_eq!(lines.len(), n_appenders * N_LINES);
+    assert_eq!(text.lines().count(), 1 + n_appenders * N_LINES, "each once");
+    assert_eq!(names(folder.path()), ["f.txt"]);
+}
+
+#[test]
+fn an_appender_who_does_not_lock_loses_nothing() {
+    edit_beside_appenders(1);
+}
+
+/// While one waits for the old file, another may open the new one, which is then taken back.
+#[test]
+fn appenders_who_meet_in_an_exchange_lose_nothing() {
+    edit_beside_appenders(4);
 }

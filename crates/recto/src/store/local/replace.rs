@@ -19,6 +19,9 @@ use super::sys::{self, Sys, retry};
 use crate::path::AbsPath;
 use crate::store::{WriteError, Written};
 
+/// How much others are expected to append in the moment of an exchange that is undone.
+const MAX_FOREIGN_END: usize = 1 << 20;
+
 /// One write to one name of a locked folder.
 pub struct Protocol<'a> {
     pub sys: &'a dyn Sys,
@@ -62,7 +65,7 @@ impl Protocol<'_> {
         }
         let exchange = || self.sys.exchange(self.folder, &draft.name, self.name);
         match self.commit(&draft, exchange) {
-            Ok(()) => self.verify(old, before, after, &draft)?,
+            Ok(()) => self.verify(old, before, after, draft)?,
             Err(errno) if sys::is_unsupported(errno) => {
                 // The name still stands for the old file, as far as can be told without exchange.
                 match self.is_still(old, before, self.name) {
@@ -265,7 +268,7 @@ impl Protocol<'_> {
         old: &OpenFile,
         before: &[u8],
         after: &[u8],
-        draft: &Draft,
+        draft: Draft,
     ) -> Result<(), WriteError> {
         let verdict = self.is_still(old, before, &draft.name);
         if verdict == Ok(true) {
@@ -284,13 +287,66 @@ impl Protocol<'_> {
                 ),
             }));
         }
-        // Somebody may have written to the target while it was ours; only our text may go.
-        if self.holds(&draft.name, after) {
-            self.discard(draft);
-        }
+        self.take_back(old, after, draft)?;
         match verdict {
             Ok(_) => Err(WriteError::Moved),
             Err(errno) => Err(self.failed(errno, after)),
+        }
+    }
+
+    /// After the exchange was undone: takes the draft away. Somebody may have opened it while it
+    /// had the target's name, and what they appended belongs to the target.
+    fn take_back(&self, old: &OpenFile, after: &[u8], draft: Draft) -> Result<(), WriteError> {
+        let name = draft.name.clone();
+        let foreign = self.foreign_end(after, draft).and_then(|end| {
+            if !end.is_empty() {
+                // Our own lease would keep us out; where there is none that is an error.
+                let _ = retry(|| self.sys.end_lease(sys::fd(&old.fd)));
+                let target = retry(|| self.sys.open_end(self.folder, self.name))?;
+                if retry(|| self.sys.write(sys::fd(&target), &end))? < end.len() {
+                    return Err(Errno::IO);
+                }
+            }
+            // Where this fails the name stays; only what is ours of it is cleaned up later.
+            let _ = retry(|| self.sys.unlink(self.folder, &name));
+            Ok(())
+        });
+        foreign.map_err(|_| {
+            let kept = name.to_string_lossy();
+            WriteError::Failed(Error::System {
+                path: self.path.to_string(),
+                cause: format!("nothing was written, but somebody else wrote to {kept} meanwhile"),
+            })
+        })
+    }
+
+    /// What others appended to the draft. An error if that cannot be told: they still have it
+    /// open, or did more than append.
+    fn foreign_end(&self, after: &[u8], draft: Draft) -> Result<Vec<u8>, Errno> {
+        if !self.is_draft(&draft, &draft.name) {
+            return Err(Errno::NOENT);
+        }
+        let fd = retry(|| self.sys.open(self.folder, &draft.name))?;
+        let status = rustix::fs::fstat(&fd)?;
+        // A lease is given only where nobody has the file open for writing, and that includes us.
+        drop(draft.fd);
+        let file = OpenFile { fd, status, lease: Lease::Unavailable };
+        if file.lease(self.sys) == Lease::WriterOpen {
+            return Err(Errno::BUSY);
+        }
+        let mut bytes = vec![0; after.len() + MAX_FOREIGN_END + 1];
+        let mut n_read = 0;
+        while n_read < bytes.len() {
+            let rest = &mut bytes[n_read..];
+            match retry(|| self.sys.read_at(sys::fd(&file.fd), rest, n_read as u64))? {
+                0 => break,
+                n => n_read += n,
+            }
+        }
+        bytes.truncate(n_read);
+        match bytes.starts_with(after) && n_read < after.len() + MAX_FOREIGN_END {
+            true => Ok(bytes.split_off(after.len())),
+            false => Err(Errno::BUSY),
         }
     }
 
@@ -304,19 +360,14 @@ impl Protocol<'_> {
         // A writer who had the file open when it was read may be done now; nobody can open it by
         // its name any more. With a lease the comparison is final.
         let lease = if old.lease == Lease::Held { Lease::Held } else { old.lease(self.sys) };
+        // The sooner this is known the shorter the new content has the name for nothing.
+        let is_broken = lease == Lease::Held && !self.sys.is_leased(sys::fd(&old.fd));
+        if is_broken || lease == Lease::WriterOpen {
+            return Ok(false);
+        }
         let is_same = self.has_content(&old.fd, before)?;
         // A lease that is being broken means that somebody waits to write to the file we took out.
-        Ok(is_same
-            && match lease {
-                Lease::Held => self.sys.is_leased(sys::fd(&old.fd)),
-                Lease::WriterOpen => false,
-                Lease::Unavailable => true,
-            })
-    }
-
-    fn holds(&self, name: &OsStr, bytes: &[u8]) -> bool {
-        let file = retry(|| self.sys.open(self.folder, name));
-        file.and_then(|file| self.has_content(&file, bytes)).unwrap_or(false)
+        Ok(is_same && (lease == Lease::Unavailable || self.sys.is_leased(sys::fd(&old.fd))))
     }
 
     fn has_content(&self, file: &OwnedFd, bytes: &[u8]) -> Result<bool, Errno> {

@@ -78,6 +78,10 @@ impl Sys for Disturbed {
     fn is_leased(&self, file: BorrowedFd<'_>) -> bool {
         self.system.is_leased(file)
     }
+    fn end_lease(&self, file: BorrowedFd<'_>) -> SysResult<()> {
+        self.before("end_lease")?;
+        self.system.end_lease(file)
+    }
     fn read_at(&self, file: BorrowedFd<'_>, buffer: &mut [u8], offset: u64) -> SysResult<usize> {
         self.before("read_at")?;
         self.system.read_at(file, buffer, offset)
@@ -89,6 +93,10 @@ impl Sys for Disturbed {
     fn create(&self, folder: &OwnedFd, name: &OsStr, mode: Mode) -> SysResult<OwnedFd> {
         self.before("create")?;
         self.system.create(folder, name, mode)
+    }
+    fn open_end(&self, folder: &OwnedFd, name: &OsStr) -> SysResult<OwnedFd> {
+        self.before("open_end")?;
+        self.system.open_end(folder, name)
     }
     fn write(&self, file: BorrowedFd<'_>, bytes: &[u8]) -> SysResult<usize> {
         let number = self.before("write")?;
