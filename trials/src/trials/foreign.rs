@@ -1,6 +1,7 @@
 //! Others who write to the same file and know nothing of locks or hashes: a shell that appends
 //! lines, and an editor that saves by writing a new file and renaming it over the old one.
 
+use std::collections::HashSet;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,19 +18,23 @@ pub const APPENDER: Trial = Trial {
     rows: &[
         ("a shell appends 100 lines a second (`echo >> file`): lost of theirs / of ours", "0 / 0"),
         ("a shell that keeps the file open while it appends: lost of theirs / of ours", "0 / 0"),
+        ("four shells append a line every few milliseconds: lost of theirs / of ours", "0 / 0"),
     ],
     run: |effort, server| {
+        let each =
+            r#"while [ $i -lt $N ]; do echo "line $i" >> "$F"; i=$((i+1)); sleep 0.01; done"#;
+        let open =
+            r#"while [ $i -lt $N ]; do echo "line $i"; i=$((i+1)); sleep 0.01; done >> "$F""#;
+        // Four that meet: one waits for the old file while another opens the new one.
+        let four = r#"
+            part() { while [ $i -lt $2 ]; do echo "line $i" >> "$F"; i=$((i+1)); sleep 0.001; done; }
+            for p in 0 1 2 3; do (i=$((N*p/4)); part $p $((N*(p+1)/4))) & done; wait"#;
+        let n_lines = effort.rounds(300, 3000);
         Ok(vec![
-            append(
-                effort,
-                server,
-                r#"while [ $i -lt $N ]; do echo "line $i" >> "$F"; i=$((i+1)); sleep 0.01; done"#,
-            )?,
-            append(
-                effort,
-                server,
-                r#"while [ $i -lt $N ]; do echo "line $i"; i=$((i+1)); sleep 0.01; done >> "$F""#,
-            )?,
+            append(server, &[], n_lines, each)?,
+            append(server, &[], n_lines, open)?,
+            // Without waiting for the disk there are ten times as many edits to meet in.
+            append(server, &["--durability", "rename"], effort.rounds(4_000, 40_000), four)?,
         ])
     },
 };
@@ -76,12 +81,11 @@ fn number_after(text: &str, start: &str) -> Option<usize> {
     text.lines().find_map(|line| line.strip_prefix(start)?.split(';').next()?.parse().ok())
 }
 
-fn append(effort: Effort, server: &Server, script: &str) -> Result<Cell> {
-    let n_lines = effort.rounds(300, 3000);
+fn append(server: &Server, options: &[&str], n_lines: usize, script: &str) -> Result<Cell> {
     let folder = tempfile::tempdir()?;
     let path = folder.path().join("f.txt");
     std::fs::write(&path, "n = 0;\n")?;
-    let mut session = server.open(folder.path())?;
+    let mut session = server.open_with(folder.path(), options)?;
     let mut shell = Command::new("sh")
         .args(["-c", &format!("i=0; {script}")])
         .env("F", &path)
@@ -103,7 +107,8 @@ fn append(effort: Effort, server: &Server, script: &str) -> Result<Cell> {
     shell.wait()?;
     edited?;
     let text = std::fs::read_to_string(&path)?;
-    let has_line = |n: &usize| text.lines().any(|line| line == format!("line {n}"));
+    let lines: HashSet<&str> = text.lines().collect();
+    let has_line = |n: &usize| lines.contains(format!("line {n}").as_str());
     let n_lost = n_lines - (0..n_lines).filter(has_line).count();
     let found = number_after(&text, "n = ").unwrap_or(0);
     let n_ours = counter.n_overwritten + counter.n.saturating_sub(found);

@@ -59,7 +59,7 @@ fn run(_: Effort, server: &Server) -> Result<Vec<Cell>> {
         std::thread::sleep(Duration::from_millis(50));
     }
     let mut n_answered = 0;
-    let deadline = Instant::now() + Duration::from_secs(60);
+    let deadline = Instant::now() + Duration::from_secs(180);
     while n_answered < N_CALLS && session.receive(deadline).is_ok_and(|line| line.len() > 4 << 20) {
         n_answered += 1;
     }
