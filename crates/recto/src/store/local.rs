@@ -344,6 +344,7 @@ impl Held for HeldFile<'_> {
             around: &self.file_that_was_read().fd,
             start: excerpt.start,
             n_left_out: excerpt.text.len(),
+            end: excerpt.n_bytes,
             bytes: after.as_bytes(),
         });
         let digest = after.digest(&*self.store.sys);
@@ -361,6 +362,7 @@ impl Held for HeldFile<'_> {
             start: excerpt.start,
             before: excerpt.text.as_bytes(),
             after: after.as_bytes(),
+            n_bytes: excerpt.n_bytes,
             digests: Digests { before: excerpt.digest, after: digest },
         };
         let written = self.protocol().replace(self.file_that_was_read(), change);

@@ -1,13 +1,13 @@
 //! The write protocol when system calls fail, and when somebody else writes in between.
 //!
-//! The N-th call fails, N = 1, 2, … until the operation completes. After each: old or new, never
-//! torn; success only for what is there; a refusal only where nothing changed; nothing left
-//! behind once a healthy change has passed.
+//! The N-th call fails, N = 1, 2, … until the operation completes, once or from then on. After
+//! each: old or new, never torn; success only for what is there; a refusal only where nothing
+//! changed; nothing left behind once a healthy change has passed.
+
+mod disturbed;
 
 use std::collections::HashSet;
-use std::ffi::{CStr, OsStr};
 use std::io::Write;
-use std::os::fd::{BorrowedFd, OwnedFd};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::sync::Arc;
@@ -16,121 +16,17 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use recto::call::Calls;
 use recto::caller::Caller;
 use recto::store::local::Options;
-use recto::store::local::sys::{Linux, Sys, SysResult};
+use recto::store::local::sys::{Linux, Sys};
 use recto::store::{GitRevisions, LocalStore};
 use recto::tools::{self, Answer};
 use recto_text::Error;
-use rustix::fs::{Gid, Mode, Stat, Uid};
 use rustix::io::Errno;
 use serde_json::{Value, json};
 
+use disturbed::{Disturbed, When};
+
 const OLD: &str = "one\ntwo\nthree\n";
 const NEW: &str = "one\nTWO\nthree\n";
-
-/// Decides by a call's number and name what happens before it.
-type Disturb = Box<dyn Fn(usize, &str) -> SysResult<()> + Send + Sync>;
-
-/// A system that lacks some calls and interferes with one.
-struct Disturbed {
-    system: Linux,
-    /// Calls that answer "not supported", as some filesystems do.
-    lacks: &'static [&'static str],
-    n_calls: AtomicUsize,
-    disturb: Disturb,
-    /// The N-th write takes only half.
-    short_write: Option<usize>,
-}
-
-impl Disturbed {
-    fn new(disturb: impl Fn(usize, &str) -> SysResult<()> + Send + Sync + 'static) -> Disturbed {
-        Disturbed {
-            system: Linux::new(),
-            lacks: &[],
-            n_calls: AtomicUsize::new(0),
-            disturb: Box::new(disturb),
-            short_write: None,
-        }
-    }
-
-    fn before(&self, name: &str) -> SysResult<usize> {
-        if self.lacks.contains(&name) {
-            return Err(Errno::OPNOTSUPP);
-        }
-        let number = self.n_calls.fetch_add(1, Ordering::SeqCst) + 1;
-        (self.disturb)(number, name).map(|()| number)
-    }
-}
-
-impl Sys for Disturbed {
-    fn status(&self, folder: &OwnedFd, name: &OsStr) -> SysResult<Stat> {
-        self.before("status")?;
-        self.system.status(folder, name)
-    }
-    fn open(&self, folder: &OwnedFd, name: &OsStr) -> SysResult<OwnedFd> {
-        self.before("open")?;
-        self.system.open(folder, name)
-    }
-    fn lease(&self, file: BorrowedFd<'_>) -> SysResult<()> {
-        self.before("lease")?;
-        self.system.lease(file)
-    }
-    fn is_leased(&self, file: BorrowedFd<'_>) -> bool {
-        self.system.is_leased(file)
-    }
-    fn read_at(&self, file: BorrowedFd<'_>, buffer: &mut [u8], offset: u64) -> SysResult<usize> {
-        self.before("read_at")?;
-        self.system.read_at(file, buffer, offset)
-    }
-    fn open_nameless(&self, folder: &OwnedFd) -> SysResult<OwnedFd> {
-        self.before("open_nameless")?;
-        self.system.open_nameless(folder)
-    }
-    fn create(&self, folder: &OwnedFd, name: &OsStr, mode: Mode) -> SysResult<OwnedFd> {
-        self.before("create")?;
-        self.system.create(folder, name, mode)
-    }
-    fn write(&self, file: BorrowedFd<'_>, bytes: &[u8]) -> SysResult<usize> {
-        let number = self.before("write")?;
-        let is_short = self.short_write == Some(number);
-        self.system.write(file, if is_short { &bytes[..bytes.len().div_ceil(2)] } else { bytes })
-    }
-    fn set_owner(&self, file: BorrowedFd<'_>, owner: Uid, group: Gid) -> SysResult<()> {
-        self.before("set_owner")?;
-        self.system.set_owner(file, owner, group)
-    }
-    fn set_mode(&self, file: BorrowedFd<'_>, mode: Mode) -> SysResult<()> {
-        self.before("set_mode")?;
-        self.system.set_mode(file, mode)
-    }
-    fn set_attribute(&self, file: BorrowedFd<'_>, name: &CStr, value: &[u8]) -> SysResult<()> {
-        self.before("set_attribute")?;
-        self.system.set_attribute(file, name, value)
-    }
-    fn sync(&self, file: BorrowedFd<'_>) -> SysResult<()> {
-        self.before("sync")?;
-        self.system.sync(file)
-    }
-    fn link(&self, file: BorrowedFd<'_>, folder: &OwnedFd, name: &OsStr) -> SysResult<()> {
-        self.before("link")?;
-        self.system.link(file, folder, name)
-    }
-    fn exchange(&self, folder: &OwnedFd, one: &OsStr, other: &OsStr) -> SysResult<()> {
-        self.before("exchange")?;
-        self.system.exchange(folder, one, other)
-    }
-    fn rename(&self, folder: &OwnedFd, from: &OsStr, to: &OsStr) -> SysResult<()> {
-        self.before("rename")?;
-        self.system.rename(folder, from, to)
-    }
-    fn rename_new(&self, folder: &OwnedFd, from: &OsStr, to: &OsStr) -> SysResult<()> {
-        self.before("rename_new")?;
-        self.system.rename_new(folder, from, to)
-    }
-    fn unlink(&self, folder: &OwnedFd, name: &OsStr) -> SysResult<()> {
-        self.before("unlink")?;
-        self.system.unlink(folder, name)
-    }
-}
 
 fn call(root: &Path, sys: Arc<dyn Sys>, tool: &str, mut arguments: Value) -> Result<Answer, Error> {
     let options = Options {
@@ -190,6 +86,15 @@ fn operations() -> Vec<Operation> {
         edit_operation(),
         Operation {
             before: Some(OLD),
+            tool: "multi_edit_text_file",
+            arguments: json!({"edits": [
+                {"old_string": "two", "new_string": "zwei"},
+                {"old_string": "zwei", "new_string": "TWO"},
+            ]}),
+            after: Some(NEW),
+        },
+        Operation {
+            before: Some(OLD),
             tool: "write_text_file",
             arguments: json!({"content": NEW}),
             after: Some(NEW),
@@ -222,12 +127,11 @@ fn prepare(operation: &Operation) -> tempfile::TempDir {
     folder
 }
 
-/// Runs an operation on a disturbed system and looks at what it left. Returns whether the fault
-/// was reached, and the result.
-fn attempt(operation: &Operation, sys: Disturbed, what: &str) -> Result<Answer, Error> {
+/// Runs an operation on a disturbed system and looks at what it left.
+fn attempt(operation: &Operation, sys: &Arc<Disturbed>, what: &str) -> Result<Answer, Error> {
     let folder = prepare(operation);
     let root = folder.path();
-    let result = call(root, Arc::new(sys), operation.tool, operation.arguments.clone());
+    let result = call(root, sys.clone(), operation.tool, operation.arguments.clone());
     let found = read(root);
     match &result {
         Ok(_) | Err(Error::NotDurable { .. }) => {
@@ -244,72 +148,114 @@ fn attempt(operation: &Operation, sys: Disturbed, what: &str) -> Result<Answer, 
     result
 }
 
-#[test]
-fn a_failing_system_call_leaves_old_or_new_and_nothing_else() {
+/// What goes wrong at a call: an error, or a write that takes only half.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Fault {
+    Error(Errno),
+    ShortWrite,
+}
+
+const FAULTS: [Fault; 9] = [
+    Fault::Error(Errno::IO),
+    Fault::Error(Errno::NOSPC),
+    Fault::Error(Errno::DQUOT),
+    Fault::Error(Errno::ROFS),
+    Fault::Error(Errno::ACCESS),
+    Fault::Error(Errno::PERM),
+    Fault::Error(Errno::NOMEM),
+    Fault::Error(Errno::INTR),
+    Fault::ShortWrite,
+];
+
+fn disturbed(fault: Fault, when: When, lacks: &'static [&'static str]) -> Arc<Disturbed> {
+    let mut sys = Disturbed::new(move |number, _| match fault {
+        Fault::Error(errno) if when.is_hit(number) => Err(errno),
+        _ => Ok(()),
+    });
+    sys.lacks = lacks;
+    sys.short_writes = (fault == Fault::ShortWrite).then_some(when);
+    Arc::new(sys)
+}
+
+/// Makes every call of an operation fail in every way. Returns how many faults that were, and adds
+/// the codes of the answers.
+fn fail_everywhere(operation: &Operation, codes: &mut HashSet<i32>) -> usize {
     let mut n_faults = 0;
-    let mut codes = HashSet::new();
-    for operation in operations() {
-        for lacks in FILESYSTEMS {
-            for errno in
-                [Errno::IO, Errno::NOSPC, Errno::DQUOT, Errno::ROFS, Errno::ACCESS, Errno::INTR]
-            {
-                for is_persistent in [false, true] {
-                    for n in 1.. {
-                        let what = format!(
-                            "{} lacking {lacks:?}, call {n} {errno:?}, persistent: {is_persistent}",
-                            operation.tool
-                        );
-                        let reached = Arc::new(AtomicUsize::new(0));
-                        let counter = reached.clone();
-                        let mut sys = Disturbed::new(move |number, _| {
-                            if number == n || (is_persistent && number > n) {
-                                counter.fetch_add(1, Ordering::SeqCst);
-                                return Err(errno);
-                            }
-                            Ok(())
-                        });
-                        sys.lacks = lacks;
-                        let result = attempt(&operation, sys, &what);
-                        if reached.load(Ordering::SeqCst) == 0 {
-                            result.unwrap();
-                            break;
-                        }
-                        n_faults += 1;
-                        match result {
-                            Err(error) => {
-                                codes.insert(error.code());
-                                assert!(
-                                    errno != Errno::INTR || is_persistent,
-                                    "{what}: one interruption is nothing"
-                                );
-                            }
-                            Ok(_) => {
-                                codes.insert(0);
-                            }
-                        }
-                    }
-                }
-            }
+    for lacks in FILESYSTEMS {
+        for fault in FAULTS {
+            let n_hits: usize = [When::Once as fn(usize) -> When, When::From]
+                .map(|when| fail_each_call(operation, lacks, fault, when, codes))
+                .iter()
+                .sum();
+            // Removing writes nothing, so that no write of it is short.
+            let is_possible = operation.after.is_some() || fault != Fault::ShortWrite;
+            assert_eq!(n_hits > 0, is_possible, "{} {fault:?}", operation.tool);
+            n_faults += n_hits;
         }
     }
+    n_faults
+}
+
+fn fail_each_call(
+    operation: &Operation,
+    lacks: &'static [&'static str],
+    fault: Fault,
+    when: fn(usize) -> When,
+    codes: &mut HashSet<i32>,
+) -> usize {
+    let mut n_hits = 0;
+    for n in 1.. {
+        let when = when(n);
+        let what = format!("{} lacking {lacks:?}, {fault:?} {when:?}", operation.tool);
+        let sys = disturbed(fault, when, lacks);
+        let result = attempt(operation, &sys, &what);
+        if sys.n_calls.load(Ordering::SeqCst) < n {
+            result.unwrap();
+            break;
+        }
+        if fault == Fault::ShortWrite && sys.n_short_writes.load(Ordering::SeqCst) == 0 {
+            continue; // The N-th call was no write.
+        }
+        n_hits += 1;
+        let is_nothing = match (fault, when) {
+            (Fault::ShortWrite, _) => true,
+            (Fault::Error(errno), When::Once(_)) => errno == Errno::INTR,
+            (Fault::Error(_), When::From(_)) => false,
+        };
+        codes.insert(match result {
+            Ok(_) => 0,
+            Err(error) if !is_nothing => error.code(),
+            Err(error) => panic!("{what}: should have gone on, not {error}"),
+        });
+    }
+    n_hits
+}
+
+#[test]
+fn a_failing_system_call_leaves_old_or_new_and_nothing_else() {
+    // At the same time, because each waits for the disk most of the time.
+    let (n_faults, codes) = std::thread::scope(|scope| {
+        let run = |operation: Operation| {
+            let mut codes = HashSet::new();
+            (fail_everywhere(&operation, &mut codes), codes)
+        };
+        let threads: Vec<_> =
+            operations().into_iter().map(|operation| scope.spawn(move || run(operation))).collect();
+        let mut total = (0, HashSet::new());
+        for thread in threads {
+            let (n_faults, codes) = thread.join().unwrap();
+            total.0 += n_faults;
+            total.1.extend(codes);
+        }
+        total
+    });
     println!("{n_faults} faults, codes {codes:?}");
-    assert!(n_faults > 1000, "{n_faults}");
+    assert!(n_faults > 4000, "{n_faults}");
     // Success in spite of it, denied, disk full, written but not durable, other.
     assert!(
         [0, -32002, -32005, -32018, -32603].iter().all(|code| codes.contains(code)),
         "{codes:?}"
     );
-}
-
-#[test]
-fn short_writes_are_continued() {
-    for operation in operations() {
-        for n in 1..40 {
-            let mut sys = Disturbed::new(|_, _| Ok(()));
-            sys.short_write = Some(n);
-            attempt(&operation, sys, &format!("call {n} is short")).unwrap();
-        }
-    }
 }
 
 #[test]
@@ -431,35 +377,51 @@ fn what_others_write_in_between_is_never_lost() {
     assert!(n_meddlings > 30, "{n_meddlings}");
 }
 
-#[test]
-fn an_appender_who_does_not_lock_loses_nothing() {
+/// Edits a file while others append to it, and looks whether all of it is there.
+fn edit_beside_appenders(n_appenders: usize) {
+    const N_LINES: usize = 1500;
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("f.txt");
     std::fs::write(&path, "n = 0\n").unwrap();
-    const N_LINES: usize = 1500;
-    let appender = {
-        let path = path.clone();
-        std::thread::spawn(move || {
-            for n in 0..N_LINES {
-                let mut file = std::fs::OpenOptions::new().append(true).open(&path).unwrap();
-                writeln!(file, "line {n}").unwrap();
-            }
-        })
-    };
-    let mut n_edits = 0;
-    while !appender.is_finished() || n_edits < 20 {
-        let arguments = json!({
-            "old_string": format!("n = {n_edits}\n"),
-            "new_string": format!("n = {}\n", n_edits + 1),
-        });
-        match call(folder.path(), Arc::new(Linux::new()), "edit_text_file", arguments) {
-            Ok(_) => n_edits += 1,
-            // It kept changing; nothing was written.
-            Err(error) => assert_eq!(error.code(), -32017, "{error}"),
+    let append = &|appender: usize| {
+        for n in 0..N_LINES {
+            let mut file = std::fs::OpenOptions::new().append(true).open(&path).unwrap();
+            // In one piece, as appenders must.
+            file.write_all(format!("line {appender} {n}\n").as_bytes()).unwrap();
         }
-    }
-    appender.join().unwrap();
+    };
+    let n_edits = std::thread::scope(|scope| {
+        let appenders: Vec<_> =
+            (0..n_appenders).map(|appender| scope.spawn(move || append(appender))).collect();
+        let mut n_edits = 0;
+        while !appenders.iter().all(|appender| appender.is_finished()) || n_edits < 20 {
+            let arguments = json!({
+                "old_string": format!("n = {n_edits}\n"),
+                "new_string": format!("n = {}\n", n_edits + 1),
+            });
+            match call(folder.path(), Arc::new(Linux::new()), "edit_text_file", arguments) {
+                Ok(_) => n_edits += 1,
+                // It kept changing; nothing was written.
+                Err(error) => assert_eq!(error.code(), -32017, "{error}"),
+            }
+        }
+        n_edits
+    });
     let text = std::fs::read_to_string(&path).unwrap();
     assert!(text.starts_with(&format!("n = {n_edits}\n")), "{text}");
-    assert_eq!(text.lines().filter(|line| line.starts_with("line ")).count(), N_LINES);
+    let lines: HashSet<_> = text.lines().filter(|line| line.starts_with("line ")).collect();
+    assert_eq!(lines.len(), n_appenders * N_LINES);
+    assert_eq!(text.lines().count(), 1 + n_appenders * N_LINES, "each once");
+    assert_eq!(names(folder.path()), ["f.txt"]);
+}
+
+#[test]
+fn an_appender_who_does_not_lock_loses_nothing() {
+    edit_beside_appenders(1);
+}
+
+/// While one waits for the old file, another may open the new one, which is then taken back.
+#[test]
+fn appenders_who_meet_in_an_exchange_lose_nothing() {
+    edit_beside_appenders(4);
 }

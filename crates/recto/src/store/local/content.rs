@@ -33,6 +33,8 @@ pub struct Part<'a> {
     pub start: u64,
     /// How many of the file's bytes are left out there.
     pub n_left_out: usize,
+    /// Where the file ends, whatever others append.
+    pub end: u64,
     /// What stands there instead.
     pub bytes: &'a [u8],
 }
@@ -42,8 +44,8 @@ pub struct Part<'a> {
 pub enum Change<'a> {
     /// Everything.
     Whole { before: &'a [u8], after: &'a [u8] },
-    /// The bytes from `start` on.
-    Part { start: u64, before: &'a [u8], after: &'a [u8], digests: Digests },
+    /// The bytes from `start` on, of so many.
+    Part { start: u64, before: &'a [u8], after: &'a [u8], n_bytes: u64, digests: Digests },
 }
 
 /// The versions before and after a change.
@@ -67,9 +69,13 @@ impl Change<'_> {
     pub fn before<'a>(&'a self, new: &'a OwnedFd) -> Content<'a> {
         match *self {
             Change::Whole { before, .. } => Content::Held(before),
-            Change::Part { start, before, after, .. } => {
-                Content::Part(Part { around: new, start, n_left_out: after.len(), bytes: before })
-            }
+            Change::Part { start, before, after, n_bytes, .. } => Content::Part(Part {
+                around: new,
+                start,
+                n_left_out: after.len(),
+                end: n_bytes - before.len() as u64 + after.len() as u64,
+                bytes: before,
+            }),
         }
     }
 
@@ -77,9 +83,13 @@ impl Change<'_> {
     pub fn after<'a>(&'a self, old: &'a OwnedFd) -> Content<'a> {
         match *self {
             Change::Whole { after, .. } => Content::Held(after),
-            Change::Part { start, before, after, .. } => {
-                Content::Part(Part { around: old, start, n_left_out: before.len(), bytes: after })
-            }
+            Change::Part { start, before, after, n_bytes, .. } => Content::Part(Part {
+                around: old,
+                start,
+                n_left_out: before.len(),
+                end: n_bytes,
+                bytes: after,
+            }),
         }
     }
 }
@@ -91,7 +101,7 @@ impl Content<'_> {
         sys: &dyn Sys,
         mut visit: impl FnMut(&[u8]) -> SysResult<()>,
     ) -> SysResult<()> {
-        let Part { around, start, n_left_out, bytes } = match self {
+        let Part { around, start, n_left_out, end, bytes } = match self {
             Content::Held(bytes) => return visit(bytes),
             Content::Part(part) => *part,
         };
@@ -110,17 +120,14 @@ impl Content<'_> {
         };
         copy(0, start, &mut visit)?;
         visit(bytes)?;
-        copy(start + n_left_out as u64, u64::MAX, &mut visit)
+        copy(start + n_left_out as u64, end, &mut visit)
     }
 
     /// How many there are.
     pub fn n_bytes(&self) -> usize {
         match self {
             Content::Held(bytes) => bytes.len(),
-            Content::Part(part) => {
-                let around = rustix::fs::fstat(part.around).map_or(0, |status| status.st_size);
-                (around as usize).saturating_sub(part.n_left_out) + part.bytes.len()
-            }
+            Content::Part(part) => part.end as usize - part.n_left_out + part.bytes.len(),
         }
     }
 
@@ -136,13 +143,19 @@ impl Content<'_> {
 
     /// Whether a file holds just these bytes.
     pub fn is_in(&self, sys: &dyn Sys, file: &OwnedFd) -> SysResult<bool> {
+        let Some(end) = self.start_of(sys, file)? else { return Ok(false) };
+        Ok(retry(|| sys.read_at(sys::fd(file), &mut [0], end))? == 0)
+    }
+
+    /// Where these bytes end in a file that starts with them; `None` if it does not.
+    pub fn start_of(&self, sys: &dyn Sys, file: &OwnedFd) -> SysResult<Option<u64>> {
         /// Ends the visit; no system call answers so.
         const DIFFERS: Errno = Errno::NOMSG;
-        let mut buffer = vec![0; PIECE];
+        let mut buffer = vec![0; PIECE.min(self.n_bytes())];
         let mut offset = 0;
         let compared = self.for_each(sys, |mut bytes| {
             while !bytes.is_empty() {
-                let wanted = bytes.len().min(PIECE);
+                let wanted = bytes.len().min(buffer.len());
                 let n = retry(|| sys.read_at(sys::fd(file), &mut buffer[..wanted], offset))?;
                 if n == 0 || buffer[..n] != bytes[..n] {
                     return Err(DIFFERS);
@@ -153,9 +166,8 @@ impl Content<'_> {
             Ok(())
         });
         match compared {
-            // Nothing may follow.
-            Ok(()) => Ok(retry(|| sys.read_at(sys::fd(file), &mut buffer[..1], offset))? == 0),
-            Err(DIFFERS) => Ok(false),
+            Ok(()) => Ok(Some(offset)),
+            Err(DIFFERS) => Ok(None),
             Err(errno) => Err(errno),
         }
     }

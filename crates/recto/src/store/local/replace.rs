@@ -23,6 +23,9 @@ use crate::store::{WriteError, Written};
 
 const NOTHING: Content<'static> = Content::Held(b"");
 
+/// How much others are expected to append in the moment of an exchange that is undone.
+const MAX_FOREIGN_END: usize = 1 << 20;
+
 /// One write to one name of a locked folder.
 pub struct Protocol<'a> {
     pub sys: &'a dyn Sys,
@@ -63,7 +66,7 @@ impl Protocol<'_> {
         }
         let exchange = || self.sys.exchange(self.folder, &draft.name, self.name);
         match self.commit(&draft, exchange) {
-            Ok(()) => self.verify(old, change, &draft)?,
+            Ok(()) => self.verify(old, change, draft)?,
             Err(errno) if sys::is_unsupported(errno) => {
                 // The name still stands for the old file, as far as can be told without exchange.
                 match self.is_still(old, change.before(&draft.fd), self.name) {
@@ -279,7 +282,7 @@ impl Protocol<'_> {
     }
 
     /// After the exchange: unlinks the old content if it is what was read, else puts it back.
-    fn verify(&self, old: &OpenFile, change: Change<'_>, draft: &Draft) -> Result<(), WriteError> {
+    fn verify(&self, old: &OpenFile, change: Change<'_>, draft: Draft) -> Result<(), WriteError> {
         let after = &change.after(&old.fd);
         let verdict = self.is_still(old, change.before(&draft.fd), &draft.name);
         if verdict == Ok(true) {
@@ -298,14 +301,72 @@ impl Protocol<'_> {
                 ),
             }));
         }
-        // Somebody may have written to the target while it was ours; only our text may go.
-        if self.holds(&draft.name, after) {
-            self.discard(draft);
-        }
+        self.take_back(old, after, draft)?;
         match verdict {
             Ok(_) => Err(WriteError::Moved),
             Err(errno) => Err(self.failed(errno, after)),
         }
+    }
+
+    /// After the exchange was undone: takes the draft away. Somebody may have opened it while it
+    /// had the target's name, and what they appended belongs to the target.
+    fn take_back(
+        &self,
+        old: &OpenFile,
+        after: &Content<'_>,
+        draft: Draft,
+    ) -> Result<(), WriteError> {
+        let name = draft.name.clone();
+        let foreign = self.foreign_end(after, draft).and_then(|end| {
+            if !end.is_empty() {
+                // Our own lease would keep us out; where there is none that is an error.
+                let _ = retry(|| self.sys.end_lease(sys::fd(&old.fd)));
+                let target = retry(|| self.sys.open_end(self.folder, self.name))?;
+                if retry(|| self.sys.write(sys::fd(&target), &end))? < end.len() {
+                    return Err(Errno::IO);
+                }
+            }
+            // Where this fails the name stays; only what is ours of it is cleaned up later.
+            let _ = retry(|| self.sys.unlink(self.folder, &name));
+            Ok(())
+        });
+        foreign.map_err(|_| {
+            let kept = name.to_string_lossy();
+            WriteError::Failed(Error::System {
+                path: self.path.to_string(),
+                cause: format!("nothing was written, but somebody else wrote to {kept} meanwhile"),
+            })
+        })
+    }
+
+    /// What others appended to the draft. An error if that cannot be told: they still have it
+    /// open, or did more than append.
+    fn foreign_end(&self, after: &Content<'_>, draft: Draft) -> Result<Vec<u8>, Errno> {
+        if !self.is_draft(&draft, &draft.name) {
+            return Err(Errno::NOENT);
+        }
+        let fd = retry(|| self.sys.open(self.folder, &draft.name))?;
+        let status = rustix::fs::fstat(&fd)?;
+        // A lease is given only where nobody has the file open for writing, and that includes us.
+        drop(draft.fd);
+        let file = OpenFile { fd, status, lease: Lease::Unavailable };
+        if file.lease(self.sys) == Lease::WriterOpen {
+            return Err(Errno::BUSY);
+        }
+        let ours = after.start_of(self.sys, &file.fd)?.ok_or(Errno::BUSY)?;
+        let mut bytes = vec![0; MAX_FOREIGN_END];
+        let mut n_read = 0;
+        while n_read < bytes.len() {
+            let offset = ours + n_read as u64;
+            match retry(|| self.sys.read_at(sys::fd(&file.fd), &mut bytes[n_read..], offset))? {
+                0 => {
+                    bytes.truncate(n_read);
+                    return Ok(bytes);
+                }
+                n => n_read += n,
+            }
+        }
+        Err(Errno::BUSY)
     }
 
     /// Whether a name now stands for the old file, that for the bytes read from it, and nobody is
@@ -318,19 +379,14 @@ impl Protocol<'_> {
         // A writer who had the file open when it was read may be done now; nobody can open it by
         // its name any more. With a lease the comparison is final.
         let lease = if old.lease == Lease::Held { Lease::Held } else { old.lease(self.sys) };
+        // The sooner this is known the shorter the new content has the name for nothing.
+        let is_broken = lease == Lease::Held && !self.sys.is_leased(sys::fd(&old.fd));
+        if is_broken || lease == Lease::WriterOpen {
+            return Ok(false);
+        }
         let is_same = before.is_in(self.sys, &old.fd)?;
         // A lease that is being broken means that somebody waits to write to the file we took out.
-        Ok(is_same
-            && match lease {
-                Lease::Held => self.sys.is_leased(sys::fd(&old.fd)),
-                Lease::WriterOpen => false,
-                Lease::Unavailable => true,
-            })
-    }
-
-    fn holds(&self, name: &OsStr, content: &Content<'_>) -> bool {
-        let file = retry(|| self.sys.open(self.folder, name));
-        file.and_then(|file| content.is_in(self.sys, &file)).unwrap_or(false)
+        Ok(is_same && (lease == Lease::Unavailable || self.sys.is_leased(sys::fd(&old.fd))))
     }
 
     /// Gives the draft the target's name. An error may come from a call that was carried out

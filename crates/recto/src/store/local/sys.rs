@@ -25,12 +25,16 @@ pub trait Sys: Send + Sync {
     fn lease(&self, file: BorrowedFd<'_>) -> SysResult<()>;
     /// Whether a lease that was given still stands.
     fn is_leased(&self, file: BorrowedFd<'_>) -> bool;
+    /// Gives a lease back, so that those who wait for it go on.
+    fn end_lease(&self, file: BorrowedFd<'_>) -> SysResult<()>;
     /// Reads at a place.
     fn read_at(&self, file: BorrowedFd<'_>, buffer: &mut [u8], offset: u64) -> SysResult<usize>;
     /// Opens a file without a name.
     fn open_nameless(&self, folder: &OwnedFd) -> SysResult<OwnedFd>;
     /// Opens a new file with a name.
     fn create(&self, folder: &OwnedFd, name: &OsStr, mode: Mode) -> SysResult<OwnedFd>;
+    /// Opens a file to write at its end; never follows, never blocks.
+    fn open_end(&self, folder: &OwnedFd, name: &OsStr) -> SysResult<OwnedFd>;
     /// Writes some of the bytes.
     fn write(&self, file: BorrowedFd<'_>, bytes: &[u8]) -> SysResult<usize>;
     /// Gives the file to somebody.
@@ -101,6 +105,14 @@ impl Sys for Linux {
         unsafe { libc::fcntl(file.as_raw_fd(), libc::F_GETLEASE) == libc::F_RDLCK }
     }
 
+    fn end_lease(&self, file: BorrowedFd<'_>) -> SysResult<()> {
+        // SAFETY: as above.
+        match unsafe { libc::fcntl(file.as_raw_fd(), libc::F_SETLEASE, libc::F_UNLCK) } {
+            0 => Ok(()),
+            _ => Err(last_errno()),
+        }
+    }
+
     fn read_at(&self, file: BorrowedFd<'_>, buffer: &mut [u8], offset: u64) -> SysResult<usize> {
         rustix::io::pread(file, buffer, offset)
     }
@@ -115,6 +127,12 @@ impl Sys for Linux {
         let flags =
             OFlags::CREATE | OFlags::EXCL | OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         rustix::fs::openat(folder, name, flags, mode)
+    }
+
+    fn open_end(&self, folder: &OwnedFd, name: &OsStr) -> SysResult<OwnedFd> {
+        let flags =
+            OFlags::WRONLY | OFlags::APPEND | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        rustix::fs::openat(folder, name, flags, Mode::empty())
     }
 
     fn write(&self, file: BorrowedFd<'_>, bytes: &[u8]) -> SysResult<usize> {

@@ -1,0 +1,145 @@
+//! A system whose calls fail when a test says so. What that must lead to is the tests' business.
+
+use std::ffi::{CStr, OsStr};
+use std::os::fd::{BorrowedFd, OwnedFd};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use recto::store::local::sys::{Linux, Sys, SysResult};
+use rustix::fs::{Gid, Mode, Stat, Uid};
+use rustix::io::Errno;
+
+/// Decides by a call's number and name what happens before it.
+pub type Disturb = Box<dyn Fn(usize, &str) -> SysResult<()> + Send + Sync>;
+
+/// A system that lacks some calls and interferes with one.
+pub struct Disturbed {
+    system: Linux,
+    /// Calls that answer "not supported", as some filesystems do.
+    pub lacks: &'static [&'static str],
+    pub n_calls: AtomicUsize,
+    disturb: Disturb,
+    /// Which calls, if they are writes, take only half.
+    pub short_writes: Option<When>,
+    pub n_short_writes: AtomicUsize,
+}
+
+/// Which calls fail.
+#[derive(Debug, Clone, Copy)]
+pub enum When {
+    Once(usize),
+    From(usize),
+}
+
+impl When {
+    pub fn is_hit(self, number: usize) -> bool {
+        match self {
+            When::Once(n) => number == n,
+            When::From(n) => number >= n,
+        }
+    }
+}
+
+impl Disturbed {
+    pub fn new(
+        disturb: impl Fn(usize, &str) -> SysResult<()> + Send + Sync + 'static,
+    ) -> Disturbed {
+        Disturbed {
+            system: Linux::new(),
+            lacks: &[],
+            n_calls: AtomicUsize::new(0),
+            disturb: Box::new(disturb),
+            short_writes: None,
+            n_short_writes: AtomicUsize::new(0),
+        }
+    }
+
+    fn before(&self, name: &str) -> SysResult<usize> {
+        if self.lacks.contains(&name) {
+            return Err(Errno::OPNOTSUPP);
+        }
+        let number = self.n_calls.fetch_add(1, Ordering::SeqCst) + 1;
+        (self.disturb)(number, name).map(|()| number)
+    }
+}
+
+impl Sys for Disturbed {
+    fn status(&self, folder: &OwnedFd, name: &OsStr) -> SysResult<Stat> {
+        self.before("status")?;
+        self.system.status(folder, name)
+    }
+    fn open(&self, folder: &OwnedFd, name: &OsStr) -> SysResult<OwnedFd> {
+        self.before("open")?;
+        self.system.open(folder, name)
+    }
+    fn lease(&self, file: BorrowedFd<'_>) -> SysResult<()> {
+        self.before("lease")?;
+        self.system.lease(file)
+    }
+    fn is_leased(&self, file: BorrowedFd<'_>) -> bool {
+        self.system.is_leased(file)
+    }
+    fn end_lease(&self, file: BorrowedFd<'_>) -> SysResult<()> {
+        self.before("end_lease")?;
+        self.system.end_lease(file)
+    }
+    fn read_at(&self, file: BorrowedFd<'_>, buffer: &mut [u8], offset: u64) -> SysResult<usize> {
+        self.before("read_at")?;
+        self.system.read_at(file, buffer, offset)
+    }
+    fn open_nameless(&self, folder: &OwnedFd) -> SysResult<OwnedFd> {
+        self.before("open_nameless")?;
+        self.system.open_nameless(folder)
+    }
+    fn create(&self, folder: &OwnedFd, name: &OsStr, mode: Mode) -> SysResult<OwnedFd> {
+        self.before("create")?;
+        self.system.create(folder, name, mode)
+    }
+    fn open_end(&self, folder: &OwnedFd, name: &OsStr) -> SysResult<OwnedFd> {
+        self.before("open_end")?;
+        self.system.open_end(folder, name)
+    }
+    fn write(&self, file: BorrowedFd<'_>, bytes: &[u8]) -> SysResult<usize> {
+        let number = self.before("write")?;
+        if self.short_writes.is_none_or(|when| !when.is_hit(number)) {
+            return self.system.write(file, bytes);
+        }
+        self.n_short_writes.fetch_add(1, Ordering::SeqCst);
+        self.system.write(file, &bytes[..bytes.len().div_ceil(2)])
+    }
+    fn set_owner(&self, file: BorrowedFd<'_>, owner: Uid, group: Gid) -> SysResult<()> {
+        self.before("set_owner")?;
+        self.system.set_owner(file, owner, group)
+    }
+    fn set_mode(&self, file: BorrowedFd<'_>, mode: Mode) -> SysResult<()> {
+        self.before("set_mode")?;
+        self.system.set_mode(file, mode)
+    }
+    fn set_attribute(&self, file: BorrowedFd<'_>, name: &CStr, value: &[u8]) -> SysResult<()> {
+        self.before("set_attribute")?;
+        self.system.set_attribute(file, name, value)
+    }
+    fn sync(&self, file: BorrowedFd<'_>) -> SysResult<()> {
+        self.before("sync")?;
+        self.system.sync(file)
+    }
+    fn link(&self, file: BorrowedFd<'_>, folder: &OwnedFd, name: &OsStr) -> SysResult<()> {
+        self.before("link")?;
+        self.system.link(file, folder, name)
+    }
+    fn exchange(&self, folder: &OwnedFd, one: &OsStr, other: &OsStr) -> SysResult<()> {
+        self.before("exchange")?;
+        self.system.exchange(folder, one, other)
+    }
+    fn rename(&self, folder: &OwnedFd, from: &OsStr, to: &OsStr) -> SysResult<()> {
+        self.before("rename")?;
+        self.system.rename(folder, from, to)
+    }
+    fn rename_new(&self, folder: &OwnedFd, from: &OsStr, to: &OsStr) -> SysResult<()> {
+        self.before("rename_new")?;
+        self.system.rename_new(folder, from, to)
+    }
+    fn unlink(&self, folder: &OwnedFd, name: &OsStr) -> SysResult<()> {
+        self.before("unlink")?;
+        self.system.unlink(folder, name)
+    }
+}

@@ -1,0 +1,201 @@
+//! Trials of reliability, run through real pipes against recto and other servers, as a Markdown
+//! table on stdout.
+//!
+//! Every trial has a goal. recto's cells say `ok` or `FAILS`, and the program ends with 1 if one
+//! fails; what other servers do is told and not judged.
+
+// Markdown on stdout is what this program is for.
+#![allow(clippy::print_stdout)]
+
+mod cell;
+mod client;
+mod files;
+mod mounts;
+mod operations;
+mod process;
+mod random;
+mod server;
+mod table;
+mod tracer;
+mod trials;
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+use std::time::Instant;
+
+use cell::Cell;
+use server::{Kind, Server};
+use table::Table;
+use trials::{ALL, Trial};
+
+/// What can go wrong is told to the one who runs this, and that is all.
+type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
+
+const HELP: &str = "\
+Tries recto and other file servers where data is lost, and prints a Markdown table.
+
+Usage: cargo run --release -p recto-trials -- [OPTIONS]
+
+Options:
+  --long        As many rounds as the goals name, for recto; others are always tried in short
+  --only NAME   This trial only; may be repeated
+  --recto PATH  The program to try; otherwise `recto` in target/release, which is built if it
+                is not there. One that is there is taken as it is: build it first
+  --no-peers    recto only
+  --list        The names of the trials
+  --help        This text
+
+Other servers are taken from RECTO_PEERS, otherwise from ~/.cache/recto/peers, if they are there.
+Works in folders of its own beneath $TMPDIR, or /tmp, and removes them. Some trials need root
+(mounting) or the right to trace; where they cannot run they say so.";
+
+/// What the command line says.
+#[derive(Default)]
+struct Options {
+    recto: Option<PathBuf>,
+    is_long: bool,
+    has_no_peers: bool,
+    only: Vec<String>,
+    wants_list: bool,
+    wants_help: bool,
+}
+
+/// How much is tried.
+#[derive(Debug, Clone, Copy)]
+pub struct Effort {
+    is_long: bool,
+}
+
+impl Effort {
+    /// Whether these are the full rounds that a goal names.
+    pub fn is_long(self) -> bool {
+        self.is_long
+    }
+
+    /// A number of rounds.
+    pub fn rounds(self, short: usize, long: usize) -> usize {
+        if self.is_long { long } else { short }
+    }
+}
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let done = match arguments.split_first() {
+        Some((option, rest)) if option == tracer::OPTION => tracer::main(rest).map(|()| 0),
+        _ => parse(arguments.into_iter()).and_then(run),
+    };
+    match done {
+        Ok(0) => ExitCode::SUCCESS,
+        Ok(n_missed) => {
+            eprintln!("recto-trials: recto misses {n_missed} goals");
+            ExitCode::FAILURE
+        }
+        Err(error) => {
+            eprintln!("recto-trials: {error}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn parse(mut arguments: impl Iterator<Item = String>) -> Result<Options> {
+    let mut options = Options::default();
+    while let Some(argument) = arguments.next() {
+        match argument.as_str() {
+            "--recto" => {
+                options.recto = Some(arguments.next().ok_or("--recto needs a path")?.into());
+            }
+            "--only" => options.only.push(arguments.next().ok_or("--only needs a name")?),
+            "--long" => options.is_long = true,
+            "--no-peers" => options.has_no_peers = true,
+            "--list" => options.wants_list = true,
+            "--help" | "-h" => options.wants_help = true,
+            _ => return Err(format!("unknown option {argument}; try --help").into()),
+        }
+    }
+    if let Some(name) = options.only.iter().find(|name| ALL.iter().all(|t| t.name != **name)) {
+        return Err(format!("no trial is called {name}; try --list").into());
+    }
+    Ok(options)
+}
+
+/// Runs the trials and returns how many goals recto misses.
+fn run(options: Options) -> Result<usize> {
+    if options.wants_help {
+        println!("{HELP}");
+        return Ok(0);
+    }
+    if options.wants_list {
+        ALL.iter().for_each(|trial| println!("{}", trial.name));
+        return Ok(0);
+    }
+    let recto = match options.recto {
+        Some(path) => {
+            path.canonicalize().map_err(|error| format!("{}: {error}", path.display()))?
+        }
+        None => find_recto()?,
+    };
+    let mut servers = vec![Some(Server::recto(recto))];
+    if !options.has_no_peers {
+        servers.extend(server::peers());
+    }
+    let mut headings = vec!["trial".to_string()];
+    headings.extend(servers.iter().zip(server::NAMES).map(|(_, name)| name.to_string()));
+    headings.push("goal".into());
+    let mut table = Table::new(headings);
+    let mut n_missed = 0;
+    let is_chosen =
+        |trial: &&Trial| options.only.is_empty() || options.only.iter().any(|n| n == trial.name);
+    for trial in ALL.iter().filter(is_chosen) {
+        let columns: Vec<Vec<Cell>> = servers
+            .iter()
+            .map(|server| match server {
+                Some(server) => attempt(trial, server, options.is_long),
+                None => vec![Cell::none(); trial.rows.len()],
+            })
+            .collect();
+        for (index, (what, goal)) in trial.rows.iter().enumerate() {
+            n_missed += usize::from(columns[0][index].is_missed());
+            let mut cells = vec![what.to_string()];
+            cells.extend(columns.iter().map(|column| column[index].to_string()));
+            cells.push(goal.to_string());
+            table.add(cells);
+        }
+    }
+    println!("{table}");
+    Ok(n_missed)
+}
+
+/// Runs one trial on one server; a trial that breaks off is a goal that is missed.
+fn attempt(trial: &Trial, server: &Server, is_long: bool) -> Vec<Cell> {
+    let is_recto = server.kind == Kind::Recto;
+    let started = Instant::now();
+    let effort = Effort { is_long: is_long && is_recto };
+    let mut cells = (trial.run)(effort, server)
+        .unwrap_or_else(|error| vec![Cell::new(false, format!("broke off: {error:.120}"))]);
+    // A trial that could not go on answers for all of its rows at once.
+    let last = cells.last().cloned().unwrap_or(Cell::none());
+    cells.resize(trial.rows.len(), last);
+    if !is_recto {
+        cells.iter_mut().for_each(Cell::withhold_judgement);
+    }
+    let told: Vec<_> = cells.iter().map(Cell::to_string).collect();
+    let seconds = started.elapsed().as_secs_f32();
+    eprintln!("{}, {}, {seconds:.1} s: {}", trial.name, server.name, told.join("; "));
+    cells
+}
+
+/// The release build in the target folder that this program was built into.
+fn find_recto() -> Result<PathBuf> {
+    let program = std::env::current_exe()?;
+    let target = program.parent().and_then(Path::parent).ok_or("not in a target folder")?;
+    let recto = target.join("release/recto");
+    if !recto.exists() {
+        eprintln!("{} is not there; building it", recto.display());
+        let mut build = Command::new("cargo");
+        build.args(["build", "--release", "-p", "recto", "--target-dir"]).arg(target);
+        if !build.status()?.success() || !recto.exists() {
+            return Err("recto could not be built; name a built one with --recto".into());
+        }
+    }
+    Ok(recto)
+}
