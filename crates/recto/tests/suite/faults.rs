@@ -28,14 +28,26 @@ use disturbed::{Disturbed, When};
 const OLD: &str = "one\ntwo\nthree\n";
 const NEW: &str = "one\nTWO\nthree\n";
 
-fn call(root: &Path, sys: Arc<dyn Sys>, tool: &str, mut arguments: Value) -> Result<Answer, Error> {
+fn call(root: &Path, sys: Arc<dyn Sys>, tool: &str, arguments: Value) -> Result<Answer, Error> {
+    call_holding(u64::MAX, root, sys, tool, arguments)
+}
+
+/// Calls a tool that holds files up to a size.
+fn call_holding(
+    max_whole_change: u64,
+    root: &Path,
+    sys: Arc<dyn Sys>,
+    tool: &str,
+    mut arguments: Value,
+) -> Result<Answer, Error> {
     let options = Options {
         roots: vec![root.to_path_buf()],
         hidden: Default::default(),
         allows_git_writes: false,
         is_durable: true,
     };
-    let store = Arc::new(LocalStore::with_sys(options, sys).unwrap());
+    let store = LocalStore::with_sys(options, sys).unwrap();
+    let store = Arc::new(store.with_max_whole_change(max_whole_change));
     let revisions = Arc::new(GitRevisions::new(store.clone(), Vec::new()));
     let calls = Calls::new(store, revisions, tools::ALL.to_vec(), root.to_path_buf(), 1 << 20);
     arguments["path"] = root.join("f.txt").to_str().unwrap().into();
@@ -61,11 +73,19 @@ struct Operation {
     tool: &'static str,
     arguments: Value,
     after: Option<&'static str>,
+    /// The largest file that is held.
+    max_whole_change: u64,
 }
 
 fn edit_operation() -> Operation {
     let arguments = json!({"old_string": "two", "new_string": "TWO"});
-    Operation { before: Some(OLD), tool: "edit_text_file", arguments, after: Some(NEW) }
+    Operation {
+        before: Some(OLD),
+        tool: "edit_text_file",
+        arguments,
+        after: Some(NEW),
+        max_whole_change: u64::MAX,
+    }
 }
 
 fn operations() -> Vec<Operation> {
@@ -76,14 +96,17 @@ fn operations() -> Vec<Operation> {
             tool: "file.remove",
             arguments: json!({"hash": hash}),
             after: None,
+            max_whole_change: u64::MAX,
         },
         Operation {
             before: None,
             tool: "file.create",
             arguments: json!({"content": NEW}),
             after: Some(NEW),
+            max_whole_change: u64::MAX,
         },
         edit_operation(),
+        Operation { max_whole_change: 0, ..edit_operation() },
         Operation {
             before: Some(OLD),
             tool: "multi_edit_text_file",
@@ -92,18 +115,21 @@ fn operations() -> Vec<Operation> {
                 {"old_string": "zwei", "new_string": "TWO"},
             ]}),
             after: Some(NEW),
+            max_whole_change: u64::MAX,
         },
         Operation {
             before: Some(OLD),
             tool: "write_text_file",
             arguments: json!({"content": NEW}),
             after: Some(NEW),
+            max_whole_change: u64::MAX,
         },
         Operation {
             before: None,
             tool: "write_text_file",
             arguments: json!({"content": NEW}),
             after: Some(NEW),
+            max_whole_change: u64::MAX,
         },
     ]
 }
@@ -131,7 +157,9 @@ fn prepare(operation: &Operation) -> tempfile::TempDir {
 fn attempt(operation: &Operation, sys: &Arc<Disturbed>, what: &str) -> Result<Answer, Error> {
     let folder = prepare(operation);
     let root = folder.path();
-    let result = call(root, sys.clone(), operation.tool, operation.arguments.clone());
+    let arguments = operation.arguments.clone();
+    let result =
+        call_holding(operation.max_whole_change, root, sys.clone(), operation.tool, arguments);
     let found = read(root);
     match &result {
         Ok(_) | Err(Error::NotDurable { .. }) => {
