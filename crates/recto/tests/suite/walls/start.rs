@@ -167,3 +167,22 @@ fn every_thread_stands_behind_the_wall() {
     drop(input);
     child.wait().unwrap();
 }
+
+/// An agent inherits what its relay has, and needs the whole system.
+#[test]
+fn a_relay_does_not_stand_behind_the_wall() {
+    let (folder, _) = folder();
+    let noted = folder.path().join("noted");
+    let line = format!("grep NoNewPrivs /proc/self/status > '{}'", noted.display());
+    let output = Command::new(BINARY)
+        .arg("acp")
+        .arg(folder.path())
+        .args(["--", "sh", "-c", &line])
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let ours = std::fs::read_to_string("/proc/self/status").unwrap();
+    let theirs = std::fs::read_to_string(noted).unwrap();
+    assert!(ours.contains(theirs.trim()), "{theirs}");
+}
