@@ -28,15 +28,27 @@ impl Pipes {
 
     /// Sends one line, which brings its own ending, and waits for the whole of the next one.
     pub fn exchange(&mut self, line: &[u8]) -> Result<Exchange> {
-        let mut answer = Vec::new();
         let sent = Instant::now();
         self.input.write_all(line)?;
+        let answer = self.receive()?;
+        Ok(Exchange { sent, received: Instant::now(), answer })
+    }
+
+    /// Waits for the whole of the next line.
+    fn receive(&mut self) -> Result<Vec<u8>> {
+        let mut answer = Vec::new();
         self.output.read_until(b'\n', &mut answer)?;
-        let received = Instant::now();
-        if !answer.ends_with(b"\n") {
-            return Err("the server went away".into());
+        match answer.ends_with(b"\n") {
+            true => Ok(answer),
+            false => Err("the server went away".into()),
         }
-        Ok(Exchange { sent, received, answer })
+    }
+
+    /// Ends the process without a word, whatever it is doing.
+    pub fn kill(mut self) -> Result<()> {
+        self.child.kill()?;
+        self.child.wait()?;
+        Ok(())
     }
 
     /// Closes the input and waits for the process to end.
@@ -86,7 +98,12 @@ impl Client {
     pub fn start(recto: &Path, root: &Path, options: &[&str]) -> Result<Client> {
         let mut command = Command::new(recto);
         command.arg("serve").arg(root).args(options);
-        Ok(Client { pipes: Pipes::start(&mut command)?, n_requests: 0 })
+        Client::spawn(&mut command)
+    }
+
+    /// Starts any server; nothing is said yet.
+    pub fn spawn(command: &mut Command) -> Result<Client> {
+        Ok(Client { pipes: Pipes::start(command)?, n_requests: 0 })
     }
 
     pub fn process_id(&self) -> u32 {
@@ -130,12 +147,23 @@ impl Client {
         self.n_requests += 1;
         let id = self.n_requests;
         let request = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
-        let exchange = self.pipes.exchange(&line(&request))?;
+        let mut exchange = self.pipes.exchange(&line(&request))?;
         let mut answer: Value = serde_json::from_slice(&exchange.answer)?;
+        // What a server says unasked stands before the answer and counts as the wait for it.
+        while answer.get("method").is_some() {
+            exchange.answer = self.pipes.receive()?;
+            exchange.received = Instant::now();
+            answer = serde_json::from_slice(&exchange.answer)?;
+        }
         if answer["id"] != id || answer.get("result").is_none() {
             return Err(format!("{method} was answered with {answer:.200}").into());
         }
         Ok((exchange, answer["result"].take()))
+    }
+
+    /// Ends the server without a word.
+    pub fn kill(self) -> Result<()> {
+        self.pipes.kill()
     }
 
     /// Ends the session and waits for the server to go.

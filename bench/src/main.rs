@@ -10,6 +10,7 @@ mod around;
 mod client;
 mod files;
 mod machine;
+mod peers;
 mod rounds;
 mod rows;
 mod sizes;
@@ -36,6 +37,7 @@ Options:
   --around      Listing, searching, huge logs and tables instead, beside fd, rg, wc, sed, head
                 and DuckDB where they are installed (RECTO_BENCH_PYTHON names a Python that has
                 the duckdb module). Needs 2 GB of disk
+  --peers       recto beside the servers that bench/install-peers installs, on the same work
   --quick       A tenth of the rounds
   --help        This text
 
@@ -51,6 +53,7 @@ struct Options {
     recto: Option<PathBuf>,
     is_quick: bool,
     is_around: bool,
+    is_peers: bool,
     wants_help: bool,
 }
 
@@ -72,6 +75,7 @@ fn parse(mut arguments: impl Iterator<Item = String>) -> Result<Options> {
                 options.recto = Some(arguments.next().ok_or("--recto needs a path")?.into());
             }
             "--around" => options.is_around = true,
+            "--peers" => options.is_peers = true,
             "--quick" => options.is_quick = true,
             "--help" | "-h" => options.wants_help = true,
             _ => return Err(format!("unknown option {argument}; try --help").into()),
@@ -96,6 +100,9 @@ fn run(options: Options) -> Result<()> {
 
     if options.is_around {
         return around::run(&recto, options.is_quick);
+    }
+    if options.is_peers {
+        return peers::run(&recto, options.is_quick);
     }
     let mut bench = Bench::prepare(recto)?;
     println!("{}\n", machine::describe(bench.folder.path())?);

@@ -40,7 +40,7 @@ pub fn median(times: &[Duration]) -> Duration {
 }
 
 /// The smallest time that `percent` of all times do not exceed.
-fn percentile(sorted: &[Duration], percent: usize) -> Duration {
+pub fn percentile(sorted: &[Duration], percent: usize) -> Duration {
     let rank = (sorted.len() * percent).div_ceil(100);
     sorted.get(rank.saturating_sub(1)).copied().unwrap_or_default()
 }
