@@ -161,6 +161,56 @@ impl Client {
         Ok((exchange, answer["result"].take()))
     }
 
+    /// Keeps `n_calls` requests on their way for a while; returns how many were answered.
+    pub fn flood(
+        &mut self,
+        method: &str,
+        params: &Value,
+        n_calls: usize,
+        time: Duration,
+    ) -> Result<usize> {
+        let started = Instant::now();
+        let (mut n_sent, mut n_answers, mut n_bytes) = (0, 0, None);
+        while n_answers < n_sent || n_sent == 0 {
+            while n_sent < n_answers + n_calls && started.elapsed() < time {
+                self.send(method, params)?;
+                n_sent += 1;
+            }
+            let answer = self.pipes.receive()?;
+            // The same question has the same answer, but for its number.
+            let n_bytes = *n_bytes.get_or_insert(answer.len());
+            if answer.len().abs_diff(n_bytes) > 20 {
+                let answer = String::from_utf8_lossy(&answer);
+                return Err(format!("another answer than before: {answer:.200}").into());
+            }
+            n_answers += 1;
+        }
+        Ok(n_answers)
+    }
+
+    /// Sends a request and does not wait; returns its number.
+    pub fn send(&mut self, method: &str, params: &Value) -> Result<u64> {
+        self.n_requests += 1;
+        let id = self.n_requests;
+        let request = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
+        self.pipes.input.write_all(&line(&request))?;
+        Ok(id)
+    }
+
+    /// Cancels a request that is on its way and waits for what is still answered to it.
+    pub fn cancel(&mut self, id: u64) -> Result<Value> {
+        let params = json!({"requestId": id, "reason": "measured"});
+        let method = "notifications/cancelled";
+        let notification = json!({"jsonrpc": "2.0", "method": method, "params": params});
+        self.pipes.input.write_all(&line(&notification))?;
+        loop {
+            let answer: Value = serde_json::from_slice(&self.pipes.receive()?)?;
+            if answer["id"] == id {
+                return Ok(answer);
+            }
+        }
+    }
+
     /// Ends the server without a word.
     pub fn kill(self) -> Result<()> {
         self.pipes.kill()

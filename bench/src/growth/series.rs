@@ -1,0 +1,261 @@
+//! What grows, and how each size is measured. Sizes are powers of ten here, so 1 MB is 1,000,000
+//! bytes.
+
+use std::fs::{self, File};
+use std::io::{BufWriter, Write as _};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+use tempfile::TempDir;
+
+use super::{Kind, Series};
+use crate::Result;
+use crate::client::{Client, Expect};
+use crate::files::{N_MARKS, mark, text, with_marks};
+use crate::table::median;
+
+/// A remembered version is trusted once the file has been left alone for two seconds.
+const SETTLED: Duration = Duration::from_millis(2100);
+
+/// How long one size is measured, and how often at most.
+const BUDGET: Duration = Duration::from_secs(2);
+const N_ROUNDS: usize = 200;
+
+/// The place where things grow.
+pub struct Growth {
+    recto: PathBuf,
+    scratch: TempDir,
+    folder: PathBuf,
+    is_quick: bool,
+}
+
+impl Growth {
+    pub fn prepare(recto: &Path, is_quick: bool) -> Result<Growth> {
+        let scratch = TempDir::with_prefix("recto-bench-")?;
+        let folder = scratch.path().canonicalize()?;
+        Ok(Growth { recto: recto.to_path_buf(), scratch, folder, is_quick })
+    }
+
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Measures everything, and removes the folder.
+    pub fn measure(self) -> Result<Vec<Series>> {
+        let [first, next] = self.pages()?;
+        let series = vec![
+            self.reads()?,
+            first,
+            next,
+            self.lines()?,
+            self.edits()?,
+            self.edited_files()?,
+            self.trees()?,
+            self.concurrent()?,
+        ];
+        self.scratch.close()?;
+        Ok(series)
+    }
+
+    /// Whole files.
+    fn reads(&self) -> Result<Series> {
+        self.series("read a whole file", "bytes", &[10_000, 100_000, 1_000_000], |growth, size| {
+            let path = growth.folder.join("read.txt");
+            fs::write(&path, text(1, size))?;
+            let arguments = json!({"path": path});
+            growth.median_of(|client, _| {
+                Ok(client.call("read_text_file", arguments.clone(), Expect::Success)?.0.time())
+            })
+        })
+    }
+
+    /// Twenty lines at 90 % of a file: when it is seen for the first time, and after that.
+    fn pages(&self) -> Result<[Series; 2]> {
+        let mut firsts = Vec::new();
+        let mut nexts = Vec::new();
+        for size in [1_000_000, 10_000_000, 100_000_000, 1_000_000_000] {
+            eprintln!("a page of {size} bytes");
+            let path = self.folder.join("log.txt");
+            let mut log = BufWriter::new(File::create(&path)?);
+            let mut n_lines = 0;
+            for seed in 0..size / 1_000_000 {
+                let piece = text(seed as u64, 1_000_000);
+                n_lines += piece.matches('\n').count();
+                log.write_all(piece.as_bytes())?;
+            }
+            log.into_inner()?.sync_all()?;
+            std::thread::sleep(SETTLED);
+            let line = n_lines / 10 * 9;
+            let page = |client: &mut Client, line: usize| -> Result<Duration> {
+                let lines = format!("{line}-{}", line + 19);
+                let arguments = json!({"file_path": path, "lines": lines});
+                Ok(client.call("ReadLines", arguments, Expect::Success)?.0.time())
+            };
+            let (mut first, mut next) = (Vec::new(), Vec::new());
+            for _ in 0..if self.is_quick { 2 } else { 5 } {
+                let mut client = self.client()?;
+                first.push(page(&mut client, line)?);
+                for index in 1..=20 {
+                    next.push(page(&mut client, line + 20 * index)?);
+                }
+                client.stop()?;
+            }
+            fs::remove_file(&path)?;
+            firsts.push((size as f64, milliseconds(median(&first))));
+            nexts.push((size as f64, milliseconds(median(&next))));
+        }
+        let series =
+            |what, points| Series { what, unit: "bytes", kind: Kind::Milliseconds, points };
+        Ok([
+            series("20 lines at 90 %, first page", firsts),
+            series("20 lines at 90 %, next pages", nexts),
+        ])
+    }
+
+    /// Twenty lines of 8 MB that are cut into ever more lines.
+    fn lines(&self) -> Result<Series> {
+        let sizes = [1_000, 10_000, 100_000, 1_000_000];
+        self.series("20 lines of 8 MB, by line count", "lines", &sizes, |growth, n_lines| {
+            let path = growth.folder.join("lines.txt");
+            let line = format!("{}\n", "x".repeat(8_000_000 / n_lines - 1));
+            fs::write(&path, line.repeat(n_lines))?;
+            std::thread::sleep(SETTLED);
+            // What is short enough for an answer, whatever the lines are.
+            let arguments = json!({"file_path": path, "lines": format!("{}-{}", n_lines / 2, n_lines / 2 + 19)});
+            growth.median_of(|client, _| {
+                Ok(client.call("ReadLines", arguments.clone(), Expect::Success)?.0.time())
+            })
+        })
+    }
+
+    /// Ever more edits in one call, in a file of 1 MB.
+    fn edits(&self) -> Result<Series> {
+        self.series("edits in one call, 1 MB", "edits", &[1, 10, 100], |growth, n_edits| {
+            growth.edit("edits.txt", 1_000_000, n_edits)
+        })
+    }
+
+    /// One edit in ever larger files.
+    fn edited_files(&self) -> Result<Series> {
+        let sizes = [100_000, 1_000_000, 10_000_000, 100_000_000];
+        self.series("one edit, by file size", "bytes", &sizes, |growth, size| {
+            growth.edit("edited.txt", size, 1)
+        })
+    }
+
+    fn edit(&self, name: &str, size: usize, n_edits: usize) -> Result<Duration> {
+        let path = self.folder.join(name);
+        fs::write(&path, with_marks(&text(2, size)))?;
+        let time = self.median_of(|client, round| {
+            let is_set = !round.is_multiple_of(2);
+            let edit = |index: usize| {
+                json!({"old_string": mark(index, is_set), "new_string": mark(index, !is_set)})
+            };
+            let edits: Vec<_> = (0..N_MARKS).step_by(N_MARKS / n_edits).map(edit).collect();
+            let arguments = json!({"path": path, "edits": edits});
+            Ok(client.call("multi_edit_text_file", arguments, Expect::Success)?.0.time())
+        })?;
+        fs::remove_file(&path)?;
+        Ok(time)
+    }
+
+    /// The files that end in `.rs`, one in four, in ever larger trees.
+    fn trees(&self) -> Result<Series> {
+        let mut n_made = 0;
+        let tree = self.folder.join("tree");
+        self.series(
+            "list files, by tree size",
+            "files",
+            &[1_000, 10_000, 100_000],
+            |growth, n_files| {
+                for index in n_made..n_files {
+                    let place = tree.join(format!("{}/{}", index / 1000, index / 50 % 20));
+                    if index.is_multiple_of(50) {
+                        fs::create_dir_all(&place)?;
+                    }
+                    let ending = ["rs", "md", "toml", "txt"][index % 4];
+                    File::create(place.join(format!("{index}.{ending}")))?;
+                }
+                n_made = n_files;
+                growth.median_of(|client, _| {
+                    let arguments = json!({"pattern": "tree/**/*.rs"});
+                    let (exchange, result) =
+                        client.call("ListFiles", arguments, Expect::Success)?;
+                    match result["structuredContent"]["total"] == json!(n_files / 4) {
+                        true => Ok(exchange.time()),
+                        false => Err("not all files were found".into()),
+                    }
+                })
+            },
+        )
+    }
+
+    /// Reads of 2 KB, ever more of them at once.
+    fn concurrent(&self) -> Result<Series> {
+        let path = self.folder.join("2kb.txt");
+        fs::write(&path, text(1, 2000))?;
+        let mut client = self.client()?;
+        let params = json!({"name": "read_text_file", "arguments": {"path": path}});
+        let time = if self.is_quick { BUDGET / 8 } else { BUDGET };
+        let mut points = Vec::new();
+        for n_calls in [1, 2, 4, 8, 16, 32, 64] {
+            eprintln!("{n_calls} calls at once");
+            let started = Instant::now();
+            let n_answers = client.flood("tools/call", &params, n_calls, time)?;
+            let rate = n_answers as f64 / started.elapsed().as_secs_f64();
+            points.push((n_calls as f64, rate));
+        }
+        client.stop()?;
+        let what = "calls per second, by calls at once";
+        Ok(Series { what, unit: "calls at once", kind: Kind::CallsPerSecond, points })
+    }
+
+    fn series(
+        &self,
+        what: &'static str,
+        unit: &'static str,
+        sizes: &[usize],
+        mut measure: impl FnMut(&Growth, usize) -> Result<Duration>,
+    ) -> Result<Series> {
+        let mut points = Vec::new();
+        for &size in sizes {
+            eprintln!("{what}: {size} {unit}");
+            let time = measure(self, size).map_err(|error| format!("{what}, {size}: {error}"))?;
+            points.push((size as f64, milliseconds(time)));
+        }
+        Ok(Series { what, unit, kind: Kind::Milliseconds, points })
+    }
+
+    /// The median of rounds in a session of its own; the first two do not count.
+    fn median_of(
+        &self,
+        mut one: impl FnMut(&mut Client, usize) -> Result<Duration>,
+    ) -> Result<Duration> {
+        let mut client = self.client()?;
+        let budget = if self.is_quick { BUDGET / 8 } else { BUDGET };
+        let started = Instant::now();
+        let mut times = Vec::new();
+        for round in 0..N_ROUNDS {
+            let time = one(&mut client, round)?;
+            if round >= 2 {
+                times.push(time);
+            }
+            if times.len() >= 3 && started.elapsed() > budget {
+                break;
+            }
+        }
+        client.stop()?;
+        Ok(median(&times))
+    }
+
+    fn client(&self) -> Result<Client> {
+        let mut client = Client::start(&self.recto, &self.folder, &[])?;
+        client.initialize()?;
+        Ok(client)
+    }
+}
+
+fn milliseconds(time: Duration) -> f64 {
+    time.as_secs_f64() * 1e3
+}
