@@ -11,6 +11,7 @@ mod client;
 mod files;
 mod growth;
 mod huge;
+mod instructions;
 mod machine;
 mod peers;
 mod plot;
@@ -46,6 +47,9 @@ Options:
   --plot PATH   Where --growth draws
   --huge        A log of 4 GB, an edit in 1 GB, a million files, a line of 100 MB: time, memory,
                 and how fast a cancelled call answers. Needs 5 GB of disk and some minutes
+  --instructions  Instructions of core calls, compared with bench/instructions.toml; an error if
+                one grew by more than 5 %. Needs valgrind
+  --update      Keeps the instructions as they are counted now
   --quick       A tenth of the rounds
   --help        This text
 
@@ -64,6 +68,7 @@ enum Mode {
     Peers,
     Growth,
     Huge,
+    Instructions,
 }
 
 /// What the command line says.
@@ -72,6 +77,7 @@ struct Options {
     recto: Option<PathBuf>,
     plot: Option<PathBuf>,
     is_quick: bool,
+    is_update: bool,
     mode: Mode,
     wants_help: bool,
 }
@@ -100,6 +106,8 @@ fn parse(mut arguments: impl Iterator<Item = String>) -> Result<Options> {
             "--peers" => options.mode = Mode::Peers,
             "--growth" => options.mode = Mode::Growth,
             "--huge" => options.mode = Mode::Huge,
+            "--instructions" => options.mode = Mode::Instructions,
+            "--update" => options.is_update = true,
             "--quick" => options.is_quick = true,
             "--help" | "-h" => options.wants_help = true,
             _ => return Err(format!("unknown option {argument}; try --help").into()),
@@ -131,6 +139,10 @@ fn run(options: Options) -> Result<()> {
             growth::run(&recto, &plot, options.is_quick)
         }
         Mode::Huge => huge::run(&recto),
+        Mode::Instructions => {
+            let kept = Path::new("bench/instructions.toml");
+            instructions::run(&recto, kept, options.is_update)
+        }
     }
 }
 

@@ -2,19 +2,28 @@
 
 use std::time::Duration;
 
-use super::servers::Server;
+use super::servers::{NoTool, Server};
 use crate::rounds::Sample;
 use crate::table::{Table, grouped, median, milliseconds, percentile};
 
 /// Servers and the yardstick.
 pub const N_COLUMNS: usize = Server::ALL.len() + 1;
 
+/// Why there is no time.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Failure {
+    /// The server does not offer this.
+    NoTool(String),
+    /// It failed, or its answer was wrong.
+    Wrong(String),
+}
+
 /// All that one contender did in one row.
 #[derive(Default)]
 pub struct Cell {
     times: Vec<Duration>,
     n_bytes: Option<usize>,
-    pub failure: Option<String>,
+    pub failure: Option<Failure>,
     /// How long it took in all, with the rounds that do not count.
     pub spent: Duration,
 }
@@ -31,7 +40,10 @@ impl Cell {
                     self.times.push(sample.time);
                 }
             }
-            Err(error) => self.failure = Some(error.to_string()),
+            Err(error) if error.is::<NoTool>() => {
+                self.failure = Some(Failure::NoTool(error.to_string()));
+            }
+            Err(error) => self.failure = Some(Failure::Wrong(error.to_string())),
         }
     }
 
@@ -80,15 +92,21 @@ const HEADINGS: [&str; 4 + 3] = {
 
 /// Prints all tables.
 pub fn print(rows: &[Row], sizes: &[Option<Sizes>]) {
-    let mut notes = Vec::new();
+    let mut notes: Vec<String> = Vec::new();
+    let mut note = |column: usize, reason: &str| {
+        let name = Server::ALL.get(column).map_or("the yardstick", |server| server.name());
+        let text = format!("{name}: {}", reason.replace('\n', " "));
+        let place = notes.iter().position(|note| *note == text);
+        place.unwrap_or_else(|| {
+            notes.push(text);
+            notes.len() - 1
+        }) + 1
+    };
     let mut medians = Table::new(HEADINGS);
     for row in rows {
         medians.add(cells(row, |column, cell| match (&cell.failure, cell.median()) {
-            (Some(failure), _) => {
-                let name = Server::ALL.get(column).map_or("the yardstick", |server| server.name());
-                notes.push(format!("{name}, {}: {failure}", row.what));
-                format!("fails [{}]", notes.len())
-            }
+            (Some(Failure::NoTool(reason)), _) => format!("no tool [{}]", note(column, reason)),
+            (Some(Failure::Wrong(reason)), _) => format!("fails [{}]", note(column, reason)),
             (None, Some(time)) if column == 0 => milliseconds(time),
             (None, Some(time)) if column < Server::ALL.len() => {
                 let recto = row.cells[0].as_ref().and_then(Cell::median);
@@ -101,7 +119,7 @@ pub fn print(rows: &[Row], sizes: &[Option<Sizes>]) {
     }
     println!("Median, and how many times as long as recto:\n\n{medians}");
     for (index, note) in notes.iter().enumerate() {
-        println!("[{}] {}", index + 1, note.replace('\n', " "));
+        println!("[{}] {note}  ", index + 1);
     }
 
     let mut p99s = Table::new(HEADINGS);

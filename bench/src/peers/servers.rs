@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
 
-use super::work::{N_LINES, Work};
+use super::work::{N_LINES, Replaced, Work};
 
 /// A server that is measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,8 +17,20 @@ pub enum Server {
     TextEditor,
 }
 
-/// A tool and its arguments, or why there is none for the work.
-pub type Call = Result<(&'static str, Value), &'static str>;
+/// A tool and its arguments.
+pub type Call = Result<(&'static str, Value), NoTool>;
+
+/// Why a server has no tool for a piece of work.
+#[derive(Debug)]
+pub struct NoTool(&'static str);
+
+impl std::fmt::Display for NoTool {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.0)
+    }
+}
+
+impl std::error::Error for NoTool {}
 
 impl Server {
     pub const ALL: [Server; 4] =
@@ -104,7 +116,8 @@ fn recto(work: &Work<'_>) -> (&'static str, Value) {
             ("write_text_file", json!({"path": path, "content": content}))
         }
         Work::Edit { path, edits, .. } => {
-            let replaced = |edit: &super::work::Replaced| json!({"old_string": edit.old, "new_string": edit.new});
+            let replaced =
+                |edit: &Replaced| json!({"old_string": edit.old, "new_string": edit.new});
             match edits {
                 [edit] => {
                     let mut arguments = replaced(edit);
@@ -126,8 +139,9 @@ fn recto(work: &Work<'_>) -> (&'static str, Value) {
 fn official(work: &Work<'_>) -> Call {
     Ok(match work {
         Work::Read { path, .. } => ("read_text_file", json!({"path": path})),
-        Work::Page { .. } => return Err("it reads only the first or the last lines"),
-        Work::Last { path, .. } => ("read_text_file", json!({"path": path, "tail": N_LINES})),
+        Work::Page { .. } => return Err(NoTool("it reads only the first or the last lines")),
+        // It counts the nothing after the last line ending as a line.
+        Work::Last { path, .. } => ("read_text_file", json!({"path": path, "tail": N_LINES + 1})),
         Work::Write { path, content } => ("write_file", json!({"path": path, "content": content})),
         Work::Edit { path, edits, .. } => ("edit_file", old_and_new_text(path, edits)),
         Work::List { folder, .. } => {
@@ -151,8 +165,8 @@ fn rust_mcp(work: &Work<'_>) -> (&'static str, Value) {
     }
 }
 
-fn old_and_new_text(path: &Path, edits: &[super::work::Replaced]) -> Value {
-    let edit = |edit: &super::work::Replaced| json!({"oldText": edit.old, "newText": edit.new});
+fn old_and_new_text(path: &Path, edits: &[Replaced]) -> Value {
+    let edit = |edit: &Replaced| json!({"oldText": edit.old, "newText": edit.new});
     json!({"path": path, "edits": edits.iter().map(edit).collect::<Vec<_>>()})
 }
 
@@ -184,7 +198,7 @@ fn text_editor(work: &Work<'_>, hashes: Option<&Value>) -> Call {
             edit(path, vec![patch])
         }
         Work::Edit { path, edits, .. } => {
-            let patch = |(index, edit): (usize, &super::work::Replaced)| {
+            let patch = |(index, edit): (usize, &Replaced)| {
                 json!({
                     "line_start": edit.line,
                     "line_end": edit.line,
@@ -194,6 +208,6 @@ fn text_editor(work: &Work<'_>, hashes: Option<&Value>) -> Call {
             };
             edit(path, edits.iter().enumerate().map(patch).collect())
         }
-        Work::List { .. } => return Err("it lists no files"),
+        Work::List { .. } => return Err(NoTool("it lists no files")),
     })
 }

@@ -99,8 +99,7 @@ fn check_lines(said: &str, expected: &[impl AsRef<str>]) -> Result<(), String> {
     }
     for (index, line) in expected.iter().enumerate() {
         if !lines.any(|found| found.trim_end().ends_with(line.as_ref().trim_end())) {
-            let n_missing = expected.len() - index;
-            return Err(format!("{n_missing} of {} lines are not there", expected.len()));
+            return Err(format!("line {} of {} is not there", index + 1, expected.len()));
         }
     }
     Ok(())
