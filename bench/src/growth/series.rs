@@ -12,11 +12,15 @@ use tempfile::TempDir;
 use super::{Kind, Series};
 use crate::Result;
 use crate::client::{Client, Expect};
-use crate::files::{N_MARKS, mark, text, with_marks};
+use crate::files::{N_MARKS, text, with_marks};
+use crate::rounds::toggled;
 use crate::table::median;
 
 /// A remembered version is trusted once the file has been left alone for two seconds.
 const SETTLED: Duration = Duration::from_millis(2100);
+
+/// Measures once, in a session and a round.
+type One<'a> = Box<dyn FnMut(&mut Client, usize) -> Result<Duration> + 'a>;
 
 /// How long one size is measured, and how often at most.
 const BUDGET: Duration = Duration::from_secs(2);
@@ -60,13 +64,13 @@ impl Growth {
 
     /// Whole files.
     fn reads(&self) -> Result<Series> {
-        self.series("read a whole file", "bytes", &[10_000, 100_000, 1_000_000], |growth, size| {
-            let path = growth.folder.join("read.txt");
+        self.series("read a whole file", "bytes", &[10_000, 100_000, 1_000_000], |size| {
+            let path = self.folder.join(format!("read-{size}.txt"));
             fs::write(&path, text(1, size))?;
             let arguments = json!({"path": path});
-            growth.median_of(|client, _| {
+            Ok(Box::new(move |client, _| {
                 Ok(client.call("read_text_file", arguments.clone(), Expect::Success)?.0.time())
-            })
+            }))
         })
     }
 
@@ -116,79 +120,68 @@ impl Growth {
     /// Twenty lines of 8 MB that are cut into ever more lines.
     fn lines(&self) -> Result<Series> {
         let sizes = [1_000, 10_000, 100_000, 1_000_000];
-        self.series("20 lines of 8 MB, by line count", "lines", &sizes, |growth, n_lines| {
-            let path = growth.folder.join("lines.txt");
+        self.series("20 lines of 8 MB, by line count", "lines", &sizes, |n_lines| {
+            let path = self.folder.join(format!("lines-{n_lines}.txt"));
             let line = format!("{}\n", "x".repeat(8_000_000 / n_lines - 1));
             fs::write(&path, line.repeat(n_lines))?;
-            std::thread::sleep(SETTLED);
-            // What is short enough for an answer, whatever the lines are.
-            let arguments = json!({"file_path": path, "lines": format!("{}-{}", n_lines / 2, n_lines / 2 + 19)});
-            growth.median_of(|client, _| {
+            let lines = format!("{}-{}", n_lines / 2, n_lines / 2 + 19);
+            let arguments = json!({"file_path": path, "lines": lines});
+            Ok(Box::new(move |client, _| {
                 Ok(client.call("ReadLines", arguments.clone(), Expect::Success)?.0.time())
-            })
+            }))
         })
     }
 
     /// Ever more edits in one call, in a file of 1 MB.
     fn edits(&self) -> Result<Series> {
-        self.series("edits in one call, 1 MB", "edits", &[1, 10, 100], |growth, n_edits| {
-            growth.edit("edits.txt", 1_000_000, n_edits)
+        self.series("edits in one call, 1 MB", "edits", &[1, 10, 100], |n_edits| {
+            self.edit(&format!("{n_edits}-edits.txt"), 1_000_000, n_edits)
         })
     }
 
     /// One edit in ever larger files.
     fn edited_files(&self) -> Result<Series> {
         let sizes = [100_000, 1_000_000, 10_000_000, 100_000_000];
-        self.series("one edit, by file size", "bytes", &sizes, |growth, size| {
-            growth.edit("edited.txt", size, 1)
+        self.series("one edit, by file size", "bytes", &sizes, |size| {
+            self.edit(&format!("edited-{size}.txt"), size, 1)
         })
     }
 
-    fn edit(&self, name: &str, size: usize, n_edits: usize) -> Result<Duration> {
+    fn edit(&self, name: &str, size: usize, n_edits: usize) -> Result<One<'_>> {
         let path = self.folder.join(name);
         fs::write(&path, with_marks(&text(2, size)))?;
-        let time = self.median_of(|client, round| {
-            let is_set = !round.is_multiple_of(2);
+        Ok(Box::new(move |client, round| {
             let edit = |index: usize| {
-                json!({"old_string": mark(index, is_set), "new_string": mark(index, !is_set)})
+                let (old, new) = toggled(index, round);
+                json!({"old_string": old, "new_string": new})
             };
             let edits: Vec<_> = (0..N_MARKS).step_by(N_MARKS / n_edits).map(edit).collect();
             let arguments = json!({"path": path, "edits": edits});
             Ok(client.call("multi_edit_text_file", arguments, Expect::Success)?.0.time())
-        })?;
-        fs::remove_file(&path)?;
-        Ok(time)
+        }))
     }
 
     /// The files that end in `.rs`, one in four, in ever larger trees.
     fn trees(&self) -> Result<Series> {
-        let mut n_made = 0;
-        let tree = self.folder.join("tree");
-        self.series(
-            "list files, by tree size",
-            "files",
-            &[1_000, 10_000, 100_000],
-            |growth, n_files| {
-                for index in n_made..n_files {
-                    let place = tree.join(format!("{}/{}", index / 1000, index / 50 % 20));
-                    if index.is_multiple_of(50) {
-                        fs::create_dir_all(&place)?;
-                    }
-                    let ending = ["rs", "md", "toml", "txt"][index % 4];
-                    File::create(place.join(format!("{index}.{ending}")))?;
+        self.series("list files, by tree size", "files", &[1_000, 10_000, 100_000], |n_files| {
+            let tree = self.folder.join(format!("tree-{n_files}"));
+            for index in 0..n_files {
+                let place = tree.join(format!("{}/{}", index / 1000, index / 50 % 20));
+                if index.is_multiple_of(50) {
+                    fs::create_dir_all(&place)?;
                 }
-                n_made = n_files;
-                growth.median_of(|client, _| {
-                    let arguments = json!({"pattern": "tree/**/*.rs"});
-                    let (exchange, result) =
-                        client.call("ListFiles", arguments, Expect::Success)?;
-                    match result["structuredContent"]["total"] == json!(n_files / 4) {
-                        true => Ok(exchange.time()),
-                        false => Err("not all files were found".into()),
-                    }
-                })
-            },
-        )
+                let ending = ["rs", "md", "toml", "txt"][index % 4];
+                File::create(place.join(format!("{index}.{ending}")))?;
+            }
+            Ok(Box::new(move |client, _| {
+                let arguments = json!({"pattern": format!("tree-{n_files}/**/*.rs")});
+                let (exchange, result) = client.call("ListFiles", arguments, Expect::Success)?;
+                match result["structuredContent"]["total"] == json!(n_files / 4) {
+                    true => Ok(exchange.time()),
+                    false => Err("not all files were found".into()),
+                }
+            }))
+        })
     }
 
     /// Reads of 2 KB, ever more of them at once.
@@ -211,42 +204,41 @@ impl Growth {
         Ok(Series { what, unit: "calls at once", kind: Kind::CallsPerSecond, points })
     }
 
-    fn series(
-        &self,
+    /// Measures all sizes in turns, so that noise hits all alike, each in a session of its own.
+    /// The first two rounds do not count.
+    fn series<'g>(
+        &'g self,
         what: &'static str,
         unit: &'static str,
         sizes: &[usize],
-        mut measure: impl FnMut(&Growth, usize) -> Result<Duration>,
+        prepare: impl Fn(usize) -> Result<One<'g>>,
     ) -> Result<Series> {
-        let mut points = Vec::new();
+        eprintln!("{what}");
+        let mut prepared = Vec::new();
         for &size in sizes {
-            eprintln!("{what}: {size} {unit}");
-            let time = measure(self, size).map_err(|error| format!("{what}, {size}: {error}"))?;
-            points.push((size as f64, milliseconds(time)));
+            prepared.push((size, prepare(size)?, self.client()?, Vec::new()));
         }
-        Ok(Series { what, unit, kind: Kind::Milliseconds, points })
-    }
-
-    /// The median of rounds in a session of its own; the first two do not count.
-    fn median_of(
-        &self,
-        mut one: impl FnMut(&mut Client, usize) -> Result<Duration>,
-    ) -> Result<Duration> {
-        let mut client = self.client()?;
-        let budget = if self.is_quick { BUDGET / 8 } else { BUDGET };
+        std::thread::sleep(SETTLED);
+        let budget = BUDGET * sizes.len() as u32 / if self.is_quick { 8 } else { 1 };
         let started = Instant::now();
-        let mut times = Vec::new();
         for round in 0..N_ROUNDS {
-            let time = one(&mut client, round)?;
-            if round >= 2 {
-                times.push(time);
+            for (size, one, client, times) in &mut prepared {
+                let time = one(client, round);
+                let time = time.map_err(|error| format!("{what}, {size}: {error}"))?;
+                if round >= 2 {
+                    times.push(time);
+                }
             }
-            if times.len() >= 3 && started.elapsed() > budget {
+            if round >= 6 && started.elapsed() > budget {
                 break;
             }
         }
-        client.stop()?;
-        Ok(median(&times))
+        let mut points = Vec::new();
+        for (size, _, client, times) in prepared {
+            client.stop()?;
+            points.push((size as f64, milliseconds(median(&times))));
+        }
+        Ok(Series { what, unit, kind: Kind::Milliseconds, points })
     }
 
     fn client(&self) -> Result<Client> {

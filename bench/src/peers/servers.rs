@@ -156,7 +156,8 @@ fn rust_mcp(work: &Work<'_>) -> (&'static str, Value) {
         Work::Page { path, first, .. } => {
             ("read_file_lines", json!({"path": path, "offset": first - 1, "limit": N_LINES}))
         }
-        Work::Last { path, .. } => ("tail_file", json!({"path": path, "lines": N_LINES})),
+        // It counts like the official one.
+        Work::Last { path, .. } => ("tail_file", json!({"path": path, "lines": N_LINES + 1})),
         Work::Write { path, content } => ("write_file", json!({"path": path, "content": content})),
         Work::Edit { path, edits, .. } => ("edit_file", old_and_new_text(path, edits)),
         Work::List { folder, .. } => {
