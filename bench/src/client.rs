@@ -197,16 +197,25 @@ impl Client {
         Ok(id)
     }
 
-    /// Cancels a request that is on its way and waits for what is still answered to it.
-    pub fn cancel(&mut self, id: u64) -> Result<Value> {
+    /// Cancels a request that is on its way. No answer to it has to come any more.
+    pub fn cancel(&mut self, id: u64) -> Result<()> {
         let params = json!({"requestId": id, "reason": "measured"});
         let method = "notifications/cancelled";
         let notification = json!({"jsonrpc": "2.0", "method": method, "params": params});
-        self.pipes.input.write_all(&line(&notification))?;
+        Ok(self.pipes.input.write_all(&line(&notification))?)
+    }
+
+    /// Whether a request has been answered with a result; asked by a ping that comes after it.
+    pub fn has_result(&mut self, id: u64) -> Result<bool> {
+        let ping = self.send("ping", &json!({}))?;
+        let mut has_result = false;
         loop {
             let answer: Value = serde_json::from_slice(&self.pipes.receive()?)?;
             if answer["id"] == id {
-                return Ok(answer);
+                has_result = answer["result"]["isError"] != true && answer.get("error").is_none();
+            }
+            if answer["id"] == ping {
+                return Ok(has_result);
             }
         }
     }

@@ -56,6 +56,8 @@ impl Series {
     fn size(&self, size: f64) -> String {
         match self.unit {
             "bytes" => bytes(size),
+            _ if size >= 1e6 => format!("{:.0}M", size / 1e6),
+            _ if size >= 1e3 => format!("{:.0}k", size / 1e3),
             _ => grouped(size as usize),
         }
     }

@@ -46,7 +46,7 @@ Options:
                 says. Needs 1 GB of disk
   --plot PATH   Where --growth draws
   --huge        A log of 4 GB, an edit in 1 GB, a million files, a line of 100 MB: time, memory,
-                and how fast a cancelled call answers. Needs 5 GB of disk and some minutes
+                and how fast a cancelled call ends. Needs 5 GB of disk and some minutes
   --instructions  Instructions of core calls, compared with bench/instructions.toml; an error if
                 one grew by more than 5 %. Needs valgrind
   --update      Keeps the instructions as they are counted now

@@ -28,7 +28,7 @@ const DECADES: (f64, f64) = (3.0, 3.2);
 const STYLE: &str = "\
 text { font: 11px system-ui, sans-serif; fill: #57606a; }
 .title { font-weight: 600; font-size: 12.5px; fill: #1f2328; }
-.value { fill: #1f2328; text-anchor: middle; }
+.value { fill: #1f2328; text-anchor: middle; stroke: #ffffff; stroke-width: 3px; paint-order: stroke; stroke-linejoin: round; }
 .size { text-anchor: middle; }
 .grid { stroke: #d8dee4; }
 .linear { stroke: #8c959f; stroke-dasharray: 3 4; }
@@ -37,6 +37,7 @@ text { font: 11px system-ui, sans-serif; fill: #57606a; }
 @media (prefers-color-scheme: dark) {
   text { fill: #9198a1; }
   .title, .value { fill: #f0f6fc; }
+  .value { stroke: #0d1117; }
   .grid { stroke: #2d333b; }
   .linear { stroke: #6e7681; }
   .line { stroke: #58a6ff; }
@@ -96,30 +97,14 @@ impl Panel {
         let path: Vec<_> = places.iter().map(|(x, y)| format!("{x:.1},{y:.1}")).collect();
         push(svg, format_args!("<polyline class=\"line\" points=\"{}\"/>\n", path.join(" ")));
         let base = FIELD_AT.1 + FIELD.1;
-        let mut last_end = f64::MIN;
+        let mut ends = [f64::MIN; 2];
         for (&(x, y), (size, value)) in places.iter().zip(&self.labels) {
             push(
                 svg,
-                format_args!(
-                    "<circle class=\"point\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"3.2\"/>\
-                     <text class=\"size\" x=\"{x:.1}\" y=\"{:.1}\">{}</text>\n",
-                    base + 16.0,
-                    escaped(size),
-                ),
+                format_args!("<circle class=\"point\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"3.2\"/>\n"),
             );
-            // Where points lie close, only labels that have room are written.
-            let half = value.chars().count() as f64 * 3.1;
-            if x - half > last_end {
-                push(
-                    svg,
-                    format_args!(
-                        "<text class=\"value\" x=\"{x:.1}\" y=\"{:.1}\">{}</text>\n",
-                        y - 9.0,
-                        escaped(value),
-                    ),
-                );
-                last_end = x + half;
-            }
+            draw_label(svg, "size", (x, base + 16.0), size, &mut ends[0]);
+            draw_label(svg, "value", (x, y - 9.0), value, &mut ends[1]);
         }
         push(
             svg,
@@ -146,6 +131,19 @@ impl Panel {
                  y2=\"{y2:.1}\"/>\n"
             ),
         );
+    }
+}
+
+/// Writes a label unless the one before it, which ends at `end`, is in its way.
+fn draw_label(svg: &mut String, class: &str, (x, y): (f64, f64), label: &str, end: &mut f64) {
+    let half = label.chars().count() as f64 * 3.1;
+    if x - half > *end {
+        let label = escaped(label);
+        push(
+            svg,
+            format_args!("<text class=\"{class}\" x=\"{x:.1}\" y=\"{y:.1}\">{label}</text>\n"),
+        );
+        *end = x + half;
     }
 }
 

@@ -48,7 +48,7 @@ pub const OPERATIONS: &[Operation] = &[
     Operation {
         name: "edit_1_in_1mb",
         tool: "edit_text_file",
-        n_calls: 2,
+        n_calls: 8,
         arguments: |files, round| {
             let (old, new) = toggled(N_MARKS / 2, round);
             json!({"path": files.edited(), "old_string": old, "new_string": new})
