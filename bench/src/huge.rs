@@ -149,7 +149,7 @@ impl Huge<'_> {
         }
         writeln!(file, "\nafter")?;
         file.into_inner()?.sync_all()?;
-        let starts = text(0, MB)[..40].to_string();
+        let starts: String = text(0, MB).replace('\n', " ").chars().take(200).collect();
         let is_cut = |result: &Value| {
             let text = text_of(result);
             text.contains(&starts) && text.len() < 8 * MB
@@ -162,7 +162,7 @@ impl Huge<'_> {
             limit: None,
             is_right,
         };
-        let whole = json!({"path": path});
+        let whole = json!({"path": path, "line": 2});
         let lines = json!({"file_path": path, "lines": "2-3"});
         let after = json!({"file_path": path, "lines": "3"});
         std::thread::sleep(Duration::from_millis(2100));
@@ -225,7 +225,11 @@ impl Huge<'_> {
         let time = rest_since - started;
         let is_over = client.has_result(id)?;
         client.stop()?;
-        Ok(if is_over { "over before".into() } else { milliseconds(time) })
+        Ok(match time.as_millis() {
+            _ if is_over => "over before".into(),
+            0 => "< 1 ms".into(),
+            _ => milliseconds(time),
+        })
     }
 
     fn client(&self) -> Result<Client> {
