@@ -28,15 +28,27 @@ impl Pipes {
 
     /// Sends one line, which brings its own ending, and waits for the whole of the next one.
     pub fn exchange(&mut self, line: &[u8]) -> Result<Exchange> {
-        let mut answer = Vec::new();
         let sent = Instant::now();
         self.input.write_all(line)?;
+        let answer = self.receive()?;
+        Ok(Exchange { sent, received: Instant::now(), answer })
+    }
+
+    /// Waits for the whole of the next line.
+    fn receive(&mut self) -> Result<Vec<u8>> {
+        let mut answer = Vec::new();
         self.output.read_until(b'\n', &mut answer)?;
-        let received = Instant::now();
-        if !answer.ends_with(b"\n") {
-            return Err("the server went away".into());
+        match answer.ends_with(b"\n") {
+            true => Ok(answer),
+            false => Err("the server went away".into()),
         }
-        Ok(Exchange { sent, received, answer })
+    }
+
+    /// Ends the process without a word, whatever it is doing.
+    pub fn kill(mut self) -> Result<()> {
+        self.child.kill()?;
+        self.child.wait()?;
+        Ok(())
     }
 
     /// Closes the input and waits for the process to end.
@@ -86,11 +98,11 @@ impl Client {
     pub fn start(recto: &Path, root: &Path, options: &[&str]) -> Result<Client> {
         let mut command = Command::new(recto);
         command.arg("serve").arg(root).args(options);
-        Client::start_command(&mut command)
+        Client::spawn(&mut command)
     }
 
-    /// Starts a server by a command of its own; nothing is said yet.
-    pub fn start_command(command: &mut Command) -> Result<Client> {
+    /// Starts any server; nothing is said yet.
+    pub fn spawn(command: &mut Command) -> Result<Client> {
         Ok(Client { pipes: Pipes::start(command)?, n_requests: 0 })
     }
 
@@ -135,12 +147,82 @@ impl Client {
         self.n_requests += 1;
         let id = self.n_requests;
         let request = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
-        let exchange = self.pipes.exchange(&line(&request))?;
+        let mut exchange = self.pipes.exchange(&line(&request))?;
         let mut answer: Value = serde_json::from_slice(&exchange.answer)?;
+        // What a server says unasked stands before the answer and counts as the wait for it.
+        while answer.get("method").is_some() {
+            exchange.answer = self.pipes.receive()?;
+            exchange.received = Instant::now();
+            answer = serde_json::from_slice(&exchange.answer)?;
+        }
         if answer["id"] != id || answer.get("result").is_none() {
             return Err(format!("{method} was answered with {answer:.200}").into());
         }
         Ok((exchange, answer["result"].take()))
+    }
+
+    /// Keeps `n_calls` requests on their way for a while; returns how many were answered.
+    pub fn flood(
+        &mut self,
+        method: &str,
+        params: &Value,
+        n_calls: usize,
+        time: Duration,
+    ) -> Result<usize> {
+        let started = Instant::now();
+        let (mut n_sent, mut n_answers, mut n_bytes) = (0, 0, None);
+        while n_answers < n_sent || n_sent == 0 {
+            while n_sent < n_answers + n_calls && started.elapsed() < time {
+                self.send(method, params)?;
+                n_sent += 1;
+            }
+            let answer = self.pipes.receive()?;
+            // The same question has the same answer, but for its number.
+            let n_bytes = *n_bytes.get_or_insert(answer.len());
+            if answer.len().abs_diff(n_bytes) > 20 {
+                let answer = String::from_utf8_lossy(&answer);
+                return Err(format!("another answer than before: {answer:.200}").into());
+            }
+            n_answers += 1;
+        }
+        Ok(n_answers)
+    }
+
+    /// Sends a request and does not wait; returns its number.
+    pub fn send(&mut self, method: &str, params: &Value) -> Result<u64> {
+        self.n_requests += 1;
+        let id = self.n_requests;
+        let request = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
+        self.pipes.input.write_all(&line(&request))?;
+        Ok(id)
+    }
+
+    /// Cancels a request that is on its way. No answer to it has to come any more.
+    pub fn cancel(&mut self, id: u64) -> Result<()> {
+        let params = json!({"requestId": id, "reason": "measured"});
+        let method = "notifications/cancelled";
+        let notification = json!({"jsonrpc": "2.0", "method": method, "params": params});
+        Ok(self.pipes.input.write_all(&line(&notification))?)
+    }
+
+    /// Whether a request has been answered with a result; asked by a ping that comes after it.
+    pub fn has_result(&mut self, id: u64) -> Result<bool> {
+        let ping = self.send("ping", &json!({}))?;
+        let mut has_result = false;
+        loop {
+            let answer: Value = serde_json::from_slice(&self.pipes.receive()?)?;
+            if answer["id"] == id {
+                has_result = answer["result"]["isError"] != true && answer.get("error").is_none();
+            }
+            if answer["id"] == ping {
+                return Ok(has_result);
+            }
+        }
+    }
+
+    /// Ends the server without a word.
+    pub fn kill(self) -> Result<()> {
+        self.pipes.kill()
     }
 
     /// Ends the session and waits for the server to go.

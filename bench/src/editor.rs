@@ -103,7 +103,7 @@ fn calls(recto: &Path, folder: &Path, n_rounds: usize, table: &mut Table<5>) -> 
     let mut disk = Client::start(recto, &folder, &[])?;
     disk.initialize()?;
     let mut editor = Editor::start(recto, &folder)?;
-    let mut client = Client::start_command(&mut editor.server)?;
+    let mut client = Client::spawn(&mut editor.server)?;
     client.initialize()?;
     for tool in ["read_text_file", "edit_text_file"] {
         eprintln!("{tool}");

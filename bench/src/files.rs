@@ -105,7 +105,7 @@ pub fn mark(index: usize, is_set: bool) -> String {
 }
 
 /// A text with a hundred unset marks, evenly spread.
-fn with_marks(text: &str) -> String {
+pub fn with_marks(text: &str) -> String {
     let lines: Vec<_> = text.split_inclusive('\n').collect();
     let mut marked = String::new();
     for index in 0..N_MARKS {

@@ -37,6 +37,32 @@ pub fn kilobytes(process_id: u32, field: &str) -> Result<usize> {
     Ok(number.ok_or_else(|| format!("no {field} in the process's status"))?.parse()?)
 }
 
+/// Whether a thread of a process runs, or waits for the disk.
+pub fn is_running(process_id: u32) -> Result<bool> {
+    for task in fs::read_dir(format!("/proc/{process_id}/task"))? {
+        // A thread that has ended meanwhile does not run.
+        let status = fs::read_to_string(task?.path().join("stat")).unwrap_or_default();
+        let state = status.rsplit_once(") ").and_then(|(_, rest)| rest.chars().next());
+        if matches!(state, Some('R' | 'D')) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// The same number, summed over a process and all that it started and that still run.
+pub fn kilobytes_of_family(process_id: u32, field: &str) -> Result<usize> {
+    let mut n_kilobytes = kilobytes(process_id, field)?;
+    for task in fs::read_dir(format!("/proc/{process_id}/task"))? {
+        let children = fs::read_to_string(task?.path().join("children")).unwrap_or_default();
+        for child in children.split_whitespace() {
+            // One that has ended meanwhile has no status any more.
+            n_kilobytes += kilobytes_of_family(child.parse()?, field).unwrap_or(0);
+        }
+    }
+    Ok(n_kilobytes)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

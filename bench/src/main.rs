@@ -10,7 +10,12 @@ mod around;
 mod client;
 mod editor;
 mod files;
+mod growth;
+mod huge;
+mod instructions;
 mod machine;
+mod peers;
+mod plot;
 mod rounds;
 mod rows;
 mod sizes;
@@ -38,6 +43,15 @@ Options:
                 and DuckDB where they are installed (RECTO_BENCH_PYTHON names a Python that has
                 the duckdb module). Needs 2 GB of disk
   --editor      The relay between an editor and an agent instead, and calls through an editor
+  --peers       recto beside the servers that bench/install-peers installs, on the same work
+  --growth      How costs grow with sizes, and a plot of it in docs/growth.svg, or where --plot
+                says. Needs 1 GB of disk
+  --plot PATH   Where --growth draws
+  --huge        A log of 4 GB, an edit in 1 GB, a million files, a line of 100 MB: time, memory,
+                and how fast a cancelled call ends. Needs 5 GB of disk and some minutes
+  --instructions  Instructions of core calls, compared with bench/instructions.toml; an error if
+                one grew by more than 5 %. Needs valgrind
+  --update      Keeps the instructions as they are counted now
   --quick       A tenth of the rounds
   --help        This text
 
@@ -47,13 +61,27 @@ folder's filesystem makes of them; a tmpfs makes nothing of fsync.";
 /// Rounds before the first that counts.
 const N_WARM_UP: usize = 3;
 
+/// What is measured.
+#[derive(Default)]
+enum Mode {
+    #[default]
+    Calls,
+    Around,
+    Editor,
+    Peers,
+    Growth,
+    Huge,
+    Instructions,
+}
+
 /// What the command line says.
 #[derive(Default)]
 struct Options {
     recto: Option<PathBuf>,
+    plot: Option<PathBuf>,
     is_quick: bool,
-    is_around: bool,
-    is_editor: bool,
+    is_update: bool,
+    mode: Mode,
     wants_help: bool,
 }
 
@@ -74,8 +102,16 @@ fn parse(mut arguments: impl Iterator<Item = String>) -> Result<Options> {
             "--recto" => {
                 options.recto = Some(arguments.next().ok_or("--recto needs a path")?.into());
             }
-            "--around" => options.is_around = true,
-            "--editor" => options.is_editor = true,
+            "--plot" => {
+                options.plot = Some(arguments.next().ok_or("--plot needs a path")?.into());
+            }
+            "--around" => options.mode = Mode::Around,
+            "--editor" => options.mode = Mode::Editor,
+            "--peers" => options.mode = Mode::Peers,
+            "--growth" => options.mode = Mode::Growth,
+            "--huge" => options.mode = Mode::Huge,
+            "--instructions" => options.mode = Mode::Instructions,
+            "--update" => options.is_update = true,
             "--quick" => options.is_quick = true,
             "--help" | "-h" => options.wants_help = true,
             _ => return Err(format!("unknown option {argument}; try --help").into()),
@@ -98,19 +134,31 @@ fn run(options: Options) -> Result<()> {
     let minutes = built.elapsed().map_or(0, |age| age.as_secs() / 60);
     eprintln!("measuring {}, built {minutes} minutes ago", recto.display());
 
-    if options.is_around {
-        return around::run(&recto, options.is_quick);
+    match options.mode {
+        Mode::Calls => run_calls(recto, options.is_quick),
+        Mode::Around => around::run(&recto, options.is_quick),
+        Mode::Editor => editor::run(&recto, options.is_quick),
+        Mode::Peers => peers::run(&recto, options.is_quick),
+        Mode::Growth => {
+            let plot = options.plot.unwrap_or_else(|| "docs/growth.svg".into());
+            growth::run(&recto, &plot, options.is_quick)
+        }
+        Mode::Huge => huge::run(&recto),
+        Mode::Instructions => {
+            let kept = Path::new("bench/instructions.toml");
+            instructions::run(&recto, kept, options.is_update)
+        }
     }
-    if options.is_editor {
-        return editor::run(&recto, options.is_quick);
-    }
+}
+
+fn run_calls(recto: PathBuf, is_quick: bool) -> Result<()> {
     let mut bench = Bench::prepare(recto)?;
     println!("{}\n", machine::describe(bench.folder.path())?);
 
     let mut times = Table::new(["what", "median", "p99", "goal", "rounds", "answer"]);
     for (rows, remark) in [(YARDSTICKS, ""), (ROWS, ""), (YARDSTICKS, ", afterwards")] {
         for row in rows {
-            let measured = measure(&mut bench, row, options.is_quick)?;
+            let measured = measure(&mut bench, row, is_quick)?;
             times.add(measured.cells(row.what, remark, row.goal));
         }
     }
