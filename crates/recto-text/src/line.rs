@@ -54,7 +54,12 @@ pub fn count(text: &str) -> usize {
 
 /// The lines of `text`, each with its ending.
 pub fn lines(text: &str) -> impl Iterator<Item = &str> {
-    text.split_inclusive('\n')
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        let (line, later) = rest.split_at(end_of(rest, 0));
+        rest = later;
+        (!line.is_empty()).then_some(line)
+    })
 }
 
 /// Takes the ending off one line.

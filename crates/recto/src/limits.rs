@@ -196,7 +196,7 @@ limits! {
     /// How far apart the strings of one call may stand in such a file.
     EXCERPT: bytes u64 = 16 << 20,
         "-32600", By("strings_that_stand_far_apart_need_calls_of_their_own");
-    /// A file that has to be held all the same: in other encodings than UTF-8, with lines of megabytes.
+    /// A file that has to be held all the same: in another encoding, or a CRLF file with lines of megabytes.
     CHANGED_FILE: bytes i64 = 1 << 30,
         "-32603", By("a_file_larger_than_a_gibibyte_is_not_changed");
     /// How long a write waits while others change the folder.

@@ -219,6 +219,8 @@ pub struct Excerpt {
     pub n_bytes: u64,
     /// The version of the file.
     pub digest: Digest,
+    /// Whether it begins and ends where lines do, as it does unless they are very long.
+    pub is_whole_lines: bool,
     /// Why these lines are not all that the change needs.
     pub refusal: Option<Error>,
 }

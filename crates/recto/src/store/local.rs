@@ -26,6 +26,7 @@ pub mod sys;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use recto_text::digest::Digester;
 use recto_text::error::Denial;
 use recto_text::search::Search;
 use recto_text::window::Window;
@@ -43,7 +44,7 @@ use crate::store::{
 use content::{Change, Content, Digests, Part};
 use excerpt::Pass;
 use folders::NewFolders;
-use index::Indexes;
+use index::{Index, Indexes};
 use large::LargeFile;
 use leftovers::Leftovers;
 use lock::{FolderLock, Locks};
@@ -54,6 +55,9 @@ use sys::{Linux, Sys};
 
 /// The largest file that is held for a change, which holds it twice.
 const MAX_CHANGED: i64 = limits::CHANGED_FILE;
+
+/// From this size on it pays to know where the lines of a file are.
+const MIN_INDEXED: u64 = 1 << 20;
 
 /// What a local store is told at start.
 #[derive(Debug, Clone)]
@@ -134,6 +138,28 @@ impl LocalStore {
         file.ok_or_else(|| Error::FileNotFound { path: path.to_string() })
     }
 
+    /// The whole text, unless it is too large to be held or its lines are known, so that a page is
+    /// read faster without it.
+    fn document_of(
+        &self,
+        file: &OpenFile,
+        path: &AbsPath,
+        caller: &Caller,
+    ) -> Result<Option<Document>> {
+        let is_indexed = file.status.st_size as u64 >= MIN_INDEXED;
+        if is_indexed && self.indexes.get(&file.status).is_some() {
+            return Ok(None);
+        }
+        let document = file.document(path, caller)?;
+        if let Some(document) = document.as_ref().filter(|_| is_indexed)
+            && let Some(index) = Index::of(document)
+            && file.is_unchanged()
+        {
+            self.indexes.remember(&file.status, &Arc::new(index));
+        }
+        Ok(document)
+    }
+
     fn large<'a>(
         &'a self,
         file: &'a OpenFile,
@@ -146,12 +172,13 @@ impl LocalStore {
 
 impl Store for LocalStore {
     fn document(&self, path: &AbsPath, caller: &Caller) -> Result<Option<Document>> {
-        self.open_to_read(path, caller)?.document(path, caller)
+        let file = self.open_to_read(path, caller)?;
+        self.document_of(&file, path, caller)
     }
 
     fn page(&self, path: &AbsPath, window: Window, caller: &Caller) -> Result<VersionedPage> {
         let file = self.open_to_read(path, caller)?;
-        match file.document(path, caller)? {
+        match self.document_of(&file, path, caller)? {
             Some(document) => Ok(VersionedPage::of(&document, window)),
             None => self.large(&file, path, caller).page(window),
         }
@@ -164,7 +191,7 @@ impl Store for LocalStore {
         caller: &Caller,
     ) -> Result<VersionedHits> {
         let file = self.open_to_read(path, caller)?;
-        match file.document(path, caller)? {
+        match self.document_of(&file, path, caller)? {
             Some(document) => Ok(VersionedHits::of(&document, search)),
             None => self.large(&file, path, caller).search(search),
         }
@@ -203,9 +230,7 @@ impl Bytes for FileBytes {
     }
 
     fn check_unchanged(&self) -> Result<()> {
-        let now = rustix::fs::fstat(&self.file.fd);
-        let now = now.map_err(|errno| sys::error(errno, &self.path, 0))?;
-        match read::is_same_content(&self.file.status, &now) {
+        match self.file.is_unchanged() {
             true => Ok(()),
             false => Err(Error::Unstable { path: self.path.to_string() }),
         }
@@ -347,8 +372,16 @@ impl Held for HeldFile<'_> {
             end: excerpt.n_bytes,
             bytes: after.as_bytes(),
         });
-        let digest = after.digest(&*self.store.sys);
-        digest.map_err(|errno| sys::error(errno, &self.path, 0))
+        let mut digester = Digester::default();
+        let digested = after.for_each(&*self.store.sys, |bytes| {
+            digester.push(bytes);
+            self.caller.cancel.check().map_err(|_| Errno::CANCELED)
+        });
+        match digested {
+            Ok(()) => Ok(digester.finish()),
+            Err(Errno::CANCELED) => Err(Error::Cancelled),
+            Err(errno) => Err(sys::error(errno, &self.path, 0)),
+        }
     }
 
     fn replace_excerpt(
@@ -428,6 +461,7 @@ impl HeldFile<'_> {
             name: &self.place.name,
             path: &self.path,
             is_durable: self.store.is_durable,
+            cancel: &self.caller.cancel,
         }
     }
 

@@ -209,14 +209,12 @@ fn edit_excerpt(
     let after = before
         .with_text(&plan.edits.apply(before.text()))
         .map_err(|error| blame(&before, target.not_encodable(&before, error)))?;
-    let diff = unified_part(
-        target.path.file_name(),
-        OldSide::File,
-        before.text(),
-        after.text(),
-        &plan.edits,
-        lines_before,
-    );
+    let name = target.path.file_name();
+    let (old, new) = (before.text(), after.text());
+    let diff = excerpt
+        .is_whole_lines
+        .then(|| unified_part(name, OldSide::File, old, new, &plan.edits, lines_before))
+        .flatten();
     let is_unchanged = before.text() == after.text();
     let (mut digest, mut written) = (excerpt.digest, Written::default());
     if !is_unchanged {

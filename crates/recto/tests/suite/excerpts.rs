@@ -172,6 +172,46 @@ fn lines_and_the_whole_give_the_same() {
     assert!(n_changed > n_rounds / 4 && n_refused > n_rounds / 20, "{n_changed} {n_refused}");
 }
 
+#[test]
+fn lines_of_megabytes_are_edited_without_a_diff() {
+    let folders = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
+    let stores = [(&folders[0], 0), (&folders[1], u64::MAX)]
+        .map(|(folder, max)| (folder.path().canonicalize().unwrap(), max))
+        .map(|(root, max)| (calls(&root, &[], max), root));
+    let filler = "äöü€".repeat(300_000);
+    for ending in ["\n", "\r\n"] {
+        let before = format!("first{ending}{filler}HERE{filler}THERE{filler}{ending}last");
+        for (edits, is_changed) in [
+            (json!([{"old_string": "HERE", "new_string": "a\nb"}]), false),
+            (json!([{"old_string": "€HERE", "new_string": "x"}]), true),
+            (
+                json!([
+                    {"old_string": "€HEREä", "new_string": "x"},
+                    {"old_string": "THERE", "new_string": "y\nz"},
+                ]),
+                true,
+            ),
+            (json!([{"old_string": "üä", "new_string": "x"}]), false),
+        ] {
+            let [in_lines, whole] = stores.each_ref().map(|(calls, root)| {
+                let path = root.join("f");
+                std::fs::write(&path, &before).unwrap();
+                let arguments = json!({"path": path, "edits": edits});
+                let arguments = arguments.as_object().unwrap().clone();
+                let (mut said, _) = comparable(call(calls, "multi_edit_text_file", arguments));
+                if let Some(said) = said.as_object_mut() {
+                    // The whole is small enough for one.
+                    said.remove("diff");
+                    said.remove("diff_omitted");
+                }
+                (said, std::fs::read_to_string(path).unwrap())
+            });
+            assert!(in_lines == whole, "{edits} with {ending:?}: {} {}", in_lines.0, whole.0);
+            assert_eq!(whole.1 != before, is_changed, "{edits}: {}", whole.0);
+        }
+    }
+}
+
 /// How much memory the server has used at most, in bytes.
 fn peak(server: &Server) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{}/status", server.id())).unwrap();

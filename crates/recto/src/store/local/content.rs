@@ -7,7 +7,6 @@
 use std::os::fd::OwnedFd;
 
 use recto_text::Digest;
-use recto_text::digest::Digester;
 use rustix::io::Errno;
 
 use super::sys::{self, Sys, SysResult, retry};
@@ -129,16 +128,6 @@ impl Content<'_> {
             Content::Held(bytes) => bytes.len(),
             Content::Part(part) => part.end as usize - part.n_left_out + part.bytes.len(),
         }
-    }
-
-    /// The version of the bytes.
-    pub fn digest(&self, sys: &dyn Sys) -> SysResult<Digest> {
-        let mut digester = Digester::default();
-        self.for_each(sys, |bytes| {
-            digester.push(bytes);
-            Ok(())
-        })?;
-        Ok(digester.finish())
     }
 
     /// Whether a file holds just these bytes.

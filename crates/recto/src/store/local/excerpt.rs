@@ -1,11 +1,11 @@
 //! The lines of a large file that a change needs, found in one pass over all of it.
 //!
-//! Only UTF-8 is looked at this way. Where the pass finds that the rest of the file matters, or
-//! that the lines are too long, there is no excerpt, and the file has to be held.
+//! Only UTF-8 is looked at this way. Where the pass finds that the rest of the file matters,
+//! there is no excerpt, and the file has to be held.
 
 use std::ops::Range;
 
-use memchr::{memchr, memchr_iter, memrchr_iter};
+use memchr::{memchr, memchr_iter, memmem, memrchr_iter};
 use recto_text::digest::Digester;
 use recto_text::encoding::Encoding;
 use recto_text::find::{Places, Stream};
@@ -41,6 +41,7 @@ struct Survey {
     strings: Vec<[Places; 2]>,
     /// How far a match can reach.
     reach: u64,
+    has_crlf: bool,
 }
 
 impl Pass<'_> {
@@ -74,6 +75,7 @@ impl Pass<'_> {
         let mut lines_before = Vec::new();
         let (mut n_bytes, mut n_endings, mut last) = (0, 0, b'\n');
         let mut encoding = Encoding::Utf8;
+        let mut has_crlf = false;
         // The first bytes of a character whose last ones are in the next piece.
         let mut unfinished = Vec::new();
         let mut buffer = vec![0; PIECE];
@@ -92,6 +94,9 @@ impl Pass<'_> {
             }
             digester.push(piece);
             strings.push(piece);
+            has_crlf = has_crlf
+                || (last == b'\r' && piece.first() == Some(&b'\n'))
+                || memmem::find(piece, b"\r\n").is_some();
             if let Some(byte) = piece.last() {
                 lines_before.push(n_endings);
                 n_endings += memchr_iter(b'\n', piece).count() as u64;
@@ -110,7 +115,7 @@ impl Pass<'_> {
         let digest = digester.finish();
         let reach = strings.reach() as u64;
         let index = Index { encoding, digest, n_bytes, total_lines, lines_before };
-        Ok(Some(Survey { index, strings: strings.finish(), reach }))
+        Ok(Some(Survey { index, strings: strings.finish(), reach, has_crlf }))
     }
 
     fn around_strings(&self, survey: &Survey, strings: &[&str]) -> Result<Option<Excerpt>> {
@@ -139,7 +144,29 @@ impl Pass<'_> {
         // What an edit puts there may make a string together with what stands beside it.
         let start = span.start.saturating_sub(survey.reach).max(survey.n_bom());
         let end = (span.end + survey.reach).min(survey.index.n_bytes);
-        self.around(survey, start..end)
+        match self.around(survey, start..end)? {
+            Some(excerpt) => Ok(Some(excerpt)),
+            None => self.inside_line(survey, start..end),
+        }
+    }
+
+    /// Some bytes of lines that are too long to be taken whole. Which line ending new lines get
+    /// there would be for the end of the line to say, so that there must be one kind only.
+    fn inside_line(&self, survey: &Survey, bytes: Range<u64>) -> Result<Option<Excerpt>> {
+        if survey.has_crlf {
+            return Ok(None);
+        }
+        let text = self.read(bytes.clone())?;
+        // Characters that are cut at the ends are left out; they are no part of a match.
+        let is_inside = |byte: &u8| (*byte as i8) < -0x40;
+        let n_head = text.iter().take(3).take_while(|byte| is_inside(byte)).count();
+        let n_kept = match std::str::from_utf8(&text[n_head..]) {
+            Ok(text) => text.len(),
+            Err(error) => error.valid_up_to(),
+        };
+        let start = bytes.start + n_head as u64;
+        let excerpt = self.excerpt_of(survey, start, text[n_head..n_head + n_kept].to_vec())?;
+        Ok(excerpt.map(|excerpt| Excerpt { is_whole_lines: false, ..excerpt }))
     }
 
     fn too_far_apart(&self, survey: &Survey, strings: &[&str]) -> Result<Error> {
@@ -171,6 +198,10 @@ impl Pass<'_> {
             return Ok(None);
         }
         let text = self.read(start..end)?;
+        self.excerpt_of(survey, start, text)
+    }
+
+    fn excerpt_of(&self, survey: &Survey, start: u64, text: Vec<u8>) -> Result<Option<Excerpt>> {
         let Ok(text) = String::from_utf8(text) else { return Ok(None) };
         let lines_before = self.line_at(survey, start)?;
         let n_lines = recto_text::line::count(&text) as u64;
@@ -181,6 +212,7 @@ impl Pass<'_> {
             lines_after: (survey.index.total_lines - lines_before - n_lines) as usize,
             n_bytes: survey.index.n_bytes,
             digest: survey.index.digest,
+            is_whole_lines: true,
             refusal: None,
         }))
     }

@@ -7,8 +7,9 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use recto_text::Digest;
+use memchr::memchr_iter;
 use recto_text::encoding::Encoding;
+use recto_text::{Digest, Document};
 use rustix::fs::Stat;
 
 use super::read::Identity;
@@ -40,6 +41,29 @@ pub struct Index {
 }
 
 impl Index {
+    /// The same for a text that is at hand; `None` where lines are not bytes with `\n` between.
+    pub fn of(document: &Document) -> Option<Index> {
+        let encoding = document.encoding();
+        if !matches!(encoding, Encoding::Utf8 | Encoding::Utf8Bom) {
+            return None;
+        }
+        let bytes = document.bytes();
+        let mut lines_before = Vec::with_capacity(bytes.len().div_ceil(PIECE));
+        let mut n_endings = 0;
+        for piece in bytes.chunks(PIECE) {
+            lines_before.push(n_endings);
+            n_endings += memchr_iter(b'\n', piece).count() as u64;
+        }
+        let is_open = !document.text().is_empty() && !document.text().ends_with('\n');
+        Some(Index {
+            encoding,
+            digest: document.digest(),
+            n_bytes: bytes.len() as u64,
+            total_lines: n_endings + u64::from(is_open),
+            lines_before,
+        })
+    }
+
     /// A place to start from that lies in or before `line`, and the line there, both from 0.
     pub fn start_of(&self, line: u64) -> (u64, u64) {
         let n_pieces = self.lines_before.partition_point(|n_lines| *n_lines < line);

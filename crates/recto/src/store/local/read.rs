@@ -139,6 +139,11 @@ impl OpenFile {
         text_of(path, self.read_whole(path, caller)?).map(Some)
     }
 
+    /// Whether it is what it was when it was opened, as far as the system tells.
+    pub fn is_unchanged(&self) -> bool {
+        rustix::fs::fstat(&self.fd).is_ok_and(|now| is_same_content(&self.status, &now))
+    }
+
     /// Whether the file is too large to be held.
     pub fn is_large(&self) -> bool {
         self.status.st_size as u64 > MAX_WHOLE

@@ -18,6 +18,7 @@ use super::leftovers;
 use super::metadata;
 use super::read::{Lease, OpenFile, is_same_content};
 use super::sys::{self, Sys, retry};
+use crate::caller::Cancel;
 use crate::path::AbsPath;
 use crate::store::{WriteError, Written};
 
@@ -33,6 +34,8 @@ pub struct Protocol<'a> {
     pub name: &'a OsStr,
     pub path: &'a AbsPath,
     pub is_durable: bool,
+    /// Ends a write until its commit.
+    pub cancel: &'a Cancel,
 }
 
 /// New content on the disk, not yet committed.
@@ -246,6 +249,7 @@ impl Protocol<'_> {
                 digester.push(rest);
             }
             while !rest.is_empty() {
+                self.cancel.check().map_err(|_| Errno::CANCELED)?;
                 match retry(|| self.sys.write(fd, rest))? {
                     0 => return Err(Errno::NOSPC),
                     n => rest = &rest[n..],
@@ -442,6 +446,7 @@ impl Protocol<'_> {
         WriteError::Failed(match errno {
             // The folder went away under us.
             Errno::NOENT => Error::ParentNotFound { parent: self.path.parent() },
+            Errno::CANCELED => Error::Cancelled,
             errno => sys::error(errno, self.path, content.n_bytes()),
         })
     }

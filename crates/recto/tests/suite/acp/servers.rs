@@ -1,5 +1,7 @@
 //! An agent that starts the server more than once for one session.
 
+use std::time::{Duration, Instant};
+
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
@@ -29,8 +31,10 @@ fn edit(server: &Server, editor: &Editor, name: &str, id: Option<String>) -> Val
 fn all_of_them_are_served_and_their_calls_are_not_mixed_up() {
     let editor = Editor::ready(Habits { is_unordered: true, ..Habits::default() });
     let servers = servers(&editor);
-    let name = |server: usize, call: usize| format!("{server}-{call}.txt");
+    // Each in a folder of its own, because changes in one folder wait for each other.
+    let name = |server: usize, call: usize| format!("{server}/{call}.txt");
     for (server, call) in all() {
+        std::fs::create_dir_all(editor.path(&server.to_string())).unwrap();
         editor.open(&name(server, call), "old\n");
     }
     std::thread::scope(|scope| {
@@ -44,6 +48,13 @@ fn all_of_them_are_served_and_their_calls_are_not_mixed_up() {
             });
         }
     });
+    // What is shown takes another way than the answer, and may come after it.
+    let start = Instant::now();
+    while editor.desk.updates.lock().unwrap().len() < 2 * N_SERVERS * N_CALLS
+        && start.elapsed() < Duration::from_secs(30)
+    {
+        std::thread::sleep(Duration::from_millis(10));
+    }
     let buffers = editor.desk.buffers.lock().unwrap();
     let updates = editor.desk.updates.lock().unwrap();
     assert_eq!(editor.desk.writes.lock().unwrap().len(), N_SERVERS * N_CALLS);
@@ -81,6 +92,6 @@ fn one_that_goes_leaves_the_others_their_editor() {
             format!("{name}\n")
         );
         kill(servers[idx].process, Signal::KILL);
-        check_gone(&[servers[idx].process], std::time::Duration::from_secs(5));
+        check_gone(&[servers[idx].process], Duration::from_secs(5));
     }
 }
