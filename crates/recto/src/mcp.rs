@@ -3,6 +3,7 @@
 
 mod codex;
 mod in_flight;
+mod json;
 mod progress;
 mod to_wire;
 mod transport;

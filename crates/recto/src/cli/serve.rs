@@ -35,6 +35,9 @@ pub struct Serve {
     options: Options,
 }
 
+/// How much a pipe to the client holds: the most that everybody may ask for.
+const PIPE: usize = 1 << 20;
+
 impl Serve {
     pub fn run(self) -> Result<ExitCode, String> {
         let settings = self.options.logging.settings()?;
@@ -66,6 +69,8 @@ impl Serve {
             .build()
             .map_err(|error| error.to_string())?;
         let max_running = limits::running_calls(config.max_read_bytes);
+        // A long answer then waits less often for its reader. What is no pipe stays as it is.
+        let _ = rustix::pipe::fcntl_setpipe_size(std::io::stdout(), PIPE);
         let served = runtime.block_on(async {
             let stop = CancellationToken::new();
             stop_at_signals(stop.clone())?;

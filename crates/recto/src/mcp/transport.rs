@@ -18,6 +18,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use super::in_flight::InFlight;
+use super::json;
 use super::weight;
 use crate::limits;
 use crate::line::{self, Line};
@@ -28,7 +29,7 @@ const MAX_LINE: usize = limits::REQUEST_LINE;
 /// The room that is kept for the next line.
 const KEPT_BUFFER: usize = 256 << 10;
 
-/// As much as a pipe takes at once.
+/// How much is gathered before it is written.
 const OUTPUT_BUFFER: usize = 64 << 10;
 
 /// A message to write.
@@ -236,10 +237,9 @@ fn write(
     output: impl Write,
 ) {
     let mut output = BufWriter::with_capacity(OUTPUT_BUFFER, output);
-    while let Some(Outgoing { message, is_answer, written }) = messages.blocking_recv() {
-        let serialised = serde_json::to_writer(&mut output, &message)
-            .map_err(std::io::Error::from)
-            .and_then(|()| output.write_all(b"\n"));
+    while let Some(Outgoing { mut message, is_answer, written }) = messages.blocking_recv() {
+        let serialised =
+            json::write(&mut output, &mut message).and_then(|()| output.write_all(b"\n"));
         let id = match &message {
             JsonRpcMessage::Response(response) => Some(&response.id),
             JsonRpcMessage::Error(error) => error.id.as_ref(),

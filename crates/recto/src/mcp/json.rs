@@ -1,0 +1,185 @@
+//! Messages as JSON, with long texts set aside: an answer often holds one twice, as text and as
+//! structured content, and escaping it is most of what a long answer costs.
+//!
+//! Such a text is taken out of the message and escaped once, eight bytes at a time; a mark stands
+//! in its place while everything else is serialised as the library defines it.
+
+use std::hash::{BuildHasher, RandomState};
+use std::io::{Result, Write};
+use std::sync::LazyLock;
+
+use rmcp::model::{ContentBlock, JsonRpcMessage, ServerJsonRpcMessage, ServerResult};
+use serde::Serialize;
+use serde_json::Value;
+use serde_json::ser::{Formatter, Serializer};
+
+/// Shorter texts are not worth it.
+const MIN_LONG: usize = 16 << 10;
+
+/// What a mark begins with. No text that is handed out has it: 128 bits that nobody knows.
+static MARK: LazyLock<String> = LazyLock::new(|| {
+    let random = || RandomState::new().hash_one(0);
+    format!("{:016x}{:016x}", random(), random())
+});
+
+/// Writes a message, without a line end.
+pub fn write(output: &mut impl Write, message: &mut ServerJsonRpcMessage) -> Result<()> {
+    let mut long = LongTexts::default();
+    if let JsonRpcMessage::Response(response) = message
+        && let ServerResult::CallToolResult(result) = &mut response.result
+    {
+        for block in &mut result.content {
+            if let ContentBlock::Text(block) = block {
+                long.take(&mut block.text);
+            }
+        }
+        if let Some(Value::Object(fields)) = &mut result.structured_content {
+            for field in fields.values_mut() {
+                if let Value::String(text) = field {
+                    long.take(text);
+                }
+            }
+        }
+    }
+    message.serialize(&mut Serializer::with_formatter(output, &long)).map_err(Into::into)
+}
+
+/// Texts that were taken out.
+#[derive(Default)]
+struct LongTexts {
+    texts: Vec<String>,
+    escaped: Vec<Vec<u8>>,
+}
+
+impl LongTexts {
+    /// Puts a mark in the place of a long text.
+    fn take(&mut self, text: &mut String) {
+        if text.len() < MIN_LONG {
+            return;
+        }
+        let known = self.texts.iter().position(|known| known == text);
+        let index = known.unwrap_or_else(|| {
+            self.escaped.push(escape(text));
+            self.texts.push(std::mem::take(text));
+            self.texts.len() - 1
+        });
+        *text = format!("{}{index}", *MARK);
+    }
+
+    /// The text that a mark stands for.
+    fn find(&self, fragment: &str) -> Option<&[u8]> {
+        if self.escaped.is_empty() {
+            return None;
+        }
+        let index = fragment.strip_prefix(MARK.as_str())?.parse::<usize>().ok()?;
+        self.escaped.get(index).map(Vec::as_slice)
+    }
+}
+
+impl Formatter for &LongTexts {
+    fn write_string_fragment<W: Write + ?Sized>(
+        &mut self,
+        writer: &mut W,
+        fragment: &str,
+    ) -> Result<()> {
+        writer.write_all(self.find(fragment).unwrap_or(fragment.as_bytes()))
+    }
+}
+
+/// A text as it stands between the quotes of a JSON string.
+fn escape(text: &str) -> Vec<u8> {
+    let bytes = text.as_bytes();
+    let mut escaped = Vec::with_capacity(bytes.len() + bytes.len() / 8);
+    let mut rest = bytes;
+    loop {
+        let (plain, later) = rest.split_at(plain_start(rest));
+        escaped.extend_from_slice(plain);
+        let Some((special, later)) = later.split_first() else { return escaped };
+        match special {
+            b'"' => escaped.extend_from_slice(b"\\\""),
+            b'\\' => escaped.extend_from_slice(b"\\\\"),
+            b'\n' => escaped.extend_from_slice(b"\\n"),
+            b'\t' => escaped.extend_from_slice(b"\\t"),
+            b'\r' => escaped.extend_from_slice(b"\\r"),
+            0x08 => escaped.extend_from_slice(b"\\b"),
+            0x0c => escaped.extend_from_slice(b"\\f"),
+            control => {
+                const DIGITS: &[u8; 16] = b"0123456789abcdef";
+                let digit = |value: u8| DIGITS[usize::from(value)];
+                escaped.extend_from_slice(b"\\u00");
+                escaped.extend([digit(control >> 4), digit(control & 15)]);
+            }
+        }
+        rest = later;
+    }
+}
+
+/// How many bytes stand before the first that must be escaped.
+fn plain_start(bytes: &[u8]) -> usize {
+    const ONES: u64 = u64::from_ne_bytes([1; 8]);
+    const HIGHS: u64 = u64::from_ne_bytes([0x80; 8]);
+    // The lowest byte that is marked is right; those above it may not be.
+    let below = |word: u64, limit: u8| word.wrapping_sub(ONES * u64::from(limit)) & !word & HIGHS;
+    let (words, last) = bytes.as_chunks::<8>();
+    for (index, word) in words.iter().enumerate() {
+        let word = u64::from_le_bytes(*word);
+        let special = below(word, 0x20)
+            | below(word ^ (ONES * u64::from(b'"')), 1)
+            | below(word ^ (ONES * u64::from(b'\\')), 1);
+        if special != 0 {
+            return index * 8 + special.trailing_zeros() as usize / 8;
+        }
+    }
+    let is_special = |byte: &u8| *byte < 0x20 || matches!(byte, b'"' | b'\\');
+    words.len() * 8 + last.iter().position(is_special).unwrap_or(last.len())
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use proptest::prelude::*;
+    use rmcp::model::{CallToolResult, NumberOrString};
+    use serde_json::json;
+
+    use super::*;
+
+    fn written(mut message: ServerJsonRpcMessage) -> String {
+        let mut output = Vec::new();
+        write(&mut output, &mut message).unwrap();
+        String::from_utf8(output).unwrap()
+    }
+
+    fn answer(texts: &[String], structured: Value) -> ServerJsonRpcMessage {
+        let blocks = texts.iter().map(|text| ContentBlock::text(text.as_str())).collect();
+        let mut result = CallToolResult::success(blocks);
+        result.structured_content = Some(structured);
+        let result = ServerResult::CallToolResult(result);
+        ServerJsonRpcMessage::response(result, NumberOrString::Number(7))
+    }
+
+    #[test]
+    fn long_texts_come_out_as_the_library_writes_them() {
+        let long = "a \"long\" line\\with\ttabs\r\n\u{1}\u{7f}ä€😀\n".repeat(1000);
+        let other = format!("{long}.");
+        for (texts, structured) in [
+            (vec![long.clone(), "short".into()], json!({"content": long, "n": 1})),
+            (vec![other.clone()], json!({"content": long, "more": other, "deep": {"x": long}})),
+            (vec!["short".into()], json!({"content": "short"})),
+            (vec![], json!(null)),
+        ] {
+            let message = answer(&texts, structured);
+            let expected = serde_json::to_string(&message).unwrap();
+            assert!(written(message) == expected, "{} bytes", expected.len());
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn escaping_is_what_the_library_does(text in "[\\PCa\"\\\\\\x00-\\x1f]{0,60}") {
+            let expected = serde_json::to_string(&text).unwrap();
+            let escaped = String::from_utf8(escape(&text)).unwrap();
+            prop_assert_eq!(format!("\"{escaped}\""), expected);
+        }
+    }
+}
