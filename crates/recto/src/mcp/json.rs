@@ -16,6 +16,9 @@ use serde_json::ser::{Formatter, Serializer};
 /// Shorter texts are not worth it.
 const MIN_LONG: usize = 16 << 10;
 
+/// How much is escaped before it is written.
+const PIECE: usize = 128 << 10;
+
 /// What a mark begins with. No text that is handed out has it: 128 bits that nobody knows.
 static MARK: LazyLock<String> = LazyLock::new(|| {
     let random = || RandomState::new().hash_one(0);
@@ -41,13 +44,14 @@ pub fn write(output: &mut impl Write, message: &mut ServerJsonRpcMessage) -> Res
             }
         }
     }
-    message.serialize(&mut Serializer::with_formatter(output, &long)).map_err(Into::into)
+    message.serialize(&mut Serializer::with_formatter(output, &mut long)).map_err(Into::into)
 }
 
 /// Texts that were taken out.
 #[derive(Default)]
 struct LongTexts {
     texts: Vec<String>,
+    /// The same escaped, once they were written.
     escaped: Vec<Vec<u8>>,
 }
 
@@ -59,42 +63,58 @@ impl LongTexts {
         }
         let known = self.texts.iter().position(|known| known == text);
         let index = known.unwrap_or_else(|| {
-            self.escaped.push(escape(text));
             self.texts.push(std::mem::take(text));
+            self.escaped.push(Vec::new());
             self.texts.len() - 1
         });
         *text = format!("{}{index}", *MARK);
     }
 
-    /// The text that a mark stands for.
-    fn find(&self, fragment: &str) -> Option<&[u8]> {
-        if self.escaped.is_empty() {
+    /// Which text a mark stands for.
+    fn find(&self, fragment: &str) -> Option<usize> {
+        if self.texts.is_empty() {
             return None;
         }
-        let index = fragment.strip_prefix(MARK.as_str())?.parse::<usize>().ok()?;
-        self.escaped.get(index).map(Vec::as_slice)
+        let index = fragment.strip_prefix(MARK.as_str())?.parse().ok()?;
+        (index < self.texts.len()).then_some(index)
+    }
+
+    /// Writes a text, the first time as it is escaped, so that the client reads meanwhile.
+    fn write<W: Write + ?Sized>(&mut self, writer: &mut W, index: usize) -> Result<()> {
+        let (text, escaped) = (&self.texts[index], &mut self.escaped[index]);
+        if !escaped.is_empty() {
+            return writer.write_all(escaped);
+        }
+        escaped.reserve(text.len() + text.len() / 8);
+        for piece in text.as_bytes().chunks(PIECE) {
+            let start = escaped.len();
+            escape(piece, escaped);
+            writer.write_all(&escaped[start..])?;
+        }
+        Ok(())
     }
 }
 
-impl Formatter for &LongTexts {
+impl Formatter for &mut LongTexts {
     fn write_string_fragment<W: Write + ?Sized>(
         &mut self,
         writer: &mut W,
         fragment: &str,
     ) -> Result<()> {
-        writer.write_all(self.find(fragment).unwrap_or(fragment.as_bytes()))
+        match self.find(fragment) {
+            Some(index) => LongTexts::write(self, writer, index),
+            None => writer.write_all(fragment.as_bytes()),
+        }
     }
 }
 
-/// A text as it stands between the quotes of a JSON string.
-fn escape(text: &str) -> Vec<u8> {
-    let bytes = text.as_bytes();
-    let mut escaped = Vec::with_capacity(bytes.len() + bytes.len() / 8);
+/// Adds bytes of a text as they stand between the quotes of a JSON string.
+fn escape(bytes: &[u8], escaped: &mut Vec<u8>) {
     let mut rest = bytes;
     loop {
         let (plain, later) = rest.split_at(plain_start(rest));
         escaped.extend_from_slice(plain);
-        let Some((special, later)) = later.split_first() else { return escaped };
+        let Some((special, later)) = later.split_first() else { return };
         match special {
             b'"' => escaped.extend_from_slice(b"\\\""),
             b'\\' => escaped.extend_from_slice(b"\\\\"),
@@ -160,7 +180,7 @@ mod tests {
 
     #[test]
     fn long_texts_come_out_as_the_library_writes_them() {
-        let long = "a \"long\" line\\with\ttabs\r\n\u{1}\u{7f}ä€😀\n".repeat(1000);
+        let long = "a \"long\" line\\with\ttabs\r\n\u{1}\u{7f}ä€😀\n".repeat(10_000);
         let other = format!("{long}.");
         for (texts, structured) in [
             (vec![long.clone(), "short".into()], json!({"content": long, "n": 1})),
@@ -178,8 +198,9 @@ mod tests {
         #[test]
         fn escaping_is_what_the_library_does(text in "[\\PCa\"\\\\\\x00-\\x1f]{0,60}") {
             let expected = serde_json::to_string(&text).unwrap();
-            let escaped = String::from_utf8(escape(&text)).unwrap();
-            prop_assert_eq!(format!("\"{escaped}\""), expected);
+            let mut escaped = Vec::new();
+            escape(text.as_bytes(), &mut escaped);
+            prop_assert_eq!(format!("\"{}\"", String::from_utf8(escaped).unwrap()), expected);
         }
     }
 }
