@@ -36,3 +36,6 @@ pub mod store;
 pub mod workspace;
 
 pub mod memory;
+
+#[doc(hidden)]
+pub mod fuzzing;

@@ -7,7 +7,7 @@
 mod content;
 mod excerpt;
 mod folders;
-mod ignored;
+pub(crate) mod ignored;
 mod index;
 mod large;
 mod leftovers;

@@ -1,0 +1,83 @@
+//! What one input may cost: a second of the processor's time and 256 MB of memory.
+//!
+//! Memory is refused beyond that wherever the targets run; time is measured by [`run`] alone,
+//! because no test fails by the clock.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::time::Duration;
+
+use crate::Check;
+
+const MAX_TIME: Duration = Duration::from_secs(1);
+
+const MAX_BYTES: usize = 256 << 20;
+
+#[global_allocator]
+static ALLOCATOR: Bounded = Bounded { n_bytes: AtomicUsize::new(0) };
+
+/// Runs a target on one input and panics where it takes too long.
+pub fn run(check: Check, input: &[u8]) {
+    let start = processor_time();
+    check(input);
+    let taken = processor_time() - start;
+    assert!(taken < MAX_TIME, "one input took {taken:?}");
+}
+
+/// How long this thread has been at work. A busy machine does not count.
+fn processor_time() -> Duration {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the clock exists on Linux, and the pointer is to a timespec of ours.
+    let result = unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &mut time) };
+    assert_eq!(result, 0, "the clock of a thread can always be read");
+    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
+}
+
+/// The system's memory, as much of it as is allowed. Whoever asks for more ends the process.
+struct Bounded {
+    n_bytes: AtomicUsize,
+}
+
+impl Bounded {
+    fn take(&self, n_bytes: usize) -> bool {
+        self.n_bytes.fetch_add(n_bytes, Relaxed) + n_bytes <= MAX_BYTES
+    }
+
+    fn give_back(&self, n_bytes: usize) {
+        self.n_bytes.fetch_sub(n_bytes, Relaxed);
+    }
+}
+
+// SAFETY: everything is done by the system's allocator, or nothing is.
+unsafe impl GlobalAlloc for Bounded {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        if !self.take(layout.size()) {
+            std::process::abort();
+        }
+        // SAFETY: the layout is the caller's.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        if !self.take(layout.size()) {
+            std::process::abort();
+        }
+        // SAFETY: the layout is the caller's.
+        unsafe { System.alloc_zeroed(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        self.give_back(layout.size());
+        // SAFETY: the pointer came from the system's allocator with this layout.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+
+    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, new_size: usize) -> *mut u8 {
+        if !self.take(new_size) {
+            std::process::abort();
+        }
+        self.give_back(layout.size());
+        // SAFETY: the pointer came from the system's allocator with this layout.
+        unsafe { System.realloc(pointer, layout, new_size) }
+    }
+}
