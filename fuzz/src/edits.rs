@@ -31,7 +31,9 @@ pub fn check(input: &[u8]) {
         Some(b'a') => {
             let content = fields.text();
             let last = line::count(&text);
-            check_plan(&text, Ok(anchored::append(&*text, &content)), last..last, |part| {
+            // A last line without an ending gets one.
+            let lines = last.saturating_sub(1)..last;
+            check_plan(&text, Ok(anchored::append(&*text, &content)), lines, |part| {
                 Ok(anchored::append(part, &content))
             });
         }

@@ -4,7 +4,9 @@
 //! because no test fails by the clock.
 
 use std::alloc::{GlobalAlloc, Layout, System};
+use std::panic::catch_unwind;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::{Mutex, Once, PoisonError};
 use std::time::Duration;
 
 use crate::Check;
@@ -16,13 +18,32 @@ const MAX_BYTES: usize = 256 << 20;
 #[global_allocator]
 static ALLOCATOR: Bounded = Bounded { n_bytes: AtomicUsize::new(0) };
 
-/// Runs a target on one input and panics where it takes too long.
+/// Runs a target on one input, and ends the process where it fails or takes too long.
+///
+/// libFuzzer takes every panic for a failure; the program catches some, and what it then answers
+/// is what counts.
 pub fn run(check: Check, input: &[u8]) {
+    static QUIET: Once = Once::new();
+    QUIET.call_once(|| {
+        std::panic::set_hook(Box::new(|panic| {
+            *LAST_PANIC.lock().unwrap_or_else(PoisonError::into_inner) = panic.to_string();
+        }));
+    });
     let start = processor_time();
-    check(input);
+    let result = catch_unwind(|| check(input));
     let taken = processor_time() - start;
-    assert!(taken < MAX_TIME, "one input took {taken:?}");
+    if result.is_err() {
+        eprintln!("{}", LAST_PANIC.lock().unwrap_or_else(PoisonError::into_inner));
+        std::process::abort();
+    }
+    if taken > MAX_TIME {
+        eprintln!("one input took {taken:?}");
+        std::process::abort();
+    }
 }
+
+/// What the last panic said and where, for the one that nobody catches.
+static LAST_PANIC: Mutex<String> = Mutex::new(String::new());
 
 /// How long this thread has been at work. A busy machine does not count.
 fn processor_time() -> Duration {
