@@ -76,7 +76,9 @@ impl LineSpec {
     /// on both sides.
     pub fn resolve(&self, n_lines: u64, n_more: u64) -> Vec<Range<u64>> {
         let mut ranges: Vec<Range<u64>> = Vec::new();
-        for part in &self.parts {
+        // A range from before the first line to behind the last would be empty, and not outside.
+        let parts = if n_lines == 0 { &[][..] } else { &self.parts };
+        for part in parts {
             let (first, last) = (part.first.resolve(n_lines), part.last.resolve(n_lines));
             // A range that is empty or outside the file has no line, whatever its context.
             if first > last || first > i128::from(n_lines) || last < 1 {

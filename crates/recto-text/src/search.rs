@@ -139,6 +139,8 @@ impl<'a> Scan<'a> {
     /// What was found, once all pieces are in.
     pub fn finish(mut self) -> Hits {
         if self.is_inside_line {
+            // What ends without `\n` has no ending at all.
+            self.is_hit |= self.search.needle.regex.is_match(&self.held);
             self.end_line();
         }
         Hits { lines: self.lines, has_more: self.has_more, total_lines: self.line }

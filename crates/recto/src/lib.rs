@@ -42,3 +42,6 @@ pub mod store;
 pub mod workspace;
 
 pub mod memory;
+
+#[doc(hidden)]
+pub mod fuzzing;

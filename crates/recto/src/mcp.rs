@@ -1,7 +1,7 @@
 //! MCP over stdio: the only room that knows the protocol's types. What calls mean is left to
 //! [`crate::call`].
 
-mod codex;
+pub(crate) mod codex;
 mod in_flight;
 mod json;
 mod progress;

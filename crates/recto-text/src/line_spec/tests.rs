@@ -151,3 +151,11 @@ fn going_on_keeps_what_was_asked_for() {
         assert!(LineSpec::parse(wrong).is_err(), "{wrong}");
     }
 }
+
+/// Found by the target `lines` of `fuzz/`.
+#[test]
+fn a_file_without_lines_has_no_range_not_even_an_empty_one() {
+    for spec in ["+4-8", "1-", "+1", "-3", "5 +/-9"] {
+        assert_eq!(LineSpec::parse(spec).unwrap().resolve(0, 3), [], "{spec}");
+    }
+}

@@ -29,8 +29,12 @@ fn letters_match_in_any_case_and_everything_else_as_it_is() {
         ("a", "aaa\n", vec![1]),
         ("b c", "a\nb c\nb\nc\n", vec![2]),
     ] {
-        let hits = search(&needle(wanted), &[0..u64::MAX], 99).hits(text);
-        assert_eq!(hits.lines, lines, "{wanted} in {text:?}");
+        let needle = needle(wanted);
+        let search = search(&needle, &[0..u64::MAX], 99);
+        assert_eq!(search.hits(text).lines, lines, "{wanted} in {text:?}");
+        let mut scan = Scan::new(&search);
+        text.as_bytes().chunks(2).for_each(|piece| scan.push(piece));
+        assert_eq!(scan.finish().lines, lines, "{wanted} in pieces of {text:?}");
     }
 }
 

@@ -7,9 +7,9 @@
 mod agent;
 mod editor;
 mod hub;
-mod inject;
+pub(crate) mod inject;
 mod log;
-mod peek;
+pub(crate) mod peek;
 
 use std::ffi::OsString;
 use std::io::{BufReader, Read, Write};

@@ -12,7 +12,7 @@ mod paths;
 mod refs;
 mod repository;
 mod resolve;
-mod revision;
+pub(crate) mod revision;
 mod search;
 mod tree;
 mod wall;

@@ -8,7 +8,7 @@ pub mod abilities;
 mod content;
 mod excerpt;
 mod folders;
-mod ignored;
+pub(crate) mod ignored;
 mod index;
 mod large;
 pub mod leftovers;

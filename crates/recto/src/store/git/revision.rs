@@ -28,11 +28,22 @@ pub enum Base {
     Name(String),
     /// What a name stood for so many changes ago: `main@{1}`; the current branch where it has no
     /// name: `@{1}`.
-    Earlier { name: Option<String>, n_changes: usize },
+    Earlier {
+        /// The name.
+        name: Option<String>,
+        /// How many changes ago.
+        n_changes: usize,
+    },
     /// What was checked out so many checkouts ago: `@{-1}`.
-    CheckedOut { n_checkouts: usize },
+    CheckedOut {
+        /// How many checkouts ago.
+        n_checkouts: usize,
+    },
     /// The branch that a branch follows: `main@{upstream}`, `@{u}`.
-    Upstream { name: Option<String> },
+    Upstream {
+        /// The branch that follows.
+        name: Option<String>,
+    },
 }
 
 /// One step from an object to another.

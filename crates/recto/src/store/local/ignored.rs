@@ -4,7 +4,7 @@
 //! rule that says something decides, and a repository inside another starts anew. The person's
 //! own excludes outside the roots are not read, as nothing there is.
 
-mod rules;
+pub(crate) mod rules;
 
 use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;

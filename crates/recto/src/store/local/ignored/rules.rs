@@ -95,7 +95,7 @@ impl Rule {
             true => {
                 let path = line.strip_prefix(b"/").unwrap_or(line);
                 let parts: Option<Vec<Part>> =
-                    path.split(|byte| *byte == b'/').map(Part::parse).collect();
+                    split_at_slashes(path)?.into_iter().map(Part::parse).collect();
                 Pattern::Path(parts.filter(|parts| parts.len() < 64)?)
             }
         };
@@ -108,6 +108,26 @@ impl Part {
         let is_any = name.len() > 1 && name.iter().all(|byte| *byte == b'*');
         if is_any { Some(Part::AnyFolders) } else { Wild::parse(name).map(Part::Name) }
     }
+}
+
+/// What stands between the slashes of a pattern. A slash in a class is one of its bytes, one behind
+/// a backslash is one all the same.
+fn split_at_slashes(path: &[u8]) -> Option<Vec<&[u8]>> {
+    let (mut parts, mut start, mut at) = (Vec::new(), 0, 0);
+    while let Some(byte) = path.get(at) {
+        let n_taken = match byte {
+            b'\\' => 2,
+            b'[' => path.len() - at - parse_class(&path[at + 1..])?.1.len(),
+            _ => 1,
+        };
+        if *byte == b'/' || path[at..].starts_with(b"\\/") {
+            parts.push(&path[start..at]);
+            start = at + n_taken;
+        }
+        at += n_taken;
+    }
+    parts.push(path.get(start..)?);
+    Some(parts)
 }
 
 /// A backslash keeps a space at the end.
@@ -250,11 +270,10 @@ fn parse_class(text: &[u8]) -> Option<(Box<[bool; 256]>, &[u8])> {
         rest = others;
         match byte {
             b']' if !is_first => break,
-            b'[' if rest.starts_with(b":") => {
-                let end = rest.windows(2).position(|pair| pair == b":]")?;
-                let is_of = posix_class(rest.get(1..end)?)?;
+            b'[' if let Some(name) = posix_name(rest) => {
+                let is_of = posix_class(name)?;
                 (0..=255).filter(is_of).for_each(|byte| class[usize::from(byte)] = true);
-                rest = &rest[end + 2..];
+                rest = &rest[name.len() + 3..];
                 before = None;
             }
             b'-' if before.is_some() && !rest.starts_with(b"]") => {
@@ -283,6 +302,13 @@ fn parse_class(text: &[u8]) -> Option<(Box<[bool; 256]>, &[u8])> {
         class.iter_mut().for_each(|is_in| *is_in = !*is_in);
     }
     Some((class, rest))
+}
+
+/// The name in `:name:]`, which stands behind a bracket. Without the second colon the bracket is
+/// one byte of the class like others.
+fn posix_name(text: &[u8]) -> Option<&[u8]> {
+    let text = text.strip_prefix(b":")?;
+    text[..text.iter().position(|byte| *byte == b']')?].strip_suffix(b":")
 }
 
 fn posix_class(name: &[u8]) -> Option<fn(&u8) -> bool> {

@@ -1,0 +1,4 @@
+//! libFuzzer on [`recto_fuzz::mcp`].
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|input: &[u8]| recto_fuzz::run(recto_fuzz::mcp::check, input));

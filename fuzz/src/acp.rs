@@ -1,0 +1,99 @@
+//! Any lines between an editor and an agent: what is not about a call of ours passes as it came,
+//! a session that gets our server keeps all else, and cards are bounded.
+//!
+//! An input is lines; the first letter says whose: `a`gent, `e`ditor, `r`ecto. `2` stands for the
+//! second version of the protocol.
+
+use recto::acp::merge::Merger;
+use recto::acp::updates::MAX_BYTES;
+use recto::fuzzing::{Session, Shape, Splice, shape};
+use serde_json::{Value, json};
+
+/// Our server, as it is put into a session.
+const ENTRY: &str = r#"{"name":"recto","command":"r"}"#;
+
+/// Checks one input.
+pub fn check(input: &[u8]) {
+    let mut scene = Scene { merger: Merger::default(), knows_calls: false };
+    scene.merger.open("s", "/test".into());
+    for line in input.split(|byte| *byte == b'\n').take(64) {
+        match line {
+            [b'a', message @ ..] => scene.agent(message),
+            [b'r', update @ ..] => scene.recto(update),
+            [b'e', message @ ..] => check_editor(message),
+            [b'2', ..] => scene.merger.negotiated(2),
+            _ => {}
+        }
+    }
+}
+
+struct Scene {
+    merger: Merger,
+    /// Whether anything was said that could have been about a call of ours.
+    knows_calls: bool,
+}
+
+impl Scene {
+    fn agent(&mut self, line: &[u8]) {
+        let parsed = serde_json::from_slice::<Value>(line);
+        check_shape(line, parsed.as_ref().ok());
+        let Ok(message) = parsed else { return };
+        self.knows_calls |= message.to_string().contains("recto");
+        let shown = self.merger.from_agent(message.clone());
+        assert!(shown.len() <= 1, "a message becomes one or none");
+        if !self.knows_calls {
+            return assert_eq!(shown, [message], "what is not ours passes");
+        }
+        let (Value::Object(_), Some(shown)) = (&message, shown.first()) else { return };
+        for place in ["/jsonrpc", "/id", "/method", "/params/sessionId", "/params/options"] {
+            assert_eq!(shown.pointer(place), message.pointer(place), "{place}");
+        }
+        let n_grown = shown.to_string().len().saturating_sub(message.to_string().len());
+        // A card, arguments that are cut, and a preview.
+        assert!(n_grown <= MAX_BYTES + (512 << 10), "{n_grown} bytes more");
+    }
+
+    fn recto(&mut self, line: &[u8]) {
+        let Ok(update) = serde_json::from_slice::<Value>(line) else { return };
+        self.knows_calls = true;
+        let shown = self.merger.from_recto("s", update.clone());
+        let [shown] = shown.as_slice() else { panic!("one update is one message") };
+        assert_eq!(shown["method"], "session/update");
+        assert_eq!(shown["params"]["sessionId"], "s");
+    }
+}
+
+fn check_shape(line: &[u8], parsed: Option<&Value>) {
+    match (shape(line), parsed) {
+        (Shape::Noise, Some(value)) => {
+            assert!(!value.is_object() && !value.is_array(), "a message was taken for noise");
+        }
+        (Shape::Message(message), Some(value)) => {
+            assert_eq!(message.method.as_deref(), value.get("method").and_then(Value::as_str));
+            let id = value.get("id").filter(|id| !id.is_null()).map(Value::to_string);
+            assert_eq!(message.id(), id);
+        }
+        (Shape::Batch(items), Some(value)) => {
+            assert_eq!(Some(items.len()), value.as_array().map(Vec::len));
+        }
+        _ => {}
+    }
+}
+
+fn check_editor(line: &[u8]) {
+    let parsed = serde_json::from_slice::<Value>(line).ok();
+    check_shape(line, parsed.as_ref());
+    let Shape::Message(message) = shape(line) else { return };
+    let Some(params) = message.params else { return };
+    let Some(session) = Session::parse(params) else { return };
+    let Some(Splice { place, text }) = session.with_server(line, params, ENTRY) else { return };
+    let changed = [&line[..place.start], text.as_bytes(), &line[place.end..]].concat();
+    let Some(mut expected) = parsed else { return };
+    let servers = &mut expected["params"]["mcpServers"];
+    match servers {
+        Value::Array(servers) => servers.push(json!({"name": "recto", "command": "r"})),
+        _ => *servers = json!([{"name": "recto", "command": "r"}]),
+    }
+    let changed: Value = serde_json::from_slice(&changed).expect("it is still JSON");
+    assert_eq!(changed, expected, "the session keeps all else");
+}

@@ -1,0 +1,211 @@
+//! Edits of any text: bytes outside of them stay, the diff leads from one text to the other, a
+//! part gives what the whole gives, and pieces are searched like the whole.
+//!
+//! An input is a text, a letter for what is done (`s`trings, `r`eplace, `i`nsert, `a`ppend,
+//! `f`ind), and its parameters.
+
+mod model;
+
+use std::ops::Range;
+
+use recto_text::diff::{OldSide, changes, unified, unified_part};
+use recto_text::edits::{Edit, Edits};
+use recto_text::find::{MAX_PLACES, MatchKind, Stream, find};
+use recto_text::line_range::{Interval, line_to_change};
+use recto_text::plan::anchored::{self, Source};
+use recto_text::plan::{self, Part, Plan, Replacement};
+use recto_text::{Error, Result, line};
+
+use crate::fields::{Fields, pieces};
+
+/// How many lines a part has around what is done to it.
+const N_AROUND: usize = 3;
+
+/// Checks one input.
+pub fn check(input: &[u8]) {
+    let mut fields = Fields::new(input);
+    let text = fields.text();
+    match fields.bytes().first() {
+        Some(b'r') => check_replace(&text, fields),
+        Some(b'i') => check_insert(&text, fields),
+        Some(b'a') => {
+            let content = fields.text();
+            let last = line::count(&text);
+            // A last line without an ending gets one.
+            let lines = last.saturating_sub(1)..last;
+            check_plan(&text, Ok(anchored::append(&*text, &content)), lines, |part| {
+                Ok(anchored::append(part, &content))
+            });
+        }
+        Some(b'f') => check_find(&text, fields),
+        _ => check_strings(&text, fields),
+    }
+}
+
+fn check_replace(text: &str, mut fields: Fields<'_>) {
+    let lines = Interval { start: fields.number(), end: fields.number() };
+    let (old, new) = (fields.text(), fields.text());
+    let replace = |part: Part<'_>| anchored::replace(Source { path: "f", part }, lines, &old, &new);
+    if let Ok(within) = lines.to_change("f", line::count(text)) {
+        check_plan(text, replace(text.into()), within, replace);
+    } else {
+        assert!(replace(text.into()).is_err());
+    }
+}
+
+fn check_insert(text: &str, mut fields: Fields<'_>) {
+    let number = fields.number();
+    let (anchor, content) = (fields.text(), fields.text());
+    let insert =
+        |part: Part<'_>| anchored::insert(Source { path: "f", part }, number, &anchor, &content);
+    match line_to_change(number, "f", line::count(text)) {
+        Ok(line_idx) => check_plan(text, insert(text.into()), line_idx..line_idx + 1, insert),
+        Err(_) => assert!(insert(text.into()).is_err() || (text.is_empty() && number == 1)),
+    }
+}
+
+fn check_strings(text: &str, mut fields: Fields<'_>) {
+    let mut replacements = Vec::new();
+    while fields.has_more() && replacements.len() < 8 {
+        let (old, new) = (fields.text().into_owned(), fields.text().into_owned());
+        replacements.extend(Replacement::parse(old, new));
+    }
+    let strings = |part: Part<'_>| plan::strings(part, &replacements, || Ok(()));
+    let planned = strings(text.into());
+    check_steps(text, &replacements, &planned);
+    let mut hull = None;
+    for edit in planned.iter().flat_map(|plan| plan.edits.iter()) {
+        let start = hull.map_or(edit.range.start, |(start, _)| start);
+        hull = Some((start, edit.range.end));
+    }
+    if let Some((start, end)) = hull {
+        let first = line::count(&text[..line::start_of(text, start)]);
+        let last = line::count(&text[..line::end_of(text, end)]);
+        check_plan(text, planned, first..last, strings);
+    }
+}
+
+/// One after another they do the same as all at once.
+fn check_steps(text: &str, replacements: &[Replacement], planned: &Result<Plan>) {
+    let mut staged = text.to_string();
+    for replacement in replacements {
+        check_found(&staged, replacement.old());
+        match plan::string(&*staged, replacement) {
+            Ok(plan) => staged = plan.edits.apply(&staged),
+            Err(error) => {
+                assert_told(&error);
+                let failed = planned.as_ref().expect_err("one of them fails");
+                return assert_told(failed);
+            }
+        }
+    }
+    let plan = planned.as_ref().expect("none of them fails");
+    assert_eq!(plan.edits.apply(text), staged);
+    assert_eq!(plan.line_ranges.len(), replacements.len());
+}
+
+/// A refusal is short, whatever it quotes.
+fn assert_told(error: &Error) {
+    let (message, hint) = (error.to_string(), error.hint().unwrap_or_default());
+    assert!(message.len() < 8 << 10 && hint.len() < 8 << 10, "{} {}", message.len(), hint.len());
+}
+
+fn check_find(text: &str, mut fields: Fields<'_>) {
+    let sizes = fields.bytes();
+    let mut needles = Vec::new();
+    while fields.has_more() && needles.len() < 4 {
+        needles.push(fields.text());
+    }
+    let needles: Vec<&str> =
+        needles.iter().map(|needle| &**needle).filter(|needle| !needle.is_empty()).collect();
+    let mut stream = Stream::new(&needles);
+    pieces(text.as_bytes(), sizes).into_iter().for_each(|piece| stream.push(piece));
+    for (needle, [exact, folded]) in needles.iter().zip(stream.finish()) {
+        let kind = if exact.n_matches > 0 { MatchKind::Exact } else { MatchKind::Eol };
+        let places = if exact.n_matches > 0 { exact } else { folded };
+        let found = find(text, needle);
+        let starts = |found: &recto_text::find::Found| -> Vec<u64> {
+            found.places.iter().map(|place| place.start as u64).collect()
+        };
+        let streamed = (places.n_matches > 0).then_some((kind, places.n_matches, places.first_few));
+        let whole = found.map(|found| (found.kind, found.n_matches, starts(&found)));
+        assert_eq!(streamed, whole, "{needle:?} in {text:?}");
+        check_found(text, needle);
+    }
+}
+
+fn check_found(text: &str, needle: &str) {
+    let expected = model::find(text, needle);
+    match find(text, needle) {
+        None => assert!(expected.1.is_empty(), "{needle:?} in {text:?}: {expected:?}"),
+        Some(found) => {
+            assert_eq!((found.kind, found.n_matches), (expected.0, expected.1.len()));
+            assert_eq!(found.places, expected.1[..expected.1.len().min(MAX_PLACES)]);
+        }
+    }
+}
+
+/// What holds for every plan; `lines` are those that it is about, from 0.
+fn check_plan(
+    text: &str,
+    planned: Result<Plan>,
+    lines: Range<usize>,
+    plan_part: impl Fn(Part<'_>) -> Result<Plan>,
+) {
+    let plan = match planned {
+        Ok(plan) => plan,
+        Err(error) => return assert_told(&error),
+    };
+    let after = plan.edits.apply(text);
+    check_edits(text, &after, &plan.edits);
+    let diff = unified("f", OldSide::File, text, &after, &plan.edits).expect("it is short");
+    assert_eq!(model::patched(text, &diff), after, "{diff}");
+    check_changes(text, &after);
+
+    // The same on a part.
+    let n_lines = line::count(text);
+    let lines_before = lines.start.saturating_sub(N_AROUND);
+    let end = (lines.end + N_AROUND).min(n_lines);
+    let offset = |line_idx: usize| line::lines(text).take(line_idx).map(str::len).sum::<usize>();
+    let (from, to) = (offset(lines_before), offset(end));
+    let part = Part { text: &text[from..to], lines_before, lines_after: n_lines - end };
+    let in_part = plan_part(part).expect("a part that holds everything has the same plan");
+    let moved = |edit: &Edit| Edit {
+        range: edit.range.start + from..edit.range.end + from,
+        text: edit.text.clone(),
+    };
+    let moved: Vec<Edit> = in_part.edits.iter().map(moved).collect();
+    assert_eq!(moved, plan.edits.iter().cloned().collect::<Vec<_>>());
+    assert_eq!((&in_part.line_ranges, in_part.kind), (&plan.line_ranges, plan.kind));
+    let part_after = in_part.edits.apply(part.text);
+    let part_diff =
+        unified_part("f", OldSide::File, part.text, &part_after, &in_part.edits, lines_before);
+    assert_eq!(part_diff, Some(diff));
+}
+
+fn check_edits(before: &str, after: &str, edits: &Edits) {
+    let (mut kept_from, mut n_after) = (0, 0);
+    for edit in edits.iter() {
+        let kept = &before[kept_from..edit.range.start];
+        assert_eq!(&after[n_after..n_after + kept.len()], kept);
+        n_after += kept.len();
+        assert_eq!(&after[n_after..n_after + edit.text.len()], edit.text);
+        n_after += edit.text.len();
+        kept_from = edit.range.end;
+    }
+    assert_eq!(&after[n_after..], &before[kept_from..]);
+    assert_eq!(Edits::whole(before, after).apply(before), after);
+}
+
+/// Lines that did not change are the same on both sides.
+fn check_changes(before: &str, after: &str) {
+    let old: Vec<&str> = line::lines(before).collect();
+    let new: Vec<&str> = line::lines(after).collect();
+    let (mut old_at, mut new_at) = (0, 0);
+    for change in changes(before, after) {
+        assert_eq!(old[old_at..change.old_lines.start], new[new_at..change.lines.start]);
+        assert_eq!(new[change.lines.clone()].concat(), after[change.bytes.clone()]);
+        (old_at, new_at) = (change.old_lines.end, change.lines.end);
+    }
+    assert_eq!(old[old_at..], new[new_at..]);
+}

@@ -1,0 +1,116 @@
+//! What people write about paths and history: revisions, rules of what git ignores, globs.
+//!
+//! An input is a letter (`r`evision, `i`gnored, `g`lob, `l`ike), a pattern, and a path. What has
+//! a plain meaning is compared with the plainest way to say it.
+
+mod globs;
+mod ignored;
+
+use recto::fuzzing::{Base, Peel, Revision, RuleSet, Step};
+use recto::glob::Glob;
+
+use crate::fields::Fields;
+
+/// The longest pattern or path that is compared, and the most wildcards in it: the plainest way
+/// can take very long.
+const MAX_COMPARED: usize = 24;
+const MAX_WILDCARDS: usize = 5;
+
+fn is_short(pattern: &[u8]) -> bool {
+    let n_wildcards = pattern.iter().filter(|byte| b"*%{,".contains(byte)).count();
+    pattern.len() <= MAX_COMPARED && n_wildcards <= MAX_WILDCARDS
+}
+
+/// Checks one input.
+pub fn check(input: &[u8]) {
+    let Some((kind, rest)) = input.split_first() else { return };
+    let mut fields = Fields::new(rest);
+    match kind {
+        b'r' => check_revision(&fields.text()),
+        b'i' => check_ignored(fields.bytes(), fields.bytes()),
+        b'g' => check_glob(&fields.text(), &fields.text()),
+        b'l' => check_like(&fields.text(), &fields.text()),
+        _ => {}
+    }
+}
+
+fn check_revision(given: &str) {
+    let revision = match Revision::parse(given) {
+        Ok(revision) => revision,
+        Err(error) => return assert!(error.to_string().len() < 4096),
+    };
+    assert!(!given.starts_with('-') && !given.contains("..") && !given.contains(':'));
+    assert!(!given.chars().any(char::is_control) && given.len() <= 1024);
+    // Said in full, it means the same.
+    let mut spelled = match &revision.base {
+        Base::Name(name) => name.clone(),
+        Base::Earlier { name, n_changes } => {
+            format!("{}@{{{n_changes}}}", name.as_deref().unwrap_or_default())
+        }
+        Base::CheckedOut { n_checkouts } => format!("@{{-{n_checkouts}}}"),
+        Base::Upstream { name } => format!("{}@{{u}}", name.as_deref().unwrap_or_default()),
+    };
+    for step in &revision.steps {
+        spelled.push_str(&match step {
+            Step::Parent(number) => format!("^{number}"),
+            Step::Ancestor(number) => format!("~{number}"),
+            Step::Peel(Peel::Any) => "^{}".into(),
+            Step::Peel(Peel::Object) => "^{object}".into(),
+            Step::Peel(Peel::Commit) => "^{commit}".into(),
+            Step::Peel(Peel::Tree) => "^{tree}".into(),
+            Step::Peel(Peel::Tag) => "^{tag}".into(),
+        });
+    }
+    if spelled.len() <= 1024 {
+        let again = Revision::parse(&spelled).expect("what is said in full is understood");
+        assert_eq!((again.base, again.steps), (revision.base, revision.steps), "{spelled}");
+    }
+}
+
+fn check_ignored(rules: &[u8], path: &[u8]) {
+    let set = RuleSet::parse(rules);
+    for is_folder in [false, true] {
+        let decided = set.decide(path, is_folder);
+        assert!(decided.is_none() || !set.is_empty());
+        let is_path = !path.is_empty() && path.split(|byte| *byte == b'/').all(|it| !it.is_empty());
+        let are_short = rules.split(|byte| *byte == b'\n').all(is_short);
+        // There git stops to see the end of a name.
+        let is_quirk = rules.windows(3).any(|bytes| bytes == b"*\\/");
+        if is_path && !is_quirk && path.len() <= MAX_COMPARED && are_short {
+            let expected = ignored::decide(rules, path, is_folder);
+            let shown = (String::from_utf8_lossy(rules), String::from_utf8_lossy(path));
+            assert_eq!(decided, expected, "{shown:?} {is_folder}");
+        }
+    }
+}
+
+fn check_glob(pattern: &str, path: &str) {
+    let (folder, glob) = match Glob::parse(pattern) {
+        Ok(parsed) => parsed,
+        Err(error) => return assert!(error.to_string().len() < 8 << 10),
+    };
+    let shown = glob.matches_path(path);
+    let with_hidden = glob.clone().showing_hidden().matches_path(path);
+    assert!(with_hidden || !shown, "{pattern:?} {path:?}");
+    let is_plain = |path: &str| !path.split('/').any(|part| matches!(part, "" | "." | ".."));
+    if !is_short(pattern.as_bytes()) || path.len() > MAX_COMPARED || !is_plain(path) {
+        return;
+    }
+    let whole = match folder.as_str() {
+        "" => path.to_string(),
+        // What a wildcard cannot mean and an escape can, is the store's to resolve.
+        folder if !is_plain(folder) || pattern.contains('\\') => return,
+        folder => format!("{folder}/{path}"),
+    };
+    assert_eq!(shown, globs::matches(pattern, &whole, false), "{pattern:?} {path:?}");
+    assert_eq!(with_hidden, globs::matches(pattern, &whole, true), "{pattern:?} {path:?}");
+}
+
+fn check_like(pattern: &str, path: &str) {
+    let matches = Glob::like(pattern).matches_path(path);
+    if is_short(pattern.as_bytes()) && path.len() <= MAX_COMPARED {
+        let pattern: Vec<char> = pattern.chars().collect();
+        let text: Vec<char> = path.chars().collect();
+        assert_eq!(matches, globs::is_like(&pattern, &text), "{pattern:?} {path:?}");
+    }
+}

@@ -1,0 +1,104 @@
+//! What one input may cost: a second of the processor's time and 256 MB of memory.
+//!
+//! Memory is refused beyond that wherever the targets run; time is measured by [`run`] alone,
+//! because no test fails by the clock.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::panic::catch_unwind;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::{Mutex, Once, PoisonError};
+use std::time::Duration;
+
+use crate::Check;
+
+const MAX_TIME: Duration = Duration::from_secs(1);
+
+const MAX_BYTES: usize = 256 << 20;
+
+#[global_allocator]
+static ALLOCATOR: Bounded = Bounded { n_bytes: AtomicUsize::new(0) };
+
+/// Runs a target on one input, and ends the process where it fails or takes too long.
+///
+/// libFuzzer takes every panic for a failure; the program catches some, and what it then answers
+/// is what counts.
+pub fn run(check: Check, input: &[u8]) {
+    static QUIET: Once = Once::new();
+    QUIET.call_once(|| {
+        std::panic::set_hook(Box::new(|panic| {
+            *LAST_PANIC.lock().unwrap_or_else(PoisonError::into_inner) = panic.to_string();
+        }));
+    });
+    let start = processor_time();
+    let result = catch_unwind(|| check(input));
+    let taken = processor_time() - start;
+    if result.is_err() {
+        eprintln!("{}", LAST_PANIC.lock().unwrap_or_else(PoisonError::into_inner));
+        std::process::abort();
+    }
+    if taken > MAX_TIME {
+        eprintln!("one input took {taken:?}");
+        std::process::abort();
+    }
+}
+
+/// What the last panic said and where, for the one that nobody catches.
+static LAST_PANIC: Mutex<String> = Mutex::new(String::new());
+
+/// How long this thread has been at work. A busy machine does not count.
+fn processor_time() -> Duration {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the clock exists on Linux, and the pointer is to a timespec of ours.
+    let result = unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &mut time) };
+    assert_eq!(result, 0, "the clock of a thread can always be read");
+    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
+}
+
+/// The system's memory, as much of it as is allowed. Whoever asks for more ends the process.
+struct Bounded {
+    n_bytes: AtomicUsize,
+}
+
+impl Bounded {
+    fn take(&self, n_bytes: usize) -> bool {
+        self.n_bytes.fetch_add(n_bytes, Relaxed) + n_bytes <= MAX_BYTES
+    }
+
+    fn give_back(&self, n_bytes: usize) {
+        self.n_bytes.fetch_sub(n_bytes, Relaxed);
+    }
+}
+
+// SAFETY: everything is done by the system's allocator, or nothing is.
+unsafe impl GlobalAlloc for Bounded {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        if !self.take(layout.size()) {
+            std::process::abort();
+        }
+        // SAFETY: the layout is the caller's.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        if !self.take(layout.size()) {
+            std::process::abort();
+        }
+        // SAFETY: the layout is the caller's.
+        unsafe { System.alloc_zeroed(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        self.give_back(layout.size());
+        // SAFETY: the pointer came from the system's allocator with this layout.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+
+    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, new_size: usize) -> *mut u8 {
+        if !self.take(new_size) {
+            std::process::abort();
+        }
+        self.give_back(layout.size());
+        // SAFETY: the pointer came from the system's allocator with this layout.
+        unsafe { System.realloc(pointer, layout, new_size) }
+    }
+}
