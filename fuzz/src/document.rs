@@ -106,7 +106,8 @@ fn check_page(text: &str, window: Window, page: &Page, sizes: &[u8]) {
 fn check_search(text: &str, needle: &str, sizes: &[u8]) {
     let Ok(parsed) = Needle::parse(needle) else { return };
     let max_hits = usize::from(sizes.first().copied().unwrap_or(9));
-    let search = Search { needle: &parsed, within: vec![0..u64::MAX], max_hits };
+    let everywhere = 0..u64::MAX;
+    let search = Search { needle: &parsed, within: vec![everywhere], max_hits };
     let hits = search.hits(text);
     let mut scan = search::Scan::new(&search);
     pieces(text.as_bytes(), sizes).into_iter().for_each(|piece| scan.push(piece));
