@@ -192,6 +192,7 @@ fn lines_of_megabytes_are_edited_without_a_diff() {
                 true,
             ),
             (json!([{"old_string": "üä", "new_string": "x"}]), false),
+            (json!([{"old_string": "nowhere", "new_string": "x"}]), false),
         ] {
             let [in_lines, whole] = stores.each_ref().map(|(calls, root)| {
                 let path = root.join("f");

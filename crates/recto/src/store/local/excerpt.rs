@@ -134,12 +134,16 @@ impl Pass<'_> {
             }
         }
         let Some(span) = span else {
-            return self.around(survey, 0..0);
+            let start = survey.n_bom();
+            return match self.around(survey, start..start)? {
+                Some(excerpt) => Ok(Some(excerpt)),
+                None => self.excerpt_of(survey, start, Vec::new()),
+            };
         };
         if span.end - span.start > MAX_EXCERPT {
             let refusal = Some(self.too_far_apart(survey, strings)?);
-            let first = self.around(survey, span.start..span.start)?;
-            return Ok(first.map(|first| Excerpt { refusal, ..first }));
+            let nothing = self.excerpt_of(survey, survey.n_bom(), Vec::new())?;
+            return Ok(nothing.map(|nothing| Excerpt { refusal, ..nothing }));
         }
         // What an edit puts there may make a string together with what stands beside it.
         let start = span.start.saturating_sub(survey.reach).max(survey.n_bom());
