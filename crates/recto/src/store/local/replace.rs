@@ -320,6 +320,10 @@ impl Protocol<'_> {
         after: &Content<'_>,
         draft: Draft,
     ) -> Result<(), WriteError> {
+        if !self.is_draft(&draft, &draft.name) {
+            // Somebody replaced it as well; what has the name now is theirs and stays.
+            return Ok(());
+        }
         let name = draft.name.clone();
         let foreign = self.foreign_end(after, draft).and_then(|end| {
             if !end.is_empty() {
@@ -346,9 +350,6 @@ impl Protocol<'_> {
     /// What others appended to the draft. An error if that cannot be told: they still have it
     /// open, or did more than append.
     fn foreign_end(&self, after: &Content<'_>, draft: Draft) -> Result<Vec<u8>, Errno> {
-        if !self.is_draft(&draft, &draft.name) {
-            return Err(Errno::NOENT);
-        }
         let fd = retry(|| self.sys.open(self.folder, &draft.name))?;
         let status = rustix::fs::fstat(&fd)?;
         // A lease is given only where nobody has the file open for writing, and that includes us.
