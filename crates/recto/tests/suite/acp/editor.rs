@@ -168,6 +168,20 @@ impl Editor {
         self.desk.buffers.lock().unwrap().insert(self.spelled(name), text.into());
     }
 
+    /// Waits until so many calls are shown to be over: that takes another way than their answers,
+    /// and may come after them.
+    pub fn wait_for_ends(&self, n_calls: usize) {
+        let is_end = |update: &&Value| {
+            matches!(update["update"]["status"].as_str(), Some("completed" | "failed"))
+        };
+        let start = Instant::now();
+        while self.desk.updates.lock().unwrap().iter().filter(is_end).count() < n_calls
+            && start.elapsed() < Duration::from_secs(30)
+        {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
     pub fn send_line(&self, line: &str) {
         send(&self.input, line);
     }

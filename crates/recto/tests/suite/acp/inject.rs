@@ -224,6 +224,7 @@ fn an_editor_without_files_still_gets_tools_and_events() {
         let answer = editor.request("test/call", params);
         assert_eq!(answer["result"]["structuredContent"]["content"], "on disk\n", "{answer}");
         assert!(editor.desk.requests.lock().unwrap().is_empty(), "it was asked for a file");
+        editor.wait_for_ends(1);
         let updates = editor.desk.updates.lock().unwrap();
         let kinds: Vec<_> =
             updates.iter().map(|update| &update["update"]["sessionUpdate"]).collect();

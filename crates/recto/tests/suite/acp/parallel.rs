@@ -46,6 +46,7 @@ fn two_hundred_calls_at_once_are_not_mixed_up() {
         assert_eq!(super::editor::read(&editor.path(&format!("{n}.txt"))), "on disk\n");
     }
     assert_eq!(editor.desk.writes.lock().unwrap().len(), N / 2);
+    editor.wait_for_ends(N);
     let updates = editor.desk.updates.lock().unwrap();
     for n in 0..N {
         let id = format!("call {n}");

@@ -1,6 +1,6 @@
 //! An agent that starts the server more than once for one session.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rustix::process::Signal;
 use serde_json::{Value, json};
@@ -48,13 +48,7 @@ fn all_of_them_are_served_and_their_calls_are_not_mixed_up() {
             });
         }
     });
-    // What is shown takes another way than the answer, and may come after it.
-    let start = Instant::now();
-    while editor.desk.updates.lock().unwrap().len() < 2 * N_SERVERS * N_CALLS
-        && start.elapsed() < Duration::from_secs(30)
-    {
-        std::thread::sleep(Duration::from_millis(10));
-    }
+    editor.wait_for_ends(N_SERVERS * N_CALLS);
     let buffers = editor.desk.buffers.lock().unwrap();
     let updates = editor.desk.updates.lock().unwrap();
     assert_eq!(editor.desk.writes.lock().unwrap().len(), N_SERVERS * N_CALLS);

@@ -49,6 +49,7 @@ fn a_call_is_told_by_updates_and_shown_as_a_patch() {
         call["callId"] = id.as_str().into();
         let answer = editor.request("test/call", call)["result"].clone();
         assert_eq!(answer["isError"], false, "{answer}");
+        editor.wait_for_ends(number + 1);
         let updates = updates(&editor, &id);
         let kinds: Vec<_> = updates.iter().map(|update| &update["sessionUpdate"]).collect();
         assert_eq!(kinds, ["tool_call_update", "tool_call_update"]);
@@ -83,6 +84,7 @@ fn the_agents_event_becomes_part_of_the_card() {
     call["callId"] = "call".into();
     editor.request("test/call", call);
     editor.request("test/say", json!({"lines": [told("completed")]}));
+    editor.wait_for_ends(1);
     let updates = updates(&editor, "call");
     assert!(updates.iter().all(|update| update["sessionUpdate"] == "tool_call_update"));
     let titles: Vec<_> = updates.iter().filter_map(|update| update["title"].as_str()).collect();
