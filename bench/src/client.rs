@@ -15,6 +15,9 @@ pub struct Pipes {
     child: Child,
     input: ChildStdin,
     output: BufReader<ChildStdout>,
+    /// The line that came last. Its room is kept, for what it takes to make room is no time of the
+    /// server's.
+    answer: Vec<u8>,
 }
 
 impl Pipes {
@@ -23,23 +26,23 @@ impl Pipes {
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
         let input = child.stdin.take().ok_or("no stdin")?;
         let output = BufReader::with_capacity(64 << 10, child.stdout.take().ok_or("no stdout")?);
-        Ok(Pipes { child, input, output })
+        Ok(Pipes { child, input, output, answer: Vec::new() })
     }
 
     /// Sends one line, which brings its own ending, and waits for the whole of the next one.
     pub fn exchange(&mut self, line: &[u8]) -> Result<Exchange> {
         let sent = Instant::now();
         self.input.write_all(line)?;
-        let answer = self.receive()?;
-        Ok(Exchange { sent, received: Instant::now(), answer })
+        self.receive()?;
+        Ok(Exchange { sent, received: Instant::now(), n_bytes: self.answer.len() })
     }
 
     /// Waits for the whole of the next line.
-    fn receive(&mut self) -> Result<Vec<u8>> {
-        let mut answer = Vec::new();
-        self.output.read_until(b'\n', &mut answer)?;
-        match answer.ends_with(b"\n") {
-            true => Ok(answer),
+    fn receive(&mut self) -> Result<()> {
+        self.answer.clear();
+        self.output.read_until(b'\n', &mut self.answer)?;
+        match self.answer.ends_with(b"\n") {
+            true => Ok(()),
             false => Err("the server went away".into()),
         }
     }
@@ -63,11 +66,11 @@ impl Pipes {
     }
 }
 
-/// A line, the answer to it, and when that was.
+/// When a line was sent, when the answer to it came, and how long that is.
 pub struct Exchange {
     sent: Instant,
     pub received: Instant,
-    answer: Vec<u8>,
+    n_bytes: usize,
 }
 
 impl Exchange {
@@ -76,7 +79,7 @@ impl Exchange {
     }
 
     pub fn n_bytes(&self) -> usize {
-        self.answer.len()
+        self.n_bytes
     }
 }
 
@@ -148,12 +151,13 @@ impl Client {
         let id = self.n_requests;
         let request = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
         let mut exchange = self.pipes.exchange(&line(&request))?;
-        let mut answer: Value = serde_json::from_slice(&exchange.answer)?;
+        let mut answer: Value = serde_json::from_slice(&self.pipes.answer)?;
         // What a server says unasked stands before the answer and counts as the wait for it.
         while answer.get("method").is_some() {
-            exchange.answer = self.pipes.receive()?;
+            self.pipes.receive()?;
             exchange.received = Instant::now();
-            answer = serde_json::from_slice(&exchange.answer)?;
+            exchange.n_bytes = self.pipes.answer.len();
+            answer = serde_json::from_slice(&self.pipes.answer)?;
         }
         if answer["id"] != id || answer.get("result").is_none() {
             return Err(format!("{method} was answered with {answer:.200}").into());
@@ -176,11 +180,12 @@ impl Client {
                 self.send(method, params)?;
                 n_sent += 1;
             }
-            let answer = self.pipes.receive()?;
+            self.pipes.receive()?;
+            let answer = &self.pipes.answer;
             // The same question has the same answer, but for its number.
             let n_bytes = *n_bytes.get_or_insert(answer.len());
             if answer.len().abs_diff(n_bytes) > 20 {
-                let answer = String::from_utf8_lossy(&answer);
+                let answer = String::from_utf8_lossy(answer);
                 return Err(format!("another answer than before: {answer:.200}").into());
             }
             n_answers += 1;
@@ -210,7 +215,8 @@ impl Client {
         let ping = self.send("ping", &json!({}))?;
         let mut has_result = false;
         loop {
-            let answer: Value = serde_json::from_slice(&self.pipes.receive()?)?;
+            self.pipes.receive()?;
+            let answer: Value = serde_json::from_slice(&self.pipes.answer)?;
             if answer["id"] == id {
                 has_result = answer["result"]["isError"] != true && answer.get("error").is_none();
             }
