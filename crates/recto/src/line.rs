@@ -1,6 +1,10 @@
-//! Lines of bounded length from a stream, and the request id of one that was too long to keep.
+//! Lines of bounded length from a stream, and the request id of one that was too long to keep; and
+//! lines to a stream, as far as it takes them at once.
 
-use std::io::{BufRead, Read, Result};
+use std::io::{BufRead, IoSlice, Read, Result};
+use std::os::fd::AsFd;
+
+use rustix::io::{ReadWriteFlags, pwritev2};
 
 /// What a read brought.
 #[derive(Debug, PartialEq, Eq)]
@@ -14,6 +18,14 @@ pub enum Line {
     },
     /// The stream ended. What came after the last line ending is no message.
     End,
+}
+
+/// Writes as much as the stream takes without waiting, and says how much that was. What goes wrong
+/// is nothing written, for whoever writes the rest to find out.
+pub fn write_now(output: impl AsFd, bytes: &[u8]) -> usize {
+    /// Where the stream stands.
+    const HERE: u64 = u64::MAX;
+    pwritev2(output, &[IoSlice::new(bytes)], HERE, ReadWriteFlags::NOWAIT).unwrap_or(0)
 }
 
 /// Reads the next line into `buffer`, which holds at most `max_bytes` at any time.

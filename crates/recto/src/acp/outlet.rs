@@ -1,10 +1,18 @@
-//! One thread that writes lines to one stream, in the order in which they were given.
+//! Lines to one stream, in the order in which they were given.
+//!
+//! Whoever gives a line writes it itself where nothing waits before it and the stream takes it at
+//! once, which saves two changes of threads. What the stream does not take is left to a thread,
+//! so that nobody stands still because somebody else does not read.
 
 use std::collections::VecDeque;
+use std::fs::File;
 use std::io::Write;
+use std::os::fd::OwnedFd;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use tokio_util::sync::CancellationToken;
+
+use crate::line;
 
 /// The way to a stream. Everybody who holds a clone writes to the same one.
 #[derive(Clone)]
@@ -19,32 +27,53 @@ struct Shared {
     ended: CancellationToken,
 }
 
-#[derive(Default)]
 struct Queue {
-    lines: VecDeque<Vec<u8>>,
+    /// `None` once nothing more can be written.
+    output: Option<Arc<File>>,
+    waiting: VecDeque<Waiting>,
     n_bytes: usize,
+    /// Whether the thread is at a line.
+    is_writing: bool,
     is_closed: bool,
 }
 
+/// A line with its ending, the first `n_written` bytes of which are written.
+struct Waiting {
+    line: Vec<u8>,
+    n_written: usize,
+}
+
+impl Waiting {
+    fn rest(&self) -> &[u8] {
+        &self.line[self.n_written..]
+    }
+}
+
 impl Outlet {
-    /// Starts the thread. It drops `output` when the outlet is closed and everything is written,
-    /// or when nothing more can be.
+    /// Starts the thread. `output` is closed when the outlet is and everything is written, or when
+    /// nothing more can be.
     pub fn start(
         name: &str,
-        mut output: impl Write + Send + 'static,
+        output: impl Into<OwnedFd>,
         max_bytes: usize,
     ) -> std::io::Result<Outlet> {
+        let output = Arc::new(File::from(output.into()));
         let outlet = Outlet(Arc::new(Shared {
-            queue: Mutex::default(),
+            queue: Mutex::new(Queue {
+                output: Some(output.clone()),
+                waiting: VecDeque::new(),
+                n_bytes: 0,
+                is_writing: false,
+                is_closed: false,
+            }),
             changed: Condvar::new(),
             max_bytes,
             ended: CancellationToken::new(),
         }));
         let shared = outlet.0.clone();
         std::thread::Builder::new().name(name.into()).spawn(move || {
-            while let Some(mut line) = shared.next() {
-                line.push(b'\n');
-                if output.write_all(&line).and_then(|()| output.flush()).is_err() {
+            while let Some(waiting) = shared.next() {
+                if (&*output).write_all(waiting.rest()).is_err() {
                     break;
                 }
             }
@@ -56,7 +85,8 @@ impl Outlet {
     }
 
     /// Gives a line, without its ending. Whether there is still a stream to write it to.
-    pub fn send(&self, line: Vec<u8>) -> bool {
+    pub fn send(&self, mut line: Vec<u8>) -> bool {
+        line.push(b'\n');
         let shared = &self.0;
         let mut queue = shared.lock();
         while queue.n_bytes > shared.max_bytes && !queue.is_closed {
@@ -65,8 +95,13 @@ impl Outlet {
         if queue.is_closed {
             return false;
         }
-        queue.n_bytes += line.len();
-        queue.lines.push_back(line);
+        let n_written = queue.write_now(&line);
+        if n_written == line.len() {
+            return true;
+        }
+        let waiting = Waiting { line, n_written };
+        queue.n_bytes += waiting.rest().len();
+        queue.waiting.push_back(waiting);
         drop(queue);
         shared.changed.notify_all();
         true
@@ -84,19 +119,32 @@ impl Outlet {
     }
 }
 
+impl Queue {
+    /// Writes as much of a line as the stream takes without waiting, if nothing is before it.
+    fn write_now(&self, line: &[u8]) -> usize {
+        let Some(output) = self.output.as_ref() else { return 0 };
+        if self.is_writing || !self.waiting.is_empty() {
+            return 0;
+        }
+        line::write_now(output, line)
+    }
+}
+
 impl Shared {
     fn lock(&self) -> MutexGuard<'_, Queue> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn next(&self) -> Option<Vec<u8>> {
+    fn next(&self) -> Option<Waiting> {
         let mut queue = self.lock();
+        queue.is_writing = false;
         loop {
-            if let Some(line) = queue.lines.pop_front() {
-                queue.n_bytes -= line.len();
+            if let Some(waiting) = queue.waiting.pop_front() {
+                queue.n_bytes -= waiting.rest().len();
+                queue.is_writing = true;
                 drop(queue);
                 self.changed.notify_all();
-                return Some(line);
+                return Some(waiting);
             }
             if queue.is_closed {
                 return None;
@@ -107,7 +155,10 @@ impl Shared {
 
     fn end(&self) {
         let mut queue = self.lock();
-        *queue = Queue { is_closed: true, ..Queue::default() };
+        queue.is_closed = true;
+        queue.output = None;
+        queue.waiting.clear();
+        queue.n_bytes = 0;
         drop(queue);
         self.changed.notify_all();
     }

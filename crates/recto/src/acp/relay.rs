@@ -12,7 +12,8 @@ mod log;
 pub(crate) mod peek;
 
 use std::ffi::OsString;
-use std::io::{BufReader, Read, Write};
+use std::io::{BufReader, Read};
+use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -57,7 +58,7 @@ pub struct Settings {
 pub fn run(
     settings: Settings,
     input: impl Read + Send + 'static,
-    output: impl Write + Send + 'static,
+    output: impl Into<OwnedFd>,
 ) -> Result<ExitCode, String> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     runtime.map_err(told)?.block_on(relay(settings, input, output))
@@ -70,7 +71,7 @@ fn told(error: std::io::Error) -> String {
 async fn relay(
     settings: Settings,
     input: impl Read + Send + 'static,
-    output: impl Write + Send + 'static,
+    output: impl Into<OwnedFd>,
 ) -> Result<ExitCode, String> {
     let log = match &settings.log {
         Some(path) => Some(Log::open(path)?),

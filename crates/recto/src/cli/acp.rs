@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::io::IsTerminal;
+use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -68,7 +69,9 @@ impl Acp {
                 env!("CARGO_PKG_VERSION")
             );
         }
-        relay::run(settings, std::io::stdin(), std::io::stdout())
+        let output = std::io::stdout().as_fd().try_clone_to_owned();
+        let output = output.map_err(|error| format!("cannot write to the editor: {error}"))?;
+        relay::run(settings, std::io::stdin(), output)
     }
 }
 

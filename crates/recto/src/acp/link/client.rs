@@ -2,9 +2,11 @@
 //!
 //! Many calls ask at once. Each writes what it asks itself where the socket takes it at once, which
 //! saves two changes of threads; what it does not take is left to a thread that writes. Another
-//! one reads the replies, and each call waits for its own. What matters when the link goes is how far a request had come: one whose
-//! last byte was not handed to the socket has not happened and may be done another way; one that
-//! was may have happened, and must not be done again.
+//! one reads the replies, and each call waits for its own.
+//!
+//! What matters when the link goes is how far a request had come: one whose last byte was not
+//! handed to the socket has not happened and may be done another way; one that was may have
+//! happened, and must not be done again.
 
 use std::collections::{HashMap, VecDeque};
 use std::io::{BufReader, Write};
@@ -14,7 +16,6 @@ use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-use rustix::net::SendFlags;
 use serde_json::Value;
 
 use super::Rehearser;
@@ -40,7 +41,10 @@ pub struct LinkClient {
 
 struct Shared {
     state: Mutex<State>,
+    /// For those who wait for how far a request has come.
     changed: Condvar,
+    /// For the writer, which every reply would wake otherwise.
+    has_work: Condvar,
     stream: UnixStream,
     rehearser: OnceLock<Rehearser>,
 }
@@ -83,6 +87,7 @@ impl LinkClient {
         let shared = Arc::new(Shared {
             state: Mutex::default(),
             changed: Condvar::new(),
+            has_work: Condvar::new(),
             stream,
             rehearser: OnceLock::new(),
         });
@@ -287,7 +292,7 @@ impl Shared {
             state.queue.push_back((id, line));
             state.requests.insert(id, Progress::Queued);
         }
-        self.changed.notify_all();
+        self.has_work.notify_all();
         Some((id, state))
     }
 
@@ -296,9 +301,7 @@ impl Shared {
         if state.is_writing || state.rest.is_some() || !state.queue.is_empty() {
             return 0;
         }
-        // What goes wrong is for the writer to find out.
-        let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
-        rustix::net::send(&self.stream, line, flags).unwrap_or(0)
+        line::write_now(&self.stream, line)
     }
 
     /// Says what nobody replies to, and comes back when it is sent.
@@ -323,6 +326,7 @@ impl Shared {
         let _ = self.stream.shutdown(Shutdown::Both);
         self.lock().lose();
         self.changed.notify_all();
+        self.has_work.notify_all();
     }
 
     fn write_requests(&self) {
@@ -359,7 +363,7 @@ impl Shared {
                 }
                 return Some((id, line));
             }
-            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state = self.has_work.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
     }
 
