@@ -114,7 +114,7 @@ impl World {
 
 fn check_answer(tool: &Tool, answer: &Answer) {
     let n_text: usize = answer.text.iter().map(String::len).sum();
-    let n_structured = updates::n_bytes(&answer.structured);
+    let n_structured = updates::n_bytes(&answer.object());
     assert!(n_text <= MAX_ANSWER, "{}: {n_text} bytes of text", tool.name);
     assert!(n_structured <= MAX_ANSWER, "{}: {n_structured} bytes", tool.name);
     let schema = (tool.output)();

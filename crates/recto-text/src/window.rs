@@ -60,6 +60,8 @@ pub struct Scan {
     is_inside_line: bool,
     /// One byte more than the budget at most, which tells a full page from a cut one.
     kept: Vec<u8>,
+    /// How many lines end in what would be kept without a budget.
+    n_endings: u64,
     is_page_complete: bool,
 }
 
@@ -77,8 +79,15 @@ impl Scan {
             line,
             is_inside_line: false,
             kept: Vec::new(),
+            n_endings: 0,
             is_page_complete: window.max_lines == 0,
         }
+    }
+
+    /// Makes room for a page that has up to `n_bytes`, which saves moving it while it grows.
+    pub fn reserve(&mut self, n_bytes: u64) {
+        let max_kept = self.window.max_bytes.saturating_add(1);
+        self.kept.reserve(usize::try_from(n_bytes).map_or(max_kept, |n| n.min(max_kept)));
     }
 
     /// Whether everything that the page needs has been seen. What follows is only counted.
@@ -97,7 +106,9 @@ impl Scan {
         }
         if !self.is_page_complete && self.line >= self.window.first_line {
             let end_line = self.window.first_line.saturating_add(self.window.max_lines);
+            let line = self.line;
             let rest = self.skip_lines(piece, end_line);
+            self.n_endings += self.line - line;
             let page = &piece[..piece.len() - rest.len()];
             let n_room = self.window.max_bytes.saturating_add(1) - self.kept.len();
             self.kept.extend_from_slice(&page[..page.len().min(n_room)]);
@@ -121,11 +132,11 @@ impl Scan {
                     self.kept.truncate(floor_char_boundary(&self.kept, max_bytes));
                 }
             }
+            self.n_endings = memchr_iter(b'\n', &self.kept).count() as u64;
         }
-        let n_endings = memchr_iter(b'\n', &self.kept).count() as u64;
         let has_open_line = is_cut || !(self.kept.is_empty() || self.kept.ends_with(b"\n"));
         Ok(Page {
-            n_lines: n_endings + u64::from(has_open_line),
+            n_lines: self.n_endings + u64::from(has_open_line),
             content: String::from_utf8(self.kept).map_err(|_| NotText)?,
             first_line: self.window.first_line,
             total_lines,

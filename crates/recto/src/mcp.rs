@@ -4,6 +4,7 @@
 pub(crate) mod codex;
 mod in_flight;
 mod json;
+mod output;
 mod progress;
 mod to_wire;
 mod transport;

@@ -67,7 +67,7 @@ pub fn finished(id: &str, call: &Call<'_>, result: &Result<Answer>) -> Value {
             update["title"] = title::of_answer(call, answer).into();
             update["locations"] = locations_after(call, answer).into();
             update["content"] = content_after(call, answer).into();
-            update["rawOutput"] = cut(&answer.structured);
+            update["rawOutput"] = cut(&answer.object());
         }
         Err(error) => {
             update["status"] = "failed".into();

@@ -59,7 +59,7 @@ impl Call {
             Ok(answer) => {
                 let (first, remarks) = match config.wire.results {
                     Results::Structured => {
-                        (Value::Object(answer.structured).to_string() + "\n", vec![])
+                        (Value::Object(answer.object().into_owned()).to_string() + "\n", vec![])
                     }
                     Results::Both | Results::Text => {
                         let mut blocks = answer.text.into_iter();

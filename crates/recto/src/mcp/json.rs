@@ -25,6 +25,35 @@ static MARK: LazyLock<String> = LazyLock::new(|| {
     format!("{:016x}{:016x}", random(), random())
 });
 
+/// Whether a message takes next to no time to write.
+pub fn is_short(message: &ServerJsonRpcMessage) -> bool {
+    let JsonRpcMessage::Response(response) = message else { return true };
+    let ServerResult::CallToolResult(result) = &response.result else { return true };
+    // What an object says, its text says as well, and in about as many bytes.
+    let n_bytes: usize = result
+        .content
+        .iter()
+        .map(|block| match block {
+            ContentBlock::Text(block) => block.text.len(),
+            _ => 0,
+        })
+        .sum();
+    n_bytes < MIN_LONG
+}
+
+/// What may stand in an answer's object for its first text, which is that text itself unless it is
+/// long: [`write`] then puts it there.
+pub fn repeated(first: &str) -> String {
+    match first.len() < MIN_LONG {
+        true => first.into(),
+        false => mark(0),
+    }
+}
+
+fn mark(index: usize) -> String {
+    format!("{}{index}", *MARK)
+}
+
 /// Writes a message, without a line end.
 pub fn write(output: &mut impl Write, message: &mut ServerJsonRpcMessage) -> Result<()> {
     let mut long = LongTexts::default();
@@ -67,7 +96,7 @@ impl LongTexts {
             self.escaped.push(Vec::new());
             self.texts.len() - 1
         });
-        *text = format!("{}{index}", *MARK);
+        *text = mark(index);
     }
 
     /// Which text a mark stands for.
@@ -110,48 +139,72 @@ impl Formatter for &mut LongTexts {
 
 /// Adds bytes of a text as they stand between the quotes of a JSON string.
 fn escape(bytes: &[u8], escaped: &mut Vec<u8>) {
-    let mut rest = bytes;
-    loop {
-        let (plain, later) = rest.split_at(plain_start(rest));
-        escaped.extend_from_slice(plain);
-        let Some((special, later)) = later.split_first() else { return };
-        match special {
-            b'"' => escaped.extend_from_slice(b"\\\""),
-            b'\\' => escaped.extend_from_slice(b"\\\\"),
-            b'\n' => escaped.extend_from_slice(b"\\n"),
-            b'\t' => escaped.extend_from_slice(b"\\t"),
-            b'\r' => escaped.extend_from_slice(b"\\r"),
-            0x08 => escaped.extend_from_slice(b"\\b"),
-            0x0c => escaped.extend_from_slice(b"\\f"),
-            control => {
-                const DIGITS: &[u8; 16] = b"0123456789abcdef";
-                let digit = |value: u8| DIGITS[usize::from(value)];
-                escaped.extend_from_slice(b"\\u00");
-                escaped.extend([digit(control >> 4), digit(control & 15)]);
-            }
+    let mut plain_start = 0;
+    let mut escape_at = |at: usize| {
+        let mut special = [0; MAX_ESCAPED];
+        let n_special = escape_byte(bytes[at], &mut special);
+        escaped.extend_from_slice(&bytes[plain_start..at]);
+        escaped.extend_from_slice(&special[..n_special]);
+        plain_start = at + 1;
+    };
+    let (blocks, last) = bytes.as_chunks::<BLOCK>();
+    for (index, block) in blocks.iter().enumerate() {
+        let mut marks = specials(block);
+        while marks != 0 {
+            escape_at(index * BLOCK + marks.trailing_zeros() as usize);
+            marks &= marks - 1;
         }
-        rest = later;
     }
+    for (index, byte) in last.iter().enumerate() {
+        if is_special(*byte) {
+            escape_at(blocks.len() * BLOCK + index);
+        }
+    }
+    escaped.extend_from_slice(&bytes[plain_start..]);
 }
 
-/// How many bytes stand before the first that must be escaped.
-fn plain_start(bytes: &[u8]) -> usize {
-    const ONES: u64 = u64::from_ne_bytes([1; 8]);
-    const HIGHS: u64 = u64::from_ne_bytes([0x80; 8]);
-    // The lowest byte that is marked is right; those above it may not be.
-    let below = |word: u64, limit: u8| word.wrapping_sub(ONES * u64::from(limit)) & !word & HIGHS;
-    let (words, last) = bytes.as_chunks::<8>();
-    for (index, word) in words.iter().enumerate() {
-        let word = u64::from_le_bytes(*word);
-        let special = below(word, 0x20)
-            | below(word ^ (ONES * u64::from(b'"')), 1)
-            | below(word ^ (ONES * u64::from(b'\\')), 1);
-        if special != 0 {
-            return index * 8 + special.trailing_zeros() as usize / 8;
+/// How many bytes are looked at together: a bit for each.
+const BLOCK: usize = u64::BITS as usize;
+
+/// Marks the bytes that must be escaped, the first by the lowest bit. Both loops are such that
+/// the compiler makes vectors of them.
+fn specials(block: &[u8; BLOCK]) -> u64 {
+    /// Gathers the lowest bits of eight bytes in the highest byte of the product.
+    const GATHER: u64 = 0x0102_0408_1020_4080;
+    let marks = block.map(|byte| u8::from(is_special(byte)));
+    let (words, _) = marks.as_chunks::<8>();
+    words.iter().enumerate().fold(0, |bits, (index, word)| {
+        let gathered = u64::from_le_bytes(*word).wrapping_mul(GATHER) >> 56;
+        bits | gathered << (8 * index)
+    })
+}
+
+fn is_special(byte: u8) -> bool {
+    byte < 0x20 || matches!(byte, b'"' | b'\\')
+}
+
+/// The longest that becomes of one byte.
+const MAX_ESCAPED: usize = 6;
+
+/// Writes what stands for a byte that must be escaped, and says how long it is.
+fn escape_byte(byte: u8, output: &mut [u8]) -> usize {
+    let letter = match byte {
+        b'"' | b'\\' => byte,
+        b'\n' => b'n',
+        b'\t' => b't',
+        b'\r' => b'r',
+        0x08 => b'b',
+        0x0c => b'f',
+        control => {
+            const DIGITS: &[u8; 16] = b"0123456789abcdef";
+            let digit = |value: u8| DIGITS[usize::from(value)];
+            let (high, low) = (digit(control >> 4), digit(control & 15));
+            output[..MAX_ESCAPED].copy_from_slice(&[b'\\', b'u', b'0', b'0', high, low]);
+            return MAX_ESCAPED;
         }
-    }
-    let is_special = |byte: &u8| *byte < 0x20 || matches!(byte, b'"' | b'\\');
-    words.len() * 8 + last.iter().position(is_special).unwrap_or(last.len())
+    };
+    output[..2].copy_from_slice(&[b'\\', letter]);
+    2
 }
 
 #[cfg(test)]
@@ -196,7 +249,11 @@ mod tests {
 
     proptest! {
         #[test]
-        fn escaping_is_what_the_library_does(text in "[\\PCa\"\\\\\\x00-\\x1f]{0,60}") {
+        fn escaping_is_what_the_library_does(
+            text in "[\\PCa\"\\\\\\x00-\\x1f]{0,60}",
+            n_times in 1..200_usize,
+        ) {
+            let text = text.repeat(n_times);
             let expected = serde_json::to_string(&text).unwrap();
             let mut escaped = Vec::new();
             escape(text.as_bytes(), &mut escaped);

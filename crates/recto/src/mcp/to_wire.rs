@@ -8,8 +8,9 @@ use rmcp::model::{
     CallToolResult, ContentBlock, ErrorCode, ErrorData, MetaObject, Tool as WireTool,
     ToolAnnotations,
 };
-use serde_json::{Value, json};
+use serde_json::{Value, json as value};
 
+use super::json;
 use crate::config::{Errors, Names, Results, Wire};
 use crate::tools::{Answer, Effect, Tool, underscored};
 
@@ -47,16 +48,25 @@ pub fn result(result: Result<Answer>, wire: Wire) -> Result<CallToolResult, Erro
 }
 
 fn success(answer: Answer, results: Results) -> CallToolResult {
-    let structured = Value::Object(answer.structured);
     let text = |blocks: Vec<String>| blocks.into_iter().map(ContentBlock::text).collect();
-    let mut result = match results {
-        Results::Both | Results::Text => CallToolResult::success(text(answer.text)),
-        Results::Structured => CallToolResult::success(text(vec![structured.to_string()])),
-    };
-    if results != Results::Text {
-        result.structured_content = Some(structured);
+    match results {
+        Results::Text => CallToolResult::success(text(answer.text)),
+        Results::Structured => {
+            let structured = Value::Object(answer.object().into_owned());
+            let mut result = CallToolResult::success(text(vec![structured.to_string()]));
+            result.structured_content = Some(structured);
+            result
+        }
+        Results::Both => {
+            let Answer { text: blocks, mut structured, repeated, .. } = answer;
+            if let Some(field) = repeated {
+                structured.insert(field.into(), json::repeated(&blocks[0]).into());
+            }
+            let mut result = CallToolResult::success(text(blocks));
+            result.structured_content = Some(Value::Object(structured));
+            result
+        }
     }
-    result
 }
 
 fn failure(error: &Error) -> CallToolResult {
@@ -76,7 +86,7 @@ fn jsonrpc_error(error: &Error) -> ErrorData {
 }
 
 fn describe(error: &Error) -> Value {
-    let mut described = json!({"code": error.code(), "message": error.to_string()});
+    let mut described = value!({"code": error.code(), "message": error.to_string()});
     if let Some(hint) = error.hint() {
         described["hint"] = hint.into();
     }

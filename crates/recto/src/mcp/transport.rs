@@ -1,10 +1,9 @@
-//! stdin and stdout as a transport: one thread reads and parses, one serialises and writes.
+//! stdin and stdout as a transport: one thread reads and parses; [`Output`] writes.
 //!
 //! The library's own transport drops lines that are too long or not JSON without a word and puts
 //! no bound on answers that nobody reads; here both get an answer and a bound.
 
-use std::io::{BufReader, BufWriter, PipeWriter, Read, Write};
-use std::os::fd::AsFd;
+use std::io::{BufReader, Read};
 use std::sync::Arc;
 
 use rmcp::model::{
@@ -14,11 +13,11 @@ use rmcp::model::{
 use rmcp::service::RoleServer;
 use rmcp::transport::Transport;
 use serde_json::Value;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use super::in_flight::InFlight;
-use super::json;
+use super::output::Output;
 use super::weight;
 use crate::limits;
 use crate::line::{self, Line};
@@ -29,22 +28,10 @@ const MAX_LINE: usize = limits::REQUEST_LINE;
 /// The room that is kept for the next line.
 const KEPT_BUFFER: usize = 256 << 10;
 
-/// How much is gathered before it is written.
-const OUTPUT_BUFFER: usize = 64 << 10;
-
-/// A message to write.
-struct Outgoing {
-    message: ServerJsonRpcMessage,
-    /// Whether it answers a request that was admitted.
-    is_answer: bool,
-    /// Told when it is written.
-    written: oneshot::Sender<std::io::Result<()>>,
-}
-
 /// The two ends of the client's pipes.
 pub struct Stdio {
     incoming: mpsc::Receiver<ClientJsonRpcMessage>,
-    outgoing: mpsc::UnboundedSender<Outgoing>,
+    output: Output,
     ends: Ends,
 }
 
@@ -58,29 +45,22 @@ pub struct Ends {
 }
 
 impl Stdio {
-    /// Starts both threads. They end with the process; a blocked read cannot be taken back.
+    /// Starts the threads. They end with the process; a blocked read cannot be taken back.
     pub fn start(in_flight: Arc<InFlight>, ends: Ends) -> std::io::Result<Stdio> {
+        let output = Output::start(in_flight.clone(), ends.output.clone())?;
         let (incoming_sender, incoming) = mpsc::channel(1);
-        let (outgoing, outgoing_receiver) = mpsc::unbounded_channel();
         let input_end = ends.input.clone();
         let reader = Reader {
-            in_flight: in_flight.clone(),
+            in_flight,
             incoming: incoming_sender,
-            outgoing: outgoing.clone(),
+            output: output.clone(),
             has_started: false,
         };
         std::thread::Builder::new().name("recto-read".into()).spawn(move || {
             reader.run(std::io::stdin());
             input_end.cancel();
         })?;
-        let output_end = ends.output.clone();
-        // Not `Stdout` itself, which would search every answer for line ends.
-        let stdout = PipeWriter::from(std::io::stdout().as_fd().try_clone_to_owned()?);
-        std::thread::Builder::new().name("recto-write".into()).spawn(move || {
-            write(outgoing_receiver, &in_flight, stdout);
-            output_end.cancel();
-        })?;
-        Ok(Stdio { incoming, outgoing, ends })
+        Ok(Stdio { incoming, output, ends })
     }
 }
 
@@ -91,16 +71,8 @@ impl Transport<RoleServer> for Stdio {
         &mut self,
         message: ServerJsonRpcMessage,
     ) -> impl Future<Output = std::io::Result<()>> + Send + 'static {
-        let (sender, written) = oneshot::channel();
-        let outgoing = Outgoing { message, is_answer: true, written: sender };
-        let is_sent = self.outgoing.send(outgoing).is_ok();
-        async move {
-            let closed = || std::io::Error::from(std::io::ErrorKind::BrokenPipe);
-            if !is_sent {
-                return Err(closed());
-            }
-            written.await.unwrap_or_else(|_| Err(closed()))
-        }
+        let written = self.output.answer(message);
+        async move { written.until_written().await }
     }
 
     async fn receive(&mut self) -> Option<ClientJsonRpcMessage> {
@@ -119,7 +91,7 @@ impl Transport<RoleServer> for Stdio {
 struct Reader {
     in_flight: Arc<InFlight>,
     incoming: mpsc::Sender<ClientJsonRpcMessage>,
-    outgoing: mpsc::UnboundedSender<Outgoing>,
+    output: Output,
     /// Whether a request came that begins a session. Before it, the library takes a stray
     /// notification for a reason to end.
     has_started: bool,
@@ -204,12 +176,9 @@ impl Reader {
     }
 
     fn refuse(&self, error: ErrorData, id: Option<RequestId>) -> bool {
-        let (sender, written) = oneshot::channel();
-        let message = JsonRpcMessage::error(error, id);
-        let outgoing = Outgoing { message, is_answer: false, written: sender };
-        let is_sent = self.outgoing.send(outgoing).is_ok();
+        let written = self.output.refuse(JsonRpcMessage::error(error, id));
         // Waiting keeps a flood of bad lines from piling up answers.
-        is_sent && matches!(written.blocking_recv(), Ok(Ok(())))
+        written.wait().is_ok()
     }
 }
 
@@ -225,35 +194,6 @@ fn begins_session(request: &ClientRequest) -> bool {
                 && meta
                     .protocol_version()
                     .is_some_and(|version| ProtocolVersion::KNOWN_VERSIONS.contains(&version))
-        }
-    }
-}
-
-/// Writes messages as they are serialised, so that the client reads a long one meanwhile and no
-/// second copy of it is made.
-fn write(
-    mut messages: mpsc::UnboundedReceiver<Outgoing>,
-    in_flight: &InFlight,
-    output: impl Write,
-) {
-    let mut output = BufWriter::with_capacity(OUTPUT_BUFFER, output);
-    while let Some(Outgoing { mut message, is_answer, written }) = messages.blocking_recv() {
-        let serialised =
-            json::write(&mut output, &mut message).and_then(|()| output.write_all(b"\n"));
-        let id = match &message {
-            JsonRpcMessage::Response(response) => Some(&response.id),
-            JsonRpcMessage::Error(error) => error.id.as_ref(),
-            JsonRpcMessage::Request(_) | JsonRpcMessage::Notification(_) => None,
-        };
-        // Whoever has read the answer may use its id again at once, so that the id is free before
-        // the last byte leaves. The room that the answer takes is not.
-        let finished = id.filter(|_| is_answer).and_then(|id| in_flight.finish(id));
-        let result = serialised.and_then(|()| output.flush());
-        drop(finished);
-        let is_open = result.is_ok();
-        let _ = written.send(result);
-        if !is_open {
-            return;
         }
     }
 }

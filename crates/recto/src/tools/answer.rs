@@ -1,6 +1,7 @@
 //! What a tool answers: an object for programs, the same in words for a model, and what it did to
 //! a file for whoever shows that to a person.
 
+use std::borrow::Cow;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -12,8 +13,11 @@ use serde_json::{Map, Value};
 pub struct Answer {
     /// Blocks of text: what was asked for first, remarks after it.
     pub text: Vec<String>,
-    /// The contract's object.
+    /// The contract's object, but for a repeated text: [`Answer::object`] has that, too.
     pub structured: Map<String, Value>,
+    /// The field that holds the first text once more. It stands empty, because a text may be long
+    /// and not everybody needs it twice.
+    pub repeated: Option<&'static str>,
     /// What became of a file, where something did.
     pub change: Option<Change>,
 }
@@ -35,7 +39,26 @@ impl Answer {
         let Value::Object(structured) = structured else {
             unreachable!("every tool answers with an object")
         };
-        Answer { text, structured, change: None }
+        Answer { text, structured, repeated: None, change: None }
+    }
+
+    /// The same answer, in whose object `field` holds the first text.
+    pub fn with_text_in(mut self, field: &'static str) -> Answer {
+        self.structured.insert(field.into(), Value::Null);
+        self.repeated = Some(field);
+        self
+    }
+
+    /// The contract's object.
+    pub fn object(&self) -> Cow<'_, Map<String, Value>> {
+        match self.repeated {
+            None => Cow::Borrowed(&self.structured),
+            Some(field) => {
+                let mut object = self.structured.clone();
+                object.insert(field.into(), self.text[0].as_str().into());
+                Cow::Owned(object)
+            }
+        }
     }
 
     /// The same answer, saying more.

@@ -66,8 +66,8 @@ fn run(context: &Context<'_>, arguments: Arguments) -> Result<Answer> {
     if page.is_cut {
         meta["cut_line"] = page.first_line.into();
     }
-    let structured = json!({"content": page.content.clone(), "_meta": meta});
-    Ok(Answer::new(vec![page.content, position], structured))
+    let structured = json!({"content": null, "_meta": meta});
+    Ok(Answer::new(vec![page.content, position], structured).with_text_in("content"))
 }
 
 fn output() -> Value {

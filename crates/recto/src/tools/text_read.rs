@@ -86,7 +86,7 @@ fn report(context: &Context<'_>, request: &Request, window: Window, read: Versio
     let VersionedPage { page, digest } = read;
     let Page { n_lines, total_lines, first_line, is_cut, .. } = page;
     let mut structured = json!({
-        "content": page.content.clone(),
+        "content": null,
         "hash": digest.to_string(),
         "total_lines": total_lines,
     });
@@ -103,7 +103,7 @@ fn report(context: &Context<'_>, request: &Request, window: Window, read: Versio
         structured["cut_line"] = first_line.into();
     }
     let position = read::position(&page, digest, context.max_read_bytes);
-    Answer::new(vec![page.content, position], structured)
+    Answer::new(vec![page.content, position], structured).with_text_in("content")
 }
 
 fn unchanged(digest: Digest, n_lines: u64) -> Answer {

@@ -40,9 +40,10 @@ fn check_in_memory(tool: &str) {
         let called =
             calls.call(calls.find(tool).unwrap(), case.arguments.clone(), &Caller::default());
         let actual = match called {
-            Ok(answer) => {
-                Actual::Answer { structured: Value::Object(answer.structured), text: answer.text }
-            }
+            Ok(answer) => Actual::Answer {
+                structured: Value::Object(answer.object().into_owned()),
+                text: answer.text,
+            },
             Err(error) => {
                 Actual::Error { code: error.code(), message: error.to_string(), hint: error.hint() }
             }

@@ -39,9 +39,10 @@ fn calls(root: &Path, options: &[String], max_whole_change: u64) -> Calls {
 
 fn call(calls: &Calls, tool: &str, arguments: Map<String, Value>) -> Actual {
     match calls.call(calls.find(tool).unwrap(), arguments, &Caller::default()) {
-        Ok(answer) => {
-            Actual::Answer { structured: Value::Object(answer.structured), text: answer.text }
-        }
+        Ok(answer) => Actual::Answer {
+            structured: Value::Object(answer.object().into_owned()),
+            text: answer.text,
+        },
         Err(error) => {
             Actual::Error { code: error.code(), message: error.to_string(), hint: error.hint() }
         }

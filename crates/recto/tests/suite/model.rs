@@ -137,7 +137,8 @@ impl Session {
         };
         let described = format!("{tool} {}", Value::from(arguments.clone()));
         let answer = self.calls.call(self.calls.find(tool).unwrap(), arguments, &Caller::default());
-        let found: Found = answer.map(|answer| answer.structured).map_err(|error| error.code());
+        let found: Found =
+            answer.map(|answer| answer.object().into_owned()).map_err(|error| error.code());
 
         counts.add(tool, &found);
         let (tree, wanted) = (self.stored(), stands_in(&self.model));

@@ -99,7 +99,7 @@ proptest! {
         let (mut joined, mut line) = (String::new(), json!(1));
         while !line.is_null() {
             let (answer, _) = call(text.as_bytes(), "read_text_file", json!({"line": line, "limit": limit}));
-            let mut structured = answer.unwrap().structured;
+            let mut structured = answer.unwrap().object().into_owned();
             joined.push_str(structured["content"].as_str().unwrap());
             line = structured["_meta"]["next_line"].take();
         }

@@ -336,7 +336,7 @@ impl<'a> Session<'a> {
             panic!("{}: {tool} {described}: {error} {:?}", self.pair.name, error.hint())
         });
         self.hash = answer.structured["hash"].as_str().unwrap().to_string();
-        answer.structured
+        answer.object().into_owned()
     }
 
     /// Whether the file is the new version, and a read says so.

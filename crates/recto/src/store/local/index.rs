@@ -72,6 +72,12 @@ impl Index {
             None => (0, 0),
         }
     }
+
+    /// A place in the file before which `line`, from 0, begins, if it does at all.
+    pub fn end_of(&self, line: u64) -> u64 {
+        let n_pieces = self.lines_before.partition_point(|n_lines| *n_lines < line);
+        self.n_bytes.min((n_pieces * PIECE) as u64)
+    }
 }
 
 /// What is known of the large files that were read lately.

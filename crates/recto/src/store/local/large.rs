@@ -106,6 +106,8 @@ impl LargeFile<'_> {
     fn page_at(&self, index: &Index, window: Window) -> Result<Page> {
         let (offset, line) = index.start_of(window.first_line - 1);
         let mut scan = Scan::inside(window, line + 1);
+        let end_line = (window.first_line - 1).saturating_add(window.max_lines);
+        scan.reserve(index.end_of(end_line).saturating_sub(offset));
         let mut has_broken_page = false;
         if window.max_lines > 0 && window.first_line <= index.total_lines {
             has_broken_page = self.for_each_text(index, offset, |text, is_broken| {

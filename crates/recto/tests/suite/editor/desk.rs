@@ -89,9 +89,10 @@ impl Desk {
 
     pub fn call_with(&self, tool: &str, arguments: Map<String, Value>, caller: &Caller) -> Actual {
         match self.calls.call(self.calls.find(tool).unwrap(), arguments, caller) {
-            Ok(answer) => {
-                Actual::Answer { structured: Value::Object(answer.structured), text: answer.text }
-            }
+            Ok(answer) => Actual::Answer {
+                structured: Value::Object(answer.object().into_owned()),
+                text: answer.text,
+            },
             Err(error) => {
                 Actual::Error { code: error.code(), message: error.to_string(), hint: error.hint() }
             }

@@ -1,0 +1,193 @@
+//! Messages to the client, in the order in which they were given.
+//!
+//! A short one is written by whoever gives it, where nothing waits before it and the client takes
+//! it at once, which saves a change of threads for nearly every call. Everything else is left to a
+//! thread, which writes as it serialises, so that the client reads a long message meanwhile and no
+//! second copy of it is made.
+
+use std::io::{BufWriter, Error, ErrorKind, PipeWriter, Result, Write};
+use std::os::fd::AsFd;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use rmcp::model::{JsonRpcMessage, ServerJsonRpcMessage};
+use tokio::sync::{mpsc, oneshot};
+use tokio_util::sync::CancellationToken;
+
+use super::in_flight::{InFlight, Request};
+use super::json;
+use crate::line;
+
+/// How much is gathered before it is written.
+const BUFFER: usize = 64 << 10;
+
+/// Where messages to the client go. Everybody who holds a clone writes to the same client.
+#[derive(Clone)]
+pub struct Output {
+    shared: Arc<Shared>,
+    queue: mpsc::UnboundedSender<Queued>,
+}
+
+struct Shared {
+    in_flight: Arc<InFlight>,
+    /// How many messages were left to the thread and are not written.
+    n_queued: AtomicUsize,
+    stream: Mutex<Stream>,
+}
+
+struct Stream {
+    output: BufWriter<PipeWriter>,
+    /// The end of a message whose start is written. It goes before every other.
+    rest: Vec<u8>,
+}
+
+/// A message that is left to the thread.
+struct Queued {
+    /// `None` where only the rest of one is to be written.
+    message: Option<ServerJsonRpcMessage>,
+    /// Whether it answers a request that was admitted.
+    is_answer: bool,
+    written: oneshot::Sender<Result<()>>,
+}
+
+/// A message on its way.
+pub enum Sent {
+    Written,
+    Waiting(oneshot::Receiver<Result<()>>),
+}
+
+impl Sent {
+    /// Ends when the message is written, or cannot be.
+    pub async fn until_written(self) -> Result<()> {
+        match self {
+            Sent::Written => Ok(()),
+            Sent::Waiting(written) => written.await.unwrap_or_else(|_| Err(closed())),
+        }
+    }
+
+    /// Waits until the message is written, or cannot be.
+    pub fn wait(self) -> Result<()> {
+        match self {
+            Sent::Written => Ok(()),
+            Sent::Waiting(written) => written.blocking_recv().unwrap_or_else(|_| Err(closed())),
+        }
+    }
+}
+
+fn closed() -> Error {
+    Error::from(ErrorKind::BrokenPipe)
+}
+
+impl Output {
+    /// Starts the thread. `ended` is cancelled when nothing more can be written.
+    pub fn start(in_flight: Arc<InFlight>, ended: CancellationToken) -> Result<Output> {
+        // Not `Stdout` itself, which would search every answer for line ends.
+        let stdout = PipeWriter::from(std::io::stdout().as_fd().try_clone_to_owned()?);
+        let output = BufWriter::with_capacity(BUFFER, stdout);
+        let shared = Arc::new(Shared {
+            in_flight,
+            n_queued: AtomicUsize::new(0),
+            stream: Mutex::new(Stream { output, rest: Vec::new() }),
+        });
+        let (queue, queued) = mpsc::unbounded_channel();
+        let writer = shared.clone();
+        std::thread::Builder::new().name("recto-write".into()).spawn(move || {
+            writer.write_all(queued);
+            ended.cancel();
+        })?;
+        Ok(Output { shared, queue })
+    }
+
+    /// Sends an answer to a request that was admitted, or anything else that the library says.
+    pub fn answer(&self, mut message: ServerJsonRpcMessage) -> Sent {
+        match self.shared.write_now(&mut message) {
+            Some(Written::Whole) => Sent::Written,
+            Some(Written::Part) => self.enqueue(None, true),
+            None => self.enqueue(Some(message), true),
+        }
+    }
+
+    /// Sends what answers a line that was never admitted.
+    pub fn refuse(&self, message: ServerJsonRpcMessage) -> Sent {
+        self.enqueue(Some(message), false)
+    }
+
+    fn enqueue(&self, message: Option<ServerJsonRpcMessage>, is_answer: bool) -> Sent {
+        let (sender, written) = oneshot::channel();
+        self.shared.n_queued.fetch_add(1, Ordering::SeqCst);
+        // Where the thread has ended, the receiver finds out.
+        let _ = self.queue.send(Queued { message, is_answer, written: sender });
+        Sent::Waiting(written)
+    }
+}
+
+/// How far a message has come.
+enum Written {
+    Whole,
+    Part,
+}
+
+impl Shared {
+    /// Writes a short message where nothing waits. `None` where it is not for now.
+    fn write_now(&self, message: &mut ServerJsonRpcMessage) -> Option<Written> {
+        if self.n_queued.load(Ordering::SeqCst) > 0 || !json::is_short(message) {
+            return None;
+        }
+        let mut stream = self.stream.try_lock().ok()?;
+        let mut bytes = Vec::new();
+        // A failure here is one of the library's, and the thread would have it as well.
+        json::write(&mut bytes, message).ok()?;
+        bytes.push(b'\n');
+        let finished = self.finish(message);
+        let n_written = line::write_now(stream.output.get_ref(), &bytes);
+        drop(finished);
+        if n_written == bytes.len() {
+            return Some(Written::Whole);
+        }
+        bytes.drain(..n_written);
+        stream.rest = bytes;
+        Some(Written::Part)
+    }
+
+    /// Forgets the request that a message answers. Whoever has read the answer may use its id
+    /// again at once, so that the id must be free before the last byte leaves. The room that the
+    /// answer takes is not, until the result is dropped.
+    fn finish(&self, message: &ServerJsonRpcMessage) -> Option<Request> {
+        let id = match message {
+            JsonRpcMessage::Response(response) => Some(&response.id),
+            JsonRpcMessage::Error(error) => error.id.as_ref(),
+            JsonRpcMessage::Request(_) | JsonRpcMessage::Notification(_) => None,
+        };
+        self.in_flight.finish(id?)
+    }
+
+    /// Writes what is left to the thread, until nothing more comes or can be written.
+    fn write_all(&self, mut queue: mpsc::UnboundedReceiver<Queued>) {
+        while let Some(Queued { message, is_answer, written }) = queue.blocking_recv() {
+            let result = self.write(message, is_answer);
+            self.n_queued.fetch_sub(1, Ordering::SeqCst);
+            let is_open = result.is_ok();
+            // Nobody may wait for it.
+            let _ = written.send(result);
+            if !is_open {
+                return;
+            }
+        }
+    }
+
+    fn write(&self, message: Option<ServerJsonRpcMessage>, is_answer: bool) -> Result<()> {
+        let mut stream = self.lock();
+        let Stream { output, rest } = &mut *stream;
+        output.write_all(&std::mem::take(rest))?;
+        let Some(mut message) = message else { return output.flush() };
+        let serialised = json::write(output, &mut message).and_then(|()| output.write_all(b"\n"));
+        let finished = if is_answer { self.finish(&message) } else { None };
+        let result = serialised.and_then(|()| output.flush());
+        drop(finished);
+        result
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Stream> {
+        self.stream.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
