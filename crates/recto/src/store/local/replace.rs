@@ -2,8 +2,8 @@
 //!
 //! New content is written beside the old, made durable, and then exchanged for it in one step.
 //! What came out is compared with what the caller had read, and put back if somebody wrote in
-//! between. Invariant: only bytes that are the version being replaced, or our own uncommitted
-//! text, are ever unlinked.
+//! between. Invariant: only bytes that are the version being replaced, our own uncommitted text,
+//! or a version that somebody else replaced meanwhile are ever unlinked.
 
 use std::ffi::{OsStr, OsString};
 use std::os::fd::OwnedFd;
@@ -295,6 +295,7 @@ impl Protocol<'_> {
             let _ = retry(|| self.sys.unlink(self.folder, &draft.name));
             return Ok(());
         }
+        let came_out = rustix::fs::statat(self.folder, &draft.name, AtFlags::SYMLINK_NOFOLLOW);
         if let Err(errno) = retry(|| self.sys.exchange(self.folder, &draft.name, self.name)) {
             let kept = draft.name.to_string_lossy();
             return Err(WriteError::Failed(Error::NotDurable {
@@ -305,7 +306,7 @@ impl Protocol<'_> {
                 ),
             }));
         }
-        self.take_back(old, after, draft)?;
+        self.take_back(old, after, draft, came_out)?;
         match verdict {
             Ok(_) => Err(WriteError::Moved),
             Err(errno) => Err(self.failed(errno, after)),
@@ -319,12 +320,19 @@ impl Protocol<'_> {
         old: &OpenFile,
         after: &Content<'_>,
         draft: Draft,
+        put_back: Result<Stat, Errno>,
     ) -> Result<(), WriteError> {
-        if !self.is_draft(&draft, &draft.name) {
-            // Somebody replaced it as well; what has the name now is theirs and stays.
-            return Ok(());
-        }
         let name = draft.name.clone();
+        let told = |_| {
+            let kept = name.to_string_lossy();
+            WriteError::Failed(Error::System {
+                path: self.path.to_string(),
+                cause: format!("nothing was written, but somebody else wrote to {kept} meanwhile"),
+            })
+        };
+        if !self.is_draft(&draft, &name) {
+            return put_back.and_then(|put_back| self.make_way(&name, put_back)).map_err(told);
+        }
         let foreign = self.foreign_end(after, draft).and_then(|end| {
             if !end.is_empty() {
                 // Our own lease would keep us out; where there is none that is an error.
@@ -338,13 +346,29 @@ impl Protocol<'_> {
             let _ = retry(|| self.sys.unlink(self.folder, &name));
             Ok(())
         });
-        foreign.map_err(|_| {
-            let kept = name.to_string_lossy();
-            WriteError::Failed(Error::System {
-                path: self.path.to_string(),
-                cause: format!("nothing was written, but somebody else wrote to {kept} meanwhile"),
-            })
-        })
+        foreign.map_err(told)
+    }
+
+    /// After the exchange was undone by somebody's file for want of our draft: they had replaced
+    /// that, and theirs is newer than what was put back. Theirs gets the target's name, and what
+    /// they replaced goes, as it would have gone without us.
+    fn make_way(&self, name: &OsStr, mut put_back: Stat) -> Result<(), Errno> {
+        for _ in 0..8 {
+            let newest = retry(|| self.sys.status(self.folder, name))?;
+            retry(|| self.sys.exchange(self.folder, name, self.name))?;
+            let came_out = retry(|| self.sys.status(self.folder, name))?;
+            let id = |status: &Stat| (status.st_dev, status.st_ino);
+            let content = |status: &Stat| (status.st_size, status.st_mtime, status.st_mtime_nsec);
+            if id(&came_out) == id(&put_back) {
+                return match content(&came_out) == content(&put_back) {
+                    true => retry(|| self.sys.unlink(self.folder, name)),
+                    false => Err(Errno::BUSY),
+                };
+            }
+            // Somebody replaced that, too, and what they put there is the newest now.
+            put_back = newest;
+        }
+        Err(Errno::BUSY)
     }
 
     /// What others appended to the draft. An error if that cannot be told: they still have it

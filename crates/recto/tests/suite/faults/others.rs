@@ -1,0 +1,212 @@
+//! The write protocol when others, who do not lock, write in between: nothing of theirs is lost,
+//! and nothing of ours is said to stand that does not.
+
+use std::collections::HashSet;
+use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use recto::store::local::sys::Linux;
+use serde_json::json;
+
+use super::disturbed::Disturbed;
+use super::{OLD, call, edit_operation, names, prepare, read};
+
+/// What somebody who does not lock does to the file.
+#[derive(Debug, Clone, Copy)]
+enum Meddling {
+    Appends,
+    Replaces,
+    Removes,
+}
+
+fn meddle(path: &Path, how: Meddling) {
+    meddle_with(path, how, "foreign");
+}
+
+/// The same, with a line of one's own.
+fn meddle_with(path: &Path, how: Meddling, line: &str) {
+    match how {
+        // Not blocking, because a lease would make us wait for ourselves.
+        Meddling::Appends => {
+            let mut file = std::fs::OpenOptions::new();
+            let file = file.append(true).custom_flags(libc::O_NONBLOCK).open(path);
+            if let Ok(mut file) = file {
+                file.write_all(format!("{line}\n").as_bytes()).unwrap();
+            }
+        }
+        Meddling::Replaces => {
+            let beside = path.with_extension("other");
+            std::fs::write(&beside, format!("one\ntwo\nthree\n{line}\n")).unwrap();
+            std::fs::rename(&beside, path).unwrap();
+        }
+        Meddling::Removes => {
+            let _ = std::fs::remove_file(path);
+        }
+    }
+}
+
+#[test]
+fn what_others_write_in_between_is_never_lost() {
+    let mut n_meddlings = 0;
+    for how in [Meddling::Appends, Meddling::Replaces, Meddling::Removes] {
+        for with_tag in [false, true] {
+            for n in 1.. {
+                let folder = prepare(&edit_operation());
+                let path = folder.path().join("f.txt");
+                let meddled = Arc::new(AtomicUsize::new(0));
+                let (counter, target) = (meddled.clone(), path.clone());
+                let mut sys = Disturbed::new(move |number, _| {
+                    if number == n {
+                        counter.fetch_add(1, Ordering::SeqCst);
+                        meddle(&target, how);
+                    }
+                    Ok(())
+                });
+                sys.lacks = &["lease"];
+                let mut arguments = json!({"old_string": "two", "new_string": "TWO"});
+                if with_tag {
+                    arguments["expected_hash"] =
+                        recto_text::Digest::of(OLD.as_bytes()).to_string().into();
+                }
+                let result = call(folder.path(), Arc::new(sys), "edit_text_file", arguments);
+                let found = read(folder.path());
+                let what =
+                    format!("{how:?} before call {n}, tag: {with_tag}: {result:?}, {found:?}");
+                if meddled.load(Ordering::SeqCst) == 0 {
+                    result.unwrap();
+                    break;
+                }
+                n_meddlings += 1;
+                match (how, &result) {
+                    // Removed before our read or our commit: refused. After: our text was there.
+                    (Meddling::Removes, Err(error)) => {
+                        assert_eq!((error.code(), &found), (-32001, &None), "{what}");
+                    }
+                    (Meddling::Removes, Ok(_)) => assert_eq!(found, None, "{what}"),
+                    // A removal aside, foreign text survives, and an edit that was said to be
+                    // written either stands or was written over by a whole new file.
+                    (_, Err(error)) => {
+                        assert!(with_tag && error.code() == -32013, "{what}");
+                        assert_eq!(found.as_deref(), Some("one\ntwo\nthree\nforeign\n"), "{what}");
+                    }
+                    (Meddling::Appends, Ok(_)) => {
+                        assert_eq!(found.as_deref(), Some("one\nTWO\nthree\nforeign\n"), "{what}");
+                    }
+                    (Meddling::Replaces, Ok(_)) => {
+                        let found = found.unwrap_or_default();
+                        assert!(found.ends_with("three\nforeign\n"), "{what}");
+                    }
+                }
+                let mut left = names(folder.path());
+                left.retain(|name| name != "f.txt");
+                assert!(left.is_empty(), "{what}: {left:?}");
+            }
+        }
+    }
+    assert!(n_meddlings > 30, "{n_meddlings}");
+}
+
+/// The second may come while what the first did is put back.
+#[test]
+fn what_two_others_write_in_between_is_never_lost() {
+    use Meddling::{Appends, Replaces};
+    let mut n_meddlings = 0;
+    for (first, second) in
+        [(Replaces, Replaces), (Appends, Replaces), (Replaces, Appends), (Appends, Appends)]
+    {
+        for n in 1.. {
+            let mut n_second = 0;
+            for m in n.. {
+                let folder = prepare(&edit_operation());
+                let path = folder.path().join("f.txt");
+                let meddled = Arc::new(AtomicUsize::new(0));
+                let (counter, target) = (meddled.clone(), path.clone());
+                let mut sys = Disturbed::new(move |number, _| {
+                    for (at, how, line) in [(n, first, "first"), (m, second, "second")] {
+                        if number == at {
+                            counter.fetch_add(1, Ordering::SeqCst);
+                            meddle_with(&target, how, line);
+                        }
+                    }
+                    Ok(())
+                });
+                sys.lacks = &["lease"];
+                let arguments = json!({"old_string": "two", "new_string": "TWO"});
+                let result = call(folder.path(), Arc::new(sys), "edit_text_file", arguments);
+                if meddled.load(Ordering::SeqCst) < 2 {
+                    break;
+                }
+                n_second += 1;
+                n_meddlings += 1;
+                let found = read(folder.path()).unwrap_or_default();
+                let what = format!("{first:?} {n}, {second:?} {m}: {result:?}, {found:?}");
+                assert!(result.is_ok(), "{what}");
+                // Whoever replaces a whole file replaces what was appended before.
+                let end = match second {
+                    Replaces => "three\nsecond\n",
+                    Appends | Meddling::Removes => "three\nfirst\nsecond\n",
+                };
+                assert!(found.ends_with(end), "{what}");
+                let mut left = names(folder.path());
+                left.retain(|name| name != "f.txt");
+                assert!(left.is_empty(), "{what}: {left:?}");
+            }
+            if n_second == 0 {
+                break;
+            }
+        }
+    }
+    assert!(n_meddlings > 500, "{n_meddlings}");
+}
+
+/// Edits a file while others append to it, and looks whether all of it is there.
+fn edit_beside_appenders(n_appenders: usize) {
+    const N_LINES: usize = 1500;
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("f.txt");
+    std::fs::write(&path, "n = 0\n").unwrap();
+    let append = &|appender: usize| {
+        for n in 0..N_LINES {
+            let mut file = std::fs::OpenOptions::new().append(true).open(&path).unwrap();
+            // In one piece, as appenders must.
+            file.write_all(format!("line {appender} {n}\n").as_bytes()).unwrap();
+        }
+    };
+    let n_edits = std::thread::scope(|scope| {
+        let appenders: Vec<_> =
+            (0..n_appenders).map(|appender| scope.spawn(move || append(appender))).collect();
+        let mut n_edits = 0;
+        while !appenders.iter().all(|appender| appender.is_finished()) || n_edits < 20 {
+            let arguments = json!({
+                "old_string": format!("n = {n_edits}\n"),
+                "new_string": format!("n = {}\n", n_edits + 1),
+            });
+            match call(folder.path(), Arc::new(Linux::new()), "edit_text_file", arguments) {
+                Ok(_) => n_edits += 1,
+                // It kept changing; nothing was written.
+                Err(error) => assert_eq!(error.code(), -32017, "{error}"),
+            }
+        }
+        n_edits
+    });
+    let text = std::fs::read_to_string(&path).unwrap();
+    assert!(text.starts_with(&format!("n = {n_edits}\n")), "{text}");
+    let lines: HashSet<_> = text.lines().filter(|line| line.starts_with("line ")).collect();
+    assert_eq!(lines.len(), n_appenders * N_LINES);
+    assert_eq!(text.lines().count(), 1 + n_appenders * N_LINES, "each once");
+    assert_eq!(names(folder.path()), ["f.txt"]);
+}
+
+#[test]
+fn an_appender_who_does_not_lock_loses_nothing() {
+    edit_beside_appenders(1);
+}
+
+/// While one waits for the old file, another may open the new one, which is then taken back.
+#[test]
+fn appenders_who_meet_in_an_exchange_lose_nothing() {
+    edit_beside_appenders(4);
+}
