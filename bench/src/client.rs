@@ -1,7 +1,7 @@
 //! A minimal MCP client over pipes: one request, then its answer. Blocking and on one thread, so
 //! that nothing but the server and the kernel stands between the two clock readings.
 
-use std::io::{BufRead, BufReader, Write};
+use std::io::{Read, Write};
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -14,10 +14,12 @@ use crate::Result;
 pub struct Pipes {
     child: Child,
     input: ChildStdin,
-    output: BufReader<ChildStdout>,
-    /// The line that came last. Its room is kept, for what it takes to make room is no time of the
-    /// server's.
-    answer: Vec<u8>,
+    output: ChildStdout,
+    /// What came last: a line, and more where the server sent more. Its room is kept and nothing
+    /// is copied, for what that takes is no time of the server's.
+    received: Vec<u8>,
+    n_received: usize,
+    n_answer: usize,
 }
 
 impl Pipes {
@@ -25,26 +27,44 @@ impl Pipes {
     pub fn start(command: &mut Command) -> Result<Pipes> {
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
         let input = child.stdin.take().ok_or("no stdin")?;
-        let output = BufReader::with_capacity(64 << 10, child.stdout.take().ok_or("no stdout")?);
-        Ok(Pipes { child, input, output, answer: Vec::new() })
+        let output = child.stdout.take().ok_or("no stdout")?;
+        Ok(Pipes { child, input, output, received: Vec::new(), n_received: 0, n_answer: 0 })
     }
 
     /// Sends one line, which brings its own ending, and waits for the whole of the next one.
     pub fn exchange(&mut self, line: &[u8]) -> Result<Exchange> {
         let sent = Instant::now();
         self.input.write_all(line)?;
-        self.receive()?;
-        Ok(Exchange { sent, received: Instant::now(), n_bytes: self.answer.len() })
+        let received = self.receive()?;
+        Ok(Exchange { sent, received, n_bytes: self.n_answer })
     }
 
-    /// Waits for the whole of the next line.
-    fn receive(&mut self) -> Result<()> {
-        self.answer.clear();
-        self.output.read_until(b'\n', &mut self.answer)?;
-        match self.answer.ends_with(b"\n") {
-            true => Ok(()),
-            false => Err("the server went away".into()),
+    /// Waits for the whole of the next line; says when it was there.
+    fn receive(&mut self) -> Result<Instant> {
+        const PIECE: usize = 64 << 10;
+        self.received.copy_within(self.n_answer..self.n_received, 0);
+        self.n_received -= self.n_answer;
+        self.n_answer = 0;
+        // As long as the last byte is no line end, a line is not whole; which one that is can be
+        // found out once the clock was read.
+        while self.n_received == 0 || self.received[self.n_received - 1] != b'\n' {
+            if self.received.len() < self.n_received + PIECE {
+                self.received.resize(2 * self.received.len() + PIECE, 0);
+            }
+            match self.output.read(&mut self.received[self.n_received..][..PIECE])? {
+                0 => return Err("the server went away".into()),
+                n => self.n_received += n,
+            }
         }
+        let received = Instant::now();
+        let line_end = self.received[..self.n_received].iter().position(|byte| *byte == b'\n');
+        self.n_answer = line_end.map_or(self.n_received, |line_end| line_end + 1);
+        Ok(received)
+    }
+
+    /// The line that came last.
+    fn answer(&self) -> &[u8] {
+        &self.received[..self.n_answer]
     }
 
     /// Ends the process without a word, whatever it is doing.
@@ -151,13 +171,12 @@ impl Client {
         let id = self.n_requests;
         let request = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
         let mut exchange = self.pipes.exchange(&line(&request))?;
-        let mut answer: Value = serde_json::from_slice(&self.pipes.answer)?;
+        let mut answer: Value = serde_json::from_slice(self.pipes.answer())?;
         // What a server says unasked stands before the answer and counts as the wait for it.
         while answer.get("method").is_some() {
-            self.pipes.receive()?;
-            exchange.received = Instant::now();
-            exchange.n_bytes = self.pipes.answer.len();
-            answer = serde_json::from_slice(&self.pipes.answer)?;
+            exchange.received = self.pipes.receive()?;
+            exchange.n_bytes = self.pipes.n_answer;
+            answer = serde_json::from_slice(self.pipes.answer())?;
         }
         if answer["id"] != id || answer.get("result").is_none() {
             return Err(format!("{method} was answered with {answer:.200}").into());
@@ -181,7 +200,7 @@ impl Client {
                 n_sent += 1;
             }
             self.pipes.receive()?;
-            let answer = &self.pipes.answer;
+            let answer = self.pipes.answer();
             // The same question has the same answer, but for its number.
             let n_bytes = *n_bytes.get_or_insert(answer.len());
             if answer.len().abs_diff(n_bytes) > 20 {
@@ -216,7 +235,7 @@ impl Client {
         let mut has_result = false;
         loop {
             self.pipes.receive()?;
-            let answer: Value = serde_json::from_slice(&self.pipes.answer)?;
+            let answer: Value = serde_json::from_slice(self.pipes.answer())?;
             if answer["id"] == id {
                 has_result = answer["result"]["isError"] != true && answer.get("error").is_none();
             }

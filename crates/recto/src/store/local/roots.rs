@@ -44,6 +44,10 @@ impl HiddenPaths {
     /// A glob without `/` matches a name anywhere; one with `/` matches from the root on. What
     /// lies beneath a hidden folder is hidden too.
     pub fn parse(patterns: &[String]) -> Result<HiddenPaths, globset::Error> {
+        // Most servers hide nothing, and need not start what matches patterns.
+        if patterns.is_empty() {
+            return Ok(HiddenPaths::default());
+        }
         let mut globs = GlobSetBuilder::new();
         let mut absolute_globs = GlobSetBuilder::new();
         for pattern in patterns {
