@@ -327,11 +327,14 @@ impl Protocol<'_> {
             let kept = name.to_string_lossy();
             WriteError::Failed(Error::System {
                 path: self.path.to_string(),
-                cause: format!("nothing was written, but somebody else wrote to {kept} meanwhile"),
+                cause: format!(
+                    "somebody else changed it in the same moment, and what they wrote is kept as \
+                     {kept}"
+                ),
             })
         };
         if !self.is_draft(&draft, &name) {
-            return put_back.and_then(|put_back| self.make_way(&name, put_back)).map_err(told);
+            return put_back.and_then(|put_back| self.make_way(&draft, &put_back)).map_err(told);
         }
         let foreign = self.foreign_end(after, draft).and_then(|end| {
             if !end.is_empty() {
@@ -349,26 +352,25 @@ impl Protocol<'_> {
         foreign.map_err(told)
     }
 
-    /// After the exchange was undone by somebody's file for want of our draft: they had replaced
-    /// that, and theirs is newer than what was put back. Theirs gets the target's name, and what
-    /// they replaced goes, as it would have gone without us.
-    fn make_way(&self, name: &OsStr, mut put_back: Stat) -> Result<(), Errno> {
-        for _ in 0..8 {
-            let newest = retry(|| self.sys.status(self.folder, name))?;
-            retry(|| self.sys.exchange(self.folder, name, self.name))?;
-            let came_out = retry(|| self.sys.status(self.folder, name))?;
-            let id = |status: &Stat| (status.st_dev, status.st_ino);
-            let content = |status: &Stat| (status.st_size, status.st_mtime, status.st_mtime_nsec);
-            if id(&came_out) == id(&put_back) {
-                return match content(&came_out) == content(&put_back) {
-                    true => retry(|| self.sys.unlink(self.folder, name)),
-                    false => Err(Errno::BUSY),
-                };
-            }
-            // Somebody replaced that, too, and what they put there is the newest now.
-            put_back = newest;
+    /// After the exchange was undone by somebody's file in the place of our draft, which they had
+    /// replaced: theirs is newer than what was put back. Theirs gets the target's name, and what
+    /// they replaced goes, as it would have gone without us. An error where it cannot be told
+    /// that they meant to replace it, or that nothing else happened meanwhile.
+    fn make_way(&self, draft: &Draft, put_back: &Stat) -> Result<(), Errno> {
+        if rustix::fs::fstat(&draft.fd)?.st_nlink > 0 {
+            // They gave our draft another name, and would have done so with what stood there.
+            return Err(Errno::BUSY);
         }
-        Err(Errno::BUSY)
+        retry(|| self.sys.exchange(self.folder, &draft.name, self.name))?;
+        let came_out = retry(|| self.sys.status(self.folder, &draft.name))?;
+        let told = |status: &Stat| {
+            let modified = (status.st_mtime, status.st_mtime_nsec);
+            (status.st_dev, status.st_ino, status.st_size, modified)
+        };
+        match told(&came_out) == told(put_back) {
+            true => retry(|| self.sys.unlink(self.folder, &draft.name)),
+            false => Err(Errno::BUSY),
+        }
     }
 
     /// What others appended to the draft. An error if that cannot be told: they still have it
