@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use recto::store::local::sys::Linux;
+use rustix::fs::{CWD, RenameFlags, renameat_with};
 use serde_json::json;
 
 use super::disturbed::Disturbed;
@@ -160,6 +161,62 @@ fn what_two_others_write_in_between_is_never_lost() {
         }
     }
     assert!(n_meddlings > 500, "{n_meddlings}");
+}
+
+/// One replaces the file and another swaps it for its neighbour: whatever stands where in the end,
+/// both texts stand somewhere, and where that is not under a name of theirs it is told.
+#[test]
+fn what_is_swapped_away_in_between_is_never_lost() {
+    const NEIGHBOUR: &str = "a neighbour\nwith two lines\n";
+    let mut n_told = 0;
+    let mut n_meddlings = 0;
+    for n in 1.. {
+        let mut n_second = 0;
+        for m in n.. {
+            let folder = prepare(&edit_operation());
+            let (path, neighbour) = (folder.path().join("f.txt"), folder.path().join("g.txt"));
+            std::fs::write(&neighbour, NEIGHBOUR).unwrap();
+            let meddled = Arc::new(AtomicUsize::new(0));
+            let (counter, target) = (meddled.clone(), path.clone());
+            let mut sys = Disturbed::new(move |number, _| {
+                if number == n {
+                    meddle_with(&target, Meddling::Replaces, "first");
+                }
+                if number == m {
+                    counter.fetch_add(1, Ordering::SeqCst);
+                    renameat_with(CWD, &target, CWD, &neighbour, RenameFlags::EXCHANGE).unwrap();
+                }
+                Ok(())
+            });
+            sys.lacks = &["lease"];
+            let arguments = json!({"old_string": "two", "new_string": "TWO"});
+            let result = call(folder.path(), Arc::new(sys), "edit_text_file", arguments);
+            if meddled.load(Ordering::SeqCst) == 0 {
+                break;
+            }
+            n_second += 1;
+            n_meddlings += 1;
+            let found: Vec<(String, String)> = names(folder.path())
+                .into_iter()
+                .map(|name| {
+                    (name.clone(), std::fs::read_to_string(folder.path().join(name)).unwrap())
+                })
+                .collect();
+            let what = format!("replaced at {n}, swapped at {m}: {result:?}, {found:?}");
+            let is_somewhere = |end: &str| found.iter().any(|(_, text)| text.ends_with(end));
+            assert!(is_somewhere("three\nfirst\n"), "{what}");
+            assert!(is_somewhere("two lines\n") || is_somewhere("TWO lines\n"), "{what}");
+            for (name, _) in found.iter().filter(|(name, _)| !name.ends_with(".txt")) {
+                n_told += 1;
+                let error = result.as_ref().expect_err(&what);
+                assert!(error.to_string().contains(name.as_str()), "{what}");
+            }
+        }
+        if n_second == 0 {
+            break;
+        }
+    }
+    assert!(n_meddlings > 100 && n_told > 0, "{n_meddlings}, {n_told} told");
 }
 
 /// Edits a file while others append to it, and looks whether all of it is there.
