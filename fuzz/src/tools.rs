@@ -114,16 +114,17 @@ impl World {
 
 fn check_answer(tool: &Tool, answer: &Answer) {
     let n_text: usize = answer.text.iter().map(String::len).sum();
-    let n_structured = updates::n_bytes(&answer.object());
+    let object = answer.object();
+    let n_structured = updates::n_bytes(&object);
     assert!(n_text <= MAX_ANSWER, "{}: {n_text} bytes of text", tool.name);
     assert!(n_structured <= MAX_ANSWER, "{}: {n_structured} bytes", tool.name);
     let schema = (tool.output)();
     for name in schema["required"].as_array().into_iter().flatten() {
         let name = name.as_str().expect("a schema names its members");
-        assert!(answer.structured.contains_key(name), "{}: without {name}", tool.name);
+        assert!(object.contains_key(name), "{}: without {name}", tool.name);
     }
     // Marks that are rarely there, such as `unchanged`, are not declared.
-    for (name, value) in &answer.structured {
+    for (name, value) in &*object {
         let is_right = match schema["properties"][name]["type"].as_str() {
             Some("object") => value.is_object(),
             Some("array") => value.is_array(),

@@ -1,10 +1,11 @@
 //! Lines of bounded length from a stream, and the request id of one that was too long to keep; and
-//! lines to a stream, as far as it takes them at once.
+//! lines to a stream, as far as it takes them at once, or with patience.
 
-use std::io::{BufRead, IoSlice, Read, Result};
-use std::os::fd::AsFd;
+use std::io::{BufRead, ErrorKind, IoSlice, Read, Result, Write};
+use std::os::fd::{AsFd, BorrowedFd};
 
-use rustix::io::{ReadWriteFlags, pwritev2};
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::{Errno, ReadWriteFlags, pwritev2};
 
 /// What a read brought.
 #[derive(Debug, PartialEq, Eq)]
@@ -26,6 +27,52 @@ pub fn write_now(output: impl AsFd, bytes: &[u8]) -> usize {
     /// Where the stream stands.
     const HERE: u64 = u64::MAX;
     pwritev2(output, &[IoSlice::new(bytes)], HERE, ReadWriteFlags::NOWAIT).unwrap_or(0)
+}
+
+/// A stream that is waited for, also where whoever started us left it so that nobody waits.
+pub struct Patient<S>(pub S);
+
+impl<S: AsFd> Patient<S> {
+    /// Does it again and again as long as it would have to wait.
+    fn retry(
+        &mut self,
+        what: PollFlags,
+        mut call: impl FnMut(&mut S) -> Result<usize>,
+    ) -> Result<usize> {
+        loop {
+            match call(&mut self.0) {
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                    match poll(&mut [PollFd::new(&self.0, what)], None) {
+                        Ok(_) | Err(Errno::INTR) => {}
+                        Err(errno) => return Err(errno.into()),
+                    }
+                }
+                done => return done,
+            }
+        }
+    }
+}
+
+impl<S: Read + AsFd> Read for Patient<S> {
+    fn read(&mut self, buffer: &mut [u8]) -> Result<usize> {
+        self.retry(PollFlags::IN, |stream| stream.read(buffer))
+    }
+}
+
+impl<S: Write + AsFd> Write for Patient<S> {
+    fn write(&mut self, bytes: &[u8]) -> Result<usize> {
+        self.retry(PollFlags::OUT, |stream| stream.write(bytes))
+    }
+
+    fn flush(&mut self) -> Result<()> {
+        self.0.flush()
+    }
+}
+
+impl<S: AsFd> AsFd for Patient<S> {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
 }
 
 /// Reads the next line into `buffer`, which holds at most `max_bytes` at any time.

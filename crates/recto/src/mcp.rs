@@ -111,13 +111,12 @@ impl ServerHandler for Server {
             return Err(unknown_tool(&self.calls, &request.name));
         };
         let sandbox = codex::sandbox(&context.meta);
-        tokio::select! {
-            () = self.in_flight.start(&context.id) => {}
-            () = context.ct.cancelled() => return to_wire::result(Err(Error::Cancelled), self.wire).map(CallToolResponse::from),
-        }
-        let Some(thread) = self.in_flight.thread() else {
-            return to_wire::result(Err(Error::Hanging), self.wire).map(CallToolResponse::from);
+        let refusal = |error| to_wire::result(Err(error), self.wire).map(CallToolResponse::from);
+        let thread = tokio::select! {
+            thread = self.in_flight.start(&context.id) => thread,
+            () = context.ct.cancelled() => return refusal(Error::Cancelled),
         };
+        let Some(thread) = thread else { return refusal(Error::Hanging) };
         let _progress = Progress::start(&context.meta, &context.peer);
         let cancel = Cancel::default();
         let caller = Caller {

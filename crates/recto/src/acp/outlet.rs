@@ -12,7 +12,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use tokio_util::sync::CancellationToken;
 
-use crate::line;
+use crate::line::{self, Patient};
 
 /// The way to a stream. Everybody who holds a clone writes to the same one.
 #[derive(Clone)]
@@ -73,7 +73,7 @@ impl Outlet {
         let shared = outlet.0.clone();
         std::thread::Builder::new().name(name.into()).spawn(move || {
             while let Some(waiting) = shared.next() {
-                if (&*output).write_all(waiting.rest()).is_err() {
+                if Patient(&*output).write_all(waiting.rest()).is_err() {
                     break;
                 }
             }

@@ -13,7 +13,7 @@ pub(crate) mod peek;
 
 use std::ffi::OsString;
 use std::io::{BufReader, Read};
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -26,7 +26,7 @@ use super::link::server::Listener;
 use super::link::tickets::Tickets;
 use super::link::{MAX_LINE, random_hex};
 use super::outlet::Outlet;
-use crate::line::{self, Line};
+use crate::line::{self, Line, Patient};
 use agent::Agent;
 use hub::Hub;
 use inject::Server;
@@ -57,7 +57,7 @@ pub struct Settings {
 /// Relays until one side ends. The result is the agent's.
 pub fn run(
     settings: Settings,
-    input: impl Read + Send + 'static,
+    input: impl Read + AsFd + Send + 'static,
     output: impl Into<OwnedFd>,
 ) -> Result<ExitCode, String> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
@@ -70,7 +70,7 @@ fn told(error: std::io::Error) -> String {
 
 async fn relay(
     settings: Settings,
-    input: impl Read + Send + 'static,
+    input: impl Read + AsFd + Send + 'static,
     output: impl Into<OwnedFd>,
 ) -> Result<ExitCode, String> {
     let log = match &settings.log {
@@ -141,14 +141,14 @@ fn stop_at_signals() -> Result<CancellationToken, String> {
 /// is. The token is cancelled at the end.
 fn read_lines(
     name: &str,
-    input: impl Read + Send + 'static,
+    input: impl Read + AsFd + Send + 'static,
     hub: Arc<Hub>,
     take: fn(&Hub, Vec<u8>),
 ) -> Result<CancellationToken, String> {
     let done = CancellationToken::new();
     let ended = done.clone();
     let run = move || {
-        let mut input = BufReader::with_capacity(64 << 10, input);
+        let mut input = BufReader::with_capacity(64 << 10, Patient(input));
         loop {
             let mut buffer = Vec::new();
             match line::read(&mut input, &mut buffer, MAX_LINE) {

@@ -64,18 +64,16 @@ impl InFlight {
         true
     }
 
-    /// Waits for a slot to run in.
-    pub async fn start(&self, id: &RequestId) {
+    /// Waits for a slot to run in, and for a thread to run on, which is to be held until the call
+    /// has come back from wherever it hangs. `None` where all of them hang: calls that were taken
+    /// back give up their slots at once, but their threads a little later.
+    pub async fn start(&self, id: &RequestId) -> Option<OwnedSemaphorePermit> {
         let slot = self.slots.clone().acquire_owned().await.expect("slots are never closed");
         if let Some(request) = self.lock().by_id.get_mut(id) {
             request.slot = Some(slot);
         }
-    }
-
-    /// A thread to run on, to be held until the call has come back from wherever it hangs. `None`
-    /// where all of them do.
-    pub fn thread(&self) -> Option<OwnedSemaphorePermit> {
-        self.threads.clone().try_acquire_owned().ok()
+        let thread = self.threads.clone().acquire_owned();
+        tokio::time::timeout(limits::AFTER_CANCELLATION, thread).await.ok()?.ok()
     }
 
     /// Lets another call run beside one that takes long.

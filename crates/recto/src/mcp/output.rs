@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::in_flight::{InFlight, Request};
 use super::json;
-use crate::line;
+use crate::line::{self, Patient};
 
 /// How much is gathered before it is written.
 const BUFFER: usize = 64 << 10;
@@ -36,7 +36,7 @@ struct Shared {
 }
 
 struct Stream {
-    output: BufWriter<PipeWriter>,
+    output: BufWriter<Patient<PipeWriter>>,
     /// The end of a message whose start is written. It goes before every other.
     rest: Vec<u8>,
 }
@@ -83,7 +83,7 @@ impl Output {
     pub fn start(in_flight: Arc<InFlight>, ended: CancellationToken) -> Result<Output> {
         // Not `Stdout` itself, which would search every answer for line ends.
         let stdout = PipeWriter::from(std::io::stdout().as_fd().try_clone_to_owned()?);
-        let output = BufWriter::with_capacity(BUFFER, stdout);
+        let output = BufWriter::with_capacity(BUFFER, Patient(stdout));
         let shared = Arc::new(Shared {
             in_flight,
             n_queued: AtomicUsize::new(0),

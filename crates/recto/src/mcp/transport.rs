@@ -20,7 +20,7 @@ use super::in_flight::InFlight;
 use super::output::Output;
 use super::weight;
 use crate::limits;
-use crate::line::{self, Line};
+use crate::line::{self, Line, Patient};
 
 /// The longest line that is read.
 const MAX_LINE: usize = limits::REQUEST_LINE;
@@ -57,7 +57,7 @@ impl Stdio {
             has_started: false,
         };
         std::thread::Builder::new().name("recto-read".into()).spawn(move || {
-            reader.run(std::io::stdin());
+            reader.run(Patient(std::io::stdin()));
             input_end.cancel();
         })?;
         Ok(Stdio { incoming, output, ends })

@@ -1,13 +1,17 @@
 //! How the server ends, and calls that are taken back.
 
 use std::fs::File;
+use std::io::{BufRead, BufReader, Write};
+use std::os::fd::AsFd;
+use std::process::Command;
 use std::time::{Duration, Instant};
 
-use rustix::fs::{FlockOperation, flock};
+use rustix::fs::{FlockOperation, OFlags, fcntl_getfl, fcntl_setfl, flock};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
 use super::server::{Server, names, stateless};
+use crate::client::BINARY;
 
 const AT_END_OF_INPUT: Duration = Duration::from_secs(2);
 const AT_SIGNAL: Duration = Duration::from_secs(3);
@@ -54,6 +58,49 @@ fn half_a_line_at_the_end_of_input_is_no_message() {
     server.close_input();
     assert!(server.wait(AT_END_OF_INPUT).success());
     assert_eq!(rest(&mut server), [] as [Value; 0]);
+}
+
+/// Some who start programs leave their ends of the pipes so, or a terminal that others use too.
+#[test]
+fn pipes_that_do_not_wait_are_waited_for() {
+    const N_ANSWERS: u64 = 20;
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("f.txt");
+    std::fs::write(&path, "a line that is read again and again\n".repeat(20_000)).unwrap();
+    let (stdin, mut input) = std::io::pipe().unwrap();
+    let (output, stdout) = std::io::pipe().unwrap();
+    for end in [stdin.as_fd(), stdout.as_fd()] {
+        fcntl_setfl(end, fcntl_getfl(end).unwrap() | OFlags::NONBLOCK).unwrap();
+    }
+    let mut child = Command::new(BINARY)
+        .args(["serve", "--max-read-bytes", "1000000"])
+        .arg(folder.path())
+        .stdin(stdin)
+        .stdout(stdout)
+        .spawn()
+        .unwrap();
+    // It waits for a first line.
+    std::thread::sleep(Duration::from_millis(200));
+    for id in 1..=N_ANSWERS {
+        let params = json!({"name": "read_text_file", "arguments": {"path": path}});
+        let params = stateless(params);
+        let request = json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params});
+        writeln!(input, "{request}").unwrap();
+    }
+    // It waits until the first answers are read.
+    std::thread::sleep(Duration::from_millis(500));
+    let mut lines = BufReader::new(output).lines();
+    let mut ids: Vec<u64> = (0..N_ANSWERS)
+        .map(|_| {
+            let answer: Value = serde_json::from_str(&lines.next().unwrap().unwrap()).unwrap();
+            assert_eq!(answer["result"]["structuredContent"]["_meta"]["total_lines"], 20_000);
+            answer["id"].as_u64().unwrap()
+        })
+        .collect();
+    ids.sort();
+    assert!(ids.into_iter().eq(1..=N_ANSWERS));
+    drop(input);
+    assert!(child.wait().unwrap().success());
 }
 
 /// As in `printf … | recto serve`.
