@@ -3,6 +3,8 @@
 //! The text arrives in pieces and is looked at once; only the page is kept. Decoding and
 //! reading are left to others.
 
+use std::ops::Range;
+
 use memchr::{memchr_iter, memrchr};
 
 /// Which lines to return, and how much of them at most.
@@ -84,39 +86,57 @@ impl Scan {
         }
     }
 
-    /// Makes room for a page that has up to `n_bytes`, which saves moving it while it grows.
-    pub fn reserve(&mut self, n_bytes: u64) {
-        let max_kept = self.window.max_bytes.saturating_add(1);
-        self.kept.reserve(usize::try_from(n_bytes).map_or(max_kept, |n| n.min(max_kept)));
-    }
-
     /// Whether everything that the page needs has been seen. What follows is only counted.
     pub fn is_page_complete(&self) -> bool {
         self.is_page_complete
     }
 
     /// Takes the next piece.
-    pub fn push(&mut self, mut piece: &[u8]) {
+    pub fn push(&mut self, piece: &[u8]) {
+        let kept = self.advance(piece);
+        self.kept.extend_from_slice(&piece[kept]);
+    }
+
+    /// Takes the next piece, and need not copy it if it is the first that matters.
+    pub fn push_owned(&mut self, mut piece: Vec<u8>) {
+        if !self.kept.is_empty() {
+            return self.push(&piece);
+        }
+        let kept = self.advance(&piece);
+        piece.truncate(kept.end);
+        piece.drain(..kept.start);
+        // A page of a few lines does not hold on to the room of all that was read.
+        if piece.capacity() / 2 > piece.len() {
+            piece.shrink_to_fit();
+        }
+        self.kept = piece;
+    }
+
+    /// Steps over a piece; says which part of it is to be kept.
+    fn advance(&mut self, piece: &[u8]) -> Range<usize> {
         if piece.is_empty() {
-            return;
+            return 0..0;
         }
         self.is_inside_line = !piece.ends_with(b"\n");
+        let mut rest = piece;
         if self.line < self.window.first_line {
-            piece = self.skip_lines(piece, self.window.first_line);
+            rest = self.skip_lines(rest, self.window.first_line);
         }
+        let start = piece.len() - rest.len();
+        let mut kept = start..start;
         if !self.is_page_complete && self.line >= self.window.first_line {
             let end_line = self.window.first_line.saturating_add(self.window.max_lines);
             let line = self.line;
-            let rest = self.skip_lines(piece, end_line);
+            let later = self.skip_lines(rest, end_line);
             self.n_endings += self.line - line;
-            let page = &piece[..piece.len() - rest.len()];
             let n_room = self.window.max_bytes.saturating_add(1) - self.kept.len();
-            self.kept.extend_from_slice(&page[..page.len().min(n_room)]);
+            kept.end += (rest.len() - later.len()).min(n_room);
             self.is_page_complete =
-                self.line >= end_line || self.kept.len() > self.window.max_bytes;
-            piece = rest;
+                self.line >= end_line || self.kept.len() + kept.len() > self.window.max_bytes;
+            rest = later;
         }
-        self.line += memchr_iter(b'\n', piece).count() as u64;
+        self.line += memchr_iter(b'\n', rest).count() as u64;
+        kept
     }
 
     /// The page, once all pieces are in.

@@ -106,10 +106,12 @@ impl LargeFile<'_> {
     fn page_at(&self, index: &Index, window: Window) -> Result<Page> {
         let (offset, line) = index.start_of(window.first_line - 1);
         let mut scan = Scan::inside(window, line + 1);
-        let end_line = (window.first_line - 1).saturating_add(window.max_lines);
-        scan.reserve(index.end_of(end_line).saturating_sub(offset));
         let mut has_broken_page = false;
-        if window.max_lines > 0 && window.first_line <= index.total_lines {
+        if window.max_lines == 0 || window.first_line > index.total_lines {
+            // There is no such page.
+        } else if has_plain_lines(index.encoding) {
+            scan.push_owned(self.bytes_around(index, offset, window)?);
+        } else {
             has_broken_page = self.for_each_text(index, offset, |text, is_broken| {
                 scan.push(text);
                 if is_broken || scan.is_page_complete() { Next::Stop } else { Next::Continue }
@@ -121,6 +123,20 @@ impl LargeFile<'_> {
             return Err(self.binary());
         }
         Ok(Page { total_lines: index.total_lines, ..page })
+    }
+
+    /// Everything from a place on that a window's page can hold, and no more than the budget of a
+    /// page beyond the piece that it begins in.
+    fn bytes_around(&self, index: &Index, offset: u64, window: Window) -> Result<Vec<u8>> {
+        let end_line = (window.first_line - 1).saturating_add(window.max_lines);
+        let n_possible = index.end_of(end_line).saturating_sub(offset);
+        let n_bom = if offset == 0 { index.encoding.bom().len() } else { 0 };
+        let n_most = (PIECE + n_bom + 1).saturating_add(window.max_bytes);
+        let mut bytes = vec![0; usize::try_from(n_possible).map_or(n_most, |n| n.min(n_most))];
+        let n_read = self.file.read_at(self.path, &mut bytes, offset)?;
+        bytes.truncate(n_read);
+        bytes.drain(..n_bom.min(n_read));
+        Ok(bytes)
     }
 
     fn hits(&self, index: &Index, search: &Search<'_>) -> Result<Hits> {
