@@ -173,6 +173,21 @@ impl OpenFile {
         Err(Error::Unstable { path: path.to_string() })
     }
 
+    /// The bytes from a place on, as many or up to the end of the file.
+    pub fn bytes_at(&self, path: &AbsPath, n_bytes: usize, offset: u64) -> Result<Vec<u8>> {
+        let mut bytes = Vec::with_capacity(n_bytes);
+        while bytes.len() < n_bytes {
+            let at = offset + bytes.len() as u64;
+            match rustix::io::pread(&self.fd, spare_capacity(&mut bytes), at) {
+                Ok(0) => break,
+                Ok(_) | Err(Errno::INTR) => {}
+                Err(errno) => return Err(sys::error(errno, path, 0)),
+            }
+        }
+        bytes.truncate(n_bytes);
+        Ok(bytes)
+    }
+
     /// Fills a buffer from a place on, or up to the end of the file.
     pub fn read_at(&self, path: &AbsPath, buffer: &mut [u8], offset: u64) -> Result<usize> {
         let mut n_read = 0;
