@@ -62,14 +62,25 @@ pub enum Ask<Text> {
         /// Absolute.
         path: Text,
     },
-    /// Gives a file a new text.
+    /// Gives a file a new text, and asks for what then stands there.
     Write {
         /// Comes back with the reply.
         id: u64,
         /// Absolute.
         path: Text,
+        /// The digest of the text that must still be there, where there is a file already.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        expects: Option<String>,
         /// All of it.
         content: Text,
+    },
+    /// Waits no longer for what is read before and after a write. The write itself cannot be taken
+    /// back once the editor has it.
+    GiveUp {
+        /// Of the write.
+        id: u64,
+        /// Only where the reading has lasted as long as this.
+        after_ms: u64,
     },
     /// Shows the editor what a call does. There is no reply.
     Update(Value),
@@ -104,8 +115,21 @@ pub enum Reply<Text> {
     Written {
         /// Of the write.
         id: u64,
+        /// What then stood there, if that could be read.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        content: Option<Text>,
     },
-    /// To either.
+    /// To a write that expected another text. The editor was not given the new one.
+    Moved {
+        /// Of the write.
+        id: u64,
+    },
+    /// To a write that was given up. The editor was not given the new text.
+    GivenUp {
+        /// Of the write.
+        id: u64,
+    },
+    /// To a read, and to a write that the editor was given.
     Failed {
         /// Of what was asked.
         id: u64,

@@ -113,6 +113,16 @@ impl Outlet {
         self.0.changed.notify_all();
     }
 
+    /// Whether lines are taken no more.
+    pub fn is_closed(&self) -> bool {
+        self.0.lock().is_closed
+    }
+
+    /// Whether both lead to the same stream.
+    pub fn is_same(&self, other: &Outlet) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
     /// Ends when nothing more will be written.
     pub async fn ended(&self) {
         self.0.ended.cancelled().await;

@@ -15,8 +15,38 @@ pub trait Editor: Send + Sync {
     /// The text of a file as the person sees it, saved or not.
     fn read(&self, path: &Path, caller: &Caller) -> Result<String, EditorError>;
 
-    /// Gives a file a new text. Waits as long as it takes, for a person may be asked.
-    fn write(&self, path: &Path, text: &str, caller: &Caller) -> Result<(), EditorError>;
+    /// Gives a file a new text, if it has the old one still, and reads what then stands there.
+    /// Waits as long as it takes, for a person may be asked.
+    ///
+    /// All of this in one, so that the editor's end can do it with nothing in between: whatever the
+    /// person types after the old text was compared is lost.
+    fn write(
+        &self,
+        path: &Path,
+        change: &Change<'_>,
+        caller: &Caller,
+    ) -> Result<Outcome, EditorError>;
+}
+
+/// What a file is to become.
+#[derive(Debug, Clone, Copy)]
+pub struct Change<'a> {
+    /// The text that must still be there. `None` where there is no file yet.
+    pub before: Option<&'a str>,
+    /// The new one.
+    pub after: &'a str,
+}
+
+/// What became of a change.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Outcome {
+    /// The editor took it.
+    Written {
+        /// The text that stood there then, for editors format; `None` where it was not to be had.
+        stands: Option<String>,
+    },
+    /// The old text is not there, and nothing was written. What is there is not said.
+    Moved,
 }
 
 /// Why an editor did not do as asked.

@@ -10,7 +10,7 @@ use super::view::{Buffer, LARGE, MAX_TEXT, View, denied};
 use super::{UNSAVED, WITHOUT_UNSAVED, Workspace};
 use crate::caller::Caller;
 use crate::path::AbsPath;
-use crate::store::editor::EditorError;
+use crate::store::editor::{Change, EditorError, Outcome};
 use crate::store::local::reserve::{Content, OnDisk, Reserved};
 use crate::store::{Excerpt, Held, Purpose, Where, WriteError, Written};
 
@@ -69,10 +69,7 @@ impl<'a> HeldText<'a> {
 
     /// Goes on only where neither the disk nor the editor has anything new.
     fn check_unmoved(&mut self, seen: &OnDisk, before: &[u8]) -> Result<(), WriteError> {
-        self.caller.cancel.check()?;
-        if self.place.on_disk()?.content != seen.content {
-            return Err(self.moved());
-        }
+        self.check_disk(seen)?;
         match self.workspace.ask(&self.path, seen, self.caller)? {
             Some(text) if text.as_bytes() == before => Ok(()),
             Some(_) => Err(self.moved()),
@@ -80,10 +77,17 @@ impl<'a> HeldText<'a> {
         }
     }
 
-    /// The editor took a text: what does it make of it, and is it on the disk?
-    fn written(&mut self, after: &[u8], sent: &OnDisk) -> Written {
-        let read = self.workspace.editor.read(&sent.given_path, self.caller);
-        let stands = read.ok().map(String::into_bytes);
+    fn check_disk(&mut self, seen: &OnDisk) -> Result<(), WriteError> {
+        self.caller.cancel.check()?;
+        if self.place.on_disk()?.content != seen.content {
+            return Err(self.moved());
+        }
+        Ok(())
+    }
+
+    /// The editor took a text: what has it made of it, and is it on the disk?
+    fn written(&mut self, after: &[u8], stands: Option<String>) -> Written {
+        let stands = stands.map(String::into_bytes);
         if stands.is_none() {
             self.caller.remarks.add(NOT_READ_BACK);
         }
@@ -96,6 +100,16 @@ impl<'a> HeldText<'a> {
             self.is_unsaved = self.workspace.note(&on_disk, stored.as_ref(), &text);
         }
         Written { broke_hard_links: false, stands: stands.filter(|stands| stands != after) }
+    }
+
+    /// The editor has not the text that it had: the call starts again, on the disk if the editor
+    /// has none at all.
+    fn other(&mut self, seen: &OnDisk) -> WriteError {
+        match self.workspace.ask(&self.path, seen, self.caller) {
+            Ok(Some(_)) => self.moved(),
+            Ok(None) => self.start_again_on_disk(),
+            Err(error) => error.into(),
+        }
     }
 
     /// Why a write that the editor knows of failed.
@@ -142,9 +156,12 @@ impl Held for HeldText<'_> {
             return Err(self.start_again_on_disk());
         };
         let seen = self.seen();
-        self.check_unmoved(&seen, before)?;
-        match self.workspace.editor.write(&seen.given_path, text, self.caller) {
-            Ok(()) => Ok(self.written(after, &seen)),
+        self.check_disk(&seen)?;
+        let Ok(before) = str::from_utf8(before) else { return Err(self.moved()) };
+        let change = Change { before: Some(before), after: text };
+        match self.workspace.editor.write(&seen.given_path, &change, self.caller) {
+            Ok(Outcome::Written { stands }) => Ok(self.written(after, stands)),
+            Ok(Outcome::Moved) => Err(self.other(&seen)),
             Err(EditorError::NotSent | EditorError::Unsupported) => Err(self.start_again_on_disk()),
             Err(error) => Err(self.refusal(error).into()),
         }
@@ -189,11 +206,13 @@ impl Held for HeldText<'_> {
             return Err(self.moved());
         }
         self.place.check_folder()?;
-        match self.workspace.editor.write(&on_disk.given_path, text, self.caller) {
-            Ok(()) => {
+        let change = Change { before: None, after: text };
+        match self.workspace.editor.write(&on_disk.given_path, &change, self.caller) {
+            Ok(Outcome::Written { stands }) => {
                 self.place.keep_folders();
-                Ok(self.written(bytes, &on_disk))
+                Ok(self.written(bytes, stands))
             }
+            Ok(Outcome::Moved) => Err(self.moved()),
             // Nothing stands there and nothing was read, so that this is the whole call again.
             // Here it is no refusal where the editor does not know the place: it has no text of
             // it that could be lost.

@@ -2,6 +2,7 @@
 //! scripted agent, and the link alone.
 
 mod agent;
+mod changes;
 mod cost;
 mod editor;
 mod ends;

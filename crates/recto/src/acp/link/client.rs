@@ -16,6 +16,7 @@ use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
+use recto_text::Digest;
 use serde_json::Value;
 
 use super::Rehearser;
@@ -25,10 +26,13 @@ use super::{
 };
 use crate::caller::Caller;
 use crate::line::{self, Line};
-use crate::store::editor::{Editor, EditorError};
+use crate::store::editor::{Change, Editor, EditorError, Outcome};
 
 /// How long a read may take, and an update to be sent.
 const READ_LIMIT: Duration = Duration::from_secs(30);
+
+/// How often the relay is asked to end a write that takes long or was taken back.
+const NUDGE_INTERVAL: Duration = Duration::from_secs(1);
 
 /// How often a waiting call asks whether it was taken back.
 const CANCEL_INTERVAL: Duration = Duration::from_millis(20);
@@ -52,7 +56,7 @@ struct Shared {
 #[derive(Default)]
 struct State {
     last_id: u64,
-    /// Lines to write, each with the id of its request.
+    /// Lines to write, each with the id of its request, which is 0 where nobody waits for it.
     queue: VecDeque<(u64, Vec<u8>)>,
     /// The end of a line whose start is written. It goes before every other.
     rest: Option<(u64, Vec<u8>)>,
@@ -135,6 +139,7 @@ impl LinkClient {
         }
         let (id, mut state) = self.shared.enqueue(ask).ok_or(EditorError::NotSent)?;
         let start = Instant::now();
+        let mut nudge = Nudge::new(start);
         loop {
             let progress = state.requests.get(&id).expect("only its own call takes it away");
             let given_up = match (progress, patience) {
@@ -155,6 +160,11 @@ impl LinkClient {
                 state.forget(id);
                 return Err(error);
             }
+            if let (Progress::Sent, Patience::Unlimited) = (progress, patience)
+                && let Some(after_ms) = nudge.is_due(is_cancelled())
+            {
+                self.shared.push(&mut state, 0, &Ask::GiveUp { id, after_ms });
+            }
             state = self.shared.wait(state);
         }
     }
@@ -167,6 +177,31 @@ enum Patience {
     Limited,
     /// Until there is one, for a person may be asked, and what was sent cannot be taken back.
     Unlimited,
+}
+
+/// When a write that is not answered is to end what it reads. The editor's end knows how far it
+/// is, and a nudge that comes while a person is asked does nothing.
+struct Nudge {
+    next: Instant,
+    was_cancelled: bool,
+}
+
+impl Nudge {
+    fn new(start: Instant) -> Nudge {
+        Nudge { next: start + READ_LIMIT, was_cancelled: false }
+    }
+
+    /// Whether to send one now, and how long a reading is to have lasted, in milliseconds.
+    fn is_due(&mut self, is_cancelled: bool) -> Option<u64> {
+        let now = Instant::now();
+        let is_new = is_cancelled && !self.was_cancelled;
+        if now < self.next && !is_new {
+            return None;
+        }
+        self.was_cancelled = is_cancelled;
+        self.next = now + NUDGE_INTERVAL;
+        Some(if is_cancelled { 0 } else { READ_LIMIT.as_millis() as u64 })
+    }
 }
 
 impl Editor for LinkClient {
@@ -188,15 +223,25 @@ impl Editor for LinkClient {
         }
     }
 
-    fn write(&self, path: &Path, text: &str, caller: &Caller) -> Result<(), EditorError> {
+    fn write(
+        &self,
+        path: &Path,
+        change: &Change<'_>,
+        caller: &Caller,
+    ) -> Result<Outcome, EditorError> {
         let path = path.to_str().ok_or(EditorError::Unsupported)?;
-        if text.len() > MAX_TEXT {
+        let content = change.after;
+        if content.len() > MAX_TEXT {
             let message = format!("the text is longer than {MAX_TEXT} bytes");
             return Err(EditorError::Refused { code: -32602, message });
         }
-        let ask = |id| Ask::Write { id, path, content: text };
+        let expects = change.before.map(|before| Digest::of(before.as_bytes()).to_string());
+        let ask = |id| Ask::Write { id, path, expects, content };
         match self.request(ask, Patience::Unlimited, caller)? {
-            Reply::Written { .. } => Ok(()),
+            Reply::Written { content, .. } => Ok(Outcome::Written { stands: content }),
+            Reply::Moved { .. } => Ok(Outcome::Moved),
+            Reply::GivenUp { .. } if caller.cancel.check().is_err() => Err(EditorError::Cancelled),
+            Reply::GivenUp { .. } => Err(EditorError::NotSent),
             reply => Err(refusal(reply)),
         }
     }
@@ -278,22 +323,28 @@ impl Shared {
         }
         state.last_id += 1;
         let id = state.last_id;
-        let mut line = super::line(&ask(id));
+        let progress = self.push(&mut state, id, &ask(id));
+        state.requests.insert(id, progress);
+        Some((id, state))
+    }
+
+    /// Writes a line, or leaves it to the writer. How far it has come.
+    fn push(&self, state: &mut State, id: u64, ask: &Ask<&str>) -> Progress {
+        let mut line = super::line(ask);
         line.push(b'\n');
-        let n_sent = self.send_now(&state, &line);
+        let n_sent = self.send_now(state, &line);
         if n_sent == line.len() {
-            state.requests.insert(id, Progress::Sent);
-            return Some((id, state));
+            return Progress::Sent;
         }
-        if n_sent > 0 {
+        let progress = if n_sent > 0 {
             state.rest = Some((id, line.split_off(n_sent)));
-            state.requests.insert(id, Progress::Sending);
+            Progress::Sending
         } else {
             state.queue.push_back((id, line));
-            state.requests.insert(id, Progress::Queued);
-        }
+            Progress::Queued
+        };
         self.has_work.notify_all();
-        Some((id, state))
+        progress
     }
 
     /// Writes as much of a line as the socket takes without waiting, if nothing else is before it.
@@ -374,7 +425,11 @@ impl Shared {
             let Ok(Line::Whole) = line::read(&mut input, &mut buffer, MAX_LINE) else { break };
             let Ok(reply) = serde_json::from_slice::<Reply<String>>(&buffer) else { break };
             let id = match &reply {
-                Reply::Text { id, .. } | Reply::Written { id } | Reply::Failed { id, .. } => *id,
+                Reply::Text { id, .. }
+                | Reply::Written { id, .. }
+                | Reply::Moved { id }
+                | Reply::GivenUp { id }
+                | Reply::Failed { id, .. } => *id,
                 Reply::Welcome(_) | Reply::Unwelcome { .. } => continue,
                 Reply::Rehearse { .. } => {
                     self.rehearse(reply);

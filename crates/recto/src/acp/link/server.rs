@@ -4,8 +4,9 @@ use std::io::{BufReader, Result, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
+use recto_text::Digest;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
@@ -23,14 +24,28 @@ pub trait Host: Send + Sync + 'static {
     /// Asks for the text of a file.
     fn read(&self, session: &str, path: &RawValue, answer: Answer);
 
-    /// Gives a file a new text.
-    fn write(&self, session: &str, path: &RawValue, content: &RawValue, answer: Answer);
+    /// Gives a file a new text, if it has the expected one still, and asks for what then stands
+    /// there.
+    fn write(&self, session: &str, change: Change<'_>, answer: Answer);
+
+    /// Waits no longer for what is read before and after a write, if that has lasted this long.
+    fn give_up(&self, write: &Answer, after: Duration);
 
     /// Shows the editor what a call does.
     fn update(&self, session: &str, update: Value);
 
     /// Takes what a server found out about a call that it was to rehearse.
     fn rehearsed(&self, id: u64, content: Option<Vec<Value>>);
+}
+
+/// What a file is to become.
+pub struct Change<'a> {
+    /// The file.
+    pub path: &'a RawValue,
+    /// The digest of the text that must still be there, where one must.
+    pub expects: Option<Digest>,
+    /// The new text.
+    pub content: &'a RawValue,
 }
 
 /// The way back to whoever asked.
@@ -45,9 +60,29 @@ impl Answer {
         self.outlet.send(super::line(&Reply::Text { id: self.id, content }));
     }
 
-    /// It is written.
-    pub fn written(self) {
-        self.outlet.send(super::line(&Reply::<&str>::Written { id: self.id }));
+    /// It is written, and this stands there now, as a JSON string.
+    pub fn written(self, content: Option<&RawValue>) {
+        self.outlet.send(super::line(&Reply::Written { id: self.id, content }));
+    }
+
+    /// The file has not the expected text.
+    pub fn moved(self) {
+        self.outlet.send(super::line(&Reply::<&str>::Moved { id: self.id }));
+    }
+
+    /// Whoever asked did not wait, and nothing was written.
+    pub fn given_up(self) {
+        self.outlet.send(super::line(&Reply::<&str>::GivenUp { id: self.id }));
+    }
+
+    /// Whether both go to the same question.
+    pub fn is_same(&self, other: &Answer) -> bool {
+        self.id == other.id && self.outlet.is_same(&other.outlet)
+    }
+
+    /// Whether whoever asked is gone.
+    pub fn is_in_vain(&self) -> bool {
+        self.outlet.is_closed()
     }
 
     /// The editor says no.
@@ -81,7 +116,7 @@ impl Listener {
             for stream in listener.incoming() {
                 let Ok(stream) = stream else {
                     // Out of file handles, most likely; others may give some back.
-                    std::thread::sleep(std::time::Duration::from_millis(100));
+                    std::thread::sleep(Duration::from_millis(100));
                     continue;
                 };
                 let (tickets, host) = (tickets.clone(), host.clone());
@@ -167,7 +202,13 @@ fn take(line: &[u8], session: &str, last_id: &mut u64, outlet: &Outlet, host: &d
     }
     match ask {
         Ok(Ask::Read { id, path }) => host.read(session, path, answer(id)),
-        Ok(Ask::Write { id, path, content }) => host.write(session, path, content, answer(id)),
+        Ok(Ask::Write { id, path, expects, content }) => {
+            let Ok(expects) = expects.map(|text| text.parse()).transpose() else { return false };
+            host.write(session, Change { path, expects, content }, answer(id));
+        }
+        Ok(Ask::GiveUp { id, after_ms }) => {
+            host.give_up(&answer(id), Duration::from_millis(after_ms));
+        }
         Ok(Ask::Update(update)) => host.update(session, update),
         Ok(Ask::Rehearsed { id, content }) => host.rehearsed(id, content),
         Ok(Ask::Hello { .. }) => {}

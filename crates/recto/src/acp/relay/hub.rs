@@ -6,18 +6,19 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::editor::{Params, Requests, Wanted};
+use super::editor::Requests;
 use super::inject::{Agreed, Server, Session, Splice};
 use super::log::Log;
 use super::peek::{Peek, Shape, shape};
 use crate::acp::link::Welcome;
 use crate::acp::link::rehearsals::Rehearsals;
-use crate::acp::link::server::{Answer, Host};
+use crate::acp::link::server::{Answer, Change, Host};
 use crate::acp::link::tickets::{Ticket, Tickets};
 use crate::acp::merge::{Asking, Merger};
 use crate::acp::outlet::Outlet;
@@ -126,7 +127,10 @@ impl Hub {
             Shape::Message(message) => match self.concern_of_editors(&message) {
                 Concern::OurAnswer => {
                     self.note("editor", "recto", &line);
-                    return self.editor.settle(&message);
+                    if let Some(next) = self.editor.settle(&message) {
+                        self.send_to_editor(next);
+                    }
+                    return;
                 }
                 Concern::Initialize => {
                     self.learn_of_editor(&message);
@@ -305,7 +309,11 @@ impl Hub {
     }
 
     fn tell_editor(&self, message: &Value) {
-        let line = message.to_string().into_bytes();
+        self.send_to_editor(message.to_string().into_bytes());
+    }
+
+    /// Sends a line of our own.
+    fn send_to_editor(&self, line: Vec<u8>) {
         self.note("recto", "editor", &line);
         self.to_editor.send(line);
     }
@@ -319,12 +327,6 @@ impl Hub {
         if let Some(log) = &self.log {
             log.note(from, to, line);
         }
-    }
-
-    fn ask_editor(&self, method: &'static str, params: Params<'_>, wanted: Wanted, answer: Answer) {
-        let line = self.editor.ask(method, params, wanted, answer);
-        self.note("recto", "editor", &line);
-        self.to_editor.send(line);
     }
 
     fn merger(&self) -> MutexGuard<'_, Merger> {
@@ -347,13 +349,15 @@ impl Host for Hub {
     }
 
     fn read(&self, session_id: &str, path: &RawValue, answer: Answer) {
-        let params = Params { session_id, path, content: None };
-        self.ask_editor("fs/read_text_file", params, Wanted::Text, answer);
+        self.send_to_editor(self.editor.read(session_id, path, answer));
     }
 
-    fn write(&self, session_id: &str, path: &RawValue, content: &RawValue, answer: Answer) {
-        let params = Params { session_id, path, content: Some(content) };
-        self.ask_editor("fs/write_text_file", params, Wanted::Consent, answer);
+    fn write(&self, session_id: &str, change: Change<'_>, answer: Answer) {
+        self.send_to_editor(self.editor.write(session_id, change, answer));
+    }
+
+    fn give_up(&self, write: &Answer, after: Duration) {
+        self.editor.give_up(write, after);
     }
 
     fn update(&self, session_id: &str, update: Value) {

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use recto::acp::link::LinkClient;
 use recto::acp::link::tickets::MAX_SERVERS;
 use recto::caller::Caller;
-use recto::store::editor::{Editor as _, EditorError};
+use recto::store::editor::{Change, Editor as _, EditorError, Outcome};
 use serde_json::{Value, json};
 
 use super::editor::{Editor, Habits};
@@ -192,8 +192,22 @@ fn in_thread<T: Send + 'static>(
     std::thread::spawn(move || run(&client))
 }
 
-fn write(client: &LinkClient, text: &str) -> Result<(), EditorError> {
-    client.write(Path::new("/f"), text, &Caller::default())
+/// What a write without a file before it comes to.
+fn write(client: &LinkClient, text: &str) -> Result<Outcome, EditorError> {
+    write_in(client, "/f", text, &Caller::default())
+}
+
+fn write_in(
+    client: &LinkClient,
+    path: &str,
+    text: &str,
+    caller: &Caller,
+) -> Result<Outcome, EditorError> {
+    client.write(Path::new(path), &Change { before: None, after: text }, caller)
+}
+
+fn is_written(outcome: &Result<Outcome, EditorError>) -> bool {
+    matches!(outcome, Ok(Outcome::Written { .. }))
 }
 
 #[test]
@@ -237,12 +251,12 @@ fn a_call_that_was_taken_back_ends_where_nothing_can_have_happened() {
     };
     let read = in_call(|client, caller| client.read(Path::new("/r"), caller).err());
     next(&mut input);
-    let sent = in_call(|client, caller| client.write(Path::new("/w"), "sent", caller).err());
+    let sent = in_call(|client, caller| write_in(client, "/w", "sent", caller).err());
     let sent_id = next(&mut input)["write"]["id"].clone();
     // This fills the socket, so that the next one waits its turn.
     let long = in_thread(&client, |client| write(client, &"x".repeat(10_000_000)));
     std::thread::sleep(Duration::from_millis(200));
-    let queued = in_call(|client, caller| client.write(Path::new("/q"), "queued", caller).err());
+    let queued = in_call(|client, caller| write_in(client, "/q", "queued", caller).err());
     std::thread::sleep(Duration::from_millis(100));
     caller.cancel.raise();
     let raised = Instant::now();
@@ -255,8 +269,10 @@ fn a_call_that_was_taken_back_ends_where_nothing_can_have_happened() {
     writeln!(stream, "{}", json!({"written": {"id": sent_id}})).unwrap();
     assert_eq!(sent.join().unwrap().0, None);
     let long_id = next(&mut input)["write"]["id"].clone();
+    let give_up = json!({"give_up": {"id": sent_id, "after_ms": 0}});
+    assert_eq!(next(&mut input), give_up, "what it reads can be");
     writeln!(stream, "{}", json!({"written": {"id": long_id}})).unwrap();
-    assert_eq!(long.join().unwrap(), Ok(()));
+    assert!(is_written(&long.join().unwrap()));
     let last = in_thread(&client, |client| write(client, "last"));
     assert_eq!(next(&mut input)["write"]["content"], "last", "the queued one never went");
     client.close();
@@ -317,7 +333,7 @@ fn a_text_of_100_megabytes_comes_through_and_a_longer_one_is_refused() {
     let ask = next(&mut input);
     assert_eq!(ask["write"]["content"].as_str().unwrap().len(), 100_000_000);
     writeln!(stream, "{}", json!({"written": {"id": ask["write"]["id"]}})).unwrap();
-    assert_eq!(writing.join().unwrap(), Ok(()));
+    assert!(is_written(&writing.join().unwrap()));
     let refused = write(&client, &"x".repeat(100_000_001));
     assert!(matches!(refused, Err(EditorError::Refused { .. })), "{refused:?}");
 }

@@ -8,7 +8,7 @@ use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 
 use recto::caller::Caller;
-use recto::store::editor::{Editor, EditorError};
+use recto::store::editor::{Change, Editor, EditorError, Outcome};
 
 /// What an editor does as a matter of course.
 #[derive(Clone, Default)]
@@ -159,18 +159,32 @@ impl Editor for ScriptedEditor {
         }
     }
 
-    fn write(&self, path: &Path, text: &str, _caller: &Caller) -> Result<(), EditorError> {
+    fn write(
+        &self,
+        path: &Path,
+        change: &Change<'_>,
+        caller: &Caller,
+    ) -> Result<Outcome, EditorError> {
         assert!(self.can_write() && path.is_absolute());
-        match self.arrive(Verb::Write, path) {
-            Some((error, true)) => Err(error),
-            Some((error, false)) => {
-                self.take(path, text);
-                Err(error)
-            }
-            None => {
-                self.take(path, text);
-                Ok(())
+        if let Some(before) = change.before {
+            match self.read(path, caller) {
+                Ok(text) if text == before => {}
+                // Nothing was written yet.
+                Err(EditorError::NotSent | EditorError::Unanswered) => {
+                    return Err(EditorError::NotSent);
+                }
+                Err(EditorError::Cancelled) => return Err(EditorError::Cancelled),
+                Ok(_) | Err(_) => return Ok(Outcome::Moved),
             }
         }
+        match self.arrive(Verb::Write, path) {
+            Some((error, true)) => return Err(error),
+            Some((error, false)) => {
+                self.take(path, change.after);
+                return Err(error);
+            }
+            None => self.take(path, change.after),
+        }
+        Ok(Outcome::Written { stands: self.read(path, caller).ok() })
     }
 }

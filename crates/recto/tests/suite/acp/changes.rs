@@ -1,0 +1,191 @@
+//! A change as the editor sees it: what it is asked, one request after another, and what its
+//! answers come to.
+
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, channel};
+use std::time::{Duration, Instant};
+
+use recto::acp::link::LinkClient;
+use recto::caller::Caller;
+use recto::store::editor::{Change, Editor as _, EditorError, Outcome};
+use serde_json::{Value, json};
+
+use super::editor::{Editor, Habits, MAX_WAIT, Writes};
+use super::link::idle_session;
+
+const READ: &str = "fs/read_text_file";
+const WRITE: &str = "fs/write_text_file";
+
+/// An editor that answers only when the test does, and a server that is linked to it.
+struct ByHand {
+    editor: Editor,
+    client: Arc<LinkClient>,
+    caller: Caller,
+}
+
+impl ByHand {
+    fn new() -> ByHand {
+        let writes = Writes::Unanswered;
+        let editor = Editor::ready(Habits { ignores_reads: true, writes, ..Habits::default() });
+        let token = idle_session(&editor);
+        let client = Arc::new(LinkClient::connect(&editor.socket(), &token).unwrap());
+        ByHand { editor, client, caller: Caller::default() }
+    }
+
+    /// Begins to make `new` of `before`.
+    fn begin(&self, before: Option<&'static str>) -> Receiver<Result<Outcome, EditorError>> {
+        let (client, caller, path) =
+            (self.client.clone(), self.caller.clone(), self.editor.path("f.txt"));
+        let (sender, receiver) = channel();
+        std::thread::spawn(move || {
+            sender.send(client.write(&path, &Change { before, after: "new" }, &caller))
+        });
+        receiver
+    }
+
+    /// The request with this number, from 1.
+    fn request(&self, number: usize) -> Value {
+        let start = Instant::now();
+        while self.n_requests() < number {
+            assert!(start.elapsed() < MAX_WAIT, "there is no request {number}");
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        self.editor.desk.requests.lock().unwrap()[number - 1].clone()
+    }
+
+    fn n_requests(&self) -> usize {
+        self.editor.desk.requests.lock().unwrap().len()
+    }
+
+    fn answer(&self, request: &Value, mut answer: Value) {
+        answer["jsonrpc"] = "2.0".into();
+        answer["id"] = request["id"].clone();
+        self.editor.send_line(&answer.to_string());
+    }
+
+    /// Nothing more is asked.
+    fn check_quiet(&self, n_requests: usize) {
+        std::thread::sleep(Duration::from_millis(100));
+        assert_eq!(self.n_requests(), n_requests);
+    }
+}
+
+fn text(content: &str) -> Value {
+    json!({"result": {"content": content}})
+}
+
+fn taken() -> Value {
+    json!({"result": {}})
+}
+
+fn error(code: i64) -> Value {
+    json!({"error": {"code": code, "message": "no"}})
+}
+
+fn written(stands: Option<&str>) -> Result<Outcome, EditorError> {
+    Ok(Outcome::Written { stands: stands.map(String::from) })
+}
+
+#[test]
+fn every_answer_leads_to_the_next_request_or_to_the_end() {
+    let refused = || Err(EditorError::Refused { code: -32000, message: "no".into() });
+    let old = Some("old");
+    let rows = [
+        (old, vec![text("old"), taken(), text("new")], written(Some("new"))),
+        (old, vec![text("old"), json!({"result": null}), text("new")], written(Some("new"))),
+        (old, vec![text("old"), taken(), text("formatted")], written(Some("formatted"))),
+        (old, vec![text("old"), taken(), error(-32603)], written(None)),
+        (old, vec![text("old"), taken(), taken()], written(None)),
+        (old, vec![text("older")], Ok(Outcome::Moved)),
+        (old, vec![text("")], Ok(Outcome::Moved)),
+        (old, vec![error(-32002)], Ok(Outcome::Moved)),
+        (old, vec![error(-32601)], Ok(Outcome::Moved)),
+        (old, vec![taken()], Ok(Outcome::Moved)),
+        (old, vec![json!({"result": {"content": 7}})], Ok(Outcome::Moved)),
+        (old, vec![text("old"), error(-32000)], refused()),
+        (old, vec![text("old"), error(-32601)], Err(EditorError::Unsupported)),
+        (Some("ä\n\"\u{1}"), vec![text("ä\n\"\u{1}"), taken(), text("new")], written(Some("new"))),
+        (Some(""), vec![text(""), taken(), text("new")], written(Some("new"))),
+        (None, vec![taken(), text("new")], written(Some("new"))),
+        (None, vec![taken(), error(-32002)], written(None)),
+        (None, vec![error(-32000)], refused()),
+    ];
+    let desk = ByHand::new();
+    let mut n_asked = 0;
+    for (before, answers, expected) in rows {
+        let outcome = desk.begin(before);
+        let methods = if before.is_some() { [READ, WRITE, READ] } else { [WRITE, READ, ""] };
+        for (method, answer) in methods.iter().zip(&answers) {
+            n_asked += 1;
+            let request = desk.request(n_asked);
+            assert_eq!(request["method"], *method, "{before:?} {answers:?}");
+            assert_eq!(request["params"]["path"], desk.editor.spelled("f.txt"));
+            desk.answer(&request, answer.clone());
+            // An answer that comes twice is no second one.
+            desk.answer(&request, answer.clone());
+        }
+        assert_eq!(outcome.recv_timeout(MAX_WAIT), Ok(expected), "{before:?} {answers:?}");
+    }
+    desk.check_quiet(n_asked);
+}
+
+#[test]
+fn a_call_that_is_taken_back_waits_for_nothing_but_a_write() {
+    let cancelled = || Err(EditorError::Cancelled);
+    // Before which answer the call is taken back, and what it comes to.
+    for (n_answered, expected, is_at_once) in
+        [(0, cancelled(), true), (1, written(None), false), (2, written(None), true)]
+    {
+        let desk = ByHand::new();
+        let outcome = desk.begin(Some("old"));
+        let answers = [text("old"), taken(), text("new")];
+        for (number, answer) in answers.iter().take(n_answered).enumerate() {
+            desk.answer(&desk.request(number + 1), answer.clone());
+        }
+        let next = desk.request(n_answered + 1);
+        desk.caller.cancel.raise();
+        if !is_at_once {
+            let early = outcome.recv_timeout(Duration::from_millis(200));
+            assert!(early.is_err(), "the editor may still write: {early:?}");
+            desk.answer(&next, answers[n_answered].clone());
+        }
+        let end = outcome.recv_timeout(Duration::from_secs(2));
+        assert_eq!(end, Ok(expected), "{n_answered}");
+        desk.answer(&next, answers[n_answered].clone());
+        desk.check_quiet(n_answered + 1);
+    }
+}
+
+#[test]
+fn nothing_is_written_for_a_server_that_is_gone() {
+    let desk = ByHand::new();
+    let outcome = desk.begin(Some("old"));
+    let request = desk.request(1);
+    desk.client.close();
+    assert_eq!(outcome.recv_timeout(MAX_WAIT), Ok(Err(EditorError::Unanswered)));
+    // The relay notices by itself, a moment later.
+    std::thread::sleep(Duration::from_millis(100));
+    desk.answer(&request, text("old"));
+    desk.check_quiet(1);
+}
+
+/// Takes a minute.
+#[test]
+fn what_is_read_for_a_write_is_given_up_and_the_write_is_not() {
+    if std::env::var_os("RECTO_LONG").is_none() {
+        return;
+    }
+    let desk = ByHand::new();
+    let start = Instant::now();
+    let compared = desk.begin(Some("old"));
+    let read_back = desk.begin(None);
+    let (first, second) = (desk.request(1), desk.request(2));
+    let write = if first["method"] == WRITE { first } else { second };
+    std::thread::sleep(Duration::from_secs(32));
+    assert_eq!(compared.try_recv(), Ok(Err(EditorError::NotSent)), "nothing was written");
+    assert!(read_back.try_recv().is_err(), "a person may take longer");
+    desk.answer(&write, taken());
+    desk.request(3);
+    assert_eq!(read_back.recv_timeout(Duration::from_secs(33)), Ok(written(None)));
+    assert!(start.elapsed() > Duration::from_secs(60), "{:?}", start.elapsed());
+}
