@@ -96,9 +96,11 @@ fn calls(recto: &Path, folder: &Path, n_rounds: usize, table: &mut Table<5>) -> 
     let folder = folder.canonicalize()?;
     let path = folder.join("2kb.txt");
     fs::write(&path, format!("old\n{}", text(1, 2000)))?;
-    // Where the disk is new, the tools give an editor time to notice.
+    // Where the disk is new, the tools give an editor time to notice, and do not trust its time
+    // stamps. Most files are not.
     let hour_ago = SystemTime::now() - Duration::from_secs(3600);
     fs::File::options().write(true).open(&path)?.set_modified(hour_ago)?;
+    std::thread::sleep(Duration::from_secs(3));
 
     let mut disk = Client::start(recto, &folder, &[])?;
     disk.initialize()?;

@@ -3,9 +3,11 @@
 
 use std::io::{BufRead, ErrorKind, IoSlice, Read, Result, Write};
 use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::net::UnixStream;
 
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::{Errno, ReadWriteFlags, pwritev2};
+use rustix::net::{RecvFlags, recv};
 
 /// What a read brought.
 #[derive(Debug, PartialEq, Eq)]
@@ -48,6 +50,26 @@ impl<S: AsFd> Patient<S> {
                     }
                 }
                 done => return done,
+            }
+        }
+    }
+}
+
+/// A socket that is waited for by `poll`: whoever waits in `recv` is also woken each time the other
+/// side has taken something that was sent to it, for nothing.
+pub struct Polled<'a>(pub &'a UnixStream);
+
+impl Read for Polled<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> Result<usize> {
+        loop {
+            match poll(&mut [PollFd::new(self.0, PollFlags::IN)], None) {
+                Ok(_) | Err(Errno::INTR) => {}
+                Err(errno) => return Err(errno.into()),
+            }
+            match recv(self.0, &mut *buffer, RecvFlags::DONTWAIT) {
+                Ok((n_read, _)) => return Ok(n_read),
+                Err(Errno::AGAIN | Errno::INTR) => {}
+                Err(errno) => return Err(errno.into()),
             }
         }
     }

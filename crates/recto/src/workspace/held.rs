@@ -79,19 +79,16 @@ impl<'a> HeldText<'a> {
 
     fn check_disk(&mut self, seen: &OnDisk) -> Result<(), WriteError> {
         self.caller.cancel.check()?;
-        if self.place.on_disk()?.content != seen.content {
-            return Err(self.moved());
-        }
-        Ok(())
+        if self.place.is_unmoved(seen)? { Ok(()) } else { Err(self.moved()) }
     }
 
     /// The editor took a text: what has it made of it, and is it on the disk?
-    fn written(&mut self, after: &[u8], stands: Option<String>) -> Written {
+    fn written(&mut self, after: &[u8], stands: Option<String>, seen: OnDisk) -> Written {
         let stands = stands.map(String::into_bytes);
         if stands.is_none() {
             self.caller.remarks.add(NOT_READ_BACK);
         }
-        if let Ok(on_disk) = self.place.on_disk() {
+        if let Ok(on_disk) = self.place.on_disk_after(seen) {
             let text = String::from_utf8_lossy(stands.as_deref().unwrap_or(after));
             let stored = match &on_disk.content {
                 Content::Bytes(bytes) => Document::parse(bytes.clone()).ok(),
@@ -160,7 +157,7 @@ impl Held for HeldText<'_> {
         let Ok(before) = str::from_utf8(before) else { return Err(self.moved()) };
         let change = Change { before: Some(before), after: text };
         match self.workspace.editor.write(&seen.given_path, &change, self.caller) {
-            Ok(Outcome::Written { stands }) => Ok(self.written(after, stands)),
+            Ok(Outcome::Written { stands }) => Ok(self.written(after, stands, seen)),
             Ok(Outcome::Moved) => Err(self.other(&seen)),
             Err(EditorError::NotSent | EditorError::Unsupported) => Err(self.start_again_on_disk()),
             Err(error) => Err(self.refusal(error).into()),
@@ -210,7 +207,7 @@ impl Held for HeldText<'_> {
         match self.workspace.editor.write(&on_disk.given_path, &change, self.caller) {
             Ok(Outcome::Written { stands }) => {
                 self.place.keep_folders();
-                Ok(self.written(bytes, stands))
+                Ok(self.written(bytes, stands, on_disk))
             }
             Ok(Outcome::Moved) => Err(self.moved()),
             // Nothing stands there and nothing was read, so that this is the whole call again.

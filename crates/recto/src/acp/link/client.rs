@@ -25,7 +25,7 @@ use super::{
     Ask, HELLO_LIMIT, MAX_LINE, MAX_TEXT, Reply, SOCKET_VARIABLE, TOKEN_VARIABLE, Welcome,
 };
 use crate::caller::Caller;
-use crate::line::{self, Line};
+use crate::line::{self, Line, Polled};
 use crate::store::editor::{Change, Editor, EditorError, Outcome};
 
 /// How long a read may take, and an update to be sent.
@@ -419,7 +419,7 @@ impl Shared {
     }
 
     fn take_replies(self: &Arc<Self>) {
-        let mut input = BufReader::with_capacity(64 << 10, &self.stream);
+        let mut input = BufReader::with_capacity(64 << 10, Polled(&self.stream));
         loop {
             let mut buffer = Vec::new();
             let Ok(Line::Whole) = line::read(&mut input, &mut buffer, MAX_LINE) else { break };

@@ -14,7 +14,7 @@ use super::place::{Place, Until, check_peer};
 use super::tickets::{Admitted, Tickets};
 use super::{Ask, HELLO_LIMIT, MAX_LINE, Reply, Welcome};
 use crate::acp::outlet::Outlet;
-use crate::line::{self, Line};
+use crate::line::{self, Line, Polled};
 
 /// Who does what servers ask. Paths and texts are JSON strings.
 pub trait Host: Send + Sync + 'static {
@@ -155,7 +155,7 @@ fn serve(stream: &UnixStream, tickets: &Tickets, host: &dyn Host) -> Result<()> 
     let outlet = Outlet::start("recto-link-write", stream.try_clone()?, usize::MAX)?;
     outlet.send(super::line(&Reply::<&str>::Welcome(host.welcome())));
     admitted.listens(&outlet);
-    let mut input = BufReader::with_capacity(64 << 10, stream);
+    let mut input = BufReader::with_capacity(64 << 10, Polled(stream));
     let mut last_id = 0;
     loop {
         let mut buffer = Vec::new();

@@ -5,7 +5,6 @@
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use memchr::memchr_iter;
 use recto_text::encoding::Encoding;
@@ -20,10 +19,6 @@ pub const PIECE: usize = 256 << 10;
 /// How many files are remembered, and how many line counts altogether.
 const MAX_FILES: usize = 64;
 const MAX_COUNTS: usize = 1 << 17;
-
-/// A clock tick after a write, a second one could leave the same time stamps; two seconds are
-/// the coarsest that any filesystem has.
-const MIN_AGE: Duration = Duration::from_secs(2);
 
 /// What is known of a large file.
 #[derive(Debug, PartialEq, Eq)]
@@ -102,12 +97,7 @@ impl Indexes {
     /// Remembers what a pass told that began when the file had this status, unless a write just
     /// before or after it could look the same.
     pub fn remember(&self, status: &Stat, index: &Arc<Index>) {
-        let changed = Duration::new(status.st_ctime.max(0) as u64, status.st_ctime_nsec as u32);
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        if now.saturating_sub(changed) < MIN_AGE {
-            return;
-        }
-        let identity = Identity::of(status);
+        let Some(identity) = Identity::settled(status) else { return };
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         known.retain(|(other, _)| !other.is_same_file(&identity));
         known.push_back((identity, index.clone()));

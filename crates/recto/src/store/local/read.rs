@@ -2,7 +2,7 @@
 //! [`super::large`].
 
 use std::os::fd::OwnedFd;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use recto_text::{Document, Error, Result};
 use rustix::buffer::spare_capacity;
@@ -22,6 +22,10 @@ const MAX_WHOLE: u64 = limits::WHOLE_FILE;
 /// How long a write waits for others to close the file. Those who append or save are done by
 /// then; those who keep a file open would not be done in an hour.
 const MAX_WAIT_FOR_WRITERS: Duration = Duration::from_millis(50);
+
+/// A clock tick after a write, a second one could leave the same time stamps; two seconds are
+/// the coarsest that any filesystem has.
+const MIN_AGE: Duration = Duration::from_secs(2);
 
 /// Filesystems whose files are made up as they are read: /proc, /sys and their kin.
 const PSEUDO_FILESYSTEMS: [i64; 14] = [
@@ -222,6 +226,14 @@ impl Identity {
             modified: (status.st_mtime, status.st_mtime_nsec),
             changed: (status.st_ctime, status.st_ctime_nsec),
         }
+    }
+
+    /// The same for a file that nobody wrote to for a while; of one that is newer, the next write
+    /// could look the same.
+    pub fn settled(status: &Stat) -> Option<Identity> {
+        let changed = Duration::new(status.st_ctime.max(0) as u64, status.st_ctime_nsec as u32);
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        (now.saturating_sub(changed) >= MIN_AGE).then(|| Identity::of(status))
     }
 
     /// Whether both are of one file, whatever it held.

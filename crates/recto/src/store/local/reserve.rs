@@ -9,7 +9,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use recto_text::Result;
 
-use super::read::OpenFile;
+use super::read::{Identity, OpenFile};
 use super::roots::{LastLink, Place};
 use super::{HeldFile, LocalStore};
 use crate::caller::{Access, Caller};
@@ -27,6 +27,8 @@ pub struct OnDisk {
     pub content: Content,
     /// When it was last written, where it stands.
     pub modified: Option<SystemTime>,
+    /// Tells by itself that the content is the same, where the file is old enough for that.
+    identity: Option<Identity>,
 }
 
 /// What a file holds.
@@ -70,12 +72,14 @@ impl LocalStore {
             Some(file) if file.is_large() => Content::Large,
             Some(file) => Content::Bytes(file.read_whole(path, caller)?),
         };
+        let identity = file.as_ref().and_then(|file| Identity::settled(&file.status));
         let modified = file.and_then(|file| {
             let since_epoch = Duration::from_secs(u64::try_from(file.status.st_mtime).ok()?);
             UNIX_EPOCH.checked_add(since_epoch)
         });
         let given_path = self.roots.as_given(&place.real_path);
-        Ok(OnDisk { real_path: place.real_path.clone(), given_path, content, modified })
+        let real_path = place.real_path.clone();
+        Ok(OnDisk { real_path, given_path, content, modified, identity })
     }
 }
 
@@ -92,6 +96,24 @@ impl<'a> Reserved<'a> {
         }
         let file = self.0.open_to_change()?;
         store.describe(place, file, path, caller)
+    }
+
+    /// Whether the same still stands there. Refuses what a change would refuse.
+    pub fn is_unmoved(&self, seen: &OnDisk) -> Result<bool> {
+        Ok(self.is_untouched(seen) || self.on_disk()?.content == seen.content)
+    }
+
+    /// What stands there now.
+    pub fn on_disk_after(&self, seen: OnDisk) -> Result<OnDisk> {
+        if self.is_untouched(&seen) { Ok(seen) } else { self.on_disk() }
+    }
+
+    /// Whether the file need not be read again.
+    fn is_untouched(&self, seen: &OnDisk) -> bool {
+        let HeldFile { store, place, .. } = &self.0;
+        let Some(identity) = seen.identity.filter(|_| !self.0.is_link()) else { return false };
+        let status = store.sys.status(&place.folder, &place.name);
+        status.is_ok_and(|status| Identity::of(&status) == identity)
     }
 
     /// Refuses a folder where no file can be created.

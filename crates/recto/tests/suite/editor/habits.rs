@@ -133,6 +133,36 @@ fn what_was_just_written_to_the_disk_is_not_undone() {
     assert_eq!(desk.disk("f.rs").as_deref(), Some("let a = 2;\n"));
 }
 
+/// A file that is old enough is not read again where its time stamps are the same.
+#[test]
+fn an_old_file_is_known_by_its_time_stamps() {
+    let rows = [
+        // Whether the editor saves, what happens on the disk, how often it is read.
+        (true, None, 3),
+        (false, None, 3),
+        // Everything again, and a while longer because the disk is new and the editor differs.
+        (false, Some(Accident::Disk("z\n")), 1 + 8 + 2),
+    ];
+    let desks = rows.map(|(saves, accident, n_reads)| {
+        let editor = ScriptedEditor::new(Habits { saves, ..Habits::default() });
+        let desk = Desk::new(match accident {
+            Some(accident) => editor.with(Verb::Read, 1, accident),
+            None => editor,
+        });
+        let path = desk.put("f.txt", "a\n");
+        desk.editor.open(&path, "a\n");
+        (desk, saves, n_reads)
+    });
+    std::thread::sleep(Duration::from_millis(2100));
+    for (desk, saves, n_reads) in desks {
+        let edit = json!({"path": desk.path("f.txt"), "old_string": "a", "new_string": "b"});
+        let answer = answer(desk.call("edit_text_file", edit));
+        assert_eq!(answer.get("remarks").is_some(), !saves, "{answer}");
+        assert_eq!(desk.buffer("f.txt").as_deref(), Some("b\n"));
+        assert_eq!(desk.editor.count(Verb::Read), n_reads, "{saves}");
+    }
+}
+
 #[test]
 fn what_comes_between_read_and_write_is_not_lost() {
     for accident in [Accident::Types("typed\na\n"), Accident::Disk("typed\na\n")] {
