@@ -203,6 +203,8 @@ impl Cell {
             (Reading::Text, _) if is_number_or_moment(field, delimiter) => Verdict::Fits,
             (Reading::Text, _) => Verdict::Open,
             (_, Reading::Text) if is_placeholder(field) => Verdict::Open,
+            // A day above timestamps and a timestamp above days are values, however many there are.
+            (Reading::Moment(..), Reading::Text) if with_field.has_only_days() => Verdict::Fits,
             (Reading::Boolean, Reading::Text) => Verdict::DiffersFromTruth,
             (_, Reading::Text) => Verdict::Differs,
             (Reading::Integer | Reading::Number, _)

@@ -14,6 +14,8 @@ pub struct Candidates {
     /// Whether a field was seen that is more than a word for no number.
     has_digits: bool,
     has_decimal_comma: bool,
+    n_days: u32,
+    n_timestamps: u32,
 }
 
 /// How the fields of a column are to be read.
@@ -77,6 +79,8 @@ impl Candidates {
             has_fields: false,
             has_digits: false,
             has_decimal_comma: false,
+            n_days: 0,
+            n_timestamps: 0,
         }
     }
 
@@ -120,20 +124,35 @@ impl Candidates {
             }
             let Some(moment) = Moment::parse(field) else { return Readings::NONE };
             self.styles = self.styles.and(moment.styles());
-            return match moment.shape() {
-                _ if self.styles.is_empty() => Readings::NONE,
-                Shape::Date => Readings::DATE,
-                Shape::Time => Readings::TIME,
-                Shape::Timestamp => Readings::TIMESTAMP,
-            };
+            if self.styles.is_empty() {
+                return Readings::NONE;
+            }
+            return self.count(moment.shape());
         }
         if boolean(field).is_some() { Readings::BOOLEAN } else { Readings::NONE }
+    }
+
+    /// What a moment can be. A day may be a timestamp whose midnight was left out.
+    fn count(&mut self, shape: Shape) -> Readings {
+        match shape {
+            Shape::Date => {
+                self.n_days += 1;
+                Readings::DATE.or(Readings::TIMESTAMP)
+            }
+            Shape::Time => Readings::TIME,
+            Shape::Timestamp => {
+                self.n_timestamps += 1;
+                Readings::TIMESTAMP
+            }
+        }
     }
 
     /// What the column is, in a file with that delimiter.
     ///
     /// A comma between digits is a decimal comma where semicolons delimit, because that is why
     /// they do. Elsewhere `1,234` may be a thousand, so that a column needs a field that is not.
+    /// Days are taken for timestamps where they are fewer: programs leave out midnight, but nobody
+    /// knows what half of a column is meant to be.
     pub fn reading(&self, delimiter: Option<u8>) -> Reading {
         let has_decimal_comma = match delimiter {
             Some(b',') | None => false,
@@ -155,11 +174,16 @@ impl Candidates {
             Reading::Moment(Shape::Date, self.styles)
         } else if readings.has(Readings::TIME) {
             Reading::Moment(Shape::Time, self.styles)
-        } else if readings.has(Readings::TIMESTAMP) {
+        } else if readings.has(Readings::TIMESTAMP) && self.n_timestamps > self.n_days {
             Reading::Moment(Shape::Timestamp, self.styles)
         } else {
             Reading::Text
         }
+    }
+
+    /// Whether every field is a day of one form, some with a time and some without, or all alike.
+    pub fn has_only_days(&self) -> bool {
+        self.has_fields && self.readings.has(Readings::TIMESTAMP)
     }
 
     /// Whether a field was seen that is a value.

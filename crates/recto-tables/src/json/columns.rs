@@ -76,14 +76,12 @@ pub struct Kinds {
 
 /// What the texts of a column are, besides text.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-enum Moments {
-    /// None was seen yet.
-    #[default]
-    Open,
-    /// All are such moments, written as ISO 8601 has it.
-    All(Shape),
-    /// Some are not.
-    No,
+struct Moments {
+    n_days: u32,
+    n_times: u32,
+    n_timestamps: u32,
+    /// Whether some are no moments, or are not written as ISO 8601 has it.
+    has_others: bool,
 }
 
 impl Kinds {
@@ -103,17 +101,17 @@ impl Kinds {
     }
 
     fn observe_text(&mut self, value: &str) {
-        if self.moments == Moments::No {
+        if self.moments.has_others {
             return;
         }
         // No moment has a character that JSON escapes.
         let text = value.trim_matches('"');
-        self.moments = match (self.moments, iso_shape(text)) {
-            (Moments::No, _) | (_, None) => Moments::No,
-            (Moments::Open, Some(shape)) => Moments::All(shape),
-            (Moments::All(before), Some(shape)) if before == shape => Moments::All(shape),
-            (Moments::All(_), Some(_)) => Moments::No,
-        };
+        match iso_shape(text) {
+            Some(Shape::Date) => self.moments.n_days += 1,
+            Some(Shape::Time) => self.moments.n_times += 1,
+            Some(Shape::Timestamp) => self.moments.n_timestamps += 1,
+            None => self.moments.has_others = true,
+        }
     }
 
     /// The type that holds them all. Values that have nothing in common are shown as JSON.
@@ -125,15 +123,30 @@ impl Kinds {
             1 => {}
             _ => return Type::Json,
         }
-        match self.moments {
-            Moments::All(Shape::Date) => Type::Date,
-            Moments::All(Shape::Time) => Type::Time,
-            Moments::All(Shape::Timestamp) => Type::Timestamp,
-            _ if self.has_text => Type::Text,
-            _ if self.has_boolean => Type::Boolean,
-            _ if self.has_fraction => Type::Number,
-            _ if self.has_integer => Type::Integer,
-            _ => Type::Json,
+        if self.has_text {
+            self.moments.kind()
+        } else if self.has_boolean {
+            Type::Boolean
+        } else if self.has_fraction {
+            Type::Number
+        } else if self.has_integer {
+            Type::Integer
+        } else {
+            Type::Json
+        }
+    }
+}
+
+impl Moments {
+    /// The type that holds them all. As in delimited text, days are taken for timestamps where they
+    /// are fewer, because programs leave out midnight.
+    fn kind(&self) -> Type {
+        match (self.n_days, self.n_times, self.n_timestamps) {
+            _ if self.has_others => Type::Text,
+            (_, 0, 0) => Type::Date,
+            (0, _, 0) => Type::Time,
+            (n_days, 0, n_timestamps) if n_timestamps > n_days => Type::Timestamp,
+            _ => Type::Text,
         }
     }
 }

@@ -18,6 +18,14 @@ fn takes_text_above_other_types_for_a_header() {
 }
 
 #[test]
+fn takes_a_day_above_timestamps_for_a_value() {
+    check("1,2024-01-31\n2,2024-02-29 23:59\n", "-", 0);
+    check("1,2024-01-31\n2,2024-02-29 23:59\n3,2024-03-01 08:30\n4,2024-03-02\n", "-", 0);
+    check("1,2024-02-29 23:59\n2,2024-03-01\n3,2024-03-02\n", "-", 0);
+    check("id,at\n1,2024-01-31\n2,2024-02-29 23:59\n3,2024-03-01 08:30\n", "id|at", 1);
+}
+
+#[test]
 fn takes_text_above_text_for_a_header() {
     check("a,b\nx,y\n", "a|b", 1);
     check("name\nAda\n", "name", 1);

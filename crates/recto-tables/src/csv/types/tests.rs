@@ -89,6 +89,37 @@ fn reads_moments_by_the_whole_column() {
 }
 
 #[test]
+fn takes_a_day_among_timestamps_for_one_of_midnight() {
+    let (day, morning, noon) = ("2024-01-31", "2024-01-31 08:30", "2024-02-29T12:00:00Z");
+    let both = r#""2024-01-31T08:30:00" "2024-02-29T12:00:00Z""#;
+    check(&[day, morning, noon], &format!(r#"timestamp: "2024-01-31" {both}"#));
+    check(&[morning, noon, "", day], &format!(r#"timestamp: {both} null "2024-01-31""#));
+    check(&[morning, day], r#"text: "2024-01-31 08:30" "2024-01-31""#);
+    check(&[day, morning, day], r#"text: "2024-01-31" "2024-01-31 08:30" "2024-01-31""#);
+    check(&[day, day], r#"date: "2024-01-31" "2024-01-31""#);
+}
+
+#[test]
+fn wants_that_day_in_the_form_of_the_timestamps() {
+    check(
+        &["1/2/2024 8:30", "31/1/2024", "1/3/2024 9:30"],
+        r#"timestamp: "2024-02-01T08:30:00" "2024-01-31" "2024-03-01T09:30:00""#,
+    );
+    check(
+        &["1/2/2024 8:30", "1/31/2024", "1/3/2024 9:30"],
+        r#"timestamp: "2024-01-02T08:30:00" "2024-01-31" "2024-01-03T09:30:00""#,
+    );
+    check(
+        &["2024-01-31 8:30", "2024/01/31", "2024-01-31 9:30"],
+        r#"text: "2024-01-31 8:30" "2024/01/31" "2024-01-31 9:30""#,
+    );
+    check(
+        &["2024-01-31 8:30", "9:30", "2024-01-31 9:30"],
+        r#"text: "2024-01-31 8:30" "9:30" "2024-01-31 9:30""#,
+    );
+}
+
+#[test]
 fn keeps_text_as_written() {
     check(&[" a ", "b"], r#"text: " a " "b""#);
     check(&["NULL", "NA", ""], r#"text: "NULL" "NA" null"#);

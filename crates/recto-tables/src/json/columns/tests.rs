@@ -41,6 +41,17 @@ fn finds_moments_in_texts() {
 }
 
 #[test]
+fn takes_a_day_among_timestamps_for_one_of_midnight() {
+    let (day, morning, noon) = ("2024-01-31", "2024-01-31T08:30:00", "2024-02-29T12:00:00Z");
+    assert_eq!(kind(json!([day, morning, noon])), Type::Timestamp);
+    assert_eq!(kind(json!([morning, null, noon, null, day])), Type::Timestamp);
+    assert_eq!(kind(json!([morning, day])), Type::Text);
+    assert_eq!(kind(json!([day, morning, day])), Type::Text);
+    assert_eq!(kind(json!([morning, "31.01.2024", noon])), Type::Text);
+    assert_eq!(kind(json!([morning, noon, "08:30:00"])), Type::Text);
+}
+
+#[test]
 fn keeps_digits_that_do_not_fit() {
     for digits in ["18446744073709551615", "-123456789012345678901234567890"] {
         let cell = Cell::new(digits, 100);
