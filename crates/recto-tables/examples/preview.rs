@@ -21,7 +21,14 @@ fn main() -> Result<(), Box<dyn Error>> {
                     |row: Vec<Value>| -> Json { row.into_iter().map(Value::to_json).collect() };
                 let n_rows = table.rows.len();
                 let rows: Vec<Json> = table.rows.into_iter().take(3).map(to_json).collect();
-                json!({ "path": path, "columns": columns, "n_rows": n_rows, "rows": rows, "remarks": table.remarks })
+                json!({
+                    "path": path,
+                    "columns": columns,
+                    "n_columns": table.n_columns,
+                    "n_rows": n_rows,
+                    "rows": rows,
+                    "remarks": table.remarks,
+                })
             }
             Err(error) => json!({ "path": path, "error": format!("{error:?}") }),
         };

@@ -151,7 +151,8 @@ struct Rows<'a> {
     /// Blank lines in a row, which are rows only if another one follows.
     n_blank: usize,
     n_rows: usize,
-    n_fields_left_out: usize,
+    /// The most fields that a shown row has, up to its last value.
+    n_filled: usize,
     has_short: bool,
     first_long_row: Option<usize>,
 }
@@ -167,7 +168,7 @@ impl<'a> Rows<'a> {
             n_records: 0,
             n_blank: 0,
             n_rows: 0,
-            n_fields_left_out: 0,
+            n_filled: 0,
             has_short: false,
             first_long_row: None,
         }
@@ -215,7 +216,7 @@ impl<'a> Rows<'a> {
             return;
         }
         self.has_short |= fields.len() < self.layout.n_columns && !fields.is_empty();
-        self.n_fields_left_out = self.n_fields_left_out.max(n_filled.saturating_sub(MAX_COLUMNS));
+        self.n_filled = self.n_filled.max(n_filled);
         if n_shown > self.layout.n_columns {
             self.first_long_row.get_or_insert(self.n_rows);
         }
@@ -231,12 +232,13 @@ impl<'a> Rows<'a> {
     fn into_table(mut self, mut remarks: Remarks, is_at_end: bool) -> Table {
         let has_more = self.n_rows > self.shown.len() || !is_at_end;
         self.drop_trailing_columns();
+        let n_columns = self.n_columns();
         let delimiter = self.layout.dialect.delimiter;
         let readings: Vec<_> =
             self.columns.iter().map(|candidates| candidates.reading(delimiter)).collect();
         let header = self.layout.header.as_deref().unwrap_or_default();
         let names = (0..readings.len()).map(|column_idx| header.get(column_idx).map_or("", |n| n));
-        let columns: Vec<Column> = names::unique(names)
+        let columns: Vec<Column> = names::unique(names, n_columns)
             .into_iter()
             .zip(&readings)
             .map(|(name, reading)| Column { name, kind: reading.kind() })
@@ -256,11 +258,25 @@ impl<'a> Rows<'a> {
         if let Some(row) = self.first_long_row {
             remarks.long_row(row, self.layout.n_columns);
         }
-        if self.n_fields_left_out > 0 {
-            remarks.left_out(MAX_COLUMNS, self.n_fields_left_out);
+        if n_columns > columns.len() {
+            remarks.left_out(columns.len(), n_columns - columns.len());
         }
         remarks.readings(&columns, &readings);
-        Table { columns, rows, has_more, remarks: remarks.into_vec() }
+        Table { columns, n_columns: Some(n_columns), rows, has_more, remarks: remarks.into_vec() }
+    }
+
+    /// How many columns there are, also those that are not shown: below a header those that have a
+    /// name or a value.
+    fn n_columns(&self) -> usize {
+        if self.columns.len() < MAX_COLUMNS {
+            return self.columns.len();
+        }
+        let is_named = |name: &String| !name.trim().is_empty();
+        let n_named = match &self.layout.header {
+            Some(header) => header.iter().rposition(is_named).map_or(0, |last_idx| last_idx + 1),
+            None => self.layout.n_columns,
+        };
+        n_named.max(self.n_filled).max(self.columns.len())
     }
 
     /// Drops columns at the end that have neither a name nor a value: every line ends with a

@@ -169,7 +169,8 @@ impl<'a> Rows<'a> {
         let has_more = self.has_more() || is_cut_short;
         let mut remarks = Vec::new();
         if self.n_rows == 0 {
-            return Table { columns: Vec::new(), rows: Vec::new(), has_more, remarks };
+            let (columns, rows) = (Vec::new(), Vec::new());
+            return Table { columns, n_columns: Some(0), rows, has_more, remarks };
         }
         let are_maps = self.columns.are_maps();
         if self.has_others || self.columns.keys.is_empty() || are_maps {
@@ -182,20 +183,21 @@ impl<'a> Rows<'a> {
             let rows =
                 self.shown.into_iter().map(|row| vec![row.into_value(keys, &kind)]).collect();
             let columns = vec![Column { name: ONLY_COLUMN.into(), kind }];
-            return Table { columns, rows, has_more, remarks };
+            return Table { columns, n_columns: Some(1), rows, has_more, remarks };
         }
+        let n_shown = self.columns.keys.len();
+        let n_columns = (!self.columns.has_left_out).then_some(n_shown);
         if self.columns.has_left_out {
-            let n_shown = self.columns.keys.len();
             remarks.push(format!("Only {n_shown} columns are shown; there are more keys."));
         }
         let kinds: Vec<Type> = self.columns.kinds.iter().map(Kinds::kind).collect();
         let rows = self.shown.into_iter().map(|row| row.into_values(&kinds)).collect();
-        let columns = names::unique(self.columns.keys.iter().map(String::as_str))
+        let columns = names::unique(self.columns.keys.iter().map(String::as_str), n_shown)
             .into_iter()
             .zip(kinds)
             .map(|(name, kind)| Column { name, kind })
             .collect();
-        Table { columns, rows, has_more, remarks }
+        Table { columns, n_columns, rows, has_more, remarks }
     }
 }
 

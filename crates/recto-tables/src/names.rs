@@ -8,12 +8,12 @@ use crate::budget::cut;
 const MAX_NAME_CHARS: usize = 200;
 
 /// Makes names unique, as DuckDB does: `a`, `a_1`, `a_2`; one without a name is `column3`, counted
-/// from 0 and with as many digits as the last column needs.
-pub fn unique<'a>(names: impl IntoIterator<Item = &'a str>) -> Vec<String> {
+/// from 0 and with as many digits as the last of `n_columns` needs, which may be more than have to
+/// be named.
+pub fn unique<'a>(names: impl IntoIterator<Item = &'a str>, n_columns: usize) -> Vec<String> {
     let mut n_seen: HashMap<String, usize> = HashMap::new();
     let mut unique = Vec::new();
-    let names: Vec<&str> = names.into_iter().collect();
-    let n_digits = names.len().saturating_sub(1).to_string().len();
+    let n_digits = n_columns.saturating_sub(1).to_string().len();
     for (column_idx, name) in names.into_iter().enumerate() {
         let mut name = match name.trim() {
             "" => format!("column{column_idx:0n_digits$}"),

@@ -50,7 +50,8 @@ fn read(source: Arc<dyn Source>, request: &Request<'_>) -> Result<Table> {
     let footer = footer::read(&*source, request.limit)?;
     let schema = footer.metadata.file_metadata().schema_descr();
     let fields = schema.root_schema().get_fields();
-    let n_columns = fields.len().min(MAX_COLUMNS);
+    let n_all = fields.len();
+    let n_columns = n_all.min(MAX_COLUMNS);
     let fields = &fields[..n_columns];
 
     let n_rows = usize::try_from(footer.n_rows).unwrap_or(usize::MAX).min(request.limit);
@@ -63,7 +64,8 @@ fn read(source: Arc<dyn Source>, request: &Request<'_>) -> Result<Table> {
     let mut builder = Builder::default();
     let mut columns = Vec::new();
     let mut values = Vec::new();
-    for (field, name) in fields.iter().zip(names::unique(fields.iter().map(|it| it.name()))) {
+    let names = names::unique(fields.iter().map(|it| it.name()), n_all);
+    for (field, name) in fields.iter().zip(names) {
         let node = builder.field(field);
         let column = table.column(&node);
         values.push(column.map_err(|error| in_column(error, &name))?);
@@ -72,15 +74,15 @@ fn read(source: Arc<dyn Source>, request: &Request<'_>) -> Result<Table> {
 
     let n_rows = if columns.is_empty() { 0 } else { table.rows.n_rows() };
     let mut remarks = vec![in_words(footer.n_rows, "row")];
-    let n_all = schema.root_schema().get_fields().len();
     if n_all > n_columns {
-        let n_all = in_words(n_all as u64, "column");
-        remarks.push(format!("only the first {} of {n_all}", grouped(n_columns as u64)));
+        let all = in_words(n_all as u64, "column");
+        remarks.push(format!("only the first {} of {all}", grouped(n_columns as u64)));
     }
     Ok(Table {
         rows: transpose(values, n_rows),
         has_more: !columns.is_empty() && (n_rows as u64) < footer.n_rows,
         columns,
+        n_columns: Some(n_all),
         remarks,
     })
 }

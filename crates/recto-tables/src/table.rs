@@ -8,6 +8,8 @@ use std::fmt;
 pub struct Table {
     /// The columns, in the file's order. No two have the same name, and none has none.
     pub columns: Vec<Column>,
+    /// How many columns there are, also those that are not shown; none where nobody counted them.
+    pub n_columns: Option<usize>,
     /// The rows; each has a value for every column.
     pub rows: Vec<Vec<Value>>,
     /// Whether there are more rows than these.

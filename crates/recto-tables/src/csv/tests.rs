@@ -81,7 +81,36 @@ fn shows_so_many_columns_and_no_more() {
     let text = format!("{}\n{}\n", header.join(","), vec!["1"; 5_000].join(","));
     let table = read(&text, 10, 1 << 20);
     assert_eq!(table.columns.len(), 4_096);
-    assert_eq!(table.remarks, ["Only 4096 columns are shown, 904 are left out."]);
+    assert_eq!(table.n_columns, Some(5_000));
+    let left_out = "Only 4096 columns are shown, 904 are left out.";
+    assert_eq!(table.remarks, [left_out]);
+    assert_eq!(read(&text, 0, 1 << 20).remarks, [left_out]);
+    let names_only = format!("{}\n", header.join(","));
+    assert_eq!(read(&names_only, 10, 1 << 20).remarks, [left_out]);
+}
+
+#[test]
+fn numbers_columns_by_all_that_there_are() {
+    let check = |text: &str, name: &str, n_columns: usize| {
+        let table = read(text, 10, 1 << 20);
+        assert_eq!((table.columns[7].name.as_str(), table.n_columns), (name, Some(n_columns)));
+    };
+    let line = |n_fields: usize| format!("{}\n", vec!["1.5"; n_fields].join(","));
+    check(&line(12), "column07", 12);
+    check(&line(4_096), "column0007", 4_096);
+    check(&line(20_190), "column00007", 20_190);
+    // The last fields of all lines may be empty, and a line below may be longer than the others.
+    let open = format!("{}{}\n", line(90).trim_end(), ",".repeat(20_100));
+    check(&open.repeat(2), "column00007", 20_190);
+    let long = format!("{}{}", line(3).repeat(9), line(20_190));
+    check(&long, "column00007", 20_190);
+    // Delimiters behind the names and the values make no columns.
+    let name = |column: usize| if column == 7 { String::new() } else { format!("c{column}") };
+    let header: Vec<String> = (0..4_000).map(name).collect();
+    let delimiters = ",".repeat(8_000);
+    let values = vec!["1"; 4_000].join(",");
+    let text = format!("{}\n{values}{delimiters}\n{values}{delimiters}\n", header.join(","));
+    check(&text, "column0007", 4_000);
 }
 
 #[test]

@@ -36,6 +36,16 @@ fn is_not_concerned_by_what_is_broken_below() {
 }
 
 #[test]
+fn says_how_many_columns_there_are_where_it_counted_them() {
+    let object = |n_keys: usize| {
+        let members: Vec<String> = (0..n_keys).map(|key| format!("\"k{key}\": 1")).collect();
+        format!("[{{{}}}]", members.join(", "))
+    };
+    assert_eq!(read("a.json", &object(4_096), 1).n_columns, Some(4_096));
+    assert_eq!(read("a.json", &object(4_097), 1).n_columns, None);
+}
+
+#[test]
 fn shows_objects_whole_that_have_no_keys_in_common() {
     let text: String = (0..1_000).map(|row| format!("{{\"key{row}\": {row}}}\n")).collect();
     let table = read("a.ndjson", &text, 2);

@@ -3,7 +3,7 @@
 use super::unique;
 
 fn check<const N: usize>(names: [&str; N], expected: [&str; N]) {
-    assert_eq!(unique(names), expected);
+    assert_eq!(unique(names, N), expected);
 }
 
 #[test]
@@ -23,7 +23,8 @@ fn names_the_nameless_by_their_place() {
 
 #[test]
 fn pads_the_numbers_of_many_columns() {
-    assert_eq!(unique([""; 12])[3], "column03");
+    assert_eq!(unique([""; 12], 12)[3], "column03");
+    assert_eq!(unique([""; 4], 12)[3], "column03");
 }
 
 #[test]

@@ -5,7 +5,8 @@ use crate::table::{Column, Table, Type, Value};
 
 fn check(kind: Type, value: Value, expected: &str) {
     let columns = vec![Column { name: "a".into(), kind }];
-    let table = Table { columns, rows: vec![vec![value]], has_more: false, remarks: Vec::new() };
+    let rows = vec![vec![value]];
+    let table = Table { columns, n_columns: None, rows, has_more: false, remarks: Vec::new() };
     let text = markdown(&table);
     assert_eq!(text.lines().nth(2), Some(expected));
     assert_eq!(text.lines().count(), 3);
@@ -20,7 +21,7 @@ fn names_the_type_and_aligns_numbers() {
     let column = |name: &str, kind| Column { name: name.into(), kind };
     let columns = vec![column("a|b", Type::Text), column("n", Type::Integer)];
     let rows = vec![vec![Value::Text("x".into()), Value::Integer(5)]];
-    let table = Table { columns, rows, has_more: false, remarks: Vec::new() };
+    let table = Table { columns, n_columns: None, rows, has_more: false, remarks: Vec::new() };
     expect_test::expect![[r#"
         | a\|b (text) | n (integer) |
         | --- | --: |
@@ -60,6 +61,7 @@ fn writes_numbers_as_json_does() {
 
 #[test]
 fn is_empty_without_columns() {
-    let table = Table { columns: vec![], rows: vec![], has_more: false, remarks: vec![] };
+    let table =
+        Table { columns: vec![], n_columns: None, rows: vec![], has_more: false, remarks: vec![] };
     assert_eq!(markdown(&table), "");
 }

@@ -95,7 +95,7 @@ impl Grid {
         };
         let columns = (first..).take(n_columns);
         let names = columns.clone().map(|it| names.get(&it).map(name).unwrap_or_default());
-        let names = names::unique(names.collect::<Vec<_>>().iter().map(String::as_str));
+        let names = names::unique(names.collect::<Vec<_>>().iter().map(String::as_str), n_all);
         let n_blank = n_blank_between(&rows);
         if n_blank > 0 {
             let (plural, verb) = if n_blank == 1 { ("", "is") } else { ("s", "are") };
@@ -123,6 +123,7 @@ impl Grid {
         }
         Table {
             columns: columns.into_iter().map(|(_, column)| column).collect(),
+            n_columns: Some(n_all),
             has_more: is_more || values.len() < n_rows,
             rows: values,
             remarks,
