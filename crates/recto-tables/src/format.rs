@@ -7,6 +7,7 @@ use recto_text::Encoding;
 
 use crate::compression::Kind;
 use crate::error::{Error, Result};
+use crate::text::has_stray_nuls;
 use crate::{csv, json};
 
 /// How the bytes are packed.
@@ -35,6 +36,9 @@ const ZIP: &[u8] = b"PK\x03\x04";
 const OLE2: &[u8] = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1";
 const SHEET_ENDINGS: &[&str] =
     &["xls", "xlsx", "xlsm", "xlsb", "xltx", "xltm", "xlam", "xla", "ods"];
+
+/// Names that promise values with delimiters between them.
+const DELIMITED_ENDINGS: &[&str] = &["csv", "tsv", "psv", "tab"];
 
 /// What those first bytes are that nobody would take for a table.
 const OTHERS: &[(&[u8], &str)] = &[
@@ -76,7 +80,7 @@ pub fn container(name: &str, head: &[u8]) -> Result<Container> {
     // Bytes that no text has settle it; letters such as `BM` may start a text.
     let is_binary = |magic: &[u8]| magic.iter().any(|byte| !matches!(byte, b'\t'..=b'~'));
     let is_other = OTHERS.iter().any(|(magic, _)| is_binary(magic) && head.starts_with(magic));
-    if !is_other && Encoding::sniff(head).is_some() {
+    if !is_other && encoding(&ending, head).is_some() {
         return Ok(Container::Plain);
     }
     // Damaged or not, these say themselves what is wrong with them.
@@ -89,11 +93,12 @@ pub fn container(name: &str, head: &[u8]) -> Result<Container> {
 
 /// How a text holds a table. Fails where it does not.
 pub fn text(name: &str, head: &[u8]) -> Result<TextFormat> {
-    let Some(head_text) = Encoding::sniff(head).map(|encoding| decode(encoding, head)) else {
+    let ending = ending(name);
+    let Some(head_text) = encoding(&ending, head).map(|encoding| decode(encoding, head)) else {
         return Err(Error::NotATable { what: what_binary(head).into() });
     };
-    match ending(name).as_str() {
-        "csv" | "tsv" | "psv" | "tab" => Ok(TextFormat::Delimited),
+    match ending.as_str() {
+        ending if DELIMITED_ENDINGS.contains(&ending) => Ok(TextFormat::Delimited),
         "json" | "ndjson" | "jsonl" | "geojson" => Ok(TextFormat::Json),
         _ if json::is_convincing(&head_text) => Ok(TextFormat::Json),
         _ if csv::is_convincing(&head_text) => Ok(TextFormat::Delimited),
@@ -117,6 +122,13 @@ pub fn without_compression(name: &str) -> &str {
         },
         None => name,
     }
+}
+
+/// The encoding of a text. A NUL says that a file is binary, but where the name promises values it
+/// may be one of those, or a part of it.
+fn encoding(ending: &str, head: &[u8]) -> Option<Encoding> {
+    let is_delimited = || DELIMITED_ENDINGS.contains(&ending) && has_stray_nuls(head);
+    Encoding::sniff(head).or_else(|| is_delimited().then_some(Encoding::Utf8))
 }
 
 /// What follows the last dot, in small letters.

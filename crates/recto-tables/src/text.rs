@@ -99,15 +99,26 @@ impl<'a> Text<'a> {
     }
 }
 
+/// Whether bytes are UTF-8 with no more than a NUL here and there, as programs leave it that fill up
+/// fields. In UTF-16 without its mark about every second byte is one.
+pub fn has_stray_nuls(head: &[u8]) -> bool {
+    let n_nuls = head.iter().filter(|byte| **byte == 0).count();
+    n_nuls < head.len() / 4 && is_utf8(head)
+}
+
+/// Whether bytes are UTF-8, of which the last character may be cut.
+fn is_utf8(head: &[u8]) -> bool {
+    match std::str::from_utf8(head) {
+        Ok(_) => true,
+        Err(error) => error.error_len().is_none(),
+    }
+}
+
 /// The encoding that the first bytes speak for. A guess is made where there is something to guess
 /// from: at the first line that is not UTF-8.
 fn sniff(head: &[u8]) -> Option<Encoding> {
-    let is_utf8 = match std::str::from_utf8(head) {
-        Ok(_) => true,
-        Err(error) => error.error_len().is_none(),
-    };
-    if is_utf8 || Encoding::has_bom(head) || head.len() <= GUESS_BYTES {
-        return Encoding::sniff(head);
+    if is_utf8(head) || Encoding::has_bom(head) || head.len() <= GUESS_BYTES {
+        return Encoding::sniff(head).or_else(|| has_stray_nuls(head).then_some(Encoding::Utf8));
     }
     let n_valid = head.utf8_chunks().next().map_or(0, |chunk| chunk.valid().len());
     let line_start = head[..n_valid].iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);

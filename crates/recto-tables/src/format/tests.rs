@@ -68,6 +68,22 @@ fn lets_other_names_speak_by_their_content() {
 }
 
 #[test]
+fn allows_for_a_nul_where_the_name_promises_values() {
+    let head = b"a,b,c\n\0,2,3\n";
+    for name in ["a.csv", "a.TSV", "a.psv", "a.tab"] {
+        check_container(name, head, Container::Plain);
+        assert_eq!(text(name, head), Ok(TextFormat::Delimited), "{name}");
+    }
+    for name in ["a.txt", "a.json", "a"] {
+        assert_eq!(refusal(name, head), "it is a binary file", "{name}");
+    }
+    // UTF-16 without its mark, UTF-32, and bytes that are no text besides.
+    for head in [&b"a\0,\0b\0\n\0"[..], b"\xff\xfe\0\0a\0\0\0", b"a,b,c\n\0,2,\xff\n"] {
+        assert_eq!(refusal("a.csv", head), "it is a binary file", "{head:?}");
+    }
+}
+
+#[test]
 fn takes_the_compression_off_a_name() {
     assert_eq!(without_compression("a.csv.gz"), "a.csv");
     assert_eq!(without_compression("a.csv.ZST"), "a.csv");

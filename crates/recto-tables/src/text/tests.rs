@@ -43,6 +43,11 @@ fn refuses_binary() {
 }
 
 #[test]
+fn keeps_a_nul_here_and_there() {
+    assert_eq!(whole(b"a,b,c\n\0,2,3\n"), ("a,b,c\n\0,2,3\n".into(), Encoding::Utf8));
+}
+
+#[test]
 fn keeps_what_was_not_used_up() {
     let mut input = &b"abc\ndef"[..];
     let mut text = Text::open(&mut input).unwrap();
