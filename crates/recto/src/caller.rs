@@ -1,9 +1,11 @@
 //! On whose behalf a call runs: whether it was taken back, and what the client's own sandbox
 //! lets it touch.
 
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use globset::GlobSet;
 use recto_text::{Error, Result};
@@ -21,6 +23,61 @@ pub struct Caller {
     pub remarks: Remarks,
     /// Set once the call has turned to the disk, where it then stays.
     pub disk_only: DiskOnly,
+    /// Where the last file was, for whoever reads many of them.
+    pub last_folder: LastFolder,
+}
+
+impl Caller {
+    /// The same caller, for a thread that reads many files one after another.
+    pub fn reading_many(&self) -> Caller {
+        Caller { last_folder: LastFolder(Some(Mutex::default())), ..self.clone() }
+    }
+}
+
+/// The folder that the way to the last file led to, so that the next one in it is found at once.
+///
+/// It is kept for a moment only, as long as a thread may sleep between two system calls anyway:
+/// who moves a folder away meanwhile sees it read for as long. Clones remember nothing.
+#[derive(Debug, Default)]
+pub struct LastFolder(Option<Mutex<Option<Arc<FoundFolder>>>>);
+
+/// A folder and the way to it.
+#[derive(Debug)]
+pub struct FoundFolder {
+    /// As it was asked for.
+    pub path: PathBuf,
+    /// Without links.
+    pub real_path: PathBuf,
+    /// The folder itself.
+    pub handle: Arc<OwnedFd>,
+    /// When it was found.
+    pub at: Instant,
+}
+
+impl LastFolder {
+    const MAX_AGE: Duration = Duration::from_millis(10);
+
+    /// The folder, if it is remembered under that path.
+    pub fn get(&self, path: &Path) -> Option<Arc<FoundFolder>> {
+        let folder = self.0.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner);
+        let folder = folder.as_ref()?;
+        // Compared as text, which is faster than by parts and only finds less.
+        let is_same = folder.path.as_os_str() == path.as_os_str();
+        (is_same && folder.at.elapsed() < LastFolder::MAX_AGE).then(|| folder.clone())
+    }
+
+    /// Remembers a folder instead of the one before, where that is wanted.
+    pub fn set(&self, found: impl FnOnce() -> FoundFolder) {
+        if let Some(folder) = &self.0 {
+            *folder.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(found()));
+        }
+    }
+}
+
+impl Clone for LastFolder {
+    fn clone(&self) -> LastFolder {
+        LastFolder::default()
+    }
 }
 
 /// Whether a call leaves an editor aside. A call uses one store from start to end, so that there

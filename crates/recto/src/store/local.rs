@@ -8,6 +8,7 @@ pub mod abilities;
 mod content;
 mod excerpt;
 mod folders;
+mod hidden;
 pub(crate) mod ignored;
 mod index;
 mod large;
@@ -44,12 +45,12 @@ use crate::store::{
 use content::{Change, Content, Digests, Part};
 use excerpt::Pass;
 use folders::NewFolders;
+pub use hidden::HiddenPaths;
 use index::{Index, Indexes};
 use large::LargeFile;
 use leftovers::Leftovers;
 use lock::{FolderLock, Locks};
 use read::{Lease, OpenFile};
-pub use roots::HiddenPaths;
 use roots::{LastLink, Place, Roots};
 use sys::{Linux, Sys};
 
@@ -121,7 +122,7 @@ impl LocalStore {
         caller: &Caller,
         wants: Access,
     ) -> Result<Place> {
-        let place = self.roots.resolve(path, last_link, &caller.sandbox)?;
+        let place = self.roots.resolve_next(path, last_link, caller)?;
         let denied = |reason| Err(Error::PermissionDenied { path: path.to_string(), reason });
         if wants == Access::Write && !self.allows_git_writes && place.is_in_git_folder() {
             return denied(Denial::GitFolder);
@@ -134,7 +135,7 @@ impl LocalStore {
 
     fn open_to_read(&self, path: &AbsPath, caller: &Caller) -> Result<OpenFile> {
         let place = self.resolve(path, LastLink::Follow, caller, Access::Read)?;
-        let file = OpenFile::open(&*self.sys, &place, path)?;
+        let file = OpenFile::open_found(&*self.sys, &place, path)?;
         file.ok_or_else(|| Error::FileNotFound { path: path.to_string() })
     }
 

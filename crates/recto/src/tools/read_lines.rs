@@ -319,11 +319,12 @@ impl<'a, S: Store + ?Sized> Many<'a, S> {
     }
 
     fn work(&self, found: &Mutex<Vec<(usize, Rows)>>) {
+        let caller = self.context.caller.reading_many();
         loop {
             if self.started.elapsed() > MAX_TIME
                 || self.n_rows.load(Ordering::Relaxed) > self.budget.max_rows
                 || self.n_bytes.load(Ordering::Relaxed) > self.budget.max_bytes
-                || self.context.caller.cancel.check().is_err()
+                || caller.cancel.check().is_err()
             {
                 self.is_over.store(true, Ordering::Relaxed);
                 return;
@@ -331,7 +332,7 @@ impl<'a, S: Store + ?Sized> Many<'a, S> {
             let index = self.next.fetch_add(1, Ordering::Relaxed);
             let Some(file) = self.files.get(index) else { return };
             let path = AbsPath::of(self.folder.as_path().join(file), file.clone());
-            match rows::read(self.store, &path, self.wanted, self.budget, self.context.caller) {
+            match rows::read(self.store, &path, self.wanted, self.budget, &caller) {
                 Ok(rows) if rows.rows.is_empty() => {}
                 Ok(rows) => {
                     self.n_rows.fetch_add(rows.rows.len(), Ordering::Relaxed);

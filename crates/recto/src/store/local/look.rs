@@ -74,7 +74,7 @@ impl LocalStore {
     /// Opens a regular file, or `None` where nothing stands.
     pub fn open_file(&self, path: &AbsPath, caller: &Caller) -> Result<Option<File>> {
         let place = self.resolve(path, LastLink::Follow, caller, Access::Read)?;
-        let file = OpenFile::open(&*self.sys, &place, path)?;
+        let file = OpenFile::open_found(&*self.sys, &place, path)?;
         Ok(file.map(|file| File::from(file.fd)))
     }
 

@@ -2,6 +2,7 @@
 //! [`super::large`].
 
 use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use recto_text::{Document, Error, Result};
@@ -67,27 +68,39 @@ pub enum Lease {
 impl OpenFile {
     /// Opens what stands at a place, if it is a regular file. FIFOs and devices are not touched.
     pub fn open(sys: &dyn Sys, place: &Place, path: &AbsPath) -> Result<Option<OpenFile>> {
-        let not_a_file = || Error::NotAFile { path: path.to_string() };
         if place.is_folder_missing {
             return Ok(None);
         }
-        let status = match sys::retry(|| sys.status(&place.folder, &place.name)) {
-            Ok(status) => status,
-            Err(Errno::NOENT) => return Ok(None),
-            Err(errno) => return Err(sys::error(errno, path, 0)),
-        };
-        if FileType::from_raw_mode(status.st_mode) != FileType::RegularFile {
+        match sys::retry(|| sys.status(&place.folder, &place.name)) {
+            Ok(status) => {
+                OpenFile::open_kind(sys, place, FileType::from_raw_mode(status.st_mode), path)
+                    .map(Some)
+            }
+            Err(Errno::NOENT) => Ok(None),
+            Err(errno) => Err(sys::error(errno, path, 0)),
+        }
+    }
+
+    /// The same for a place that was looked at just now.
+    pub fn open_found(sys: &dyn Sys, place: &Place, path: &AbsPath) -> Result<Option<OpenFile>> {
+        place.kind.map(|kind| OpenFile::open_kind(sys, place, kind, path)).transpose()
+    }
+
+    /// Opens what was seen to be of that kind. If it is something else by now, it was opened for
+    /// nothing, but without waiting for anybody.
+    fn open_kind(sys: &dyn Sys, place: &Place, kind: FileType, path: &AbsPath) -> Result<OpenFile> {
+        let not_a_file = || Error::NotAFile { path: path.to_string() };
+        if kind != FileType::RegularFile {
             return Err(not_a_file());
         }
         let fd = sys::retry(|| sys.open(&place.folder, &place.name))
             .map_err(|errno| sys::error(errno, path, 0))?;
         let status = rustix::fs::fstat(&fd).map_err(|errno| sys::error(errno, path, 0))?;
         let is_regular = FileType::from_raw_mode(status.st_mode) == FileType::RegularFile;
-        let filesystem = rustix::fs::fstatfs(&fd).map_err(|errno| sys::error(errno, path, 0))?;
-        if !is_regular || PSEUDO_FILESYSTEMS.contains(&filesystem.f_type) {
+        if !is_regular || is_made_up(&fd, &status).map_err(|errno| sys::error(errno, path, 0))? {
             return Err(not_a_file());
         }
-        Ok(Some(OpenFile { fd, status, lease: Lease::Unavailable }))
+        Ok(OpenFile { fd, status, lease: Lease::Unavailable })
     }
 
     /// Asks the system to be told of writers, where it can: until the lease is given back, nobody
@@ -113,17 +126,15 @@ impl OpenFile {
     pub fn read_whole(&self, path: &AbsPath, caller: &Caller) -> Result<Vec<u8>> {
         self.read_stable(path, |status| {
             let mut bytes = Vec::new();
-            let n_expected = usize::try_from(status.st_size).unwrap_or(usize::MAX);
-            bytes.try_reserve_exact(n_expected.saturating_add(1)).map_err(|_| Error::System {
+            // What is said to be empty may be made up as it is read, and is then refused.
+            let n_expected = usize::try_from(status.st_size).unwrap_or(usize::MAX).max(1);
+            bytes.try_reserve_exact(n_expected).map_err(|_| Error::System {
                 path: path.to_string(),
                 cause: "not enough memory".into(),
             })?;
-            loop {
+            // A file that grows while it is read is noticed by its status.
+            while bytes.len() < n_expected {
                 caller.cancel.check()?;
-                // A file that grew while it was read is noticed by its status.
-                if bytes.len() == bytes.capacity() {
-                    break;
-                }
                 let offset = bytes.len() as u64;
                 match rustix::io::pread(&self.fd, spare_capacity(&mut bytes), offset) {
                     Ok(0) => break,
@@ -162,7 +173,7 @@ impl OpenFile {
         mut read: impl FnMut(&Stat) -> Result<(u64, T)>,
     ) -> Result<T> {
         let status = || rustix::fs::fstat(&self.fd).map_err(|errno| sys::error(errno, path, 0));
-        let mut before = status()?;
+        let mut before = self.status;
         let mut earlier = None;
         for _ in 0..3 {
             let (n_bytes, value) = read(&before)?;
@@ -205,6 +216,20 @@ impl OpenFile {
         }
         Ok(n_read)
     }
+}
+
+/// Whether a file is on a filesystem that makes files up.
+fn is_made_up(fd: &OwnedFd, status: &Stat) -> rustix::io::Result<bool> {
+    /// The device that was last found to be no such filesystem: nearly all files are on one.
+    static ORDINARY: AtomicU64 = AtomicU64::new(0);
+    if ORDINARY.load(Ordering::Relaxed) == status.st_dev {
+        return Ok(false);
+    }
+    let is_made_up = PSEUDO_FILESYSTEMS.contains(&rustix::fs::fstatfs(fd)?.f_type);
+    if !is_made_up {
+        ORDINARY.store(status.st_dev, Ordering::Relaxed);
+    }
+    Ok(is_made_up)
 }
 
 /// What tells a file's content from what it held before, as far as the system tells.

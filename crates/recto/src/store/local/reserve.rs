@@ -46,7 +46,7 @@ impl LocalStore {
     /// What stands at a path. Refuses what a read would refuse, except that a file may be missing.
     pub fn on_disk(&self, path: &AbsPath, caller: &Caller) -> Result<OnDisk> {
         let place = self.resolve(path, LastLink::Follow, caller, Access::Read)?;
-        let file = OpenFile::open(&*self.sys, &place, path)?;
+        let file = OpenFile::open_found(&*self.sys, &place, path)?;
         self.describe(&place, file, path, caller)
     }
 

@@ -12,15 +12,16 @@ use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
+use std::time::Instant;
 
-use globset::{Glob, GlobBuilder, GlobSet, GlobSetBuilder};
 use recto_text::error::Denial;
 use recto_text::{Error, Result};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags};
 use rustix::io::Errno;
 
+use super::hidden::HiddenPaths;
 use super::sys;
-use crate::caller::Sandbox;
+use crate::caller::{Caller, FoundFolder, Sandbox};
 use crate::limits;
 use crate::path::AbsPath;
 
@@ -29,58 +30,6 @@ const MAX_LINKS: usize = limits::LINKS;
 
 /// Four times as long as the kernel takes paths, which a walk by handles can go beyond.
 const MAX_PATH: usize = limits::PATH;
-
-/// Paths that answer as if they lay outside the roots.
-#[derive(Debug, Clone, Default)]
-pub struct HiddenPaths {
-    /// Matched against paths relative to a root.
-    globs: GlobSet,
-    /// The patterns that start with `/`, matched against whole paths as well: whoever writes one
-    /// as a shell completes it means that.
-    absolute_globs: GlobSet,
-}
-
-impl HiddenPaths {
-    /// A glob without `/` matches a name anywhere; one with `/` matches from the root on. What
-    /// lies beneath a hidden folder is hidden too.
-    pub fn parse(patterns: &[String]) -> Result<HiddenPaths, globset::Error> {
-        // Most servers hide nothing, and need not start what matches patterns.
-        if patterns.is_empty() {
-            return Ok(HiddenPaths::default());
-        }
-        let mut globs = GlobSetBuilder::new();
-        let mut absolute_globs = GlobSetBuilder::new();
-        for pattern in patterns {
-            let pattern = pattern.trim_end_matches('/');
-            let anchored = match pattern.strip_prefix('/') {
-                Some(rest) => {
-                    absolute_globs.add(compile(pattern)?);
-                    rest.to_string()
-                }
-                None if pattern.contains('/') => pattern.to_string(),
-                None => format!("**/{pattern}"),
-            };
-            globs.add(compile(&anchored)?);
-        }
-        Ok(HiddenPaths { globs: globs.build()?, absolute_globs: absolute_globs.build()? })
-    }
-
-    /// Whether a whole path is hidden by a pattern that was written as one.
-    fn contains_absolute(&self, path: &Path) -> bool {
-        !self.absolute_globs.is_empty()
-            && path.ancestors().any(|path| self.absolute_globs.is_match(path))
-    }
-
-    /// Whether a path relative to its root is hidden, by itself or by a folder above it.
-    pub fn contains(&self, relative: &Path) -> bool {
-        !self.globs.is_empty()
-            && relative.ancestors().any(|path| path != Path::new("") && self.globs.is_match(path))
-    }
-}
-
-fn compile(pattern: &str) -> Result<Glob, globset::Error> {
-    GlobBuilder::new(pattern).literal_separator(true).backslash_escape(true).build()
-}
 
 /// The folders that are served.
 pub struct Roots {
@@ -155,6 +104,64 @@ impl Roots {
         self.roots.iter().map(|root| root.real_path.clone()).collect()
     }
 
+    /// The same as [`Roots::resolve`] for a caller that may have read a file in the same folder
+    /// just before.
+    pub fn resolve_next(
+        &self,
+        path: &AbsPath,
+        last_link: LastLink,
+        caller: &Caller,
+    ) -> Result<Place> {
+        let (Some(folder), Some(name)) = (path.as_path().parent(), path.as_path().file_name())
+        else {
+            return self.resolve(path, last_link, &caller.sandbox);
+        };
+        if let Some(found) = caller.last_folder.get(folder)
+            && let Some(place) = self.look_into(&found, name, path, &caller.sandbox)
+        {
+            return Ok(place);
+        }
+        let place = self.resolve(path, last_link, &caller.sandbox)?;
+        // Where a link led elsewhere, the folder is not the one that the path names.
+        let is_direct = |(root, rest): (&Root, &Path)| root.real_path.join(rest) == place.real_path;
+        if place.kind.is_some() && self.locate(path.as_path()).is_some_and(is_direct) {
+            caller.last_folder.set(|| FoundFolder {
+                path: folder.to_path_buf(),
+                real_path: place.real_path.parent().unwrap_or(&place.real_path).to_path_buf(),
+                handle: place.folder.clone(),
+                at: Instant::now(),
+            });
+        }
+        Ok(place)
+    }
+
+    /// A file in a folder that was found before. `None` for whatever needs a closer look.
+    fn look_into(
+        &self,
+        folder: &FoundFolder,
+        name: &OsStr,
+        path: &AbsPath,
+        sandbox: &Sandbox,
+    ) -> Option<Place> {
+        let real_path = folder.real_path.join(name);
+        if asks_for_folder(path.as_str())
+            || self.hides(&real_path)
+            || sandbox.closes(&real_path, |path| path.canonicalize().ok())
+        {
+            return None;
+        }
+        let status = rustix::fs::statat(&folder.handle, name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
+        let kind = FileType::from_raw_mode(status.st_mode);
+        (kind == FileType::RegularFile).then(|| Place {
+            folder: folder.handle.clone(),
+            name: name.to_os_string(),
+            kind: Some(kind),
+            is_folder_missing: false,
+            missing_folders: Vec::new(),
+            real_path,
+        })
+    }
+
     /// Walks from a root to the place that `path` names. A link with that very name is followed
     /// or is the place itself. Nothing that the caller's sandbox closes is looked at on the way.
     pub fn resolve(&self, path: &AbsPath, last_link: LastLink, sandbox: &Sandbox) -> Result<Place> {
@@ -203,11 +210,14 @@ impl Roots {
 
     /// Whether anything is hidden at all.
     pub fn has_hidden(&self) -> bool {
-        !self.hidden.globs.is_empty() || !self.hidden.absolute_globs.is_empty()
+        !self.hidden.is_empty()
     }
 
     /// Whether a path is hidden, seen from any of the roots that hold it.
     pub fn hides(&self, real_path: &Path) -> bool {
+        if !self.has_hidden() {
+            return false;
+        }
         self.hidden.contains_absolute(real_path)
             || self.roots.iter().any(|root| {
                 let relative = real_path.strip_prefix(&root.real_path);

@@ -307,3 +307,32 @@ fn a_needle_is_found_in_lines_and_not_in_their_endings() {
         assert_eq!(code, -32600, "{needle:?}");
     }
 }
+
+/// Files are found from the folder of the one before, but a link's target is not in that folder.
+#[test]
+fn a_link_among_files_is_read_where_it_leads_and_the_next_file_where_it_is() {
+    let yard = Yard::new();
+    for (path, text) in [
+        ("root/d/b.txt", "hit d/b\n"),
+        ("root/d/d.txt", "hit d/d\n"),
+        ("root/e/a.txt", "hit e/a\n"),
+        ("root/e/b.txt", "hit e/b\n"),
+        ("root/e/d.txt", "hit e/d\n"),
+        ("out.txt", "hit outside\n"),
+    ] {
+        yard.file(path, text);
+    }
+    yard.link("root/d/a.txt", "../e/a.txt").link("root/d/c.txt", "{base}/out.txt");
+    let session = yard.serve(&[]);
+    let (found, _) = search(&yard, &session, json!({"file_path": "**/*.txt", "match": "hit"}));
+    let found: Vec<_> = found.iter().map(|row| (row.0.as_str(), row.2.as_str())).collect();
+    let expected = [
+        ("d/a.txt", "hit e/a"),
+        ("d/b.txt", "hit d/b"),
+        ("d/d.txt", "hit d/d"),
+        ("e/a.txt", "hit e/a"),
+        ("e/b.txt", "hit e/b"),
+        ("e/d.txt", "hit e/d"),
+    ];
+    assert_eq!(found, expected);
+}
