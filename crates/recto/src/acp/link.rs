@@ -14,6 +14,8 @@ pub mod server;
 
 pub mod tickets;
 
+mod nudge;
+
 mod place;
 
 mod rehearser;
@@ -62,22 +64,22 @@ pub enum Ask<Text> {
         /// Absolute.
         path: Text,
     },
-    /// Gives a file a new text, and asks for what then stands there.
-    Write {
+    /// Gives a file a new text, if it has the old one still, and asks for what then stands there.
+    Change {
         /// Comes back with the reply.
         id: u64,
         /// Absolute.
         path: Text,
-        /// The digest of the text that must still be there, where there is a file already.
+        /// The digest of the old text, where there is a file already.
         #[serde(skip_serializing_if = "Option::is_none")]
         expects: Option<String>,
-        /// All of it.
+        /// All of the new one.
         content: Text,
     },
-    /// Waits no longer for what is read before and after a write. The write itself cannot be taken
-    /// back once the editor has it.
+    /// Waits no longer for what is read for a change. The write itself cannot be taken back once
+    /// the editor has it.
     GiveUp {
-        /// Of the write.
+        /// Of the change.
         id: u64,
         /// Only where the reading has lasted as long as this.
         after_ms: u64,
@@ -111,25 +113,30 @@ pub enum Reply<Text> {
         /// As the person sees it.
         content: Text,
     },
-    /// To a write.
+    /// To a change.
     Written {
-        /// Of the write.
+        /// Of the change.
         id: u64,
         /// What then stood there, if that could be read.
         #[serde(skip_serializing_if = "Option::is_none")]
         content: Option<Text>,
     },
-    /// To a write that expected another text. The editor was not given the new one.
+    /// To a change of another text than the one that is there. The editor was not given the new one.
     Moved {
-        /// Of the write.
+        /// Of the change.
         id: u64,
     },
-    /// To a write that was given up. The editor was not given the new text.
+    /// To a change that was given up. The editor was not given the new text.
     GivenUp {
-        /// Of the write.
+        /// Of the change.
         id: u64,
     },
-    /// To a read, and to a write that the editor was given.
+    /// To giving up what cannot be given up yet. Another reply will come.
+    Pending {
+        /// Of the change.
+        id: u64,
+    },
+    /// To a read, and to a change that the editor refuses. It has not the new text.
     Failed {
         /// Of what was asked.
         id: u64,

@@ -84,38 +84,26 @@ impl Outlet {
         Ok(outlet)
     }
 
-    /// Gives a line, without its ending. Whether there is still a stream to write it to.
-    pub fn send(&self, mut line: Vec<u8>) -> bool {
-        line.push(b'\n');
+    /// Gives a line, without its ending, once there is room for it. Whether there is still a stream
+    /// to write it to.
+    pub fn send(&self, line: Vec<u8>) -> bool {
         let shared = &self.0;
         let mut queue = shared.lock();
         while queue.n_bytes > shared.max_bytes && !queue.is_closed {
             queue = shared.changed.wait(queue).unwrap_or_else(PoisonError::into_inner);
         }
-        if queue.is_closed {
-            return false;
-        }
-        let n_written = queue.write_now(&line);
-        if n_written == line.len() {
-            return true;
-        }
-        let waiting = Waiting { line, n_written };
-        queue.n_bytes += waiting.rest().len();
-        queue.waiting.push_back(waiting);
-        drop(queue);
-        shared.changed.notify_all();
-        true
+        shared.add(queue, line)
+    }
+
+    /// The same without waiting for room, for lines of which there are few.
+    pub fn send_at_once(&self, line: Vec<u8>) -> bool {
+        self.0.add(self.0.lock(), line)
     }
 
     /// Takes no more lines. Those that were given are still written.
     pub fn close(&self) {
         self.0.lock().is_closed = true;
         self.0.changed.notify_all();
-    }
-
-    /// Whether lines are taken no more.
-    pub fn is_closed(&self) -> bool {
-        self.0.lock().is_closed
     }
 
     /// Whether both lead to the same stream.
@@ -145,6 +133,23 @@ impl Shared {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    fn add(&self, mut queue: MutexGuard<'_, Queue>, mut line: Vec<u8>) -> bool {
+        line.push(b'\n');
+        if queue.is_closed {
+            return false;
+        }
+        let n_written = queue.write_now(&line);
+        if n_written == line.len() {
+            return true;
+        }
+        let waiting = Waiting { line, n_written };
+        queue.n_bytes += waiting.rest().len();
+        queue.waiting.push_back(waiting);
+        drop(queue);
+        self.changed.notify_all();
+        true
+    }
+
     fn next(&self) -> Option<Waiting> {
         let mut queue = self.lock();
         queue.is_writing = false;
@@ -171,5 +176,33 @@ impl Shared {
         queue.n_bytes = 0;
         drop(queue);
         self.changed.notify_all();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use std::io::Read;
+
+    use super::*;
+
+    #[test]
+    fn a_full_outlet_takes_what_cannot_wait_and_keeps_the_order() {
+        let (mut reader, writer) = std::io::pipe().unwrap();
+        let outlet = Outlet::start("test", writer, 1 << 20).unwrap();
+        // More than the pipe holds and more than may wait, so that the next one would.
+        assert!(outlet.send(vec![b'a'; 2 << 20]));
+        assert!(outlet.send(vec![b'b'; 2 << 20]));
+        assert!(outlet.send_at_once(b"c".to_vec()));
+        let waiting = outlet.clone();
+        let next = std::thread::spawn(move || waiting.send(b"d".to_vec()));
+        std::thread::sleep(std::time::Duration::from_millis(50));
+        assert!(!next.is_finished(), "there is no room");
+        let mut all = vec![0; (4 << 20) + 6];
+        reader.read_exact(&mut all).unwrap();
+        assert!(next.join().unwrap());
+        assert_eq!(&all[(2 << 20) - 1..(2 << 20) + 2], b"a\nb");
+        assert_eq!(&all[(4 << 20) + 1..], b"\nc\nd\n");
     }
 }

@@ -114,6 +114,7 @@ async fn relay(
         () = stopped.cancelled() => {}
     }
     // Nobody answers for the editor any more, so nobody should wait for it.
+    hub.editor.give_up_all();
     hub.tickets.revoke_all();
     hub.to_agent.close();
     let status = agent.end().await;

@@ -45,14 +45,15 @@ pub enum Outcome {
         /// The text that stood there then, for editors format; `None` where it was not to be had.
         stands: Option<String>,
     },
-    /// The old text is not there, and nothing was written. What is there is not said.
+    /// Another text is there, or none, and nothing was written.
     Moved,
 }
 
 /// Why an editor did not do as asked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum EditorError {
-    /// It never learned of the request: it is gone, and nothing has happened.
+    /// Nothing has happened: it never learned of the request, or was not given the new text because
+    /// it did not say what it has.
     NotSent,
     /// It was sent the request and never answered: whatever was asked may or may not have happened.
     Unanswered,

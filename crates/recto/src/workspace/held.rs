@@ -99,16 +99,6 @@ impl<'a> HeldText<'a> {
         Written { broke_hard_links: false, stands: stands.filter(|stands| stands != after) }
     }
 
-    /// The editor has not the text that it had: the call starts again, on the disk if the editor
-    /// has none at all.
-    fn other(&mut self, seen: &OnDisk) -> WriteError {
-        match self.workspace.ask(&self.path, seen, self.caller) {
-            Ok(Some(_)) => self.moved(),
-            Ok(None) => self.start_again_on_disk(),
-            Err(error) => error.into(),
-        }
-    }
-
     /// Why a write that the editor knows of failed.
     fn refusal(&self, error: EditorError) -> Error {
         match error {
@@ -154,11 +144,11 @@ impl Held for HeldText<'_> {
         };
         let seen = self.seen();
         self.check_disk(&seen)?;
-        let Ok(before) = str::from_utf8(before) else { return Err(self.moved()) };
+        let before = str::from_utf8(before).expect("it is what the editor said");
         let change = Change { before: Some(before), after: text };
         match self.workspace.editor.write(&seen.given_path, &change, self.caller) {
             Ok(Outcome::Written { stands }) => Ok(self.written(after, stands, seen)),
-            Ok(Outcome::Moved) => Err(self.other(&seen)),
+            Ok(Outcome::Moved) => Err(self.moved()),
             Err(EditorError::NotSent | EditorError::Unsupported) => Err(self.start_again_on_disk()),
             Err(error) => Err(self.refusal(error).into()),
         }

@@ -20,6 +20,7 @@ use recto_text::Digest;
 use serde_json::Value;
 
 use super::Rehearser;
+use super::nudge::Nudge;
 use super::place::{Until, check_peer};
 use super::{
     Ask, HELLO_LIMIT, MAX_LINE, MAX_TEXT, Reply, SOCKET_VARIABLE, TOKEN_VARIABLE, Welcome,
@@ -29,10 +30,7 @@ use crate::line::{self, Line, Polled};
 use crate::store::editor::{Change, Editor, EditorError, Outcome};
 
 /// How long a read may take, and an update to be sent.
-const READ_LIMIT: Duration = Duration::from_secs(30);
-
-/// How often the relay is asked to end a write that takes long or was taken back.
-const NUDGE_INTERVAL: Duration = Duration::from_secs(1);
+pub const READ_LIMIT: Duration = Duration::from_secs(30);
 
 /// How often a waiting call asks whether it was taken back.
 const CANCEL_INTERVAL: Duration = Duration::from_millis(20);
@@ -71,8 +69,17 @@ enum Progress {
     Queued,
     /// The writer has it: only the writer knows whether all of it goes.
     Sending,
-    Sent,
+    Sent {
+        /// When it was, or when the relay last said that it has it.
+        heard: Instant,
+    },
     Done(Result<Reply<String>, EditorError>),
+}
+
+impl Progress {
+    fn sent() -> Progress {
+        Progress::Sent { heard: Instant::now() }
+    }
 }
 
 impl LinkClient {
@@ -160,10 +167,14 @@ impl LinkClient {
                 state.forget(id);
                 return Err(error);
             }
-            if let (Progress::Sent, Patience::Unlimited) = (progress, patience)
-                && let Some(after_ms) = nudge.is_due(is_cancelled())
-            {
-                self.shared.push(&mut state, 0, &Ask::GiveUp { id, after_ms });
+            if let (Progress::Sent { heard }, Patience::Unlimited) = (progress, patience) {
+                if nudge.is_ignored(*heard) {
+                    state.forget(id);
+                    return Err(EditorError::Unanswered);
+                }
+                if let Some(after_ms) = nudge.is_due(*heard, is_cancelled()) {
+                    self.shared.push(&mut state, 0, &Ask::GiveUp { id, after_ms });
+                }
             }
             state = self.shared.wait(state);
         }
@@ -177,31 +188,6 @@ enum Patience {
     Limited,
     /// Until there is one, for a person may be asked, and what was sent cannot be taken back.
     Unlimited,
-}
-
-/// When a write that is not answered is to end what it reads. The editor's end knows how far it
-/// is, and a nudge that comes while a person is asked does nothing.
-struct Nudge {
-    next: Instant,
-    was_cancelled: bool,
-}
-
-impl Nudge {
-    fn new(start: Instant) -> Nudge {
-        Nudge { next: start + READ_LIMIT, was_cancelled: false }
-    }
-
-    /// Whether to send one now, and how long a reading is to have lasted, in milliseconds.
-    fn is_due(&mut self, is_cancelled: bool) -> Option<u64> {
-        let now = Instant::now();
-        let is_new = is_cancelled && !self.was_cancelled;
-        if now < self.next && !is_new {
-            return None;
-        }
-        self.was_cancelled = is_cancelled;
-        self.next = now + NUDGE_INTERVAL;
-        Some(if is_cancelled { 0 } else { READ_LIMIT.as_millis() as u64 })
-    }
 }
 
 impl Editor for LinkClient {
@@ -236,7 +222,7 @@ impl Editor for LinkClient {
             return Err(EditorError::Refused { code: -32602, message });
         }
         let expects = change.before.map(|before| Digest::of(before.as_bytes()).to_string());
-        let ask = |id| Ask::Write { id, path, expects, content };
+        let ask = |id| Ask::Change { id, path, expects, content };
         match self.request(ask, Patience::Unlimited, caller)? {
             Reply::Written { content, .. } => Ok(Outcome::Written { stands: content }),
             Reply::Moved { .. } => Ok(Outcome::Moved),
@@ -299,7 +285,7 @@ impl State {
         for progress in self.requests.values_mut() {
             match progress {
                 Progress::Queued => *progress = Progress::Done(Err(EditorError::NotSent)),
-                Progress::Sent => *progress = Progress::Done(Err(EditorError::Unanswered)),
+                Progress::Sent { .. } => *progress = Progress::Done(Err(EditorError::Unanswered)),
                 Progress::Sending | Progress::Done(_) => {}
             }
         }
@@ -334,7 +320,7 @@ impl Shared {
         line.push(b'\n');
         let n_sent = self.send_now(state, &line);
         if n_sent == line.len() {
-            return Progress::Sent;
+            return Progress::sent();
         }
         let progress = if n_sent > 0 {
             state.rest = Some((id, line.split_off(n_sent)));
@@ -389,7 +375,7 @@ impl Shared {
             if let Some(progress @ Progress::Sending) = state.requests.get_mut(&id) {
                 *progress = match &written {
                     Ok(()) if is_gone => Progress::Done(Err(EditorError::Unanswered)),
-                    Ok(()) => Progress::Sent,
+                    Ok(()) => Progress::sent(),
                     Err(_) => Progress::Done(Err(EditorError::NotSent)),
                 };
             }
@@ -430,6 +416,12 @@ impl Shared {
                 | Reply::Moved { id }
                 | Reply::GivenUp { id }
                 | Reply::Failed { id, .. } => *id,
+                Reply::Pending { id } => {
+                    if let Some(Progress::Sent { heard }) = self.lock().requests.get_mut(id) {
+                        *heard = Instant::now();
+                    }
+                    continue;
+                }
                 Reply::Welcome(_) | Reply::Unwelcome { .. } => continue,
                 Reply::Rehearse { .. } => {
                     self.rehearse(reply);

@@ -26,13 +26,16 @@ pub trait Host: Send + Sync + 'static {
 
     /// Gives a file a new text, if it has the expected one still, and asks for what then stands
     /// there.
-    fn write(&self, session: &str, change: Change<'_>, answer: Answer);
+    fn change(&self, session: &str, change: Change<'_>, answer: Answer);
 
-    /// Waits no longer for what is read before and after a write, if that has lasted this long.
-    fn give_up(&self, write: &Answer, after: Duration);
+    /// Waits no longer for what is read for a change, if that has lasted this long.
+    fn give_up(&self, change: &Answer, after: Duration);
 
     /// Shows the editor what a call does.
     fn update(&self, session: &str, update: Value);
+
+    /// Forgets what a server asked that is gone.
+    fn gone(&self, server: &Outlet);
 
     /// Takes what a server found out about a call that it was to rehearse.
     fn rehearsed(&self, id: u64, content: Option<Vec<Value>>);
@@ -55,6 +58,11 @@ pub struct Answer {
 }
 
 impl Answer {
+    /// The way back to a server, for one of its questions.
+    pub fn new(id: u64, outlet: Outlet) -> Answer {
+        Answer { id, outlet }
+    }
+
     /// The text that was read, as a JSON string.
     pub fn text(self, content: &RawValue) {
         self.outlet.send(super::line(&Reply::Text { id: self.id, content }));
@@ -75,14 +83,19 @@ impl Answer {
         self.outlet.send(super::line(&Reply::<&str>::GivenUp { id: self.id }));
     }
 
-    /// Whether both go to the same question.
-    pub fn is_same(&self, other: &Answer) -> bool {
-        self.id == other.id && self.outlet.is_same(&other.outlet)
+    /// It is not known yet.
+    pub fn pending(&self) {
+        self.outlet.send(super::line(&Reply::<&str>::Pending { id: self.id }));
     }
 
-    /// Whether whoever asked is gone.
-    pub fn is_in_vain(&self) -> bool {
-        self.outlet.is_closed()
+    /// Whether both go to the same question.
+    pub fn is_same(&self, other: &Answer) -> bool {
+        self.id == other.id && self.goes_to(&other.outlet)
+    }
+
+    /// Whether it goes to that server.
+    pub fn goes_to(&self, server: &Outlet) -> bool {
+        self.outlet.is_same(server)
     }
 
     /// The editor says no.
@@ -168,6 +181,7 @@ fn serve(stream: &UnixStream, tickets: &Tickets, host: &dyn Host) -> Result<()> 
             break;
         }
     }
+    host.gone(&outlet);
     outlet.close();
     Ok(())
 }
@@ -191,9 +205,9 @@ fn greet(stream: &UnixStream, tickets: &Tickets) -> std::result::Result<Admitted
 
 /// Takes one line. Whether it made sense.
 fn take(line: &[u8], session: &str, last_id: &mut u64, outlet: &Outlet, host: &dyn Host) -> bool {
-    let answer = |id| Answer { id, outlet: outlet.clone() };
+    let answer = |id| Answer::new(id, outlet.clone());
     let ask = serde_json::from_slice::<Ask<&RawValue>>(line);
-    if let Ok(Ask::Read { id, .. } | Ask::Write { id, .. }) = ask {
+    if let Ok(Ask::Read { id, .. } | Ask::Change { id, .. }) = ask {
         // Ids grow. A line that comes again, by whatever mishap, must not write again.
         if id <= *last_id {
             return true;
@@ -202,9 +216,9 @@ fn take(line: &[u8], session: &str, last_id: &mut u64, outlet: &Outlet, host: &d
     }
     match ask {
         Ok(Ask::Read { id, path }) => host.read(session, path, answer(id)),
-        Ok(Ask::Write { id, path, expects, content }) => {
+        Ok(Ask::Change { id, path, expects, content }) => {
             let Ok(expects) = expects.map(|text| text.parse()).transpose() else { return false };
-            host.write(session, Change { path, expects, content }, answer(id));
+            host.change(session, Change { path, expects, content }, answer(id));
         }
         Ok(Ask::GiveUp { id, after_ms }) => {
             host.give_up(&answer(id), Duration::from_millis(after_ms));

@@ -14,9 +14,13 @@ use serde_json::value::RawValue;
 
 use super::peek::Peek;
 use crate::acp::link::server::{Answer, Change};
+use crate::acp::outlet::Outlet;
 
 const READ: &str = "fs/read_text_file";
 const WRITE: &str = "fs/write_text_file";
+
+/// The code for a file that the editor does not know.
+const NO_SUCH_FILE: i64 = -32002;
 
 /// The code for an answer that is none.
 const INTERNAL_ERROR: i64 = -32603;
@@ -31,34 +35,29 @@ pub struct Requests {
 #[derive(Default)]
 struct Waiting {
     last: u64,
-    requests: HashMap<u64, Purpose>,
+    requests: HashMap<u64, Asked>,
+}
+
+/// A request, and what follows its answer.
+struct Asked {
+    step: Step,
+    answer: Answer,
+    /// What is asked then, the last first. Written in advance, so that nothing delays it.
+    next: Vec<Line>,
+    since: Instant,
+    /// Whether nobody waits for what stands there after a write.
+    is_given_up: bool,
 }
 
 /// What a request is for.
-enum Purpose {
-    /// Somebody wants the text.
-    Read(Answer),
-    /// It is a step of a change.
-    Change(Step, Box<Pending>),
-}
-
 #[derive(Clone, Copy)]
 enum Step {
-    /// Reads the text that is to be there still.
+    /// Somebody wants the text.
+    Read,
+    /// The text is to be this one still.
     Compare(Digest),
     Write,
     ReadBack,
-}
-
-/// A change on its way. Its lines are written in advance, so that nothing delays them.
-struct Pending {
-    answer: Answer,
-    write: Line,
-    read_back: Line,
-    /// When its step was asked for.
-    since: Instant,
-    /// Whether anybody waits for what stands there afterwards.
-    is_given_up: bool,
 }
 
 /// A request, with the number in its id.
@@ -121,50 +120,64 @@ impl Requests {
     /// The line that asks for a file's text.
     pub fn read(&self, session_id: &str, path: &RawValue, answer: Answer) -> Vec<u8> {
         let params = Params { session_id, path, content: None };
-        let line = self.line(self.next_number(), READ, params);
-        self.expect(line, Purpose::Read(answer))
+        let line = self.line(READ, params);
+        self.begin(Step::Read, answer, line, Vec::new())
     }
 
     /// The first line of a change.
-    pub fn write(&self, session_id: &str, change: Change<'_>, answer: Answer) -> Vec<u8> {
+    pub fn change(&self, session_id: &str, change: Change<'_>, answer: Answer) -> Vec<u8> {
         let Change { path, expects, content } = change;
         let reading = Params { session_id, path, content: None };
         let writing = Params { content: Some(content), ..reading };
-        let compare = expects.map(|digest| (self.line(self.next_number(), READ, reading), digest));
-        let write = self.line(self.next_number(), WRITE, writing);
-        let read_back = self.line(self.next_number(), READ, reading);
-        let since = Instant::now();
-        let pending = Pending { answer, write, read_back, since, is_given_up: false };
+        let compare = expects.map(|digest| (self.line(READ, reading), digest));
+        let write = self.line(WRITE, writing);
+        let read_back = self.line(READ, reading);
         match compare {
             Some((line, digest)) => {
-                self.expect(line, Purpose::Change(Step::Compare(digest), Box::new(pending)))
+                self.begin(Step::Compare(digest), answer, line, vec![read_back, write])
             }
-            None => self.begin(Step::Write, Box::new(pending)),
+            None => self.begin(Step::Write, answer, write, vec![read_back]),
         }
     }
 
     /// Ends the reading of a change, if it has lasted this long. Where the editor has the new text
     /// and did not answer yet, that is still waited for.
-    pub fn give_up(&self, write: &Answer, after: Duration) {
+    pub fn give_up(&self, change: &Answer, after: Duration) {
         let mut waiting = self.lock();
         let mut requests = waiting.requests.iter_mut();
-        let found = requests.find_map(|(number, purpose)| match purpose {
-            Purpose::Change(step, pending) if pending.answer.is_same(write) => {
-                Some((*number, *step, pending))
-            }
-            _ => None,
-        });
-        let Some((number, step, pending)) = found else { return };
-        pending.is_given_up |= after.is_zero();
-        if matches!(step, Step::Write) || pending.since.elapsed() < after {
-            return;
-        }
-        let Some(Purpose::Change(_, pending)) = waiting.requests.remove(&number) else { return };
-        drop(waiting);
+        let found = requests.find(|(_, asked)| asked.answer.is_same(change));
+        // Where there is none, its reply is on the way.
+        let Some((&number, asked)) = found else { return };
+        asked.is_given_up |= after.is_zero();
+        let (step, is_over) = (asked.step, asked.since.elapsed() >= after);
         match step {
-            Step::Compare(_) => pending.answer.given_up(),
-            Step::Write | Step::ReadBack => pending.answer.written(None),
+            Step::Compare(_) | Step::ReadBack if is_over => {}
+            _ => {
+                drop(waiting);
+                return change.pending();
+            }
         }
+        let asked = waiting.requests.remove(&number);
+        drop(waiting);
+        match (step, asked) {
+            (Step::Compare(_), Some(asked)) => asked.answer.given_up(),
+            (_, Some(asked)) => asked.answer.written(None),
+            (_, None) => {}
+        }
+    }
+
+    /// Ends every change that the editor was not given yet, because it will not be.
+    pub fn give_up_all(&self) {
+        let mut waiting = self.lock();
+        let is_compared = |_: &u64, asked: &mut Asked| matches!(asked.step, Step::Compare(_));
+        let compared: Vec<_> = waiting.requests.extract_if(is_compared).collect();
+        drop(waiting);
+        compared.into_iter().for_each(|(_, asked)| asked.answer.given_up());
+    }
+
+    /// Forgets what was asked for a server that is gone.
+    pub fn forget(&self, server: &Outlet) {
+        self.lock().requests.retain(|_, asked| !asked.answer.goes_to(server));
     }
 
     /// Whether a message answers one of ours.
@@ -176,52 +189,65 @@ impl Requests {
     /// comes twice is ignored.
     pub fn settle(&self, message: &Peek<'_>) -> Option<Vec<u8>> {
         let number = self.number(message)?;
-        let purpose = self.lock().requests.remove(&number)?;
         let result = result(message);
-        match purpose {
-            Purpose::Read(answer) => match result.and_then(text) {
-                Ok(text) => answer.text(text),
-                Err(failure) => failure.send(answer),
-            },
-            Purpose::Change(Step::Compare(expected), pending) => {
-                let is_same =
-                    result.and_then(text).is_ok_and(|text| digest(text) == Some(expected));
-                match is_same {
-                    true if pending.answer.is_in_vain() => {}
-                    true => return Some(self.begin(Step::Write, pending)),
-                    false => pending.answer.moved(),
+        // It is taken out only when it is clear what follows: until then it can be given up.
+        let step = self.lock().requests.get(&number)?.step;
+        match step {
+            Step::Read => {
+                let text = result.and_then(text);
+                let answer = self.take(number)?.answer;
+                match text {
+                    Ok(text) => answer.text(text),
+                    Err(failure) => failure.send(answer),
                 }
             }
-            Purpose::Change(Step::Write, pending) => match result {
-                Ok(_) if pending.is_given_up => pending.answer.written(None),
-                Ok(_) => return Some(self.begin(Step::ReadBack, pending)),
-                Err(failure) => failure.send(pending.answer),
+            Step::Compare(expected) => match result.and_then(text) {
+                Ok(text) if digest(text) == Some(expected) => return self.next(number),
+                Ok(_) => self.take(number)?.answer.moved(),
+                // The file is gone from the editor, which is another text as well.
+                Err(Failure { code: Some(NO_SUCH_FILE), .. }) => self.take(number)?.answer.moved(),
+                Err(failure) => failure.send(self.take(number)?.answer),
             },
-            Purpose::Change(Step::ReadBack, pending) => {
-                pending.answer.written(result.and_then(text).ok());
+            Step::Write => match result {
+                Ok(_) if !self.lock().requests.get(&number)?.is_given_up => {
+                    return self.next(number);
+                }
+                Ok(_) => self.take(number)?.answer.written(None),
+                Err(failure) => failure.send(self.take(number)?.answer),
+            },
+            Step::ReadBack => {
+                let text = result.and_then(text).ok();
+                self.take(number)?.answer.written(text);
             }
         }
         None
     }
 
+    fn take(&self, number: u64) -> Option<Asked> {
+        self.lock().requests.remove(&number)
+    }
+
     /// The line of the next step of a change.
-    fn begin(&self, step: Step, mut pending: Box<Pending>) -> Vec<u8> {
-        let place = match step {
-            Step::Write => &mut pending.write,
-            Step::Compare(_) | Step::ReadBack => &mut pending.read_back,
-        };
-        let line = Line { number: place.number, text: std::mem::take(&mut place.text) };
-        pending.since = Instant::now();
-        self.expect(line, Purpose::Change(step, pending))
+    fn next(&self, number: u64) -> Option<Vec<u8>> {
+        let mut waiting = self.lock();
+        let mut asked = waiting.requests.remove(&number)?;
+        let line = asked.next.pop()?;
+        asked.step = if asked.next.is_empty() { Step::ReadBack } else { Step::Write };
+        asked.since = Instant::now();
+        waiting.requests.insert(line.number, asked);
+        Some(line.text)
     }
 
     /// From now on the line's answer is waited for.
-    fn expect(&self, line: Line, purpose: Purpose) -> Vec<u8> {
-        self.lock().requests.insert(line.number, purpose);
+    fn begin(&self, step: Step, answer: Answer, line: Line, next: Vec<Line>) -> Vec<u8> {
+        let since = Instant::now();
+        let asked = Asked { step, answer, next, since, is_given_up: false };
+        self.lock().requests.insert(line.number, asked);
         line.text
     }
 
-    fn line(&self, number: u64, method: &'static str, params: Params<'_>) -> Line {
+    fn line(&self, method: &'static str, params: Params<'_>) -> Line {
+        let number = self.next_number();
         let id = format!("{}{number}", self.prefix);
         let request = Request { jsonrpc: "2.0", id, method, params };
         Line { number, text: serde_json::to_vec(&request).expect("strings are JSON") }
@@ -253,7 +279,9 @@ fn result<'a>(message: &Peek<'a>) -> Result<&'a str, Failure> {
 /// The text in an answer, as a JSON string.
 fn text(result: &str) -> Result<&RawValue, Failure> {
     match serde_json::from_str::<Content>(result) {
-        Ok(Content { content }) if content.get().starts_with('"') => Ok(content),
+        Ok(Content { content }) if content.get().starts_with('"') && is_text(content.get()) => {
+            Ok(content)
+        }
         _ => {
             let message = Some("its answer holds no text".into());
             Err(Failure { message, ..Failure::default() })
@@ -261,7 +289,53 @@ fn text(result: &str) -> Result<&RawValue, Failure> {
     }
 }
 
+/// Whether a JSON string stands for a text. One half of a surrogate pair, which is all that can be
+/// wrong with it, does not.
+fn is_text(string: &str) -> bool {
+    let has_surrogates = string.contains(r"\ud") || string.contains(r"\uD");
+    !has_surrogates || serde_json::from_str::<String>(string).is_ok()
+}
+
 fn digest(text: &RawValue) -> Option<Digest> {
     let text: String = serde_json::from_str(text.get()).ok()?;
     Some(Digest::of(text.as_bytes()))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+    use crate::acp::relay::peek::{Shape, shape};
+
+    /// A line as the editor would answer it.
+    fn settle(requests: &Requests, line: &[u8], result: &str) -> Option<Vec<u8>> {
+        let request: serde_json::Value = serde_json::from_slice(line).unwrap();
+        let answer = format!(r#"{{"jsonrpc":"2.0","id":{},"result":{result}}}"#, request["id"]);
+        let Shape::Message(message) = shape(answer.as_bytes()) else { unreachable!() };
+        requests.settle(&message)
+    }
+
+    #[test]
+    fn what_a_server_asked_goes_with_it() {
+        let outlet = || Outlet::start("test", std::io::pipe().unwrap().1, 1 << 20).unwrap();
+        let (one, other) = (outlet(), outlet());
+        let requests = Requests::new("n".into());
+        let path = serde_json::value::to_raw_value("/f").unwrap();
+        let text = serde_json::value::to_raw_value("new").unwrap();
+        let begin = |server: &Outlet| {
+            let answer = |id| Answer::new(id, server.clone());
+            let expects = Some(Digest::of(b"old"));
+            let change = Change { path: &path, expects, content: &text };
+            requests.read("s", &path, answer(1));
+            requests.change("s", change, answer(2))
+        };
+        let (compare_one, compare_other) = (begin(&one), begin(&other));
+        assert_eq!(requests.lock().requests.len(), 4);
+        requests.forget(&one);
+        assert_eq!(requests.lock().requests.len(), 2);
+        let old = r#"{"content":"old"}"#;
+        assert!(settle(&requests, &compare_one, old).is_none(), "nobody is there to write for");
+        assert!(settle(&requests, &compare_other, old).is_some());
+    }
 }

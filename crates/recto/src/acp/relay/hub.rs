@@ -128,7 +128,9 @@ impl Hub {
                 Concern::OurAnswer => {
                     self.note("editor", "recto", &line);
                     if let Some(next) = self.editor.settle(&message) {
-                        self.send_to_editor(next);
+                        self.note("recto", "editor", &next);
+                        // An editor that waits until its answers are read must not wait for us.
+                        self.to_editor.send_at_once(next);
                     }
                     return;
                 }
@@ -352,12 +354,16 @@ impl Host for Hub {
         self.send_to_editor(self.editor.read(session_id, path, answer));
     }
 
-    fn write(&self, session_id: &str, change: Change<'_>, answer: Answer) {
-        self.send_to_editor(self.editor.write(session_id, change, answer));
+    fn change(&self, session_id: &str, change: Change<'_>, answer: Answer) {
+        self.send_to_editor(self.editor.change(session_id, change, answer));
     }
 
-    fn give_up(&self, write: &Answer, after: Duration) {
-        self.editor.give_up(write, after);
+    fn give_up(&self, change: &Answer, after: Duration) {
+        self.editor.give_up(change, after);
+    }
+
+    fn gone(&self, server: &Outlet) {
+        self.editor.forget(server);
     }
 
     fn update(&self, session_id: &str, update: Value) {

@@ -27,7 +27,8 @@ pub struct OnDisk {
     pub content: Content,
     /// When it was last written, where it stands.
     pub modified: Option<SystemTime>,
-    /// Tells by itself that the content is the same, where the file is old enough for that.
+    /// The same as long as the content is, as far as the system tells. Only of a file that is old
+    /// enough for that.
     identity: Option<Identity>,
 }
 
@@ -98,7 +99,7 @@ impl<'a> Reserved<'a> {
         store.describe(place, file, path, caller)
     }
 
-    /// Whether the same still stands there. Refuses what a change would refuse.
+    /// Whether the same still stands there.
     pub fn is_unmoved(&self, seen: &OnDisk) -> Result<bool> {
         Ok(self.is_untouched(seen) || self.on_disk()?.content == seen.content)
     }
@@ -130,5 +131,61 @@ impl<'a> Reserved<'a> {
     /// The same place for a change of our own.
     pub fn held(&mut self) -> &mut (dyn Held + 'a) {
         &mut self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use std::path::Path;
+
+    use super::*;
+    use crate::store::local::Options;
+
+    /// A store of a folder, and the path of a file in it.
+    fn open(root: &Path) -> (LocalStore, AbsPath) {
+        let options = Options {
+            roots: vec![root.to_path_buf()],
+            hidden: Default::default(),
+            allows_git_writes: false,
+            is_durable: false,
+        };
+        let path = AbsPath::parse(root.join("f").to_str().unwrap().into()).unwrap();
+        (LocalStore::open(options).unwrap(), path)
+    }
+
+    fn look(root: &Path) -> OnDisk {
+        let (store, path) = open(root);
+        store.on_disk(&path, &Caller::default()).unwrap()
+    }
+
+    fn check(root: &Path, seen: &OnDisk, is_untouched: bool, is_unmoved: bool) {
+        let (store, path) = open(root);
+        let caller = Caller::default();
+        let place = store.reserve(&path, Purpose::Change, &caller).unwrap();
+        assert_eq!(place.is_untouched(seen), is_untouched);
+        assert_eq!(place.is_unmoved(seen).unwrap(), is_unmoved);
+    }
+
+    #[test]
+    fn an_old_file_is_known_by_its_time_stamps_and_a_new_one_is_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        let file = root.join("f");
+        std::fs::write(&file, "old").unwrap();
+        let seen_new = look(&root);
+        check(&root, &seen_new, false, true);
+        std::thread::sleep(Duration::from_millis(2100));
+        let seen_old = look(&root);
+        check(&root, &seen_old, true, true);
+        check(&root, &seen_new, false, true);
+        std::fs::write(&file, "new").unwrap();
+        check(&root, &seen_old, false, false);
+        // The same again, but by another write.
+        std::fs::write(&file, "old").unwrap();
+        check(&root, &seen_old, false, true);
+        std::fs::rename(&file, root.join("g")).unwrap();
+        check(&root, &seen_old, false, false);
     }
 }

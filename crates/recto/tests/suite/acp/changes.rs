@@ -89,6 +89,10 @@ fn written(stands: Option<&str>) -> Result<Outcome, EditorError> {
 #[test]
 fn every_answer_leads_to_the_next_request_or_to_the_end() {
     let refused = || Err(EditorError::Refused { code: -32000, message: "no".into() });
+    let no_text = || {
+        let message = "its answer holds no text".into();
+        Err(EditorError::Refused { code: -32603, message })
+    };
     let old = Some("old");
     let rows = [
         (old, vec![text("old"), taken(), text("new")], written(Some("new"))),
@@ -98,10 +102,13 @@ fn every_answer_leads_to_the_next_request_or_to_the_end() {
         (old, vec![text("old"), taken(), taken()], written(None)),
         (old, vec![text("older")], Ok(Outcome::Moved)),
         (old, vec![text("")], Ok(Outcome::Moved)),
+        // It does not know the file: whoever asks again finds out.
         (old, vec![error(-32002)], Ok(Outcome::Moved)),
-        (old, vec![error(-32601)], Ok(Outcome::Moved)),
-        (old, vec![taken()], Ok(Outcome::Moved)),
-        (old, vec![json!({"result": {"content": 7}})], Ok(Outcome::Moved)),
+        // A refusal is one, whatever is refused.
+        (old, vec![error(-32000)], refused()),
+        (old, vec![error(-32601)], Err(EditorError::Unsupported)),
+        (old, vec![taken()], no_text()),
+        (old, vec![json!({"result": {"content": 7}})], no_text()),
         (old, vec![text("old"), error(-32000)], refused()),
         (old, vec![text("old"), error(-32601)], Err(EditorError::Unsupported)),
         (Some("ä\n\"\u{1}"), vec![text("ä\n\"\u{1}"), taken(), text("new")], written(Some("new"))),
@@ -154,6 +161,68 @@ fn a_call_that_is_taken_back_waits_for_nothing_but_a_write() {
         desk.answer(&next, answers[n_answered].clone());
         desk.check_quiet(n_answered + 1);
     }
+}
+
+/// JSON can say what no text can hold, and JavaScript does.
+#[test]
+fn half_a_surrogate_pair_is_no_text_and_does_not_end_the_link() {
+    let desk = ByHand::new();
+    let half = |number: usize| {
+        let id = desk.request(number)["id"].clone();
+        let line = format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"content":"a\ud800"}}}}"#);
+        desk.editor.send_line(&line);
+    };
+    let (client, path) = (desk.client.clone(), desk.editor.path("f.txt"));
+    let read = std::thread::spawn(move || client.read(&path, &Caller::default()));
+    half(1);
+    assert!(matches!(read.join().unwrap(), Err(EditorError::Refused { .. })));
+    let compared = desk.begin(Some("old"));
+    half(2);
+    let outcome = compared.recv_timeout(MAX_WAIT).unwrap();
+    assert!(matches!(outcome, Err(EditorError::Refused { .. })), "{outcome:?}");
+    let read_back = desk.begin(None);
+    desk.answer(&desk.request(3), taken());
+    half(4);
+    assert_eq!(read_back.recv_timeout(MAX_WAIT), Ok(written(None)));
+    // A whole pair is a letter like any other.
+    let compared = desk.begin(Some("\u{1f980}"));
+    let id = desk.request(5)["id"].clone();
+    let pair = format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"content":"\ud83e\udd80"}}}}"#);
+    desk.editor.send_line(&pair);
+    assert_eq!(desk.request(6)["method"], WRITE);
+    drop(compared);
+}
+
+/// Both call their first change 1.
+#[test]
+fn a_call_of_another_server_that_is_taken_back_does_not_matter() {
+    let desk = ByHand::new();
+    let token = idle_session(&desk.editor);
+    let other = Arc::new(LinkClient::connect(&desk.editor.socket(), &token).unwrap());
+    let kept = desk.begin(Some("old"));
+    let request = desk.request(1);
+    let (caller, path) = (Caller::default(), desk.editor.path("g.txt"));
+    let calling = caller.clone();
+    let taken_back = std::thread::spawn(move || {
+        other.write(&path, &Change { before: Some("old"), after: "new" }, &calling)
+    });
+    desk.request(2);
+    caller.cancel.raise();
+    assert_eq!(taken_back.join().unwrap(), Err(EditorError::Cancelled));
+    for (number, answer) in [(1, text("old")), (3, taken()), (4, text("new"))] {
+        let request = if number == 1 { request.clone() } else { desk.request(number) };
+        desk.answer(&request, answer);
+    }
+    assert_eq!(kept.recv_timeout(MAX_WAIT), Ok(written(Some("new"))));
+}
+
+#[test]
+fn an_editor_that_goes_before_it_has_the_text_leaves_the_change_to_the_disk() {
+    let desk = ByHand::new();
+    let outcome = desk.begin(Some("old"));
+    desk.request(1);
+    desk.editor.close_input();
+    assert_eq!(outcome.recv_timeout(MAX_WAIT), Ok(Err(EditorError::NotSent)));
 }
 
 #[test]

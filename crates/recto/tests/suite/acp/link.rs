@@ -224,7 +224,7 @@ fn what_is_asked_after_the_end_was_not_sent() {
 fn what_was_taken_and_not_answered_is_unknown() {
     let (client, mut input, stream) = fake_relay();
     let writing = in_thread(&client, |client| write(client, "new"));
-    assert_eq!(next(&mut input)["write"]["content"], "new");
+    assert_eq!(next(&mut input)["change"]["content"], "new");
     drop((input, stream));
     assert_eq!(writing.join().unwrap(), Err(EditorError::Unanswered));
 }
@@ -252,7 +252,7 @@ fn a_call_that_was_taken_back_ends_where_nothing_can_have_happened() {
     let read = in_call(|client, caller| client.read(Path::new("/r"), caller).err());
     next(&mut input);
     let sent = in_call(|client, caller| write_in(client, "/w", "sent", caller).err());
-    let sent_id = next(&mut input)["write"]["id"].clone();
+    let sent_id = next(&mut input)["change"]["id"].clone();
     // This fills the socket, so that the next one waits its turn.
     let long = in_thread(&client, |client| write(client, &"x".repeat(10_000_000)));
     std::thread::sleep(Duration::from_millis(200));
@@ -268,15 +268,56 @@ fn a_call_that_was_taken_back_ends_where_nothing_can_have_happened() {
     assert!(!sent.is_finished(), "what was sent cannot be taken back");
     writeln!(stream, "{}", json!({"written": {"id": sent_id}})).unwrap();
     assert_eq!(sent.join().unwrap().0, None);
-    let long_id = next(&mut input)["write"]["id"].clone();
+    let long_id = next(&mut input)["change"]["id"].clone();
     let give_up = json!({"give_up": {"id": sent_id, "after_ms": 0}});
     assert_eq!(next(&mut input), give_up, "what it reads can be");
     writeln!(stream, "{}", json!({"written": {"id": long_id}})).unwrap();
     assert!(is_written(&long.join().unwrap()));
     let last = in_thread(&client, |client| write(client, "last"));
-    assert_eq!(next(&mut input)["write"]["content"], "last", "the queued one never went");
+    assert_eq!(next(&mut input)["change"]["content"], "last", "the queued one never went");
     client.close();
     assert_eq!(last.join().unwrap(), Err(EditorError::Unanswered));
+}
+
+/// The first nudge may come between two steps of the relay, where it does nothing.
+#[test]
+fn a_relay_is_nudged_again_and_again_until_it_answers() {
+    let (client, mut input, mut stream) = fake_relay();
+    let caller = Caller::default();
+    let calling = caller.clone();
+    let writing = in_thread(&client, move |client| write_in(client, "/f", "new", &calling));
+    let id = next(&mut input)["change"]["id"].clone();
+    caller.cancel.raise();
+    for _ in 0..2 {
+        assert_eq!(next(&mut input), json!({"give_up": {"id": id, "after_ms": 0}}));
+        writeln!(stream, "{}", json!({"pending": {"id": id}})).unwrap();
+    }
+    writeln!(stream, "{}", json!({"given_up": {"id": id}})).unwrap();
+    assert_eq!(writing.join().unwrap(), Err(EditorError::Cancelled));
+}
+
+/// Takes a minute and a half.
+#[test]
+fn a_relay_that_says_nothing_is_given_up_and_one_that_has_it_still_is_not() {
+    if std::env::var_os("RECTO_LONG").is_none() {
+        return;
+    }
+    let start = Instant::now();
+    let (silent, _input, _stream) = fake_relay();
+    let unanswered = in_thread(&silent, |client| (write(client, "new"), Instant::now()));
+    let (alive, mut input, mut stream) = fake_relay();
+    let written = in_thread(&alive, |client| write(client, "new"));
+    let id = next(&mut input)["change"]["id"].clone();
+    while start.elapsed() < Duration::from_secs(90) {
+        assert_eq!(next(&mut input)["give_up"]["after_ms"], 30_000);
+        writeln!(stream, "{}", json!({"pending": {"id": id}})).unwrap();
+    }
+    assert!(!written.is_finished(), "a person may take longer");
+    writeln!(stream, "{}", json!({"written": {"id": id}})).unwrap();
+    assert!(is_written(&written.join().unwrap()));
+    let (outcome, ended) = unanswered.join().unwrap();
+    assert_eq!(outcome, Err(EditorError::Unanswered));
+    assert!((59..65).contains(&(ended - start).as_secs()), "{:?}", ended - start);
 }
 
 #[test]
@@ -294,7 +335,7 @@ fn the_editors_codes_keep_their_meaning() {
             let read = client.read(Path::new("/f"), &Caller::default()).unwrap_err();
             (read, write(client, "new").unwrap_err())
         });
-        for kind in ["read", "write"] {
+        for kind in ["read", "change"] {
             let id = next(&mut input)[kind]["id"].clone();
             let failed = json!({"id": id, "code": code, "message": "no"});
             writeln!(stream, "{}", json!({"failed": failed})).unwrap();
@@ -331,8 +372,8 @@ fn a_text_of_100_megabytes_comes_through_and_a_longer_one_is_refused() {
     let (client, mut input, mut stream) = fake_relay();
     let writing = in_thread(&client, |client| write(client, &"\"".repeat(100_000_000)));
     let ask = next(&mut input);
-    assert_eq!(ask["write"]["content"].as_str().unwrap().len(), 100_000_000);
-    writeln!(stream, "{}", json!({"written": {"id": ask["write"]["id"]}})).unwrap();
+    assert_eq!(ask["change"]["content"].as_str().unwrap().len(), 100_000_000);
+    writeln!(stream, "{}", json!({"written": {"id": ask["change"]["id"]}})).unwrap();
     assert!(is_written(&writing.join().unwrap()));
     let refused = write(&client, &"x".repeat(100_000_001));
     assert!(matches!(refused, Err(EditorError::Refused { .. })), "{refused:?}");

@@ -133,9 +133,9 @@ fn what_was_just_written_to_the_disk_is_not_undone() {
     assert_eq!(desk.disk("f.rs").as_deref(), Some("let a = 2;\n"));
 }
 
-/// A file that is old enough is not read again where its time stamps are the same.
+/// Its time stamps are trusted, and must tell.
 #[test]
-fn an_old_file_is_known_by_its_time_stamps() {
+fn a_change_of_an_old_file_is_noticed() {
     let rows = [
         // Whether the editor saves, what happens on the disk, how often it is read.
         (true, None, 3),
