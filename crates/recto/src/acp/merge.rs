@@ -70,12 +70,18 @@ impl Merger {
         self.is_v2 = version >= 2;
     }
 
-    /// Takes an update of ours and returns the messages for the editor.
-    pub fn from_recto(&mut self, session_id: &str, update: Value) -> Vec<Value> {
+    /// Takes an update of ours and returns the message for the editor.
+    pub fn from_recto(&mut self, session_id: &str, update: Value) -> Value {
         let update = self.own(session_id, update);
         let update = if self.is_v2 { updates::to_v2(update) } else { update };
-        let params = json!({"sessionId": session_id, "update": update});
-        vec![json!({"jsonrpc": "2.0", "method": "session/update", "params": params})]
+        // Put there rather than written in the macro, which copies what it is given.
+        let mut message = json!({
+            "jsonrpc": "2.0",
+            "method": "session/update",
+            "params": {"sessionId": session_id, "update": null},
+        });
+        message["params"]["update"] = update;
+        message
     }
 
     /// The call of ours that a message asks leave for, if it changes a file.

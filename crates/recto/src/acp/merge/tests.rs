@@ -80,22 +80,22 @@ impl Scene {
 
     fn start(mut self, id: &str, tool: &str, arguments: Value) -> Scene {
         let update = with_call(tool, arguments, |call| updates::started(id, call));
-        let messages = self.merger.from_recto("s", update);
-        self.saw("recto", messages)
+        let message = self.merger.from_recto("s", update);
+        self.saw("recto", vec![message])
     }
 
     fn end(mut self, id: &str, tool: &str, arguments: Value) -> Scene {
         let answer = Ok(Answer::new(vec![], json!({})));
         let update = with_call(tool, arguments, |call| updates::finished(id, call, &answer));
-        let messages = self.merger.from_recto("s", update);
-        self.saw("recto", messages)
+        let message = self.merger.from_recto("s", update);
+        self.saw("recto", vec![message])
     }
 
     fn fail(mut self, id: &str, tool: &str, arguments: Value) -> Scene {
         let failure = Err(Error::Cancelled);
         let update = with_call(tool, arguments, |call| updates::finished(id, call, &failure));
-        let messages = self.merger.from_recto("s", update);
-        self.saw("recto", messages)
+        let message = self.merger.from_recto("s", update);
+        self.saw("recto", vec![message])
     }
 
     fn agent(mut self, update: Value) -> Scene {
@@ -422,8 +422,8 @@ fn memory_is_bounded() {
     assert!(merger.roots.len() <= MAX_SESSIONS);
     let long = "x".repeat(1 << 20);
     let start = with_call("text.read", read(), |call| updates::started(&long, call));
-    assert_eq!(merger.from_recto("s", start.clone())[0]["params"]["update"], start);
-    assert_eq!(merger.from_recto("s", json!("odd"))[0]["params"]["update"], "odd");
+    assert_eq!(merger.from_recto("s", start.clone())["params"]["update"], start);
+    assert_eq!(merger.from_recto("s", json!("odd"))["params"]["update"], "odd");
     assert_eq!(merger.calls.len(), MAX_CALLS);
 }
 

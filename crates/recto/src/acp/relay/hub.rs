@@ -311,7 +311,7 @@ impl Hub {
     }
 
     fn tell_editor(&self, message: &Value) {
-        self.send_to_editor(message.to_string().into_bytes());
+        self.send_to_editor(serde_json::to_vec(message).expect("values are JSON"));
     }
 
     /// Sends a line of our own.
@@ -367,9 +367,10 @@ impl Host for Hub {
     }
 
     fn update(&self, session_id: &str, update: Value) {
+        // Kept until the event is sent, so that nothing comes in between.
         let mut merger = self.merger();
-        let events = merger.from_recto(session_id, update);
-        events.iter().for_each(|event| self.tell_editor(event));
+        let event = merger.from_recto(session_id, update);
+        self.tell_editor(&event);
     }
 
     fn rehearsed(&self, id: u64, content: Option<Vec<Value>>) {
