@@ -1,13 +1,17 @@
 //! Lines of bounded length from a stream, and the request id of one that was too long to keep; and
 //! lines to a stream, as far as it takes them at once, or with patience.
 
-use std::io::{BufRead, ErrorKind, IoSlice, Read, Result, Write};
+mod incoming;
+
+use std::io::{BufRead, ErrorKind, IoSlice, IoSliceMut, Read, Result, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 
-use rustix::event::{PollFd, PollFlags, poll};
-use rustix::io::{Errno, ReadWriteFlags, pwritev2};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::{Errno, ReadWriteFlags, preadv2, pwritev2};
 use rustix::net::{RecvFlags, recv};
+
+pub use incoming::Incoming;
 
 /// What a read brought.
 #[derive(Debug, PartialEq, Eq)]
@@ -23,12 +27,26 @@ pub enum Line {
     End,
 }
 
+/// Where a stream stands.
+const HERE: u64 = u64::MAX;
+
 /// Writes as much as the stream takes without waiting, and says how much that was. What goes wrong
 /// is nothing written, for whoever writes the rest to find out.
 pub fn write_now(output: impl AsFd, bytes: &[u8]) -> usize {
-    /// Where the stream stands.
-    const HERE: u64 = u64::MAX;
     pwritev2(output, &[IoSlice::new(bytes)], HERE, ReadWriteFlags::NOWAIT).unwrap_or(0)
+}
+
+/// Reads what the stream has without waiting. [`ErrorKind::WouldBlock`] where that is nothing.
+pub fn read_now(input: impl AsFd, buffer: &mut [u8]) -> Result<usize> {
+    match preadv2(&input, &mut [IoSliceMut::new(buffer)], HERE, ReadWriteFlags::NOWAIT) {
+        // Not every stream can, a terminal for one.
+        Err(Errno::OPNOTSUPP | Errno::INVAL | Errno::NOSYS) => {}
+        read => return Ok(read?),
+    }
+    match poll(&mut [PollFd::new(&input, PollFlags::IN)], Some(&Timespec::default()))? {
+        0 => Err(ErrorKind::WouldBlock.into()),
+        _ => Ok(rustix::io::read(&input, buffer)?),
+    }
 }
 
 /// A stream that is waited for, also where whoever started us left it so that nobody waits.
@@ -100,30 +118,59 @@ impl<S: AsFd> AsFd for Patient<S> {
 /// Reads the next line into `buffer`, which holds at most `max_bytes` at any time.
 pub fn read(input: &mut impl BufRead, buffer: &mut Vec<u8>, max_bytes: usize) -> Result<Line> {
     buffer.clear();
-    let n_read = input.by_ref().take(max_bytes as u64 + 1).read_until(b'\n', buffer)?;
-    if buffer.last() == Some(&b'\n') {
-        buffer.pop();
-        return Ok(Line::Whole);
-    }
-    if n_read <= max_bytes {
-        return Ok(Line::End);
-    }
-    let mut scan = IdScan::default();
-    scan.push(buffer);
-    buffer.clear();
-    buffer.shrink_to(64 << 10);
+    let mut gathered = Gathered::default();
     loop {
-        let available = input.fill_buf()?;
+        let available = match input.fill_buf() {
+            Ok(available) => available,
+            Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+            Err(error) => return Err(error),
+        };
         if available.is_empty() {
             return Ok(Line::End);
         }
-        let newline = memchr::memchr(b'\n', available);
-        scan.push(&available[..newline.unwrap_or(available.len())]);
-        let n_used = newline.map_or(available.len(), |at| at + 1);
+        let (n_used, line) = gathered.take(available, buffer, max_bytes);
         input.consume(n_used);
-        if newline.is_some() {
-            return Ok(Line::TooLong { id: scan.id });
+        if let Some(line) = line {
+            return Ok(line);
         }
+    }
+}
+
+/// A line that arrives in pieces.
+#[derive(Default)]
+struct Gathered {
+    /// Looks at what passes by, once that is too long to be kept.
+    scan: Option<IdScan>,
+}
+
+impl Gathered {
+    /// Moves what belongs to the line from `bytes` to `buffer`. How many bytes that was, and the
+    /// line where it is over.
+    fn take(
+        &mut self,
+        bytes: &[u8],
+        buffer: &mut Vec<u8>,
+        max_bytes: usize,
+    ) -> (usize, Option<Line>) {
+        let newline = memchr::memchr(b'\n', bytes);
+        let piece = &bytes[..newline.unwrap_or(bytes.len())];
+        match &mut self.scan {
+            None if buffer.len() + piece.len() <= max_bytes => buffer.extend_from_slice(piece),
+            None => {
+                let scan = self.scan.insert(IdScan::default());
+                scan.push(buffer);
+                scan.push(piece);
+                buffer.clear();
+                buffer.shrink_to(64 << 10);
+            }
+            Some(scan) => scan.push(piece),
+        }
+        let Some(end) = newline else { return (bytes.len(), None) };
+        let line = match self.scan.take() {
+            None => Line::Whole,
+            Some(scan) => Line::TooLong { id: scan.id },
+        };
+        (end + 1, Some(line))
     }
 }
 

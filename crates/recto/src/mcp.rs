@@ -5,6 +5,7 @@ pub(crate) mod codex;
 mod in_flight;
 mod json;
 mod output;
+mod parse;
 mod progress;
 mod to_wire;
 mod transport;

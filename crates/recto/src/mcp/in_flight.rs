@@ -2,10 +2,10 @@
 //! cannot fill the memory.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rmcp::model::RequestId;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 
 use crate::limits;
 
@@ -18,7 +18,8 @@ const MAX_REQUEST_BYTES: usize = limits::REQUEST_BYTES_IN_FLIGHT;
 /// The requests of one client.
 pub struct InFlight {
     requests: Mutex<Requests>,
-    answered: Condvar,
+    /// Wakes the one who waits for room.
+    answered: Notify,
     slots: Arc<Semaphore>,
     threads: Arc<Semaphore>,
 }
@@ -41,27 +42,37 @@ impl InFlight {
     pub fn new(max_running: usize) -> InFlight {
         InFlight {
             requests: Mutex::default(),
-            answered: Condvar::new(),
+            answered: Notify::new(),
             slots: Arc::new(Semaphore::new(max_running)),
             threads: Arc::new(Semaphore::new(limits::CALL_THREADS)),
         }
     }
 
     /// Notes a request, once there is room for it. Refuses an id that waits for an answer already.
-    pub fn admit(&self, id: RequestId, n_bytes: usize) -> bool {
-        let mut requests = self.lock();
-        if requests.by_id.contains_key(&id) {
-            return false;
+    /// For one task at a time, which may ask again.
+    pub async fn admit(&self, id: &RequestId, n_bytes: usize) -> bool {
+        loop {
+            if let Some(is_admitted) = self.try_admit(id, n_bytes) {
+                return is_admitted;
+            }
+            self.answered.notified().await;
         }
-        while !requests.by_id.is_empty()
-            && (requests.by_id.len() >= MAX_REQUESTS
-                || requests.n_bytes + n_bytes > MAX_REQUEST_BYTES)
-        {
-            requests = self.answered.wait(requests).unwrap_or_else(PoisonError::into_inner);
+    }
+
+    /// The same without waiting; `None` where there is no room.
+    fn try_admit(&self, id: &RequestId, n_bytes: usize) -> Option<bool> {
+        let mut requests = self.lock();
+        if requests.by_id.contains_key(id) {
+            return Some(false);
+        }
+        let is_full =
+            requests.by_id.len() >= MAX_REQUESTS || requests.n_bytes + n_bytes > MAX_REQUEST_BYTES;
+        if is_full && !requests.by_id.is_empty() {
+            return None;
         }
         requests.n_bytes += n_bytes;
-        requests.by_id.insert(id, Request { n_bytes, slot: None });
-        true
+        requests.by_id.insert(id.clone(), Request { n_bytes, slot: None });
+        Some(true)
     }
 
     /// Waits for a slot to run in, and for a thread to run on, which is to be held until the call
@@ -107,34 +118,33 @@ mod tests {
         RequestId::Number(number as i64)
     }
 
-    /// Whether a request is admitted only when another one is answered.
-    fn check_waits(in_flight: &InFlight, n_bytes: usize, answered: &[RequestId]) {
-        std::thread::scope(|scope| {
-            let next = scope.spawn(|| in_flight.admit(id(usize::MAX >> 1), n_bytes));
-            for done in answered {
-                std::thread::sleep(Duration::from_millis(50));
-                assert!(!next.is_finished(), "it did not wait for {done:?}");
-                in_flight.finish(done);
-            }
-            assert!(next.join().is_ok_and(|is_admitted| is_admitted));
-        });
+    /// Whether a request is admitted only when others are answered.
+    async fn check_waits(in_flight: &InFlight, n_bytes: usize, answered: &[RequestId]) {
+        let next_id = id(usize::MAX >> 1);
+        let mut next = std::pin::pin!(in_flight.admit(&next_id, n_bytes));
+        for done in answered {
+            let waited = tokio::time::timeout(Duration::from_millis(20), &mut next).await;
+            assert!(waited.is_err(), "it did not wait for {done:?}");
+            in_flight.finish(done);
+        }
+        assert!(next.await);
     }
 
-    #[test]
-    fn the_next_request_waits_until_one_is_answered() {
+    #[tokio::test]
+    async fn the_next_request_waits_until_one_is_answered() {
         let in_flight = InFlight::new(1);
         for number in 0..MAX_REQUESTS {
-            assert!(in_flight.admit(id(number), 1));
+            assert!(in_flight.admit(&id(number), 1).await);
         }
-        assert!(!in_flight.admit(id(7), 1), "it waits for its answer already");
-        check_waits(&in_flight, 1, &[id(7)]);
+        assert!(!in_flight.admit(&id(7), 1).await, "it waits for its answer already");
+        check_waits(&in_flight, 1, &[id(7)]).await;
     }
 
-    #[test]
-    fn a_large_request_waits_until_it_is_alone() {
+    #[tokio::test]
+    async fn a_large_request_waits_until_it_is_alone() {
         let in_flight = InFlight::new(1);
-        assert!(in_flight.admit(id(1), MAX_REQUEST_BYTES - 10));
-        assert!(in_flight.admit(id(2), 10));
-        check_waits(&in_flight, 2 * MAX_REQUEST_BYTES, &[id(1), id(2)]);
+        assert!(in_flight.admit(&id(1), MAX_REQUEST_BYTES - 10).await);
+        assert!(in_flight.admit(&id(2), 10).await);
+        check_waits(&in_flight, 2 * MAX_REQUEST_BYTES, &[id(1), id(2)]).await;
     }
 }

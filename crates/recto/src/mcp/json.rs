@@ -14,7 +14,10 @@ use serde_json::Value;
 use serde_json::ser::{Formatter, Serializer};
 
 /// Shorter texts are not worth it.
-const MIN_LONG: usize = 16 << 10;
+const MIN_LONG: usize = 256;
+
+/// Longer ones take a while to write.
+const MAX_SHORT: usize = 16 << 10;
 
 /// How much is escaped before it is written.
 const PIECE: usize = 128 << 10;
@@ -38,7 +41,7 @@ pub fn is_short(message: &ServerJsonRpcMessage) -> bool {
             _ => 0,
         })
         .sum();
-    n_bytes < MIN_LONG
+    n_bytes < MAX_SHORT
 }
 
 /// What may stand in an answer's object for its first text, which is that text itself unless it is

@@ -57,19 +57,11 @@ pub enum Sent {
 }
 
 impl Sent {
-    /// Ends when the message is written, or cannot be.
-    pub async fn until_written(self) -> Result<()> {
+    /// Ends when the message is written, or cannot be. May be dropped and called again until then.
+    pub async fn until_written(&mut self) -> Result<()> {
         match self {
             Sent::Written => Ok(()),
             Sent::Waiting(written) => written.await.unwrap_or_else(|_| Err(closed())),
-        }
-    }
-
-    /// Waits until the message is written, or cannot be.
-    pub fn wait(self) -> Result<()> {
-        match self {
-            Sent::Written => Ok(()),
-            Sent::Waiting(written) => written.blocking_recv().unwrap_or_else(|_| Err(closed())),
         }
     }
 }

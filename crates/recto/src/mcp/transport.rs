@@ -1,9 +1,9 @@
-//! stdin and stdout as a transport: one thread reads and parses; [`Output`] writes.
+//! stdin and stdout as a transport: [`Incoming`] reads, [`Output`] writes.
 //!
 //! The library's own transport drops lines that are too long or not JSON without a word and puts
 //! no bound on answers that nobody reads; here both get an answer and a bound.
 
-use std::io::{BufReader, Read};
+use std::os::fd::AsFd;
 use std::sync::Arc;
 
 use rmcp::model::{
@@ -13,24 +13,24 @@ use rmcp::model::{
 use rmcp::service::RoleServer;
 use rmcp::transport::Transport;
 use serde_json::Value;
-use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use super::in_flight::InFlight;
-use super::output::Output;
-use super::weight;
+use super::output::{Output, Sent};
+use super::{parse, weight};
 use crate::limits;
-use crate::line::{self, Line, Patient};
+use crate::line::{self, Incoming, Line};
 
 /// The longest line that is read.
 const MAX_LINE: usize = limits::REQUEST_LINE;
 
-/// The room that is kept for the next line.
-const KEPT_BUFFER: usize = 256 << 10;
+/// Longer lines are parsed elsewhere, so that meanwhile others get their answers.
+const MAX_PARSED_HERE: usize = 64 << 10;
 
 /// The two ends of the client's pipes.
 pub struct Stdio {
-    incoming: mpsc::Receiver<ClientJsonRpcMessage>,
+    reader: Reader,
     output: Output,
     ends: Ends,
 }
@@ -45,22 +45,18 @@ pub struct Ends {
 }
 
 impl Stdio {
-    /// Starts the threads. They end with the process; a blocked read cannot be taken back.
+    /// Starts to read and to write, in the current runtime.
     pub fn start(in_flight: Arc<InFlight>, ends: Ends) -> std::io::Result<Stdio> {
         let output = Output::start(in_flight.clone(), ends.output.clone())?;
-        let (incoming_sender, incoming) = mpsc::channel(1);
-        let input_end = ends.input.clone();
+        let input = std::io::stdin().as_fd().try_clone_to_owned()?;
         let reader = Reader {
+            incoming: Incoming::new(input, MAX_LINE)?,
             in_flight,
-            incoming: incoming_sender,
             output: output.clone(),
             has_started: false,
+            held: Held::Nothing,
         };
-        std::thread::Builder::new().name("recto-read".into()).spawn(move || {
-            reader.run(Patient(std::io::stdin()));
-            input_end.cancel();
-        })?;
-        Ok(Stdio { incoming, output, ends })
+        Ok(Stdio { reader, output, ends })
     }
 }
 
@@ -71,114 +67,175 @@ impl Transport<RoleServer> for Stdio {
         &mut self,
         message: ServerJsonRpcMessage,
     ) -> impl Future<Output = std::io::Result<()>> + Send + 'static {
-        let written = self.output.answer(message);
-        async move { written.until_written().await }
+        let mut sent = self.output.answer(message);
+        async move { sent.until_written().await }
     }
 
     async fn receive(&mut self) -> Option<ClientJsonRpcMessage> {
         tokio::select! {
-            message = self.incoming.recv() => message,
+            message = self.reader.next() => {
+                if message.is_none() {
+                    self.ends.input.cancel();
+                }
+                message
+            }
             () = self.ends.output.cancelled() => None,
         }
     }
 
     async fn close(&mut self) -> std::io::Result<()> {
-        self.incoming.close();
         Ok(())
     }
 }
 
 struct Reader {
+    incoming: Incoming,
     in_flight: Arc<InFlight>,
-    incoming: mpsc::Sender<ClientJsonRpcMessage>,
     output: Output,
     /// Whether a request came that begins a session. Before it, the library takes a stray
     /// notification for a reason to end.
     has_started: bool,
+    held: Held,
+}
+
+/// How far the last line has come. It is kept here and not in a future, because the library drops
+/// the future whenever something else happens.
+enum Held {
+    Nothing,
+    /// It is being parsed.
+    Parsing(JoinHandle<Parsed>),
+    /// It is a request, which waits for room.
+    Request {
+        message: Box<ClientJsonRpcMessage>,
+        id: RequestId,
+        weight: usize,
+    },
+    /// It was refused. Waiting for that keeps a flood of bad lines from piling up answers.
+    Refused(Sent),
+}
+
+/// What became of a line.
+enum Parsed {
+    Message { message: Box<ClientJsonRpcMessage>, weight: usize },
+    Refused(ErrorData, Option<RequestId>),
 }
 
 impl Reader {
-    fn run(mut self, input: impl Read) {
-        let mut input = BufReader::with_capacity(64 << 10, input);
-        let mut buffer = Vec::new();
+    /// Waits for the next message; `None` where no more come. May be dropped and called again:
+    /// nothing is lost.
+    async fn next(&mut self) -> Option<ClientJsonRpcMessage> {
         loop {
-            let is_open = match line::read(&mut input, &mut buffer, MAX_LINE) {
-                Ok(Line::Whole) => self.receive(&buffer),
+            match &mut self.held {
+                Held::Nothing => {}
+                Held::Parsing(parsing) => {
+                    let parsed = parsing.await.unwrap_or_else(|error| {
+                        Parsed::Refused(ErrorData::internal_error(error.to_string(), None), None)
+                    });
+                    self.held = Held::Nothing;
+                    if let Some(message) = self.take(parsed) {
+                        return Some(message);
+                    }
+                    continue;
+                }
+                Held::Request { id, weight, .. } => {
+                    let is_admitted = self.in_flight.admit(id, *weight).await;
+                    let held = std::mem::replace(&mut self.held, Held::Nothing);
+                    let Held::Request { message, id, .. } = held else {
+                        unreachable!("it was one")
+                    };
+                    if is_admitted {
+                        return Some(*message);
+                    }
+                    let message = "A request with this id waits for its answer";
+                    self.refuse(ErrorData::invalid_request(message, None), Some(id));
+                    continue;
+                }
+                Held::Refused(sent) => {
+                    sent.until_written().await.ok()?;
+                    self.held = Held::Nothing;
+                }
+            }
+            match self.incoming.next().await {
+                Ok(Line::Whole) => {}
                 Ok(Line::TooLong { id }) => {
                     let id = id.and_then(|id| serde_json::from_str(&id).ok());
                     let message = format!("Request is longer than {MAX_LINE} bytes");
-                    self.refuse(ErrorData::invalid_request(message, None), id)
+                    self.refuse(ErrorData::invalid_request(message, None), id);
+                    continue;
                 }
-                Ok(Line::End) | Err(_) => return,
-            };
-            if !is_open {
-                return;
+                Ok(Line::End) | Err(_) => return None,
             }
-            buffer.shrink_to(KEPT_BUFFER);
+            let line = self.incoming.line();
+            if line.iter().all(u8::is_ascii_whitespace) {
+                continue;
+            }
+            if line.len() > MAX_PARSED_HERE {
+                let line = std::mem::take(line);
+                self.held = Held::Parsing(tokio::task::spawn_blocking(move || parsed(&line)));
+                continue;
+            }
+            let parsed = parsed(line);
+            if let Some(message) = self.take(parsed) {
+                return Some(message);
+            }
         }
     }
 
-    fn receive(&mut self, line: &[u8]) -> bool {
-        if line.iter().all(u8::is_ascii_whitespace) {
-            return true;
-        }
-        let Some(weight) = weight::of(line) else {
-            let id = line::id_of(line).and_then(|id| serde_json::from_str(&id).ok());
-            let message = format!("Request holds more than {} values", limits::REQUEST_VALUES);
-            return self.refuse(ErrorData::invalid_request(message, None), id);
+    /// The message, where it is to be handed on at once.
+    fn take(&mut self, parsed: Parsed) -> Option<ClientJsonRpcMessage> {
+        let (message, weight) = match parsed {
+            Parsed::Message { message, weight } => (message, weight),
+            Parsed::Refused(error, id) => {
+                self.refuse(error, id);
+                return None;
+            }
         };
-        let message = match serde_json::from_slice::<ClientJsonRpcMessage>(line) {
-            Ok(message) => message,
-            Err(error) => return self.refuse_unparsed(line, &error),
-        };
-        match &message {
+        match &*message {
             JsonRpcMessage::Request(request) => {
                 self.has_started |= begins_session(&request.request);
-                if !self.in_flight.admit(request.id.clone(), weight) {
-                    let message = "A request with this id waits for its answer";
-                    let id = Some(request.id.clone());
-                    return self.refuse(ErrorData::invalid_request(message, None), id);
-                }
+                let id = request.id.clone();
+                self.held = Held::Request { message, id, weight };
+                return None;
             }
             JsonRpcMessage::Notification(notification) => {
-                if !self.has_started {
-                    return true;
-                }
                 // A request that was taken back is never answered.
-                if let ClientNotification::CancelledNotification(cancelled) =
-                    &notification.notification
+                if self.has_started
+                    && let ClientNotification::CancelledNotification(cancelled) =
+                        &notification.notification
                     && let Some(id) = &cancelled.params.request_id
                 {
                     self.in_flight.finish(id);
                 }
             }
-            JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_) => {
-                if !self.has_started {
-                    return true;
-                }
-            }
+            JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_) => {}
         }
-        self.incoming.blocking_send(message).is_ok()
+        self.has_started.then_some(*message)
     }
 
-    fn refuse_unparsed(&self, line: &[u8], error: &serde_json::Error) -> bool {
-        match serde_json::from_slice::<Value>(line) {
-            Ok(value) => {
-                let id = value.get("id").and_then(|id| serde_json::from_value(id.clone()).ok());
-                let message = format!("Invalid request: {error}");
-                self.refuse(ErrorData::invalid_request(message, None), id)
-            }
-            Err(error) => {
-                let id = line::id_of(line).and_then(|id| serde_json::from_str(&id).ok());
-                self.refuse(ErrorData::parse_error(format!("Parse error: {error}"), None), id)
-            }
-        }
+    fn refuse(&mut self, error: ErrorData, id: Option<RequestId>) {
+        self.held = Held::Refused(self.output.refuse(JsonRpcMessage::error(error, id)));
     }
+}
 
-    fn refuse(&self, error: ErrorData, id: Option<RequestId>) -> bool {
-        let written = self.output.refuse(JsonRpcMessage::error(error, id));
-        // Waiting keeps a flood of bad lines from piling up answers.
-        written.wait().is_ok()
+fn parsed(line: &[u8]) -> Parsed {
+    let id = || line::id_of(line).and_then(|id| serde_json::from_str(&id).ok());
+    let Some(weight) = weight::of(line) else {
+        let message = format!("Request holds more than {} values", limits::REQUEST_VALUES);
+        return Parsed::Refused(ErrorData::invalid_request(message, None), id());
+    };
+    let error = match parse::message(line) {
+        Ok(message) => return Parsed::Message { message: Box::new(message), weight },
+        Err(error) => error,
+    };
+    match serde_json::from_slice::<Value>(line) {
+        Ok(value) => {
+            let id = value.get("id").and_then(|id| serde_json::from_value(id.clone()).ok());
+            let message = format!("Invalid request: {error}");
+            Parsed::Refused(ErrorData::invalid_request(message, None), id)
+        }
+        Err(error) => {
+            Parsed::Refused(ErrorData::parse_error(format!("Parse error: {error}"), None), id())
+        }
     }
 }
 

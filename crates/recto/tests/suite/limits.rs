@@ -33,8 +33,8 @@ fn every_limit_has_a_test_that_exists() {
     }
     for limit in limits::ALL {
         if let Reached::By(test) = limit.test {
-            let is_there = sources.contains(&format!("#[test]\nfn {test}()"))
-                || sources.contains(&format!("    #[test]\n    fn {test}()"));
+            let forms = ["#[test]\nfn", "#[test]\n    fn", "#[tokio::test]\n    async fn"];
+            let is_there = forms.iter().any(|form| sources.contains(&format!("{form} {test}()")));
             assert!(is_there, "{}: no test is called {test}", limit.name);
         }
     }

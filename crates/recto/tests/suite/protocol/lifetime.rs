@@ -1,9 +1,10 @@
 //! How the server ends, and calls that are taken back.
 
 use std::fs::File;
-use std::io::{BufRead, BufReader, Write};
-use std::os::fd::AsFd;
-use std::process::Command;
+use std::io::{BufRead, BufReader, Seek, Write};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::fs::{FlockOperation, OFlags, fcntl_getfl, fcntl_setfl, flock};
@@ -101,6 +102,45 @@ fn pipes_that_do_not_wait_are_waited_for() {
     assert!(ids.into_iter().eq(1..=N_ANSWERS));
     drop(input);
     assert!(child.wait().unwrap().success());
+}
+
+/// As in `recto serve < calls`, and as Node starts programs.
+#[test]
+fn a_file_and_a_socket_are_input_as_well() {
+    const N_CALLS: u64 = 500;
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("f.txt"), "text\n").unwrap();
+    let arguments = json!({"path": folder.path().join("f.txt")});
+    let calls: String = (1..=N_CALLS)
+        .map(|id| {
+            let params = stateless(json!({"name": "read_text_file", "arguments": arguments}));
+            let call =
+                json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params});
+            format!("{call}\n")
+        })
+        .collect();
+    let mut file = tempfile::tempfile().unwrap();
+    file.write_all(calls.as_bytes()).unwrap();
+    file.rewind().unwrap();
+    let (mut ours, theirs) = UnixStream::pair().unwrap();
+    let writing = std::thread::spawn(move || ours.write_all(calls.as_bytes()));
+    for stdin in [Stdio::from(file), Stdio::from(OwnedFd::from(theirs))] {
+        let mut server = Command::new(BINARY);
+        let output = server.arg("serve").arg(folder.path()).stdin(stdin).output().unwrap();
+        assert!(output.status.success());
+        let answers = String::from_utf8(output.stdout).unwrap();
+        let mut ids: Vec<u64> = answers
+            .lines()
+            .map(|answer| {
+                let answer: Value = serde_json::from_str(answer).unwrap();
+                assert_eq!(answer["result"]["structuredContent"]["content"], "text\n");
+                answer["id"].as_u64().unwrap()
+            })
+            .collect();
+        ids.sort();
+        assert!(ids.into_iter().eq(1..=N_CALLS));
+    }
+    writing.join().unwrap().unwrap();
 }
 
 /// As in `printf … | recto serve`.

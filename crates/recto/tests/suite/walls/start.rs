@@ -163,7 +163,8 @@ fn every_thread_stands_behind_the_wall() {
         assert!(status.contains("NoNewPrivs:\t1"), "{status}");
         n_threads += 1;
     }
-    assert!(n_threads >= 4, "{n_threads}");
+    // The runtime's, the one that writes, the call's.
+    assert!(n_threads >= 3, "{n_threads}");
     drop(input);
     child.wait().unwrap();
 }

@@ -1,0 +1,172 @@
+//! Lines for a runtime, read by its own thread. One that reads for it would have to wake it for
+//! every line, and that takes longer than most lines take to answer.
+
+use std::io::{ErrorKind, Result};
+use std::ops::Range;
+use std::os::fd::OwnedFd;
+
+use tokio::io::Interest;
+use tokio::io::unix::{AsyncFd, AsyncFdRegisterError, TryIoError};
+
+use super::{Gathered, Line, read_now};
+
+/// How much is read at once.
+const BUFFER: usize = 64 << 10;
+
+/// The room that is kept for the next line.
+const KEPT_LINE: usize = 256 << 10;
+
+/// The lines of a stream.
+pub struct Incoming {
+    source: Source,
+    max_bytes: usize,
+    /// What was read, and where in it stands what is not taken yet.
+    buffer: Box<[u8]>,
+    left: Range<usize>,
+    gathered: Gathered,
+    line: Vec<u8>,
+    /// Whether the line is over, so that the next one is another.
+    is_over: bool,
+}
+
+enum Source {
+    /// The system tells when there is something to read.
+    Watched(AsyncFd<OwnedFd>),
+    /// A file, where there is something to read until it ends.
+    Ready(OwnedFd),
+}
+
+impl Incoming {
+    /// Reads from a stream in the current runtime. Lines of more than `max_bytes` are not kept.
+    pub fn new(input: OwnedFd, max_bytes: usize) -> Result<Incoming> {
+        // SAFETY: the descriptor is ours alone and stays what it is until it is dropped, which ends
+        // the watch.
+        let watched = unsafe { AsyncFd::register_with_interest(input, Interest::READABLE) };
+        let source = match watched.map_err(AsyncFdRegisterError::into_parts) {
+            Ok(input) => Source::Watched(input),
+            // What cannot be watched is always ready.
+            Err((input, error)) if error.kind() == ErrorKind::PermissionDenied => {
+                Source::Ready(input)
+            }
+            Err((_, error)) => return Err(error),
+        };
+        Ok(Incoming {
+            source,
+            max_bytes,
+            buffer: vec![0; BUFFER].into(),
+            left: 0..0,
+            gathered: Gathered::default(),
+            line: Vec::new(),
+            is_over: false,
+        })
+    }
+
+    /// Waits for the next line. May be dropped and called again: nothing is lost.
+    pub async fn next(&mut self) -> Result<Line> {
+        if std::mem::take(&mut self.is_over) {
+            self.line.clear();
+            self.line.shrink_to(KEPT_LINE);
+        }
+        loop {
+            let bytes = &self.buffer[self.left.clone()];
+            let (n_used, line) = self.gathered.take(bytes, &mut self.line, self.max_bytes);
+            self.left.start += n_used;
+            if let Some(line) = line {
+                self.is_over = true;
+                return Ok(line);
+            }
+            // Nothing is left, and if this is dropped, nothing was read.
+            let n_read = self.source.read(&mut self.buffer).await?;
+            self.left = 0..n_read;
+            if n_read == 0 {
+                return Ok(Line::End);
+            }
+        }
+    }
+
+    /// The line that was waited for, without its ending.
+    pub fn line(&mut self) -> &mut Vec<u8> {
+        &mut self.line
+    }
+}
+
+impl Source {
+    async fn read(&self, buffer: &mut [u8]) -> Result<usize> {
+        loop {
+            let read = match self {
+                Source::Ready(input) => rustix::io::read(input, &mut *buffer).map_err(Into::into),
+                Source::Watched(input) => {
+                    let mut ready = input.readable().await?;
+                    match ready.try_io(|input| read_now(input.get_ref(), buffer)) {
+                        Ok(read) => read,
+                        Err(TryIoError { .. }) => continue,
+                    }
+                }
+            };
+            match read {
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                read => return read,
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use std::fs::File;
+    use std::io::{Seek, Write};
+    use std::time::Duration;
+
+    use super::*;
+
+    /// Waits for a line as the library does: for a while, again and again.
+    async fn next(incoming: &mut Incoming) -> Option<String> {
+        loop {
+            match tokio::time::timeout(Duration::from_millis(1), incoming.next()).await {
+                Ok(Ok(Line::Whole)) => {
+                    return Some(String::from_utf8(incoming.line().clone()).unwrap());
+                }
+                Ok(Ok(Line::TooLong { id })) => return Some(format!("too long: {id:?}")),
+                Ok(Ok(Line::End)) => return None,
+                Ok(Err(error)) => panic!("{error}"),
+                Err(_) => {}
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn lines_come_whole_however_they_arrive() {
+        let (reader, mut writer) = std::io::pipe().unwrap();
+        let mut incoming = Incoming::new(reader.into(), 200_000).unwrap();
+        let long = "x".repeat(150_000);
+        let sent = long.clone();
+        let sending = std::thread::spawn(move || {
+            for piece in ["one\ntw", "o\n", "\nthree\nfo"] {
+                writer.write_all(piece.as_bytes()).unwrap();
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            writeln!(writer, "ur\n{sent}").unwrap();
+            writeln!(writer, "{{\"id\":7,\"x\":\"{sent}{sent}\"}}").unwrap();
+            write!(writer, "five\nno end").unwrap();
+        });
+        for expected in ["one", "two", "", "three", "four", &long, "too long: Some(\"7\")", "five"]
+        {
+            assert_eq!(next(&mut incoming).await.as_deref(), Some(expected));
+        }
+        assert_eq!(next(&mut incoming).await, None);
+        sending.join().unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_file_is_read_to_its_end() {
+        let mut file: File = tempfile::tempfile().unwrap();
+        write!(file, "one\ntwo\n").unwrap();
+        file.rewind().unwrap();
+        let mut incoming = Incoming::new(file.into(), 100).unwrap();
+        assert_eq!(next(&mut incoming).await.as_deref(), Some("one"));
+        assert_eq!(next(&mut incoming).await.as_deref(), Some("two"));
+        assert_eq!(next(&mut incoming).await, None);
+    }
+}

@@ -1,0 +1,124 @@
+//! From a line to a message.
+//!
+//! The library tries one kind of message after another and copies what it read for each. Nearly
+//! all lines are calls of a tool, so that this kind is tried first, without copies; whatever is not
+//! exactly that is left to the library.
+
+use rmcp::model::{
+    CallToolRequest, CallToolRequestMethod, CallToolRequestParams, ClientJsonRpcMessage,
+    ClientRequest, JsonObject, JsonRpcVersion2_0, MetaObject, RequestId, RequestMetaObject,
+};
+use serde::Deserialize;
+
+/// The message in a line.
+pub fn message(line: &[u8]) -> serde_json::Result<ClientJsonRpcMessage> {
+    match serde_json::from_slice::<Call>(line) {
+        Ok(call) => Ok(call.into_message()),
+        Err(_) => serde_json::from_slice(line),
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Call {
+    #[serde(rename = "jsonrpc")]
+    _version: JsonRpcVersion2_0,
+    id: RequestId,
+    #[serde(rename = "method")]
+    _method: CallToolRequestMethod,
+    params: Params,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Params {
+    name: String,
+    arguments: Option<JsonObject>,
+    #[serde(rename = "_meta")]
+    meta: Option<JsonObject>,
+}
+
+impl Call {
+    fn into_message(self) -> ClientJsonRpcMessage {
+        let Params { name, arguments, meta } = self.params;
+        let mut params = CallToolRequestParams::new(name);
+        params.arguments = arguments;
+        let mut request = CallToolRequest::new(params);
+        if let Some(meta) = meta {
+            request.extensions.insert(RequestMetaObject(MetaObject(meta)));
+        }
+        ClientJsonRpcMessage::request(ClientRequest::CallToolRequest(request), self.id)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use rmcp::model::{GetMeta, JsonRpcMessage};
+
+    use super::*;
+
+    /// Whether a line is parsed as the library does it, and whether it is a call that is not left
+    /// to the library.
+    fn check(line: &str, is_call: bool) {
+        let told = |message: serde_json::Result<ClientJsonRpcMessage>| {
+            message.map_err(|error| error.to_string()).map(|message| {
+                let meta = match &message {
+                    JsonRpcMessage::Request(request) => format!("{:?}", request.request.get_meta()),
+                    _ => String::new(),
+                };
+                let debug = format!("{message:?}");
+                (serde_json::to_value(message).unwrap(), meta, debug)
+            })
+        };
+        assert_eq!(told(message(line.as_bytes())), told(serde_json::from_str(line)), "{line}");
+        assert_eq!(serde_json::from_str::<Call>(line).is_ok(), is_call, "{line}");
+    }
+
+    #[test]
+    fn a_call_is_what_the_library_makes_of_it() {
+        for line in [
+            r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a"}}"#,
+            r#"{"jsonrpc":"2.0","id":"x","method":"tools/call","params":{"name":"a","arguments":{}}}"#,
+            r#"{"params":{"arguments":null,"name":"a"},"method":"tools/call","id":-7,"jsonrpc":"2.0"}"#,
+            r#" {"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"\u00e4\ud83e\udd80",
+                "arguments":{"b":[1,-2,3.5,1e300,18446744073709551615,true,null,{"c":""}],"b":2},
+                "_meta":{"callId":"7","progressToken":3,"x":{"y":[]}}}} "#,
+            r#"{"jsonrpc":"2.0","id":1,"method":"tools\/call","params":{"name":"a","_meta":null}}"#,
+            r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a","_meta":{}}}"#,
+        ] {
+            check(line, true);
+        }
+    }
+
+    #[test]
+    fn whatever_else_it_is_the_library_says_so() {
+        for line in [
+            "",
+            "7",
+            "{",
+            "[]",
+            r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#,
+            r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#,
+            r#"{"jsonrpc":"2.0","id":1,"result":{}}"#,
+            r#"{"jsonrpc":"1.0","id":1,"method":"tools/call","params":{"name":"a"}}"#,
+            r#"{"jsonrpc":"2.0","id":null,"method":"tools/call","params":{"name":"a"}}"#,
+            r#"{"jsonrpc":"2.0","id":1.5,"method":"tools/call","params":{"name":"a"}}"#,
+            r#"{"jsonrpc":"2.0","method":"tools/call","params":{"name":"a"}}"#,
+            r#"{"jsonrpc":"2.0","id":1,"method":"tools/call"}"#,
+            r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{}}"#,
+            r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":7}}"#,
+            r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a","arguments":[]}}"#,
+            r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a","_meta":7}}"#,
+            r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a","name":"b"}}"#,
+            r#"{"jsonrpc":"2.0","id":1,"id":2,"method":"tools/call","params":{"name":"a"}}"#,
+            r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a","task":{}}}"#,
+            r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a"},"result":{}}"#,
+            r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a"},"x":1}"#,
+            r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a"}} 7"#,
+        ] {
+            check(line, false);
+        }
+    }
+}
