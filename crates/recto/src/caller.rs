@@ -1,5 +1,5 @@
-//! On whose behalf a call runs: whether it was taken back, and what the client's own sandbox
-//! lets it touch.
+//! On whose behalf a call runs: whether it was taken back, what the client's own sandbox lets it
+//! touch, and what it remembers on its way.
 
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
