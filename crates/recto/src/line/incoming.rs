@@ -7,6 +7,7 @@ use std::os::fd::OwnedFd;
 
 use tokio::io::Interest;
 use tokio::io::unix::{AsyncFd, AsyncFdRegisterError, TryIoError};
+use tokio::task::coop::consume_budget;
 
 use super::{Gathered, Line, read_now};
 
@@ -93,6 +94,8 @@ impl Incoming {
 impl Source {
     async fn read(&self, buffer: &mut [u8]) -> Result<usize> {
         loop {
+            // What is always ready would never let others have their turn.
+            consume_budget().await;
             let read = match self {
                 Source::Ready(input) => rustix::io::read(input, &mut *buffer).map_err(Into::into),
                 Source::Watched(input) => {

@@ -127,8 +127,7 @@ impl Shared {
         }
         let mut stream = self.stream.try_lock().ok()?;
         let mut bytes = Vec::new();
-        // A failure here is one of the library's, and the thread would have it as well.
-        json::write(&mut bytes, message).ok()?;
+        json::write(&mut bytes, message).expect("messages are JSON, and memory takes them");
         bytes.push(b'\n');
         let finished = self.finish(message);
         let n_written = line::write_now(stream.output.get_ref(), &bytes);

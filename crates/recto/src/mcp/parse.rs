@@ -4,16 +4,21 @@
 //! all lines are calls of a tool, so that this kind is tried first, without copies; whatever is not
 //! exactly that is left to the library.
 
+use std::fmt;
+use std::marker::PhantomData;
+
 use rmcp::model::{
     CallToolRequest, CallToolRequestMethod, CallToolRequestParams, ClientJsonRpcMessage,
     ClientRequest, JsonObject, JsonRpcVersion2_0, MetaObject, RequestId, RequestMetaObject,
 };
-use serde::Deserialize;
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 
 /// The message in a line.
 pub fn message(line: &[u8]) -> serde_json::Result<ClientJsonRpcMessage> {
-    match serde_json::from_slice::<Call>(line) {
-        Ok(call) => Ok(call.into_message()),
+    match serde_json::from_slice::<Object<Call>>(line) {
+        Ok(Object(call)) => Ok(call.into_message()),
         Err(_) => serde_json::from_slice(line),
     }
 }
@@ -26,7 +31,7 @@ struct Call {
     id: RequestId,
     #[serde(rename = "method")]
     _method: CallToolRequestMethod,
-    params: Params,
+    params: Object<Params>,
 }
 
 #[derive(Deserialize)]
@@ -38,9 +43,32 @@ struct Params {
     meta: Option<JsonObject>,
 }
 
+/// What stands in braces: otherwise a list of the values alone would do as well.
+struct Object<T>(T);
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Object<T>, D::Error> {
+        struct Members<T>(PhantomData<T>);
+
+        impl<'de, T: Deserialize<'de>> Visitor<'de> for Members<T> {
+            type Value = Object<T>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, members: A) -> Result<Object<T>, A::Error> {
+                T::deserialize(MapAccessDeserializer::new(members)).map(Object)
+            }
+        }
+
+        from.deserialize_map(Members(PhantomData))
+    }
+}
+
 impl Call {
     fn into_message(self) -> ClientJsonRpcMessage {
-        let Params { name, arguments, meta } = self.params;
+        let Object(Params { name, arguments, meta }) = self.params;
         let mut params = CallToolRequestParams::new(name);
         params.arguments = arguments;
         let mut request = CallToolRequest::new(params);
@@ -73,7 +101,7 @@ mod tests {
             })
         };
         assert_eq!(told(message(line.as_bytes())), told(serde_json::from_str(line)), "{line}");
-        assert_eq!(serde_json::from_str::<Call>(line).is_ok(), is_call, "{line}");
+        assert_eq!(serde_json::from_str::<Object<Call>>(line).is_ok(), is_call, "{line}");
     }
 
     #[test]
@@ -99,6 +127,8 @@ mod tests {
             "7",
             "{",
             "[]",
+            r#"["2.0",1,"tools/call",["a",{},null]]"#,
+            r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":["a",{},null]}"#,
             r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#,
             r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#,
             r#"{"jsonrpc":"2.0","id":1,"result":{}}"#,

@@ -14,6 +14,7 @@ use rmcp::service::RoleServer;
 use rmcp::transport::Transport;
 use serde_json::Value;
 use tokio::task::JoinHandle;
+use tokio::task::coop::consume_budget;
 use tokio_util::sync::CancellationToken;
 
 use super::in_flight::InFlight;
@@ -151,10 +152,13 @@ impl Reader {
                     continue;
                 }
                 Held::Refused(sent) => {
-                    sent.until_written().await.ok()?;
+                    let written = sent.until_written().await;
                     self.held = Held::Nothing;
+                    written.ok()?;
                 }
             }
+            // A client that never stops to talk must not keep others from their turn.
+            consume_budget().await;
             match self.incoming.next().await {
                 Ok(Line::Whole) => {}
                 Ok(Line::TooLong { id }) => {

@@ -46,10 +46,21 @@ const PSEUDO_FILESYSTEMS: [i64; 14] = [
     0x6165_676c, // pstore
 ];
 
+/// Filesystems that read no more of a file than its size: others may have more, or less.
+const CLIPPING_FILESYSTEMS: [i64; 5] = [
+    0x0000_ef53, // ext4
+    0x5846_5342, // xfs
+    0x9123_683e, // btrfs
+    0xf2f5_2010, // f2fs
+    0x0102_1994, // tmpfs
+];
+
 /// A regular file, open for reading, and what it was when it was opened.
 pub struct OpenFile {
     pub fd: OwnedFd,
     pub status: Stat,
+    /// Whether its size says how much there is to read.
+    pub has_true_size: bool,
     /// Whether the system promised to tell of writers.
     pub lease: Lease,
 }
@@ -97,10 +108,13 @@ impl OpenFile {
             .map_err(|errno| sys::error(errno, path, 0))?;
         let status = rustix::fs::fstat(&fd).map_err(|errno| sys::error(errno, path, 0))?;
         let is_regular = FileType::from_raw_mode(status.st_mode) == FileType::RegularFile;
-        if !is_regular || is_made_up(&fd, &status).map_err(|errno| sys::error(errno, path, 0))? {
+        let filesystem =
+            Filesystem::of(&fd, &status).map_err(|errno| sys::error(errno, path, 0))?;
+        if !is_regular || filesystem == Filesystem::Pseudo {
             return Err(not_a_file());
         }
-        Ok(OpenFile { fd, status, lease: Lease::Unavailable })
+        let has_true_size = filesystem == Filesystem::Clipping;
+        Ok(OpenFile { fd, status, has_true_size, lease: Lease::Unavailable })
     }
 
     /// Asks the system to be told of writers, where it can: until the lease is given back, nobody
@@ -126,8 +140,9 @@ impl OpenFile {
     pub fn read_whole(&self, path: &AbsPath, caller: &Caller) -> Result<Vec<u8>> {
         self.read_stable(path, |status| {
             let mut bytes = Vec::new();
-            // What is said to be empty may be made up as it is read, and is then refused.
-            let n_expected = usize::try_from(status.st_size).unwrap_or(usize::MAX).max(1);
+            let n_expected = usize::try_from(status.st_size).unwrap_or(usize::MAX);
+            // A byte more tells that there is more than the size says, which is then refused.
+            let n_expected = n_expected.saturating_add(usize::from(!self.has_true_size));
             bytes.try_reserve_exact(n_expected).map_err(|_| Error::System {
                 path: path.to_string(),
                 cause: "not enough memory".into(),
@@ -218,18 +233,37 @@ impl OpenFile {
     }
 }
 
-/// Whether a file is on a filesystem that makes files up.
-fn is_made_up(fd: &OwnedFd, status: &Stat) -> rustix::io::Result<bool> {
-    /// The device that was last found to be no such filesystem: nearly all files are on one.
-    static ORDINARY: AtomicU64 = AtomicU64::new(0);
-    if ORDINARY.load(Ordering::Relaxed) == status.st_dev {
-        return Ok(false);
+/// What a filesystem's files are like.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Filesystem {
+    /// They are made up as they are read.
+    Pseudo,
+    /// They end where their size says.
+    Clipping,
+    /// Nothing is known of them.
+    Other,
+}
+
+impl Filesystem {
+    fn of(fd: &OwnedFd, status: &Stat) -> rustix::io::Result<Filesystem> {
+        /// The disk that was last found to be clipping: nearly all files are on one. Only disks
+        /// keep their number; that of anything else may become another's.
+        static CLIPPING_DISK: AtomicU64 = AtomicU64::new(0);
+        if CLIPPING_DISK.load(Ordering::Relaxed) == status.st_dev {
+            return Ok(Filesystem::Clipping);
+        }
+        let kind = rustix::fs::fstatfs(fd)?.f_type;
+        if PSEUDO_FILESYSTEMS.contains(&kind) {
+            return Ok(Filesystem::Pseudo);
+        }
+        if !CLIPPING_FILESYSTEMS.contains(&kind) {
+            return Ok(Filesystem::Other);
+        }
+        if rustix::fs::major(status.st_dev) != 0 {
+            CLIPPING_DISK.store(status.st_dev, Ordering::Relaxed);
+        }
+        Ok(Filesystem::Clipping)
     }
-    let is_made_up = PSEUDO_FILESYSTEMS.contains(&rustix::fs::fstatfs(fd)?.f_type);
-    if !is_made_up {
-        ORDINARY.store(status.st_dev, Ordering::Relaxed);
-    }
-    Ok(is_made_up)
 }
 
 /// What tells a file's content from what it held before, as far as the system tells.

@@ -380,7 +380,7 @@ impl Protocol<'_> {
         let status = rustix::fs::fstat(&fd)?;
         // A lease is given only where nobody has the file open for writing, and that includes us.
         drop(draft.fd);
-        let file = OpenFile { fd, status, lease: Lease::Unavailable };
+        let file = OpenFile { fd, status, has_true_size: false, lease: Lease::Unavailable };
         if file.lease(self.sys) == Lease::WriterOpen {
             return Err(Errno::BUSY);
         }

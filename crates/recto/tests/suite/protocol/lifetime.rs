@@ -191,6 +191,25 @@ fn a_signal_ends_it_before_the_handshake() {
 }
 
 #[test]
+fn a_signal_ends_it_in_a_line_without_end() {
+    let mut child = Command::new(BINARY)
+        .args(["serve", "/tmp"])
+        .stdin(File::open("/dev/zero").unwrap())
+        .spawn()
+        .unwrap();
+    std::thread::sleep(Duration::from_millis(500));
+    kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
+    let start = Instant::now();
+    while child.try_wait().unwrap().is_none() {
+        if start.elapsed() > AT_SIGNAL {
+            child.kill().unwrap();
+            panic!("it goes on");
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+#[test]
 fn a_call_in_flight_does_not_put_off_a_signal() {
     let mut server = Server::ready(&[]);
     let _held = hold(&server);

@@ -1,5 +1,6 @@
 //! Limits: lines that are too long, answers that nobody reads.
 
+use std::io::Write;
 use std::time::{Duration, Instant};
 
 use serde_json::json;
@@ -135,6 +136,29 @@ fn most_resident_bytes(process: u32) -> usize {
     let text = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap();
     let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
     line.trim().strip_suffix(" kB").unwrap().parse::<usize>().unwrap() * 1024
+}
+
+/// Nothing about them is answered, so that nothing slows the client down.
+#[test]
+fn a_flood_of_notifications_takes_little_memory_and_keeps_nobody_waiting() {
+    const N_NOTIFICATIONS: usize = 300_000;
+    let mut server = Server::ready(&[]);
+    let mut input = server.take_input();
+    let params = json!({"requestId": "nobody's"});
+    let line = json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params})
+        .to_string();
+    let ping = json!({"jsonrpc": "2.0", "id": 77, "method": "ping"});
+    let lines = format!("{line}\n").repeat(N_NOTIFICATIONS / 2);
+    let flood = std::thread::spawn(move || {
+        write!(input, "{lines}{ping}\n{lines}").unwrap();
+        input
+    });
+    assert_eq!(server.next().unwrap()["id"], 77);
+    let input = flood.join().unwrap();
+    let most = most_resident_bytes(server.id());
+    assert!(most < 48 * MEGABYTE, "{most} bytes");
+    drop(input);
+    assert!(server.wait(Duration::from_secs(20)).success());
 }
 
 #[test]
