@@ -83,23 +83,28 @@ impl Call {
 mod tests {
     #![allow(clippy::unwrap_used)]
 
+    use proptest::prelude::*;
     use rmcp::model::{GetMeta, JsonRpcMessage};
+    use serde_json::Value;
 
     use super::*;
+
+    /// All that a message says, in a form that can be compared.
+    fn told(
+        message: serde_json::Result<ClientJsonRpcMessage>,
+    ) -> Result<(Value, String, String), String> {
+        let message = message.map_err(|error| error.to_string())?;
+        let meta = match &message {
+            JsonRpcMessage::Request(request) => format!("{:?}", request.request.get_meta()),
+            _ => String::new(),
+        };
+        let debug = format!("{message:?}");
+        Ok((serde_json::to_value(message).unwrap(), meta, debug))
+    }
 
     /// Whether a line is parsed as the library does it, and whether it is a call that is not left
     /// to the library.
     fn check(line: &str, is_call: bool) {
-        let told = |message: serde_json::Result<ClientJsonRpcMessage>| {
-            message.map_err(|error| error.to_string()).map(|message| {
-                let meta = match &message {
-                    JsonRpcMessage::Request(request) => format!("{:?}", request.request.get_meta()),
-                    _ => String::new(),
-                };
-                let debug = format!("{message:?}");
-                (serde_json::to_value(message).unwrap(), meta, debug)
-            })
-        };
         assert_eq!(told(message(line.as_bytes())), told(serde_json::from_str(line)), "{line}");
         assert_eq!(serde_json::from_str::<Object<Call>>(line).is_ok(), is_call, "{line}");
     }
@@ -149,6 +154,36 @@ mod tests {
             r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a"}} 7"#,
         ] {
             check(line, false);
+        }
+    }
+
+    proptest! {
+        /// Parts of calls in any order, and some that do not belong there.
+        #[test]
+        fn calls_that_are_put_together_at_random_are_what_the_library_makes_of_them(
+            members in prop::collection::vec(
+                prop::sample::select(vec![
+                    r#""jsonrpc":"2.0""#, r#""id":1"#, r#""id":"a""#, r#""id":2.0"#, r#""id":[]"#,
+                    r#""method":"tools/call""#, r#""method":"ping""#, r#""params":PARAMS"#,
+                    r#""params":null"#, r#""params":{}"#, r#""result":{}"#, r#""x":{"y":[1,{}]}"#,
+                ]),
+                0..3,
+            ),
+            params in prop::collection::vec(
+                prop::sample::select(vec![
+                    r#""name":"a""#, r#""name":null"#, r#""arguments":{"b":[1,2.5,"c"]}"#,
+                    r#""arguments":null"#, r#""arguments":"d""#, r#""_meta":{"e":1}"#,
+                    r#""_meta":null"#, r#""_meta":[]"#, r#""requestState":"f""#, r#""x":0"#,
+                ]),
+                0..5,
+            ),
+            is_whole in any::<bool>(),
+        ) {
+            let params = format!("{{{}}}", params.join(","));
+            let call = r#""jsonrpc":"2.0","method":"tools/call","id":7,"params":PARAMS"#;
+            let all: Vec<_> = is_whole.then_some(call).into_iter().chain(members).collect();
+            let line = format!("{{{}}}", all.join(",")).replace("PARAMS", &params);
+            assert_eq!(told(message(line.as_bytes())), told(serde_json::from_str(&line)), "{line}");
         }
     }
 }
