@@ -1,3 +1,5 @@
+//! Members, frames, damage and bombs.
+
 #![allow(clippy::unwrap_used)]
 
 use std::io::Write;

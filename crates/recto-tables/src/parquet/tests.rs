@@ -1,3 +1,5 @@
+//! Values and types beside what pyarrow says, and files that lie about themselves.
+
 #![allow(clippy::unwrap_used)]
 
 use std::sync::Mutex;

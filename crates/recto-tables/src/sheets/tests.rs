@@ -1,3 +1,5 @@
+//! Cells, names and tables in workbooks, and workbooks that are not what they seem.
+
 #![allow(clippy::unwrap_used)]
 
 use std::fmt::Write;

@@ -1,3 +1,5 @@
+//! The words of the refusals.
+
 use super::*;
 
 #[test]

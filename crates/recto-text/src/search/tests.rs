@@ -1,3 +1,5 @@
+//! Which lines are found, and with how little memory.
+
 #![allow(clippy::unwrap_used, clippy::single_range_in_vec_init)]
 
 use proptest::prelude::*;

@@ -1,3 +1,5 @@
+//! What patterns match.
+
 #![allow(clippy::unwrap_used)]
 
 use super::*;

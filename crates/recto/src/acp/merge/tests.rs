@@ -1,3 +1,5 @@
+//! What an editor sees of one call, in whatever order its two halves come.
+
 #![allow(clippy::unwrap_used)]
 
 use expect_test::{Expect, expect};

@@ -1,3 +1,5 @@
+//! What calls look like to a person.
+
 #![allow(clippy::unwrap_used)]
 
 mod sizes;
