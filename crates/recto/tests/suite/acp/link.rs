@@ -266,15 +266,20 @@ fn a_call_that_was_taken_back_ends_where_nothing_can_have_happened() {
         assert!(ended - raised < Duration::from_millis(100), "{:?}", ended - raised);
     }
     assert!(!sent.is_finished(), "what was sent cannot be taken back");
-    writeln!(stream, "{}", json!({"written": {"id": sent_id}})).unwrap();
-    assert_eq!(sent.join().unwrap().0, None);
     let long_id = next(&mut input)["change"]["id"].clone();
     let give_up = json!({"give_up": {"id": sent_id, "after_ms": 0}});
     assert_eq!(next(&mut input), give_up, "what it reads can be");
+    writeln!(stream, "{}", json!({"written": {"id": sent_id}})).unwrap();
+    assert_eq!(sent.join().unwrap().0, None);
     writeln!(stream, "{}", json!({"written": {"id": long_id}})).unwrap();
     assert!(is_written(&long.join().unwrap()));
     let last = in_thread(&client, |client| write(client, "last"));
-    assert_eq!(next(&mut input)["change"]["content"], "last", "the queued one never went");
+    let mut ask = next(&mut input);
+    // A slow machine may have been nudged again.
+    while ask == give_up {
+        ask = next(&mut input);
+    }
+    assert_eq!(ask["change"]["content"], "last", "the queued one never went");
     client.close();
     assert_eq!(last.join().unwrap(), Err(EditorError::Unanswered));
 }
