@@ -14,6 +14,8 @@ use crate::text::Text;
 
 mod dialect;
 
+mod form;
+
 mod header;
 
 mod remarks;

@@ -6,8 +6,10 @@
 use std::collections::{HashMap, HashSet};
 
 use super::dialect::{Fields, Sample, declared};
+use super::form;
 use super::splitter::Dialect;
 use super::types::{Candidates, Reading};
+use crate::moments::Shape;
 
 /// With fewer values nobody can tell that they are categories.
 const MIN_CATEGORIZED: usize = 8;
@@ -129,6 +131,9 @@ fn header_evidence(record: &Fields<'_>, below: &[Fields<'_>], sample: &Sample<'_
         return if has_types { Evidence::Strong } else { Evidence::None };
     }
     let count = |verdict| cells.iter().filter(|cell| cell.verdict == verdict).count();
+    if count(Verdict::IsValue) > 0 || cells.iter().all(|cell| cell.is_placeholder) {
+        return Evidence::None;
+    }
     if count(Verdict::Differs) > 0 {
         return Evidence::Strong;
     }
@@ -173,10 +178,14 @@ struct Cell {
     verdict: Verdict,
     /// Whether the same text stands below it.
     is_repeated: bool,
+    /// Whether it stands for a value that is missing.
+    is_placeholder: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Verdict {
+    /// It is no name: a day above days, a link above links.
+    IsValue,
     /// It is not what the column is.
     Differs,
     /// The column is true or false, and it is neither. That is weaker: `T` may be a base, with
@@ -192,16 +201,39 @@ enum Verdict {
     Open,
 }
 
+impl Verdict {
+    /// What a field is if its column has no value.
+    fn above_nothing(field: &str, below: &[Fields<'_>], delimiter: Option<u8>) -> Verdict {
+        if is_year(field) && !below.is_empty() {
+            Verdict::YearAboveOthers
+        } else if is_number_or_moment(field, delimiter) || form::is_value(field) {
+            Verdict::Fits
+        } else {
+            Verdict::Open
+        }
+    }
+}
+
 impl Cell {
     fn new(field: &str, column_idx: usize, below: &[Fields<'_>], delimiter: Option<u8>) -> Cell {
         let column = candidates(column_idx, below);
         let mut with_field = column;
         with_field.observe(field);
+        let is_all = |is_so: fn(&str, &str) -> bool| {
+            let mut others = below.iter().filter_map(|record| record.get(column_idx));
+            others.all(|other| other.trim().is_empty() || is_so(field, other))
+        };
         let verdict = match (column.reading(delimiter), with_field.reading(delimiter)) {
-            _ if !column.has_fields() && !below.is_empty() => Verdict::Open,
+            _ if !column.has_fields() => Verdict::above_nothing(field, below, delimiter),
             (Reading::Integer, Reading::Number) => Verdict::FractionAboveIntegers,
             (Reading::Text, _) if is_number_or_moment(field, delimiter) => Verdict::Fits,
+            (Reading::Text, _) if is_all(form::is_alike) => Verdict::IsValue,
+            (Reading::Text, _) if is_all(form::counts_on) => Verdict::Fits,
             (Reading::Text, _) => Verdict::Open,
+            (Reading::Integer, _) if form::has_leading_zeros(field) => Verdict::Fits,
+            (Reading::Moment(shape, _), Reading::Moment(..)) if shape != Shape::Time => {
+                Verdict::IsValue
+            }
             (_, Reading::Text) if is_placeholder(field) => Verdict::Open,
             // A day above timestamps and a timestamp above days are values, however many there are.
             (Reading::Moment(..), Reading::Text) if with_field.has_only_days() => Verdict::Fits,
@@ -217,7 +249,7 @@ impl Cell {
         let is_repeated = below
             .iter()
             .any(|record| record.get(column_idx).is_some_and(|other| other.trim() == field.trim()));
-        Cell { verdict, is_repeated }
+        Cell { verdict, is_repeated, is_placeholder: is_placeholder(field) }
     }
 }
 
@@ -245,12 +277,13 @@ fn is_placeholder(field: &str) -> bool {
     )
 }
 
+fn is_year(field: &str) -> bool {
+    let field = field.trim();
+    field.len() == 4 && field.parse().is_ok_and(|year: u16| (1800..2100).contains(&year))
+}
+
 /// Statistics have a column for every year.
 fn is_year_above_others(field: &str, column_idx: usize, below: &[Fields<'_>]) -> bool {
-    let is_year = |field: &str| {
-        let field = field.trim();
-        field.len() == 4 && field.parse().is_ok_and(|year: u16| (1800..2100).contains(&year))
-    };
     let mut values = below.iter().filter_map(|record| record.get(column_idx));
     is_year(field) && values.any(|value| !value.trim().is_empty() && !is_year(value))
 }

@@ -39,14 +39,65 @@ fn takes_words_that_occur_again_for_values() {
 }
 
 #[test]
+fn takes_what_is_written_like_the_values_below_for_one() {
+    check("ORD-7,Ada\nORD-8,Bob\nORD-9,Eve\n", "-", 0);
+    check("$7.50,Ada\n$12.00,Bob\n", "-", 0);
+    check("25%,Ada\n50%,Bob\n", "-", 0);
+    check("ada@example.org\nbob@example.com\n", "-", 0);
+    check("https://a.example/x\nhttps://b.example\n", "-", 0);
+    check(
+        "6f9619ff-8b86-d011-b42d-00c04fc964ff,x\n0e984725-c51c-4bf4-9960-e1c80e27aba0,y\n",
+        "-",
+        0,
+    );
+    check("unit,v1.0,v2.0\nm,3,4\n", "unit|v1.0|v2.0", 1);
+    check("key,25%,50%\na,0.5,0.7\n", "key|25%|50%", 1);
+    check("c1,c2\nv1,v2\nv3,v4\n", "c1|c2", 1);
+    check("e-mail\nada@example.org\nbob@example.com\n", "e-mail", 1);
+    check("q-1,q-2\na-1,b\nc,d-2\n", "q-1|q-2", 1);
+}
+
+#[test]
+fn takes_leading_zeros_above_numbers_for_a_value() {
+    check("98439,03032,Ada\n51544,6871,Bob\n", "-", 0);
+    check("id,name\n07,Ada\n12,Bob\n", "id|name", 1);
+}
+
+#[test]
+fn takes_a_day_above_days_for_a_value_whatever_stands_beside_it() {
+    check("2024-01-31,unknown\n2024-02-29,5\n2024-03-01,7\n", "-", 0);
+    check("stop,08:00,09:00\n1,08:05,09:05\n", "stop|08:00|09:00", 1);
+    check("sample,1100.5,1102.5\n3,0.1,0.2\n", "sample|1100.5|1102.5", 1);
+}
+
+#[test]
+fn takes_a_lone_record_with_values_for_one() {
+    check("Ada,true\n", "-", 0);
+    check("Ada,ada@example.org\n", "-", 0);
+    check("Ada,00731\n", "-", 0);
+    check("t,no,name\n", "t|no|name", 1);
+    check("e-mail,25%,v1.0\n", "e-mail|25%|v1.0", 1);
+}
+
+#[test]
 fn takes_a_placeholder_for_a_missing_value() {
     check("N/A,5\n3,4\n5,6\n", "-", 0);
+    check("NA\n3\n5\n", "-", 0);
+    check("-,null\nx,y\n", "-", 0);
+    check("NA,Cl\n3,x\n5,y\n", "NA|Cl", 1);
 }
 
 #[test]
 fn takes_years_above_other_numbers_for_names() {
     check("k,2019,2020\na,1,2\n", "k|2019|2020", 1);
     check("k,2019\na,2020\n", "-", 0);
+    check("k,2019,2020\na,,\nb,,\n", "k|2019|2020", 1);
+}
+
+#[test]
+fn takes_a_number_above_nothing_for_a_value() {
+    check("x,382\ny,\nz,\n", "-", 0);
+    check("x,n\ny,\nz,\n", "x|n", 1);
 }
 
 #[test]

@@ -1,0 +1,109 @@
+//! How a text is written, where that says that it is a value: names of columns are words.
+
+use std::iter;
+
+/// A way to write something that is no word.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Form {
+    /// `ada@example.org`
+    Address,
+    /// `https://example.org/a`
+    Link,
+    /// `6f9619ff-8b86-d011-b42d-00c04fc964ff`
+    Uuid,
+    /// `731`, `00731`
+    Digits,
+}
+
+/// Whether a text is no name, whatever else there is. A number may be one.
+pub fn is_value(text: &str) -> bool {
+    let text = text.trim();
+    match Form::of(text) {
+        Some(Form::Address | Form::Link | Form::Uuid) => true,
+        Some(Form::Digits) => has_leading_zeros(text),
+        None => text.eq_ignore_ascii_case("true") || text.eq_ignore_ascii_case("false"),
+    }
+}
+
+/// Whether a text is digits with zeros in front of them, which is how codes are written.
+pub fn has_leading_zeros(text: &str) -> bool {
+    let text = text.trim();
+    text.len() > 1 && text.starts_with('0') && Form::of(text) == Some(Form::Digits)
+}
+
+/// Whether both are written in one way, as two links are.
+pub fn is_alike(one: &str, other: &str) -> bool {
+    let form = Form::of(one.trim());
+    form.is_some() && form == Form::of(other.trim())
+}
+
+/// Whether both count something: `ORD-7` and `ORD-12` differ in digits alone.
+pub fn counts_on(one: &str, other: &str) -> bool {
+    let (one, other) = (one.trim(), other.trim());
+    has_digits(one) && without_digits(one).eq(without_digits(other))
+}
+
+fn has_digits(text: &str) -> bool {
+    text.bytes().any(|byte| byte.is_ascii_digit())
+}
+
+/// The text with a `0` for each run of digits.
+fn without_digits(text: &str) -> impl Iterator<Item = u8> {
+    let mut bytes = text.bytes().peekable();
+    iter::from_fn(move || {
+        let byte = bytes.next()?;
+        if !byte.is_ascii_digit() {
+            return Some(byte);
+        }
+        while bytes.next_if(u8::is_ascii_digit).is_some() {}
+        Some(b'0')
+    })
+}
+
+impl Form {
+    fn of(text: &str) -> Option<Form> {
+        if text.is_empty() || text.contains(char::is_whitespace) {
+            return None;
+        }
+        if text.bytes().all(|byte| byte.is_ascii_digit()) {
+            Some(Form::Digits)
+        } else if is_uuid(text) {
+            Some(Form::Uuid)
+        } else if is_link(text) {
+            Some(Form::Link)
+        } else if is_address(text) {
+            Some(Form::Address)
+        } else {
+            None
+        }
+    }
+}
+
+fn is_address(text: &str) -> bool {
+    text.split_once('@').is_some_and(|(user, host)| {
+        let is_named = host
+            .split_once('.')
+            .is_some_and(|(name, rest)| !name.is_empty() && rest.chars().any(char::is_alphabetic));
+        !user.is_empty() && !host.contains('@') && is_named
+    })
+}
+
+fn is_link(text: &str) -> bool {
+    text.split_once("://").is_some_and(|(scheme, rest)| {
+        !rest.is_empty()
+            && scheme.starts_with(|first: char| first.is_ascii_alphabetic())
+            && scheme.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+.-".contains(&byte))
+    })
+}
+
+fn is_uuid(text: &str) -> bool {
+    let is_dash = |idx| matches!(idx, 8 | 13 | 18 | 23);
+    text.len() == 36
+        && text
+            .bytes()
+            .enumerate()
+            .all(|(idx, byte)| if is_dash(idx) { byte == b'-' } else { byte.is_ascii_hexdigit() })
+}
+
+#[cfg(test)]
+mod tests;
