@@ -9,9 +9,9 @@ use std::collections::HashMap;
 use memchr::memmem;
 
 use super::splitter::{Dialect, Escape, Line};
-use super::types::is_typed;
+use super::types::{is_placeholder, is_typed};
 
-/// The delimiters that are tried; the first wins a tie. Spaces are tried last, see [`matrix`].
+/// The delimiters that are tried; the first wins a tie. Spaces are tried last, see [`spaced`].
 const DELIMITERS: [u8; 4] = *b",;\t|";
 
 /// How many records are looked at.
@@ -64,21 +64,32 @@ pub fn detect(text: &str, is_whole: bool, expected: Option<u8>) -> Sample<'_> {
     }
     match best {
         Some((_, sample)) => sample,
-        None => matrix(text, is_whole).unwrap_or_else(|| Sample::read(text, is_whole, None)),
+        None => spaced(text, is_whole).unwrap_or_else(|| Sample::read(text, is_whole, None)),
     }
 }
 
-/// Numbers with a space between them, and nothing but numbers below the first line. Anything else
-/// that has spaces is text.
-fn matrix(text: &str, is_whole: bool) -> Option<Sample<'_>> {
+/// A table with spaces between its fields: numbers, and in less than half of its columns words.
+/// Anything else that has spaces is text.
+fn spaced(text: &str, is_whole: bool) -> Option<Sample<'_>> {
     let sample = Sample::read(text, is_whole, Some(b' '));
-    let is_even = sample.records.iter().all(|record| record.len() == sample.n_columns);
-    let mut below = sample.records.iter().skip(1).flatten();
-    let is_matrix = sample.n_columns > 1 && sample.records.len() > 1 && is_even;
+    let n_columns = sample.n_columns;
+    let (first, below) = sample.records.split_first()?;
+    // R gives no name to the row names.
+    let is_even = (first.len() == n_columns || first.len() + 1 == n_columns)
+        && below.iter().all(|record| record.len() == n_columns);
+    if n_columns < 2 || below.is_empty() || !is_even {
+        return None;
+    }
+    let is_value = |field: &str| is_typed(field, b' ') || is_placeholder(field);
+    let is_typed_column = |column_idx: &usize| {
+        below.iter().all(|record| record.get(*column_idx).is_some_and(|field| is_value(field)))
+    };
+    let n_typed = (0..n_columns).filter(is_typed_column).count();
+    let is_table = n_typed == n_columns || (n_typed * 2 > n_columns && below.len() > 1);
     // As one field, `2024-01-01 12:00:00` is a value already.
     let whole = Sample::read(text, is_whole, None);
     let is_list = whole.records.iter().skip(1).flatten().all(|field| is_typed(field, b' '));
-    (is_matrix && !is_list && below.all(|field| is_typed(field, b' '))).then_some(sample)
+    (is_table && !is_list).then_some(sample)
 }
 
 /// `sep=;` in the first line, as spreadsheets write and read it.

@@ -8,7 +8,7 @@ use std::collections::{HashMap, HashSet};
 use super::dialect::{Fields, Sample, declared};
 use super::form;
 use super::splitter::Dialect;
-use super::types::{Candidates, Reading};
+use super::types::{Candidates, Reading, is_placeholder};
 use crate::moments::Shape;
 
 /// With fewer values nobody can tell that they are categories.
@@ -266,15 +266,6 @@ fn is_number_or_moment(field: &str, delimiter: Option<u8>) -> bool {
     let mut candidates = Candidates::new();
     candidates.observe(field);
     !matches!(candidates.reading(delimiter), Reading::Text | Reading::Boolean)
-}
-
-/// What stands for a value that is missing.
-fn is_placeholder(field: &str) -> bool {
-    let field = field.trim().to_ascii_lowercase();
-    matches!(
-        field.as_str(),
-        "na" | "n/a" | "nan" | "null" | "none" | "nil" | "-" | "--" | "?" | "\\n"
-    )
 }
 
 fn is_year(field: &str) -> bool {

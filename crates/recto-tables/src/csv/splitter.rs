@@ -10,7 +10,8 @@ use memchr::{memchr, memchr2, memchr3};
 /// What the characters of a file mean.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Dialect {
-    /// What stands between two fields; `None` where every line is one field.
+    /// What stands between two fields; `None` where every line is one field. Any number of spaces
+    /// is one delimiter, and those at the ends of a line are none.
     pub delimiter: Option<u8>,
     /// What encloses fields.
     pub quote: Option<u8>,
@@ -63,17 +64,22 @@ impl Dialect {
                 return if is_blank { Line::Blank(next) } else { Line::Comment(next) };
             }
         }
-        let mut at = 0;
+        let mut at = self.n_padding(bytes);
         let mut n_failures = 0;
         loop {
             let quote = self.quote.filter(|_| n_failures < MAX_FAILURES);
-            let Some((field, end)) = self.field(text, at, quote, is_last, &mut n_failures) else {
+            let Some((field, mut end)) = self.field(text, at, quote, is_last, &mut n_failures)
+            else {
                 return Line::Incomplete;
             };
             fields.push(field);
             if end < bytes.len() && Some(bytes[end]) == self.delimiter {
-                at = end + 1;
-                continue;
+                at = end + 1 + self.n_padding(&bytes[end + 1..]);
+                let is_padding = self.delimiter == Some(b' ') && is_line_end(bytes.get(at));
+                if !is_padding {
+                    continue;
+                }
+                end = at;
             }
             return match after_ending(bytes, end, is_last) {
                 Some(next) => Line::Record(next),
@@ -105,6 +111,14 @@ impl Dialect {
         let end = self.unquoted_end(text.as_bytes(), at);
         // At the end of a text that goes on, the field may go on too.
         (is_last || end < text.len()).then(|| (Cow::Borrowed(&text[at..end]), end))
+    }
+
+    /// How many spaces come first that say nothing because spaces are the delimiter.
+    fn n_padding(&self, bytes: &[u8]) -> usize {
+        if self.delimiter != Some(b' ') {
+            return 0;
+        }
+        bytes.iter().take_while(|byte| **byte == b' ').count()
     }
 
     /// How many spaces come first that may stand around quotes.
@@ -200,6 +214,10 @@ fn join(unescaped: Option<String>, rest: &str) -> Cow<'_, str> {
         None => Cow::Borrowed(rest),
         Some(text) => Cow::Owned(text + rest),
     }
+}
+
+fn is_line_end(byte: Option<&u8>) -> bool {
+    matches!(byte, None | Some(b'\n' | b'\r'))
 }
 
 fn is_blank_start(byte: u8) -> bool {

@@ -229,6 +229,15 @@ impl Reading {
     }
 }
 
+/// What stands for a value that is missing.
+pub fn is_placeholder(field: &str) -> bool {
+    let field = field.trim().to_ascii_lowercase();
+    matches!(
+        field.as_str(),
+        "na" | "n/a" | "nan" | "null" | "none" | "nil" | "-" | "--" | "?" | "\\n"
+    )
+}
+
 /// Whether a field is anything but text.
 pub fn is_typed(field: &str, delimiter: u8) -> bool {
     let mut candidates = Candidates::new();

@@ -35,9 +35,16 @@ fn finds_no_delimiter_in_a_list() {
 }
 
 #[test]
-fn finds_spaces_between_numbers_only() {
+fn finds_spaces_around_numbers_only() {
     check("a b c\n1 2 3\n4 5 6\n", (Some(' '), 3, 3));
+    check("  1.5   2\n 10.5  12\n", (Some(' '), 2, 2));
+    check("9 10 \n9 11\n", (Some(' '), 2, 2));
+    check("x y kind\n1 2 red\n3 4 blue\n", (Some(' '), 3, 3));
+    check("1 NA 3\n4 5 NaN\n", (Some(' '), 3, 2));
+    check("\"mpg\" \"cyl\"\n\"Mazda RX4\" 21 6\n\"Datsun 710\" 22.8 4\n", (Some(' '), 3, 3));
     check("Chapter 1\nChapter 2\n", (None, 1, 2));
+    check("one two 3\nfour five 6\nsix nine 7\n", (None, 1, 3));
+    check("1 2 3\n4 5\n6 7 8\n", (None, 1, 3));
     check("at\n2024-01-01 12:00:00\n2024-01-02 12:00:00\n", (None, 1, 3));
 }
 

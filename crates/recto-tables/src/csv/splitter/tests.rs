@@ -114,3 +114,15 @@ fn does_not_depend_on_where_the_text_is_cut() {
     }
     assert_eq!(expected, r#""a" "b\r\n\"c"; "\"x\"y" "2"; "d" "\"e""#);
 }
+
+#[test]
+fn takes_any_number_of_spaces_for_one_delimiter() {
+    let spaces = Dialect { delimiter: Some(b' '), ..COMMA };
+    assert_eq!(records(spaces, "  1   2 \r\n3 4"), r#""1" "2"; "3" "4""#);
+    assert_eq!(records(spaces, "\"a b\"  \"\" x\n"), r#""a b" "" "x""#);
+    assert_eq!(records(spaces, "1  \n  \n 2"), r#""1"; blank; "2""#);
+    let mut fields = Vec::new();
+    for text in ["  ", " 1", "1  ", "1  2"] {
+        assert_eq!(spaces.split(text, false, &mut fields), Line::Incomplete, "{text:?}");
+    }
+}
