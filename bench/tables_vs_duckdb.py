@@ -4,6 +4,7 @@
     pip install duckdb
     python bench/tables_vs_duckdb.py
     python bench/tables_vs_duckdb.py --public
+    python bench/tables_vs_duckdb.py --made 10000
 
 Names, types and the number of rows are compared. DuckDB is asked as it comes. Where that gives
 another answer and `expected.toml` has something to tell it, it is asked once more: with an option
@@ -24,6 +25,10 @@ With `--public` the tables of public packages are compared as well; `public_tabl
 those are. `public_differences.toml` has who is right and why for every file that DuckDB reads
 otherwise as it comes, and what to tell it the second time. A difference that is not in it fails the
 run, and so does an entry for a file that does not differ. Where both refuse a file, they agree.
+
+With `--made` that many tables are made up (`made_tables.py`), of which it is known what they are to
+be read as. That tells who is right where the answers differ, and how often DuckDB itself is. It
+fails if DuckDB is right more often than we are.
 """
 
 import collections
@@ -36,6 +41,7 @@ import tempfile
 import tomllib
 
 import duckdb
+import made_tables
 import public_tables
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -265,6 +271,41 @@ def compare_public():
     return len(tables), n_same, n_told, n_delimiters, n_unexplained
 
 
+def compare_made(n_tables):
+    """Prints how often each side reads what was written, and whether we do so as often."""
+    made = [made_tables.make(number) for number in range(n_tables)]
+    with tempfile.TemporaryDirectory() as folder:
+        paths = [pathlib.Path(folder) / f"{number}.csv" for number in range(n_tables)]
+        for path, table in zip(paths, made):
+            path.write_bytes(table.data)
+        answers = [answer for some in batches(paths) for answer in ask_us(map(str, some))]
+        n = collections.Counter()
+        for path, table, answer in zip(paths, made, answers, strict=True):
+            truth = names_as_in_sql(table.columns), table.n_rows
+            ours = answer.get("error") or (names_as_in_sql(answer["columns"]), answer["n_rows"])
+            theirs = told = ask_duckdb(path, False, "")
+            if ours != theirs and table.options:
+                told = ask_duckdb(path, False, table.options)
+            n["same"] += ours == theirs
+            n["same once told"] += ours == told
+            n["ours"] += ours == truth
+            n["theirs"] += theirs == truth
+            n["both"] += ours == theirs == truth
+            if theirs == truth != ours:
+                print(f"{path.stem}: right is duckdb.")
+                print_difference(ours, theirs)
+    print(f"made tables: the same {share(n['same'], n_tables)},", end=" ")
+    print(f"once DuckDB is told how to read {share(n['same once told'], n_tables)}")
+    print(f"right: ours {share(n['ours'], n_tables)}, DuckDB {share(n['theirs'], n_tables)};", end=" ")
+    print(f"where DuckDB is right, we are for {share(n['both'], n['theirs'])}")
+    return n["ours"] >= n["theirs"]
+
+
+def batches(paths):
+    """Not more paths than a command line takes."""
+    return (paths[at : at + 1_000] for at in range(0, len(paths), 1_000))
+
+
 def print_difference(ours, theirs):
     """Both answers; of long lists of columns only where they differ."""
     if isinstance(ours, tuple) and isinstance(theirs, tuple) and len(ours[0]) == len(theirs[0]) > 8:
@@ -275,6 +316,9 @@ def print_difference(ours, theirs):
 
 
 def main():
+    if "--made" in sys.argv:
+        is_ahead = compare_made(int(sys.argv[sys.argv.index("--made") + 1]))
+        sys.exit(not is_ahead)
     counts = [("own", compare_own())]
     if "--public" in sys.argv:
         counts.append(("public", compare_public()))
