@@ -19,6 +19,7 @@ mod fidelity;
 mod files;
 mod git;
 mod limits;
+mod links_out;
 mod log;
 mod model;
 mod properties;

@@ -11,6 +11,7 @@ use serde_json::Value;
 
 use super::yard::{INSIDE, OUTSIDE, Session, Yard, rows, said, strings};
 use crate::case::Actual;
+use crate::links_out;
 use crate::walls::Walls;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -44,27 +45,12 @@ fn world(outside: Outside) -> Yard {
     for below in ["inside.txt", "sub/inside.txt", "sub/deep/f.txt"] {
         yard.file(&format!("root/{below}"), INSIDE);
     }
-    for name in ["secret.txt", "missing.txt"] {
-        yard.link(&format!("root/file-abs-{name}"), &format!("{{base}}/outside/{name}"))
-            .link(&format!("root/file-rel-{name}"), &format!("../outside/{name}"))
-            .link(&format!("root/sub/file-rel-{name}"), &format!("../../outside/{name}"))
-            .link(&format!("root/file-dots-{name}"), &format!("sub/deep/../../../outside/{name}"))
-            .link(&format!("root/file-past-{name}"), &format!("no/../../outside/{name}"))
-            .link(&format!("root/file-proc-{name}"), &format!("/proc/self/root/outside/{name}"))
-            .link(&format!("root/chain-1-{name}"), &format!("sub/chain-2-{name}"))
-            .link(&format!("root/sub/chain-2-{name}"), &format!("{{base}}/root/chain-3-{name}"))
-            .link(&format!("root/chain-3-{name}"), &format!("folder-rel/{name}"));
-    }
-    yard.link("root/folder-abs", "{base}/outside")
-        .link("root/folder-rel", "../outside")
-        .link("root/folder-slash", "../outside/")
-        .link("root/up", "..")
-        .link("root/top", "/")
-        .link("root/sibling", "{base}/root-sibling")
-        .link("root/sub/middle", "../../outside")
-        .link("root/to-folder-rel", "folder-rel")
-        .link("root/missing-folder", "../no-such-folder")
-        .link("root/back", "../outside/back/inside.txt")
+    let link = |below: &str, target: &str| {
+        yard.link(below, target);
+    };
+    links_out::lay(link);
+    links_out::lay_files(&[("root/file-proc-{name}", "/proc/self/root/outside/{name}")], link);
+    yard.link("root/back", "../outside/back/inside.txt")
         .link("root/back-folder", "{base}/outside/back")
         .link("root/to-deep", "sub/deep")
         .link("root/to-file", "inside.txt")

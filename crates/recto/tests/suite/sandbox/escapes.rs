@@ -2,6 +2,7 @@
 
 use super::playground::Expected::*;
 use super::playground::{Playground, missing, opens, outside, rows};
+use crate::links_out;
 
 #[test]
 fn a_path_that_does_not_start_at_the_root_is_outside() {
@@ -96,30 +97,12 @@ fn dots_that_stay_inside_are_those_of_the_kernel() {
 #[test]
 fn links_do_not_lead_out() {
     let playground = Playground::new();
-    for name in ["secret.txt", "missing.txt"] {
-        playground
-            .link(&format!("root/file-abs-{name}"), &format!("{{base}}/outside/{name}"))
-            .link(&format!("root/file-rel-{name}"), &format!("../outside/{name}"))
-            .link(&format!("root/sub/file-rel-{name}"), &format!("../../outside/{name}"))
-            .link(&format!("root/file-dots-{name}"), &format!("sub/deep/../../../outside/{name}"))
-            .link(&format!("root/file-past-{name}"), &format!("no/../../outside/{name}"))
-            .link(&format!("root/file-proc-{name}"), &format!("/proc/self/root/outside/{name}"))
-            .link(&format!("root/chain-1-{name}"), &format!("sub/chain-2-{name}"))
-            .link(&format!("root/sub/chain-2-{name}"), &format!("{{base}}/root/chain-3-{name}"))
-            .link(&format!("root/chain-3-{name}"), &format!("folder-rel/{name}"));
-    }
-    playground
-        .link("root/folder-abs", "{base}/outside")
-        .link("root/folder-rel", "../outside")
-        .link("root/folder-slash", "../outside/")
-        .link("root/up", "..")
-        .link("root/top", "/")
-        .link("root/sibling", "{base}/root-sibling")
-        .link("root/sub/middle", "../../outside")
-        .link("root/to-folder-rel", "folder-rel")
-        .link("root/missing-folder", "../no-such-folder")
-        .link("root/back", "../outside/back/inside.txt")
-        .link("outside/back", "{base}/root");
+    let link = |below: &str, target: &str| {
+        playground.link(below, target);
+    };
+    links_out::lay(link);
+    links_out::lay_files(&[("root/file-proc-{name}", "/proc/self/root/outside/{name}")], link);
+    playground.link("root/back", "../outside/back/inside.txt").link("outside/back", "{base}/root");
     playground.check(
         &[],
         &outside(&[

@@ -12,6 +12,7 @@ use super::playground::{OUTSIDE, Playground, Snapshot};
 use super::ways::WAYS;
 use crate::case::Actual;
 use crate::client::{Client, Revision, run};
+use crate::links_out;
 use crate::walls::Walls;
 
 /// An argument that names files, with others that would work on any file of the playground.
@@ -77,45 +78,29 @@ fn parameters() -> Vec<Parameter> {
 
 fn furnished() -> Playground {
     let playground = Playground::new();
-    for name in ["secret.txt", "missing.txt"] {
-        playground
-            .link(&format!("root/file-abs-{name}"), &format!("{{base}}/outside/{name}"))
-            .link(&format!("root/file-rel-{name}"), &format!("../outside/{name}"))
-            .link(&format!("root/sub/file-rel-{name}"), &format!("../../outside/{name}"))
-            .link(&format!("root/file-dots-{name}"), &format!("sub/deep/../../../outside/{name}"))
-            .link(&format!("root/file-past-{name}"), &format!("no/../../outside/{name}"))
-            .link(
-                &format!("root/file-proc-{name}"),
-                &format!("/proc/self/root{{base}}/outside/{name}"),
-            )
-            .link(&format!("root/file-double-{name}"), &format!("{{base}}//outside//{name}"))
-            .link(&format!("root/file-dot-{name}"), &format!("{{base}}/./outside/./{name}"))
-            .link(&format!("root/file-back-{name}"), &format!("../root/../outside/{name}"))
-            .link(&format!("root/file-sibling-{name}"), &format!("{{base}}/root-sibling/{name}"))
-            .link(&format!("root/chain-1-{name}"), &format!("sub/chain-2-{name}"))
-            .link(&format!("root/sub/chain-2-{name}"), &format!("{{base}}/root/chain-3-{name}"))
-            .link(&format!("root/chain-3-{name}"), &format!("folder-rel/{name}"));
-    }
+    let link = |below: &str, target: &str| {
+        playground.link(below, target);
+    };
+    links_out::lay(link);
+    let to_files = [
+        ("root/file-proc-{name}", "/proc/self/root{base}/outside/{name}"),
+        ("root/file-double-{name}", "{base}//outside//{name}"),
+        ("root/file-dot-{name}", "{base}/./outside/./{name}"),
+        ("root/file-back-{name}", "../root/../outside/{name}"),
+        ("root/file-sibling-{name}", "{base}/root-sibling/{name}"),
+    ];
+    links_out::lay_files(&to_files, link);
     playground
-        .link("root/folder-abs", "{base}/outside")
-        .link("root/folder-rel", "../outside")
-        .link("root/folder-slash", "../outside/")
         .link("root/folder-double", "..//outside")
         .link("root/folder-dot", "../outside/.")
         .link("root/folder-back", "../outside/deep/..")
-        .link("root/up", "..")
         .link("root/up-slash", "../")
         .link("root/upper", "../..")
-        .link("root/top", "/")
         .link("root/base", "{base}")
-        .link("root/sibling", "{base}/root-sibling")
         .link("root/shorter", "../roo")
-        .link("root/sub/middle", "../../outside")
         .link("root/sub/deep/far", "../../../outside")
         .link("root/sub/up", "..")
-        .link("root/to-folder-rel", "folder-rel")
         .link("root/to-to-folder-rel", "./to-folder-rel/.")
-        .link("root/missing-folder", "../no-such-folder")
         .link("root/to-deep", "sub/deep")
         .link("root/to-file", "inside.txt")
         .link("root/to-sub", "{base}/root/sub")
