@@ -15,9 +15,9 @@ use std::process::ExitCode;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::config::{Config, Errors, Names, Results, Wire};
-use crate::limits;
 use crate::store::local::HiddenPaths;
 use crate::wall::Wish;
+use crate::{limits, log};
 use logging::Logging;
 
 /// Gives language-model agents hands on files: they read, create and edit, and nothing they do
@@ -208,6 +208,7 @@ pub fn parse_options(arguments: &[String]) -> Result<Config, String> {
 
 /// Runs the program.
 pub fn run() -> ExitCode {
+    log::keep_panics_short();
     let result = match Cli::parse().command {
         None => match Cli::parse_from(["recto", "serve"]).command {
             Some(Command::Serve(serve)) => serve.run(),

@@ -84,12 +84,7 @@ impl Glob {
     /// relative and starts with a wildcard, and a pattern for what lies beneath.
     pub fn parse(pattern: &str) -> Result<(String, Glob)> {
         let wrong = |cause: String| Error::BadGlob { pattern: pattern.into(), cause };
-        if pattern.contains('\0') {
-            return Err(Error::NulInPath { path: pattern.replace('\0', "␀") });
-        }
-        if pattern.len() > MAX_PATTERN {
-            return Err(wrong("it is longer than 4096 bytes".into()));
-        }
+        check(pattern)?;
         let parts: Vec<&str> = pattern.split('/').collect();
         let is_last = |index: usize| parts[index + 1..].iter().all(|part| part.is_empty());
         let n_literal = (0..parts.len())
@@ -103,7 +98,9 @@ impl Glob {
         let mut alternatives = Vec::new();
         let expanded = expand_braces(&rest).map_err(wrong)?;
         if expanded.iter().map(String::len).sum::<usize>() > MAX_EXPANDED {
-            return Err(wrong("written out, its braces are longer than 16384 bytes".into()));
+            return Err(wrong(format!(
+                "written out, its braces are longer than {MAX_EXPANDED} bytes"
+            )));
         }
         for alternative in expanded {
             alternatives.push(parse_parts(&alternative).map_err(wrong)?);
@@ -113,14 +110,17 @@ impl Glob {
     }
 
     /// SQL's LIKE over whole paths: `%` is any text, slashes included, `_` any one character.
-    pub fn like(pattern: &str) -> Glob {
+    pub fn like(pattern: &str) -> Result<Glob> {
+        check(pattern)?;
         let token = |c| match c {
             '%' => Token::AnyText,
             '_' => Token::AnyCharacter,
             c => Token::Literal(c),
         };
-        let tokens = pattern.chars().map(token).collect();
-        Glob { language: Language::Like(tokens), shows_hidden: true }
+        let mut tokens: Vec<Token> = pattern.chars().map(token).collect();
+        // Two in a row stand for what one does.
+        tokens.dedup_by(|token, before| *token == Token::AnyText && before == token);
+        Ok(Glob { language: Language::Like(tokens), shows_hidden: true })
     }
 
     /// The same pattern, matching names that start with a dot like all others.
@@ -246,6 +246,18 @@ fn unescaped(text: &str) -> String {
         plain.push(if c == '\\' { characters.next().unwrap_or('\\') } else { c });
     }
     plain
+}
+
+/// Refuses what no pattern may have, in either language.
+fn check(pattern: &str) -> Result<()> {
+    if pattern.contains('\0') {
+        return Err(Error::NulInPath { path: pattern.replace('\0', "␀") });
+    }
+    if pattern.len() > MAX_PATTERN {
+        let cause = format!("it is longer than {MAX_PATTERN} bytes");
+        return Err(Error::BadGlob { pattern: pattern.into(), cause });
+    }
+    Ok(())
 }
 
 fn parse_parts(pattern: &str) -> Result<Vec<Part>, String> {

@@ -25,6 +25,8 @@ pub mod acp;
 
 mod line;
 
+mod signals;
+
 pub mod call;
 
 pub mod tools;

@@ -14,7 +14,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tracing::level_filters::LevelFilter;
 use tracing::span::{Attributes, Id, Record};
 use tracing::subscriber::Interest;
-use tracing::{Event, Metadata, Subscriber};
+use tracing::{Event, Metadata, Subscriber, error};
 
 use line::Fields;
 
@@ -49,10 +49,35 @@ pub struct Settings {
 /// Starts the log of this process. Without it nothing is logged.
 pub fn start(settings: Settings) {
     if settings.format == Format::Off || settings.level == LevelFilter::OFF {
+        std::panic::set_hook(Box::new(|_| ()));
         return;
     }
     // Only a second start could fail, and then the first one stands.
     let _ = tracing::subscriber::set_global_default(Log { settings, n_lost: Mutex::new(0) });
+}
+
+/// Says a line on stderr that is for people, whatever is logged, unless nobody takes it.
+pub fn say(text: &str) {
+    let text = &text[..text.floor_char_boundary(MAX_LINE - "recto: \n".len())];
+    if has_room() {
+        let _ = std::io::stderr().write_all(format!("recto: {text}\n").as_bytes());
+    }
+}
+
+/// Lets a panic say where it was and no more, because what it says may quote a file. Whoever asks
+/// for a backtrace gets all of it.
+pub fn keep_panics_short() {
+    if std::env::var_os("RUST_BACKTRACE").is_some() {
+        return;
+    }
+    std::panic::set_hook(Box::new(|panic| {
+        let place = panic.location().map_or("an unknown place".into(), ToString::to_string);
+        if tracing::dispatcher::has_been_set() {
+            error!(target: TARGET, "a mistake of recto's at {place}");
+        } else {
+            say(&format!("a mistake of recto's at {place}; RUST_BACKTRACE=1 tells more"));
+        }
+    }));
 }
 
 struct Log {

@@ -19,7 +19,6 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
 use super::link::server::Listener;
@@ -27,6 +26,8 @@ use super::link::tickets::Tickets;
 use super::link::{MAX_LINE, random_hex};
 use super::outlet::Outlet;
 use crate::line::{self, Line, Patient};
+use crate::log::say;
+use crate::signals;
 use agent::Agent;
 use hub::Hub;
 use inject::Server;
@@ -80,7 +81,7 @@ async fn relay(
     let listener = Listener::new().map_err(|error| format!("cannot make a socket: {error}"))?;
     let socket = listener.socket();
     let socket = socket.to_str().ok_or("the socket's path is not UTF-8")?.to_string();
-    let stopped = stop_at_signals()?;
+    let stopped = signals::stop().map_err(told)?;
     let (mut agent, agent_input, agent_output) =
         Agent::start(&settings.agent, settings.environment)?;
 
@@ -125,19 +126,6 @@ async fn relay(
     Ok(status)
 }
 
-fn stop_at_signals() -> Result<CancellationToken, String> {
-    let stopped = CancellationToken::new();
-    for kind in [SignalKind::terminate(), SignalKind::interrupt(), SignalKind::hangup()] {
-        let mut signals = signal(kind).map_err(told)?;
-        let stopped = stopped.clone();
-        tokio::spawn(async move {
-            signals.recv().await;
-            stopped.cancel();
-        });
-    }
-    Ok(stopped)
-}
-
 /// Reads lines in a thread of their own, each into a buffer of its own that is handed on as it
 /// is. The token is cancelled at the end.
 fn read_lines(
@@ -147,8 +135,10 @@ fn read_lines(
     take: fn(&Hub, Vec<u8>),
 ) -> Result<CancellationToken, String> {
     let done = CancellationToken::new();
-    let ended = done.clone();
+    let ended = done.clone().drop_guard();
     let run = move || {
+        // Whatever ends this thread, others hear of it.
+        let _ended = ended;
         let mut input = BufReader::with_capacity(64 << 10, Patient(input));
         loop {
             let mut buffer = Vec::new();
@@ -156,12 +146,11 @@ fn read_lines(
                 Ok(Line::Whole) if buffer.iter().all(u8::is_ascii_whitespace) => {}
                 Ok(Line::Whole) => take(&hub, buffer),
                 Ok(Line::TooLong { .. }) => {
-                    eprintln!("recto: a message of more than {MAX_LINE} bytes was not passed on");
+                    say(&format!("a message of more than {MAX_LINE} bytes was not passed on"));
                 }
                 Ok(Line::End) | Err(_) => break,
             }
         }
-        ended.cancel();
     };
     std::thread::Builder::new().name(name.into()).spawn(run).map_err(told)?;
     Ok(done)

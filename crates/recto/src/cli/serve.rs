@@ -7,15 +7,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
-use tokio::signal::unix::{SignalKind, signal};
-use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
 use super::Options;
 use crate::acp::link::{LinkClient, LinkWitness, Rehearser};
 use crate::config::Config;
 use crate::wall::Status;
-use crate::{limits, log, mcp};
+use crate::{limits, log, mcp, signals};
 
 /// Serve folders to an MCP client on stdin and stdout
 #[derive(Args)]
@@ -73,8 +71,7 @@ impl Serve {
         // A long answer then waits less often for its reader. What is no pipe stays as it is.
         let _ = rustix::pipe::fcntl_setpipe_size(std::io::stdout(), PIPE);
         let served = runtime.block_on(async {
-            let stop = CancellationToken::new();
-            stop_at_signals(stop.clone())?;
+            let stop = signals::stop().map_err(|error| error.to_string())?;
             mcp::serve(calls, config.wire, instructions(&config), max_running, stop).await
         });
         if let Some(link) = link {
@@ -95,18 +92,6 @@ fn editor() -> Option<Arc<LinkClient>> {
             None
         }
     }
-}
-
-fn stop_at_signals(stop: CancellationToken) -> Result<(), String> {
-    for kind in [SignalKind::terminate(), SignalKind::interrupt(), SignalKind::hangup()] {
-        let mut signals = signal(kind).map_err(|error| error.to_string())?;
-        let stop = stop.clone();
-        tokio::spawn(async move {
-            signals.recv().await;
-            stop.cancel();
-        });
-    }
-    Ok(())
 }
 
 fn root_list(config: &Config) -> String {

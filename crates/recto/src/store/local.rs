@@ -319,6 +319,7 @@ impl Held for HeldFile<'_> {
             // What it leads to is read, but stays.
             self.check_writable(".")?;
             let file = self.store.open_to_read(&self.path, self.caller)?;
+            self.check_size(&file)?;
             return file.read_whole(&self.path, self.caller).map(Some);
         }
         let opened = match self.file.take() {
@@ -327,10 +328,7 @@ impl Held for HeldFile<'_> {
         };
         let Some(file) = opened else { return Ok(None) };
         let file = self.leased(file)?;
-        if file.status.st_size > MAX_CHANGED {
-            let cause = "it is larger than 1 GiB, the most that can be changed".into();
-            return Err(Error::System { path: self.path.to_string(), cause });
-        }
+        self.check_size(&file)?;
         let bytes = file.read_whole(&self.path, self.caller)?;
         self.file = Some(file);
         Ok(Some(bytes))
@@ -430,6 +428,16 @@ impl Held for HeldFile<'_> {
 impl HeldFile<'_> {
     fn is_link(&self) -> bool {
         self.place.kind == Some(FileType::Symlink)
+    }
+
+    /// Refuses a file that is too large to be held, as it has to be here.
+    fn check_size(&self, file: &OpenFile) -> Result<()> {
+        if file.status.st_size <= MAX_CHANGED {
+            return Ok(());
+        }
+        let limit = limits::Amount::Bytes(MAX_CHANGED as u64);
+        let cause = format!("it is larger than {limit}, the most that is held to change a file");
+        Err(Error::System { path: self.path.to_string(), cause })
     }
 
     fn open_to_change(&self) -> Result<Option<OpenFile>> {

@@ -41,9 +41,12 @@ fn remove(context: &Context<'_>, target: &Target) -> Result<Option<Document>, Wr
     let mut held = held.map_err(as_removal)?;
     let bytes = held.read().map_err(as_removal)?.ok_or_else(not_found)?;
     let digest = Digest::of(&bytes);
-    let document = Document::parse(bytes.clone());
+    let document = Document::parse(bytes);
     target.check_version(context, digest, document.as_ref().ok().map(Document::text))?;
-    held.remove(&bytes)?;
+    match &document {
+        Ok(document) => held.remove(document.bytes())?,
+        Err(bytes) => held.remove(bytes)?,
+    }
     Ok(document.ok())
 }
 

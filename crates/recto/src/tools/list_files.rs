@@ -68,7 +68,7 @@ fn on_disk(context: &Context<'_>, request: &Request) -> Result<Answer> {
     let folder = start_folder(context.root, &folder, &request.pattern);
     let listing = list(context, context.store, &folder, &glob, request)?;
     let mut remarks = Vec::new();
-    if listing.total == 0 {
+    if listing.total == 0 && listing.stopped.is_none() {
         // Whatever else is wrong, the list is empty.
         remarks.extend(why_empty(context, request, &folder, glob).unwrap_or_default());
     }
@@ -90,7 +90,7 @@ pub fn start_folder(root: &Path, folder: &str, pattern: &str) -> AbsPath {
 
 fn at_commit(context: &Context<'_>, request: &Request, commit: &str) -> Result<Answer> {
     let (folder, glob) = match request.pattern.contains('%') {
-        true => (String::new(), Glob::like(&request.pattern)),
+        true => (String::new(), Glob::like(&request.pattern)?),
         false => Glob::parse(&request.pattern)?,
     };
     let start = if folder.is_empty() { "." } else { &folder };

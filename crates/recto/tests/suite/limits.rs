@@ -206,8 +206,13 @@ fn a_text_to_look_for_has_a_longest_length() {
 #[test]
 fn a_pattern_has_a_longest_length() {
     let yard = Yard::new();
+    let session = yard.serve(&[]);
     let pattern = format!("*{}", "x".repeat(limits::GLOB));
-    check(&yard.serve(&[]), "ListFiles", "pattern", &pattern[..limits::GLOB], &pattern);
+    check(&session, "ListFiles", "pattern", &pattern[..limits::GLOB], &pattern);
+    // At a commit it is another language.
+    let like = |n: usize| json!({"pattern": "%".repeat(n), "commit": "HEAD"});
+    assert_ne!(session.code("ListFiles", like(limits::GLOB)), -32600);
+    assert_eq!(session.code("ListFiles", like(limits::GLOB + 1)), -32600);
 }
 
 #[test]
@@ -247,11 +252,21 @@ fn a_file_larger_than_a_gibibyte_is_not_changed() {
     let session = yard.serve(&[]);
     let path = yard.spelled("root/large.txt");
     let edit = json!({"path": path, "old_string": "a", "new_string": "b"});
-    match session.call("edit_text_file", edit) {
-        Actual::Error { code: -32603, message, .. } => {
-            assert!(message.contains("larger than 1 GiB"), "{message}");
+    // What a link leads to is not held either.
+    yard.link("root/to-large.txt", "large.txt");
+    let hash = "000000000000";
+    let removal = |path: &str| json!({"path": path, "hash": hash});
+    for (tool, arguments) in [
+        ("edit_text_file", edit),
+        ("file.remove", removal("large.txt")),
+        ("file.remove", removal("to-large.txt")),
+    ] {
+        match session.call(tool, arguments.clone()) {
+            Actual::Error { code: -32603, message, .. } => {
+                assert!(message.contains("larger than 1 GiB"), "{message}");
+            }
+            other => panic!("{tool} {arguments}: {other:?}"),
         }
-        other => panic!("{other:?}"),
     }
 }
 

@@ -158,6 +158,36 @@ fn a_log_that_nobody_reads_holds_up_nothing() {
 }
 
 #[test]
+fn what_a_relay_has_to_say_holds_up_nothing() {
+    let noise = "n=0; while [ $n -lt 2000 ]; do echo noise that is no message $n; n=$((n+1)); done";
+    for is_closed in [false, true] {
+        let mut relay = Command::new(BINARY)
+            .args(["acp", "--", "sh", "-c", &format!("{noise}; exec cat")])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        // Nobody reads it, and nobody can.
+        let stderr = relay.stderr.take().filter(|_| !is_closed);
+        let mut input = relay.stdin.take().unwrap();
+        let mut output = BufReader::new(relay.stdout.take().unwrap());
+        let message = "{\"method\":\"test\",\"n\":1}\n";
+        input.write_all(message.as_bytes()).unwrap();
+        let mut line = String::new();
+        output.read_line(&mut line).unwrap();
+        assert_eq!(line, message, "stderr is closed: {is_closed}");
+        drop(input);
+        assert!(relay.wait().unwrap().success());
+        if let Some(mut stderr) = stderr {
+            let mut said = String::new();
+            stderr.read_to_string(&mut said).unwrap();
+            assert!(said.starts_with("recto: the agent said what is no message: noise"), "{said}");
+        }
+    }
+}
+
+#[test]
 fn a_level_that_does_not_exist_is_refused() {
     let mut command = Command::new(BINARY);
     command.args(["serve", "/"]).env("RECTO_LOG", "loud").stdin(Stdio::null());

@@ -15,6 +15,7 @@ use super::tickets::{Admitted, Tickets};
 use super::{Ask, HELLO_LIMIT, MAX_LINE, Reply, Welcome};
 use crate::acp::outlet::Outlet;
 use crate::line::{self, Line, Polled};
+use crate::log::say;
 
 /// Who does what servers ask. Paths and texts are JSON strings.
 pub trait Host: Send + Sync + 'static {
@@ -135,12 +136,12 @@ impl Listener {
                 let (tickets, host) = (tickets.clone(), host.clone());
                 let served = spawn("recto-link", move || {
                     if let Err(error) = serve(&stream, &tickets, &*host) {
-                        eprintln!("recto: a server was not let in: {error}");
+                        say(&format!("a server was not let in: {error}"));
                     }
                     let _ = stream.shutdown(std::net::Shutdown::Both);
                 });
                 if let Err(error) = served {
-                    eprintln!("recto: a server was not let in: {error}");
+                    say(&format!("a server was not let in: {error}"));
                 }
             }
         })

@@ -22,6 +22,7 @@ use crate::acp::link::server::{Answer, Change, Host};
 use crate::acp::link::tickets::{Ticket, Tickets};
 use crate::acp::merge::{Asking, Merger};
 use crate::acp::outlet::Outlet;
+use crate::log::say;
 
 /// How much of a line that is no message is shown.
 const MAX_NOISE: usize = 500;
@@ -181,7 +182,7 @@ impl Hub {
             Shape::Noise => {
                 self.note("agent", "recto", &line);
                 let start = String::from_utf8_lossy(&line[..line.len().min(MAX_NOISE)]);
-                return eprintln!("recto: the agent said what is no message: {start}");
+                return say(&format!("the agent said what is no message: {start}"));
             }
         }
         self.pass_to_editor(line);

@@ -143,13 +143,9 @@ impl Resolver<'_> {
         let log = self.fault(self.refs().log(&name))?;
         // Before the first change stood what it replaced.
         let oldest = log.first().map(|entry| entry.old).filter(|old| !old.is_null());
-        match log.len().checked_sub(n_changes + 1) {
-            Some(at) => Ok(log[at].new),
-            None if n_changes == log.len() && oldest.is_some() => {
-                Ok(oldest.expect("it was just looked at"))
-            }
-            None => Err(self.unknown(format!("Its log has only {} changes.", log.len()))),
-        }
+        let entry = log.iter().rev().nth(n_changes).map(|entry| entry.new);
+        let id = entry.or(oldest.filter(|_| n_changes == log.len()));
+        id.ok_or_else(|| self.unknown(format!("Its log has only {} changes.", log.len())))
     }
 
     fn checked_out(&self, n_checkouts: usize) -> Result<ObjectId> {

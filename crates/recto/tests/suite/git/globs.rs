@@ -68,7 +68,7 @@ fn patterns_keep_what_an_independent_filter_keeps() {
             let characters = |text: &str| text.chars().collect::<Vec<char>>();
             let is_match = |path: &&String| is_like(&characters(pattern), &characters(path));
             let expected: Vec<&String> = files.iter().filter(is_match).collect();
-            let listing = served.list(revision, ".", &Glob::like(pattern)).unwrap();
+            let listing = served.list(revision, ".", &Glob::like(pattern).unwrap()).unwrap();
             assert_eq!(listing.files.iter().collect::<Vec<_>>(), expected, "{pattern}");
         }
     }
