@@ -54,7 +54,7 @@ enum Command {
 /// What every command that works on files takes.
 #[derive(Args)]
 struct Options {
-    /// A folder to serve; may be repeated. The working directory if none is named
+    /// A folder to serve; may be repeated. The working directory, or an editor's session's, if none is named
     #[arg(long = "root", value_name = "DIR")]
     roots: Vec<PathBuf>,
 

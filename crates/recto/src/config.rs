@@ -1,5 +1,6 @@
 //! What the command line decides, checked.
 
+use std::borrow::Cow;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -79,6 +80,16 @@ pub enum Names {
     Underscore,
 }
 
+impl Names {
+    /// The name of a tool on the wire.
+    pub fn spell(self, tool: &Tool) -> Cow<'static, str> {
+        match self {
+            Names::Dotted => tool.name.into(),
+            Names::Underscore => tools::underscored(tool.name).into(),
+        }
+    }
+}
+
 impl Config {
     /// The tools that are to be served, in their listed order.
     pub fn tools(&self) -> Result<Vec<&'static Tool>, String> {
@@ -151,13 +162,23 @@ impl Config {
         Ok(Arc::new(store))
     }
 
+    /// Finds whatever would keep a server from starting, without starting one.
+    pub fn check(&self) -> Result<(), String> {
+        self.tools()?;
+        self.check_git_dirs()?;
+        self.open_disk().map(drop)
+    }
+
+    fn check_git_dirs(&self) -> Result<(), String> {
+        match self.git_dirs.iter().find(|git_dir| !git_dir.is_dir()) {
+            Some(git_dir) => Err(format!("--git-dir: {} is not a folder", git_dir.display())),
+            None => Ok(()),
+        }
+    }
+
     fn calls(&self, store: Arc<dyn WriteStore>, disk: Arc<LocalStore>) -> Result<Calls, String> {
         let root = disk.roots().into_iter().next().unwrap_or_default();
-        for git_dir in &self.git_dirs {
-            if !git_dir.is_dir() {
-                return Err(format!("--git-dir: {} is not a folder", git_dir.display()));
-            }
-        }
+        self.check_git_dirs()?;
         let revisions = Arc::new(GitRevisions::new(disk, self.git_dirs.clone()));
         Ok(Calls::new(store, revisions, self.tools()?, root, self.max_read_bytes))
     }

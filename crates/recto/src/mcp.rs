@@ -25,6 +25,7 @@ use rmcp::model::{
 };
 use rmcp::service::{NotificationContext, RequestContext, RoleServer, Service, ServiceRole};
 use rmcp::{ServerHandler, ServiceExt};
+use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 use tracing::warn;
 
@@ -33,9 +34,16 @@ use crate::caller::{Caller, Cancel};
 use crate::config::Wire;
 use crate::limits::{AFTER_CANCELLATION, AFTER_END_OF_INPUT, SLOW_CALL};
 use crate::log;
+use crate::tools::Tool;
 use in_flight::InFlight;
 use progress::Progress;
 use transport::{Ends, Stdio};
+
+/// The definitions of tools as a client gets them.
+pub fn definitions(tools: &[&Tool], wire: Wire) -> Value {
+    let definitions: Vec<_> = tools.iter().map(|tool| to_wire::tool(tool, wire)).collect();
+    serde_json::to_value(definitions).expect("definitions are JSON")
+}
 
 /// Serves calls on stdin and stdout until the input ends or `stop` is cancelled.
 pub async fn serve(
@@ -111,7 +119,6 @@ impl ServerHandler for Server {
         let Some(tool) = self.calls.find(&request.name) else {
             return Err(unknown_tool(&self.calls, &request.name));
         };
-        let sandbox = codex::sandbox(&context.meta);
         let refusal = |error| to_wire::result(Err(error), self.wire).map(CallToolResponse::from);
         let thread = tokio::select! {
             thread = self.in_flight.start(&context.id) => thread,
@@ -120,17 +127,15 @@ impl ServerHandler for Server {
         let Some(thread) = thread else { return refusal(Error::Hanging) };
         let _progress = Progress::start(&context.meta, &context.peer);
         let cancel = Cancel::default();
-        let caller = Caller {
-            cancel: cancel.clone(),
-            sandbox,
-            call_id: call_id(&context.meta),
-            ..Caller::default()
-        };
+        let caller =
+            Caller { cancel: cancel.clone(), call_id: call_id(&context.meta), ..Caller::default() };
+        let meta = context.meta;
         let calls = self.calls.clone();
         let arguments = request.arguments.unwrap_or_default();
         let path = call::path_of(&arguments).map(String::from);
         let mut running = tokio::task::spawn_blocking(move || {
             let _thread = thread;
+            let caller = Caller { sandbox: codex::sandbox(&meta), ..caller };
             calls.call(tool, arguments, &caller)
         });
         let watch = async {

@@ -60,8 +60,10 @@ impl Acp {
             roots,
             log: self.log_messages,
         };
-        // A mistake in the options is told here, not by a server that starts unseen.
-        self.options.config(Vec::new())?.tools()?;
+        // A mistake in the options is told here, not by a server that starts unseen. Which folders a
+        // session has is not known yet.
+        let folders = if settings.roots.is_empty() { &["/".into()] } else { &settings.roots[..] };
+        self.options.config(folders.iter().map(PathBuf::from).collect())?.check()?;
         if std::io::stdin().is_terminal() {
             eprintln!(
                 "recto {} waits for an editor's ACP messages on stdin. An editor starts it by \
@@ -75,7 +77,7 @@ impl Acp {
     }
 }
 
-/// A path as it stands in JSON, absolute, for a server starts in a folder of its client's choice.
+/// A path as it stands in JSON, absolute, because the server starts in a folder of its client's choice.
 pub(super) fn spelled(path: &Path) -> Result<String, String> {
     let absolute = std::path::absolute(path).map_err(|error| error.to_string())?;
     let spelled = absolute.to_str().map(String::from);

@@ -12,6 +12,7 @@ use tracing::{info, warn};
 use super::Options;
 use crate::acp::link::{LinkClient, LinkWitness, Rehearser};
 use crate::config::Config;
+use crate::tools::{Effect, Tool, Toolset};
 use crate::wall::Status;
 use crate::{limits, log, mcp, signals};
 
@@ -70,9 +71,10 @@ impl Serve {
         let max_running = limits::running_calls(config.max_read_bytes);
         // A long answer then waits less often for its reader. What is no pipe stays as it is.
         let _ = rustix::pipe::fcntl_setpipe_size(std::io::stdout(), PIPE);
+        let instructions = instructions(&config, calls.tools());
         let served = runtime.block_on(async {
             let stop = signals::stop().map_err(|error| error.to_string())?;
-            mcp::serve(calls, config.wire, instructions(&config), max_running, stop).await
+            mcp::serve(calls, config.wire, instructions, max_running, stop).await
         });
         if let Some(link) = link {
             link.close();
@@ -94,24 +96,36 @@ fn editor() -> Option<Arc<LinkClient>> {
     }
 }
 
-fn root_list(config: &Config) -> String {
+fn roots(config: &Config) -> Vec<String> {
     let shown = |root: &PathBuf| root.canonicalize().unwrap_or(root.clone()).display().to_string();
-    config.roots.iter().map(shown).collect::<Vec<_>>().join(", ")
+    config.roots.iter().map(shown).collect()
 }
 
 /// What a model is told about the whole server.
-fn instructions(config: &Config) -> String {
-    format!("Reads and edits text files in {}. Paths are absolute.", root_list(config))
+fn instructions(config: &Config, tools: &[&Tool]) -> String {
+    let roots = roots(config);
+    let edits = tools.iter().any(|tool| tool.effect != Effect::Reads);
+    let verbs = if edits { "Reads and edits" } else { "Reads" };
+    let n_strict = tools.iter().filter(|tool| tool.toolset == Toolset::Edit).count();
+    let paths = match &roots[..] {
+        [first, ..] if n_strict == 0 => format!("Paths are absolute or relative to {first}."),
+        [first, ..] if n_strict < tools.len() => {
+            format!("Paths are absolute or, except for *_text_file, relative to {first}.")
+        }
+        _ => "Paths are absolute.".into(),
+    };
+    format!("{verbs} files in {}. {paths}", roots.join(", "))
 }
 
 fn explain(config: &Config) {
+    let roots = roots(config);
     eprintln!(
         "recto {} serves {} to an MCP client on stdin and stdout.\n\
          A client starts it by itself; to connect one, give it this command:\n\
          \x20   recto serve {}\n\
          `recto demo` shows what it does. Ctrl-C ends it.",
         env!("CARGO_PKG_VERSION"),
-        root_list(config),
-        root_list(config),
+        roots.join(", "),
+        roots.join(" "),
     );
 }

@@ -5,9 +5,10 @@ use std::io::Write as _;
 use std::process::ExitCode;
 
 use clap::Args;
-use serde_json::{Value, json};
 
 use super::Options;
+use crate::config::Names;
+use crate::mcp;
 use crate::tools::{Kind, Param, Tool};
 
 /// Print the tools with their schemas
@@ -17,7 +18,7 @@ Examples:
   recto tools
   recto tools --json --read-only")]
 pub struct Tools {
-    /// Print the definitions as JSON
+    /// Print the definitions as JSON, as a client gets them
     #[arg(long)]
     json: bool,
 
@@ -27,29 +28,20 @@ pub struct Tools {
 
 impl Tools {
     pub fn run(self) -> Result<ExitCode, String> {
-        let tools = self.options.config(Vec::new())?.tools()?;
+        let config = self.options.config(Vec::new())?;
+        let (tools, wire) = (config.tools()?, config.wire);
         let text = if self.json {
-            let definitions: Vec<_> = tools.iter().map(|tool| definition(tool)).collect();
-            format!("{:#}\n", Value::Array(definitions))
+            format!("{:#}\n", mcp::definitions(&tools, wire))
         } else {
-            tools.iter().map(|tool| describe(tool)).collect::<Vec<_>>().join("\n")
+            tools.iter().map(|tool| describe(tool, wire.names)).collect::<Vec<_>>().join("\n")
         };
         std::io::stdout().write_all(text.as_bytes()).map_err(|error| error.to_string())?;
         Ok(ExitCode::SUCCESS)
     }
 }
 
-fn definition(tool: &Tool) -> Value {
-    json!({
-        "name": tool.name,
-        "description": tool.description,
-        "inputSchema": tool.input_schema(),
-        "outputSchema": (tool.output)(),
-    })
-}
-
-fn describe(tool: &Tool) -> String {
-    let mut text = format!("{}\n  {}\n", tool.name, tool.description);
+fn describe(tool: &Tool, names: Names) -> String {
+    let mut text = format!("{}\n  {}\n", names.spell(tool), tool.description);
     describe_params(&mut text, tool.params, 1);
     text
 }

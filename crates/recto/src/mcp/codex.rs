@@ -80,14 +80,16 @@ fn parse(profile: &Value, cwd: Option<&Path>) -> Option<Sandbox> {
 }
 
 fn place(path: &Value, cwd: Option<&Path>) -> Option<Place> {
+    // From where a relative path starts is not known.
+    let beneath = |path: &str| path.starts_with('/').then(|| Place::Beneath(path.into()));
     if let Some(path) = path.as_str() {
-        return Some(Place::Beneath(path.into()));
+        return beneath(path);
     }
     match path.get("type")?.as_str()? {
-        "path" => Some(Place::Beneath(path.get("path")?.as_str()?.into())),
+        "path" => beneath(path.get("path")?.as_str()?),
         "glob_pattern" => {
-            let pattern =
-                path.get("pattern")?.as_str()?.trim_start_matches("codex-project-roots://");
+            let pattern = path.get("pattern")?.as_str()?;
+            let pattern = pattern.strip_prefix("codex-project-roots://").unwrap_or(pattern);
             // A relative one starts at the working directory.
             let pattern = match pattern.starts_with('/') {
                 true => pattern.to_string(),
@@ -183,6 +185,10 @@ mod tests {
             with([Write, Write, Write]),
         );
         check(json!("something new"), with([Read, Read, Read]));
+        // A grant that starts who knows where grants nothing; a refusal might be anywhere.
+        let some = |access: &str| json!({"path": "some/where", "access": access});
+        check(managed(json!([root, some("write")])), with([Read, Read, Read]));
+        check(managed(json!([root, project, some("none")])), with([Read, Read, Read]));
     }
 
     #[test]

@@ -1,6 +1,5 @@
 //! From what a call answered to what the client gets.
 
-use std::borrow::Cow;
 use std::sync::Arc;
 
 use recto_text::{Error, Result};
@@ -11,24 +10,23 @@ use rmcp::model::{
 use serde_json::{Value, json as value};
 
 use super::json;
-use crate::config::{Errors, Names, Results, Wire};
-use crate::tools::{Answer, Effect, Tool, underscored};
+use crate::config::{Errors, Results, Wire};
+use crate::tools::{Answer, Effect, Tool};
 
 /// A tool's definition.
 pub fn tool(tool: &Tool, wire: Wire) -> WireTool {
-    let name: Cow<'static, str> = match wire.names {
-        Names::Dotted => tool.name.into(),
-        Names::Underscore => underscored(tool.name).into(),
-    };
     let mut annotations = ToolAnnotations::with_title(tool.title).open_world(false);
     annotations = match tool.effect {
         Effect::Reads => annotations.read_only(true),
         Effect::Changes => annotations.read_only(false).destructive(false),
         Effect::Overwrites => annotations.read_only(false).destructive(true),
     };
-    let mut definition =
-        WireTool::new_with_raw(name, Some(tool.description.into()), Arc::new(tool.input_schema()))
-            .with_annotations(annotations);
+    let mut definition = WireTool::new_with_raw(
+        wire.names.spell(tool),
+        Some(tool.description.into()),
+        Arc::new(tool.input_schema()),
+    )
+    .with_annotations(annotations);
     // Who publishes a schema must answer with structured content.
     if wire.results != Results::Text
         && let Value::Object(output) = (tool.output)()

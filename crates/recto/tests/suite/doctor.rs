@@ -121,6 +121,10 @@ fn leftovers_are_told_and_removed_only_when_asked() {
     assert!(!is_well && text.contains("3 files of writes that never ended"), "{text}");
     assert!(text.contains("holds text that may be nowhere else"), "{text}");
     assert!([&old, &new, &part, &foreign].iter().all(|path| path.exists()));
+    // A root inside of another is looked at once.
+    let sub = folder.path().join("sub");
+    let (text, _) = run(doctor(folder.path(), &["--no-landlock", "--root", sub.to_str().unwrap()]));
+    assert!(text.contains("3 files of writes that never ended"), "{text}");
     let (text, is_well) = run(doctor(folder.path(), &["--no-landlock", "--clean"]));
     assert!(!is_well && text.contains("  3 removed"), "{text}");
     assert!(![&old, &new, &part].iter().any(|path| path.exists()));

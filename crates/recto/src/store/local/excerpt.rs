@@ -213,7 +213,8 @@ impl Pass<'_> {
             text,
             start,
             lines_before: lines_before as usize,
-            lines_after: (survey.index.total_lines - lines_before - n_lines) as usize,
+            // A file that grew since is noticed later.
+            lines_after: survey.index.total_lines.saturating_sub(lines_before + n_lines) as usize,
             n_bytes: survey.index.n_bytes,
             digest: survey.index.digest,
             is_whole_lines: true,

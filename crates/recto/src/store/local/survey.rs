@@ -4,6 +4,7 @@
 use std::ffi::OsString;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Instant;
 
 use rustix::fs::{Dir, FileType, Mode, OFlags};
@@ -40,29 +41,39 @@ impl LocalStore {
         let start = Instant::now();
         let mut survey = Survey { is_complete: true, ..Survey::default() };
         let mut n_entries = 0;
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let mut waiting: Vec<PathBuf> = self.roots();
-        waiting.dedup();
+        let mut waiting: Vec<Folder> = self.tops().into_iter().map(Folder::Top).collect();
         while let Some(folder) = waiting.pop() {
             if n_entries > limits::WALK_ENTRIES || start.elapsed() > limits::WALK_TIME {
                 survey.is_complete = false;
                 break;
             }
-            // By path: nothing is removed by it, and nothing is read but names.
-            let Ok(handle) = rustix::fs::open(&folder, flags, Mode::empty()) else { continue };
-            let names = names(&handle, &mut n_entries);
+            let Ok(handle) = folder.open() else { continue };
+            let (handle, path) = (Arc::new(handle), folder.path());
             let mut is_suspect = false;
-            for (name, kind) in names {
+            for (name, kind) in names(&handle, &mut n_entries) {
                 match kind {
-                    FileType::Directory => waiting.push(folder.join(name)),
+                    FileType::Directory => waiting.push(Folder::Beneath {
+                        parent: handle.clone(),
+                        path: path.join(&name),
+                        name,
+                    }),
                     _ => is_suspect |= leftovers::is_name(&name),
                 }
             }
             if is_suspect {
-                self.survey_folder(&folder, &handle, cleaning, &mut survey);
+                self.survey_folder(path, &handle, cleaning, &mut survey);
             }
         }
         survey
+    }
+
+    /// The roots that lie beneath no other one.
+    fn tops(&self) -> Vec<PathBuf> {
+        let mut roots = self.roots();
+        roots.sort();
+        // What lies beneath a folder comes behind it, before all that does not.
+        roots.dedup_by(|root, before| root.starts_with(before));
+        roots
     }
 
     fn survey_folder(
@@ -84,6 +95,31 @@ impl LocalStore {
                 survey.n_removed += usize::from(self.sys.unlink(lock.folder(), &name).is_ok());
             }
             survey.found.push((folder.join(name), verdict));
+        }
+    }
+}
+
+/// A folder that waits to be looked at. What is removed is removed through its handle, so that no
+/// link on the way to it is followed.
+enum Folder {
+    Top(PathBuf),
+    Beneath { parent: Arc<OwnedFd>, name: OsString, path: PathBuf },
+}
+
+impl Folder {
+    fn path(&self) -> &Path {
+        match self {
+            Folder::Top(path) | Folder::Beneath { path, .. } => path,
+        }
+    }
+
+    fn open(&self) -> rustix::io::Result<OwnedFd> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        match self {
+            Folder::Top(path) => rustix::fs::open(path, flags, Mode::empty()),
+            Folder::Beneath { parent, name, .. } => {
+                rustix::fs::openat(parent, name, flags, Mode::empty())
+            }
         }
     }
 }

@@ -103,6 +103,24 @@ fn the_folder_of_a_killed_relay_is_taken_away_by_a_later_one() {
 }
 
 #[test]
+fn what_would_keep_a_server_from_starting_is_told_at_once() {
+    for (option, said) in [
+        ("/no/such/folder", "cannot serve /no/such/folder"),
+        ("--git-dir=/no/such/folder", "--git-dir: /no/such/folder is not a folder"),
+        ("--tools=nothing", "no toolset or tool is called nothing"),
+    ] {
+        let relay = Command::new(BINARY)
+            .args(["acp", option, "--", "true"])
+            .stdin(Stdio::null())
+            .output()
+            .unwrap();
+        let stderr = String::from_utf8(relay.stderr).unwrap();
+        assert_eq!(relay.status.code(), Some(2), "{option}: {stderr}");
+        assert!(stderr.starts_with(&format!("recto: {said}")), "{stderr}");
+    }
+}
+
+#[test]
 fn an_agent_that_does_not_end_is_ended_with_its_children() {
     let (mut editor, _) = Editor::in_session(Habits::default());
     editor.request("test/child", json!({}));

@@ -30,14 +30,30 @@ fn says_who_it_is_and_what_it_can() {
     let mut server = Server::start(&[]);
     let result = server.initialize("2025-06-18");
     assert_eq!(result["serverInfo"]["name"], "recto");
-    assert!(
-        result["instructions"].as_str().unwrap().contains(server.spelled("").trim_end_matches('/'))
-    );
     let capabilities = result["capabilities"].as_object().unwrap();
     let mut names: Vec<_> = capabilities.keys().map(String::as_str).collect();
     names.sort();
     assert_eq!(names, ["experimental", "tools"]);
     assert_eq!(capabilities["experimental"], json!({"codex/sandbox-state-meta": {}}));
+}
+
+#[test]
+fn says_where_paths_start() {
+    for (options, said) in [
+        (
+            &[][..],
+            "Reads and edits files in ROOT. Paths are absolute or, except for *_text_file, relative to ROOT.",
+        ),
+        (&["--tools", "edit"], "Reads and edits files in ROOT. Paths are absolute."),
+        (&["--tools", "files"], "Reads files in ROOT. Paths are absolute or relative to ROOT."),
+        (&["--tools", "edit", "--read-only"], "Reads files in ROOT. Paths are absolute."),
+    ] {
+        let mut server = Server::start(options);
+        let result = server.initialize("2025-06-18");
+        let root = server.spelled("");
+        let said = said.replace("ROOT", root.trim_end_matches('/'));
+        assert_eq!(result["instructions"], said);
+    }
 }
 
 #[test]

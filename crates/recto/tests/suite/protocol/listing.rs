@@ -1,8 +1,11 @@
 //! What `tools/list` promises: names, schemas as the contracts have them, annotations, size.
 
+use std::process::Command;
+
 use serde_json::{Map, Value, json};
 
 use super::server::{Server, stateless};
+use crate::client::BINARY;
 
 fn listed(options: &[&str]) -> Vec<Value> {
     Server::ready(options).tools()
@@ -185,6 +188,16 @@ fn the_edit_toolset_costs_a_model_less_than_1200_tokens() {
     let json = Value::Array(listed(&["--tools", "edit"])).to_string();
     let n_tokens = json.chars().count() / 4;
     assert!(n_tokens < 1200, "{n_tokens} tokens");
+}
+
+#[test]
+fn the_command_line_prints_what_a_client_gets() {
+    for options in [&[][..], &["--tool-names", "underscore", "--results", "text"], &["--read-only"]]
+    {
+        let printed = Command::new(BINARY).args(["tools", "--json"]).args(options).output();
+        let printed: Value = serde_json::from_slice(&printed.unwrap().stdout).unwrap();
+        assert_eq!(printed, Value::Array(listed(options)), "{options:?}");
+    }
 }
 
 #[test]
