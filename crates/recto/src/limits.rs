@@ -1,4 +1,4 @@
-//! Every bound that a caller can run into, in one place, with what happens beyond it and the test
+//! The bounds that a caller can run into, in one place, with what happens beyond it and the test
 //! that goes there. `docs/limits.md` is made of it. Sizes of buffers and the like stay where they are
 //! used.
 
@@ -8,7 +8,7 @@ use std::time::Duration;
 /// A bound.
 #[derive(Debug, Clone, Copy)]
 pub struct Limit {
-    /// The constant's.
+    /// The constant's name.
     pub name: &'static str,
     /// What is bounded.
     pub what: &'static str,
@@ -196,7 +196,7 @@ limits! {
     /// How far apart the strings of one call may stand in such a file.
     EXCERPT: bytes u64 = 16 << 20,
         "-32600", By("strings_that_stand_far_apart_need_calls_of_their_own");
-    /// A file that has to be held all the same: in another encoding, or a CRLF file with lines of megabytes.
+    /// A file that has to be held all the same: to be removed or overwritten, in another encoding, or with CRLF and lines of megabytes.
     CHANGED_FILE: bytes i64 = 1 << 30,
         "-32603", By("a_file_larger_than_a_gibibyte_is_not_changed");
     /// How long a write waits while others change the folder.
