@@ -459,6 +459,20 @@ pub enum Error {
         path: String,
     },
 
+    /// An editor took a text, and has the one from before.
+    #[error("The editor still has the text from before: {}", Quoted(path))]
+    NotTaken {
+        /// The path as given.
+        path: String,
+    },
+
+    /// An editor was asked for its text and says nothing. Without it nothing is read or changed.
+    #[error("The editor does not answer: {}", Quoted(path))]
+    EditorSilent {
+        /// The path as given.
+        path: String,
+    },
+
     /// The caller took the call back.
     #[error("Call was cancelled")]
     Cancelled,

@@ -40,7 +40,7 @@ impl fmt::Display for Nearest {
 /// Finds the lines of `text` that come closest to `wanted`, or `None` where nothing is similar
 /// enough to help.
 pub fn nearest(text: &str, wanted: &str) -> Option<Nearest> {
-    let text = &text[..floor_char_boundary(text, MAX_TEXT)];
+    let text = &text[..text.floor_char_boundary(MAX_TEXT)];
     let shown = misquoted(text, wanted).or_else(|| {
         let wanted_lines: Vec<&str> = line::lines(wanted).map(line::without_ending).collect();
         let votes = vote(text, &wanted_lines)?;
@@ -218,10 +218,6 @@ fn fold(c: char) -> char {
         c if c.is_ascii() => c.to_ascii_lowercase(),
         c => c.to_lowercase().next().unwrap_or(c),
     }
-}
-
-fn floor_char_boundary(text: &str, at: usize) -> usize {
-    (0..=at.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0)
 }
 
 #[cfg(test)]

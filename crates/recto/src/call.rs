@@ -14,7 +14,7 @@ use crate::caller::Caller;
 use crate::log;
 use crate::store::rehearsal::Rehearsal;
 use crate::store::{Revisions, WriteStore};
-use crate::tools::{self, Answer, Context, Tool};
+use crate::tools::{self, Answer, Context, SUBJECTS, Tool};
 use crate::versions::Versions;
 
 /// Somebody who sees every call, such as an editor's person.
@@ -172,8 +172,7 @@ impl Calls {
 /// The argument that names a file, as it came, as far as a log shows it.
 pub fn path_of(arguments: &Map<String, Value>) -> Option<&str> {
     const MAX_BYTES: usize = 2048;
-    let names = ["path", "file_path", "pattern"];
-    let path = names.iter().find_map(|name| arguments.get(*name)?.as_str())?;
+    let path = SUBJECTS.iter().find_map(|name| arguments.get(*name)?.as_str())?;
     Some(&path[..path.floor_char_boundary(MAX_BYTES)])
 }
 

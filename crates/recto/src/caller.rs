@@ -134,7 +134,8 @@ impl Cancel {
     }
 }
 
-/// What a client's sandbox lets a call do with a path.
+/// What a client's sandbox lets a call do with a path. Where two entries are equally specific, the
+/// later of these beats the earlier.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Access {
     /// Read only.
@@ -178,22 +179,13 @@ impl Sandbox {
     /// entry's own path, which a client writes as it likes.
     pub fn access(&self, path: &Path, real: impl Fn(&Path) -> Option<PathBuf>) -> Access {
         let Sandbox::Limited(entries) = self else { return Access::Write };
-        // Where two entries are equally specific, `None` beats `Write` beats `Read`.
-        let matching = entries
-            .iter()
-            .filter_map(|entry| Some((entry.specificity(path, &real)?, entry.access)));
-        matching.max().map_or(Access::None, |(_, access)| access)
+        most_specific(entries, path, real).unwrap_or(Access::None)
     }
-}
 
-impl Sandbox {
     /// Whether an entry closes a path by name, so that not even what stands there may be learned.
     pub fn closes(&self, path: &Path, real: impl Fn(&Path) -> Option<PathBuf>) -> bool {
         let Sandbox::Limited(entries) = self else { return false };
-        let matching = entries
-            .iter()
-            .filter_map(|entry| Some((entry.specificity(path, &real)?, entry.access)));
-        matching.max().is_some_and(|(_, access)| access == Access::None)
+        most_specific(entries, path, real) == Some(Access::None)
     }
 
     /// The same sandbox with the links in its own paths resolved, for many questions.
@@ -208,6 +200,17 @@ impl Sandbox {
         };
         Sandbox::Limited(entries.iter().map(resolve).collect())
     }
+}
+
+/// What the most specific of the entries for a path says.
+fn most_specific(
+    entries: &[Entry],
+    path: &Path,
+    real: impl Fn(&Path) -> Option<PathBuf>,
+) -> Option<Access> {
+    let matching =
+        entries.iter().filter_map(|entry| Some((entry.specificity(path, &real)?, entry.access)));
+    matching.max().map(|(_, access)| access)
 }
 
 impl Entry {

@@ -33,7 +33,7 @@ use recto_text::Result;
 use serde_json::{Map, Value};
 
 pub use answer::{Answer, Change};
-pub use arguments::{Arguments, Kind, Param, schema};
+pub use arguments::{Arguments, Kind, Param, as_integer, schema};
 
 use crate::caller::Caller;
 use crate::store::{Revisions, WriteStore};
@@ -60,6 +60,9 @@ impl Toolset {
         }
     }
 }
+
+/// The arguments that say which file a call is about, or which files.
+pub const SUBJECTS: [&str; 3] = ["path", "file_path", "pattern"];
 
 /// What a tool does to files, as clients want to know before they let it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -48,8 +48,12 @@ impl Error {
             | Error::Hanging
             | Error::OpenElsewhere { .. }
             | Error::Unsaved { .. }
+            | Error::EditorSilent { .. }
             | Error::Unstable { .. } => -32017,
-            Error::NotDurable { .. } | Error::OutcomeUnknown | Error::Unanswered { .. } => -32018,
+            Error::NotDurable { .. }
+            | Error::OutcomeUnknown
+            | Error::Unanswered { .. }
+            | Error::NotTaken { .. } => -32018,
             Error::Cancelled => -32800,
             Error::System { .. } | Error::Internal { .. } | Error::BrokenRepository { .. } => {
                 -32603

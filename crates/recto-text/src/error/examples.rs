@@ -109,6 +109,8 @@ pub fn examples() -> Vec<Error> {
         Error::NotDurable { path: path(), cause: "Input/output error".into() },
         Error::OutcomeUnknown,
         Error::Unanswered { path: path() },
+        Error::NotTaken { path: path() },
+        Error::EditorSilent { path: path() },
         Error::Cancelled,
         Error::System { path: path(), cause: "Input/output error".into() },
         Error::Internal { cause: "a bug in recto".into() },

@@ -130,6 +130,8 @@ pub enum Reply<Text> {
     GivenUp {
         /// Of the change.
         id: u64,
+        /// Whether the editor is gone, and not only silent.
+        is_gone: bool,
     },
     /// To giving up what cannot be given up yet. Another reply will come.
     Pending {

@@ -24,7 +24,7 @@ pub use title::MAX_CHARS as MAX_TITLE;
 pub use v2::{content as content_to_v2, to_v2};
 
 use crate::call::Call;
-use crate::tools::{Answer, Effect};
+use crate::tools::{Answer, Effect, as_integer};
 
 /// The most places that the card of a search points to.
 const MAX_LOCATIONS: usize = 20;
@@ -126,7 +126,7 @@ fn kind(call: &Call<'_>) -> &'static str {
 fn locations_before(call: &Call<'_>) -> Vec<Value> {
     let argument = |name| call.arguments.get(name);
     let line = match call.tool.name {
-        "read_text_file" | "text.insert" => argument("line").and_then(title::integer),
+        "read_text_file" | "text.insert" => argument("line").and_then(as_integer),
         "text.read" | "text.replace" => {
             argument("lines").and_then(title::pair).map(|[start, _]| start)
         }

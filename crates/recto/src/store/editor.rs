@@ -52,11 +52,13 @@ pub enum Outcome {
 /// Why an editor did not do as asked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum EditorError {
-    /// Nothing has happened: it never learned of the request, or was not given the new text because
-    /// it did not say what it has.
+    /// Nothing has happened: it never learned of the request, or is gone and was not given the new
+    /// text.
     NotSent,
     /// It was sent the request and never answered: whatever was asked may or may not have happened.
     Unanswered,
+    /// It was asked what it has and does not answer, though it is there. Nothing has happened.
+    Silent,
     /// It does not know the method.
     Unsupported,
     /// It does not know the file.

@@ -251,7 +251,7 @@ fn checked(name: &str, kind: Kind, value: Value) -> Result<Value> {
 
 /// A whole number, also as digits in a string or as `2.0`; one too large for 64 bits is as good
 /// as the largest.
-fn as_integer(value: &Value) -> Option<i64> {
+pub fn as_integer(value: &Value) -> Option<i64> {
     const LIMIT: f64 = 9.2e18;
     match value {
         Value::Number(number) => {

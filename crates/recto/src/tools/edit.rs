@@ -99,13 +99,15 @@ impl Target {
 
     /// The contract's error for text that a file cannot hold.
     pub fn not_encodable(&self, document: &Document, error: Unencodable) -> Error {
-        let encoding = document.encoding().name();
-        match error {
-            Unencodable::Character(character) => Error::NotEncodable { encoding, character },
-            Unencodable::ReadsDifferently => {
-                Error::NotReadable { encoding, path: self.path.to_string() }
-            }
-        }
+        not_encodable(document.encoding().name(), &self.path, error)
+    }
+}
+
+/// The contract's error for text that a file in some encoding cannot hold.
+pub fn not_encodable(encoding: &'static str, path: &AbsPath, error: Unencodable) -> Error {
+    match error {
+        Unencodable::Character(character) => Error::NotEncodable { encoding, character },
+        Unencodable::ReadsDifferently => Error::NotReadable { encoding, path: path.to_string() },
     }
 }
 
@@ -248,8 +250,8 @@ fn changed_lines(old: &str, new: &str) -> Vec<LineRange> {
     changes(old, new).into_iter().take(MAX_SHOWN).map(as_lines).collect()
 }
 
-/// An edit needs a file: a folder is none, and where the folder is missing so is the file.
-fn as_edit_error(target: &Target, error: Error) -> Error {
+/// A change needs a file: a folder is none, and where the folder is missing so is the file.
+pub fn as_edit_error(target: &Target, error: Error) -> Error {
     match error {
         Error::IsDirectory { path } => Error::NotAFile { path },
         Error::ParentNotFound { .. } => Error::FileNotFound { path: target.path.to_string() },

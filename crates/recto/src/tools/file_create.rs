@@ -4,11 +4,10 @@ use std::sync::Arc;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use recto_text::document::Unencodable;
 use recto_text::{Digest, Document, Error, Result};
 use serde_json::{Value, json};
 
-use super::edit::PATH;
+use super::edit::{PATH, not_encodable};
 use super::{Answer, Arguments, Change, Context, Effect, Kind, Param, Tool, Toolset};
 use crate::path::AbsPath;
 use crate::store::{Purpose, WriteError};
@@ -49,14 +48,8 @@ fn request(context: &Context<'_>, mut arguments: Arguments) -> Result<Request> {
         }
         _ => {
             let text = content.strip_prefix('\u{feff}').unwrap_or(&content);
-            let document = Document::new(text).map_err(|error| match error {
-                Unencodable::Character(character) => {
-                    Error::NotEncodable { encoding: "UTF-8", character }
-                }
-                Unencodable::ReadsDifferently => {
-                    Error::NotReadable { encoding: "UTF-8", path: path.to_string() }
-                }
-            })?;
+            let document = Document::new(text);
+            let document = document.map_err(|error| not_encodable("UTF-8", &path, error))?;
             document.bytes().to_vec()
         }
     };
@@ -77,6 +70,9 @@ fn run(context: &Context<'_>, arguments: Arguments) -> Result<Answer> {
     let unit = if n_bytes == 1 { "byte" } else { "bytes" };
     let text = format!("created, {n_bytes} {unit}, hash {digest}");
     let after = Document::parse(bytes).ok().map(Arc::new);
+    if let Some(after) = &after {
+        context.versions.remember(digest, after);
+    }
     let change = Change { path: path.as_path().to_path_buf(), before: None, after };
     let structured = json!({"hash": digest.to_string()});
     Ok(Answer::new(vec![text], structured).with_change(Some(change)))

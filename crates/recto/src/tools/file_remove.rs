@@ -5,7 +5,7 @@ use std::sync::Arc;
 use recto_text::{Digest, Document, Error, Result};
 use serde_json::{Value, json};
 
-use super::edit::{HASH, PATH, Target};
+use super::edit::{HASH, PATH, Target, as_edit_error};
 use super::{Answer, Arguments, Change, Context, Effect, Tool, Toolset};
 use crate::store::{Purpose, WriteError};
 
@@ -31,15 +31,10 @@ fn run(context: &Context<'_>, mut arguments: Arguments) -> Result<Answer> {
 
 /// Removes it and returns what it held, if that was text.
 fn remove(context: &Context<'_>, target: &Target) -> Result<Option<Document>, WriteError> {
-    let not_found = || Error::FileNotFound { path: target.path.to_string() };
-    let as_removal = |error: Error| match error {
-        Error::IsDirectory { path } => Error::NotAFile { path },
-        Error::ParentNotFound { .. } => not_found(),
-        error => error,
-    };
     let held = context.store.hold(&target.path, Purpose::Remove, context.caller);
-    let mut held = held.map_err(as_removal)?;
-    let bytes = held.read().map_err(as_removal)?.ok_or_else(not_found)?;
+    let mut held = held.map_err(|error| as_edit_error(target, error))?;
+    let bytes = held.read().map_err(|error| as_edit_error(target, error))?;
+    let bytes = bytes.ok_or_else(|| Error::FileNotFound { path: target.path.to_string() })?;
     let digest = Digest::of(&bytes);
     let document = Document::parse(bytes);
     target.check_version(context, digest, document.as_ref().ok().map(Document::text))?;

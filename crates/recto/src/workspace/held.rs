@@ -6,7 +6,7 @@
 
 use recto_text::{Digest, Document, Error, Result};
 
-use super::view::{Buffer, LARGE, MAX_TEXT, View, denied};
+use super::view::{Buffer, LARGE, MAX_ASKED, MAX_TEXT, PATIENCE, View, denied};
 use super::{UNSAVED, WITHOUT_UNSAVED, Workspace};
 use crate::caller::Caller;
 use crate::path::AbsPath;
@@ -82,6 +82,29 @@ impl<'a> HeldText<'a> {
         if self.place.is_unmoved(seen)? { Ok(()) } else { Err(self.moved()) }
     }
 
+    /// Gives an editor time to show a text that it took; fails where it keeps the one from before.
+    fn check_taken(
+        &self,
+        change: &Change<'_>,
+        mut stands: Option<String>,
+        seen: &OnDisk,
+    ) -> Result<Option<String>> {
+        let is_old = |stands: &Option<String>| {
+            stands.as_deref() == change.before && change.before != Some(change.after)
+        };
+        for _ in 1..MAX_ASKED {
+            if !is_old(&stands) {
+                return Ok(stands);
+            }
+            std::thread::sleep(PATIENCE);
+            stands = self.workspace.editor.read(&seen.given_path, self.caller).ok();
+        }
+        match is_old(&stands) {
+            true => Err(Error::NotTaken { path: self.path.to_string() }),
+            false => Ok(stands),
+        }
+    }
+
     /// The editor took a text: what has it made of it, and is it on the disk?
     fn written(&mut self, after: &[u8], stands: Option<String>, seen: OnDisk) -> Written {
         let stands = stands.map(String::into_bytes);
@@ -105,6 +128,7 @@ impl<'a> HeldText<'a> {
             EditorError::Refused { message, .. } => denied(&self.path, message),
             EditorError::NoSuchFile => denied(&self.path, "it does not know the file".into()),
             EditorError::Cancelled => Error::Cancelled,
+            EditorError::Silent => Error::EditorSilent { path: self.path.to_string() },
             EditorError::Unanswered | EditorError::NotSent | EditorError::Unsupported => {
                 Error::Unanswered { path: self.path.to_string() }
             }
@@ -126,7 +150,8 @@ impl Held for HeldText<'_> {
                 self.seen = Some(on_disk);
                 return Ok(Some(text.into_bytes()));
             }
-            View::Editor(_) => self.caller.remarks.add(WITHOUT_UNSAVED),
+            // A change beneath it would be lost, or lose it, when it is saved.
+            View::Editor(_) => return Err(Error::Unsaved { path: self.path.to_string() }),
             // It may be created, and then in the editor.
             View::Disk if on_disk.content == Content::Nothing => return Ok(None),
             View::Disk => {}
@@ -147,8 +172,14 @@ impl Held for HeldText<'_> {
         let before = str::from_utf8(before).expect("it is what the editor said");
         let change = Change { before: Some(before), after: text };
         match self.workspace.editor.write(&seen.given_path, &change, self.caller) {
-            Ok(Outcome::Written { stands }) => Ok(self.written(after, stands, seen)),
+            Ok(Outcome::Written { stands }) => {
+                let stands = self.check_taken(&change, stands, &seen)?;
+                Ok(self.written(after, stands, seen))
+            }
             Ok(Outcome::Moved) => Err(self.moved()),
+            Err(EditorError::Unsupported) if self.is_unsaved => {
+                Err(Error::Unsaved { path: self.path.to_string() }.into())
+            }
             Err(EditorError::NotSent | EditorError::Unsupported) => Err(self.start_again_on_disk()),
             Err(error) => Err(self.refusal(error).into()),
         }

@@ -24,10 +24,10 @@ const UNREADABLE: &str = "the editor does not know this file's encoding; this is
 
 /// An editor learns of what others write to the disk a moment later. Until then its text looks
 /// like unsaved changes, and an edit of it would undo what was written: a formatter's work, a
-/// checkout. So that where the disk is this new, the editor is asked again for a while.
+/// checkout. Where the disk is this new, the editor is asked again for a while.
 const IS_NEW: Duration = Duration::from_secs(2);
-const PATIENCE: Duration = Duration::from_millis(50);
-const MAX_ASKED: usize = 8;
+pub const PATIENCE: Duration = Duration::from_millis(50);
+pub const MAX_ASKED: usize = 8;
 
 /// Where a file's text comes from.
 pub enum View {
@@ -101,6 +101,8 @@ impl Workspace {
             Err(EditorError::NotSent | EditorError::Unanswered | EditorError::Unsupported) => {
                 Ok(None)
             }
+            // It may have text that is nowhere else.
+            Err(EditorError::Silent) => Err(Error::EditorSilent { path: path.to_string() }),
             Err(EditorError::Refused { message, .. }) => Err(denied(path, message)),
             Err(EditorError::Cancelled) => Err(Error::Cancelled),
         }

@@ -3,7 +3,6 @@
 
 mod agent;
 mod changes;
-mod cost;
 mod editor;
 mod ends;
 mod inject;

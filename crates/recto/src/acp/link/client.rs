@@ -159,7 +159,7 @@ impl LinkClient {
                 (Progress::Queued, _) if is_cancelled() => Some(EditorError::Cancelled),
                 (_, Patience::Limited) if is_cancelled() => Some(EditorError::Cancelled),
                 (_, Patience::Limited) if start.elapsed() >= READ_LIMIT => {
-                    Some(EditorError::Unanswered)
+                    Some(EditorError::Silent)
                 }
                 _ => None,
             };
@@ -227,7 +227,8 @@ impl Editor for LinkClient {
             Reply::Written { content, .. } => Ok(Outcome::Written { stands: content }),
             Reply::Moved { .. } => Ok(Outcome::Moved),
             Reply::GivenUp { .. } if caller.cancel.check().is_err() => Err(EditorError::Cancelled),
-            Reply::GivenUp { .. } => Err(EditorError::NotSent),
+            Reply::GivenUp { is_gone: true, .. } => Err(EditorError::NotSent),
+            Reply::GivenUp { .. } => Err(EditorError::Silent),
             reply => Err(refusal(reply)),
         }
     }
@@ -414,7 +415,7 @@ impl Shared {
                 Reply::Text { id, .. }
                 | Reply::Written { id, .. }
                 | Reply::Moved { id }
-                | Reply::GivenUp { id }
+                | Reply::GivenUp { id, .. }
                 | Reply::Failed { id, .. } => *id,
                 Reply::Pending { id } => {
                     if let Some(Progress::Sent { heard }) = self.lock().requests.get_mut(id) {

@@ -48,15 +48,23 @@ impl Place {
 
     /// The socket.
     pub fn socket(&self) -> PathBuf {
-        self.folder.join("link")
+        socket_in(&self.folder)
     }
+}
+
+fn socket_in(folder: &Path) -> PathBuf {
+    folder.join("link")
+}
+
+/// Takes a folder and its socket away. If it stays, a later relay does.
+fn remove(folder: &Path) {
+    let _ = remove_file(socket_in(folder));
+    let _ = remove_dir(folder);
 }
 
 impl Drop for Place {
     fn drop(&mut self) {
-        // If it stays, a later relay takes it away.
-        let _ = remove_file(self.socket());
-        let _ = remove_dir(&self.folder);
+        remove(&self.folder);
     }
 }
 
@@ -69,13 +77,12 @@ fn clean_up(parent: &Path) {
         }
         let modified = entry.metadata().and_then(|metadata| metadata.modified());
         let age = modified.ok().and_then(|time| SystemTime::now().duration_since(time).ok());
-        let place = Place { folder: entry.path() };
         let is_refused = || {
-            let connected = UnixStream::connect(place.socket());
+            let connected = UnixStream::connect(socket_in(&entry.path()));
             connected.is_err_and(|error| error.kind() == ErrorKind::ConnectionRefused)
         };
-        if age.is_none_or(|age| age < LEFT_BEHIND) || !is_refused() {
-            std::mem::forget(place);
+        if age.is_some_and(|age| age >= LEFT_BEHIND) && is_refused() {
+            remove(&entry.path());
         }
     }
 }

@@ -79,9 +79,9 @@ impl Answer {
         self.outlet.send(super::line(&Reply::<&str>::Moved { id: self.id }));
     }
 
-    /// Whoever asked did not wait, and nothing was written.
-    pub fn given_up(self) {
-        self.outlet.send(super::line(&Reply::<&str>::GivenUp { id: self.id }));
+    /// Whoever asked does not wait, or the editor is gone, and nothing was written.
+    pub fn given_up(self, is_gone: bool) {
+        self.outlet.send(super::line(&Reply::<&str>::GivenUp { id: self.id, is_gone }));
     }
 
     /// It is not known yet.

@@ -160,7 +160,7 @@ impl Requests {
         let asked = waiting.requests.remove(&number);
         drop(waiting);
         match (step, asked) {
-            (Step::Compare(_), Some(asked)) => asked.answer.given_up(),
+            (Step::Compare(_), Some(asked)) => asked.answer.given_up(false),
             (_, Some(asked)) => asked.answer.written(None),
             (_, None) => {}
         }
@@ -172,7 +172,7 @@ impl Requests {
         let is_compared = |_: &u64, asked: &mut Asked| matches!(asked.step, Step::Compare(_));
         let compared: Vec<_> = waiting.requests.extract_if(is_compared).collect();
         drop(waiting);
-        compared.into_iter().for_each(|(_, asked)| asked.answer.given_up());
+        compared.into_iter().for_each(|(_, asked)| asked.answer.given_up(true));
     }
 
     /// Forgets what was asked for a server that is gone.

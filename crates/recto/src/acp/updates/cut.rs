@@ -7,11 +7,13 @@ use std::io;
 
 use serde_json::{Map, Value};
 
+use crate::tools::SUBJECTS;
+
 /// The most bytes of JSON that stay of a value.
 pub const MAX_BYTES: usize = 10 << 10;
 
 /// Members that say which file it is about: they stay whole while the others are cut.
-const PATHS: &[&str] = &["path", "file_path", "pattern"];
+const PATHS: &[&str] = &SUBJECTS;
 
 /// A longer path is cut like anything else; no file has one.
 const MAX_PATH: usize = 4096;

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::call::Call;
 use crate::glob::Glob;
-use crate::tools::Answer;
+use crate::tools::{Answer, SUBJECTS, as_integer};
 
 /// The most characters of a title.
 pub const MAX_CHARS: usize = 200;
@@ -86,19 +86,10 @@ pub fn is_many(call: &Call<'_>) -> bool {
     }
 }
 
-/// An integer as the tools take it: a number, or digits in a string.
-pub fn integer(value: &Value) -> Option<i64> {
-    match value {
-        Value::Number(number) => number.as_i64(),
-        Value::String(text) => text.parse().ok(),
-        _ => None,
-    }
-}
-
 /// The argument that says which file, or which files.
 fn given<'a>(call: &Call<'a>) -> Option<&'a str> {
     let arguments = call.arguments;
-    ["path", "file_path", "pattern"].iter().find_map(|name| arguments.get(*name)?.as_str())
+    SUBJECTS.iter().find_map(|name| arguments.get(*name)?.as_str())
 }
 
 /// The file as a title names it: from the root, with the end of a long path.
@@ -129,7 +120,7 @@ fn text_or_number(call: &Call<'_>, name: &str) -> Option<String> {
 
 /// `line` and `limit` of `read_text_file`.
 fn lines_read(call: &Call<'_>) -> String {
-    let number = |name| call.arguments.get(name).and_then(integer).filter(|number| *number >= 1);
+    let number = |name| call.arguments.get(name).and_then(as_integer).filter(|number| *number >= 1);
     match (number("line"), number("limit")) {
         (None, None) => String::new(),
         (Some(line), None) => format!(" (from line {line})"),
@@ -162,7 +153,7 @@ fn half_open(call: &Call<'_>) -> String {
 /// Two integers.
 pub fn pair(value: &Value) -> Option<[i64; 2]> {
     match value.as_array()?.as_slice() {
-        [start, end] => Some([integer(start)?, integer(end)?]),
+        [start, end] => Some([as_integer(start)?, as_integer(end)?]),
         _ => None,
     }
 }
@@ -193,7 +184,7 @@ fn n_edits(call: &Call<'_>) -> String {
 }
 
 fn insertion(call: &Call<'_>) -> String {
-    match call.arguments.get("line").and_then(integer) {
+    match call.arguments.get("line").and_then(as_integer) {
         Some(-1) => " (before the last line)".into(),
         Some(line) if line < 0 => format!(" (line {} from the end)", line.unsigned_abs()),
         Some(line) => format!(" (line {line})"),

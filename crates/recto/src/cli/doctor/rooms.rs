@@ -134,7 +134,9 @@ pub fn limits(config: &Config, report: &mut Report) {
     let line = Amount::Bytes(limits::REQUEST_LINE as u64);
     let change = Amount::Bytes(limits::CHANGED_FILE as u64);
     let n_running = limits::running_calls(config.max_read_bytes);
-    report.fact(format!("a request {line}, a read {read}, a file that is held to be changed {change}"));
+    report.fact(format!(
+        "a request {line}, a read {read}, a file that is held to be changed {change}"
+    ));
     report.fact(format!(
         "{n_running} calls at once, {} requests that wait, a walk {} names or {}",
         Amount::Count(limits::REQUESTS_IN_FLIGHT as u64),

@@ -52,7 +52,7 @@ impl Store for GitFiles {
     }
 
     fn open(&self, path: &AbsPath, caller: &Caller) -> Result<Box<dyn Bytes>> {
-        Ok(Box::new(Blob(self.bytes(path, caller)?)))
+        Ok(Box::new(self.bytes(path, caller)?))
     }
 
     fn is_file(&self, path: &AbsPath, caller: &Caller) -> Result<bool> {
@@ -148,24 +148,4 @@ fn is_readable(kind: EntryKind) -> bool {
 
 fn asks_for_folder(path: &AbsPath) -> bool {
     path.as_str().ends_with('/') || path.as_str().ends_with("/.")
-}
-
-/// A file's content, which cannot change.
-struct Blob(Vec<u8>);
-
-impl Bytes for Blob {
-    fn size(&self) -> u64 {
-        self.0.len() as u64
-    }
-
-    fn read_at(&self, buffer: &mut [u8], offset: u64) -> Result<usize> {
-        let start = usize::try_from(offset).unwrap_or(usize::MAX).min(self.0.len());
-        let n_read = buffer.len().min(self.0.len() - start);
-        buffer[..n_read].copy_from_slice(&self.0[start..start + n_read]);
-        Ok(n_read)
-    }
-
-    fn check_unchanged(&self) -> Result<()> {
-        Ok(())
-    }
 }

@@ -46,60 +46,58 @@ struct Draft {
     has_name: bool,
 }
 
+/// How a draft came to the old file's name.
+enum Put {
+    /// The draft's name stands for the old file now.
+    Exchanged,
+    /// The old file has no name any more.
+    Renamed,
+}
+
 impl Protocol<'_> {
     /// Makes a change to the content that was read from `old`.
     pub fn replace(&self, old: &OpenFile, change: Change<'_>) -> Result<Written, WriteError> {
         let digests = change.digests();
         let after = &change.after(&old.fd);
         let mut draft = self.write_draft(Some(digests.before), digests.after, after, Some(old))?;
-        if let Err(error) = self.name_draft(&mut draft, after) {
-            self.discard(&draft);
-            return Err(error);
-        }
-        match retry(|| self.sys.status(self.folder, self.name)) {
-            Ok(now) if is_same_content(&now, &old.status) => {}
-            Ok(_) | Err(Errno::NOENT) => {
-                self.discard(&draft);
-                return Err(WriteError::Moved);
-            }
-            Err(errno) => {
-                self.discard(&draft);
-                return Err(self.failed(errno, after));
-            }
-        }
-        let exchange = || self.sys.exchange(self.folder, &draft.name, self.name);
-        match self.commit(&draft, exchange) {
-            Ok(()) => self.verify(old, change, draft)?,
-            Err(errno) if sys::is_unsupported(errno) => {
-                // The name still stands for the old file, as far as can be told without exchange.
-                match self.is_still(old, change.before(&draft.fd), self.name) {
-                    Ok(true) => {}
-                    Ok(false) => {
-                        self.discard(&draft);
-                        return Err(WriteError::Moved);
-                    }
-                    Err(errno) => {
-                        self.discard(&draft);
-                        return Err(self.failed(errno, after));
-                    }
-                }
-                let rename = || self.sys.rename(self.folder, &draft.name, self.name);
-                if let Err(errno) = self.commit(&draft, rename) {
-                    self.discard(&draft);
-                    return Err(self.failed(errno, after));
-                }
-            }
-            Err(Errno::NOENT) => {
-                self.discard(&draft);
-                return Err(WriteError::Moved);
-            }
-            Err(errno) => {
-                self.discard(&draft);
-                return Err(self.failed(errno, after));
-            }
+        let put = self.put_in_place(old, change, &mut draft, after);
+        match put.inspect_err(|_| self.discard(&draft))? {
+            Put::Exchanged => self.verify(old, change, draft)?,
+            Put::Renamed => {}
         }
         self.sync_folder()?;
         Ok(Written { broke_hard_links: old.status.st_nlink > 1, stands: None })
+    }
+
+    /// Gives a draft the old file's name. What fails here has changed nothing.
+    fn put_in_place(
+        &self,
+        old: &OpenFile,
+        change: Change<'_>,
+        draft: &mut Draft,
+        after: &Content<'_>,
+    ) -> Result<Put, WriteError> {
+        self.name_draft(draft, after)?;
+        match retry(|| self.sys.status(self.folder, self.name)) {
+            Ok(now) if is_same_content(&now, &old.status) => {}
+            Ok(_) | Err(Errno::NOENT) => return Err(WriteError::Moved),
+            Err(errno) => return Err(self.failed(errno, after)),
+        }
+        match self.commit(draft, || self.sys.exchange(self.folder, &draft.name, self.name)) {
+            Ok(()) => return Ok(Put::Exchanged),
+            Err(errno) if sys::is_unsupported(errno) => {}
+            Err(Errno::NOENT) => return Err(WriteError::Moved),
+            Err(errno) => return Err(self.failed(errno, after)),
+        }
+        // The name still stands for the old file, as far as can be told without exchange.
+        match self.is_still(old, change.before(&draft.fd), self.name) {
+            Ok(true) => {}
+            Ok(false) => return Err(WriteError::Moved),
+            Err(errno) => return Err(self.failed(errno, after)),
+        }
+        self.commit(draft, || self.sys.rename(self.folder, &draft.name, self.name))
+            .map_err(|errno| self.failed(errno, after))?;
+        Ok(Put::Renamed)
     }
 
     /// Gives `bytes` the name, if nobody has it.
@@ -111,20 +109,13 @@ impl Protocol<'_> {
         } else {
             retry(|| self.sys.link(sys::fd(&draft.fd), self.folder, self.name))
         };
-        match committed {
-            Ok(()) => {
-                self.sync_folder()?;
-                Ok(Written::default())
-            }
-            Err(Errno::EXIST) => {
-                self.discard(&draft);
-                Err(WriteError::Moved)
-            }
-            Err(errno) => {
-                self.discard(&draft);
-                Err(self.failed(errno, content))
-            }
-        }
+        let committed = committed.map_err(|errno| match errno {
+            Errno::EXIST => WriteError::Moved,
+            errno => self.failed(errno, content),
+        });
+        committed.inspect_err(|_| self.discard(&draft))?;
+        self.sync_folder()?;
+        Ok(Written::default())
     }
 
     /// Takes the file away, if it still holds `before`, the content that was read from `old`.

@@ -251,7 +251,7 @@ fn what_is_read_for_a_write_is_given_up_and_the_write_is_not() {
     let (first, second) = (desk.request(1), desk.request(2));
     let write = if first["method"] == WRITE { first } else { second };
     std::thread::sleep(Duration::from_secs(32));
-    assert_eq!(compared.try_recv(), Ok(Err(EditorError::NotSent)), "nothing was written");
+    assert_eq!(compared.try_recv(), Ok(Err(EditorError::Silent)), "nothing was written");
     assert!(read_back.try_recv().is_err(), "a person may take longer");
     desk.answer(&write, taken());
     desk.request(3);

@@ -39,6 +39,8 @@ pub struct Habits {
     pub is_unordered: bool,
     pub options: Vec<OsString>,
     pub agent: Vec<OsString>,
+    /// What the folder has before anything starts in it.
+    pub folders: &'static [&'static str],
 }
 
 impl Default for Habits {
@@ -50,6 +52,7 @@ impl Default for Habits {
             is_unordered: false,
             options: Vec::new(),
             agent: agent::command(),
+            folders: &[],
         }
     }
 }
@@ -88,6 +91,9 @@ impl Editor {
     /// Starts the relay with the agent behind it. Nothing is said yet.
     pub fn start(habits: Habits) -> Editor {
         let folder = tempfile::tempdir().unwrap();
+        for name in habits.folders {
+            std::fs::create_dir(folder.path().join(name)).unwrap();
+        }
         let runtime = tempfile::tempdir().unwrap();
         let stderr = std::fs::File::create(runtime.path().join("stderr")).unwrap();
         let mut child = Command::new(BINARY)

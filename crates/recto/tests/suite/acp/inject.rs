@@ -86,9 +86,7 @@ fn roots_and_options_of_the_command_line_reach_the_server() {
         "--git-dir",
         "g",
     ]);
-    let editor = Editor::ready(habits);
-    std::fs::create_dir(editor.path("a")).unwrap();
-    std::fs::create_dir(editor.path("g")).unwrap();
+    let editor = Editor::ready(Habits { folders: &["a", "g"], ..habits });
     let params = json!({"cwd": editor.folder.path(), "mcpServers": []});
     let received = received(&editor, "session/new", params);
     let arguments = received["mcpServers"][0]["args"].clone();

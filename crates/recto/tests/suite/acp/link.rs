@@ -297,7 +297,7 @@ fn a_relay_is_nudged_again_and_again_until_it_answers() {
         assert_eq!(next(&mut input), json!({"give_up": {"id": id, "after_ms": 0}}));
         writeln!(stream, "{}", json!({"pending": {"id": id}})).unwrap();
     }
-    writeln!(stream, "{}", json!({"given_up": {"id": id}})).unwrap();
+    writeln!(stream, "{}", json!({"given_up": {"id": id, "is_gone": false}})).unwrap();
     assert_eq!(writing.join().unwrap(), Err(EditorError::Cancelled));
 }
 
@@ -393,6 +393,6 @@ fn a_read_that_is_not_answered_is_given_up() {
     let (client, _input, _stream) = fake_relay();
     let start = Instant::now();
     let read = client.read(Path::new("/f"), &Caller::default());
-    assert_eq!(read, Err(EditorError::Unanswered));
+    assert_eq!(read, Err(EditorError::Silent));
     assert!((30..32).contains(&start.elapsed().as_secs()), "{:?}", start.elapsed());
 }

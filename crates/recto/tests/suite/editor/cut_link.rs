@@ -71,6 +71,41 @@ fn what_was_never_sent_is_done_on_the_disk_with_its_endings() {
     check(Verb::Write, 1, Accident::Fails(EditorError::NotSent), Place::Disk, None);
 }
 
+/// It is there, and may have what is nowhere else.
+#[test]
+fn an_editor_that_does_not_answer_is_not_passed_over() {
+    for number in [1, 2] {
+        let silent = Accident::Fails(EditorError::Silent);
+        check(Verb::Read, number, silent, Place::Nowhere, Some(-32017));
+    }
+}
+
+#[test]
+fn a_text_that_an_editor_takes_back_is_not_called_written() {
+    let habits = Habits { formats: Some(|_| IN_EDITOR.into()), ..Habits::default() };
+    let edit = json!({"old_string": "one", "new_string": "1"});
+    for is_late in [false, true] {
+        let mut editor = ScriptedEditor::new(habits.clone());
+        if is_late {
+            // The first reading is the call's, the second compares, the third reads back.
+            editor = editor.with(Verb::Read, 5, Accident::Types("1\ntwo\n"));
+        }
+        let desk = Desk::new(editor);
+        let path = desk.put("f.txt", ON_DISK);
+        desk.editor.open(&path, IN_EDITOR);
+        let mut arguments = edit.clone();
+        arguments["path"] = path.to_str().unwrap().into();
+        let actual = desk.call("edit_text_file", arguments);
+        match (is_late, &actual) {
+            (true, Actual::Answer { .. }) => {}
+            (false, Actual::Error { code: -32018, message, .. }) => {
+                assert!(message.starts_with("The editor still has the text"), "{message}");
+            }
+            _ => panic!("is_late {is_late}: {actual:?}"),
+        }
+    }
+}
+
 #[test]
 fn what_was_sent_and_not_answered_is_not_sent_again() {
     let unanswered = EditorError::Unanswered;

@@ -173,7 +173,7 @@ impl Editor for ScriptedEditor {
                 Err(EditorError::NotSent | EditorError::Unanswered) => {
                     return Err(EditorError::NotSent);
                 }
-                Err(EditorError::Cancelled) => return Err(EditorError::Cancelled),
+                Err(error @ (EditorError::Cancelled | EditorError::Silent)) => return Err(error),
                 Ok(_) | Err(_) => return Ok(Outcome::Moved),
             }
         }
