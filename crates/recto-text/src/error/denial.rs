@@ -10,6 +10,11 @@ pub enum Denial {
         /// The roots, as a person wrote them.
         roots: String,
     },
+    /// The root that it lies in is not where it was.
+    RootReplaced {
+        /// The root.
+        root: String,
+    },
     /// It lies in a `.git` folder.
     GitFolder,
     /// The client's sandbox forbids writing there.
@@ -32,6 +37,7 @@ impl Denial {
     pub(super) fn hint(&self) -> Option<String> {
         let hint = match self {
             Denial::Outside { roots } => format!("Only files in these folders can be used: {roots}"),
+            Denial::RootReplaced { root } => format!("The folder {} was moved, removed or replaced since recto was started; it has to be started again.", Quoted(root)),
             Denial::GitFolder => "Nothing is written inside .git; start recto with --allow-git-writes to change that.".into(),
             Denial::ClientSandbox => "The client's sandbox does not allow it.".into(),
             Denial::Editor { message } if message.is_empty() => "The editor refused it.".into(),

@@ -14,6 +14,7 @@ mod repository;
 mod resolve;
 pub(crate) mod revision;
 mod search;
+mod seen;
 mod tree;
 mod wall;
 
@@ -31,6 +32,7 @@ use repository::Repository;
 use resolve::Resolver;
 use revision::Revision;
 use search::RepositorySearch;
+use seen::SeenTrees;
 use wall::{Fault, Wall};
 
 /// The revisions of the repositories beneath the roots.
@@ -103,7 +105,8 @@ impl Revisions for GitRevisions {
         let tree = resolver.tree()?;
         let (top, tops) = (found.tops[0].clone(), found.tops);
         let local = self.local.clone();
-        let files = GitFiles { local, repository, objects, tree, tops, revision: revision.given };
+        let (revision, seen) = (revision.given, SeenTrees::default());
+        let files = GitFiles { local, repository, objects, tree, tops, revision, seen };
         let path = match files.relative(&path, caller)? {
             // Callers compare it with the top.
             Some(relative) => AbsPath::of(top.join(relative), path.to_string()),

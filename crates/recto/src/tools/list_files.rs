@@ -66,7 +66,13 @@ fn run(context: &Context<'_>, arguments: Arguments) -> Result<Answer> {
 fn on_disk(context: &Context<'_>, request: &Request) -> Result<Answer> {
     let (folder, glob) = Glob::parse(&request.pattern)?;
     let folder = start_folder(context.root, &folder, &request.pattern);
-    let listing = list(context, context.store, &folder, &glob, request)?;
+    let listing = match list(context, context.store, &folder, &glob, request) {
+        // A root is a name in a folder that is not served.
+        Err(Error::PermissionDenied { .. }) if is_folder(context, request).unwrap_or(false) => {
+            Listing::default()
+        }
+        listing => listing?,
+    };
     let mut remarks = Vec::new();
     if listing.total == 0 && listing.stopped.is_none() {
         // Whatever else is wrong, the list is empty.
@@ -131,6 +137,9 @@ fn why_empty(
     folder: &AbsPath,
     glob: Glob,
 ) -> Result<Option<String>> {
+    if is_folder(context, request).unwrap_or(false) {
+        return Ok(Some(format!("it is a folder: list {}", beneath(request))));
+    }
     let everything = Request { shows_ignored: true, limit: 1, ..clone_of(request) };
     let ignored = list(context, context.store, folder, &glob, &everything)?.total;
     if ignored > 0 {
@@ -146,14 +155,24 @@ fn why_empty(
             n_files(hidden)
         )));
     }
+    Ok(None)
+}
+
+/// Whether a pattern without wildcards names a folder that has files.
+fn is_folder(context: &Context<'_>, request: &Request) -> Result<bool> {
     if Glob::is_glob(&request.pattern) {
-        return Ok(None);
+        return Ok(false);
     }
-    let beneath = format!("{}/**", request.pattern.trim_end_matches('/'));
-    let (folder, glob) = Glob::parse(&beneath)?;
-    let folder = start_folder(context.root, &folder, &beneath);
-    let n_beneath = list(context, context.store, &folder, &glob, &everything)?.total;
-    Ok((n_beneath > 0).then(|| format!("it is a folder: list {beneath}")))
+    let pattern = beneath(request);
+    let (folder, glob) = Glob::parse(&pattern)?;
+    let folder = start_folder(context.root, &folder, &pattern);
+    let everything = Request { shows_ignored: true, limit: 1, ..clone_of(request) };
+    Ok(list(context, context.store, &folder, &glob, &everything)?.total > 0)
+}
+
+/// The pattern for everything beneath a folder.
+fn beneath(request: &Request) -> String {
+    format!("{}/**", request.pattern.trim_end_matches('/'))
 }
 
 fn clone_of(request: &Request) -> Request {

@@ -14,6 +14,7 @@ use super::objects::{Found, Object, Objects};
 use super::paths;
 use super::repository::Repository;
 use super::resolve::read;
+use super::seen::SeenTrees;
 use super::tree::{self, Entry, Walk};
 use super::wall::{Fault, broken};
 use crate::caller::Caller;
@@ -36,6 +37,8 @@ pub struct GitFiles {
     pub tops: Vec<PathBuf>,
     /// As the caller wrote it, for messages.
     pub revision: String,
+    /// The trees that were looked into.
+    pub seen: SeenTrees,
 }
 
 impl Store for GitFiles {
@@ -86,7 +89,9 @@ impl GitFiles {
         paths::check(&self.local, path, &self.tops, caller)?;
         let Some(relative) = self.relative(path, caller)? else { return Ok(None) };
         let parts: Vec<&[u8]> = relative.iter().map(|part| part.as_encoded_bytes()).collect();
-        let entry = tree::find(self.tree, &parts, |id| self.read_tree(id, caller));
+        let entry = tree::find(self.tree, &parts, |id, name| {
+            self.seen.find(id, name, |id| self.read_tree(id, caller))
+        });
         let entry = entry.map_err(|fault| fault.of(path.as_str()))?;
         Ok(entry.map(|entry| (entry, relative)))
     }

@@ -35,27 +35,18 @@ pub struct Entry {
     pub id: ObjectId,
 }
 
-/// Follows a path down from a tree; no parts are the tree itself.
+/// Follows a path down from a tree; no parts are the tree itself. `look` finds a name in a tree.
 pub fn find(
     top: ObjectId,
     parts: &[&[u8]],
-    mut read_tree: impl FnMut(&ObjectId) -> Result<Object, Fault>,
+    mut look: impl FnMut(&ObjectId, &[u8]) -> Result<Option<Entry>, Fault>,
 ) -> Result<Option<Entry>, Fault> {
     let mut at = Entry { kind: EntryKind::Tree, id: top };
     for part in parts {
         if at.kind != EntryKind::Tree {
             return Ok(None);
         }
-        let tree = read_tree(&at.id)?;
-        let mut next = None;
-        for entry in entries(&tree, at.id.kind()) {
-            let (name, entry) = entry?;
-            if name == *part {
-                next = Some(entry);
-                break;
-            }
-        }
-        match next {
+        match look(&at.id, part)? {
             Some(entry) => at = entry,
             None => return Ok(None),
         }
@@ -150,7 +141,7 @@ impl Walk<'_> {
 }
 
 /// The entries of a tree. One with a name that leads elsewhere makes the tree unreadable.
-fn entries(
+pub fn entries(
     tree: &Object,
     hash: gix_hash::Kind,
 ) -> impl Iterator<Item = Result<(&[u8], Entry), Fault>> {

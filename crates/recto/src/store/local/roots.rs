@@ -16,7 +16,7 @@ use std::time::Instant;
 
 use recto_text::error::Denial;
 use recto_text::{Error, Result};
-use rustix::fs::{AtFlags, FileType, Mode, OFlags};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 
 use super::hidden::HiddenPaths;
@@ -42,6 +42,20 @@ struct Root {
     spellings: Vec<PathBuf>,
     real_path: PathBuf,
     handle: Arc<OwnedFd>,
+    /// Its device and inode.
+    identity: (u64, u64),
+}
+
+impl Root {
+    /// Whether its path still leads to it. Else what is at the path is something else, and what the
+    /// handle leads to has another name.
+    fn is_in_place(&self) -> bool {
+        rustix::fs::stat(&self.real_path).is_ok_and(|status| identity(&status) == self.identity)
+    }
+}
+
+fn identity(status: &Stat) -> (u64, u64) {
+    (status.st_dev, status.st_ino)
 }
 
 /// A folder and a name in it, whether or not something stands there.
@@ -93,8 +107,10 @@ impl Roots {
             let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
             let handle = rustix::fs::open(&real_path, flags, Mode::empty())
                 .map_err(|errno| with_path(errno.into()))?;
+            let status = rustix::fs::fstat(&handle).map_err(|errno| with_path(errno.into()))?;
             let spellings = vec![real_path.clone(), given];
-            roots.push(Root { spellings, real_path, handle: Arc::new(handle) });
+            let (handle, identity) = (Arc::new(handle), identity(&status));
+            roots.push(Root { spellings, real_path, handle, identity });
         }
         Ok(Roots { roots, hidden })
     }
@@ -172,6 +188,10 @@ impl Roots {
             Error::PermissionDenied { path: path.to_string(), reason }
         };
         let (root, rest) = self.locate(path.as_path()).ok_or_else(denied)?;
+        if !root.is_in_place() {
+            let reason = Denial::RootReplaced { root: root.real_path.display().to_string() };
+            return Err(Error::PermissionDenied { path: path.to_string(), reason });
+        }
         // Before anything that grows with the number of components.
         if rest.as_os_str().len() > MAX_PATH {
             return Err(sys::error(Errno::NAMETOOLONG, path, 0));

@@ -1,8 +1,11 @@
 //! Roots in every arrangement: through a link, beside each other, inside each other.
 
+use serde_json::json;
+
 use super::playground::Expected::*;
 use super::playground::{Playground, missing, opens, outside, rows};
-use crate::client::{Client, Revision, run};
+use crate::case::Actual;
+use crate::files::yard::{INSIDE, OUTSIDE, Yard};
 
 #[test]
 fn a_root_given_through_a_link_has_both_names() {
@@ -132,28 +135,52 @@ fn dots_do_not_step_around_what_an_inner_root_denies() {
     playground.check_roots(&["root", "root/sub"], &["--deny", "/keys"], &ways);
 }
 
-/// A root is the folder that stood there at the start, not its name.
+/// What stands at its path is not what was to be served, and what was to be served is elsewhere.
 #[test]
-fn a_root_that_is_replaced_by_a_link_is_still_the_old_folder() {
-    let playground = Playground::new();
-    playground
-        .link("root/abs", "{base}/root/sub/inside.txt")
-        .link("root/rel", "../root/inside.txt");
-    let root = playground.path("root");
-    let table = rows([
-        ("root/inside.txt", opens("moved/inside.txt")),
-        ("root/sub/inside.txt", opens("moved/sub/inside.txt")),
-        ("root/abs", opens("moved/sub/inside.txt")),
-        ("root/rel", opens("moved/inside.txt")),
-        ("root/secret.txt", missing("moved/secret.txt")),
-        ("root/deep/secret.txt", NoFolder),
-        ("moved/inside.txt", Outside),
-        ("root/../outside/secret.txt", Outside),
-    ]);
-    run(async {
-        let client = Client::start(&root, &[], Revision::Handshake).await;
-        std::fs::rename(&root, playground.path("moved")).unwrap();
-        playground.link("root", "outside");
-        playground.check_with(client, &[playground.spelled("root")], &table).await;
-    });
+fn a_root_that_was_moved_or_replaced_is_not_served() {
+    for change in [
+        |yard: &Yard| {
+            yard.link("root", "outside");
+        },
+        |yard: &Yard| {
+            yard.file("root/inside.txt", "another folder\n");
+        },
+        |_: &Yard| (),
+    ] {
+        let yard = Yard::new();
+        yard.file("root/inside.txt", INSIDE).file("outside/inside.txt", OUTSIDE);
+        let session = yard.serve(&[]);
+        let path = yard.spelled("root/inside.txt");
+        std::fs::rename(yard.path("root"), yard.path("moved")).unwrap();
+        change(&yard);
+        for (tool, arguments) in [
+            ("read_text_file", json!({"path": path})),
+            ("write_text_file", json!({"path": path, "content": "written\n"})),
+            ("file.create", json!({"path": "new.txt", "content": "created\n"})),
+            ("ListFiles", json!({"pattern": "**"})),
+            ("ReadLines", json!({"file_path": "*", "match": "i"})),
+        ] {
+            match session.call(tool, arguments) {
+                Actual::Error { code: -32002, hint, .. } => {
+                    let hint = hint.unwrap();
+                    assert!(hint.contains("was moved, removed or replaced"), "{tool}: {hint}");
+                }
+                other => panic!("{tool}: {other:?}"),
+            }
+        }
+        assert_eq!(std::fs::read_to_string(yard.path("moved/inside.txt")).unwrap(), INSIDE);
+        assert!(!yard.path("moved/new.txt").exists());
+    }
+}
+
+#[test]
+fn a_root_that_was_moved_and_is_linked_to_is_the_same_folder() {
+    let yard = Yard::new();
+    yard.file("root/inside.txt", INSIDE);
+    let session = yard.serve(&[]);
+    let path = yard.spelled("root/inside.txt");
+    std::fs::rename(yard.path("root"), yard.path("moved")).unwrap();
+    yard.link("root", "moved");
+    session.answer("write_text_file", json!({"path": path, "content": "written\n"}));
+    assert_eq!(std::fs::read_to_string(yard.path("moved/inside.txt")).unwrap(), "written\n");
 }

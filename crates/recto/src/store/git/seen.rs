@@ -1,0 +1,85 @@
+//! Trees that were looked into during a call, so that a search through many files of one folder does
+//! not read its tree for each of them.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use gix_hash::ObjectId;
+
+use super::objects::Object;
+use super::tree::{Entry, entries};
+use super::wall::Fault;
+
+/// The most bytes of trees whose entries are kept.
+const MAX_BYTES: usize = 32 << 20;
+
+/// What is known of the trees of a revision.
+#[derive(Default)]
+pub struct SeenTrees(Mutex<Known>);
+
+#[derive(Default)]
+struct Known {
+    trees: HashMap<ObjectId, Seen>,
+    n_bytes: usize,
+}
+
+/// How well a tree is known.
+enum Seen {
+    /// One name was looked up in it. Most trees are needed no more.
+    Once,
+    /// Its entries by their names.
+    Whole(Arc<HashMap<Vec<u8>, Entry>>),
+}
+
+impl SeenTrees {
+    /// What a tree says about a name.
+    pub fn find(
+        &self,
+        id: &ObjectId,
+        name: &[u8],
+        read_tree: impl FnOnce(&ObjectId) -> Result<Object, Fault>,
+    ) -> Result<Option<Entry>, Fault> {
+        let is_known = match self.known().trees.get(id) {
+            Some(Seen::Whole(entries)) => return Ok(entries.get(name).copied()),
+            Some(Seen::Once) => true,
+            None => false,
+        };
+        let tree = read_tree(id)?;
+        if !is_known {
+            self.known().trees.insert(*id, Seen::Once);
+            return scan(&tree, id, name);
+        }
+        let mut by_name = HashMap::new();
+        for entry in entries(&tree, id.kind()) {
+            // Of a damaged tree what comes before the damage can still be found.
+            let Ok((name, entry)) = entry else { return scan(&tree, id, name) };
+            by_name.entry(name.to_vec()).or_insert(entry);
+        }
+        let found = by_name.get(name).copied();
+        self.keep(*id, by_name, tree.bytes.len());
+        Ok(found)
+    }
+
+    fn keep(&self, id: ObjectId, entries: HashMap<Vec<u8>, Entry>, n_bytes: usize) {
+        let mut known = self.known();
+        if known.n_bytes + n_bytes > MAX_BYTES {
+            *known = Known::default();
+        }
+        known.n_bytes += n_bytes;
+        known.trees.insert(id, Seen::Whole(Arc::new(entries)));
+    }
+
+    fn known(&self) -> std::sync::MutexGuard<'_, Known> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn scan(tree: &Object, id: &ObjectId, name: &[u8]) -> Result<Option<Entry>, Fault> {
+    for entry in entries(tree, id.kind()) {
+        let (other, entry) = entry?;
+        if other == name {
+            return Ok(Some(entry));
+        }
+    }
+    Ok(None)
+}
