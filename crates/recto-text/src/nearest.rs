@@ -37,14 +37,23 @@ impl fmt::Display for Nearest {
     }
 }
 
+/// What a wanted string stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Meant {
+    /// Any text, which may start and end in the middle of lines.
+    Text,
+    /// Whole lines.
+    Lines,
+}
+
 /// Finds the lines of `text` that come closest to `wanted`, or `None` where nothing is similar
 /// enough to help.
-pub fn nearest(text: &str, wanted: &str) -> Option<Nearest> {
+pub fn nearest(text: &str, wanted: &str, meant: Meant) -> Option<Nearest> {
     let text = &text[..text.floor_char_boundary(MAX_TEXT)];
     let shown = misquoted(text, wanted).or_else(|| {
         let wanted_lines: Vec<&str> = line::lines(wanted).map(line::without_ending).collect();
-        let votes = vote(text, &wanted_lines)?;
-        Some(show::place(text, votes.line_idx, votes.also, &wanted_lines))
+        let votes = vote(text, &wanted_lines, meant)?;
+        Some(show::place(text, votes.line_idx, votes.also, &wanted_lines, meant))
     })?;
     Some(Nearest(show::at_most(MAX_CHARS, shown)))
 }
@@ -97,14 +106,14 @@ struct Votes {
     also: Option<usize>,
 }
 
-fn vote(text: &str, wanted: &[&str]) -> Option<Votes> {
+fn vote(text: &str, wanted: &[&str], meant: Meant) -> Option<Votes> {
     let table = Table::new(wanted);
     if table.voters.is_empty() {
         return None;
     }
     // The weight of each line as the start of the wanted string.
     let mut weights: Vec<f32> = Vec::new();
-    let is_fragment = wanted.len() == 1;
+    let is_fragment = wanted.len() == 1 && meant == Meant::Text;
     for (line_idx, line) in line::lines(text).enumerate() {
         weights.push(0.0);
         let similarities = table.similarities(line::without_ending(line), is_fragment);

@@ -67,7 +67,11 @@ pub fn examples() -> Vec<Error> {
         Error::DiskFull { n_bytes: 1_048_576, path: path() },
         Error::StringNotFound {
             old_string: "let x = 1;".into(),
-            nearest: crate::nearest::nearest("fn main() {\n    let x  = 1;\n}\n", "let x = 1;"),
+            nearest: crate::nearest::nearest(
+                "fn main() {\n    let x  = 1;\n}\n",
+                "let x = 1;",
+                crate::nearest::Meant::Text,
+            ),
         },
         Error::AmbiguousString { n_matches: 3, old_string: "let".into(), lines: vec![2, 5, 9] },
         Error::ConflictingEdits { index: 1, prior_index: 0 },

@@ -1,6 +1,6 @@
 //! Which line of the file each wanted line was meant for, and what kind of difference there is.
 
-use super::fold;
+use super::{Meant, fold};
 
 /// What a difference consists of, from the smallest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -25,14 +25,20 @@ pub enum Step<'a> {
 
 /// Aligns wanted lines with the lines of the file around their place, at the least cost. Lines of
 /// the file before and after cost nothing. `first_line_idx` is the number of `file[0]`, from 0.
-pub fn align<'a>(file: &[&'a str], wanted: &[&'a str], first_line_idx: usize) -> Vec<Step<'a>> {
+pub fn align<'a>(
+    file: &[&'a str],
+    wanted: &[&'a str],
+    first_line_idx: usize,
+    meant: Meant,
+) -> Vec<Step<'a>> {
     let (n_file, n_wanted) = (file.len(), wanted.len());
     let width = n_file + 1;
     // The least cost to be through with so many wanted lines and lines of the file.
     let mut costs = vec![0u32; (n_wanted + 1) * width];
     let pair = |want_idx: usize, file_idx: usize| {
-        let part =
-            quoted_part(file[file_idx], wanted[want_idx], want_idx == 0, want_idx + 1 == n_wanted);
+        let is_text = meant == Meant::Text;
+        let (is_first, is_last) = (want_idx == 0 && is_text, want_idx + 1 == n_wanted && is_text);
+        let part = quoted_part(file[file_idx], wanted[want_idx], is_first, is_last);
         (part, difference(part, wanted[want_idx]))
     };
     for want_idx in 1..=n_wanted {

@@ -1,6 +1,7 @@
 //! How the closest lines are shown: where they are, what kind of difference it is, and the first
 //! few lines that differ, cut around the difference.
 
+use super::Meant;
 use super::align::{Difference, Step, align};
 use crate::line::{self, LineRange};
 
@@ -18,13 +19,27 @@ const MAX_LINE: usize = 110;
 const BEFORE_DIFFERENCE: usize = 40;
 
 /// Describes the place around a line of the text, from 0, where `wanted` was most likely meant.
-pub fn place(text: &str, line_idx: usize, also: Option<usize>, wanted: &[&str]) -> String {
-    let first = line_idx.saturating_sub(MARGIN);
+pub fn place(
+    text: &str,
+    line_idx: usize,
+    also: Option<usize>,
+    wanted: &[&str],
+    meant: Meant,
+) -> String {
+    let n_equal = line::lines(text)
+        .skip(line_idx)
+        .zip(wanted)
+        .take_while(|(line, want)| line::without_ending(line) == **want)
+        .count();
+    // Of a long text the beginning may well be right.
+    let n_skipped = if wanted.len() > MAX_COMPARED { n_equal.saturating_sub(MARGIN) } else { 0 };
+    let first = (line_idx + n_skipped).saturating_sub(MARGIN);
+    let wanted = &wanted[n_skipped..];
     let wanted = &wanted[..wanted.len().min(MAX_COMPARED)];
-    let n_lines = line_idx - first + wanted.len() + MARGIN;
+    let n_lines = line_idx + n_skipped - first + wanted.len() + MARGIN;
     let file: Vec<&str> =
         line::lines(text).skip(first).take(n_lines).map(line::without_ending).collect();
-    let steps = align(&file, wanted, first);
+    let steps = align(&file, wanted, first, meant);
 
     let numbers = || {
         steps.iter().filter_map(|step| match step {
@@ -32,11 +47,13 @@ pub fn place(text: &str, line_idx: usize, also: Option<usize>, wanted: &[&str]) 
             Step::FileOnly { .. } | Step::WantOnly { .. } => None,
         })
     };
-    let start = numbers().next().unwrap_or(line_idx + 1);
+    let start = if n_skipped > 0 { None } else { numbers().next() }.unwrap_or(line_idx + 1);
     let mut shown =
         format!("Closest: {}", LineRange { start, end: numbers().next_back().unwrap_or(start) });
     shown.push_str(match steps.iter().map(kind).max().unwrap_or(Difference::Words) {
-        Difference::None => " (differs only in how lines end)",
+        // Where whole lines are meant, a line that is only begun is another line.
+        Difference::None if meant == Meant::Text => " (differs only in how lines end)",
+        Difference::None => "",
         Difference::Whitespace => " (differs only in whitespace: · space, ⇥ tab)",
         Difference::LookAlikes => " (differs only in characters that look alike)",
         Difference::Case => " (differs only in upper and lower case)",

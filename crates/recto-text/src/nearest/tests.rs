@@ -22,7 +22,8 @@ fn helper(value: usize) -> usize {
 
 fn check(text: &str, wanted: &str, expected: Expect) {
     assert_eq!(find(text, wanted), None, "{wanted:?} must be a miss");
-    let shown = nearest(text, wanted).map_or("nothing".into(), |nearest| nearest.to_string());
+    let shown =
+        nearest(text, wanted, Meant::Text).map_or("nothing".into(), |nearest| nearest.to_string());
     expected.assert_eq(&shown);
 }
 
@@ -212,18 +213,19 @@ fn says_nothing_where_nothing_is_similar() {
     for (text, wanted) in
         [("", "a"), ("abc\n", "xyz"), (CODE, "   \n\t"), ("\n\n\n", "something else")]
     {
-        assert_eq!(nearest(text, wanted), None, "{wanted:?}");
+        assert_eq!(nearest(text, wanted, Meant::Text), None, "{wanted:?}");
     }
 }
 
 #[test]
 fn huge_inputs_are_no_trouble() {
     let lines: String = (0..10_000).map(|n| format!("let value_{n} = compute({n});\n")).collect();
-    let shown = nearest(&lines, "let value_7123 = compute(7124);").unwrap().to_string();
+    let shown =
+        nearest(&lines, "let value_7123 = compute(7124);", Meant::Text).unwrap().to_string();
     assert!(shown.starts_with("Closest: line 7124\n"), "{shown}");
     let long = "ab ".repeat(500_000);
-    assert!(nearest(&long, &"ab  ".repeat(300_000)).is_some());
-    assert!(nearest(&lines, &lines[1..].replace("value", "walue")).is_some());
+    assert!(nearest(&long, &"ab  ".repeat(300_000), Meant::Text).is_some());
+    assert!(nearest(&lines, &lines[1..].replace("value", "walue"), Meant::Text).is_some());
 }
 
 proptest! {
@@ -233,10 +235,41 @@ proptest! {
         text in "(\\PC|[ab \t\r\n\u{0}\u{1b}é你🦀]){0,80}",
         wanted in "(\\PC|[ab \t\r\né你🦀]){1,40}",
     ) {
-        if let Some(nearest) = nearest(&text, &wanted) {
+        if let Some(nearest) = nearest(&text, &wanted, Meant::Text) {
             let shown = nearest.to_string();
             prop_assert!(shown.chars().count() <= MAX_CHARS);
             prop_assert!(!shown.chars().any(|c| c.is_control() && c != '\n'), "{:?}", shown);
         }
     }
+}
+
+#[test]
+fn shows_what_differs_far_from_the_beginning() {
+    let text: String = (1..=100).map(|n| format!("line {n}\n")).collect();
+    check(
+        &text,
+        &text.replace("81", "eighty-one"),
+        expect![[r#"
+            Closest: lines 1-100
+            want: line eighty-one  (not in the file)
+            81 file: line 81  (not in old_string)
+            Copy the text exactly as it stands in the file."#]],
+    );
+}
+
+#[test]
+fn does_not_take_a_part_of_a_line_for_the_line() {
+    let shown = |text, wanted| nearest(text, wanted, Meant::Lines).unwrap().to_string();
+    expect![[r#"
+        Closest: line 2 (differs only in whitespace: · space, ⇥ tab)
+        2 file: ····return·1
+        2 want: return·1
+        Copy the text exactly as it stands in the file."#]]
+    .assert_eq(&shown("def f():\n    return 1\n", "return 1"));
+    expect![[r#"
+        Closest: line 1
+        1 file:     return 1 + 2
+        1 want:     return 1
+        Copy the text exactly as it stands in the file."#]]
+    .assert_eq(&shown("    return 1 + 2\n", "    return 1"));
 }

@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 use crate::find::MatchKind;
 use crate::line::{self, LineRange};
 use crate::line_range::{Interval, line_to_change};
-use crate::nearest::nearest;
+use crate::nearest::{Meant, nearest};
 use crate::plan::{Part, Plan};
 
 /// How many other places of a text are named.
@@ -183,22 +183,58 @@ impl<'a> Lines<'a> {
     /// The lines inside `within` where `wanted` starts: exact places, or where there are none,
     /// those that differ in their line endings.
     fn find(&self, wanted: &[&str], within: Range<usize>) -> (MatchKind, Vec<usize>) {
-        let (mut exact, mut tolerant) = (Vec::new(), Vec::new());
-        let last_start = (within.end + 1).saturating_sub(wanted.len());
-        for start in within.start..last_start {
-            let mut kinds = wanted
-                .iter()
-                .enumerate()
-                .map(|(index, want)| matches(self.line(start + index), want));
-            let kind = kinds.try_fold(MatchKind::Exact, |worst, kind| Some(worst.max(kind?)));
-            match kind {
-                Some(MatchKind::Exact) => exact.push(start),
-                Some(MatchKind::Eol) => tolerant.push(start),
-                None => {}
-            }
+        let Some((last, rest)) = wanted.split_last() else { return (MatchKind::Eol, Vec::new()) };
+        // Only the last line may lack its ending.
+        let end = |start: &usize| matches(self.line(start + rest.len()), last);
+        let among = within.start..within.end.saturating_sub(1).max(within.start);
+        let mut places = occurrences(rest, among.clone(), |line_idx| self.line(line_idx));
+        places.retain(|start| start + rest.len() < within.end);
+        places.retain(|start| end(start) == Some(MatchKind::Exact));
+        if !places.is_empty() {
+            return (MatchKind::Exact, places);
         }
-        if exact.is_empty() { (MatchKind::Eol, tolerant) } else { (MatchKind::Exact, exact) }
+        let rest: Vec<&str> = rest.iter().map(|line| line::without_ending(line)).collect();
+        let text_of = |line_idx| line::without_ending(self.line(line_idx));
+        let mut places = occurrences(&rest, among, text_of);
+        places.retain(|start| start + rest.len() < within.end && end(start).is_some());
+        (MatchKind::Eol, places)
     }
+}
+
+/// Where some lines stand one after the other, in time that grows with the number of lines alone
+/// (Knuth, Morris and Pratt's way): files have thousands of equal lines. No lines stand everywhere,
+/// also behind the last line.
+fn occurrences<'a>(
+    wanted: &[&str],
+    among: Range<usize>,
+    line: impl Fn(usize) -> &'a str,
+) -> Vec<usize> {
+    if wanted.is_empty() {
+        return (among.start..=among.end).collect();
+    }
+    // How many lines of the beginning stand again before each line.
+    let mut borders = vec![0; wanted.len()];
+    let mut n_same = 0;
+    for index in 1..wanted.len() {
+        while n_same > 0 && wanted[n_same] != wanted[index] {
+            n_same = borders[n_same - 1];
+        }
+        n_same += usize::from(wanted[n_same] == wanted[index]);
+        borders[index] = n_same;
+    }
+    let mut places = Vec::new();
+    let mut n_same = 0;
+    for line_idx in among {
+        let line = line(line_idx);
+        while n_same > 0 && (n_same == wanted.len() || wanted[n_same] != line) {
+            n_same = borders[n_same - 1];
+        }
+        n_same += usize::from(wanted[n_same] == line);
+        if n_same == wanted.len() {
+            places.push(line_idx + 1 - wanted.len());
+        }
+    }
+    places
 }
 
 /// What stands there instead, and where else the text stands.
@@ -206,7 +242,8 @@ fn mismatch(table: &Lines<'_>, old: &[&str], within: Range<usize>) -> Error {
     let elsewhere = table.first_few(&table.find(old, 0..table.count()).1);
     // What comes closest in a part may not be what comes closest.
     let is_hard_to_find = elsewhere.is_empty() && table.part.is_whole();
-    let nearest = if is_hard_to_find { nearest(table.part.text, &old.concat()) } else { None };
+    let nearest =
+        if is_hard_to_find { nearest(table.part.text, &old.concat(), Meant::Lines) } else { None };
     if within.len() > old.len() {
         return Error::TextNotInLines {
             lines: table.numbers(within),

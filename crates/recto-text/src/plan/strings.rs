@@ -6,7 +6,7 @@ use crate::edits::Edits;
 use crate::error::{Error, Result};
 use crate::find::{MatchKind, find};
 use crate::line::{self, LineRange};
-use crate::nearest::nearest;
+use crate::nearest::{Meant, nearest};
 use crate::plan::{Part, Plan, apart};
 
 /// One string for another.
@@ -99,7 +99,8 @@ impl<'a> Staged<'a> {
         let Replacement { old, new } = replacement;
         let Some(found) = find(&self.text, old) else {
             // What comes closest in a part may not be what comes closest.
-            let nearest = if self.part.is_whole() { nearest(&self.text, old) } else { None };
+            let nearest =
+                if self.part.is_whole() { nearest(&self.text, old, Meant::Text) } else { None };
             return Err(Error::StringNotFound { old_string: old.clone(), nearest });
         };
         if found.n_matches > 1 {

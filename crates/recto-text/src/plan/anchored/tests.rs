@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used)]
 
+use proptest::prelude::*;
+
 use super::*;
 
 fn source(text: &str) -> Source<'_> {
@@ -161,4 +163,35 @@ fn the_hint_names_the_right_place() {
         hint("    let x = 1;\n", [1, 2], "\tlet x = 1;")
             .starts_with("They differ only in whitespace. Closest")
     );
+}
+
+proptest! {
+    /// Lines are found as somebody would who tries every place.
+    #[test]
+    fn lines_are_found_wherever_they_stand(
+        text in "([ab]?(\n|\r\n)){0,12}[ab]?",
+        wanted in "([ab]?(\n|\r\n)){0,3}[ab]?",
+        ends in (0usize..14, 0usize..14),
+    ) {
+        let table = Lines::new(Part::from(text.as_str()));
+        let wanted: Vec<&str> = line::lines(&wanted).collect();
+        prop_assume!(!wanted.is_empty());
+        let (start, end) = (ends.0.min(table.count()), ends.1.min(table.count()));
+        let within = start..end.max(start);
+        let kind = |start: usize| {
+            let kinds = wanted.iter().enumerate();
+            let mut kinds = kinds.map(|(index, want)| matches(table.line(start + index), want));
+            kinds.try_fold(MatchKind::Exact, |worst, kind| Some(worst.max(kind?)))
+        };
+        let starts = within.start..(within.end + 1).saturating_sub(wanted.len()).max(within.start);
+        let of_kind = |wanted: MatchKind| -> Vec<usize> {
+            starts.clone().filter(|start| kind(*start) == Some(wanted)).collect()
+        };
+        let exact = of_kind(MatchKind::Exact);
+        let expected = match exact.is_empty() {
+            true => (MatchKind::Eol, of_kind(MatchKind::Eol)),
+            false => (MatchKind::Exact, exact),
+        };
+        prop_assert_eq!(table.find(&wanted, within), expected);
+    }
 }
