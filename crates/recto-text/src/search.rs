@@ -10,8 +10,9 @@ use regex::bytes::{Regex, RegexBuilder};
 
 use crate::error::{Error, Result};
 
-/// The longest string that is looked for, in bytes.
-pub const MAX_NEEDLE: usize = 4096;
+/// The longest string that is looked for, in bytes. The automaton for a longer one could outgrow its
+/// room, and is then slow beyond measure.
+pub const MAX_NEEDLE: usize = 1024;
 
 /// How much of one line is held while its end is awaited.
 const MAX_HELD: usize = 1 << 20;
@@ -29,16 +30,16 @@ pub struct Needle {
 impl Needle {
     /// Refuses what no line can hold.
     pub fn parse(text: &str) -> Result<Needle> {
-        let wrong = |expected: &'static str| Error::WrongArgument {
+        let wrong = |expected: &str| Error::WrongArgument {
             name: "match".into(),
-            expected: expected.into(),
+            expected: expected.to_string().into(),
             value: format!("{text:?}"),
         };
         if text.is_empty() || text.contains('\n') {
             return Err(wrong("a string within one line"));
         }
         if text.len() > MAX_NEEDLE {
-            return Err(wrong("at most 4096 bytes"));
+            return Err(wrong(&format!("at most {MAX_NEEDLE} bytes")));
         }
         let regex = RegexBuilder::new(&regex::escape(text)).case_insensitive(true).build();
         let regex = regex.map_err(|_| wrong("a shorter string"))?;
