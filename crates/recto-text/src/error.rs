@@ -17,6 +17,7 @@ mod code;
 mod denial;
 mod examples;
 mod hint;
+mod within;
 
 pub use denial::Denial;
 pub use examples::examples;
@@ -492,21 +493,6 @@ pub enum Error {
         /// What went wrong.
         cause: String,
     },
-}
-
-impl Error {
-    /// The message as it reads after "Edit 1: ", where two are shorter.
-    fn within_an_edit(&self) -> String {
-        match self {
-            Error::StringNotFound { old_string, .. } => {
-                format!("String not found: {}", Quoted(old_string))
-            }
-            Error::AmbiguousString { n_matches, old_string, .. } => {
-                format!("String appears {n_matches} times: {}", Quoted(old_string))
-            }
-            other => other.to_string(),
-        }
-    }
 }
 
 #[cfg(test)]

@@ -25,6 +25,8 @@ pub struct Caller {
     pub disk_only: DiskOnly,
     /// Where the last file was, for whoever reads many of them.
     pub last_folder: LastFolder,
+    /// The file that grows while it is read.
+    pub growing: Growing,
 }
 
 impl Caller {
@@ -77,6 +79,23 @@ impl LastFolder {
 impl Clone for LastFolder {
     fn clone(&self) -> LastFolder {
         LastFolder::default()
+    }
+}
+
+/// How much of a file counts for a call because it grows while it is read.
+#[derive(Debug, Clone, Default)]
+pub struct Growing(Arc<Mutex<Option<(u64, u64, u64)>>>);
+
+impl Growing {
+    /// How many bytes count of the file with that device and inode, if that was said.
+    pub fn n_bytes(&self, device: u64, inode: u64) -> Option<u64> {
+        let growing = *self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        growing.filter(|known| (known.0, known.1) == (device, inode)).map(|known| known.2)
+    }
+
+    /// Says so, instead of about the file before.
+    pub fn set(&self, device: u64, inode: u64, n_bytes: u64) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some((device, inode, n_bytes));
     }
 }
 

@@ -231,7 +231,7 @@ impl Bytes for FileBytes {
     }
 
     fn check_unchanged(&self) -> Result<()> {
-        match self.file.is_unchanged() {
+        match self.file.is_unchanged() || self.file.has_grown(&self.caller) {
             true => Ok(()),
             false => Err(Error::Unstable { path: self.path.to_string() }),
         }

@@ -5,6 +5,7 @@ mod commits;
 mod disturbances;
 mod escapes;
 mod globs;
+mod growing;
 mod hidden;
 mod inside;
 mod large;

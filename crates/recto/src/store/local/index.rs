@@ -80,6 +80,8 @@ impl Index {
 pub struct Indexes {
     /// The one used last stands last.
     known: Mutex<VecDeque<(Identity, Arc<Index>)>>,
+    /// The beginning of a file that grows, which was looked at last.
+    beginning: Mutex<Option<(Identity, Arc<Index>)>>,
 }
 
 impl Indexes {
@@ -92,6 +94,20 @@ impl Indexes {
         let index = entry.1.clone();
         known.push_back(entry);
         Some(index)
+    }
+
+    /// What is known of the first bytes of a file, if that is wanted.
+    pub fn beginning(&self, status: &Stat, n_bytes: u64, is_wanted: bool) -> Option<Arc<Index>> {
+        let beginning = self.beginning.lock().unwrap_or_else(PoisonError::into_inner);
+        let (identity, index) = beginning.as_ref().filter(|_| is_wanted)?;
+        let is_same = identity.is_same_file(&Identity::of(status)) && index.n_bytes == n_bytes;
+        is_same.then(|| index.clone())
+    }
+
+    /// Remembers it instead of the one before.
+    pub fn remember_beginning(&self, status: &Stat, index: &Arc<Index>) {
+        let mut beginning = self.beginning.lock().unwrap_or_else(PoisonError::into_inner);
+        *beginning = Some((Identity::of(status), index.clone()));
     }
 
     /// Remembers what a pass told that began when the file had this status, unless a write just

@@ -53,23 +53,29 @@ impl LargeFile<'_> {
 
     /// Reads with what is known about the file, and finds that out first where nothing is.
     fn with_index<T: PartialEq>(&self, read: impl Fn(&Index) -> Result<T>) -> Result<T> {
-        self.file.read_stable(self.path, |status| {
-            let index = match self.indexes.get(status) {
+        self.file.read_growing(self.path, self.caller, |status, n_bytes| {
+            let known = self.indexes.get(status).filter(|index| index.n_bytes == n_bytes);
+            // Of a file that grows, what a call took for the whole was looked at twice.
+            let is_settled = self.caller.growing.n_bytes(status.st_dev, status.st_ino).is_some();
+            let known = known.or_else(|| self.indexes.beginning(status, n_bytes, is_settled));
+            let index = match known {
                 Some(index) => index,
                 None => {
-                    let index = Arc::new(self.index()?);
+                    let index = Arc::new(self.index(n_bytes)?);
                     if index.n_bytes == status.st_size as u64 {
                         self.indexes.remember(status, &index);
+                    } else {
+                        self.indexes.remember_beginning(status, &index);
                     }
                     index
                 }
             };
-            Ok((index.n_bytes, read(&index)?))
+            read(&index)
         })
     }
 
-    /// Looks at everything once.
-    fn index(&self) -> Result<Index> {
+    /// Looks at so many bytes once, or at as many as there are.
+    fn index(&self, most_bytes: u64) -> Result<Index> {
         let mut head = vec![0; HEAD];
         let n_head = self.file.read_at(self.path, &mut head, 0)?;
         let encoding = Encoding::sniff(&head[..n_head]).ok_or_else(|| self.binary())?;
@@ -81,7 +87,7 @@ impl LargeFile<'_> {
         let mut lines_before = Vec::new();
         let mut decoder = encoding.decoder();
         let mut decoded = String::new();
-        self.for_each_piece(0, |piece, is_last| {
+        self.for_each_piece(0, most_bytes, |piece, is_last| {
             digester.push(piece);
             n_bytes += piece.len() as u64;
             let text = if has_plain_lines(encoding) {
@@ -158,30 +164,32 @@ impl LargeFile<'_> {
         let mut is_broken = false;
         if has_plain_lines(index.encoding) {
             let mut n_bom = if offset == 0 { index.encoding.bom().len() } else { 0 };
-            self.for_each_piece(offset, |piece, _| {
+            self.for_each_piece(offset, index.n_bytes, |piece, _| {
                 visit(&piece[std::mem::take(&mut n_bom).min(piece.len())..], false)
             })?;
             return Ok(false);
         }
         let mut decoder = index.encoding.decoder();
         let mut decoded = String::new();
-        self.for_each_piece(offset, |piece, is_last| {
+        self.for_each_piece(offset, index.n_bytes, |piece, is_last| {
             is_broken = decoder.push(piece, is_last, &mut decoded);
             visit(decoded.as_bytes(), is_broken)
         })?;
         Ok(is_broken)
     }
 
-    /// Visits pieces, each but the last of the same size, and an empty one at the end.
+    /// Visits pieces up to a place, each but the last of the same size, and an empty one at the end.
     fn for_each_piece(
         &self,
         mut offset: u64,
+        end: u64,
         mut visit: impl FnMut(&[u8], bool) -> Next,
     ) -> Result<()> {
         let mut buffer = vec![0; PIECE];
         loop {
             self.caller.cancel.check()?;
-            let n_read = self.file.read_at(self.path, &mut buffer, offset)?;
+            let n_wanted = end.saturating_sub(offset).min(PIECE as u64) as usize;
+            let n_read = self.file.read_at(self.path, &mut buffer[..n_wanted], offset)?;
             offset += n_read as u64;
             if n_read > 0 && visit(&buffer[..n_read], false) == Next::Stop {
                 return Ok(());

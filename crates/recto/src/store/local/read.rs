@@ -65,6 +65,12 @@ pub struct OpenFile {
     pub lease: Lease,
 }
 
+/// How often a file is read that changes meanwhile.
+const MAX_READINGS: usize = 3;
+
+/// What an answer says about a file that grew.
+const GREW: &str = "the file grew while it was read; this is what it held before";
+
 /// What the system promises about writers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Lease {
@@ -139,26 +145,33 @@ impl OpenFile {
     /// The whole content, the same from the first byte to the last.
     pub fn read_whole(&self, path: &AbsPath, caller: &Caller) -> Result<Vec<u8>> {
         self.read_stable(path, |status| {
-            let mut bytes = Vec::new();
-            let n_expected = usize::try_from(status.st_size).unwrap_or(usize::MAX);
-            // A byte more tells that there is more than the size says, which is then refused.
-            let n_expected = n_expected.saturating_add(usize::from(!self.has_true_size));
-            bytes.try_reserve_exact(n_expected).map_err(|_| Error::System {
-                path: path.to_string(),
-                cause: "not enough memory".into(),
-            })?;
-            // A file that grows while it is read is noticed by its status.
-            while bytes.len() < n_expected {
-                caller.cancel.check()?;
-                let offset = bytes.len() as u64;
-                match rustix::io::pread(&self.fd, spare_capacity(&mut bytes), offset) {
-                    Ok(0) => break,
-                    Ok(_) | Err(Errno::INTR) => {}
-                    Err(errno) => return Err(sys::error(errno, path, 0)),
-                }
-            }
+            let bytes = self.first_bytes(path, status.st_size as u64, caller)?;
             Ok((bytes.len() as u64, bytes))
         })
+    }
+
+    fn first_bytes(&self, path: &AbsPath, n_bytes: u64, caller: &Caller) -> Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        let n_expected = usize::try_from(n_bytes).unwrap_or(usize::MAX);
+        // A byte more tells that there is more than the size says, which is then refused.
+        let n_expected = n_expected.saturating_add(usize::from(!self.has_true_size));
+        bytes.try_reserve_exact(n_expected).map_err(|_| Error::System {
+            path: path.to_string(),
+            cause: "not enough memory".into(),
+        })?;
+        // A file that grows while it is read is noticed by its status.
+        while bytes.len() < n_expected {
+            caller.cancel.check()?;
+            let offset = bytes.len() as u64;
+            match rustix::io::pread(&self.fd, spare_capacity(&mut bytes), offset) {
+                Ok(0) => break,
+                Ok(_) | Err(Errno::INTR) => {}
+                Err(errno) => return Err(sys::error(errno, path, 0)),
+            }
+        }
+        // The room that is spare may be more than was asked for.
+        bytes.truncate(n_expected);
+        Ok(bytes)
     }
 
     /// The whole text, unless it is too large to be held.
@@ -166,12 +179,28 @@ impl OpenFile {
         if self.is_large() {
             return Ok(None);
         }
-        text_of(path, self.read_whole(path, caller)?).map(Some)
+        let bytes = match self.has_true_size {
+            true => self
+                .read_growing(path, caller, |_, n_bytes| self.first_bytes(path, n_bytes, caller))?,
+            false => self.read_whole(path, caller)?,
+        };
+        text_of(path, bytes).map(Some)
     }
 
     /// Whether it is what it was when it was opened, as far as the system tells.
     pub fn is_unchanged(&self) -> bool {
         rustix::fs::fstat(&self.fd).is_ok_and(|now| is_same_content(&self.status, &now))
+    }
+
+    /// Whether it has grown since it was opened, which the answer should say. What was written over
+    /// besides is not noticed.
+    pub fn has_grown(&self, caller: &Caller) -> bool {
+        let now = rustix::fs::fstat(&self.fd);
+        let has_grown = now.is_ok_and(|now| now.st_size > self.status.st_size);
+        if has_grown {
+            caller.remarks.add(GREW);
+        }
+        has_grown
     }
 
     /// Whether the file is too large to be held.
@@ -190,12 +219,50 @@ impl OpenFile {
         let status = || rustix::fs::fstat(&self.fd).map_err(|errno| sys::error(errno, path, 0));
         let mut before = self.status;
         let mut earlier = None;
-        for _ in 0..3 {
+        for _ in 0..MAX_READINGS {
             let (n_bytes, value) = read(&before)?;
             let after = status()?;
             let is_whole = n_bytes == after.st_size as u64;
             if is_whole && (is_same_content(&before, &after) || earlier.as_ref() == Some(&value)) {
                 return Ok(value);
+            }
+            earlier = Some(value);
+            before = after;
+        }
+        Err(Error::Unstable { path: path.to_string() })
+    }
+
+    /// The same for what is only looked at: where a file grows under the hand, as logs do, what
+    /// stood there first is enough. It is read twice, so that what was written over is noticed, and
+    /// counts as the file for the rest of the call. `read` is told how much to read.
+    pub fn read_growing<T: PartialEq>(
+        &self,
+        path: &AbsPath,
+        caller: &Caller,
+        mut read: impl FnMut(&Stat, u64) -> Result<T>,
+    ) -> Result<T> {
+        let status = || rustix::fs::fstat(&self.fd).map_err(|errno| sys::error(errno, path, 0));
+        let (device, inode) = (self.status.st_dev, self.status.st_ino);
+        let settled = caller.growing.n_bytes(device, inode);
+        let mut before = self.status;
+        let mut n_bytes = settled.unwrap_or(before.st_size as u64);
+        let mut earlier = None;
+        for _ in 0..MAX_READINGS {
+            let value = read(&before, n_bytes)?;
+            let after = status()?;
+            let n_now = after.st_size as u64;
+            let is_again = earlier.as_ref() == Some(&value);
+            if n_now == n_bytes && (is_again || is_same_content(&before, &after)) {
+                return Ok(value);
+            }
+            if n_now > n_bytes && (is_again || settled == Some(n_bytes)) {
+                caller.growing.set(device, inode, n_bytes);
+                caller.remarks.add(GREW);
+                return Ok(value);
+            }
+            if n_now < n_bytes {
+                // It was cut short, so that all is new.
+                n_bytes = n_now;
             }
             earlier = Some(value);
             before = after;
@@ -304,4 +371,83 @@ impl Identity {
 /// Whether nothing was written in between, as far as the system tells.
 pub fn is_same_content(one: &Stat, other: &Stat) -> bool {
     Identity::of(one) == Identity::of(other)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use std::fs::File;
+    use std::io::Write;
+
+    use super::*;
+
+    /// Reads a file as [`OpenFile::document`] does while `write` is done at each reading.
+    fn read_while(write: impl Fn(&mut File, usize)) -> (Result<String>, bool) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("f");
+        std::fs::write(&path, "0123456789").unwrap();
+        let fd: OwnedFd = File::open(&path).unwrap().into();
+        let status = rustix::fs::fstat(&fd).unwrap();
+        let file = OpenFile { fd, status, has_true_size: true, lease: Lease::Unavailable };
+        let path = AbsPath::parse(path.to_str().unwrap().into()).unwrap();
+        let caller = Caller::default();
+        let mut writer = File::options().write(true).open(path.as_path()).unwrap();
+        let mut n_readings = 0;
+        let read = file.read_growing(&path, &caller, |_, n_bytes| {
+            n_readings += 1;
+            let bytes = file.first_bytes(&path, n_bytes, &caller)?;
+            // Long enough for another time stamp.
+            std::thread::sleep(Duration::from_millis(20));
+            write(&mut writer, n_readings);
+            Ok(String::from_utf8(bytes).unwrap())
+        });
+        (read, !caller.remarks.take().is_empty())
+    }
+
+    fn append(file: &mut File, text: &str) {
+        use std::io::Seek;
+        file.seek(std::io::SeekFrom::End(0)).unwrap();
+        file.write_all(text.as_bytes()).unwrap();
+    }
+
+    fn overwrite(file: &mut File, text: &str) {
+        use std::os::unix::fs::FileExt;
+        file.write_all_at(text.as_bytes(), 0).unwrap();
+    }
+
+    #[test]
+    fn what_stood_there_first_is_read_of_a_file_that_grows() {
+        let (read, has_remark) = read_while(|_, _| ());
+        assert_eq!((read.unwrap().as_str(), has_remark), ("0123456789", false));
+        let (read, has_remark) = read_while(|file, _| append(file, "more"));
+        assert_eq!((read.unwrap().as_str(), has_remark), ("0123456789", true));
+        let (read, has_remark) = read_while(|file, n| {
+            if n == 1 {
+                append(file, "more")
+            }
+        });
+        assert_eq!((read.unwrap().as_str(), has_remark), ("0123456789", true));
+    }
+
+    #[test]
+    fn what_is_written_over_meanwhile_is_no_version() {
+        let (read, _) = read_while(|file, n| {
+            overwrite(file, &n.to_string());
+            append(file, "more");
+        });
+        assert!(matches!(read, Err(Error::Unstable { .. })), "{read:?}");
+        let (read, has_remark) = read_while(|file, n| {
+            if n == 1 {
+                overwrite(file, "abc")
+            }
+        });
+        assert_eq!((read.unwrap().as_str(), has_remark), ("abc3456789", false));
+        let (read, has_remark) = read_while(|file, n| {
+            if n == 1 {
+                file.set_len(4).unwrap();
+            }
+        });
+        assert_eq!((read.unwrap().as_str(), has_remark), ("0123", false));
+    }
 }
