@@ -48,6 +48,11 @@ impl Needle {
 }
 
 impl Needle {
+    /// Where it stands first in a line.
+    pub fn find(&self, line: &str) -> Option<Range<usize>> {
+        self.regex.find(line.as_bytes()).map(|found| found.range())
+    }
+
     /// Whether a line, without its `\n`, holds it outside its ending.
     fn is_in(&self, line: &[u8]) -> bool {
         self.regex.is_match(line.strip_suffix(b"\r").unwrap_or(line))

@@ -57,6 +57,8 @@ pub static TOOL: Tool = Tool {
 struct Request {
     file_path: String,
     commit: Option<String>,
+    /// The lines as they were asked for.
+    lines: Option<String>,
     wanted: Wanted,
     /// How many lines were asked for as the first ones, which some take for the last ones.
     n_first: Option<u64>,
@@ -75,9 +77,9 @@ fn request(mut arguments: Arguments) -> Result<Request> {
         })?,
         needle: needle.as_deref().map(Needle::parse).transpose()?,
     };
-    let n_first = lines.and_then(|lines| lines.trim().strip_prefix('-')?.parse().ok());
+    let n_first = lines.as_ref().and_then(|lines| lines.trim().strip_prefix('-')?.parse().ok());
     let commit = arguments.optional_string("commit");
-    Ok(Request { file_path: arguments.string("file_path"), commit, wanted, n_first })
+    Ok(Request { file_path: arguments.string("file_path"), commit, lines, wanted, n_first })
 }
 
 fn run(context: &Context<'_>, arguments: Arguments) -> Result<Answer> {
@@ -161,11 +163,25 @@ fn of_one(
 /// One line that says what part this is and of which version.
 fn position(read: &Rows, request: &Request) -> String {
     let total_lines = read.total_lines;
+    let within = request.lines.as_ref().map(|lines| format!(" in lines {}", Quoted(lines)));
+    let within = within.unwrap_or_default();
     let mut part = match (&read.rows[..], &request.wanted.needle) {
         ([], _) if total_lines == 0 => "empty file".to_string(),
-        ([], Some(_)) => format!("no match, the file has {}", Lines(total_lines)),
+        ([], Some(_)) => format!("no match{within}, the file has {}", Lines(total_lines)),
         ([], None) => format!("no such line, the file has {}", Lines(total_lines)),
-        (_, Some(_)) => format!("{} of {total_lines} match", read.n_hits),
+        (rows, Some(_)) if read.next.is_some() => match request.wanted.context {
+            0 => format!(
+                "the first {} matches{within}, the file has {}",
+                rows.len(),
+                Lines(total_lines)
+            ),
+            _ => format!("the first matches{within}, the file has {}", Lines(total_lines)),
+        },
+        (_, Some(_)) if !within.is_empty() => {
+            let matches = if read.n_hits == 1 { "match" } else { "matches" };
+            format!("{} {matches}{within}, the file has {}", read.n_hits, Lines(total_lines))
+        }
+        (_, Some(_)) => format!("{} of {total_lines} lines match", read.n_hits),
         (rows, None) if rows.len() as u64 == total_lines => Lines(total_lines).to_string(),
         ([row], None) => format!("line {} of {total_lines}", row.line),
         ([first, .., last], None) if last.line - first.line + 1 == read.rows.len() as u64 => {
@@ -200,23 +216,10 @@ fn of_many(
         _ => shown(folder, &listing),
     };
     let search = Many::new(context, store, folder, request, &listing);
-    let found = search.run()?;
+    let (chosen, is_cut) = search.choose()?;
     let mut text = String::new();
     let mut rows = Vec::new();
-    let (mut n_matching, mut n_left) = (0, MAX_ROWS_OF_MANY);
-    let mut n_bytes = 0;
-    let mut is_cut = search.is_over.load(Ordering::Relaxed);
-    for (file, read) in listing.files.iter().zip(found) {
-        let Some(mut read) = read.filter(|read| !read.rows.is_empty()) else { continue };
-        n_bytes += read.n_bytes;
-        if n_left == 0 || (n_matching > 0 && n_bytes > search.budget.max_bytes) {
-            is_cut = true;
-            break;
-        }
-        is_cut |= read.next.is_some() || read.rows.len() > n_left;
-        read.rows.truncate(n_left);
-        n_left -= read.rows.len();
-        n_matching += 1;
+    for (file, read) in &chosen {
         let path = shown.join(file).display().to_string();
         if !text.is_empty() {
             text.push('\n');
@@ -226,11 +229,13 @@ fn of_many(
         rows.extend(read.rows.iter().map(|row| row_of(row, Some(&path))));
     }
     let count = match (listing.total, rows.len()) {
+        (0, _) if request.commit.is_some() => "no file matches".to_string(),
         (0, _) => "no file matches, ignored and hidden ones aside".to_string(),
         (n_files, 1) => format!("1 row in 1 of {n_files} files"),
-        (n_files, n_rows) => format!("{n_rows} rows in {n_matching} of {n_files} files"),
+        (n_files, n_rows) => format!("{n_rows} rows in {} of {n_files} files", chosen.len()),
     };
     let mut remarks = vec![count];
+    remarks.extend(search.time_is_over());
     if is_cut {
         remarks.push("there are more: narrow file_path or match".into());
     }
@@ -296,6 +301,38 @@ impl<'a, S: Store + ?Sized> Many<'a, S> {
             n_binary: AtomicU64::new(0),
             n_unreadable: AtomicU64::new(0),
         }
+    }
+
+    /// The first files that have rows, as many rows as there is room for, and whether there are more.
+    fn choose(&self) -> Result<(Vec<(&'a str, Rows)>, bool)> {
+        let found = self.run()?;
+        let mut chosen = Vec::new();
+        let (mut n_rows, mut n_bytes) = (MAX_ROWS_OF_MANY, self.budget.max_bytes);
+        let mut is_cut = self.is_over.load(Ordering::Relaxed);
+        for (file, read) in self.files.iter().zip(found) {
+            let Some(mut read) = read.filter(|read| !read.rows.is_empty()) else { continue };
+            // One row always has room.
+            let max_bytes = if chosen.is_empty() { usize::MAX } else { n_bytes };
+            is_cut |= read.next.is_some() || read.cut(n_rows, max_bytes);
+            if read.rows.is_empty() {
+                is_cut = true;
+                break;
+            }
+            n_rows -= read.rows.len();
+            n_bytes = n_bytes.saturating_sub(read.n_bytes);
+            chosen.push((file.as_str(), read));
+        }
+        Ok((chosen, is_cut))
+    }
+
+    /// What the answer says where there was no time to look at all files.
+    fn time_is_over(&self) -> Option<String> {
+        let n_seen = self.next.load(Ordering::Relaxed);
+        let n_left = self.files.len().saturating_sub(n_seen);
+        let is_late = self.started.elapsed() > MAX_TIME;
+        (is_late && n_left > 0).then(|| {
+            format!("stopped after {} s, {n_left} files were not searched", MAX_TIME.as_secs())
+        })
     }
 
     /// The rows of each file that was read, by its place in the list.

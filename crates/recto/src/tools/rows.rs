@@ -68,6 +68,21 @@ pub struct Rows {
     pub n_bytes: usize,
 }
 
+impl Rows {
+    /// Leaves out what is too much, and says whether something was.
+    pub fn cut(&mut self, max_rows: usize, max_bytes: usize) -> bool {
+        let mut n_bytes = 0;
+        let n_fitting = self.rows.iter().take(max_rows).take_while(|row| {
+            n_bytes += row.content.len() + ROW_OVERHEAD;
+            n_bytes <= max_bytes
+        });
+        let (n_fitting, n_rows) = (n_fitting.count(), self.rows.len());
+        self.rows.truncate(n_fitting);
+        self.n_bytes = self.rows.iter().map(|row| row.content.len() + ROW_OVERHEAD).sum();
+        n_fitting < n_rows
+    }
+}
+
 /// Reads the wanted lines of a file.
 pub fn read(
     store: &(impl Store + ?Sized),
@@ -82,7 +97,8 @@ pub fn read(
     };
     let total_lines = reader.total_lines();
     let chosen = wanted.choose(&mut *reader, total_lines)?;
-    let mut taken = Taken { rows: Vec::new(), n_bytes: 0, budget };
+    let needle = wanted.needle.as_ref();
+    let mut taken = Taken { rows: Vec::new(), n_bytes: 0, budget, needle };
     let mut next = None;
     for (index, range) in chosen.ranges.iter().enumerate() {
         let reached = reader.take(range.clone(), &mut taken)?;
@@ -166,17 +182,21 @@ fn after(line: u64, ranges: Vec<Range<u64>>) -> Vec<Range<u64>> {
 }
 
 /// Rows within a budget.
-struct Taken {
+struct Taken<'a> {
     rows: Vec<Row>,
     n_bytes: usize,
     budget: Budget,
+    /// What was looked for.
+    needle: Option<&'a Needle>,
 }
 
-impl Taken {
+impl Taken<'_> {
     /// Takes a line, or says that there is no room for it. The first always has room.
     fn add(&mut self, index: u64, line: &str, is_cut: bool) -> bool {
         let content = line::without_ending(line);
-        let kept = &content[..content.floor_char_boundary(self.budget.max_line)];
+        let start = self.first_shown(content);
+        let kept = &content[start..];
+        let kept = &kept[..kept.floor_char_boundary(self.budget.max_line)];
         let n_bytes = self.n_bytes + kept.len() + ROW_OVERHEAD;
         let has_room = self.rows.len() < self.budget.max_rows && n_bytes <= self.budget.max_bytes;
         if !self.rows.is_empty() && !has_room {
@@ -184,8 +204,23 @@ impl Taken {
         }
         self.n_bytes = n_bytes;
         let is_cut = is_cut || kept.len() < content.len();
-        self.rows.push(Row { line: index + 1, content: kept.into(), is_cut });
+        let content = if start > 0 { format!("…{kept}") } else { kept.into() };
+        self.rows.push(Row { line: index + 1, content, is_cut });
         true
+    }
+
+    /// Where a line is shown from: of a long one, from a little before what was looked for.
+    fn first_shown(&self, content: &str) -> usize {
+        let max_line = self.budget.max_line;
+        if content.len() <= max_line {
+            return 0;
+        }
+        match self.needle.and_then(|needle| needle.find(content)) {
+            Some(found) if found.end > max_line => {
+                content.floor_char_boundary(found.start.saturating_sub(max_line / 4))
+            }
+            _ => 0,
+        }
     }
 }
 
@@ -195,7 +230,7 @@ trait Reader {
     fn digest(&self) -> Digest;
     fn search(&mut self, search: &Search<'_>) -> Result<Hits>;
     /// Takes lines while there is room; returns the line it came to, from 0.
-    fn take(&mut self, range: Range<u64>, taken: &mut Taken) -> Result<u64>;
+    fn take(&mut self, range: Range<u64>, taken: &mut Taken<'_>) -> Result<u64>;
 }
 
 /// A text at hand.
@@ -219,7 +254,7 @@ impl Reader for Held {
         Ok(search.hits(self.document.text()))
     }
 
-    fn take(&mut self, range: Range<u64>, taken: &mut Taken) -> Result<u64> {
+    fn take(&mut self, range: Range<u64>, taken: &mut Taken<'_>) -> Result<u64> {
         for line in line::lines(&self.document.text()[self.offset..]) {
             let is_wanted = self.line >= range.start;
             if self.line >= range.end || (is_wanted && !taken.add(self.line, line, false)) {
@@ -295,7 +330,7 @@ impl<S: Store + ?Sized> Reader for Paged<'_, S> {
         Ok(found.hits)
     }
 
-    fn take(&mut self, range: Range<u64>, taken: &mut Taken) -> Result<u64> {
+    fn take(&mut self, range: Range<u64>, taken: &mut Taken<'_>) -> Result<u64> {
         let mut index = range.start;
         while index < range.end {
             self.load(index, range.end)?;

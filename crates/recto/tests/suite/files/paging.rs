@@ -115,7 +115,9 @@ fn pages_of_ranges_and_matches_joined_give_what_was_asked_for() {
         assert_eq!(numbers, expected, "{shown}");
         for (line, content) in found {
             let whole = &text.lines[line as usize - 1];
-            let is_same = content == *whole || budget == 0 && whole.starts_with(&content);
+            // Of a long line the part that holds the hit is shown.
+            let part = content.trim_start_matches('…');
+            let is_same = content == *whole || budget == 0 && whole.contains(part);
             assert!(is_same, "{shown}: line {line} is {content:?}, not {whole:?}");
         }
     }

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
+use recto::limits;
 use serde_json::{Value, json};
 
 use super::globs::matches;
@@ -151,12 +152,22 @@ fn reference(
                 numbers.extend(index.saturating_sub(ctx)..(index + ctx + 1).min(lines.len()));
             }
         }
-        found.extend(numbers.into_iter().map(|index| {
-            let content = &lines[index][..lines[index].floor_char_boundary(512)];
-            (path.clone(), index as u64 + 1, content.to_string())
-        }));
+        found.extend(
+            numbers
+                .into_iter()
+                .map(|index| (path.clone(), index as u64 + 1, shown(lines[index], &needle))),
+        );
     }
     found
+}
+
+/// As much of a line as is shown: 512 bytes, from a little before the hit if it stands behind them.
+fn shown(line: &str, needle: &str) -> String {
+    let hit = line.to_lowercase().find(needle).filter(|hit| hit + needle.len() > 512);
+    let start = line.floor_char_boundary(hit.map_or(0, |hit| hit - 128));
+    let rest = &line[start..];
+    let mark = if start > 0 { "…" } else { "" };
+    format!("{mark}{}", &rest[..rest.floor_char_boundary(512)])
 }
 
 fn without_ending(line: &str) -> &str {
@@ -211,7 +222,11 @@ fn a_search_over_five_thousand_files_finds_what_a_plain_one_finds() {
         let is_binary = |(_, stored): &&(&String, &Stored)| matches!(stored, Stored::Binary);
         assert_eq!(answer["binary_files"], matching.iter().filter(is_binary).count(), "{shown}");
         for (row, (_, _, content)) in answer["rows"].as_array().unwrap().iter().zip(&found) {
-            assert_eq!(row.get("cut").is_some(), content.len() > 500, "{row}");
+            assert_eq!(
+                row.get("cut").is_some(),
+                content.len() > 500 || content.starts_with('…'),
+                "{row}"
+            );
         }
         if has_git() && needle.is_ascii() {
             check_git(&yard, &files, pattern, needle, ctx, &found);
@@ -244,13 +259,27 @@ fn check_git(
     }
     let needle = needle.to_lowercase();
     let is_hit = |row: &&Row| {
-        // A hit far behind in a long line was cut off.
-        let is_near = row.2.to_lowercase().contains(&needle) || row.2.len() > 500;
-        is_near && matches!(files[&row.0], Stored::Utf8(_))
+        let is_shown = row.2.to_lowercase().contains(&needle);
+        is_shown && matches!(files[&row.0], Stored::Utf8(_))
     };
     let hits: BTreeSet<(String, u64)> =
         found.iter().filter(is_hit).map(|(path, line, _)| (path.clone(), *line)).collect();
     assert_eq!(hits, expected, "{pattern} {needle} {ctx}");
+}
+
+#[test]
+fn a_file_with_too_many_hits_is_shown_as_far_as_there_is_room() {
+    let yard = Yard::new();
+    yard.file("root/a.txt", "needle\n".repeat(20));
+    yard.file("root/b.log", format!("needle {}\n", "x".repeat(400)).repeat(900));
+    yard.file("root/c.txt", "needle\n");
+    let session = yard.serve(&[]);
+    let (found, answer) = search(&yard, &session, json!({"file_path": "**", "match": "needle"}));
+    assert_eq!(answer["truncated"], true);
+    let n_in = |name: &str| found.iter().filter(|row| row.0 == name).count();
+    assert_eq!(n_in("a.txt"), 20);
+    assert!(n_in("b.log") > 200, "{} rows", n_in("b.log"));
+    assert!(n_bytes(&found) <= limits::BYTES_OF_MANY, "{} bytes", n_bytes(&found));
 }
 
 #[test]
