@@ -65,6 +65,11 @@ impl Merger {
         self.roots.insert(session_id.into(), root);
     }
 
+    /// Forgets the calls of a session, which an agent is about to tell again.
+    pub fn reopen(&mut self, session_id: &str) {
+        self.calls.forget_session(session_id);
+    }
+
     /// Says which version of the protocol editor and agent agreed on; 1 until then.
     pub fn negotiated(&mut self, version: u64) {
         self.is_v2 = version >= 2;
@@ -151,14 +156,16 @@ impl Merger {
         }
         let ours = if is_start { Ours::Running } else { Ours::Finished };
         let card = members(&update, &["title", "kind", "name", "locations"]);
+        let likeness = tool.map(|tool| Likeness::new(tool, update["rawInput"].as_object()));
         let is_shown = match self.calls.get_mut(&known) {
             Some(call) => {
                 call.card = card;
                 call.ours = ours;
+                call.likeness = if is_start { likeness } else { call.likeness.or(likeness) };
                 std::mem::replace(&mut call.is_shown, true)
             }
             None => {
-                self.calls.insert(&known, Remembered { card, ours, is_shown: true });
+                self.calls.insert(&known, Remembered { card, ours, is_shown: true, likeness });
                 false
             }
         };
@@ -266,7 +273,14 @@ impl Merger {
     /// The call that an agent tells of, if it is one of ours. A call that is new, or whose
     /// arguments are, is remembered with its card.
     fn recognise(&mut self, key: &Key, root: &Path, told: &Value) -> Option<Key> {
-        let known = self.calls.resolve(key.clone());
+        let mut known = self.calls.resolve(key.clone());
+        if self.calls.get_mut(&known).is_some_and(|call| is_another(call, told)) {
+            // Agents should not use an id again. Where one does, what a person is shown, and may be
+            // asked to allow, is the call that is meant now.
+            self.calls.forget(&known);
+            self.calls.forget(key);
+            known = key.clone();
+        }
         let ours = self.calls.get_mut(&known).map(|call| call.ours);
         if matches!(ours, Some(Ours::Running | Ours::Finished)) {
             return Some(known);
@@ -289,7 +303,8 @@ impl Merger {
         match self.calls.get_mut(&known) {
             Some(call) => call.card = card,
             None => {
-                let call = Remembered { card, ours: Ours::Awaited, is_shown: false };
+                let likeness = Some(likeness);
+                let call = Remembered { card, ours: Ours::Awaited, is_shown: false, likeness };
                 self.calls.insert(&known, call);
             }
         }
@@ -298,6 +313,27 @@ impl Merger {
             self.calls.keep(&known, arguments);
         }
         Some(known)
+    }
+}
+
+/// Whether an agent tells of another call than the one that has ended under the same id: it asks
+/// leave for it, or begins one of another tool or with other arguments.
+fn is_another(call: &Remembered, told: &Value) -> bool {
+    if call.ours != Ours::Finished {
+        return false;
+    }
+    match told.get("sessionUpdate").and_then(Value::as_str) {
+        None => return true,
+        Some("tool_call") => {}
+        Some(_) => return false,
+    }
+    let Some(likeness) = &call.likeness else { return false };
+    match Generic::parse(told) {
+        Some(Generic { tool, arguments }) => !likeness.is_like(&Likeness::new(tool, arguments)),
+        None => {
+            let raw = told.get("rawInput").and_then(Value::as_object);
+            raw.is_some_and(|raw| !raw.is_empty() && !likeness.has_arguments(raw))
+        }
     }
 }
 

@@ -64,6 +64,8 @@ pub struct Remembered {
     pub ours: Ours,
     /// Whether the editor was told of the call by an event.
     pub is_shown: bool,
+    /// What was called, as far as it is known.
+    pub likeness: Option<Likeness>,
 }
 
 /// Which call it is, where no id says so.
@@ -77,16 +79,16 @@ pub struct Likeness {
 impl Likeness {
     /// A call of `tool`.
     pub fn new(tool: &Tool, arguments: Option<&Map<String, Value>>) -> Likeness {
-        // Ours come cut, so that both halves are compared as cut.
-        let hash = |arguments| {
-            let mut hasher = DefaultHasher::new();
-            hash_value(&cut(arguments), &mut hasher);
-            hasher.finish()
-        };
-        Likeness { tool: tool.name, arguments: arguments.map(hash) }
+        Likeness { tool: tool.name, arguments: arguments.map(hash_of) }
     }
 
-    fn is_like(&self, other: &Likeness) -> bool {
+    /// Whether it is a call with those arguments, as far as that is known.
+    pub fn has_arguments(&self, arguments: &Map<String, Value>) -> bool {
+        self.arguments.is_none_or(|known| known == hash_of(arguments))
+    }
+
+    /// Whether both can be the same call.
+    pub fn is_like(&self, other: &Likeness) -> bool {
         let is_same = |(one, other)| one == other;
         self.tool == other.tool && self.arguments.zip(other.arguments).is_none_or(is_same)
     }
@@ -123,6 +125,26 @@ impl Calls {
             Some(id) => key.sibling(id),
             None => key,
         }
+    }
+
+    /// Forgets a call, whose id then stands for another.
+    pub fn forget(&mut self, key: &Key) {
+        self.forget_all(|other| other == key);
+    }
+
+    /// Forgets the calls of a session.
+    pub fn forget_session(&mut self, session: &str) {
+        self.forget_all(|key| key.session == session);
+    }
+
+    fn forget_all(&mut self, is_meant: impl Fn(&Key) -> bool) {
+        let forgotten: Vec<Key> = self.order.iter().filter(|key| is_meant(key)).cloned().collect();
+        for key in forgotten {
+            self.known.remove(&key);
+            self.aliases.remove(&key);
+            self.settle(&key);
+        }
+        self.order.retain(|key| !is_meant(key));
     }
 
     /// A call that the editor may know.
@@ -214,6 +236,13 @@ impl Calls {
         assert!(self.waiting.len() <= MAX_WAITING && self.n_kept <= MAX_KEPT);
         self.order.len()
     }
+}
+
+/// Ours come cut, so that both halves are compared as cut.
+fn hash_of(arguments: &Map<String, Value>) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    hash_value(&cut(arguments), &mut hasher);
+    hasher.finish()
 }
 
 /// Hashes a value whatever the order of its members.

@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod ids;
+
 use expect_test::{Expect, expect};
 use proptest::prelude::*;
 use recto_text::Error;

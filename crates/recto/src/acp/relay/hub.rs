@@ -272,6 +272,7 @@ impl Hub {
         let is_old = matches!(request.method.as_deref(), Some("session/load" | "session/resume"));
         let asked = match &session.session_id {
             Some(session) if is_old => {
+                self.merger().reopen(session);
                 self.name(&begun, session);
                 Asked::OldSession(begun.ticket)
             }

@@ -1,0 +1,69 @@
+//! Ids that come again: used for another call, or told again.
+
+use super::*;
+
+#[test]
+fn an_id_that_is_used_again_stands_for_the_call_that_is_meant_now() {
+    let shell = json!({"command": ["rm", "-rf", "build"]});
+    let begins = json!({"sessionUpdate": "tool_call", "toolCallId": "1", "kind": "execute",
+        "title": "rm -rf build", "rawInput": shell});
+    let asked =
+        json!({"toolCallId": "1", "kind": "execute", "title": "rm -rf build", "rawInput": shell});
+    let done = || {
+        scene()
+            .start("1", "read_text_file", read())
+            .end("1", "read_text_file", read())
+            .agent(codex_end("1", "read_text_file", read(), "completed"))
+    };
+    done().agent(begins.clone()).asks(asked.clone()).check(expect![[r#"
+        recto: tool_call #1 kind="read" title="Read a.txt" status="pending" locations=[{"path":"/p/a.txt"}] rawInput={"path":"/p/a.txt"}
+        recto: tool_call_update #1 kind="read" title="Read a.txt" status="completed" locations=[{"path":"/p/a.txt"}] content=[]
+        agent: nothing
+        agent: tool_call #1 kind="execute" title="rm -rf build" rawInput={"command":["rm","-rf","build"]}
+        asks: ? #1 kind="execute" title="rm -rf build" rawInput={"command":["rm","-rf","build"]}
+    "#]]);
+    done().asks(asked).check(expect![[r#"
+        recto: tool_call #1 kind="read" title="Read a.txt" status="pending" locations=[{"path":"/p/a.txt"}] rawInput={"path":"/p/a.txt"}
+        recto: tool_call_update #1 kind="read" title="Read a.txt" status="completed" locations=[{"path":"/p/a.txt"}] content=[]
+        agent: nothing
+        asks: ? #1 kind="execute" title="rm -rf build" rawInput={"command":["rm","-rf","build"]}
+    "#]]);
+    let write = json!({"path": "/p/b.txt", "content": "new"});
+    done()
+        .agent(codex("1", "write_text_file", write.clone()))
+        .asks(json!({"toolCallId": "1", "kind": "execute", "status": "pending"}))
+        .start("1", "write_text_file", write)
+        .check(expect![[r#"
+            recto: tool_call #1 kind="read" title="Read a.txt" status="pending" locations=[{"path":"/p/a.txt"}] rawInput={"path":"/p/a.txt"}
+            recto: tool_call_update #1 kind="read" title="Read a.txt" status="completed" locations=[{"path":"/p/a.txt"}] content=[]
+            agent: nothing
+            agent: tool_call #1 kind="edit" title="Write b.txt" status="in_progress" locations=[{"path":"/p/b.txt"}] rawInput={"path":"/p/b.txt","content":"new"} _meta={"is_mcp_tool_call":true}
+            asks: ? #1 kind="edit" title="Write b.txt" status="pending" locations=[{"path":"/p/b.txt"}] rawInput={"path":"/p/b.txt","content":"new"} content=[{"type":"diff","path":"/p/b.txt","newText":"new"},{"type":"content","content":{"type":"text","text":"What the file holds now, if it exists, is not shown."}}]
+            recto: tool_call_update #1 kind="edit" title="Write b.txt" status="in_progress" locations=[{"path":"/p/b.txt"}] rawInput={"path":"/p/b.txt","content":"new"}
+        "#]]);
+    // The agent's first word may come last, and is then about the same call.
+    scene()
+        .start("1", "read_text_file", read())
+        .end("1", "read_text_file", read())
+        .agent(codex("1", "read_text_file", read()))
+        .check(expect![[r#"
+            recto: tool_call #1 kind="read" title="Read a.txt" status="pending" locations=[{"path":"/p/a.txt"}] rawInput={"path":"/p/a.txt"}
+            recto: tool_call_update #1 kind="read" title="Read a.txt" status="completed" locations=[{"path":"/p/a.txt"}] content=[]
+            agent: tool_call_update #1 _meta={"is_mcp_tool_call":true}
+        "#]]);
+}
+
+#[test]
+fn a_session_that_is_loaded_again_shows_its_calls_again() {
+    let mut scene = scene()
+        .start("1", "read_text_file", read())
+        .end("1", "read_text_file", read())
+        .agent(codex_end("1", "read_text_file", read(), "completed"));
+    scene.merger.reopen("s");
+    scene.agent(codex("1", "read_text_file", read())).check(expect![[r#"
+        recto: tool_call #1 kind="read" title="Read a.txt" status="pending" locations=[{"path":"/p/a.txt"}] rawInput={"path":"/p/a.txt"}
+        recto: tool_call_update #1 kind="read" title="Read a.txt" status="completed" locations=[{"path":"/p/a.txt"}] content=[]
+        agent: nothing
+        agent: tool_call #1 kind="read" title="Read a.txt" status="in_progress" locations=[{"path":"/p/a.txt"}] rawInput={"path":"/p/a.txt"} _meta={"is_mcp_tool_call":true}
+    "#]]);
+}
