@@ -107,7 +107,8 @@ fn check_glob(pattern: &str, path: &str) {
 }
 
 fn check_like(pattern: &str, path: &str) {
-    let matches = Glob::like(pattern).matches_path(path);
+    let Ok(glob) = Glob::like(pattern) else { return };
+    let matches = glob.matches_path(path);
     if is_short(pattern.as_bytes()) && path.len() <= MAX_COMPARED {
         let pattern: Vec<char> = pattern.chars().collect();
         let text: Vec<char> = path.chars().collect();

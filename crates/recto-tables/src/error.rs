@@ -15,6 +15,8 @@ pub enum Error {
     NotATable {
         /// What it is instead, with its article: `plain text`, `a binary file`.
         what: String,
+        /// Whether it is text all the same.
+        is_text: bool,
     },
 
     /// It wants to be a table, but is damaged.

@@ -87,7 +87,7 @@ pub fn container(name: &str, head: &[u8]) -> Result<Container> {
     match ending.as_str() {
         "parquet" => Ok(Container::Parquet),
         _ if is_sheet => Ok(Container::Sheets),
-        _ => Err(Error::NotATable { what: what_binary(head).into() }),
+        _ => Err(binary(head)),
     }
 }
 
@@ -95,7 +95,7 @@ pub fn container(name: &str, head: &[u8]) -> Result<Container> {
 pub fn text(name: &str, head: &[u8]) -> Result<TextFormat> {
     let ending = ending(name);
     let Some(head_text) = encoding(&ending, head).map(|encoding| decode(encoding, head)) else {
-        return Err(Error::NotATable { what: what_binary(head).into() });
+        return Err(binary(head));
     };
     match ending.as_str() {
         ending if DELIMITED_ENDINGS.contains(&ending) => Ok(TextFormat::Delimited),
@@ -107,9 +107,9 @@ pub fn text(name: &str, head: &[u8]) -> Result<TextFormat> {
             Err(Error::Broken { cause: "it is text and not a spreadsheet".into() })
         }
         "txt" | "log" | "dat" | "md" | "rst" | "adoc" | "" => {
-            Err(Error::NotATable { what: "plain text".into() })
+            Err(Error::NotATable { what: "plain text".into(), is_text: true })
         }
-        _ => Err(Error::NotATable { what: "source code or other text".into() }),
+        _ => Err(Error::NotATable { what: "source code or other text".into(), is_text: true }),
     }
 }
 
@@ -136,9 +136,10 @@ fn ending(name: &str) -> String {
     name.rsplit_once('.').map_or(String::new(), |(_, ending)| ending.to_ascii_lowercase())
 }
 
-fn what_binary(head: &[u8]) -> &'static str {
+fn binary(head: &[u8]) -> Error {
     let known = OTHERS.iter().find(|(magic, _)| head.starts_with(magic));
-    known.map_or("a binary file", |(_, what)| what)
+    let what = known.map_or("a binary file", |(_, what)| what);
+    Error::NotATable { what: what.into(), is_text: false }
 }
 
 /// Whether a zip archive starts with what spreadsheets hold.

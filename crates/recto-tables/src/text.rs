@@ -34,7 +34,7 @@ impl<'a> Text<'a> {
     pub fn open(input: &'a mut dyn Read) -> Result<Text<'a>> {
         let head = read_up_to(input, FIRST_BYTES)?;
         let Some(encoding) = sniff(&head) else {
-            return Err(Error::NotATable { what: "a binary file".into() });
+            return Err(Error::NotATable { what: "a binary file".into(), is_text: false });
         };
         let mut text = Text {
             input,

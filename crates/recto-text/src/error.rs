@@ -36,7 +36,7 @@ pub enum Error {
     },
 
     /// An argument that the tool does not take.
-    #[error("Unknown argument: {name}")]
+    #[error("Unknown argument: {}", Quoted(name))]
     UnknownArgument {
         /// The argument, with its place.
         name: String,
@@ -181,7 +181,7 @@ pub enum Error {
     NotATable {
         /// The path as given.
         path: String,
-        /// What it is instead.
+        /// What it is instead, and how that is read.
         what: String,
     },
 

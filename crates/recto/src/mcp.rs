@@ -15,6 +15,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use recto_text::Error;
+use recto_text::quote::Quoted;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, ClientRequest, CompleteRequestMethod,
     CompleteRequestParams, CompleteResult, CustomRequest, CustomResult, ErrorCode, ErrorData,
@@ -223,7 +224,8 @@ fn unknown_tool(calls: &Calls, name: &str) -> ErrorData {
         Some(_) => "not served here; started with --read-only or --tools",
         None => "no such tool",
     };
-    let message = format!("Unknown tool: {name} ({reason}). Tools: {}", served.join(", "));
+    let message =
+        format!("Unknown tool: {} ({reason}). Tools: {}", Quoted(name), served.join(", "));
     ErrorData::invalid_params(message, None)
 }
 

@@ -26,6 +26,8 @@ pub enum Denial {
     },
     /// The operating system.
     System,
+    /// The operating system, about the folder of the file.
+    Folder,
     /// The file belongs to somebody else, and replacing it would change its owner.
     ForeignOwner,
     /// The file is a mount point of its own and cannot be replaced.
@@ -43,7 +45,8 @@ impl Denial {
             Denial::Editor { message } if message.is_empty() => "The editor refused it.".into(),
             Denial::Editor { message } => format!("The editor says: {}", Quoted(message)),
             Denial::System => return None,
-            Denial::ForeignOwner => "The file belongs to another user, and replacing it would change its owner.".into(),
+            Denial::ForeignOwner => "The file belongs to another user or group, and replacing it would change that.".into(),
+            Denial::Folder => "Its folder cannot be written, which is how a file is replaced.".into(),
             Denial::MountPoint => "The file is a mount point of its own and cannot be replaced.".into(),
         };
         Some(hint)

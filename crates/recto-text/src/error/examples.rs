@@ -42,7 +42,7 @@ pub fn examples() -> Vec<Error> {
             n_bytes: 100_000_000,
             limit: "At a commit files up to 64 MiB can be read.".into(),
         },
-        Error::NotATable { path: path(), what: "plain text".into() },
+        Error::NotATable { path: path(), what: "plain text. Read it with ReadLines".into() },
         Error::BrokenTable { path: path(), cause: "the file ends inside a row".into() },
         Error::FileNotFound { path: path() },
         Error::ParentNotFound { parent: "/project/src".into() },

@@ -9,7 +9,7 @@ impl Error {
         let hint = match self {
             Error::UnknownArgument { known, .. } => format!("This tool takes: {known}."),
             Error::RelativePath { .. } => "Start the path at /.".into(),
-            Error::ParentNotFound { .. } => "Folders are not created here; check the path.".into(),
+            Error::ParentNotFound { .. } => "A folder on the way is missing; check the path.".into(),
             Error::PermissionDenied { reason, .. } => return reason.hint(),
             Error::BinaryFile { hash: Some(hash), .. } => format!("It is not text in any known encoding. Its hash is {hash}."),
             Error::BinaryFile { hash: None, .. } => "It is not text in any known encoding.".into(),
@@ -59,7 +59,7 @@ impl Error {
             Error::NoRepository { cause, .. } | Error::UnknownRevision { cause, .. } => cause.clone(),
             Error::NotInRevision { .. } => "With commit, relative paths start at the top of the repository; ListFiles with the same commit shows what is there.".into(),
             Error::TooLarge { limit, .. } => limit.clone(),
-            Error::NotATable { what, .. } => format!("It is {what}. Read it with ReadLines."),
+            Error::NotATable { what, .. } => format!("It is {what}."),
             Error::FileExists { .. } => "Change it with the tools that edit, or remove it first.".into(),
             Error::TextMismatch { found, wanted, elsewhere, n_lines, nearest, .. } => {
                 let mut hint = elsewhere_hint(elsewhere, *n_lines, nearest.as_ref());

@@ -317,7 +317,7 @@ impl Held for HeldFile<'_> {
     fn read(&mut self) -> Result<Option<Vec<u8>>> {
         if self.is_link() {
             // What it leads to is read, but stays.
-            self.check_writable(".")?;
+            self.check_folder_writable()?;
             let file = self.store.open_to_read(&self.path, self.caller)?;
             self.check_size(&file)?;
             return file.read_whole(&self.path, self.caller).map(Some);
@@ -445,7 +445,7 @@ impl HeldFile<'_> {
         if file.is_some() {
             // Replacing needs no right to the old file, but a file that is closed to us stays so.
             self.check_writable(&self.place.name)?;
-            self.check_writable(".")?;
+            self.check_folder_writable()?;
         }
         Ok(file)
     }
@@ -472,6 +472,15 @@ impl HeldFile<'_> {
             is_durable: self.store.is_durable,
             cancel: &self.caller.cancel,
         }
+    }
+
+    fn check_folder_writable(&self) -> Result<()> {
+        self.check_writable(".").map_err(|error| match error {
+            Error::PermissionDenied { path, .. } => {
+                Error::PermissionDenied { path, reason: Denial::Folder }
+            }
+            error => error,
+        })
     }
 
     fn check_writable(&self, name: impl rustix::path::Arg) -> Result<()> {

@@ -40,7 +40,10 @@ fn request(context: &Context<'_>, mut arguments: Arguments) -> Result<Request> {
         Some("base64") => {
             // Bytes, whatever they look like: no editor is to take them for text.
             context.caller.disk_only.set();
-            STANDARD.decode(&content).map_err(|_| Error::WrongArgument {
+            // Programs that write it break its lines.
+            let base64: Vec<u8> =
+                content.bytes().filter(|byte| !byte.is_ascii_whitespace()).collect();
+            STANDARD.decode(base64).map_err(|_| Error::WrongArgument {
                 name: "content".into(),
                 expected: "base64".into(),
                 value: Value::from(content.as_str()).to_string(),

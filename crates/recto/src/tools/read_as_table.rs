@@ -93,7 +93,10 @@ fn preview_once(
     file.bytes.check_unchanged()?;
     let path = path.to_string();
     table.map_err(|error| match error {
-        tables::Error::NotATable { what } => Error::NotATable { path, what },
+        tables::Error::NotATable { what, is_text } => {
+            let advice = if is_text { ". Read it with ReadLines" } else { "" };
+            Error::NotATable { path, what: format!("{what}{advice}") }
+        }
         tables::Error::Broken { cause } | tables::Error::TooLarge { cause } => {
             Error::BrokenTable { path, cause }
         }

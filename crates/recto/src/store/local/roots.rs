@@ -449,10 +449,10 @@ impl<'a> Walk<'a> {
     fn place_beyond(mut self, missing: OsString, roots: &Roots) -> Result<Place, Stop> {
         let mut relative = self.relative_path().join(&missing);
         let mut missing_folders = vec![missing];
+        let mut is_left = false;
         for step in std::mem::take(&mut self.steps) {
             if step.name == ".." {
-                // No folder is made only to be left again.
-                missing_folders.clear();
+                is_left = true;
                 if !relative.pop() {
                     return Err(Stop::Outside);
                 }
@@ -466,6 +466,10 @@ impl<'a> Walk<'a> {
             return Err(Stop::Outside);
         }
         let name = missing_folders.pop().unwrap_or_default();
+        if is_left {
+            // No folder is made only to be left again.
+            missing_folders.clear();
+        }
         let place = self.place(name, None);
         Ok(Place { is_folder_missing: true, missing_folders, real_path, ..place })
     }

@@ -99,8 +99,8 @@ fn what_the_system_refuses_is_refused_and_unchanged() {
         ("root/to-closed", Closed),
         ("root/write-only.txt", Closed),
         ("root/read-only.txt", Readable),
-        ("root/read-only/inside.txt", Readable),
-        ("root/to-read-only", Readable),
+        ("root/read-only/inside.txt", ReadableInClosedFolder),
+        ("root/to-read-only", ReadableInClosedFolder),
         // Nothing in it can be looked at, so nothing can be told apart.
         ("root/no-entry/inside.txt", Closed),
         ("root/no-entry/missing.txt", Closed),

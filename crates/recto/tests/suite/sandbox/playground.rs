@@ -35,6 +35,8 @@ pub enum Expected {
     MissingGit,
     /// Reads work; the system refuses changes.
     Readable,
+    /// Reads work; the system refuses changes in its folder.
+    ReadableInClosedFolder,
     /// Reads work; changes are refused, because the file is somebody else's.
     ReadableForeign,
     /// The system refuses everything.
@@ -278,12 +280,20 @@ impl Expected {
                 "Only files in these folders can be used: {}",
                 roots.join(", ")
             ))),
-            Opens(_) | Readable | ReadableGit | ReadableForeign if is_read => Answer::Read,
+            Opens(_) | Readable | ReadableGit | ReadableForeign | ReadableInClosedFolder
+                if is_read =>
+            {
+                Answer::Read
+            }
             Opens(target) => Answer::Change { target, text },
             Readable | Closed => denied(None),
             ReadableGit => in_git(),
+            ReadableInClosedFolder => denied(Some(
+                "Its folder cannot be written, which is how a file is replaced.".into(),
+            )),
             ReadableForeign => denied(Some(
-                "The file belongs to another user, and replacing it would change its owner.".into(),
+                "The file belongs to another user or group, and replacing it would change that."
+                    .into(),
             )),
             CannotCreate if is_write => denied(None),
             CannotCreate => not_found(),
@@ -296,7 +306,7 @@ impl Expected {
             NoFolder if is_write => {
                 let parent = Path::new(path).parent().unwrap().display().to_string();
                 let message = format!("Parent directory not found: {}", Quoted(&parent));
-                let hint = "Folders are not created here; check the path.";
+                let hint = "A folder on the way is missing; check the path.";
                 Answer::Error { code: -32001, message, hint: Some(hint.into()) }
             }
             Missing(_) | NoFolder => not_found(),
