@@ -13,6 +13,7 @@ mod weight;
 
 use std::borrow::Cow;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use recto_text::Error;
 use recto_text::quote::Quoted;
@@ -60,10 +61,16 @@ pub async fn serve(
         Stdio::start(in_flight.clone(), ends.clone()).map_err(|error| error.to_string())?;
     let patience = stop.clone();
     tokio::spawn(async move {
-        // Whoever closed the input may still read the answers, but nobody waits for long.
+        // Whoever closed the input may still read the answers, as long as they are being read.
         let is_enough = async {
             ends.input.cancelled().await;
-            tokio::time::sleep(AFTER_END_OF_INPUT).await;
+            loop {
+                let n_given = ends.n_given.load(Ordering::Relaxed);
+                tokio::time::sleep(AFTER_END_OF_INPUT).await;
+                if ends.n_given.load(Ordering::Relaxed) == n_given {
+                    break;
+                }
+            }
         };
         tokio::select! {
             () = is_enough => {}

@@ -89,6 +89,13 @@ impl Merger {
         message
     }
 
+    /// Ends the calls of a session whose server is gone, for it will not tell.
+    pub fn give_up(&mut self, session_id: &str) -> Vec<Value> {
+        let ids = self.calls.running(session_id);
+        let failed = |id: String| json!({"sessionUpdate": "tool_call_update", "toolCallId": id, "status": "failed"});
+        ids.into_iter().map(|id| self.from_recto(session_id, failed(id))).collect()
+    }
+
     /// The call of ours that a message asks leave for, if it changes a file.
     pub fn asking(&mut self, message: &Value) -> Option<Asking> {
         let Place { key, place, root, is_update } = self.place(message)?;
@@ -159,7 +166,9 @@ impl Merger {
         let likeness = tool.map(|tool| Likeness::new(tool, update["rawInput"].as_object()));
         let is_shown = match self.calls.get_mut(&known) {
             Some(call) => {
-                call.card = card;
+                if !card.is_empty() {
+                    call.card = card;
+                }
                 call.ours = ours;
                 call.likeness = if is_start { likeness } else { call.likeness.or(likeness) };
                 std::mem::replace(&mut call.is_shown, true)

@@ -7,15 +7,15 @@
 
 use std::io::{BufWriter, Error, ErrorKind, PipeWriter, Result, Write};
 use std::os::fd::AsFd;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rmcp::model::{JsonRpcMessage, ServerJsonRpcMessage};
 use tokio::sync::{mpsc, oneshot};
-use tokio_util::sync::CancellationToken;
 
 use super::in_flight::{InFlight, Request};
 use super::json;
+use super::transport::Ends;
 use crate::line::{self, Patient};
 
 /// How much is gathered before it is written.
@@ -36,9 +36,27 @@ struct Shared {
 }
 
 struct Stream {
-    output: BufWriter<Patient<PipeWriter>>,
+    output: BufWriter<Counted>,
     /// The end of a message whose start is written. It goes before every other.
     rest: Vec<u8>,
+}
+
+/// Counts what the client takes of long messages.
+struct Counted {
+    output: Patient<PipeWriter>,
+    n_given: Arc<AtomicU64>,
+}
+
+impl Write for Counted {
+    fn write(&mut self, bytes: &[u8]) -> Result<usize> {
+        let n_written = self.output.write(bytes)?;
+        self.n_given.fetch_add(n_written as u64, Ordering::Relaxed);
+        Ok(n_written)
+    }
+
+    fn flush(&mut self) -> Result<()> {
+        self.output.flush()
+    }
 }
 
 /// A message that is left to the thread.
@@ -71,11 +89,12 @@ fn closed() -> Error {
 }
 
 impl Output {
-    /// Starts the thread. `ended` is cancelled when nothing more can be written.
-    pub fn start(in_flight: Arc<InFlight>, ended: CancellationToken) -> Result<Output> {
+    /// Starts the thread. `ends.output` is cancelled when nothing more can be written.
+    pub fn start(in_flight: Arc<InFlight>, ends: Ends) -> Result<Output> {
         // Not `Stdout` itself, which would search every answer for line ends.
         let stdout = PipeWriter::from(std::io::stdout().as_fd().try_clone_to_owned()?);
-        let output = BufWriter::with_capacity(BUFFER, Patient(stdout));
+        let counted = Counted { output: Patient(stdout), n_given: ends.n_given };
+        let output = BufWriter::with_capacity(BUFFER, counted);
         let shared = Arc::new(Shared {
             in_flight,
             n_queued: AtomicUsize::new(0),
@@ -85,7 +104,7 @@ impl Output {
         let writer = shared.clone();
         std::thread::Builder::new().name("recto-write".into()).spawn(move || {
             writer.write_all(queued);
-            ended.cancel();
+            ends.output.cancel();
         })?;
         Ok(Output { shared, queue })
     }
@@ -130,7 +149,7 @@ impl Shared {
         json::write(&mut bytes, message).expect("messages are JSON, and memory takes them");
         bytes.push(b'\n');
         let finished = self.finish(message);
-        let n_written = line::write_now(stream.output.get_ref(), &bytes);
+        let n_written = line::write_now(&stream.output.get_ref().output, &bytes);
         drop(finished);
         if n_written == bytes.len() {
             return Some(Written::Whole);

@@ -5,6 +5,7 @@
 
 use std::os::fd::AsFd;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 use rmcp::model::{
     ClientJsonRpcMessage, ClientNotification, ClientRequest, ErrorData, GetMeta, JsonRpcMessage,
@@ -43,12 +44,14 @@ pub struct Ends {
     pub input: CancellationToken,
     /// Nothing more can be written: a client that takes no answers is gone.
     pub output: CancellationToken,
+    /// How many bytes the client was given, as far as that is counted.
+    pub n_given: Arc<AtomicU64>,
 }
 
 impl Stdio {
     /// Starts to read and to write, in the current runtime.
     pub fn start(in_flight: Arc<InFlight>, ends: Ends) -> std::io::Result<Stdio> {
-        let output = Output::start(in_flight.clone(), ends.output.clone())?;
+        let output = Output::start(in_flight.clone(), ends.clone())?;
         let input = std::io::stdin().as_fd().try_clone_to_owned()?;
         let reader = Reader {
             incoming: Incoming::new(input, MAX_LINE)?,

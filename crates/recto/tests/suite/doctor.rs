@@ -58,7 +58,7 @@ fn says_what_there_is_and_leaves_nothing_behind() {
         "case matters",
         "\nwalls\n  first: paths are walked by hand",
         "second: Landlock is switched off",
-        "a request 16 MiB, a read 1 MiB, a file that is changed 1 GiB",
+        "a request 16 MiB, a read 1 MiB, a file that is held to be changed 1 GiB",
         "\nleftovers of killed processes\n  none\n",
         "\ngit\n",
         "no repository",

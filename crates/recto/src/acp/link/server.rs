@@ -35,8 +35,8 @@ pub trait Host: Send + Sync + 'static {
     /// Shows the editor what a call does.
     fn update(&self, session: &str, update: Value);
 
-    /// Forgets what a server asked that is gone.
-    fn gone(&self, server: &Outlet);
+    /// Forgets what a server asked that is gone, and tells that its calls will not end otherwise.
+    fn gone(&self, session: Option<&str>, server: &Outlet);
 
     /// Takes what a server found out about a call that it was to rehearse.
     fn rehearsed(&self, id: u64, content: Option<Vec<Value>>);
@@ -171,6 +171,7 @@ fn serve(stream: &UnixStream, tickets: &Tickets, host: &dyn Host) -> Result<()> 
     admitted.listens(&outlet);
     let mut input = BufReader::with_capacity(64 << 10, Polled(stream));
     let mut last_id = 0;
+    let mut served = None;
     loop {
         let mut buffer = Vec::new();
         match line::read(&mut input, &mut buffer, MAX_LINE) {
@@ -178,11 +179,12 @@ fn serve(stream: &UnixStream, tickets: &Tickets, host: &dyn Host) -> Result<()> 
             Ok(Line::TooLong { .. } | Line::End) | Err(_) => break,
         }
         let Some(session) = admitted.session() else { break };
-        if !take(&buffer, &session, &mut last_id, &outlet, host) {
+        let session = served.insert(session);
+        if !take(&buffer, session, &mut last_id, &outlet, host) {
             break;
         }
     }
-    host.gone(&outlet);
+    host.gone(served.as_deref(), &outlet);
     outlet.close();
     Ok(())
 }

@@ -127,6 +127,14 @@ impl Calls {
         }
     }
 
+    /// The ids of the calls of a session that the tool works on.
+    pub fn running(&self, session: &str) -> Vec<String> {
+        let keys = self.order.iter().filter(|key| key.session == session);
+        let is_running =
+            |key: &&Key| self.known.get(*key).is_some_and(|call| call.ours == Ours::Running);
+        keys.filter(is_running).map(|key| key.id.clone()).collect()
+    }
+
     /// Forgets a call, whose id then stands for another.
     pub fn forget(&mut self, key: &Key) {
         self.forget_all(|other| other == key);

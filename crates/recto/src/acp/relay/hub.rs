@@ -364,8 +364,13 @@ impl Host for Hub {
         self.editor.give_up(change, after);
     }
 
-    fn gone(&self, server: &Outlet) {
+    fn gone(&self, session: Option<&str>, server: &Outlet) {
         self.editor.forget(server);
+        let Some(session) = session else { return };
+        let mut merger = self.merger();
+        for event in merger.give_up(session) {
+            self.tell_editor(&event);
+        }
     }
 
     fn update(&self, session_id: &str, update: Value) {

@@ -108,6 +108,11 @@ fn the_editor_is_killed() {
 fn the_server_is_killed_and_the_next_session_works() {
     let (editor, answer, processes) = in_the_middle();
     kill(processes[2], Signal::KILL);
+    // Nobody else would end its card.
+    editor.wait_for_ends(1);
+    let updates = editor.desk.updates.lock().unwrap().clone();
+    let last = updates.last().unwrap();
+    assert_eq!(last["update"]["status"], "failed", "{updates:?}");
     assert_eq!(answer.recv_timeout(SOON).unwrap()["result"], Value::Null);
     check_gone(&processes[2..], SOON);
     check_once(&editor);

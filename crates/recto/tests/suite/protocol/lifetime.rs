@@ -156,6 +156,38 @@ fn what_was_asked_before_the_end_of_input_is_answered() {
     assert!(server.wait(AT_END_OF_INPUT).success());
 }
 
+/// Twelve megabytes in three seconds and a half, of which a pipe holds one.
+#[test]
+fn answers_that_are_being_read_are_written_to_the_end() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("f.txt"), "a line of some length\n".repeat(24_000)).unwrap();
+    let mut child = Command::new(BINARY)
+        .args(["serve", "--results", "text"])
+        .arg(folder.path())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut input = child.stdin.take().unwrap();
+    const N_CALLS: u64 = 24;
+    for id in 1..=N_CALLS {
+        let arguments = json!({"path": folder.path().join("f.txt")});
+        let params = stateless(json!({"name": "read_text_file", "arguments": arguments}));
+        let call = json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params});
+        writeln!(input, "{call}").unwrap();
+    }
+    drop(input);
+    let mut output = BufReader::new(child.stdout.take().unwrap());
+    let mut line = String::new();
+    for _ in 1..=N_CALLS {
+        std::thread::sleep(Duration::from_millis(150));
+        line.clear();
+        output.read_line(&mut line).unwrap();
+        serde_json::from_str::<Value>(&line).expect("a whole line");
+    }
+    assert!(child.wait().unwrap().success());
+}
+
 #[test]
 fn a_call_in_flight_does_not_put_off_the_end_of_input() {
     let mut server = Server::ready(&[]);
