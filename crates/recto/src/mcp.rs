@@ -59,7 +59,7 @@ pub async fn serve(
     let ends = Ends::default();
     let transport =
         Stdio::start(in_flight.clone(), ends.clone()).map_err(|error| error.to_string())?;
-    let patience = stop.clone();
+    let (patience, input, until_read) = (stop.clone(), ends.input.clone(), stop.clone());
     tokio::spawn(async move {
         // Whoever closed the input may still read the answers, as long as they are being read.
         let is_enough = async {
@@ -79,7 +79,7 @@ pub async fn serve(
         patience.cancel();
     });
     let server = Server { calls, wire, instructions, in_flight };
-    match ContractCodes(server).serve_with_ct(transport, stop).await {
+    let served = match ContractCodes(server).serve_with_ct(transport, stop).await {
         Ok(running) => running.waiting().await.map(|_| ()).map_err(|error| error.to_string()),
         // The client went away, or we were told to stop, before it said what it wanted.
         Err(
@@ -87,7 +87,12 @@ pub async fn serve(
             | rmcp::service::ServerInitializeError::Cancelled,
         ) => Ok(()),
         Err(error) => Err(error.to_string()),
+    };
+    // Answers may still be on their way.
+    if input.is_cancelled() {
+        until_read.cancelled().await;
     }
+    served
 }
 
 struct Server {

@@ -75,6 +75,13 @@ impl InFlight {
         Some(true)
     }
 
+    /// Waits until every request is answered. For the task that admits them.
+    pub async fn until_answered(&self) {
+        while !self.lock().by_id.is_empty() {
+            self.answered.notified().await;
+        }
+    }
+
     /// Waits for a slot to run in, and for a thread to run on, which is to be held until the call
     /// has come back from wherever it hangs. `None` where all of them hang: calls that were taken
     /// back give up their slots at once, but their threads a little later.

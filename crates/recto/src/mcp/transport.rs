@@ -80,6 +80,8 @@ impl Transport<RoleServer> for Stdio {
             message = self.reader.next() => {
                 if message.is_none() {
                     self.ends.input.cancel();
+                    // The library would give the answers five seconds.
+                    self.reader.in_flight.until_answered().await;
                 }
                 message
             }
