@@ -34,6 +34,11 @@ impl Caller {
     pub fn reading_many(&self) -> Caller {
         Caller { last_folder: LastFolder(Some(Mutex::default())), ..self.clone() }
     }
+
+    /// Whether it reads many files, so that none is worth much.
+    pub fn reads_many(&self) -> bool {
+        self.last_folder.0.is_some()
+    }
 }
 
 /// The folder that the way to the last file led to, so that the next one in it is found at once.

@@ -93,8 +93,10 @@ fn first_record(records: &[Fields<'_>], sample: &Sample<'_>) -> (usize, Evidence
     let n_columns = sample.n_columns;
     let is_full = |record: &Fields<'_>| {
         let n_filled = record.iter().filter(|field| !field.trim().is_empty()).count();
-        // A title above three columns and more may be followed by delimiters without values.
-        record.len() >= n_columns && (n_columns < 3 || n_filled > 1)
+        // A title above three columns and more may be followed by delimiters without values; it
+        // stands in the first of them.
+        let is_title = n_filled == 0 || n_filled == 1 && !record[0].trim().is_empty();
+        record.len() >= n_columns && (n_columns < 3 || !is_title)
     };
     let Some(full_idx) = records.iter().position(is_full) else { return (0, Evidence::None) };
     let evidence = |idx: usize| header_evidence(&records[idx], &records[idx + 1..], sample);

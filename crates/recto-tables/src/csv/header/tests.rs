@@ -104,6 +104,8 @@ fn takes_a_number_above_nothing_for_a_value() {
 fn takes_delimiters_without_names_for_a_header_or_a_title() {
     check(",\n1,2\n3,4\n", "|", 1);
     check(",,\n1,2,3\n", "-", 1);
+    check(",,b\nx,1,5\ny,2,6\n", "||b", 1);
+    check(",b,\nx,1,5\ny,2,6\n", "|b|", 1);
 }
 
 #[test]

@@ -13,6 +13,7 @@ use recto_text::{Error, Result};
 use super::index::{Index, Indexes, PIECE};
 use super::read::OpenFile;
 use crate::caller::Caller;
+use crate::limits;
 use crate::path::AbsPath;
 use crate::store::{VersionedHits, VersionedPage};
 
@@ -201,8 +202,20 @@ impl LargeFile<'_> {
         }
     }
 
+    /// The contract's error, with the version if the file is not too large to be removed by it.
     fn binary(&self) -> Error {
-        Error::BinaryFile { verb: "read", path: self.path.to_string(), hash: None }
+        let n_bytes = self.file.status.st_size;
+        let mut digester = Digester::default();
+        let is_read = !self.caller.reads_many()
+            && n_bytes <= limits::CHANGED_FILE
+            && self
+                .for_each_piece(0, n_bytes as u64, |piece, _| {
+                    digester.push(piece);
+                    Next::Continue
+                })
+                .is_ok();
+        let hash = is_read.then(|| digester.finish());
+        Error::BinaryFile { verb: "read", path: self.path.to_string(), hash }
     }
 }
 

@@ -5,11 +5,13 @@ use std::collections::BTreeSet;
 use std::os::unix::fs::FileExt;
 use std::time::Duration;
 
+use recto_text::Digest;
 use rustix::fs::{CWD, Timespec, Timestamps, utimensat};
 use serde_json::{Value, json};
 
 use super::paging::follow;
 use super::yard::{Session, Yard, rows};
+use crate::case::Actual;
 
 const N_LINES: u64 = 9_000;
 
@@ -218,4 +220,24 @@ fn a_change_that_only_the_inode_tells_is_seen() {
         change("large.txt", digit);
         change("small.txt", digit);
     }
+}
+
+#[test]
+fn a_large_file_that_is_no_text_is_named_by_its_hash() {
+    let yard = Yard::new();
+    let bytes: Vec<u8> = (0..17 << 20).map(|n: u32| (n % 251) as u8).collect();
+    yard.file("root/f.bin", &bytes);
+    let session = yard.serve(&[]);
+    let hash = Digest::of(&bytes).to_string();
+    for (tool, name) in [("text.read", "path"), ("ReadLines", "file_path")] {
+        match session.call(tool, json!({name: "f.bin"})) {
+            Actual::Error { code: -32004, hint, .. } => {
+                let hint = hint.unwrap();
+                assert!(hint.contains(&hash), "{tool}: {hint}");
+            }
+            other => panic!("{tool}: {other:?}"),
+        }
+    }
+    session.answer("file.remove", json!({"path": "f.bin", "hash": hash}));
+    assert!(!yard.path("root/f.bin").exists());
 }
