@@ -155,7 +155,15 @@ fn why_empty(
             n_files(hidden)
         )));
     }
-    Ok(None)
+    // Frameworks call folders `[slug]` and `{{name}}`.
+    let literal = request.pattern.replace('[', "\\[").replace('{', "\\{");
+    if literal == request.pattern {
+        return Ok(None);
+    }
+    let (folder, glob) = Glob::parse(&literal)?;
+    let folder = start_folder(context.root, &folder, &literal);
+    let found = list(context, context.store, &folder, &glob, &everything)?.total;
+    Ok((found > 0).then(|| format!("{} where brackets are names: list {literal}", n_files(found))))
 }
 
 /// Whether a pattern without wildcards names a folder that has files.

@@ -139,7 +139,9 @@ fn changed(
         if !text.ends_with('\n') {
             text.push('\n');
         }
-        list.push(json!({"start": start, "end": end, "content": content}));
+        // With how much went, a program can make the new text of the old one.
+        let n_removed = change.old_lines.len();
+        list.push(json!({"start": start, "end": end, "content": content, "removed": n_removed}));
     }
     let structured = json!({"changes": list, "hash": digest.to_string(), "total_lines": n_lines});
     Some(Answer::new(vec![text, format!("{}, hash {digest}", Lines(n_lines))], structured))

@@ -149,7 +149,7 @@ fn a_second_read_costs_only_what_changed() {
     let changed = process.call("text.read", &json!({"since": seen})).unwrap();
     assert_eq!(
         changed.structured["changes"],
-        json!([{"start": 1000, "end": 1001, "content": "one line\n"}])
+        json!([{"start": 1000, "end": 1001, "content": "one line\n", "removed": 2}])
     );
     assert_eq!(changed.structured["total_lines"], 1999);
     assert_eq!(changed.text[0], "lines 1000-1001 of before, now line 1000:\none line\n");
@@ -165,7 +165,7 @@ fn what_was_created_is_a_version_that_is_known() {
     let change = json!({"hash": seen, "lines": [2, 3], "old": "two", "new": "2"});
     process.call("text.replace", &change).unwrap();
     let changed = process.call("text.read", &json!({"since": seen})).unwrap();
-    let expected = json!([{"start": 2, "end": 3, "content": "2\n"}]);
+    let expected = json!([{"start": 2, "end": 3, "content": "2\n", "removed": 1}]);
     assert_eq!(changed.structured["changes"], expected);
     let error = process.call("file.remove", &json!({"hash": seen})).unwrap_err();
     assert!(error.hint().unwrap().starts_with("Changed since: line 2."), "{:?}", error.hint());
