@@ -23,6 +23,7 @@ use crate::acp::link::tickets::{Ticket, Tickets};
 use crate::acp::merge::{Asking, Merger};
 use crate::acp::outlet::Outlet;
 use crate::log::say;
+use crate::tools::as_integer;
 
 /// How much of a line that is no message is shown.
 const MAX_NOISE: usize = 500;
@@ -77,7 +78,9 @@ struct Begun {
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Initialize {
-    protocol_version: Option<u64>,
+    /// A number, also as `1.0` or `"1"`: what else is said here counts however that is spelled.
+    #[serde(default)]
+    protocol_version: Value,
     /// The editor's.
     #[serde(default)]
     client_capabilities: Value,
@@ -90,6 +93,12 @@ struct Initialize {
 }
 
 impl Initialize {
+    /// The version, if one is told.
+    fn version(&self) -> Option<u64> {
+        let version = as_integer(&self.protocol_version)?;
+        u64::try_from(version).ok()
+    }
+
     /// Whether an agent takes more folders for a session than one.
     fn has_more_folders(&self) -> bool {
         let first = &self.agent_capabilities["sessionCapabilities"]["additionalDirectories"];
@@ -218,7 +227,7 @@ impl Hub {
         let mut learned = self.learned();
         learned.can_read = offers("readTextFile");
         learned.can_write = offers("writeTextFile");
-        learned.agreed.protocol_version = params.protocol_version.unwrap_or_default();
+        learned.agreed.protocol_version = params.version().unwrap_or_default();
         if let Some(id) = initialize.id() {
             learned.asked.insert(id, Asked::Initialize);
         }
@@ -233,7 +242,7 @@ impl Hub {
                 let Ok(answer) = serde_json::from_str::<Initialize>(result) else { return None };
                 let mut learned = self.learned();
                 learned.agreed.has_more_folders = answer.has_more_folders();
-                if let Some(version) = answer.protocol_version {
+                if let Some(version) = answer.version() {
                     learned.agreed.protocol_version = version;
                     // The second version has no such methods, whatever the editor offered for
                     // the first.

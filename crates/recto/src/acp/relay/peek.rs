@@ -43,7 +43,11 @@ pub fn raw<'de, D: Deserializer<'de>>(from: D) -> Result<Option<&'de RawValue>, 
 
 /// Says what a line is.
 pub fn shape(line: &[u8]) -> Shape<'_> {
-    let Ok(text) = std::str::from_utf8(line) else { return Shape::Noise };
+    let Ok(text) = std::str::from_utf8(line) else {
+        // Whoever it is for may know what to make of it.
+        let is_object = line.trim_ascii_start().starts_with(b"{");
+        return if is_object { Shape::Unclear } else { Shape::Noise };
+    };
     match text.trim_ascii_start().as_bytes().first() {
         Some(b'{') => match serde_json::from_str(text) {
             Ok(peek) => Shape::Message(peek),

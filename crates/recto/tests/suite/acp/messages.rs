@@ -1,8 +1,12 @@
 //! What neither side may lose: unknown things, strange spellings, batches, long lines, noise.
 
+use std::io::Read;
+use std::process::{Command, Stdio};
+
 use serde_json::{Value, json};
 
 use super::editor::{Editor, Habits};
+use crate::client::BINARY;
 
 /// Lines that come back from the agent as the same bytes, through both directions.
 #[test]
@@ -87,6 +91,37 @@ fn noise_of_the_agent_is_reported_and_the_session_goes_on() {
     editor.open("f.txt", "text\n");
     let answer = editor.call(&session, "read_text_file", json!({"path": editor.spelled("f.txt")}));
     assert_eq!(answer["isError"], false, "{answer}");
+}
+
+#[test]
+fn an_object_that_is_no_utf8_is_passed_on_as_it_is() {
+    let mut relay = Command::new(BINARY)
+        .args(["acp", "--", "printf", "{\"id\":1,\"result\":\"\\377\"}\n"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut said = Vec::new();
+    relay.stdout.take().unwrap().read_to_end(&mut said).unwrap();
+    assert_eq!(said, b"{\"id\":1,\"result\":\"\xff\"}\n");
+    relay.wait().unwrap();
+}
+
+#[test]
+fn what_an_editor_can_do_counts_however_it_spells_the_version() {
+    for version in [json!(1.0), json!("1"), json!(null)] {
+        let editor = Editor::start(Habits::default());
+        let capabilities = json!({"fs": {"readTextFile": true, "writeTextFile": true}});
+        let params = json!({
+            "protocolVersion": version, "clientCapabilities": capabilities, "_meta": {"agent": null},
+        });
+        editor.request("initialize", params);
+        let session = editor.new_session();
+        editor.open("f.txt", "unsaved\n");
+        let path = json!({"path": editor.spelled("f.txt")});
+        let answer = editor.call(&session, "read_text_file", path);
+        assert_eq!(answer["structuredContent"]["content"], "unsaved\n", "{version}: {answer}");
+    }
 }
 
 #[test]
