@@ -89,18 +89,27 @@ impl Clone for LastFolder {
 
 /// How much of a file counts for a call because it grows while it is read.
 #[derive(Debug, Clone, Default)]
-pub struct Growing(Arc<Mutex<Option<(u64, u64, u64)>>>);
+pub struct Growing(Arc<Mutex<Option<GrowingFile>>>);
+
+#[derive(Debug, Clone, Copy)]
+struct GrowingFile {
+    device: u64,
+    inode: u64,
+    n_bytes: u64,
+}
 
 impl Growing {
     /// How many bytes count of the file with that device and inode, if that was said.
     pub fn n_bytes(&self, device: u64, inode: u64) -> Option<u64> {
         let growing = *self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        growing.filter(|known| (known.0, known.1) == (device, inode)).map(|known| known.2)
+        let known = growing.filter(|known| (known.device, known.inode) == (device, inode));
+        known.map(|known| known.n_bytes)
     }
 
     /// Says so, instead of about the file before.
     pub fn set(&self, device: u64, inode: u64, n_bytes: u64) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some((device, inode, n_bytes));
+        let growing = GrowingFile { device, inode, n_bytes };
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(growing);
     }
 }
 

@@ -2,7 +2,7 @@
 //! not read its tree for each of them.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use gix_hash::ObjectId;
 
@@ -28,7 +28,7 @@ enum Seen {
     /// One name was looked up in it. Most trees are needed no more.
     Once,
     /// Its entries by their names.
-    Whole(Arc<HashMap<Vec<u8>, Entry>>),
+    Whole(HashMap<Vec<u8>, Entry>),
 }
 
 impl SeenTrees {
@@ -66,10 +66,10 @@ impl SeenTrees {
             *known = Known::default();
         }
         known.n_bytes += n_bytes;
-        known.trees.insert(id, Seen::Whole(Arc::new(entries)));
+        known.trees.insert(id, Seen::Whole(entries));
     }
 
-    fn known(&self) -> std::sync::MutexGuard<'_, Known> {
+    fn known(&self) -> MutexGuard<'_, Known> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -96,10 +96,10 @@ impl Indexes {
         Some(index)
     }
 
-    /// What is known of the first bytes of a file, if that is wanted.
-    pub fn beginning(&self, status: &Stat, n_bytes: u64, is_wanted: bool) -> Option<Arc<Index>> {
+    /// What is known of the first bytes of a file.
+    pub fn beginning(&self, status: &Stat, n_bytes: u64) -> Option<Arc<Index>> {
         let beginning = self.beginning.lock().unwrap_or_else(PoisonError::into_inner);
-        let (identity, index) = beginning.as_ref().filter(|_| is_wanted)?;
+        let (identity, index) = beginning.as_ref()?;
         let is_same = identity.is_same_file(&Identity::of(status)) && index.n_bytes == n_bytes;
         is_same.then(|| index.clone())
     }

@@ -9,6 +9,7 @@ use recto_text::encoding::Encoding;
 use recto_text::search::{Hits, Scan as SearchScan, Search};
 use recto_text::window::{Page, Scan, Window};
 use recto_text::{Error, Result};
+use rustix::fs::Stat;
 
 use super::index::{Index, Indexes, PIECE};
 use super::read::OpenFile;
@@ -54,25 +55,33 @@ impl LargeFile<'_> {
 
     /// Reads with what is known about the file, and finds that out first where nothing is.
     fn with_index<T: PartialEq>(&self, read: impl Fn(&Index) -> Result<T>) -> Result<T> {
-        self.file.read_growing(self.path, self.caller, |status, n_bytes| {
-            let known = self.indexes.get(status).filter(|index| index.n_bytes == n_bytes);
-            // Of a file that grows, what a call took for the whole was looked at twice.
-            let is_settled = self.caller.growing.n_bytes(status.st_dev, status.st_ino).is_some();
-            let known = known.or_else(|| self.indexes.beginning(status, n_bytes, is_settled));
-            let index = match known {
-                Some(index) => index,
-                None => {
-                    let index = Arc::new(self.index(n_bytes)?);
-                    if index.n_bytes == status.st_size as u64 {
-                        self.indexes.remember(status, &index);
-                    } else {
-                        self.indexes.remember_beginning(status, &index);
-                    }
-                    index
-                }
-            };
-            read(&index)
+        if self.file.has_true_size {
+            return self.file.read_growing(self.path, self.caller, |status, n_bytes| {
+                read(&*self.index_of(status, n_bytes)?)
+            });
+        }
+        // There may be more than the size says, which is then refused.
+        self.file.read_stable(self.path, |status| {
+            let index = self.index_of(status, u64::MAX)?;
+            Ok((index.n_bytes, read(&index)?))
         })
+    }
+
+    /// What is known of the first bytes of a file that has this status.
+    fn index_of(&self, status: &Stat, most_bytes: u64) -> Result<Arc<Index>> {
+        let known = self.indexes.get(status).filter(|index| index.n_bytes <= most_bytes);
+        // Of a file that grows, what a call took for the whole was looked at twice.
+        let is_settled = self.caller.growing.n_bytes(status.st_dev, status.st_ino).is_some();
+        let beginning = || self.indexes.beginning(status, most_bytes).filter(|_| is_settled);
+        if let Some(index) = known.or_else(beginning) {
+            return Ok(index);
+        }
+        let index = Arc::new(self.index(most_bytes)?);
+        match index.n_bytes == status.st_size as u64 {
+            true => self.indexes.remember(status, &index),
+            false => self.indexes.remember_beginning(status, &index),
+        }
+        Ok(index)
     }
 
     /// Looks at so many bytes once, or at as many as there are.
