@@ -1,8 +1,7 @@
 //! Every way a call can be refused: one variant per condition of the contract.
 //!
-//! `Display` is the contract's message, exactly. [`Error::code`] is its code. [`Error::hint`]
-//! tells the caller what to do next; it is written for a model and never repeats the message.
-//! How errors travel (as results, as JSON-RPC errors) is left to the protocol.
+//! `Display` is the contract's message, exactly, [`Error::code`] its code; [`Error::hint`] tells the
+//! caller what to do next. How errors travel is left to the protocol.
 
 use std::borrow::Cow;
 
@@ -229,6 +228,8 @@ pub enum Error {
     NotAFile {
         /// The path as given.
         path: String,
+        /// Whether it is a folder.
+        is_folder: bool,
     },
 
     /// A folder where a file is to be written.

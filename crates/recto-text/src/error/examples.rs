@@ -55,7 +55,7 @@ pub fn examples() -> Vec<Error> {
             reason: Denial::Editor { message: "Write declined by the user".into() },
         },
         Error::ReadOnlyFilesystem { path: path() },
-        Error::NotAFile { path: "/project/src".into() },
+        Error::NotAFile { path: "/project/src".into(), is_folder: true },
         Error::IsDirectory { path: "/project/src".into() },
         Error::NotADirectory { path: "/project/src".into() },
         Error::FileExists { path: path() },

@@ -102,7 +102,7 @@ impl Store for MemoryStore {
         let located = self.locate(path, caller, Access::Read)?;
         match self.lock().get(&located) {
             None => Err(Error::FileNotFound { path: path.to_string() }),
-            Some(Node::Folder) => Err(Error::NotAFile { path: path.to_string() }),
+            Some(Node::Folder) => Err(Error::NotAFile { path: path.to_string(), is_folder: true }),
             Some(Node::File(bytes)) => text_of(path, bytes.clone()).map(Some),
         }
     }
@@ -124,7 +124,7 @@ impl Store for MemoryStore {
         let located = self.locate(path, caller, Access::Read)?;
         match self.lock().get(&located) {
             None => Err(Error::FileNotFound { path: path.to_string() }),
-            Some(Node::Folder) => Err(Error::NotAFile { path: path.to_string() }),
+            Some(Node::Folder) => Err(Error::NotAFile { path: path.to_string(), is_folder: true }),
             Some(Node::File(bytes)) => Ok(Box::new(bytes.clone())),
         }
     }

@@ -253,7 +253,7 @@ fn changed_lines(old: &str, new: &str) -> Vec<LineRange> {
 /// A change needs a file: a folder is none, and where the folder is missing so is the file.
 pub fn as_edit_error(target: &Target, error: Error) -> Error {
     match error {
-        Error::IsDirectory { path } => Error::NotAFile { path },
+        Error::IsDirectory { path } => Error::NotAFile { path, is_folder: true },
         Error::ParentNotFound { .. } => Error::FileNotFound { path: target.path.to_string() },
         error => error,
     }

@@ -111,7 +111,8 @@ impl GitFiles {
             || Error::NotInRevision { path: path.to_string(), revision: self.revision.clone() };
         let (entry, _) = self.entry(path, caller)?.ok_or_else(missing)?;
         if !is_readable(entry.kind) {
-            return Err(Error::NotAFile { path: path.to_string() });
+            let is_folder = entry.kind == EntryKind::Tree;
+            return Err(Error::NotAFile { path: path.to_string(), is_folder });
         }
         if asks_for_folder(path) {
             return Err(missing());

@@ -106,7 +106,8 @@ impl OpenFile {
     /// Opens what was seen to be of that kind. If it is something else by now, it was opened for
     /// nothing, but without waiting for anybody.
     fn open_kind(sys: &dyn Sys, place: &Place, kind: FileType, path: &AbsPath) -> Result<OpenFile> {
-        let not_a_file = || Error::NotAFile { path: path.to_string() };
+        let is_folder = kind == FileType::Directory;
+        let not_a_file = || Error::NotAFile { path: path.to_string(), is_folder };
         if kind != FileType::RegularFile {
             return Err(not_a_file());
         }

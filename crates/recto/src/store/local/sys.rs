@@ -219,7 +219,7 @@ pub fn error(errno: Errno, path: &AbsPath, n_bytes: usize) -> Error {
         Errno::NOSPC | Errno::DQUOT | Errno::FBIG => Error::DiskFull { n_bytes, path },
         Errno::BUSY => Error::PermissionDenied { path, reason: Denial::MountPoint },
         Errno::ISDIR => Error::IsDirectory { path },
-        Errno::NXIO | Errno::NODEV | Errno::LOOP => Error::NotAFile { path },
+        Errno::NXIO | Errno::NODEV | Errno::LOOP => Error::NotAFile { path, is_folder: false },
         other => Error::System { path, cause: describe(other) },
     }
 }

@@ -97,7 +97,7 @@ pub fn check(served: &Served, git: &Git, revision: &str) {
         assert_eq!(at.store.is_file(&path, caller).unwrap(), is_file, "{path}");
         if !is_file {
             let refused = at.store.document(&path, caller).unwrap_err();
-            assert_eq!(refused, Error::NotAFile { path: path.to_string() });
+            assert_eq!(refused, Error::NotAFile { path: path.to_string(), is_folder: false });
             continue;
         }
         let bytes = git.bytes(&["cat-file", "blob", id]);
