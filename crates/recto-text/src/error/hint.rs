@@ -55,6 +55,10 @@ impl Error {
             Error::NotDurable { cause, .. } => format!("The file has its new content; syncing it to disk failed: {cause}. Do not write it again without reading it."),
             Error::EmptyRange { meant: (start, end), .. } => format!("Did you mean [{start}, {end}]?"),
             Error::BadLineSpec { .. } => format!("Lines are {}.", crate::line_spec::GRAMMAR),
+            // Only where lines are such a string; elsewhere they are two integers.
+            Error::WrongArgument { name, expected, .. } if name == "lines" && expected == "a string" => {
+                format!("Lines are {}. As in \"1,3,5-7\".", crate::line_spec::GRAMMAR)
+            }
             Error::BadGlob { cause, .. } => format!("{cause}. Patterns have *, ?, [abc], {{a,b}} and ** for any folders."),
             Error::NoRepository { cause, .. } | Error::UnknownRevision { cause, .. } => cause.clone(),
             Error::NotInRevision { .. } => "With commit, relative paths start at the top of the repository; ListFiles with the same commit shows what is there.".into(),
