@@ -47,17 +47,27 @@ pub fn preview(input: &mut dyn Read, request: &Request<'_>) -> Result<Table> {
         values.enter_member("features");
     }
     let mut rows = Rows::new(request);
+    let mut failed = None;
     while !rows.is_complete(values.n_bytes()) {
         match values.next_value() {
             Ok(Some(value)) => rows.push(&value, is_geojson),
             Ok(None) => break,
             // What is wrong below the rows that were asked for does not concern them.
             Err(_) if rows.has_more() => break,
-            Err(error) => return Err(error),
+            Err(error) => {
+                failed = Some(error);
+                break;
+            }
         }
+    }
+    if let Some(error) = failed.take_if(|_| rows.n_rows == 0 || !values.ends_unfinished()) {
+        return Err(error);
     }
     let is_cut_short = values.n_bytes() >= MAX_BYTES;
     let mut table = rows.into_table(is_cut_short);
+    if failed.is_some() {
+        table.remarks.push("The last line is not complete and was left out.".into());
+    }
     if values.has_nan() {
         table.remarks.push("NaN and Infinity are shown as null.".into());
     }

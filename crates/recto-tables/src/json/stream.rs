@@ -121,6 +121,15 @@ impl<'a> Values<'a> {
         self.has_nan
     }
 
+    /// Whether what is left is the beginning of a line of values: somebody is still writing it.
+    pub fn ends_unfinished(&self) -> bool {
+        let rest = self.text.rest();
+        self.state == State::Sequence
+            && self.text.is_complete()
+            && !rest.contains('\n')
+            && serde_json::from_str::<IgnoredAny>(rest).is_err_and(|error| error.is_eof())
+    }
+
     fn skip_space(&mut self) -> Result<Option<u8>> {
         loop {
             let rest = self.text.rest().as_bytes();

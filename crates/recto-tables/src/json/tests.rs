@@ -36,6 +36,21 @@ fn is_not_concerned_by_what_is_broken_below() {
 }
 
 #[test]
+fn leaves_out_a_line_that_is_still_being_written() {
+    let whole = "{\"a\": 1}\n{\"a\": 2}\n";
+    for part in ["{", "{\"a", "{\"a\": tr", "{\"a\": [1, {\"b\": \"x\\", "\"x", "tru", "[1,"] {
+        let table = read("a.ndjson", &format!("{whole}{part}"), 5);
+        assert_eq!(table.rows.len(), 2, "{part}");
+        assert_eq!(table.remarks, ["The last line is not complete and was left out."], "{part}");
+    }
+    // What is wrong elsewhere, or in another way, is still refused.
+    for text in ["{\"a\": ", "[{\"a\": 1}, {\"a\": ", "{\"a\": 1}\n{\"a\": \n", "{}\n{\"a\" 1"] {
+        let request = Request { name: "a.ndjson", limit: 5, max_bytes: 10_000 };
+        assert!(preview(&mut text.as_bytes(), &request).is_err(), "{text}");
+    }
+}
+
+#[test]
 fn says_how_many_columns_there_are_where_it_counted_them() {
     let object = |n_keys: usize| {
         let members: Vec<String> = (0..n_keys).map(|key| format!("\"k{key}\": 1")).collect();
