@@ -21,6 +21,8 @@ pub mod limits;
 
 mod budget;
 
+mod fit;
+
 mod calendar;
 
 mod names;
@@ -56,12 +58,17 @@ pub struct Request<'a> {
     pub name: &'a str,
     /// At most this many rows.
     pub limit: usize,
-    /// At most about this many bytes of values; then the table ends early and `has_more`.
+    /// At most about this many bytes, names and types included; then the table ends early and
+    /// `has_more`, and of very many columns only the first are shown.
     pub max_bytes: usize,
 }
 
 /// The first rows of a file, whatever its format.
 pub fn preview(source: Arc<dyn Source>, request: &Request<'_>) -> Result<Table> {
+    Ok(fit::fit(preview_of(source, request)?, request.max_bytes))
+}
+
+fn preview_of(source: Arc<dyn Source>, request: &Request<'_>) -> Result<Table> {
     let head = read_up_to(&mut Reader::new(source.clone()), HEAD_BYTES)?;
     match format::container(request.name, &head)? {
         Container::Parquet => parquet::preview(source, request),

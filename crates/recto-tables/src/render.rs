@@ -30,15 +30,19 @@ pub fn markdown(table: &Table) -> String {
         });
     }
     text.push_str("|\n");
-    for row in &table.rows {
-        for value in row {
-            text.push_str("| ");
-            push_value(&mut text, value);
-            text.push(' ');
-        }
-        text.push_str("|\n");
-    }
+    text.extend(table.rows.iter().map(|values| row(values)));
     text
+}
+
+/// One line of it.
+pub fn row(values: &[Value]) -> String {
+    let mut text = String::new();
+    for value in values {
+        text.push_str("| ");
+        push_value(&mut text, value);
+        text.push(' ');
+    }
+    text + "|\n"
 }
 
 fn push_value(text: &mut String, value: &Value) {

@@ -56,7 +56,7 @@ fn run(context: &Context<'_>, arguments: Arguments) -> Result<Answer> {
             preview(context, &*revision.store, &revision.path, &request)?
         }
     };
-    Ok(report(table))
+    Ok(report(table, request.limit))
 }
 
 fn preview(
@@ -125,14 +125,21 @@ impl Source for File {
     }
 }
 
-fn report(table: Table) -> Answer {
+fn report(table: Table, limit: usize) -> Answer {
     let text = tables::render::markdown(&table);
     let n_rows = table.rows.len();
     let rows = if n_rows == 1 { "row" } else { "rows" };
-    let count = match table.has_more {
+    let mut count = match table.has_more {
         true => format!("the first {n_rows} {rows}, there are more"),
         false => format!("{n_rows} {rows}"),
     };
+    let is_full = table.has_more && n_rows < limit;
+    if is_full {
+        count.push_str(" than fit");
+    }
+    if is_full || table.n_columns != Some(table.columns.len()) {
+        count.push_str("; ReadLines shows the rest of a text file");
+    }
     let remark = match table.remarks.join(" ") {
         remarks if remarks.is_empty() => count,
         remarks => format!("{count}. {remarks}"),

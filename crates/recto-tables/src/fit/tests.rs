@@ -1,0 +1,58 @@
+//! Cases of `fit`.
+
+use super::fit;
+use crate::render::markdown;
+use crate::table::{Column, Table, Type, Value};
+
+/// A table of so many columns and rows, cut to so many bytes: how many of both are left, whether
+/// there are more rows, and what is said.
+fn check(n_columns: usize, n_rows: usize, max_bytes: usize) -> (usize, usize, bool, Vec<String>) {
+    let column = |idx: usize| Column { name: format!("name of {idx:04}"), kind: Type::Text };
+    let row = |_| vec![Value::Text("value".into()); n_columns];
+    let table = Table {
+        columns: (0..n_columns).map(column).collect(),
+        n_columns: Some(n_columns),
+        rows: (0..n_rows).map(row).collect(),
+        has_more: false,
+        remarks: Vec::new(),
+    };
+    let table = fit(table, max_bytes);
+    assert!(table.rows.iter().all(|row| row.len() == table.columns.len()));
+    if table.columns.len() > 1 && table.rows.len() > 1 {
+        assert!(markdown(&table).len() <= max_bytes);
+    }
+    (table.columns.len(), table.rows.len(), table.has_more, table.remarks)
+}
+
+#[test]
+fn leaves_what_fits() {
+    assert_eq!(check(3, 5, 1_000), (3, 5, false, vec![]));
+    assert_eq!(check(0, 0, 1_000), (0, 0, false, vec![]));
+}
+
+#[test]
+fn counts_names_before_rows() {
+    assert_eq!(check(3, 100, 1_000), (3, 32, true, vec![]));
+}
+
+#[test]
+fn leaves_out_columns_whose_names_do_not_fit() {
+    let remark = vec!["Only the first 10 of 4000 columns fit.".to_string()];
+    assert_eq!(check(4_000, 3, 1_000), (10, 3, false, remark));
+}
+
+#[test]
+fn keeps_a_column_and_a_row_whatever_their_size() {
+    let remark = vec!["Only the first 1 of 2 columns fit.".to_string()];
+    assert_eq!(check(2, 2, 1), (1, 1, true, remark));
+}
+
+#[test]
+fn cuts_remarks_that_name_every_column() {
+    let remarks = vec!["name, ".repeat(1_000); 100];
+    let table =
+        Table { columns: vec![], n_columns: Some(0), rows: vec![], has_more: false, remarks };
+    let remarks = fit(table, 1_000).remarks;
+    assert_eq!(remarks.len(), 16);
+    assert!(remarks[0].len() < 600);
+}
