@@ -120,10 +120,12 @@ impl Encoding {
 
     /// Decodes bytes that arrive in pieces.
     pub fn decoder(self) -> Decoder {
-        Decoder {
-            inner: self.whatwg().new_decoder_without_bom_handling(),
-            n_bom_left: self.bom().len(),
-        }
+        Decoder { n_bom_left: self.bom().len(), ..self.decoder_inside() }
+    }
+
+    /// The same for bytes from a place on that lies behind the BOM.
+    pub fn decoder_inside(self) -> Decoder {
+        Decoder { inner: self.whatwg().new_decoder_without_bom_handling(), n_bom_left: 0 }
     }
 
     fn whatwg(self) -> &'static encoding_rs::Encoding {

@@ -31,7 +31,7 @@ pub struct Index {
     pub n_bytes: u64,
     /// How many lines it has.
     pub total_lines: u64,
-    /// How many lines end before each piece. Empty where lines are not bytes with `\n` between.
+    /// How many lines end before each piece.
     pub lines_before: Vec<u64>,
 }
 

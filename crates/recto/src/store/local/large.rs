@@ -100,14 +100,15 @@ impl LargeFile<'_> {
         self.for_each_piece(0, most_bytes, |piece, is_last| {
             digester.push(piece);
             n_bytes += piece.len() as u64;
-            let text = if has_plain_lines(encoding) {
-                if !piece.is_empty() {
-                    lines_before.push(n_endings);
-                }
-                piece
-            } else {
+            if !piece.is_empty() {
+                lines_before.push(n_endings);
+            }
+            // In all others `\n` is a byte that no other character has.
+            let text = if is_utf16(encoding) {
                 decoder.push(piece, is_last, &mut decoded);
                 decoded.as_bytes()
+            } else {
+                piece
             };
             if let Some(last) = text.last() {
                 is_open = *last != b'\n';
@@ -125,20 +126,35 @@ impl LargeFile<'_> {
         let mut has_broken_page = false;
         if window.max_lines == 0 || window.first_line > index.total_lines {
             // There is no such page.
-        } else if has_plain_lines(index.encoding) {
+        } else if is_utf8(index.encoding) {
             scan.push_owned(self.bytes_around(index, offset, window)?);
         } else {
+            let (offset, line) = self.next_line(index.encoding, offset, line)?;
+            scan = Scan::inside(window, line + 1);
             has_broken_page = self.for_each_text(index, offset, |text, is_broken| {
                 scan.push(text);
                 if is_broken || scan.is_page_complete() { Next::Stop } else { Next::Continue }
             })?;
         }
         let page = scan.finish().map_err(|_| self.binary())?;
-        let is_utf16 = matches!(index.encoding, Encoding::Utf16Le | Encoding::Utf16Be);
-        if has_broken_page || (!is_utf16 && page.content.contains('\0')) {
+        if has_broken_page || (!is_utf16(index.encoding) && page.content.contains('\0')) {
             return Err(self.binary());
         }
         Ok(Page { total_lines: index.total_lines, ..page })
+    }
+
+    /// Where the next line starts behind a place that is not the first, so that no character is cut
+    /// there.
+    fn next_line(&self, encoding: Encoding, offset: u64, line: u64) -> Result<(u64, u64)> {
+        let ending: &[u8] = match encoding {
+            Encoding::Utf16Le => b"\n\0",
+            Encoding::Utf16Be => b"\0\n",
+            _ => b"\n",
+        };
+        let n_bytes = if offset == 0 { 0 } else { PIECE };
+        let piece = self.file.bytes_at(self.path, n_bytes, offset)?;
+        let n_before = piece.chunks(ending.len()).position(|unit| unit == ending);
+        Ok(n_before.map_or((0, 0), |n| (offset + ((n + 1) * ending.len()) as u64, line + 1)))
     }
 
     /// Everything from a place on that a window's page can hold, and no more than the budget of a
@@ -172,14 +188,17 @@ impl LargeFile<'_> {
         mut visit: impl FnMut(&[u8], bool) -> Next,
     ) -> Result<bool> {
         let mut is_broken = false;
-        if has_plain_lines(index.encoding) {
+        if is_utf8(index.encoding) {
             let mut n_bom = if offset == 0 { index.encoding.bom().len() } else { 0 };
             self.for_each_piece(offset, index.n_bytes, |piece, _| {
                 visit(&piece[std::mem::take(&mut n_bom).min(piece.len())..], false)
             })?;
             return Ok(false);
         }
-        let mut decoder = index.encoding.decoder();
+        let mut decoder = match offset {
+            0 => index.encoding.decoder(),
+            _ => index.encoding.decoder_inside(),
+        };
         let mut decoded = String::new();
         self.for_each_piece(offset, index.n_bytes, |piece, is_last| {
             is_broken = decoder.push(piece, is_last, &mut decoded);
@@ -228,7 +247,10 @@ impl LargeFile<'_> {
     }
 }
 
-/// Whether lines can be counted without decoding.
-fn has_plain_lines(encoding: Encoding) -> bool {
+fn is_utf8(encoding: Encoding) -> bool {
     matches!(encoding, Encoding::Utf8 | Encoding::Utf8Bom)
+}
+
+fn is_utf16(encoding: Encoding) -> bool {
+    matches!(encoding, Encoding::Utf16Le | Encoding::Utf16Be)
 }

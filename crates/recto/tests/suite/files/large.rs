@@ -101,7 +101,49 @@ fn large_files_in_utf16_are_read_by_ranges_and_matches() {
     yard.file("root/wide.txt", units);
     let mut session = yard.serve(&[]);
     session.limit = Duration::from_secs(20);
-    check(&session, "wide.txt", 10);
+    check(&session, "wide.txt", 150);
+}
+
+/// Every line of a large file, each read for itself and in no order, where pieces are cut inside
+/// characters.
+#[test]
+fn lines_of_a_large_file_are_found_in_every_encoding() {
+    let yard = Yard::new();
+    // Characters of one, two and four bytes, or of one unit and two.
+    let line = |n: u64, text: &str| format!("{n} {}", text.repeat(500 + (n % 11) as usize));
+    let whole = |n_lines: u64, text: &str| -> String {
+        (1..=n_lines).map(|n| line(n, text) + "\n").collect()
+    };
+    let wide = |to_bytes: fn(u16) -> [u8; 2]| {
+        let text = format!("\u{feff}{}", whole(5_000, "a😀é"));
+        text.encode_utf16().flat_map(to_bytes).collect::<Vec<u8>>()
+    };
+    let encoded = |encoding: &'static encoding_rs::Encoding, text: &str| {
+        encoding.encode(&whole(5_000, text)).0.into_owned()
+    };
+    let session = yard.serve(&[]);
+    for (name, text, bytes) in [
+        ("le.txt", "a😀é", wide(u16::to_le_bytes)),
+        ("be.txt", "a😀é", wide(u16::to_be_bytes)),
+        ("sjis.txt", "日本語です。a", encoded(encoding_rs::SHIFT_JIS, "日本語です。a")),
+        ("latin.txt", "déjà vu, ", encoded(encoding_rs::WINDOWS_1252, "déjà vu, ")),
+    ] {
+        assert!(bytes.len() > 16 << 20, "{name}: {}", bytes.len());
+        yard.file(&format!("root/{name}"), bytes);
+        let some: BTreeSet<u64> = (0..60).map(|n| 1 + n * 1_009 % 5_000).collect();
+        let spelled: Vec<String> = some.iter().map(u64::to_string).collect();
+        let arguments = json!({"file_path": name, "lines": spelled.join(",")});
+        let answer = session.answer("ReadLines", arguments);
+        let expected: Vec<_> = some.iter().map(|n| (*n, line(*n, text))).collect();
+        let found: Vec<_> = rows(&answer).into_iter().map(|(_, n, text)| (n, text)).collect();
+        let is_same = |(found, expected): (&(u64, String), &(u64, String))| {
+            // Long lines are cut.
+            found.0 == expected.0 && found.1.len() > 3_000 && expected.1.starts_with(&found.1)
+        };
+        assert_eq!(found.len(), expected.len(), "{name}");
+        assert!(found.iter().zip(&expected).all(is_same), "{name}: {:?}", numbers(&answer));
+        assert_eq!(answer["total_lines"], 5_000, "{name}");
+    }
 }
 
 #[test]
