@@ -1,5 +1,6 @@
 //! Files too large to be held: one pass tells their version and where their lines are, after that
-//! only what is asked for is read. Text is decided by the head and by what is returned.
+//! only what is asked for is read. Text is decided by the head, or the first piece that is more than
+//! ASCII, and by what is returned.
 
 use std::sync::Arc;
 
@@ -88,7 +89,8 @@ impl LargeFile<'_> {
     fn index(&self, most_bytes: u64) -> Result<Index> {
         let mut head = vec![0; HEAD];
         let n_head = self.file.read_at(self.path, &mut head, 0)?;
-        let encoding = Encoding::sniff(&head[..n_head]).ok_or_else(|| self.binary())?;
+        let mut encoding = Encoding::sniff(&head[..n_head]).ok_or_else(|| self.binary())?;
+        let mut is_ascii = head[..n_head].is_ascii();
         drop(head);
         let mut digester = Digester::default();
         let mut n_bytes = 0;
@@ -102,6 +104,13 @@ impl LargeFile<'_> {
             n_bytes += piece.len() as u64;
             if !piece.is_empty() {
                 lines_before.push(n_endings);
+            }
+            if is_ascii && !piece.is_ascii() {
+                is_ascii = false;
+                // What is no text may stand in a page that nobody asks for.
+                if let Some(legacy @ Encoding::Legacy(_)) = Encoding::sniff(piece) {
+                    encoding = legacy;
+                }
             }
             // In all others `\n` is a byte that no other character has.
             let text = if is_utf16(encoding) {

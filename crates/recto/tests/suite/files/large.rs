@@ -146,6 +146,31 @@ fn lines_of_a_large_file_are_found_in_every_encoding() {
     }
 }
 
+/// What a file is shows only where it is more than ASCII, and an edit sees the same.
+#[test]
+fn a_large_file_that_starts_as_ascii_may_be_legacy_text() {
+    let yard = Yard::new();
+    let mut bytes = b"plain ascii, line by line\n".repeat((17 << 20) / 26);
+    bytes.extend(b"un caf\xe9 d\xe9j\xe0 vu\n".repeat(2));
+    bytes.extend(b"the \xe9nd\n");
+    yard.file("root/f.txt", &bytes);
+    yard.file("root/nul.txt", [&bytes[..], b"\0\n"].concat());
+    let session = yard.serve(&[]);
+    let contents = |arguments: Value| -> Vec<String> {
+        rows(&session.answer("ReadLines", arguments)).into_iter().map(|row| row.2).collect()
+    };
+    assert_eq!(
+        contents(json!({"file_path": "f.txt", "lines": "+2-"})),
+        ["un café déjà vu", "the énd"]
+    );
+    assert_eq!(contents(json!({"file_path": "f.txt", "match": "THE É"})), ["the énd"]);
+    assert_eq!(session.code("ReadLines", json!({"file_path": "nul.txt", "lines": "+2-"})), -32004);
+    let path = yard.spelled("root/f.txt");
+    let edit = json!({"path": path, "old_string": "the énd", "new_string": "thé end"});
+    session.answer("edit_text_file", edit);
+    assert!(std::fs::read(path).unwrap().ends_with(b"th\xe9 end\n"));
+}
+
 #[test]
 fn pages_of_a_large_file_joined_give_the_whole() {
     let yard = Yard::new();
