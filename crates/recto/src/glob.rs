@@ -13,7 +13,7 @@ use recto_text::{Error, Result};
 use crate::limits;
 
 /// The most patterns that braces may stand for, and the most parts of one.
-const MAX_ALTERNATIVES: usize = limits::GLOB_ALTERNATIVES;
+const MAX_CHOICES: usize = limits::GLOB_ALTERNATIVES;
 const MAX_PARTS: usize = limits::GLOB_PARTS;
 const MAX_PATTERN: usize = limits::GLOB;
 const MAX_EXPANDED: usize = limits::GLOB_EXPANDED;
@@ -98,9 +98,8 @@ impl Glob {
         let mut alternatives = Vec::new();
         let expanded = expand_braces(&rest).map_err(wrong)?;
         if expanded.iter().map(String::len).sum::<usize>() > MAX_EXPANDED {
-            return Err(wrong(format!(
-                "written out, its braces are longer than {MAX_EXPANDED} bytes"
-            )));
+            let cause = format!("written out, its braces are longer than {MAX_EXPANDED} bytes");
+            return Err(wrong(cause));
         }
         for alternative in expanded {
             alternatives.push(parse_parts(&alternative).map_err(wrong)?);
@@ -193,6 +192,9 @@ impl Glob {
         for (index, part) in parts.iter().enumerate() {
             if open & (1 << index) != 0 && self.part_matches(part, name) {
                 next |= match part {
+                    Part::Name { matcher: Matcher::Literal(_), .. } => 1 << (index + 1),
+                    // What git keeps for itself is found only by the name of its folder.
+                    _ if name == ".git" => 0,
                     Part::AnyFolders => 1 << index,
                     Part::Name { .. } => 1 << (index + 1),
                 };
@@ -403,10 +405,8 @@ fn expand_braces(pattern: &str) -> Result<Vec<String>, String> {
                 for choice in choices {
                     let choices = expand_braces(choice)?;
                     let n_all = all.len() + choices.len() * expanded.len();
-                    if n_all > MAX_ALTERNATIVES {
-                        return Err(format!(
-                            "braces stand for more than {MAX_ALTERNATIVES} patterns"
-                        ));
+                    if n_all > MAX_CHOICES {
+                        return Err(format!("braces stand for more than {MAX_CHOICES} patterns"));
                     }
                     for choice in choices {
                         all.extend(expanded.iter().map(|start| format!("{start}{choice}")));

@@ -43,6 +43,10 @@ fn paths_match_as_people_expect() {
         (r"\*.c", "*.c", "a.c"),
         (r"*\{x\}", "a{x}", "ax"),
         (".*", ".a .git", "a"),
+        (".*/**", ".a/b", ".git/config"),
+        (".git*/**", ".github/a", ".git/config"),
+        ("**/.git/**", ".git/config a/.git/b/c", "git/config"),
+        ("{.git,a}/*", ".git/config a/b", ".git/b/c"),
         ("**/.env", ".env d/.env", ".d/.env env"),
         ("**/.github/*", ".github/a d/.github/a", ".github/.a .github/a/b"),
         ("**/a/**/b", "a/b a/x/b x/a/y/z/b", "a b x/b a/.x/b"),
@@ -70,6 +74,7 @@ fn paths_match_as_people_expect() {
 fn nothing_is_hidden_where_hidden_names_are_shown() {
     let glob = Glob::parse("**/*.yml").unwrap().1.showing_hidden();
     assert!(glob.matches_path(".github/.a.yml"));
+    assert!(!glob.matches_path(".git/a.yml"));
 }
 
 #[test]
