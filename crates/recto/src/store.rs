@@ -126,8 +126,11 @@ pub struct AtRevision {
     pub store: Box<dyn Store>,
     /// The path that was asked for, absolute.
     pub path: AbsPath,
-    /// The folder that relative paths start at: the top of the work tree.
+    /// The top of the work tree.
     pub top: PathBuf,
+    /// The path as answers show it, so that it can be given again: from the top on where relative
+    /// paths start there, else absolute.
+    pub shown: PathBuf,
 }
 
 /// A place whose files can be changed.

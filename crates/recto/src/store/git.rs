@@ -31,7 +31,7 @@ use files::GitFiles;
 use repository::Repository;
 use resolve::Resolver;
 use revision::Revision;
-use search::RepositorySearch;
+use search::{FoundRepository, RepositorySearch};
 use seen::SeenTrees;
 use wall::{Fault, Wall};
 
@@ -88,10 +88,29 @@ impl Revisions for GitRevisions {
         let (path, found) = search.absolute()?;
         let tops = found.as_ref().map_or(&[][..], |found| &found.tops);
         paths::check(&self.local, &path, tops, caller)?;
+        self.at_path(revision, path, &search, found)
+    }
+}
+
+impl GitRevisions {
+    fn at_path(
+        &self,
+        revision: Revision,
+        path: AbsPath,
+        search: &RepositorySearch<'_>,
+        found: Option<FoundRepository>,
+    ) -> Result<AtRevision> {
+        let (wall, caller) = (search.wall, search.caller);
+        let is_given_from_top = found.is_some();
         let found = match found {
             Some(found) => found,
             None => search.repository_of(&path)?,
         };
+        let is_of_first_root = || {
+            let first = search.of_first_root().ok().flatten();
+            first.is_some_and(|first| first.tops[0] == found.tops[0])
+        };
+        let is_shown_from_top = is_given_from_top || is_of_first_root();
         let fault = |fault: Fault| fault.of(path.as_str());
         let repository = Repository::open(wall.clone(), &found.dot_git, caller).map_err(fault)?;
         let objects = repository.objects(caller).map_err(fault)?;
@@ -107,11 +126,12 @@ impl Revisions for GitRevisions {
         let local = self.local.clone();
         let (revision, seen) = (revision.given, SeenTrees::default());
         let files = GitFiles { local, repository, objects, tree, tops, revision, seen };
-        let path = match files.relative(&path, caller)? {
-            // Callers compare it with the top.
-            Some(relative) => AbsPath::of(top.join(relative), path.to_string()),
-            None => path,
+        let Some(below) = files.relative(&path, caller)? else {
+            let shown = path.as_path().to_path_buf();
+            return Ok(AtRevision { store: Box::new(files), path, top, shown });
         };
-        Ok(AtRevision { store: Box::new(files), path, top })
+        let path = AbsPath::of(top.join(&below), path.to_string());
+        let shown = if is_shown_from_top { below } else { path.as_path().to_path_buf() };
+        Ok(AtRevision { store: Box::new(files), path, top, shown })
     }
 }

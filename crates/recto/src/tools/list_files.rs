@@ -104,8 +104,7 @@ fn at_commit(context: &Context<'_>, request: &Request, commit: &str) -> Result<A
     let revision = revision.map_err(|error| named(error, &request.pattern))?;
     let glob = glob.showing_hidden();
     let listing = list(context, &*revision.store, &revision.path, &glob, request)?;
-    let below = revision.path.as_path().strip_prefix(&revision.top).unwrap_or(Path::new(""));
-    Ok(report(context, listing, below, Vec::new()))
+    Ok(report(context, listing, &revision.shown, Vec::new()))
 }
 
 /// The error about the folder of a pattern, worded for the pattern.

@@ -1,7 +1,7 @@
 //! `ReadLines`: lines of a file by number or by what they hold, on disk or at a commit; with a
 //! glob, of many files.
 
-use std::path::Path;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -103,14 +103,14 @@ fn run(context: &Context<'_>, arguments: Arguments) -> Result<Answer> {
                 false => (String::new(), None),
             };
             let at = |path: &str| context.revisions.at(commit, path, context.caller);
-            let AtRevision { store, path, top } = at(&request.file_path)?;
+            let AtRevision { store, path, .. } = at(&request.file_path)?;
             match glob {
                 Some(glob) if !is_one(context, &*store, &path, &request)? => {
                     let folder = at(if folder.is_empty() { "." } else { &folder })
-                        .map_err(|error| named(error, &request.file_path))?
-                        .path;
+                        .map_err(|error| named(error, &request.file_path))?;
+                    let (folder, shown) = (folder.path, Some(folder.shown));
                     let glob = glob.showing_hidden();
-                    of_many(context, &*store, &folder, Some(&top), &glob, &request)
+                    of_many(context, &*store, &folder, shown, &glob, &request)
                 }
                 _ => of_one(context, &*store, &path, &request),
             }
@@ -204,17 +204,14 @@ fn of_many(
     context: &Context<'_>,
     store: &(impl Store + ?Sized),
     folder: &AbsPath,
-    // At a commit, the folder that paths are shown from.
-    top: Option<&Path>,
+    // At a commit, how the folder is shown.
+    at_commit: Option<PathBuf>,
     glob: &Glob,
     request: &Request,
 ) -> Result<Answer> {
     let list = ListRequest { folder, glob, shows_ignored: false, limit: MAX_FILES };
     let listing = store.list(&list, context.caller)?;
-    let shown = match top.map(|top| folder.as_path().strip_prefix(top)) {
-        Some(Ok(below)) => below.to_path_buf(),
-        _ => shown(folder, &listing),
-    };
+    let shown = at_commit.unwrap_or_else(|| shown(folder, &listing));
     let search = Many::new(context, store, folder, request, &listing);
     let (chosen, is_cut) = search.choose()?;
     let mut text = String::new();

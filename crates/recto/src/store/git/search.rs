@@ -4,6 +4,7 @@
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
 
 use recto_text::error::Denial;
 use recto_text::{Error, Result};
@@ -30,7 +31,7 @@ pub struct FoundRepository {
 /// A search on behalf of one call.
 pub struct RepositorySearch<'a> {
     /// What may be looked at.
-    pub wall: &'a Wall,
+    pub wall: &'a Arc<Wall>,
     /// The path as the caller wrote it.
     pub given: &'a str,
     /// Who asks.
@@ -45,14 +46,23 @@ impl RepositorySearch<'_> {
         if given.starts_with('/') {
             return Ok((AbsPath::parse(given)?, None));
         }
-        let roots = self.wall.local.roots();
-        let root = roots.first().ok_or_else(|| self.none())?;
-        let found = match self.found_in(root)? {
-            Some(found) => Some(found),
-            None => self.allowed_for(root)?,
-        };
-        let start = found.as_ref().map_or(root, |found| &found.tops[0]);
+        let root = self.first_root()?;
+        let found = self.of_first_root()?;
+        let start = found.as_ref().map_or(&root, |found| &found.tops[0]);
         Ok((AbsPath::resolve("path", given, start)?, found))
+    }
+
+    /// The repository of the first root.
+    pub fn of_first_root(&self) -> Result<Option<FoundRepository>> {
+        let root = self.first_root()?;
+        match self.found_in(&root)? {
+            Some(found) => Ok(Some(found)),
+            None => self.allowed_for(&root),
+        }
+    }
+
+    fn first_root(&self) -> Result<PathBuf> {
+        self.wall.local.roots().into_iter().next().ok_or_else(|| self.none())
     }
 
     /// The repository that holds a path: the first on the way up, by the folders that the caller

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::trees::{git, has_git};
 use super::worlds::Worlds;
-use super::yard::{INSIDE, OUTSIDE, Session, Yard, said};
+use super::yard::{INSIDE, OUTSIDE, Session, Yard, rows, said};
 
 /// Calls of every tool at a commit.
 fn calls(path: &str, commit: &str) -> [(&'static str, Value); 4] {
@@ -204,5 +204,39 @@ fn a_planted_repository_does_not_lead_out() {
                 }
             }
         }
+    }
+}
+
+/// The root is a repository, and holds others.
+#[test]
+fn paths_in_answers_can_be_given_again() {
+    if !has_git() {
+        println!("skipped: there is no git to commit with");
+        return;
+    }
+    let yard = Yard::new();
+    yard.file("root/outer/inner/a.txt", "inner\n");
+    commit_all(&yard, "root/outer/inner");
+    yard.file("root/outer/a.txt", "outer\n");
+    commit_all(&yard, "root/outer");
+    let inner = yard.spelled("root/outer/inner/a.txt");
+    for (root, pattern, found, text) in [
+        ("root/outer", "a.*", "a.txt".to_string(), "outer"),
+        ("root/outer", "outer/a.*", "a.txt".into(), "outer"),
+        ("root/outer", "outer/inner/*", inner.clone(), "inner"),
+        ("root", "outer/inner/*", inner, "inner"),
+        ("root", "outer/a.*", yard.spelled("root/outer/a.txt"), "outer"),
+    ] {
+        let session = Session::start(&yard.path(root), &[]);
+        let pattern = match pattern.contains('/') {
+            true => yard.spelled(&format!("root/{pattern}")),
+            false => pattern.into(),
+        };
+        let listed = session.answer("ListFiles", json!({"pattern": pattern, "commit": "HEAD"}));
+        assert_eq!(listed["files"], json!([found]), "{root} {pattern}");
+        let searched = session.answer("ReadLines", json!({"file_path": pattern, "commit": "HEAD"}));
+        assert_eq!(rows(&searched), [(found.clone(), 1, text.to_string())], "{root} {pattern}");
+        let read = session.answer("ReadLines", json!({"file_path": found, "commit": "HEAD"}));
+        assert_eq!(rows(&read), [(String::new(), 1, text.to_string())], "{root} {pattern}");
     }
 }
