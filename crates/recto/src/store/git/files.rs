@@ -23,6 +23,9 @@ use crate::store::{
     Bytes, ListRequest, Listing, LocalStore, Store, VersionedHits, VersionedPage, text_of,
 };
 
+/// What an answer says about a link, which is not followed.
+const LINK: &str = "this is a symbolic link; its text is the path that it leads to";
+
 /// A tree of a repository.
 pub struct GitFiles {
     /// The wall, which decides what may be seen.
@@ -116,6 +119,9 @@ impl GitFiles {
         }
         if asks_for_folder(path) {
             return Err(missing());
+        }
+        if entry.kind == EntryKind::Link && !caller.reads_many() {
+            caller.remarks.add(LINK);
         }
         let found = self.objects.find(&entry.id, caller);
         let found = found.map_err(|fault| fault.of(path.as_str()))?;

@@ -217,7 +217,7 @@ fn paths_in_answers_can_be_given_again() {
     let yard = Yard::new();
     yard.file("root/outer/inner/a.txt", "inner\n");
     commit_all(&yard, "root/outer/inner");
-    yard.file("root/outer/a.txt", "outer\n");
+    yard.file("root/outer/a.txt", "outer\n").link("root/outer/link", "a.txt");
     commit_all(&yard, "root/outer");
     let inner = yard.spelled("root/outer/inner/a.txt");
     for (root, pattern, found, text) in [
@@ -239,4 +239,9 @@ fn paths_in_answers_can_be_given_again() {
         let read = session.answer("ReadLines", json!({"file_path": found, "commit": "HEAD"}));
         assert_eq!(rows(&read), [(String::new(), 1, text.to_string())], "{root} {pattern}");
     }
+    let session = Session::start(&yard.path("root/outer"), &[]);
+    let told = said(&session.call("ReadLines", json!({"file_path": "link", "commit": "HEAD"})));
+    assert!(told.contains("a.txt") && told.contains("symbolic link"), "{told}");
+    let told = said(&session.call("ReadLines", json!({"file_path": "a.txt", "commit": "HEAD"})));
+    assert!(!told.contains("symbolic link"), "{told}");
 }
