@@ -10,6 +10,13 @@ pub enum Denial {
         /// The roots, as a person wrote them.
         roots: String,
     },
+    /// The same, for a path that starts at the top of a repository and a root below that.
+    AboveRoot {
+        /// The roots, as a person wrote them.
+        roots: String,
+        /// The root, from the top on.
+        below: String,
+    },
     /// The root that it lies in is not where it was.
     RootReplaced {
         /// The root.
@@ -39,6 +46,7 @@ impl Denial {
     pub(super) fn hint(&self) -> Option<String> {
         let hint = match self {
             Denial::Outside { roots } => format!("Only files in these folders can be used: {roots}"),
+            Denial::AboveRoot { roots, below } => format!("With commit, relative paths start at the top of the repository; those of the root start with {below}/. Only files in these folders can be used: {roots}"),
             Denial::RootReplaced { root } => format!("The folder {} was moved, removed or replaced since recto was started; it has to be started again.", Quoted(root)),
             Denial::GitFolder => "Nothing is written inside .git; start recto with --allow-git-writes to change that.".into(),
             Denial::ClientSandbox => "The client's sandbox does not allow it.".into(),

@@ -87,7 +87,8 @@ impl Revisions for GitRevisions {
         let search = RepositorySearch { wall: &wall, given: path, caller };
         let (path, found) = search.absolute()?;
         let tops = found.as_ref().map_or(&[][..], |found| &found.tops);
-        paths::check(&self.local, &path, tops, caller)?;
+        let checked = paths::check(&self.local, &path, tops, caller);
+        checked.map_err(|error| search.from_the_top(error, tops))?;
         self.at_path(revision, path, &search, found)
     }
 }

@@ -52,6 +52,21 @@ impl RepositorySearch<'_> {
         Ok((AbsPath::resolve("path", given, start)?, found))
     }
 
+    /// The refusal of a relative path, which may have been meant from a root on that lies below the
+    /// top.
+    pub fn from_the_top(&self, error: Error, tops: &[PathBuf]) -> Error {
+        let below = self.first_root().ok().zip(tops.first()).and_then(|(root, top)| {
+            let below = root.strip_prefix(top).ok()?.to_str()?.to_string();
+            Some(below).filter(|below| !below.is_empty())
+        });
+        match (error, below) {
+            (Error::PermissionDenied { path, reason: Denial::Outside { roots } }, Some(below)) => {
+                Error::PermissionDenied { path, reason: Denial::AboveRoot { roots, below } }
+            }
+            (error, _) => error,
+        }
+    }
+
     /// The repository of the first root.
     pub fn of_first_root(&self) -> Result<Option<FoundRepository>> {
         let root = self.first_root()?;

@@ -43,7 +43,9 @@ fn a_root_below_its_repository_needs_the_git_directory_allowed() {
     for path in ["top.txt", "sub2/c.txt", "sub/../top.txt", "missing", "../x", "sub/../../x"] {
         let refusal = served.refusal("HEAD", path);
         let roots = format!("Only files in these folders can be used: {}", sub.display());
-        assert_eq!(refusal, format!("Permission denied: {path} | {roots}"));
+        let top = "With commit, relative paths start at the top of the repository; those of the \
+                   root start with sub/.";
+        assert_eq!(refusal, format!("Permission denied: {path} | {top} {roots}"));
     }
     // The git directory is allowed for revisions, and is no root.
     let inside = git.path(".git/config");
