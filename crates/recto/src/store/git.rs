@@ -87,9 +87,10 @@ impl Revisions for GitRevisions {
         let search = RepositorySearch { wall: &wall, given: path, caller };
         let (path, found) = search.absolute()?;
         let tops = found.as_ref().map_or(&[][..], |found| &found.tops);
-        let checked = paths::check(&self.local, &path, tops, caller);
-        checked.map_err(|error| search.from_the_top(error, tops))?;
-        self.at_path(revision, path, &search, found)
+        let denied = paths::check(&self.local, &path, tops, caller);
+        let denied = denied.map_err(|error| search.from_the_top(error, tops))?;
+        let at = self.at_path(revision, path, &search, found);
+        at.map_err(|error| denied.unwrap_or(error))
     }
 }
 

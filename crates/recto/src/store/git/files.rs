@@ -89,14 +89,20 @@ impl Store for GitFiles {
 impl GitFiles {
     /// What stands at a path, and the path from the top on. Refuses what a read on disk would.
     fn entry(&self, path: &AbsPath, caller: &Caller) -> Result<Option<(Entry, PathBuf)>> {
-        paths::check(&self.local, path, &self.tops, caller)?;
-        let Some(relative) = self.relative(path, caller)? else { return Ok(None) };
+        let denied = paths::check(&self.local, path, &self.tops, caller)?;
+        let Some(relative) = self.relative(path, caller)? else {
+            return denied.map_or(Ok(None), Err);
+        };
         let parts: Vec<&[u8]> = relative.iter().map(|part| part.as_encoded_bytes()).collect();
         let entry = tree::find(self.tree, &parts, |id, name| {
             self.seen.find(id, name, |id| self.read_tree(id, caller))
         });
         let entry = entry.map_err(|fault| fault.of(path.as_str()))?;
-        Ok(entry.map(|entry| (entry, relative)))
+        let is_visible = || self.local.visible(caller).contains(&self.tops[0].join(&relative));
+        match denied {
+            Some(denied) if entry.is_none() || !is_visible() => Err(denied),
+            _ => Ok(entry.map(|entry| (entry, relative))),
+        }
     }
 
     /// A path from the top on; `None` where it lies elsewhere.

@@ -6,25 +6,40 @@ use std::path::{Component, Path, PathBuf};
 use recto_text::error::Denial;
 use recto_text::{Error, Result};
 
-use crate::caller::Caller;
+use crate::caller::{Caller, Sandbox};
 use crate::path::AbsPath;
 use crate::store::LocalStore;
 
 /// Refuses a path where a read on disk would for where it lies, whatever stands there. A link that
 /// has that very name stands for itself, as it does in git, and of a repository around a root the
 /// folders down to the root are open.
-pub fn check(local: &LocalStore, path: &AbsPath, tops: &[PathBuf], caller: &Caller) -> Result<()> {
+///
+/// Where the path lies inside by its words, and only a link that is on disk today leads out, the
+/// refusal is returned: it holds unless the revision has folders there.
+pub fn check(
+    local: &LocalStore,
+    path: &AbsPath,
+    tops: &[PathBuf],
+    caller: &Caller,
+) -> Result<Option<Error>> {
+    let words = path.as_path();
     let is_around_root =
-        |path: &Path| tops.iter().any(|top| path.starts_with(top)) && local.is_above_root(path);
+        || tops.iter().any(|top| words.starts_with(top)) && local.is_above_root(words);
+    let is_inside = || {
+        let goes_up = words.components().any(|part| part == Component::ParentDir);
+        // What a client closes it names by today's links.
+        let is_unlimited = matches!(caller.sandbox, Sandbox::Unlimited);
+        is_unlimited && !goes_up && local.visible(caller).contains(words)
+    };
     match local.look_at_link(path, caller) {
-        Err(Error::PermissionDenied { reason: Denial::Outside { .. }, .. })
-            if is_around_root(path.as_path()) =>
-        {
-            Ok(())
-        }
+        Err(error @ Error::PermissionDenied { reason: Denial::Outside { .. }, .. }) => match () {
+            () if is_around_root() => Ok(None),
+            () if is_inside() => Ok(Some(error)),
+            () => Err(error),
+        },
         Err(error @ (Error::PermissionDenied { .. } | Error::WrongArgument { .. })) => Err(error),
         // What a revision has need not be on disk.
-        _ => Ok(()),
+        _ => Ok(None),
     }
 }
 

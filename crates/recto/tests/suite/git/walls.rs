@@ -188,6 +188,51 @@ fn paths_are_what_they_are_on_disk_up_to_the_repository_and_what_git_says_inside
 }
 
 #[test]
+fn a_link_of_today_does_not_hide_what_a_folder_held() {
+    let place = Place::new();
+    let git = project(&place);
+    std::fs::rename(git.path("sub"), git.path("moved")).unwrap();
+    symlink("/etc", git.path("sub")).unwrap();
+    git.commit("a link");
+    let served = serve(&[&git.top]);
+    for (path, text) in [("sub/a.txt", "a"), ("sub/deep/b.txt", "b")] {
+        assert_eq!(served.text("HEAD~1", path), text, "{path}");
+        assert_eq!(served.text("HEAD~1", git.path(path).to_str().unwrap()), text, "{path}");
+    }
+    assert_eq!(served.all("HEAD~1", "sub/deep").unwrap().files, ["b.txt"]);
+    // Whether anything stands at the other end of the link is not told.
+    for (revision, path) in [
+        ("HEAD~1", "sub/passwd"),
+        ("HEAD~1", "sub/missing"),
+        ("HEAD~1", "sub/../sub/a.txt"),
+        ("HEAD~1", "sub/a.txt/x"),
+        ("HEAD", "sub/a.txt"),
+        ("HEAD", "sub/passwd"),
+        ("no-such", "sub/a.txt"),
+    ] {
+        let text = served.text(revision, path);
+        assert!(text.starts_with("-32002"), "{path} at {revision}: {text}");
+    }
+    // What is hidden stays so, and so does what the client closes.
+    let mut served = serve_with(&[&git.top], &[], &["sub/deep"]);
+    assert_eq!(served.text("HEAD~1", "sub/a.txt"), "a");
+    assert!(served.text("HEAD~1", "sub/deep/b.txt").starts_with("-32002"));
+    let root = place.path.join("root");
+    std::fs::create_dir(&root).unwrap();
+    symlink(&git.top, root.join("linked")).unwrap();
+    let linked = |path: &str| root.join("linked").join(path).to_str().unwrap().to_string();
+    let through = serve_with(&[&root, &git.top], &[], &["sub/deep"]);
+    assert_eq!(through.text("HEAD~1", &linked("sub/a.txt")), "a");
+    assert!(through.text("HEAD~1", &linked("sub/deep/b.txt")).starts_with("-32002"));
+    let entry = |path: &Path, access| Entry { place: Where::Beneath(path.into()), access };
+    served.caller.sandbox = Sandbox::Limited(vec![
+        entry(&git.top, Access::Read),
+        entry(&git.path("sub"), Access::None),
+    ]);
+    assert!(served.text("HEAD~1", "sub/a.txt").starts_with("-32002"));
+}
+
+#[test]
 fn a_relative_path_starts_where_the_first_root_says() {
     let place = Place::new();
     let git = project(&place);
