@@ -4,6 +4,7 @@
 //! rule that says something decides, and a repository inside another starts anew. The person's
 //! own excludes outside the roots are not read, as nothing there is.
 
+pub mod linked;
 pub(crate) mod rules;
 
 use std::os::fd::AsFd;
@@ -54,11 +55,19 @@ pub struct Present {
     pub repository: bool,
 }
 
-/// The rules in force inside a folder, whose own path ends after `n_above` bytes.
-pub fn enter(above: &InForce, folder: impl AsFd, n_above: usize, present: Present) -> InForce {
+/// The rules in force inside a folder, whose own path ends after `n_above` bytes. `linked` finds
+/// those of a repository whose `.git` is a file.
+pub fn enter(
+    above: &InForce,
+    folder: impl AsFd,
+    n_above: usize,
+    present: Present,
+    linked: impl FnOnce() -> Option<RuleSet>,
+) -> InForce {
     let mut rules = above.clone();
     if present.repository {
         rules = read(&folder, ".git/info/exclude")
+            .or_else(linked)
             .map(|set| Arc::new(Rules { set, n_above, above: None }));
     }
     if present.rules
@@ -69,8 +78,16 @@ pub fn enter(above: &InForce, folder: impl AsFd, n_above: usize, present: Presen
     rules
 }
 
-/// Reads the rules in a regular file without following a link at any part of its name.
 fn read(folder: impl AsFd, path: &str) -> Option<RuleSet> {
+    parse(&bytes(folder, path)?)
+}
+
+fn parse(text: &[u8]) -> Option<RuleSet> {
+    Some(RuleSet::parse(text)).filter(|set| !set.is_empty())
+}
+
+/// Reads a regular file without following a link at any part of its name.
+fn bytes(folder: impl AsFd, path: &str) -> Option<Vec<u8>> {
     let mut handle = None;
     let mut parts = path.split('/').peekable();
     while let Some(part) = parts.next() {
@@ -101,5 +118,5 @@ fn read(folder: impl AsFd, path: &str) -> Option<RuleSet> {
         let end = text.iter().rposition(|byte| *byte == b'\n').map_or(0, |newline| newline + 1);
         text.truncate(end);
     }
-    Some(RuleSet::parse(&text)).filter(|set| !set.is_empty())
+    Some(text)
 }

@@ -19,7 +19,7 @@ use recto_text::{Error, Result};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawDir};
 use rustix::io::Errno;
 
-use super::ignored::{self, InForce, Present};
+use super::ignored::{self, InForce, Present, linked};
 use super::roots::{LastLink, Roots};
 use crate::caller::{Access, Caller, Sandbox};
 use crate::glob::{Glob, State};
@@ -58,8 +58,10 @@ pub fn list(roots: &Roots, request: &ListRequest<'_>, caller: &Caller) -> Result
     let Some((top, below)) = roots.beneath(&place.real_path) else {
         return Ok(Listing::default());
     };
+    let root = place.real_path.ancestors().nth(below.components().count());
     let walk = Walk {
         roots,
+        root: root.unwrap_or(&place.real_path),
         glob: request.glob,
         shows_ignored: request.shows_ignored,
         limit: request.limit.min(MAX_KEPT),
@@ -130,6 +132,8 @@ struct Walk<'a> {
     glob: &'a Glob,
     shows_ignored: bool,
     limit: usize,
+    /// The root that it is in.
+    root: &'a Path,
     /// Where the walk begins.
     real_path: PathBuf,
     /// How many bytes of a path lie above that.
@@ -277,7 +281,7 @@ impl Walk<'_> {
                 };
                 rules = Some(match self.shows_ignored {
                     true => None,
-                    false => ignored::enter(&folder.rules, &handle, folder.path.len(), present),
+                    false => self.rules_in(&folder.rules, &handle, &folder.path, present),
                 });
             }
             self.n_entries.fetch_add(batch.entries.len() as u64, Ordering::Relaxed);
@@ -348,8 +352,7 @@ impl Walk<'_> {
     }
 
     fn real_path_of(&self, path: &Path) -> PathBuf {
-        let below = &path.as_os_str().as_bytes()[self.n_above..];
-        self.real_path.join(OsStr::from_bytes(below))
+        self.root.join(path)
     }
 
     /// Whether the person who started the server hid it.
@@ -378,6 +381,17 @@ impl Walk<'_> {
         })
     }
 
+    fn rules_in(
+        &self,
+        above: &InForce,
+        handle: &Arc<OwnedFd>,
+        path: &OsStr,
+        present: Present,
+    ) -> InForce {
+        let linked = || linked::rules(self.roots, &self.sandbox, &self.root.join(path));
+        ignored::enter(above, handle, path.len(), present, linked)
+    }
+
     /// The rules of the folders between the root and where the walk begins, or `None` where one
     /// of those is ignored itself.
     fn rules_above(&self, top: &Arc<OwnedFd>, below: &Path) -> Option<InForce> {
@@ -389,7 +403,7 @@ impl Walk<'_> {
         let mut path = OsString::new();
         for name in below.components() {
             let present = Present { rules: true, repository: exists(&handle, ".git") };
-            rules = ignored::enter(&rules, &handle, path.len(), present);
+            rules = self.rules_in(&rules, &handle, &path, present);
             path.push(name);
             if ignored::is_ignored(&rules, Path::new(&path), true) {
                 return None;

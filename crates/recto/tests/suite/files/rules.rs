@@ -248,3 +248,33 @@ pub fn limit_memory(command: &mut tokio::process::Command, n_bytes: u64) {
         command.pre_exec(move || Ok(setrlimit(Resource::Data, limit)?));
     }
 }
+
+/// The rules of linked work trees lie in the repository that they belong to.
+#[test]
+fn a_linked_work_tree_has_the_rules_of_its_repository() {
+    if !has_git() {
+        println!("skipped: there is no git to ask");
+        return;
+    }
+    let yard = Yard::new();
+    yard.file("root/main/a.txt", "a\n");
+    let main = yard.path("root/main");
+    git(&main, &["init", "-q", "-b", "main"]);
+    git(&main, &["add", "-A"]);
+    git(&main, &["commit", "-q", "-m", "all"]);
+    git(&main, &["worktree", "add", "-q", "../tree"]);
+    yard.file("root/main/.git/info/exclude", "*.local\n");
+    yard.file("root/tree/x.local", "x\n").file("root/tree/sub/x.local", "x\n");
+    // One that names a folder outside, whose rules would leave out everything.
+    yard.file("outside/info/exclude", "*\n").file("root/planted/a.txt", "a\n");
+    yard.file("root/planted/.git", "gitdir: ../../outside\n");
+    let session = yard.serve(&[]);
+    let listed = |pattern: &str| session.list(pattern);
+    assert_eq!(listed("tree/**"), [yard.spelled("root/tree/a.txt")]);
+    assert_eq!(listed("*/*.local"), [""; 0]);
+    assert_eq!(listed("tree/sub/*"), [""; 0]);
+    assert_eq!(listed("planted/*"), [yard.spelled("root/planted/a.txt")]);
+    let hides = yard.serve(&["--deny", "info"]);
+    let pattern = json!({"pattern": "tree/*"});
+    assert_eq!(hides.answer("ListFiles", pattern)["total"], 2, "what is hidden is not read");
+}

@@ -1,0 +1,35 @@
+//! The rules of a work tree whose `.git` is a file: they lie in the git directory that it names, or
+//! in the one that this shares with others. Outside the roots nothing is read.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use rustix::fs::FileType;
+
+use super::super::roots::{LastLink, Roots};
+use super::rules::RuleSet;
+use crate::caller::{Access, Sandbox};
+use crate::path::AbsPath;
+
+/// What `info/exclude` says for the work tree in a folder, which is given without links.
+pub fn rules(roots: &Roots, sandbox: &Sandbox, folder: &Path) -> Option<RuleSet> {
+    let read = |path: &Path| {
+        let path = AbsPath::parse(path.to_str()?.into()).ok()?;
+        let place = roots.resolve(&path, LastLink::Follow, sandbox).ok()?;
+        let is_open = sandbox.access(&place.real_path, |_| None) != Access::None;
+        let is_file = place.kind == Some(FileType::RegularFile);
+        super::bytes(&place.folder, place.name.to_str().filter(|_| is_open && is_file)?)
+    };
+    let pointer = read(&folder.join(".git"))?;
+    let git_dir = folder.join(target(pointer.strip_prefix(b"gitdir:")?));
+    let common_dir = match read(&git_dir.join("commondir")) {
+        Some(pointer) => git_dir.join(target(&pointer)),
+        None => git_dir,
+    };
+    super::parse(&read(&common_dir.join("info/exclude"))?)
+}
+
+fn target(pointer: &[u8]) -> &Path {
+    Path::new(OsStr::from_bytes(pointer.trim_ascii()))
+}
