@@ -110,10 +110,15 @@ pub struct Scan<'a> {
 impl<'a> Scan<'a> {
     /// Starts before the first byte.
     pub fn new(search: &'a Search<'a>) -> Scan<'a> {
+        Scan::inside(search, 0)
+    }
+
+    /// Starts anywhere in a line, from 0, before those to look at, or where they begin.
+    pub fn inside(search: &'a Search<'a>, line: u64) -> Scan<'a> {
         Scan {
             search,
             ahead: &search.within,
-            line: 0,
+            line,
             held: Vec::new(),
             is_inside_line: false,
             is_hit: false,

@@ -180,8 +180,13 @@ impl LargeFile<'_> {
     }
 
     fn hits(&self, index: &Index, search: &Search<'_>) -> Result<Hits> {
-        let mut scan = SearchScan::new(search);
-        self.for_each_text(index, 0, |text, _| {
+        let first = search.within.first().map_or(0, |lines| lines.start);
+        let (mut offset, mut line) = index.start_of(first);
+        if !is_utf8(index.encoding) {
+            (offset, line) = self.next_line(index.encoding, offset, line)?;
+        }
+        let mut scan = SearchScan::inside(search, line);
+        self.for_each_text(index, offset, |text, _| {
             scan.push(text);
             if scan.is_done() { Next::Stop } else { Next::Continue }
         })?;
