@@ -18,7 +18,7 @@ mod examples;
 mod hint;
 mod within;
 
-pub use denial::Denial;
+pub use denial::{Denial, Instead};
 pub use examples::examples;
 
 /// A call's result.
@@ -228,8 +228,8 @@ pub enum Error {
     NotAFile {
         /// The path as given.
         path: String,
-        /// Whether it is a folder.
-        is_folder: bool,
+        /// What stands there.
+        instead: Instead,
     },
 
     /// A folder where a file is to be written.

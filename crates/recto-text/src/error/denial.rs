@@ -1,4 +1,4 @@
-//! Who refuses a path, and what a caller should know about it.
+//! Why a path is refused: who says so, or what stands there, and what a caller should know about it.
 
 use crate::quote::Quoted;
 
@@ -59,4 +59,40 @@ impl Denial {
         };
         Some(hint)
     }
+}
+
+/// What stands where a regular file is needed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Instead {
+    /// A folder.
+    Folder,
+    /// A folder, for a caller who looks around and can list it.
+    ListedFolder {
+        /// Whether it is one at a commit.
+        is_at_commit: bool,
+    },
+    /// Anything else.
+    Other,
+}
+
+impl Instead {
+    /// What a caller should do about it.
+    pub(super) fn hint(self, path: &str) -> Option<String> {
+        let Instead::ListedFolder { is_at_commit } = self else { return None };
+        let commit = if is_at_commit { " and the same commit" } else { "" };
+        let pattern = everything_beneath(path);
+        Some(format!("It is a folder: ListFiles with pattern {pattern}{commit} lists its files."))
+    }
+}
+
+/// The pattern for all files beneath a folder.
+fn everything_beneath(folder: &str) -> String {
+    let mut pattern = String::new();
+    for c in folder.trim_end_matches('/').chars() {
+        if matches!(c, '*' | '?' | '[' | '{' | '\\') {
+            pattern.push('\\');
+        }
+        pattern.push(c);
+    }
+    pattern + "/**"
 }

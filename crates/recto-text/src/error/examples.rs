@@ -1,6 +1,6 @@
 //! Every refusal as a reader of the documentation meets it.
 
-use super::{Denial, Error};
+use super::{Denial, Error, Instead};
 use crate::digest::Digest;
 use crate::line::LineRange;
 
@@ -55,7 +55,10 @@ pub fn examples() -> Vec<Error> {
             reason: Denial::Editor { message: "Write declined by the user".into() },
         },
         Error::ReadOnlyFilesystem { path: path() },
-        Error::NotAFile { path: "/project/src".into(), is_folder: true },
+        Error::NotAFile {
+            path: "/project/src".into(),
+            instead: Instead::ListedFolder { is_at_commit: false },
+        },
         Error::IsDirectory { path: "/project/src".into() },
         Error::NotADirectory { path: "/project/src".into() },
         Error::FileExists { path: path() },

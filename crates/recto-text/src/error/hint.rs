@@ -64,7 +64,7 @@ impl Error {
             Error::NotInRevision { .. } => "With commit, relative paths start at the top of the repository; ListFiles with the same commit shows what is there.".into(),
             Error::TooLarge { limit, .. } => limit.clone(),
             Error::NotATable { what, .. } => format!("It is {what}."),
-            Error::NotAFile { path, is_folder: true } => format!("It is a folder: ListFiles with pattern {} lists its files, at a commit with the same commit.", everything_beneath(path)),
+            Error::NotAFile { path, instead } => return instead.hint(path),
             Error::FileExists { .. } => "Change it with the tools that edit, or remove it first.".into(),
             Error::TextMismatch { found, wanted, elsewhere, n_lines, nearest, .. } => {
                 let mut hint = elsewhere_hint(elsewhere, *n_lines, nearest.as_ref());
@@ -95,7 +95,6 @@ impl Error {
             | Error::IdenticalStrings
             | Error::FileNotFound { .. }
             | Error::ReadOnlyFilesystem { .. }
-            | Error::NotAFile { is_folder: false, .. }
             | Error::IsDirectory { .. }
             | Error::NotADirectory { .. }
             | Error::EmptyText { .. }
@@ -107,18 +106,6 @@ impl Error {
         };
         Some(hint)
     }
-}
-
-/// The pattern for all files beneath a folder.
-fn everything_beneath(folder: &str) -> String {
-    let mut pattern = String::new();
-    for c in folder.trim_end_matches('/').chars() {
-        if matches!(c, '*' | '?' | '[' | '{' | '\\') {
-            pattern.push('\\');
-        }
-        pattern.push(c);
-    }
-    pattern + "/**"
 }
 
 /// Where the text stands instead, with the range that would name it.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use recto_text::error::Denial;
+use recto_text::error::{Denial, Instead};
 use recto_text::search::Search;
 use recto_text::window::Window;
 use recto_text::{Document, Error, Result};
@@ -102,7 +102,9 @@ impl Store for MemoryStore {
         let located = self.locate(path, caller, Access::Read)?;
         match self.lock().get(&located) {
             None => Err(Error::FileNotFound { path: path.to_string() }),
-            Some(Node::Folder) => Err(Error::NotAFile { path: path.to_string(), is_folder: true }),
+            Some(Node::Folder) => {
+                Err(Error::NotAFile { path: path.to_string(), instead: Instead::Folder })
+            }
             Some(Node::File(bytes)) => text_of(path, bytes.clone()).map(Some),
         }
     }
@@ -124,7 +126,9 @@ impl Store for MemoryStore {
         let located = self.locate(path, caller, Access::Read)?;
         match self.lock().get(&located) {
             None => Err(Error::FileNotFound { path: path.to_string() }),
-            Some(Node::Folder) => Err(Error::NotAFile { path: path.to_string(), is_folder: true }),
+            Some(Node::Folder) => {
+                Err(Error::NotAFile { path: path.to_string(), instead: Instead::Folder })
+            }
             Some(Node::File(bytes)) => Ok(Box::new(bytes.clone())),
         }
     }

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use recto_text::diff::{ChangedLines, OldSide, changes, unified, unified_part};
 use recto_text::document::Unencodable;
 use recto_text::edits::Edits;
+use recto_text::error::Instead;
 use recto_text::line::{self, LineRange};
 use recto_text::plan::{Part, Plan};
 use recto_text::{Digest, Document, Error, Result};
@@ -253,7 +254,7 @@ fn changed_lines(old: &str, new: &str) -> Vec<LineRange> {
 /// A change needs a file: a folder is none, and where the folder is missing so is the file.
 pub fn as_edit_error(target: &Target, error: Error) -> Error {
     match error {
-        Error::IsDirectory { path } => Error::NotAFile { path, is_folder: true },
+        Error::IsDirectory { path } => Error::NotAFile { path, instead: Instead::Folder },
         Error::ParentNotFound { .. } => Error::FileNotFound { path: target.path.to_string() },
         error => error,
     }

@@ -2,6 +2,7 @@
 
 use std::path::{Component, Path, PathBuf};
 
+use recto_text::error::Instead;
 use recto_text::{Error, Result};
 use serde_json::{Value, json};
 
@@ -105,6 +106,16 @@ fn at_commit(context: &Context<'_>, request: &Request, commit: &str) -> Result<A
     let glob = glob.showing_hidden();
     let listing = list(context, &*revision.store, &revision.path, &glob, request)?;
     Ok(report(context, listing, &revision.shown, Vec::new()))
+}
+
+/// The error about a folder that was taken for a file, with the way to what is in it.
+pub fn listed(error: Error, is_at_commit: bool) -> Error {
+    match error {
+        Error::NotAFile { path, instead: Instead::Folder } => {
+            Error::NotAFile { path, instead: Instead::ListedFolder { is_at_commit } }
+        }
+        other => other,
+    }
 }
 
 /// The error about the folder of a pattern, worded for the pattern.

@@ -6,7 +6,7 @@ use recto_tables::{self as tables, Source, Table};
 use recto_text::{Error, Result};
 use serde_json::{Value, json};
 
-use super::list_files::COMMIT;
+use super::list_files::{COMMIT, listed};
 use super::{Answer, Arguments, Context, Effect, Kind, Param, Tool, Toolset};
 use crate::path::AbsPath;
 use crate::store::{Bytes, Store};
@@ -78,7 +78,8 @@ fn preview_once(
     path: &AbsPath,
     request: &Request,
 ) -> Result<Table> {
-    let bytes = store.open(path, context.caller)?;
+    let bytes = store.open(path, context.caller);
+    let bytes = bytes.map_err(|error| listed(error, request.commit.is_some()))?;
     let file = Arc::new(File { bytes, error: Mutex::new(None) });
     let wanted = tables::Request {
         name: path.file_name(),

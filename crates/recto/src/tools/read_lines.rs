@@ -12,7 +12,7 @@ use recto_text::search::Needle;
 use recto_text::{Error, Result};
 use serde_json::{Value, json};
 
-use super::list_files::{COMMIT, named, shown, start_folder};
+use super::list_files::{COMMIT, listed, named, shown, start_folder};
 use super::rows::{self, Budget, Row, Rows, Wanted};
 use super::{Answer, Arguments, Context, Effect, Kind, Param, Tool, Toolset};
 use crate::glob::Glob;
@@ -146,7 +146,8 @@ fn of_one(
         max_rows: usize::MAX,
         max_line: MAX_LINE.min(context.max_read_bytes),
     };
-    let read = rows::read(store, path, &request.wanted, budget, context.caller)?;
+    let read = rows::read(store, path, &request.wanted, budget, context.caller);
+    let read = read.map_err(|error| listed(error, request.commit.is_some()))?;
     let mut text = String::new();
     write_rows(&mut text, &read.rows, request.commit.is_none());
     let mut structured = json!({

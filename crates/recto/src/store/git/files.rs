@@ -6,6 +6,7 @@ use std::sync::Arc;
 use gix_hash::ObjectId;
 use gix_object::Kind;
 use gix_object::tree::EntryKind;
+use recto_text::error::Instead;
 use recto_text::search::Search;
 use recto_text::window::Window;
 use recto_text::{Document, Error, Result};
@@ -120,8 +121,11 @@ impl GitFiles {
             || Error::NotInRevision { path: path.to_string(), revision: self.revision.clone() };
         let (entry, _) = self.entry(path, caller)?.ok_or_else(missing)?;
         if !is_readable(entry.kind) {
-            let is_folder = entry.kind == EntryKind::Tree;
-            return Err(Error::NotAFile { path: path.to_string(), is_folder });
+            let instead = match entry.kind {
+                EntryKind::Tree => Instead::Folder,
+                _ => Instead::Other,
+            };
+            return Err(Error::NotAFile { path: path.to_string(), instead });
         }
         if asks_for_folder(path) {
             return Err(missing());

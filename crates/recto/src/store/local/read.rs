@@ -5,6 +5,7 @@ use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use recto_text::error::Instead;
 use recto_text::{Document, Error, Result};
 use rustix::buffer::spare_capacity;
 use rustix::fs::{FileType, Stat};
@@ -106,8 +107,11 @@ impl OpenFile {
     /// Opens what was seen to be of that kind. If it is something else by now, it was opened for
     /// nothing, but without waiting for anybody.
     fn open_kind(sys: &dyn Sys, place: &Place, kind: FileType, path: &AbsPath) -> Result<OpenFile> {
-        let is_folder = kind == FileType::Directory;
-        let not_a_file = || Error::NotAFile { path: path.to_string(), is_folder };
+        let instead = match kind {
+            FileType::Directory => Instead::Folder,
+            _ => Instead::Other,
+        };
+        let not_a_file = || Error::NotAFile { path: path.to_string(), instead };
         if kind != FileType::RegularFile {
             return Err(not_a_file());
         }

@@ -6,7 +6,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::sync::Once;
 
 use recto_text::Error;
-use recto_text::error::Denial;
+use recto_text::error::{Denial, Instead};
 use rustix::fs::{AtFlags, Gid, Mode, OFlags, RenameFlags, Stat, Uid, XattrFlags};
 use rustix::io::Errno;
 
@@ -219,7 +219,9 @@ pub fn error(errno: Errno, path: &AbsPath, n_bytes: usize) -> Error {
         Errno::NOSPC | Errno::DQUOT | Errno::FBIG => Error::DiskFull { n_bytes, path },
         Errno::BUSY => Error::PermissionDenied { path, reason: Denial::MountPoint },
         Errno::ISDIR => Error::IsDirectory { path },
-        Errno::NXIO | Errno::NODEV | Errno::LOOP => Error::NotAFile { path, is_folder: false },
+        Errno::NXIO | Errno::NODEV | Errno::LOOP => {
+            Error::NotAFile { path, instead: Instead::Other }
+        }
         other => Error::System { path, cause: describe(other) },
     }
 }

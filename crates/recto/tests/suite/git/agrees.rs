@@ -5,6 +5,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 
+use recto_text::error::Instead;
 use recto_text::window::Window;
 use recto_text::{Digest, Error};
 
@@ -97,7 +98,10 @@ pub fn check(served: &Served, git: &Git, revision: &str) {
         assert_eq!(at.store.is_file(&path, caller).unwrap(), is_file, "{path}");
         if !is_file {
             let refused = at.store.document(&path, caller).unwrap_err();
-            assert_eq!(refused, Error::NotAFile { path: path.to_string(), is_folder: false });
+            assert_eq!(
+                refused,
+                Error::NotAFile { path: path.to_string(), instead: Instead::Other }
+            );
             continue;
         }
         let bytes = git.bytes(&["cat-file", "blob", id]);
