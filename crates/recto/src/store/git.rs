@@ -88,7 +88,7 @@ impl Revisions for GitRevisions {
         let (path, found) = search.absolute()?;
         let tops = found.as_ref().map_or(&[][..], |found| &found.tops);
         let denied = paths::check(&self.local, &path, tops, caller);
-        let denied = denied.map_err(|error| search.from_the_top(error, tops))?;
+        let denied = denied.map_err(|error| search.explained(error, tops))?;
         let at = self.at_path(revision, path, &search, found);
         at.map_err(|error| denied.unwrap_or(error))
     }

@@ -54,7 +54,7 @@ impl RepositorySearch<'_> {
 
     /// The refusal of a relative path, which may have been meant from a root on that lies below the
     /// top.
-    pub fn from_the_top(&self, error: Error, tops: &[PathBuf]) -> Error {
+    pub fn explained(&self, error: Error, tops: &[PathBuf]) -> Error {
         let below = self.first_root().ok().zip(tops.first()).and_then(|(root, top)| {
             let below = root.strip_prefix(top).ok()?.to_str()?.to_string();
             Some(below).filter(|below| !below.is_empty())
