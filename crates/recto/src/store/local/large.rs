@@ -91,6 +91,7 @@ impl LargeFile<'_> {
         let n_head = self.file.read_at(self.path, &mut head, 0)?;
         let mut encoding = Encoding::sniff(&head[..n_head]).ok_or_else(|| self.binary())?;
         let mut is_ascii = head[..n_head].is_ascii();
+        let mut is_guessed = false;
         drop(head);
         let mut digester = Digester::default();
         let mut n_bytes = 0;
@@ -110,7 +111,12 @@ impl LargeFile<'_> {
                 // What is no text may stand in a page that nobody asks for.
                 if let Some(legacy @ Encoding::Legacy(_)) = Encoding::sniff(piece) {
                     encoding = legacy;
+                    is_guessed = true;
                 }
+            } else if is_guessed && holds_utf8(piece) {
+                // The piece from before was damaged.
+                encoding = Encoding::Utf8;
+                is_guessed = false;
             }
             // In all others `\n` is a byte that no other character has.
             let text = if is_utf16(encoding) {
@@ -258,6 +264,17 @@ impl LargeFile<'_> {
                 .is_ok();
         let hash = is_read.then(|| digester.finish());
         Error::BinaryFile { verb: "read", path: self.path.to_string(), hash }
+    }
+}
+
+/// Whether a piece is UTF-8, but for characters that are cut at its ends, and more than ASCII.
+fn holds_utf8(piece: &[u8]) -> bool {
+    let n_cut = piece.iter().take(3).take_while(|byte| **byte & 0xc0 == 0x80).count();
+    match std::str::from_utf8(&piece[n_cut..]) {
+        Ok(text) => !text.is_ascii(),
+        Err(error) => {
+            error.error_len().is_none() && !piece[n_cut..][..error.valid_up_to()].is_ascii()
+        }
     }
 }
 

@@ -155,6 +155,8 @@ fn a_large_file_that_starts_as_ascii_may_be_legacy_text() {
     bytes.extend(b"the \xe9nd\n");
     yard.file("root/f.txt", &bytes);
     yard.file("root/nul.txt", [&bytes[..], b"\0\n"].concat());
+    let damaged = [&bytes[..], "na\u{ef}ve \u{2603}\n".repeat(60_000).as_bytes()].concat();
+    yard.file("root/damaged.txt", damaged);
     let session = yard.serve(&[]);
     let contents = |arguments: Value| -> Vec<String> {
         rows(&session.answer("ReadLines", arguments)).into_iter().map(|row| row.2).collect()
@@ -165,6 +167,10 @@ fn a_large_file_that_starts_as_ascii_may_be_legacy_text() {
     );
     assert_eq!(contents(json!({"file_path": "f.txt", "match": "THE É"})), ["the énd"]);
     assert_eq!(session.code("ReadLines", json!({"file_path": "nul.txt", "lines": "+2-"})), -32004);
+    // What follows is UTF-8, and only what is not is no text.
+    assert_eq!(contents(json!({"file_path": "damaged.txt", "lines": "+1"})), ["naïve ☃"]);
+    let part = json!({"file_path": "damaged.txt", "match": "the ", "lines": "+60001"});
+    assert_eq!(session.code("ReadLines", part), -32004);
     let path = yard.spelled("root/f.txt");
     let edit = json!({"path": path, "old_string": "the énd", "new_string": "thé end"});
     session.answer("edit_text_file", edit);
