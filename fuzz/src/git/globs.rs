@@ -56,9 +56,10 @@ fn is_path(parts: &[&str], names: &[&str], shows_hidden: bool) -> bool {
     let is_shown = |name: &&str| shows_hidden || !name.starts_with('.');
     match (parts, names) {
         ([], []) => true,
-        (["**"], names) => !names.is_empty() && names.iter().all(is_shown),
+        (["**"], []) => false,
+        (["**"], [folders @ .., _]) => names.iter().all(is_shown) && !folders.contains(&".git"),
         (["**", rest @ ..], _) => {
-            let more = names.split_first().filter(|(name, _)| is_shown(name));
+            let more = names.split_first().filter(|(name, _)| is_shown(name) && **name != ".git");
             is_path(rest, names, shows_hidden)
                 || more.is_some_and(|(_, names)| is_path(parts, names, shows_hidden))
         }
@@ -66,11 +67,22 @@ fn is_path(parts: &[&str], names: &[&str], shows_hidden: bool) -> bool {
             let part: Vec<char> = part.chars().collect();
             let is_dotted = matches!(part.as_slice(), ['.', ..] | ['\\', '.', ..]);
             let name_characters: Vec<char> = name.chars().collect();
+            let is_git = *name == ".git" && !names.is_empty();
             (is_dotted || is_shown(name))
+                && (!is_git || !has_wildcard(&part))
                 && is_name(&part, &name_characters)
                 && is_path(parts, names, shows_hidden)
         }
         _ => false,
+    }
+}
+
+fn has_wildcard(part: &[char]) -> bool {
+    match part {
+        ['\\', _, rest @ ..] => has_wildcard(rest),
+        ['*' | '?' | '[', ..] => true,
+        [_, rest @ ..] => has_wildcard(rest),
+        [] => false,
     }
 }
 
