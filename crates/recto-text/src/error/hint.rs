@@ -2,6 +2,7 @@
 
 use super::Error;
 use crate::nearest::Nearest;
+use crate::quote::unseen_difference;
 
 impl Error {
     /// What the caller can do next, where there is something to say.
@@ -63,6 +64,11 @@ impl Error {
             Error::FileExists { .. } => "Change it with the tools that edit, or remove it first.".into(),
             Error::TextMismatch { found, wanted, elsewhere, n_lines, nearest, .. } => {
                 let mut hint = elsewhere_hint(elsewhere, *n_lines, nearest.as_ref());
+                if nearest.is_none()
+                    && let Some(unseen) = unseen_difference(found, wanted)
+                {
+                    hint.insert_str(0, &format!("{unseen} "));
+                }
                 if is_same_but_whitespace(found, wanted) {
                     hint.insert_str(0, "They differ only in whitespace. ");
                 }
