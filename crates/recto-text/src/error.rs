@@ -1,8 +1,7 @@
 //! Every way a call can be refused: one variant per condition of the contract.
 //!
-//! `Display` is the contract's message, exactly. [`Error::code`] is its code. [`Error::hint`]
-//! tells the caller what to do next; it is written for a model and never repeats the message.
-//! How errors travel (as results, as JSON-RPC errors) is left to the protocol.
+//! `Display` is the contract's message, [`Error::code`] its code, [`Error::hint`] what to do next,
+//! written for a model. How errors travel (as results, as JSON-RPC errors) is left to the protocol.
 
 use std::borrow::Cow;
 
@@ -250,6 +249,8 @@ pub enum Error {
     FileExists {
         /// The path as given.
         path: String,
+        /// What stands there, where that is no file: `a folder`.
+        what: Option<&'static str>,
     },
 
     /// A file whose bytes are not text.

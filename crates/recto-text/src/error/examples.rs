@@ -58,7 +58,7 @@ pub fn examples() -> Vec<Error> {
         Error::NotAFile { path: "/project/src".into() },
         Error::IsDirectory { path: "/project/src".into() },
         Error::NotADirectory { path: "/project/src".into() },
-        Error::FileExists { path: path() },
+        Error::FileExists { path: path(), what: None },
         Error::BinaryFile {
             verb: "read",
             path: "/project/logo.png".into(),

@@ -61,7 +61,9 @@ impl Error {
             Error::NotInRevision { .. } => "With commit, relative paths start at the top of the repository; ListFiles with the same commit shows what is there.".into(),
             Error::TooLarge { limit, .. } => limit.clone(),
             Error::NotATable { what, .. } => format!("It is {what}."),
-            Error::FileExists { .. } => "Change it with the tools that edit, or remove it first.".into(),
+            Error::FileExists { what: None, .. } => "Change it with the tools that edit, or remove it first.".into(),
+            Error::FileExists { what: Some(what), .. } => format!("It is {what}; use another name."),
+            Error::FileNotFound { path } if path.ends_with('/') => "A path that ends with / names a folder; leave it off to name a file.".into(),
             Error::TextMismatch { found, wanted, elsewhere, n_lines, nearest, .. } => {
                 let mut hint = elsewhere_hint(elsewhere, *n_lines, nearest.as_ref());
                 if nearest.is_none()

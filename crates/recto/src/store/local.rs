@@ -268,8 +268,8 @@ impl LocalStore {
             match purpose {
                 Purpose::Create if place.kind.is_some() => {
                     // A link that leads out says so, whatever stands at its other end.
-                    self.resolve(path, LastLink::Follow, caller, Access::Write)?;
-                    return Err(Error::FileExists { path: path.to_string() });
+                    let place = self.resolve(path, LastLink::Follow, caller, Access::Write)?;
+                    return Err(Error::FileExists { path: path.to_string(), what: place.what() });
                 }
                 Purpose::Create if !place.missing_folders.is_empty() => {
                     new_folders.make(&place, path)?;

@@ -174,7 +174,8 @@ impl WriteStore for MemoryStore {
                 return Err(Error::ParentNotFound { parent: path.parent() });
             }
             Purpose::Create if nodes.contains_key(&located) => {
-                return Err(Error::FileExists { path: path.to_string() });
+                let what = is_folder(&located).then_some("a folder");
+                return Err(Error::FileExists { path: path.to_string(), what });
             }
             Purpose::Create => {
                 let folders: Vec<PathBuf> =

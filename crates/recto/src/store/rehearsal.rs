@@ -61,7 +61,7 @@ impl WriteStore for Rehearsal<'_> {
     ) -> Result<Box<dyn Held + 'a>> {
         let mut seen = Seen { store: self.0, path: path.clone(), caller };
         if purpose == Purpose::Create && seen.open()?.is_some() {
-            return Err(Error::FileExists { path: path.to_string() });
+            return Err(Error::FileExists { path: path.to_string(), what: None });
         }
         Ok(Box::new(seen))
     }

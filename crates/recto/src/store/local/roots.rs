@@ -88,6 +88,16 @@ impl Place {
         self.kind == Some(FileType::Directory)
     }
 
+    /// What stands there, for a message, where it is no file.
+    pub fn what(&self) -> Option<&'static str> {
+        match self.kind {
+            Some(FileType::RegularFile) => None,
+            Some(FileType::Directory) => Some("a folder"),
+            Some(_) => Some("no regular file"),
+            None => Some("a link that leads to nothing"),
+        }
+    }
+
     /// Whether it is, or lies in, something called `.git` in any case.
     pub fn is_in_git_folder(&self) -> bool {
         self.real_path.components().any(|part| part.as_os_str().eq_ignore_ascii_case(".git"))
