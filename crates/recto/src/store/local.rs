@@ -279,7 +279,8 @@ impl LocalStore {
                     return Err(Error::IsDirectory { path: path.to_string() });
                 }
                 _ if place.is_folder_missing => {
-                    return Err(Error::ParentNotFound { parent: path.parent() });
+                    let parent = self.missing_folder(path, &place, caller);
+                    return Err(Error::ParentNotFound { parent });
                 }
                 _ => {}
             }
