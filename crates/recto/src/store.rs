@@ -188,7 +188,16 @@ pub trait Held {
     fn create(&mut self, bytes: &[u8]) -> Result<Written, WriteError>;
 
     /// Removes the file, if it still holds `before`, which must be what [`Held::read`] gave.
-    fn remove(&mut self, before: &[u8]) -> Result<(), WriteError>;
+    fn remove(&mut self, before: &[u8]) -> Result<Removed, WriteError>;
+}
+
+/// What was removed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Removed {
+    /// The file.
+    File,
+    /// A link to it.
+    Link,
 }
 
 /// Where a change is made.

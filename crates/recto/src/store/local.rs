@@ -39,8 +39,8 @@ use crate::caller::{Access, Caller};
 use crate::limits;
 use crate::path::AbsPath;
 use crate::store::{
-    Bytes, Excerpt, Held, ListRequest, Listing, Purpose, Store, VersionedHits, VersionedPage,
-    Where, WriteError, WriteStore, Written,
+    Bytes, Excerpt, Held, ListRequest, Listing, Purpose, Removed, Store, VersionedHits,
+    VersionedPage, Where, WriteError, WriteStore, Written,
 };
 use content::{Change, Content, Digests, Part};
 use excerpt::Pass;
@@ -415,11 +415,13 @@ impl Held for HeldFile<'_> {
         written
     }
 
-    fn remove(&mut self, before: &[u8]) -> Result<(), WriteError> {
+    fn remove(&mut self, before: &[u8]) -> Result<Removed, WriteError> {
         self.caller.cancel.check()?;
         let removed = match self.is_link() {
-            true => self.protocol().remove_link(),
-            false => self.protocol().remove(self.file_that_was_read(), before),
+            true => self.protocol().remove_link().map(|()| Removed::Link),
+            false => {
+                self.protocol().remove(self.file_that_was_read(), before).map(|()| Removed::File)
+            }
         };
         self.store.leftovers.remember(&self.lock);
         removed

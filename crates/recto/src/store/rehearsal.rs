@@ -9,8 +9,8 @@ use recto_text::window::Window;
 use recto_text::{Document, Error, Result};
 
 use super::{
-    Bytes, Held, ListRequest, Listing, Purpose, Store, VersionedHits, VersionedPage, WriteError,
-    WriteStore, Written,
+    Bytes, Held, ListRequest, Listing, Purpose, Removed, Store, VersionedHits, VersionedPage,
+    WriteError, WriteStore, Written,
 };
 use crate::caller::Caller;
 use crate::path::AbsPath;
@@ -113,7 +113,7 @@ impl Held for Seen<'_> {
         Ok(Written::default())
     }
 
-    fn remove(&mut self, _before: &[u8]) -> Result<(), WriteError> {
-        Ok(())
+    fn remove(&mut self, _before: &[u8]) -> Result<Removed, WriteError> {
+        Ok(Removed::File)
     }
 }

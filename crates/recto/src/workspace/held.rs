@@ -12,7 +12,7 @@ use crate::caller::Caller;
 use crate::path::AbsPath;
 use crate::store::editor::{Change, EditorError, Outcome};
 use crate::store::local::reserve::{Content, OnDisk, Reserved};
-use crate::store::{Excerpt, Held, Purpose, Where, WriteError, Written};
+use crate::store::{Excerpt, Held, Purpose, Removed, Where, WriteError, Written};
 
 const NOT_READ_BACK: &str = "the editor took the text, but it could not be read back";
 
@@ -247,7 +247,7 @@ impl Held for HeldText<'_> {
         }
     }
 
-    fn remove(&mut self, before: &[u8]) -> Result<(), WriteError> {
+    fn remove(&mut self, before: &[u8]) -> Result<Removed, WriteError> {
         if self.caller.disk_only.is_set() {
             return self.place.held().remove(before);
         }
