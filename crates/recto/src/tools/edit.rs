@@ -64,13 +64,24 @@ impl Target {
         now: Digest,
         text: Option<&str>,
     ) -> Result<()> {
-        let Some(expected) = self.expected.filter(|expected| *expected != now) else {
-            return Ok(());
-        };
+        match self.expected.filter(|expected| *expected != now) {
+            Some(expected) => Err(self.stale(context, expected, now, text)),
+            None => Ok(()),
+        }
+    }
+
+    /// The contract's error for a version other than the one the caller named.
+    pub fn stale(
+        &self,
+        context: &Context<'_>,
+        expected: Digest,
+        now: Digest,
+        text: Option<&str>,
+    ) -> Error {
         let old = context.versions.get(expected);
         let changed = old.zip(text).map(|(old, text)| changed_lines(old.text(), text));
         let path = self.path.to_string();
-        Err(Error::Stale { path, expected, now, changed: changed.unwrap_or_default() })
+        Error::Stale { path, expected, now, changed: changed.unwrap_or_default() }
     }
 
     /// Tries until the file holds still; what moved under a named version is stale.
