@@ -184,6 +184,11 @@ pub trait Held {
         unreachable!("whoever gives excerpts can replace them")
     }
 
+    /// Refuses a place where no file can be created, as far as that can be told without trying.
+    fn check_creatable(&self) -> Result<()> {
+        Ok(())
+    }
+
     /// Creates the file, all or nothing, and only if none stands there.
     fn create(&mut self, bytes: &[u8]) -> Result<Written, WriteError>;
 

@@ -335,6 +335,10 @@ impl Held for HeldFile<'_> {
         Ok(Some(bytes))
     }
 
+    fn check_creatable(&self) -> Result<()> {
+        self.check_writable(".")
+    }
+
     fn replace(&mut self, before: &[u8], after: &[u8]) -> Result<Written, WriteError> {
         self.caller.cancel.check()?;
         let change = Change::Whole { before, after };

@@ -77,6 +77,9 @@ fn write(context: &Context<'_>, target: &Target, content: &str) -> Result<Outcom
     };
     let after = before.with_text(content).map_err(|error| target.not_encodable(&before, error))?;
     let is_unchanged = !is_new && before_bytes == after.bytes();
+    if is_new && target.is_dry_run {
+        held.check_creatable()?;
+    }
     let mut written = Written::default();
     let mut diff = None;
     if target.is_dry_run && !is_binary {

@@ -208,6 +208,10 @@ impl Held for HeldText<'_> {
         self.place.held().replace_excerpt(excerpt, after, digest)
     }
 
+    fn check_creatable(&self) -> Result<()> {
+        self.place.check_folder()
+    }
+
     fn create(&mut self, bytes: &[u8]) -> Result<Written, WriteError> {
         let text = match text_for_editor(bytes, self.caller) {
             Some(text) if !self.caller.disk_only.is_set() && self.workspace.editor.can_write() => {
