@@ -235,8 +235,9 @@ pub struct Excerpt {
     pub digest: Digest,
     /// Whether it begins and ends where lines do, as it does unless they are very long.
     pub is_whole_lines: bool,
-    /// Why these lines are not all that the change needs.
-    pub refusal: Option<Error>,
+    /// The string that stands too far from those before it to be in these lines, and what is to
+    /// be said about it.
+    pub far: Option<(usize, Error)>,
 }
 
 /// A page and the version of the whole file that it is from.

@@ -213,11 +213,9 @@ fn edit_excerpt(
     blame: impl Fn(&Document, Error) -> Error,
 ) -> Result<Edited, WriteError> {
     target.check_version(context, excerpt.digest, None)?;
-    if let Some(refusal) = &excerpt.refusal {
-        return Err(refusal.clone().into());
-    }
     let Excerpt { lines_before, lines_after, .. } = excerpt;
-    let plan = plan(Part { text: before.text(), lines_before, lines_after })?;
+    let far = excerpt.far.as_ref();
+    let plan = plan(Part { text: before.text(), lines_before, lines_after, far })?;
     context.caller.cancel.check()?;
     let after = before
         .with_text(&plan.edits.apply(before.text()))
