@@ -19,7 +19,7 @@ use crate::store::{Excerpt, Held, Purpose, Where, WriteError, Written};
 /// How often a plan is made again for a file that keeps moving.
 const MAX_ATTEMPTS: usize = 10;
 
-pub const ABSOLUTE_PATH: Param = Param::required("path", Kind::String, "Absolute path to the file");
+pub const ABSOLUTE_PATH: Param = Param::required("path", Kind::String, "Absolute path");
 
 pub const PATH: Param = Param::required("path", Kind::String, "The file");
 
@@ -28,7 +28,7 @@ pub const HASH: Param = Param::required("hash", Kind::Hash, "From the last read 
 pub const EXPECTED_HASH: Param = Param::optional(
     "expected_hash",
     Kind::Hash,
-    "hash of an earlier read; refused if the file changed since",
+    "hash of an earlier read; refused if it changed since",
 );
 
 pub const DRY_RUN: Param =

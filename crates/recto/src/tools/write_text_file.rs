@@ -8,6 +8,7 @@ use recto_text::{Digest, Document, Error, Result};
 use serde_json::{Value, json};
 
 use super::edit::{ABSOLUTE_PATH, DRY_RUN, EXPECTED_HASH, Target, stands};
+use super::report::with_flags;
 use super::{Answer, Arguments, Change, Context, Effect, Kind, Param, Tool, Toolset};
 use crate::store::{Purpose, WriteError, Written};
 
@@ -145,7 +146,7 @@ fn report(target: &Target, outcome: &Outcome) -> Answer {
 }
 
 fn output() -> Value {
-    json!({
+    with_flags(json!({
         "type": "object",
         "properties": {
             "success": {"type": "boolean"},
@@ -155,5 +156,5 @@ fn output() -> Value {
             "diff": {"type": "string"},
         },
         "required": ["success", "bytes_written", "created", "hash"],
-    })
+    }))
 }
