@@ -36,6 +36,8 @@ pub fn place(
     let n_skipped = if wanted.len() > MAX_COMPARED { n_equal.saturating_sub(MARGIN) } else { 0 };
     let first = (line_idx + n_skipped).saturating_sub(MARGIN);
     let wanted = &wanted[n_skipped..];
+    // What is not compared may differ in anything.
+    let is_cut = wanted.len() > MAX_COMPARED;
     let wanted = &wanted[..wanted.len().min(MAX_COMPARED)];
     let n_lines = line_idx + n_skipped - first + wanted.len() + MARGIN;
     let file: Vec<&str> =
@@ -55,6 +57,8 @@ pub fn place(
         // Where whole lines are meant, a line that is only begun is another line.
         Difference::None if meant == Meant::Text => " (differs only in how lines end)",
         Difference::None => "",
+        Difference::Whitespace if is_cut => " (· space, ⇥ tab)",
+        _ if is_cut => "",
         Difference::Whitespace => " (differs only in whitespace: · space, ⇥ tab)",
         Difference::LookAlikes => " (differs only in characters that look alike)",
         Difference::Case => " (differs only in upper and lower case)",

@@ -135,6 +135,23 @@ fn names_characters_that_cannot_be_seen() {
 }
 
 #[test]
+fn says_nothing_of_what_is_not_compared() {
+    let lines: Vec<String> = (0..200).map(|row| format!("row {row} has these words")).collect();
+    let mut wanted = lines[10..180].to_vec();
+    wanted[30] = wanted[30].to_uppercase();
+    wanted[160] = "row 170 has quite different words".into();
+    check(
+        &lines.join("\n"),
+        &wanted.join("\n"),
+        expect![[r#"
+        Closest: lines 11-97
+        41 file: row 40 has these words
+        41 want: ROW 40 HAS THESE WORDS
+        Copy the text exactly as it stands in the file."#]],
+    );
+}
+
+#[test]
 fn shows_the_lines_that_differ_in_a_block() {
     let typo = "fn main() {\n\tlet name = \"world\";\n\tlet greting = format!(\"Hello, {name}!\");\n\tprintln!(\"{greeting}\");\n}\n";
     check(

@@ -121,9 +121,15 @@ impl<'a> Staged<'a> {
                 lines,
             });
         }
-        let place = found.places[0].clone();
+        let mut place = found.places[0].clone();
         let is_literal =
             new.contains("\r\n") || (old.contains('\n') && found.kind == MatchKind::Exact);
+        // A string that was cut out between the `\r` and the `\n` of an ending leaves the ending as
+        // it is.
+        let is_within_ending = self.text[place.clone()].starts_with("\r\n");
+        if is_literal && is_within_ending && old.starts_with('\n') && new.starts_with('\n') {
+            place.start += 1;
+        }
         let new = if is_literal || !new.contains('\n') {
             new.clone()
         } else {
