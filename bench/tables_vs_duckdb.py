@@ -5,6 +5,7 @@
     python bench/tables_vs_duckdb.py
     python bench/tables_vs_duckdb.py --public
     python bench/tables_vs_duckdb.py --made 10000
+    python bench/tables_vs_duckdb.py --debian FOLDER
 
 Names, types and the number of rows are compared. DuckDB is asked as it comes. Where that gives
 another answer and `expected.toml` has something to tell it, it is asked once more: with an option
@@ -25,6 +26,11 @@ With `--public` the tables of public packages are compared as well; `public_tabl
 those are. `public_differences.toml` has who is right and why for every file that DuckDB reads
 otherwise as it comes, and what to tell it the second time. A difference that is not in it fails the
 run, and so does an entry for a file that does not differ. Where both refuse a file, they agree.
+
+With `--debian` the tables in the Debian packages of a folder are compared, with DuckDB as it comes
+and without reasons. All packages that have tables are found and fetched like this:
+
+    apt-get download $(apt-file search -l -x '\\.(csv|tsv|psv|tab|ndjson|jsonl|geojson)(\\.gz)?$')
 
 With `--made` that many tables are made up (`made_tables.py`), of which it is known what they are to
 be read as. That tells who is right where the answers differ, and how often DuckDB itself is. It
@@ -196,36 +202,40 @@ def ask_us(paths):
 
 def compare_own():
     """How many own tables there are, agree, agree once DuckDB is told more, how many of those are
-    told a delimiter, and how many lack a reason."""
+    told a delimiter, and how many lack a reason: for the files as they were first written, and for
+    those that were added later."""
     with open(CORPUS / "expected.toml", "rb") as file:
         entries = [entry for entry in tomllib.load(file)["file"] if "error" not in entry]
     answers = ask_us([str(CORPUS / entry["name"]) for entry in entries])
-    n_same = n_told = n_delimiters = n_unexplained = 0
-    for entry, answer in zip(entries, answers, strict=True):
-        path = CORPUS / entry["name"]
-        is_json = path.suffix in public_tables.JSON_ENDINGS or path.read_bytes().startswith(b"{")
-        ours = answer.get("error") or (names_as_in_sql(answer["columns"]), answer["n_rows"])
-        theirs = as_shown(ask_duckdb(path, is_json, ""), answer)
-        if ours == theirs:
-            n_same += 1
-            if entry.keys() & {"differs", "duckdb", "encoding"}:
-                print(f"{entry['name']}: does not differ at all\n")
-            continue
-        if "duckdb" in entry or "encoding" in entry:
-            told = ask_duckdb(in_utf8(path, entry), is_json, entry.get("duckdb"))
-            theirs = as_shown(told, answer)
-            if ours == theirs:
-                n_told += 1
-                n_delimiters += "delim " in entry.get("duckdb", "")
-                if "differs" in entry:
-                    print(f"{entry['name']}: does not differ at all\n")
-                continue
-        n_unexplained += "differs" not in entry
-        print(f"{entry['name']}: {entry.get('differs', 'NOT EXPLAINED')}")
-        print(f"    ours:   {ours}\n    DuckDB: {theirs}\n")
     n_parquet, n_parquet_same = compare_parquet()
-    n_same += n_parquet_same
-    return len(entries) + n_parquet, n_same, n_told, n_delimiters, n_unexplained
+    first, later = [n_parquet, n_parquet_same, 0, 0, 0], [0] * 5
+    for entry, answer in zip(entries, answers, strict=True):
+        of_file = compare_entry(entry, answer)
+        counts = later if "later" in entry else first
+        counts[:] = [n + n_more for n, n_more in zip(counts, of_file)]
+    return first, later
+
+
+def compare_entry(entry, answer):
+    """The counts of `compare_own` for one file."""
+    path = CORPUS / entry["name"]
+    is_json = path.suffix in public_tables.JSON_ENDINGS or path.read_bytes().startswith(b"{")
+    ours = answer.get("error") or (names_as_in_sql(answer["columns"]), answer["n_rows"])
+    theirs = as_shown(ask_duckdb(path, is_json, ""), answer)
+    if ours == theirs:
+        if entry.keys() & {"differs", "duckdb", "encoding"}:
+            print(f"{entry['name']}: does not differ at all\n")
+        return 1, 1, 0, 0, 0
+    if "duckdb" in entry or "encoding" in entry:
+        told = ask_duckdb(in_utf8(path, entry), is_json, entry.get("duckdb"))
+        theirs = as_shown(told, answer)
+        if ours == theirs:
+            if "differs" in entry:
+                print(f"{entry['name']}: does not differ at all\n")
+            return 1, 0, 1, "delim " in entry.get("duckdb", ""), 0
+    print(f"{entry['name']}: {entry.get('differs', 'NOT EXPLAINED')}")
+    print(f"    ours:   {ours}\n    DuckDB: {theirs}\n")
+    return 1, 0, 0, 0, "differs" not in entry
 
 
 def compare_public():
@@ -269,6 +279,23 @@ def compare_public():
         print(f"{key}: is not among the public tables\n")
     print("right:", ", ".join(f"{who} {n}" for who, n in n_by_right.most_common()))
     return len(tables), n_same, n_told, n_delimiters, n_unexplained
+
+
+def compare_debian(folder):
+    """Prints how many tables of Debian packages read the same, and those that do not."""
+    tables = [pair for pair in public_tables.debian_tables(folder) if ".parquet" not in pair[0]]
+    answers = [answer for some in batches(tables) for answer in ask_us(str(path) for _, path in some)]
+    n_same = 0
+    for (key, path), answer in zip(tables, answers, strict=True):
+        is_json = public_tables.ending(key) in public_tables.JSON_ENDINGS
+        ours = answer.get("error") or (names_as_in_sql(answer["columns"]), answer["n_rows"])
+        theirs = as_shown(ask_duckdb(path, is_json, ""), answer)
+        if ours == theirs or isinstance(ours, str) and isinstance(theirs, str):
+            n_same += 1
+        else:
+            print(f"{key}:")
+            print_difference(ours, theirs)
+    print(f"Debian's tables: the same {share(n_same, len(tables))}")
 
 
 def compare_made(n_tables):
@@ -319,7 +346,11 @@ def main():
     if "--made" in sys.argv:
         is_ahead = compare_made(int(sys.argv[sys.argv.index("--made") + 1]))
         sys.exit(not is_ahead)
-    counts = [("own", compare_own())]
+    if "--debian" in sys.argv:
+        compare_debian(pathlib.Path(sys.argv[sys.argv.index("--debian") + 1]))
+        return
+    first, later = compare_own()
+    counts = [("own", first), ("later own", later)]
     if "--public" in sys.argv:
         counts.append(("public", compare_public()))
         counts.append(("all", [sum(pair) for pair in zip(*(numbers for _, numbers in counts))]))

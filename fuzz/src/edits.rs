@@ -168,7 +168,7 @@ fn check_plan(
     let end = (lines.end + N_AROUND).min(n_lines);
     let offset = |line_idx: usize| line::lines(text).take(line_idx).map(str::len).sum::<usize>();
     let (from, to) = (offset(lines_before), offset(end));
-    let part = Part { text: &text[from..to], lines_before, lines_after: n_lines - end };
+    let part = Part { text: &text[from..to], lines_before, lines_after: n_lines - end, far: None };
     let in_part = plan_part(part).expect("a part that holds everything has the same plan");
     let moved = |edit: &Edit| Edit {
         range: edit.range.start + from..edit.range.end + from,

@@ -76,14 +76,8 @@ fn read_xlsx(bytes: Bytes, failure: &Failure, request: &Request<'_>) -> Result<W
     let mut workbook = Xlsx::new(bytes).map_err(explain)?;
     let sheets = workbook.sheets_metadata().to_vec();
     Workbook::read(&sheets, |name| {
-        let mut grid = Grid::new(request);
         let mut cells = workbook.worksheet_cells_reader(name).map_err(explain)?;
-        while let Some(cell) = cells.next_cell().map_err(explain)? {
-            if !push(&mut grid, cell.get_position(), cell.get_value()) {
-                break;
-            }
-        }
-        Ok(grid)
+        read_cells(request, || cells.next_cell().map_err(explain))
     })
 }
 
@@ -92,15 +86,23 @@ fn read_xlsb(bytes: Bytes, failure: &Failure, request: &Request<'_>) -> Result<W
     let mut workbook = Xlsb::new(bytes).map_err(explain)?;
     let sheets = workbook.sheets_metadata().to_vec();
     Workbook::read(&sheets, |name| {
-        let mut grid = Grid::new(request);
         let mut cells = workbook.worksheet_cells_reader(name).map_err(explain)?;
-        while let Some(cell) = cells.next_cell().map_err(explain)? {
-            if !push(&mut grid, cell.get_position(), cell.get_value()) {
-                break;
-            }
-        }
-        Ok(grid)
+        read_cells(request, || cells.next_cell().map_err(explain))
     })
+}
+
+/// The cells of a sheet, as many as the grid takes.
+fn read_cells<'a>(
+    request: &Request<'_>,
+    mut next_cell: impl FnMut() -> Result<Option<calamine::Cell<DataRef<'a>>>>,
+) -> Result<Grid> {
+    let mut grid = Grid::new(request);
+    while let Some(cell) = next_cell()? {
+        if !push(&mut grid, cell.get_position(), cell.get_value()) {
+            break;
+        }
+    }
+    Ok(grid)
 }
 
 fn read_xls(bytes: Bytes, failure: &Failure, request: &Request<'_>) -> Result<Workbook> {

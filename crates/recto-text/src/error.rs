@@ -3,8 +3,6 @@
 //! `Display` is the contract's message, exactly, [`Error::code`] its code; [`Error::hint`] tells the
 //! caller what to do next. How errors travel is left to the protocol.
 
-use std::borrow::Cow;
-
 use thiserror::Error;
 
 use crate::digest::Digest;
@@ -49,7 +47,7 @@ pub enum Error {
         /// The argument, with its place.
         name: String,
         /// What it must be, with its article: `an integer`.
-        expected: Cow<'static, str>,
+        expected: std::borrow::Cow<'static, str>,
         /// The value that came, as JSON.
         value: String,
     },
@@ -251,6 +249,8 @@ pub enum Error {
     FileExists {
         /// The path as given.
         path: String,
+        /// What stands there, where that is no file: `a folder`.
+        what: Option<&'static str>,
     },
 
     /// A file whose bytes are not text.

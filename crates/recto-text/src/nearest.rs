@@ -12,6 +12,7 @@ use std::fmt;
 
 use crate::find::find;
 use crate::line;
+use crate::quote::has_no_shape;
 
 /// At most this many characters are shown.
 pub const MAX_CHARS: usize = 900;
@@ -202,9 +203,9 @@ impl Table {
     }
 }
 
-/// Hashes of three characters in a row, with marks for the line's ends, whitespace left out.
+/// Hashes of three characters in a row, with marks for the line's ends, blanks left out.
 fn trigrams(line: &str) -> impl Iterator<Item = u16> {
-    let folded = line.chars().filter(|c| !c.is_whitespace()).map(|c| u32::from(fold(c)));
+    let folded = line.chars().filter(|c| !is_blank(*c)).map(|c| u32::from(fold(c)));
     let mut window = [0u32, 1];
     let mut is_blank = true;
     folded.map(Some).chain([None]).filter_map(move |next| {
@@ -216,6 +217,11 @@ fn trigrams(line: &str) -> impl Iterator<Item = u16> {
         window = [window[1], next];
         (!is_blank).then_some((hash.wrapping_mul(0x27d4_eb2f) >> 16) as u16)
     })
+}
+
+/// Whether there is nothing to see.
+fn is_blank(c: char) -> bool {
+    c.is_whitespace() || has_no_shape(c)
 }
 
 /// The character that others are mistaken for.

@@ -9,6 +9,7 @@ mod strings;
 pub use strings::{Replacement, string, strings};
 
 use crate::edits::Edits;
+use crate::error::Error;
 use crate::find::MatchKind;
 use crate::line::LineRange;
 
@@ -21,6 +22,9 @@ pub struct Part<'a> {
     pub lines_before: usize,
     /// How many lines follow.
     pub lines_after: usize,
+    /// The string that stands too far from those before it to be in this part, and what is to be
+    /// said about it.
+    pub far: Option<&'a (usize, Error)>,
 }
 
 impl Part<'_> {
@@ -32,7 +36,7 @@ impl Part<'_> {
 
 impl<'a> From<&'a str> for Part<'a> {
     fn from(text: &'a str) -> Part<'a> {
-        Part { text, lines_before: 0, lines_after: 0 }
+        Part { text, lines_before: 0, lines_after: 0, far: None }
     }
 }
 

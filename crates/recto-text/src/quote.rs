@@ -60,12 +60,62 @@ impl fmt::Display for Differing<'_> {
                 '\n' => f.write_str("\\n")?,
                 '\r' => f.write_str("\\r")?,
                 '\t' => f.write_str("\\t")?,
-                c if c.is_control() => write!(f, "\\u{:04x}", u32::from(c))?,
+                c if c.is_control() || is_unseen(c) => write!(f, "\\u{:04x}", u32::from(c))?,
                 c => write!(f, "{c}")?,
             }
         }
         f.write_str(if rest.next().is_some() { "…\"" } else { "\"" })
     }
+}
+
+/// Names the characters where a line of a file and a wanted one first differ, if looking at them
+/// does not tell: `After "foo": file U+200B, want nothing.`
+pub fn unseen_difference(file: &str, want: &str) -> Option<String> {
+    const MAX_NAMED: usize = 2;
+    const MAX_BEFORE: usize = 12;
+    let equal = file.chars().zip(want.chars()).take_while(|(a, b)| a == b);
+    let (before, file) = file.split_at(equal.map(|(c, _)| c.len_utf8()).sum());
+    let want = &want[before.len()..];
+    let equal = file.chars().rev().zip(want.chars().rev()).take_while(|(a, b)| a == b);
+    let n_tail: usize = equal.map(|(c, _)| c.len_utf8()).sum();
+    let mut sides = [file, want].map(|side| &side[..side.len() - n_tail]);
+    if sides.iter().any(|side| side.chars().nth(MAX_NAMED).is_some()) {
+        // The first character, with the marks that belong to it.
+        let end = |side: &str| side.char_indices().skip(1).find(|(_, c)| !is_mark(*c));
+        sides = [file, want].map(|side| &side[..end(side).map_or(side.len(), |(at, _)| at)]);
+    }
+    let is_hard_to_see = sides.concat().chars().any(|c| is_unseen(c) || is_mark(c));
+    if !is_hard_to_see && sides[0].is_ascii() == sides[1].is_ascii() {
+        return None;
+    }
+    let start = before.char_indices().rev().nth(MAX_BEFORE - 1).map_or(0, |(at, _)| at);
+    let place = match &before[start..] {
+        "" => "At the start".to_string(),
+        before => format!("After {}", Differing(before, before)),
+    };
+    let [file, want] = sides.map(|side| match side {
+        "" => "nothing".to_string(),
+        side => {
+            let named: Vec<_> = side.chars().map(|c| format!("U+{:04X}", u32::from(c))).collect();
+            named.join(" ")
+        }
+    });
+    Some(format!("{place}: file {file}, want {want}."))
+}
+
+/// Accents and the like, which join the character before them.
+fn is_mark(c: char) -> bool {
+    ('\u{300}'..='\u{36f}').contains(&c)
+}
+
+/// Blanks that are no spaces, and characters that only change how text is laid out.
+fn is_unseen(c: char) -> bool {
+    (c.is_whitespace() && !c.is_ascii()) || has_no_shape(c)
+}
+
+/// Characters that only change how text is laid out.
+pub fn has_no_shape(c: char) -> bool {
+    matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
 }
 
 fn nth_boundary(mut indices: impl Iterator<Item = (usize, char)>, n: usize, end: usize) -> usize {
@@ -91,8 +141,30 @@ mod tests {
             ("say \"hi\"", "x", r#""say \"hi\"""#),
             ("", "x", r#""""#),
             ("\u{1b}[0m", "x", r#""\u001b[0m""#),
+            ("\u{feff}a\u{a0}b", "x", r#""\ufeffa\u00a0b""#),
         ] {
             assert_eq!(Differing(one, other).to_string(), shown);
+        }
+    }
+
+    #[test]
+    fn names_what_looks_alike() {
+        for (file, want, named) in [
+            ("foo\u{200b}bar", "foobar", Some("After \"foo\": file U+200B, want nothing.")),
+            ("foobar", "foo\u{200b}bar", Some("After \"foo\": file nothing, want U+200B.")),
+            ("\u{feff}a", "a", Some("At the start: file U+FEFF, want nothing.")),
+            ("f(a,\u{a0}b)", "f(a, b)", Some("After \"f(a,\": file U+00A0, want U+0020.")),
+            ("cafe\u{301}", "café", Some("After \"caf\": file U+0065 U+0301, want U+00E9.")),
+            ("e\u{301}te\u{301}", "été", Some("At the start: file U+0065 U+0301, want U+00E9.")),
+            ("\u{a0}a\u{a0}b", " a b", Some("At the start: file U+00A0, want U+0020.")),
+            ("c\u{430}t", "cat", Some("After \"c\": file U+0430, want U+0061.")),
+            ("a “b”", "a \"b\"", Some("After \"a \": file U+201C, want U+0022.")),
+            ("let a = 1;", "let b = 1;", None),
+            ("a  b", "a\tb", None),
+            ("你好世界", "你好地球", None),
+            ("a", "a", None),
+        ] {
+            assert_eq!(unseen_difference(file, want).as_deref(), named, "{file:?} {want:?}");
         }
     }
 

@@ -32,7 +32,8 @@ pub struct Caller {
 impl Caller {
     /// The same caller, for a thread that reads many files one after another.
     pub fn reading_many(&self) -> Caller {
-        Caller { last_folder: LastFolder(Some(Mutex::default())), ..self.clone() }
+        let last_folder = LastFolder(Some(Mutex::default()));
+        Caller { last_folder, growing: Growing::default(), ..self.clone() }
     }
 
     /// Whether it reads many files, so that none is worth much.

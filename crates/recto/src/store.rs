@@ -187,11 +187,25 @@ pub trait Held {
         unreachable!("whoever gives excerpts can replace them")
     }
 
+    /// Refuses a place where no file can be created, as far as that can be told without trying.
+    fn check_creatable(&self) -> Result<()> {
+        Ok(())
+    }
+
     /// Creates the file, all or nothing, and only if none stands there.
     fn create(&mut self, bytes: &[u8]) -> Result<Written, WriteError>;
 
     /// Removes the file, if it still holds `before`, which must be what [`Held::read`] gave.
-    fn remove(&mut self, before: &[u8]) -> Result<(), WriteError>;
+    fn remove(&mut self, before: &[u8]) -> Result<Removed, WriteError>;
+}
+
+/// What was removed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Removed {
+    /// The file.
+    File,
+    /// A link to it.
+    Link,
 }
 
 /// Where a change is made.
@@ -224,8 +238,9 @@ pub struct Excerpt {
     pub digest: Digest,
     /// Whether it begins and ends where lines do, as it does unless they are very long.
     pub is_whole_lines: bool,
-    /// Why these lines are not all that the change needs.
-    pub refusal: Option<Error>,
+    /// The string that stands too far from those before it to be in these lines, and what is to
+    /// be said about it.
+    pub far: Option<(usize, Error)>,
 }
 
 /// A page and the version of the whole file that it is from.

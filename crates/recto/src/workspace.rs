@@ -145,7 +145,7 @@ impl WriteStore for Workspace {
         let place = self.disk.reserve(path, purpose, caller)?;
         let held = HeldText::new(self, place, path.clone(), purpose, caller);
         if purpose == Purpose::Create && held.is_new_in_editor()? {
-            return Err(Error::FileExists { path: path.to_string() });
+            return Err(Error::FileExists { path: path.to_string(), what: None });
         }
         Ok(Box::new(held))
     }

@@ -46,23 +46,34 @@ pub struct Sample<'t> {
 
 /// The dialect that fits a text best, with the records it gives. `is_whole` says that the text
 /// does not go on; `expected` is the delimiter that the file's name promises.
-pub fn detect(text: &str, is_whole: bool, expected: Option<u8>) -> Sample<'_> {
+pub fn detect<'t>(text: &'t str, is_whole: bool, expected: Option<u8>) -> Sample<'t> {
     if let Some(delimiter) = declared(text) {
         return Sample::read(text, is_whole, Some(delimiter));
     }
-    let mut best: Option<(f64, Sample<'_>)> = None;
+    let mut tried: Vec<(f64, Sample<'t>)> = Vec::new();
     for delimiter in DELIMITERS {
         if !text.as_bytes().contains(&delimiter) {
             continue;
         }
         let sample = Sample::read(text, is_whole, Some(delimiter));
+        // Commas are in much that is no list of values, but tabs and bars are not.
+        if expected == Some(delimiter) && delimiter != b',' && sample.is_even() {
+            return sample;
+        }
         let bonus = if expected == Some(delimiter) { EXPECTED_BONUS } else { 1.0 };
         let score = bonus * sample.score(delimiter);
-        if score > best.as_ref().map_or(0.0, |(score, _)| *score) {
-            best = Some((score, sample));
+        if score > 0.0 {
+            tried.push((score, sample));
         }
     }
-    match best {
+    // What the first record does not have is part of the values, where another delimiter fits all.
+    if tried.iter().any(|(_, sample)| sample.is_even() && sample.records.len() > 2) {
+        tried.retain(|(_, sample)| sample.records.first().is_some_and(|first| first.len() > 1));
+    }
+    let better = |one: (f64, Sample<'t>), other: (f64, Sample<'t>)| {
+        if other.0 > one.0 { other } else { one }
+    };
+    match tried.into_iter().reduce(better) {
         Some((_, sample)) => sample,
         None => spaced(text, is_whole).unwrap_or_else(|| Sample::read(text, is_whole, None)),
     }
@@ -110,6 +121,11 @@ impl<'t> Sample<'t> {
         let dialect = with_escape(plain, text, is_whole);
         let lines = Lines::read(text, is_whole, dialect);
         lines.into_sample(dialect)
+    }
+
+    /// Whether every record has the same number of fields, two at least.
+    fn is_even(&self) -> bool {
+        self.n_columns > 1 && self.records.iter().all(|record| record.len() == self.n_columns)
     }
 
     /// How much it looks like a table; 0 where it does not.
@@ -221,7 +237,9 @@ fn with_escape(dialect: Dialect, text: &str, is_whole: bool) -> Dialect {
 /// The lines of a sample, before it is known which of them are comments.
 struct Lines<'t> {
     records: Vec<Fields<'t>>,
-    /// Whether a record starts with `#`, and what follows it at once.
+    /// What comments start with, if there are any.
+    comment: u8,
+    /// Whether a record starts like a comment, and what follows at once.
     marks: Vec<Option<Mark>>,
 }
 
@@ -235,13 +253,14 @@ enum Mark {
 
 impl<'t> Lines<'t> {
     fn read(text: &'t str, is_whole: bool, dialect: Dialect) -> Lines<'t> {
-        let mut lines = Lines { records: Vec::new(), marks: Vec::new() };
+        let comment = comment(text);
+        let mut lines = Lines { records: Vec::new(), comment, marks: Vec::new() };
         let mut rest = text;
         while lines.records.len() < MAX_RECORDS {
             let mut fields = Vec::new();
             match dialect.split(rest, is_whole, &mut fields) {
                 Line::Record(next) => {
-                    lines.marks.push(mark(rest));
+                    lines.marks.push(mark(rest, comment));
                     lines.records.push(fields);
                     rest = &rest[next..];
                 }
@@ -261,7 +280,7 @@ impl<'t> Lines<'t> {
             .map(|(record, _)| n_fields(record))
             .collect();
         let (n_columns, consistency) = n_columns(&counts);
-        let has_comments = self.has_comments(n_columns);
+        let has_comments = self.has_comments(n_columns, dialect.delimiter);
         let sample =
             Sample { dialect, records: Vec::new(), n_columns, comment_header: None, consistency };
         if !has_comments {
@@ -279,28 +298,71 @@ impl<'t> Lines<'t> {
                 comment_header = Some(record);
             }
         }
-        let dialect = Dialect { comment: Some(b'#'), ..dialect };
+        let dialect = Dialect { comment: Some(self.comment), ..dialect };
         Sample { dialect, records, comment_header, ..sample }
     }
 
-    /// Whether lines with `#` are comments. They are not where one among the records has the
-    /// right number of fields: then it is a colour, a number or a tag.
-    fn has_comments(&self, n_columns: usize) -> bool {
+    /// Whether lines with `#` are comments. One among the records that has the right number of
+    /// fields is a colour, a number or a tag. It is a record that was commented out where such
+    /// lines are few and others are comments for certain.
+    fn has_comments(&self, n_columns: usize, delimiter: Option<u8>) -> bool {
         let n_leading = self.marks.iter().take_while(|mark| mark.is_some()).count();
         if n_leading == self.marks.len() || self.marks.iter().all(Option::is_none) {
             return false;
         }
         let later = self.records.iter().zip(&self.marks).skip(n_leading);
-        let is_record = |(record, mark): (&Fields<'_>, &Option<Mark>)| {
-            *mark == Some(Mark::Tight) && record.len() == n_columns
+        let (mut n_alike, mut n_comments, mut n_records) = (0_usize, 0_usize, 0_usize);
+        for (record, mark) in later {
+            match mark {
+                Some(Mark::Tight) if record.len() == n_columns => {
+                    if is_tag(&record[0]) {
+                        return false;
+                    }
+                    n_alike += 1;
+                }
+                Some(_) => n_comments += 1,
+                None => n_records += 1,
+            }
+        }
+        n_alike == 0
+            || n_comments > 0 && n_alike <= n_records / 2
+            || n_alike == 1 && self.has_types_below(n_leading, delimiter.unwrap_or(b','))
+    }
+
+    /// Whether the line below the header says what the columns are, as in `#types,number,number`:
+    /// without it, some column has a type.
+    fn has_types_below(&self, header_idx: usize, delimiter: u8) -> bool {
+        let Some([line, below @ ..]) = self.records.get(header_idx + 1..) else { return false };
+        let is_column_typed = |column_idx: usize| {
+            let mut fields = below.iter().filter_map(|record| record.get(column_idx));
+            !below.is_empty() && fields.all(|field| is_typed(field, delimiter))
         };
-        !later.into_iter().any(is_record)
+        self.marks[header_idx + 1].is_some()
+            && (1..line.len()).any(|idx| !is_typed(&line[idx], delimiter) && is_column_typed(idx))
     }
 }
 
-fn mark(line: &str) -> Option<Mark> {
-    let rest = line.strip_prefix('#')?;
+/// What comments start with. Files with sequences name those first, in lines like `@SQ`.
+fn comment(text: &str) -> u8 {
+    match text.as_bytes() {
+        [b'@', first, second, b'\t', ..]
+            if first.is_ascii_uppercase() && second.is_ascii_uppercase() =>
+        {
+            b'@'
+        }
+        _ => b'#',
+    }
+}
+
+fn mark(line: &str, comment: u8) -> Option<Mark> {
+    let rest = line.strip_prefix(char::from(comment))?;
     Some(if rest.starts_with([' ', '\t']) { Mark::Spaced } else { Mark::Tight })
+}
+
+/// `#c0ffee`, `#12`
+fn is_tag(field: &str) -> bool {
+    let name = field.trim_start_matches('#').trim_end();
+    name.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
 /// How many fields a record has.

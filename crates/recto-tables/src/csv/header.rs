@@ -54,14 +54,16 @@ impl Layout {
             header: None,
             n_columns: sample.n_columns,
         };
+        let first = records.get(first_idx);
         let from_comment = sample.comment_header.as_ref().filter(|fields| {
             let is_tight = fields.first().is_some_and(|first| !first.starts_with("# "));
-            evidence == Evidence::None || (is_tight && evidence == Evidence::Weak)
+            let is_better = is_tight || has_names(fields) && first.is_some_and(|f| !has_names(f));
+            evidence == Evidence::None || (is_better && evidence == Evidence::Weak)
         });
         if let Some(fields) = from_comment {
             layout.header = Some(fields.iter().map(|name| uncomment(name)).collect());
         } else if evidence != Evidence::None
-            && let Some(fields) = records.get(first_idx)
+            && let Some(fields) = first
         {
             let below = &records[first_idx + 1..];
             let names = fields.iter().map(|name| name.to_string());
@@ -71,6 +73,12 @@ impl Layout {
         }
         layout
     }
+}
+
+/// Whether every field is a name of its own.
+fn has_names(fields: &Fields<'_>) -> bool {
+    let mut seen = HashSet::new();
+    fields.iter().all(|field| !field.trim().is_empty() && seen.insert(field.trim()))
 }
 
 /// Whether the first column has row names and no name of its own, as R writes it: then the header
@@ -101,6 +109,17 @@ fn first_record(records: &[Fields<'_>], sample: &Sample<'_>) -> (usize, Evidence
     let Some(full_idx) = records.iter().position(is_full) else { return (0, Evidence::None) };
     let evidence = |idx: usize| header_evidence(&records[idx], &records[idx + 1..], sample);
     let at_full = evidence(full_idx);
+    // Above the names may stand what they are about, or how many rows there are.
+    let is_filled = |record: &Fields<'_>| record.iter().all(|field| !field.trim().is_empty());
+    if at_full != Evidence::Strong
+        && !is_filled(&records[full_idx])
+        && let Some(below) = records.get(full_idx + 1)
+        && is_full(below)
+        && is_filled(below)
+        && evidence(full_idx + 1) == Evidence::Strong
+    {
+        return (full_idx + 1, Evidence::Strong);
+    }
     let Some(before_idx) = full_idx.checked_sub(1) else { return (full_idx, at_full) };
     // A header may be shorter than what is below it.
     let is_split = records[before_idx].len() > 1;
@@ -158,7 +177,7 @@ fn header_evidence(record: &Fields<'_>, below: &[Fields<'_>], sample: &Sample<'_
 
 /// How many fields stand above categories and are none of them: every value below occurs again
 /// there, and the field does not. `Region` is such a field, and makes up for a column that is called
-/// `ID` and has Indonesia among its codes.
+/// `ID` and has Indonesia among its codes. So is a word above prose.
 fn n_alien(record: &Fields<'_>, below: &[Fields<'_>]) -> usize {
     let is_alien = |column_idx: usize, field: &str| {
         let mut n_by_value: HashMap<&str, usize> = HashMap::new();
@@ -167,9 +186,12 @@ fn n_alien(record: &Fields<'_>, below: &[Fields<'_>]) -> usize {
         }
         n_by_value.remove("");
         let n_values: usize = n_by_value.values().sum();
+        let is_prose = |text: &str| text.split_whitespace().nth(2).is_some();
+        let is_word = !field.contains(char::is_whitespace);
         n_values >= MIN_CATEGORIZED
-            && n_by_value.values().all(|n| *n > 1)
             && !n_by_value.contains_key(field)
+            && (n_by_value.values().all(|n| *n > 1)
+                || is_word && n_by_value.keys().all(|value| is_prose(value)))
     };
     let fields = record.iter().map(|field| field.trim()).enumerate();
     fields.filter(|(column_idx, field)| !field.is_empty() && is_alien(*column_idx, field)).count()

@@ -11,8 +11,6 @@ pub struct Candidates {
     readings: Readings,
     styles: Styles,
     has_fields: bool,
-    /// Whether a field was seen that is more than a word for no number.
-    has_digits: bool,
     has_decimal_comma: bool,
     n_days: u32,
     n_timestamps: u32,
@@ -77,7 +75,6 @@ impl Candidates {
             readings: Readings::ALL,
             styles: Styles::ALL,
             has_fields: false,
-            has_digits: false,
             has_decimal_comma: false,
             n_days: 0,
             n_timestamps: 0,
@@ -98,7 +95,6 @@ impl Candidates {
             self.readings = self.readings.and(Readings::NUMBER);
             return;
         }
-        self.has_digits = true;
         let readings = if is_integer(field) { WHOLE } else { self.read_other(field) };
         self.readings = self.readings.and(readings);
     }
@@ -164,7 +160,7 @@ impl Candidates {
             Reading::Text
         } else if readings.has(Readings::INTEGER) {
             Reading::Integer
-        } else if readings.has(Readings::NUMBER) && self.has_digits {
+        } else if readings.has(Readings::NUMBER) {
             Reading::Number
         } else if readings.has(Readings::DECIMAL_COMMA) && has_decimal_comma {
             Reading::DecimalComma
@@ -295,7 +291,7 @@ fn number(field: &str) -> Option<Value> {
     Some(if number.is_finite() { Value::Number(number) } else { Value::Text(field.into()) })
 }
 
-/// What programs write among numbers for a result that is none. A column of nothing else is text.
+/// What programs write where a number is none. Also a column of nothing else is one of numbers.
 fn is_no_number(field: &str) -> bool {
     let word = field.strip_prefix('-').unwrap_or(field);
     // Most fields are told by their first letter.

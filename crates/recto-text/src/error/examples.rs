@@ -61,7 +61,7 @@ pub fn examples() -> Vec<Error> {
         },
         Error::IsDirectory { path: "/project/src".into() },
         Error::NotADirectory { path: "/project/src".into() },
-        Error::FileExists { path: path() },
+        Error::FileExists { path: path(), what: None },
         Error::BinaryFile {
             verb: "read",
             path: "/project/logo.png".into(),

@@ -2,6 +2,7 @@
 
 use super::Error;
 use crate::nearest::Nearest;
+use crate::quote::unseen_difference;
 
 impl Error {
     /// What the caller can do next, where there is something to say.
@@ -65,9 +66,16 @@ impl Error {
             Error::TooLarge { limit, .. } => limit.clone(),
             Error::NotATable { what, .. } => format!("It is {what}."),
             Error::NotAFile { path, instead } => return instead.hint(path),
-            Error::FileExists { .. } => "Change it with the tools that edit, or remove it first.".into(),
+            Error::FileExists { what: None, .. } => "Change it with the tools that edit, or remove it first.".into(),
+            Error::FileExists { what: Some(what), .. } => format!("It is {what}; use another name."),
+            Error::FileNotFound { path } if path.ends_with('/') => "A path that ends with / names a folder; leave it off to name a file.".into(),
             Error::TextMismatch { found, wanted, elsewhere, n_lines, nearest, .. } => {
                 let mut hint = elsewhere_hint(elsewhere, *n_lines, nearest.as_ref());
+                if nearest.is_none()
+                    && let Some(unseen) = unseen_difference(found, wanted)
+                {
+                    hint.insert_str(0, &format!("{unseen} "));
+                }
                 if is_same_but_whitespace(found, wanted) {
                     hint.insert_str(0, "They differ only in whitespace. ");
                 }

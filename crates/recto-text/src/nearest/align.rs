@@ -1,6 +1,6 @@
 //! Which line of the file each wanted line was meant for, and what kind of difference there is.
 
-use super::{Meant, fold};
+use super::{Meant, fold, is_blank};
 
 /// What a difference consists of, from the smallest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -114,17 +114,17 @@ fn is_similar(file: &str, want: &str) -> bool {
 }
 
 fn difference(file: &str, want: &str) -> Difference {
-    let is_same = |map: fn(char) -> char| {
-        let solid = |text| str::chars(text).filter(|c| !c.is_whitespace()).map(map);
+    let is_same = |is_left_out: fn(char) -> bool, map: fn(char) -> char| {
+        let solid = |text| str::chars(text).filter(|c| !is_left_out(*c)).map(map);
         solid(file).eq(solid(want))
     };
     if file == want {
         Difference::None
-    } else if is_same(|c| c) {
+    } else if is_same(char::is_whitespace, |c| c) {
         Difference::Whitespace
-    } else if is_same(|c| if c.is_alphabetic() { c } else { fold(c) }) {
+    } else if is_same(is_blank, |c| if c.is_alphabetic() { c } else { fold(c) }) {
         Difference::LookAlikes
-    } else if is_same(fold) {
+    } else if is_same(is_blank, fold) {
         Difference::Case
     } else {
         Difference::Words
@@ -153,7 +153,7 @@ const MAX_FRAGMENT: usize = 400;
 /// The part that differs from `want` in no more than whitespace, case or look-alikes.
 fn solid_part<'a>(line: &'a str, want: &str, is_first: bool, is_last: bool) -> Option<&'a str> {
     let solid = |text: &str| -> Vec<(usize, char)> {
-        let solid = text.char_indices().filter(|(_, c)| !c.is_whitespace());
+        let solid = text.char_indices().filter(|(_, c)| !is_blank(*c));
         solid.take(MAX_ALIGNED).map(|(at, c)| (at, fold(c))).collect()
     };
     let (file, wanted) = (solid(line), solid(want));

@@ -4,6 +4,7 @@
 use super::Meant;
 use super::align::{Difference, Step, align};
 use crate::line::{self, LineRange};
+use crate::quote::{has_no_shape, unseen_difference};
 
 /// How many differing lines are shown.
 const MAX_SHOWN: usize = 3;
@@ -35,6 +36,8 @@ pub fn place(
     let n_skipped = if wanted.len() > MAX_COMPARED { n_equal.saturating_sub(MARGIN) } else { 0 };
     let first = (line_idx + n_skipped).saturating_sub(MARGIN);
     let wanted = &wanted[n_skipped..];
+    // What is not compared may differ in anything.
+    let is_cut = wanted.len() > MAX_COMPARED;
     let wanted = &wanted[..wanted.len().min(MAX_COMPARED)];
     let n_lines = line_idx + n_skipped - first + wanted.len() + MARGIN;
     let file: Vec<&str> =
@@ -54,6 +57,8 @@ pub fn place(
         // Where whole lines are meant, a line that is only begun is another line.
         Difference::None if meant == Meant::Text => " (differs only in how lines end)",
         Difference::None => "",
+        Difference::Whitespace if is_cut => " (· space, ⇥ tab)",
+        _ if is_cut => "",
         Difference::Whitespace => " (differs only in whitespace: · space, ⇥ tab)",
         Difference::LookAlikes => " (differs only in characters that look alike)",
         Difference::Case => " (differs only in upper and lower case)",
@@ -97,8 +102,13 @@ fn describe(step: &Step<'_>) -> String {
             let n_equal = file.chars().zip(want.chars()).take_while(|(a, b)| a == b).count();
             let start = n_equal.saturating_sub(BEFORE_DIFFERENCE);
             let is_whitespace = *difference == Difference::Whitespace;
-            let [file, want] = [file, want].map(|line| visible(line, start, is_whitespace));
-            format!("{number} file: {file}\n{number} want: {want}")
+            let [file_line, want_line] =
+                [file, want].map(|line| visible(line, start, is_whitespace));
+            let shown = format!("{number} file: {file_line}\n{number} want: {want_line}");
+            match unseen_difference(file, want) {
+                Some(unseen) => format!("{shown}\n{unseen}"),
+                None => shown,
+            }
         }
         Step::FileOnly { line_idx, file } => {
             format!("{} file: {}  (not in old_string)", line_idx + 1, visible_line(file))
@@ -132,9 +142,4 @@ fn visible_char(c: char, shows_whitespace: bool) -> char {
         c if c.is_control() || has_no_shape(c) => '�',
         c => c,
     }
-}
-
-/// Characters that only change how text is laid out.
-fn has_no_shape(c: char) -> bool {
-    matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
 }

@@ -72,6 +72,7 @@ fn names_whitespace() {
         Closest: line 1 (differs only in whitespace: · space, ⇥ tab)
         1 file: foo(bar,·1)
         1 want: foo(bar,⍽1)
+        After "foo(bar,": file U+0020, want U+00A0.
         Copy the text exactly as it stands in the file."#]],
     );
 }
@@ -94,6 +95,58 @@ fn names_case_and_look_alikes() {
         Closest: line 2 (differs only in characters that look alike)
         2 file: let name = "world";
         2 want: let name = “world”;
+        After "let name = ": file U+0022, want U+201C.
+        Copy the text exactly as it stands in the file."#]],
+    );
+}
+
+#[test]
+fn names_characters_that_cannot_be_seen() {
+    check(
+        "let foo\u{200b}bar = 1;\n",
+        "foobar = 1",
+        expect![[r#"
+            Closest: line 1 (differs only in characters that look alike)
+            1 file: foo�bar = 1
+            1 want: foobar = 1
+            After "foo": file U+200B, want nothing.
+            Copy the text exactly as it stands in the file."#]],
+    );
+    check(
+        "fn cafe\u{301}() {}\n",
+        "fn caf\u{e9}() {}",
+        expect![[r#"
+            Closest: line 1
+            1 file: fn café() {
+            1 want: fn café() {}
+            After "fn caf": file U+0065 U+0301, want U+00E9.
+            Copy the text exactly as it stands in the file."#]],
+    );
+    check(
+        "price:\u{202f}10\u{a0}EUR\n",
+        "price: 10 EUR",
+        expect![[r#"
+            Closest: line 1 (differs only in whitespace: · space, ⇥ tab)
+            1 file: price: 10⍽EUR
+            1 want: price:·10·EUR
+            After "price:": file U+202F, want U+0020.
+            Copy the text exactly as it stands in the file."#]],
+    );
+}
+
+#[test]
+fn says_nothing_of_what_is_not_compared() {
+    let lines: Vec<String> = (0..200).map(|row| format!("row {row} has these words")).collect();
+    let mut wanted = lines[10..180].to_vec();
+    wanted[30] = wanted[30].to_uppercase();
+    wanted[160] = "row 170 has quite different words".into();
+    check(
+        &lines.join("\n"),
+        &wanted.join("\n"),
+        expect![[r#"
+        Closest: lines 11-97
+        41 file: row 40 has these words
+        41 want: ROW 40 HAS THESE WORDS
         Copy the text exactly as it stands in the file."#]],
     );
 }

@@ -13,6 +13,8 @@ use crate::plan::{Part, Plan};
 /// How many other places of a text are named.
 const MAX_PLACES: usize = 8;
 
+const MARK: char = '\u{feff}';
+
 /// A file's text, for messages with its path.
 #[derive(Debug, Clone, Copy)]
 pub struct Source<'a> {
@@ -30,7 +32,9 @@ pub fn replace(source: Source<'_>, lines: Interval, old: &str, new: &str) -> Res
     let text = source.part.text;
     let table = Lines::new(source.part);
     let within = table.indices(lines.to_change(source.path, table.total())?);
-    let old_lines: Vec<&str> = if old.is_empty() { vec![""] } else { line::lines(old).collect() };
+    let stands = |old: &str| !table.find(&lines_of(old), within.clone()).1.is_empty();
+    let [old, new] = as_meant([old, new], stands);
+    let old_lines = lines_of(old);
     let (kind, places) = table.find(&old_lines, within.clone());
     if places.is_empty() {
         return Err(mismatch(&table, &old_lines, within));
@@ -71,6 +75,7 @@ pub fn insert(source: Source<'_>, number: i64, anchor: &str, content: &str) -> R
         let line_idx = table.indices(line_idx..line_idx).start;
         (table.line(line_idx), line_idx)
     };
+    let [anchor, content] = as_meant([anchor, content], |anchor| matches(line, anchor).is_some());
     let Some(kind) = matches(line, anchor) else {
         let places = table.find(&[anchor], 0..table.count()).1;
         return Err(Error::TextMismatch {
@@ -108,6 +113,19 @@ fn plan(text: &str, range: Range<usize>, new: &str, kind: MatchKind, lines: Line
     let mut edits = Edits::none(text);
     edits.then(range, new);
     Plan { edits, line_ranges: vec![lines], kind }
+}
+
+/// What a caller names and what it brings. A U+FEFF before them is a mark that programs put before
+/// any text, unless a line begins with one and is named so.
+fn as_meant([named, brought]: [&str; 2], stands: impl Fn(&str) -> bool) -> [&str; 2] {
+    if named.starts_with(MARK) && stands(named) {
+        return [named, brought];
+    }
+    [named, brought].map(|text| text.strip_prefix(MARK).unwrap_or(text))
+}
+
+fn lines_of(old: &str) -> Vec<&str> {
+    if old.is_empty() { vec![""] } else { line::lines(old).collect() }
 }
 
 /// How a line of the file and a line that a caller wrote agree, if they do. A caller may leave

@@ -41,7 +41,11 @@ impl Replacement {
 
 /// Plans one replacement.
 pub fn string<'a>(part: impl Into<Part<'a>>, replacement: &Replacement) -> Result<Plan> {
-    let mut staged = Staged::new(part.into());
+    let part = part.into();
+    if let Some((_, error)) = part.far {
+        return Err(error.clone());
+    }
+    let mut staged = Staged::new(part);
     staged.replace(replacement)?;
     Ok(staged.plan)
 }
@@ -55,8 +59,8 @@ pub fn strings<'a>(
 ) -> Result<Plan> {
     let part = part.into();
     match apart::plan(part, replacements) {
-        Some(plan) => Ok(plan),
-        None => one_by_one(part, replacements, go_on),
+        Some(plan) if part.far.is_none() => Ok(plan),
+        _ => one_by_one(part, replacements, go_on),
     }
 }
 
@@ -68,6 +72,12 @@ pub(super) fn one_by_one(
     let mut staged = Staged::new(part);
     for (index, replacement) in replacements.iter().enumerate() {
         go_on()?;
+        if let Some((_, error)) = part.far.filter(|(far, _)| *far == index) {
+            return Err(match error {
+                Error::TooLarge { .. } => error.clone(),
+                error => Error::InEdit { index, source: Box::new(error.clone()) },
+            });
+        }
         if let Err(error) = staged.replace(replacement) {
             return Err(explain(part, replacements, index, error, go_on));
         }
@@ -111,9 +121,15 @@ impl<'a> Staged<'a> {
                 lines,
             });
         }
-        let place = found.places[0].clone();
+        let mut place = found.places[0].clone();
         let is_literal =
             new.contains("\r\n") || (old.contains('\n') && found.kind == MatchKind::Exact);
+        // A string that was cut out between the `\r` and the `\n` of an ending leaves the ending as
+        // it is.
+        let is_within_ending = self.text[place.clone()].starts_with("\r\n");
+        if is_literal && is_within_ending && old.starts_with('\n') && new.starts_with('\n') {
+            place.start += 1;
+        }
         let new = if is_literal || !new.contains('\n') {
             new.clone()
         } else {

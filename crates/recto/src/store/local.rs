@@ -39,8 +39,8 @@ use crate::caller::{Access, Caller};
 use crate::limits;
 use crate::path::AbsPath;
 use crate::store::{
-    Bytes, Excerpt, Held, ListRequest, Listing, Purpose, Store, VersionedHits, VersionedPage,
-    Where, WriteError, WriteStore, Written,
+    Bytes, Excerpt, Held, ListRequest, Listing, Purpose, Removed, Store, VersionedHits,
+    VersionedPage, Where, WriteError, WriteStore, Written,
 };
 use content::{Change, Content, Digests, Part};
 use excerpt::Pass;
@@ -268,8 +268,8 @@ impl LocalStore {
             match purpose {
                 Purpose::Create if place.kind.is_some() => {
                     // A link that leads out says so, whatever stands at its other end.
-                    self.resolve(path, LastLink::Follow, caller, Access::Write)?;
-                    return Err(Error::FileExists { path: path.to_string() });
+                    let place = self.resolve(path, LastLink::Follow, caller, Access::Write)?;
+                    return Err(Error::FileExists { path: path.to_string(), what: place.what() });
                 }
                 Purpose::Create if !place.missing_folders.is_empty() => {
                     new_folders.make(&place, path)?;
@@ -279,7 +279,8 @@ impl LocalStore {
                     return Err(Error::IsDirectory { path: path.to_string() });
                 }
                 _ if place.is_folder_missing => {
-                    return Err(Error::ParentNotFound { parent: path.parent() });
+                    let parent = self.missing_folder(path, &place, caller);
+                    return Err(Error::ParentNotFound { parent });
                 }
                 _ => {}
             }
@@ -332,6 +333,10 @@ impl Held for HeldFile<'_> {
         let bytes = file.read_whole(&self.path, self.caller)?;
         self.file = Some(file);
         Ok(Some(bytes))
+    }
+
+    fn check_creatable(&self) -> Result<()> {
+        self.check_writable(".")
     }
 
     fn replace(&mut self, before: &[u8], after: &[u8]) -> Result<Written, WriteError> {
@@ -414,11 +419,13 @@ impl Held for HeldFile<'_> {
         written
     }
 
-    fn remove(&mut self, before: &[u8]) -> Result<(), WriteError> {
+    fn remove(&mut self, before: &[u8]) -> Result<Removed, WriteError> {
         self.caller.cancel.check()?;
         let removed = match self.is_link() {
-            true => self.protocol().remove_link(),
-            false => self.protocol().remove(self.file_that_was_read(), before),
+            true => self.protocol().remove_link().map(|()| Removed::Link),
+            false => {
+                self.protocol().remove(self.file_that_was_read(), before).map(|()| Removed::File)
+            }
         };
         self.store.leftovers.remember(&self.lock);
         removed

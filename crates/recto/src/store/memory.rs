@@ -12,8 +12,8 @@ use recto_text::{Document, Error, Result};
 use crate::caller::{Access, Caller};
 use crate::path::AbsPath;
 use crate::store::{
-    AtRevision, Bytes, Held, ListRequest, Listing, Purpose, Revisions, Store, VersionedHits,
-    VersionedPage, WriteError, WriteStore, Written, text_of,
+    AtRevision, Bytes, Held, ListRequest, Listing, Purpose, Removed, Revisions, Store,
+    VersionedHits, VersionedPage, WriteError, WriteStore, Written, text_of,
 };
 
 /// What stands at a path.
@@ -178,7 +178,8 @@ impl WriteStore for MemoryStore {
                 return Err(Error::ParentNotFound { parent: path.parent() });
             }
             Purpose::Create if nodes.contains_key(&located) => {
-                return Err(Error::FileExists { path: path.to_string() });
+                let what = is_folder(&located).then_some("a folder");
+                return Err(Error::FileExists { path: path.to_string(), what });
             }
             Purpose::Create => {
                 let folders: Vec<PathBuf> =
@@ -229,11 +230,11 @@ impl Held for HeldNode<'_> {
         Ok(Written::default())
     }
 
-    fn remove(&mut self, before: &[u8]) -> Result<(), WriteError> {
+    fn remove(&mut self, before: &[u8]) -> Result<Removed, WriteError> {
         match self.nodes.get(&self.located) {
             Some(Node::File(bytes)) if bytes == before => {
                 self.nodes.remove(&self.located);
-                Ok(())
+                Ok(Removed::File)
             }
             _ => Err(WriteError::Moved),
         }

@@ -9,8 +9,8 @@ use recto_text::window::Window;
 use recto_text::{Document, Error, Result};
 
 use super::{
-    Bytes, Held, ListRequest, Listing, Purpose, Store, VersionedHits, VersionedPage, WriteError,
-    WriteStore, Written,
+    Bytes, Held, ListRequest, Listing, Purpose, Removed, Store, VersionedHits, VersionedPage,
+    WriteError, WriteStore, Written,
 };
 use crate::caller::Caller;
 use crate::path::AbsPath;
@@ -61,7 +61,7 @@ impl WriteStore for Rehearsal<'_> {
     ) -> Result<Box<dyn Held + 'a>> {
         let mut seen = Seen { store: self.0, path: path.clone(), caller };
         if purpose == Purpose::Create && seen.open()?.is_some() {
-            return Err(Error::FileExists { path: path.to_string() });
+            return Err(Error::FileExists { path: path.to_string(), what: None });
         }
         Ok(Box::new(seen))
     }
@@ -113,7 +113,7 @@ impl Held for Seen<'_> {
         Ok(Written::default())
     }
 
-    fn remove(&mut self, _before: &[u8]) -> Result<(), WriteError> {
-        Ok(())
+    fn remove(&mut self, _before: &[u8]) -> Result<Removed, WriteError> {
+        Ok(Removed::File)
     }
 }

@@ -20,7 +20,7 @@ use crate::store::{Excerpt, Held, Purpose, Where, WriteError, Written};
 /// How often a plan is made again for a file that keeps moving.
 const MAX_ATTEMPTS: usize = 10;
 
-pub const ABSOLUTE_PATH: Param = Param::required("path", Kind::String, "Absolute path to the file");
+pub const ABSOLUTE_PATH: Param = Param::required("path", Kind::String, "Absolute path");
 
 pub const PATH: Param = Param::required("path", Kind::String, "The file");
 
@@ -29,7 +29,7 @@ pub const HASH: Param = Param::required("hash", Kind::Hash, "From the last read 
 pub const EXPECTED_HASH: Param = Param::optional(
     "expected_hash",
     Kind::Hash,
-    "hash of an earlier read; refused if the file changed since",
+    "hash of an earlier read; refused if it changed since",
 );
 
 pub const DRY_RUN: Param =
@@ -65,13 +65,24 @@ impl Target {
         now: Digest,
         text: Option<&str>,
     ) -> Result<()> {
-        let Some(expected) = self.expected.filter(|expected| *expected != now) else {
-            return Ok(());
-        };
+        match self.expected.filter(|expected| *expected != now) {
+            Some(expected) => Err(self.stale(context, expected, now, text)),
+            None => Ok(()),
+        }
+    }
+
+    /// The contract's error for a version other than the one the caller named.
+    pub fn stale(
+        &self,
+        context: &Context<'_>,
+        expected: Digest,
+        now: Digest,
+        text: Option<&str>,
+    ) -> Error {
         let old = context.versions.get(expected);
         let changed = old.zip(text).map(|(old, text)| changed_lines(old.text(), text));
         let path = self.path.to_string();
-        Err(Error::Stale { path, expected, now, changed: changed.unwrap_or_default() })
+        Error::Stale { path, expected, now, changed: changed.unwrap_or_default() }
     }
 
     /// Tries until the file holds still; what moved under a named version is stale.
@@ -203,11 +214,9 @@ fn edit_excerpt(
     blame: impl Fn(&Document, Error) -> Error,
 ) -> Result<Edited, WriteError> {
     target.check_version(context, excerpt.digest, None)?;
-    if let Some(refusal) = &excerpt.refusal {
-        return Err(refusal.clone().into());
-    }
     let Excerpt { lines_before, lines_after, .. } = excerpt;
-    let plan = plan(Part { text: before.text(), lines_before, lines_after })?;
+    let far = excerpt.far.as_ref();
+    let plan = plan(Part { text: before.text(), lines_before, lines_after, far })?;
     context.caller.cancel.check()?;
     let after = before
         .with_text(&plan.edits.apply(before.text()))

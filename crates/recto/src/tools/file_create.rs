@@ -64,7 +64,9 @@ fn run(context: &Context<'_>, arguments: Arguments) -> Result<Answer> {
     let mut held = context.store.hold(&path, Purpose::Create, context.caller)?;
     let mut written = match held.create(&bytes) {
         Ok(written) => written,
-        Err(WriteError::Moved) => return Err(Error::FileExists { path: path.to_string() }),
+        Err(WriteError::Moved) => {
+            return Err(Error::FileExists { path: path.to_string(), what: None });
+        }
         Err(WriteError::Failed(error)) => return Err(error),
     };
     let bytes = written.stands.take().unwrap_or(bytes);

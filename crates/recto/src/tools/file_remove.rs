@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
+use recto_text::encoding::Encoding;
 use recto_text::{Digest, Document, Error, Result};
 use serde_json::{Value, json};
 
 use super::edit::{HASH, PATH, Target, as_edit_error};
 use super::{Answer, Arguments, Change, Context, Effect, Tool, Toolset};
-use crate::store::{Purpose, WriteError};
+use crate::store::{Purpose, Removed, WriteError};
 
 pub static TOOL: Tool = Tool {
     name: "file.remove",
@@ -22,27 +23,44 @@ pub static TOOL: Tool = Tool {
 
 fn run(context: &Context<'_>, mut arguments: Arguments) -> Result<Answer> {
     let target = Target::parse_verified(context, &mut arguments)?;
-    let before = target.attempt(|| remove(context, &target))?;
+    let (bytes, removed) = target.attempt(|| remove(context, &target))?;
     let path = target.path.as_path().to_path_buf();
-    let change = Change { path, before: before.map(Arc::new), after: None };
-    let text = format!("removed {}", target.path);
+    let before = text_of(bytes).map(Arc::new);
+    let change = Change { path, before, after: None };
+    let text = match removed {
+        Removed::File => format!("removed {}", target.path),
+        Removed::Link => format!("removed the link {}, not what it leads to", target.path),
+    };
     Ok(Answer::new(vec![text], json!({"removed": true})).with_change(Some(change)))
 }
 
-/// Removes it and returns what it held, if that was text.
-fn remove(context: &Context<'_>, target: &Target) -> Result<Option<Document>, WriteError> {
+/// Removes it and returns what it held. Whether that is text is looked at once the folder is free
+/// again.
+fn remove(context: &Context<'_>, target: &Target) -> Result<(Vec<u8>, Removed), WriteError> {
     let held = context.store.hold(&target.path, Purpose::Remove, context.caller);
     let mut held = held.map_err(|error| as_edit_error(target, error))?;
     let bytes = held.read().map_err(|error| as_edit_error(target, error))?;
     let bytes = bytes.ok_or_else(|| Error::FileNotFound { path: target.path.to_string() })?;
     let digest = Digest::of(&bytes);
-    let document = Document::parse(bytes);
-    target.check_version(context, digest, document.as_ref().ok().map(Document::text))?;
-    match &document {
-        Ok(document) => held.remove(document.bytes())?,
-        Err(bytes) => held.remove(bytes)?,
+    if let Some(expected) = target.expected.filter(|expected| *expected != digest) {
+        drop(held);
+        let document = text_of(bytes);
+        let text = document.as_ref().map(Document::text);
+        return Err(target.stale(context, expected, digest, text).into());
     }
-    Ok(document.ok())
+    let removed = held.remove(&bytes)?;
+    Ok((bytes, removed))
+}
+
+/// What a file held, if that was text. Only a hint and an editor's card show it, and to tell old
+/// encodings apart takes a second for 11 MiB, so that nobody waits for that with a large file.
+fn text_of(bytes: Vec<u8>) -> Option<Document> {
+    const MAX_DETECTED: usize = 16 << 20;
+    let is_unicode = || Encoding::has_bom(&bytes) || str::from_utf8(&bytes).is_ok();
+    match bytes.len() <= MAX_DETECTED || is_unicode() {
+        true => Document::parse(bytes).ok(),
+        false => None,
+    }
 }
 
 fn output() -> Value {

@@ -61,6 +61,8 @@ pub fn verified_schema() -> Value {
             "hash": {"type": "string"},
             "total_lines": {"type": "integer"},
             "match": {"type": "string"},
+            "unchanged": {"type": "boolean"},
+            "hard_links_broken": {"type": "boolean"},
         },
         "required": ["hash", "total_lines"],
     })
@@ -83,6 +85,14 @@ pub fn schema(own: Value) -> Value {
     });
     for (name, property) in own {
         schema["properties"][name] = property;
+    }
+    with_flags(schema)
+}
+
+/// The same with what an answer of the edit toolset has only where it is true.
+pub fn with_flags(mut schema: Value) -> Value {
+    for name in ["dry_run", "unchanged", "diff_omitted", "hard_links_broken"] {
+        schema["properties"][name] = json!({"type": "boolean"});
     }
     schema
 }

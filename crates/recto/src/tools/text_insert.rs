@@ -21,8 +21,8 @@ pub static TOOL: Tool = Tool {
             Kind::Integer { minimum: None },
             "Insert before it; -1 is the last",
         ),
-        Param::required("anchor", Kind::Text, "The text of that line"),
-        Param::required("content", Kind::Text, "The lines to insert"),
+        Param::required("anchor", Kind::String, "The text of that line"),
+        Param::required("content", Kind::String, "The lines to insert"),
     ],
     output: report::verified_schema,
     effect: Effect::Changes,
@@ -40,7 +40,7 @@ fn request(context: &Context<'_>, mut arguments: Arguments) -> Result<Request> {
     let target = Target::parse_verified(context, &mut arguments)?;
     let line = arguments.integer("line").expect("required arguments are checked to be there");
     let (anchor, content) = (arguments.string("anchor"), arguments.string("content"));
-    if content.is_empty() {
+    if matches!(content.as_str(), "" | "\u{feff}") {
         return Err(Error::EmptyText { name: "content" });
     }
     Ok(Request { target, line, anchor, content })

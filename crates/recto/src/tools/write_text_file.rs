@@ -8,6 +8,7 @@ use recto_text::{Digest, Document, Error, Result};
 use serde_json::{Value, json};
 
 use super::edit::{ABSOLUTE_PATH, DRY_RUN, EXPECTED_HASH, Target, stands};
+use super::report::with_flags;
 use super::{Answer, Arguments, Change, Context, Effect, Kind, Param, Tool, Toolset};
 use crate::store::{Purpose, WriteError, Written};
 
@@ -77,6 +78,9 @@ fn write(context: &Context<'_>, target: &Target, content: &str) -> Result<Outcom
     };
     let after = before.with_text(content).map_err(|error| target.not_encodable(&before, error))?;
     let is_unchanged = !is_new && before_bytes == after.bytes();
+    if is_new && target.is_dry_run {
+        held.check_creatable()?;
+    }
     let mut written = Written::default();
     let mut diff = None;
     if target.is_dry_run && !is_binary {
@@ -142,7 +146,7 @@ fn report(target: &Target, outcome: &Outcome) -> Answer {
 }
 
 fn output() -> Value {
-    json!({
+    with_flags(json!({
         "type": "object",
         "properties": {
             "success": {"type": "boolean"},
@@ -152,5 +156,5 @@ fn output() -> Value {
             "diff": {"type": "string"},
         },
         "required": ["success", "bytes_written", "created", "hash"],
-    })
+    }))
 }

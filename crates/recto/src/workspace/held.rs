@@ -12,7 +12,7 @@ use crate::caller::Caller;
 use crate::path::AbsPath;
 use crate::store::editor::{Change, EditorError, Outcome};
 use crate::store::local::reserve::{Content, OnDisk, Reserved};
-use crate::store::{Excerpt, Held, Purpose, Where, WriteError, Written};
+use crate::store::{Excerpt, Held, Purpose, Removed, Where, WriteError, Written};
 
 const NOT_READ_BACK: &str = "the editor took the text, but it could not be read back";
 
@@ -208,6 +208,10 @@ impl Held for HeldText<'_> {
         self.place.held().replace_excerpt(excerpt, after, digest)
     }
 
+    fn check_creatable(&self) -> Result<()> {
+        self.place.check_folder()
+    }
+
     fn create(&mut self, bytes: &[u8]) -> Result<Written, WriteError> {
         let text = match text_for_editor(bytes, self.caller) {
             Some(text) if !self.caller.disk_only.is_set() && self.workspace.editor.can_write() => {
@@ -247,7 +251,7 @@ impl Held for HeldText<'_> {
         }
     }
 
-    fn remove(&mut self, before: &[u8]) -> Result<(), WriteError> {
+    fn remove(&mut self, before: &[u8]) -> Result<Removed, WriteError> {
         if self.caller.disk_only.is_set() {
             return self.place.held().remove(before);
         }

@@ -137,6 +137,36 @@ contract!(list_files, "ListFiles");
 contract!(read_lines, "ReadLines");
 contract!(read_as_table, "ReadAsTable");
 
+/// Clients may take a schema for all that there is.
+#[test]
+fn schemas_name_every_member_of_an_answer() {
+    for tool in recto::tools::ALL {
+        let schema = (tool.output)();
+        for case in cases(tool.name) {
+            let case = case(Path::new(ROOT));
+            let Expected::Answer { structured, .. } = case.expected else { continue };
+            let unnamed = unnamed(&schema, &structured);
+            assert!(unnamed.is_empty(), "{}, {}: {unnamed:?}", tool.name, case.name);
+        }
+    }
+}
+
+fn unnamed(schema: &Value, value: &Value) -> Vec<String> {
+    match (schema.get("properties"), schema.get("items"), value) {
+        (Some(properties), _, Value::Object(members)) => {
+            let below = |(name, member): (&String, &Value)| match properties.get(name) {
+                Some(schema) => unnamed(schema, member),
+                None => vec![name.clone()],
+            };
+            members.iter().flat_map(below).collect()
+        }
+        (_, Some(schema), Value::Array(items)) => {
+            items.iter().flat_map(|item| unnamed(schema, item)).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
 /// The numbered cases of the contracts are all there.
 #[test]
 fn every_numbered_case_is_a_row() {

@@ -248,6 +248,39 @@ fn a_large_file_is_changed_without_being_held() {
     assert!(peak(&server) < 48 << 20, "{} bytes", peak(&server));
 }
 
+/// Where one string is wrong, it is the reason, not the size of the file.
+#[test]
+fn strings_that_stand_far_apart_are_refused_in_the_same_words() {
+    let folders = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
+    let stores = [(&folders[0], 0), (&folders[1], u64::MAX)]
+        .map(|(folder, max)| (folder.path().canonicalize().unwrap(), max))
+        .map(|(root, max)| (calls(&root, &[], max), root));
+    let between = "between\n".repeat((17 << 20) / 8);
+    let text = format!("first twin\n{between}last twin\n");
+    for (olds, message) in [
+        (&["twin"][..], "Edit 0: String appears 2 times: twin"),
+        (&["twin", "last"], "Edit 0: String appears 2 times: twin"),
+        (&["first", "twin"], "Edit 1: String appears 2 times: twin"),
+        (&["first", "between"], "Edit 1: String appears 2228224 times: between"),
+        (&["missing", "twin"], "Edit 0: String not found: missing"),
+        (&["first", "missing", "last"], "Edit 1: String not found: missing"),
+    ] {
+        for (calls, root) in &stores {
+            std::fs::write(root.join("f"), &text).unwrap();
+            let edits: Vec<Value> =
+                olds.iter().map(|old| json!({"old_string": old, "new_string": "new"})).collect();
+            let arguments = json!({"path": root.join("f"), "edits": edits});
+            let refused =
+                call(calls, "multi_edit_text_file", arguments.as_object().unwrap().clone());
+            assert_eq!(comparable(refused).1, message);
+        }
+    }
+    let [(by_lines, root), _] = &stores;
+    let arguments = json!({"path": root.join("f"), "old_string": "twin", "new_string": "new"});
+    let refused = call(by_lines, "edit_text_file", arguments.as_object().unwrap().clone());
+    assert_eq!(comparable(refused).1, "String appears 2 times (must be unique): twin");
+}
+
 #[test]
 fn strings_that_stand_far_apart_need_calls_of_their_own() {
     let folder = tempfile::tempdir().unwrap();

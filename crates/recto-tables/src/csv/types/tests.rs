@@ -46,7 +46,7 @@ fn reads_numbers() {
 #[test]
 fn takes_words_for_no_number_among_numbers_only() {
     check(&["1", "NaN", "-inf"], r#"number: 1.0 "NaN" "-inf""#);
-    check(&["nan", "NaN"], r#"text: "nan" "NaN""#);
+    check(&["nan", "NaN"], r#"number: "nan" "NaN""#);
     check(&["NaN", "x"], r#"text: "NaN" "x""#);
 }
 

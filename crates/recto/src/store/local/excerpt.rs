@@ -125,14 +125,26 @@ impl Pass<'_> {
             is_folded == 0 || strings.len() > 1 || exact.n_matches == 0
         };
         let mut span: Option<Range<u64>> = None;
-        for places in &survey.strings {
+        let mut far = None;
+        for (index, places) in survey.strings.iter().enumerate() {
+            let mut wider = span.clone();
             for (is_folded, kind) in places.iter().enumerate() {
                 if let Some(found) = kind.span.clone().filter(|_| is_looked_at(places, is_folded)) {
-                    let all = span.get_or_insert_with(|| found.clone());
+                    let all = wider.get_or_insert_with(|| found.clone());
                     *all = all.start.min(found.start)..all.end.max(found.end);
                 }
             }
+            if wider.as_ref().is_some_and(|span| span.end - span.start > MAX_EXCERPT) {
+                far = Some((index, self.too_far(survey, index, strings[index], span.as_ref())?));
+                break;
+            }
+            span = wider;
         }
+        let excerpt = self.around_span(survey, span)?;
+        Ok(excerpt.map(|excerpt| Excerpt { far, ..excerpt }))
+    }
+
+    fn around_span(&self, survey: &Survey, span: Option<Range<u64>>) -> Result<Option<Excerpt>> {
         let Some(span) = span else {
             let start = survey.n_bom();
             return match self.around(survey, start..start)? {
@@ -140,11 +152,6 @@ impl Pass<'_> {
                 None => self.excerpt_of(survey, start, Vec::new()),
             };
         };
-        if span.end - span.start > MAX_EXCERPT {
-            let refusal = Some(self.too_far_apart(survey, strings)?);
-            let nothing = self.excerpt_of(survey, survey.n_bom(), Vec::new())?;
-            return Ok(nothing.map(|nothing| Excerpt { refusal, ..nothing }));
-        }
         // What an edit puts there may make a string together with what stands beside it.
         let start = span.start.saturating_sub(survey.reach).max(survey.n_bom());
         let end = (span.end + survey.reach).min(survey.index.n_bytes);
@@ -173,8 +180,23 @@ impl Pass<'_> {
         Ok(excerpt.map(|excerpt| Excerpt { is_whole_lines: false, ..excerpt }))
     }
 
-    fn too_far_apart(&self, survey: &Survey, strings: &[&str]) -> Result<Error> {
-        let ([old_string], [[exact, folded]]) = (strings, survey.strings.as_slice()) else {
+    /// What is to be said about a string that stands far from those before it, or in places far
+    /// apart. Two places that no edit before it can change are too many; one is only too far away.
+    fn too_far(
+        &self,
+        survey: &Survey,
+        index: usize,
+        old_string: &str,
+        before: Option<&Range<u64>>,
+    ) -> Result<Error> {
+        let [exact, folded] = &survey.strings[index];
+        let places = if exact.n_matches > 0 { exact } else { folded };
+        let is_untouched = |start: &&u64| {
+            before.is_none_or(|before| {
+                **start >= before.end || **start + survey.reach <= before.start
+            })
+        };
+        if places.first_few.iter().filter(is_untouched).count() < 2 {
             let limit = "In a file this large the strings of one call must stand within 16 MiB; \
                 make these edits in calls of their own.";
             return Ok(Error::TooLarge {
@@ -182,8 +204,7 @@ impl Pass<'_> {
                 n_bytes: survey.index.n_bytes,
                 limit: limit.into(),
             });
-        };
-        let places = if exact.n_matches > 0 { exact } else { folded };
+        }
         let lines = places.first_few.iter().map(|offset| {
             Ok(usize::try_from(self.line_at(survey, *offset)? + 1).unwrap_or(usize::MAX))
         });
@@ -218,7 +239,7 @@ impl Pass<'_> {
             n_bytes: survey.index.n_bytes,
             digest: survey.index.digest,
             is_whole_lines: true,
-            refusal: None,
+            far: None,
         }))
     }
 

@@ -71,6 +71,18 @@ impl LocalStore {
         self.resolve(path, LastLink::Keep, caller, Access::Read).map(Seen::from)
     }
 
+    /// The folder that a place lacks, as a message names it: that of the file a link leads to, not
+    /// that of the link.
+    pub(super) fn missing_folder(&self, path: &AbsPath, place: &Place, caller: &Caller) -> String {
+        let link = self.look_at_link(path, caller);
+        match (link.map(|link| link.kind), place.real_path.parent()) {
+            (Ok(Some(FileType::Symlink)), Some(parent)) => {
+                self.roots.as_given(parent).display().to_string()
+            }
+            _ => path.parent(),
+        }
+    }
+
     /// Opens a regular file, or `None` where nothing stands.
     pub fn open_file(&self, path: &AbsPath, caller: &Caller) -> Result<Option<File>> {
         let place = self.resolve(path, LastLink::Follow, caller, Access::Read)?;

@@ -1,16 +1,12 @@
-//! The sandbox's wall: from a path to a folder handle and one name, beneath a root.
-//!
-//! The walk opens one component at a time without following anything, and reads links by hand.
-//! A link may lead anywhere inside the roots, also by an absolute path; one that leads out is
-//! refused before its target is touched, so that nothing outside can be probed. `..` goes back
-//! along the handles that the walk came by, never through the kernel.
+//! The sandbox's wall: from a path to a folder handle and one name, beneath a root. Which root that
+//! is, and whether it is still what it was, is found here; [`walk`] goes on from its handle.
 
-use std::collections::VecDeque;
+mod walk;
+
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::fd::OwnedFd;
-use std::os::unix::ffi::OsStringExt;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -24,9 +20,7 @@ use super::sys;
 use crate::caller::{Caller, FoundFolder, Sandbox};
 use crate::limits;
 use crate::path::AbsPath;
-
-/// As many links as the kernel follows.
-const MAX_LINKS: usize = limits::LINKS;
+use walk::{Stop, Walk};
 
 /// Four times as long as the kernel takes paths, which a walk by handles can go beyond.
 const MAX_PATH: usize = limits::PATH;
@@ -47,10 +41,13 @@ struct Root {
 }
 
 impl Root {
-    /// Whether its path still leads to it. Else what is at the path is something else, and what the
-    /// handle leads to has another name.
+    /// Whether its names still lead to it. Else what has the name is something else, and what the
+    /// handle leads to has another one. A name that cannot be looked at says neither.
     fn is_in_place(&self) -> bool {
-        rustix::fs::stat(&self.real_path).is_ok_and(|status| identity(&status) == self.identity)
+        self.spellings.iter().all(|spelling| match rustix::fs::stat(spelling) {
+            Ok(status) => identity(&status) == self.identity,
+            Err(errno) => !matches!(errno, Errno::NOENT | Errno::NOTDIR | Errno::LOOP),
+        })
     }
 }
 
@@ -88,6 +85,16 @@ impl Place {
         self.kind == Some(FileType::Directory)
     }
 
+    /// What stands there, for a message, where it is no file.
+    pub fn what(&self) -> Option<&'static str> {
+        match self.kind {
+            Some(FileType::RegularFile) => None,
+            Some(FileType::Directory) => Some("a folder"),
+            Some(_) => Some("no regular file"),
+            None => Some("a link that leads to nothing"),
+        }
+    }
+
     /// Whether it is, or lies in, something called `.git` in any case.
     pub fn is_in_git_folder(&self) -> bool {
         self.real_path.components().any(|part| part.as_os_str().eq_ignore_ascii_case(".git"))
@@ -108,7 +115,8 @@ impl Roots {
             let handle = rustix::fs::open(&real_path, flags, Mode::empty())
                 .map_err(|errno| with_path(errno.into()))?;
             let status = rustix::fs::fstat(&handle).map_err(|errno| with_path(errno.into()))?;
-            let spellings = vec![real_path.clone(), given];
+            let mut spellings = vec![real_path.clone(), given];
+            spellings.dedup();
             let (handle, identity) = (Arc::new(handle), identity(&status));
             roots.push(Root { spellings, real_path, handle, identity });
         }
@@ -187,11 +195,19 @@ impl Roots {
             let reason = Denial::Outside { roots: roots.join(", ") };
             Error::PermissionDenied { path: path.to_string(), reason }
         };
-        let (root, rest) = self.locate(path.as_path()).ok_or_else(denied)?;
-        if !root.is_in_place() {
-            let reason = Denial::RootReplaced { root: root.real_path.display().to_string() };
-            return Err(Error::PermissionDenied { path: path.to_string(), reason });
-        }
+        let stopped = |stop| match stop {
+            Stop::Outside => denied(),
+            Stop::Replaced { root } => {
+                let (path, reason) = (path.to_string(), Denial::RootReplaced { root });
+                Error::PermissionDenied { path, reason }
+            }
+            Stop::Closed => {
+                let (path, reason) = (path.to_string(), Denial::ClientSandbox);
+                Error::PermissionDenied { path, reason }
+            }
+            Stop::System(errno) => sys::error(errno, path, 0),
+        };
+        let (root, rest) = self.locate_in_place(path.as_path()).map_err(stopped)?;
         // Before anything that grows with the number of components.
         if rest.as_os_str().len() > MAX_PATH {
             return Err(sys::error(Errno::NAMETOOLONG, path, 0));
@@ -201,19 +217,12 @@ impl Roots {
         }
         let mut walk = Walk::new(root, sandbox);
         walk.add(rest, false);
-        match walk.run(self, last_link) {
-            // A trailing slash, or dot, asks for a folder.
-            Ok(place) if asks_for_folder(path.as_str()) && !place.is_folder() => {
-                Err(sys::error(Errno::NOTDIR, path, 0))
-            }
-            Ok(place) => Ok(place),
-            Err(Stop::Outside) => Err(denied()),
-            Err(Stop::Closed) => {
-                let (path, reason) = (path.to_string(), Denial::ClientSandbox);
-                Err(Error::PermissionDenied { path, reason })
-            }
-            Err(Stop::System(errno)) => Err(sys::error(errno, path, 0)),
+        let place = walk.run(self, last_link).map_err(stopped)?;
+        // A trailing slash, or dot, asks for a folder.
+        if asks_for_folder(path.as_str()) && !place.is_folder() {
+            return Err(sys::error(Errno::NOTDIR, path, 0));
         }
+        Ok(place)
     }
 
     /// The handle of the root that holds a real path, and what lies below it.
@@ -248,229 +257,30 @@ impl Roots {
     /// The root that a path starts with, component by component, and the rest. The deepest root
     /// wins where they nest.
     fn locate<'a>(&self, path: &'a Path) -> Option<(&Root, &'a Path)> {
-        let matches = self.roots.iter().flat_map(|root| {
-            root.spellings
-                .iter()
-                .filter_map(move |spelling| Some((root, path.strip_prefix(spelling).ok()?)))
-        });
-        matches.min_by_key(|(_, rest)| rest.components().count())
+        self.matches(path).min_by_key(|(_, rest)| rest.components().count())
+    }
+
+    /// The same for a root that is still in its place: where one inside of another is not, the other
+    /// one is taken.
+    fn locate_in_place<'a>(&self, path: &'a Path) -> Result<(&Root, &'a Path), Stop> {
+        let (deepest, rest) = self.locate(path).ok_or(Stop::Outside)?;
+        if deepest.is_in_place() {
+            return Ok((deepest, rest));
+        }
+        let others = self.matches(path).filter(|(root, _)| root.is_in_place());
+        let other = others.min_by_key(|(_, rest)| rest.components().count());
+        other.ok_or_else(|| Stop::Replaced { root: deepest.real_path.display().to_string() })
+    }
+
+    /// Every root that a path starts with, and the rest.
+    fn matches<'a>(&self, path: &'a Path) -> impl Iterator<Item = (&Root, &'a Path)> {
+        self.roots.iter().flat_map(move |root| {
+            let below = move |spelling| Some((root, path.strip_prefix(spelling).ok()?));
+            root.spellings.iter().filter_map(below)
+        })
     }
 }
 
 fn asks_for_folder(path: &str) -> bool {
     path.ends_with('/') || path.ends_with("/.")
-}
-
-/// Why a walk ended before its place.
-enum Stop {
-    Outside,
-    Closed,
-    System(Errno),
-}
-
-impl From<Errno> for Stop {
-    fn from(errno: Errno) -> Stop {
-        Stop::System(errno)
-    }
-}
-
-/// A component still to be walked, and whether a link brought it.
-struct Step {
-    name: OsString,
-    is_from_link: bool,
-}
-
-struct Walk<'a> {
-    root: &'a Root,
-    sandbox: &'a Sandbox,
-    /// The folders walked into below the root.
-    folders: Vec<(Arc<OwnedFd>, OsString)>,
-    steps: VecDeque<Step>,
-    n_links: usize,
-}
-
-impl<'a> Walk<'a> {
-    fn new(root: &'a Root, sandbox: &'a Sandbox) -> Walk<'a> {
-        Walk { root, sandbox, folders: Vec::new(), steps: VecDeque::new(), n_links: 0 }
-    }
-
-    /// Puts a relative path before what is still to be walked.
-    fn add(&mut self, path: &Path, is_from_link: bool) {
-        for part in path.components().rev() {
-            let name = match part {
-                Component::Normal(name) => name.to_os_string(),
-                Component::ParentDir => OsString::from(".."),
-                Component::CurDir | Component::RootDir | Component::Prefix(_) => continue,
-            };
-            self.steps.push_front(Step { name, is_from_link });
-        }
-    }
-
-    fn run(mut self, roots: &'a Roots, last_link: LastLink) -> Result<Place, Stop> {
-        while let Some(step) = self.steps.pop_front() {
-            if step.name == ".." {
-                if self.folders.pop().is_none() {
-                    self.leave_root(roots, step.is_from_link)?;
-                }
-                continue;
-            }
-            let here = self.real_path().join(&step.name);
-            if roots.hides(&here) {
-                return Err(Stop::Outside);
-            }
-            if self.sandbox.closes(&here, |path| path.canonicalize().ok()) {
-                return Err(Stop::Closed);
-            }
-            if self.steps.is_empty() {
-                match rustix::fs::statat(self.folder(), &step.name, AtFlags::SYMLINK_NOFOLLOW) {
-                    Ok(status) => match FileType::from_raw_mode(status.st_mode) {
-                        FileType::Symlink if last_link == LastLink::Follow => {
-                            self.follow(roots, &step.name)?;
-                        }
-                        kind => return Ok(self.place(step.name, Some(kind))),
-                    },
-                    Err(Errno::NOENT | Errno::NOTDIR) => return Ok(self.place(step.name, None)),
-                    Err(errno) => return Err(errno.into()),
-                }
-                continue;
-            }
-            match self.enter(roots, &step.name) {
-                Ok(()) => {}
-                Err(Stop::System(Errno::NOENT | Errno::NOTDIR)) => {
-                    return self.place_beyond(step.name, roots);
-                }
-                Err(stop) => return Err(stop),
-            }
-        }
-        // The walk ended in a folder, by `..` or by naming a root: look at it from inside.
-        Ok(Place {
-            folder: self.folder().clone(),
-            name: OsString::from("."),
-            kind: Some(FileType::Directory),
-            is_folder_missing: false,
-            missing_folders: Vec::new(),
-            real_path: self.real_path(),
-        })
-    }
-
-    /// Goes into a folder, or where a link leads.
-    fn enter(&mut self, roots: &'a Roots, name: &OsStr) -> Result<(), Stop> {
-        // What is a folder at one moment and a link at the next is looked at again.
-        for _ in 0..8 {
-            let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-            match rustix::fs::openat(self.folder(), name, flags, Mode::empty()) {
-                Ok(folder) => {
-                    self.folders.push((Arc::new(folder), name.to_os_string()));
-                    return Ok(());
-                }
-                Err(Errno::NOTDIR | Errno::LOOP) => {}
-                Err(errno) => return Err(errno.into()),
-            }
-            match self.follow(roots, name) {
-                Err(Stop::System(Errno::NOTDIR)) => {}
-                followed => return followed,
-            }
-        }
-        Err(Stop::System(Errno::NOTDIR))
-    }
-
-    /// `..` above the root. A caller's own path never leaves all roots; a link may come back in.
-    fn leave_root(&mut self, roots: &'a Roots, is_from_link: bool) -> Result<(), Stop> {
-        let mut path = self.root.real_path.parent().ok_or(Stop::Outside)?.to_path_buf();
-        if !is_from_link && roots.locate(&path).is_none() {
-            return Err(Stop::Outside);
-        }
-        // The root's path has no links, so that words decide while it goes up, and by names alone
-        // until a root is reached; the walk goes on from there.
-        while self.steps.pop_front_if(|step| step.is_from_link && step.name == "..").is_some() {
-            path.pop();
-        }
-        while roots.locate(&path).is_none()
-            && let Some(step) =
-                self.steps.pop_front_if(|step| step.is_from_link && step.name != "..")
-        {
-            path.push(step.name);
-        }
-        self.jump(roots, &path, is_from_link)
-    }
-
-    /// Goes on where a link leads.
-    fn follow(&mut self, roots: &'a Roots, name: &OsStr) -> Result<(), Stop> {
-        let target = match rustix::fs::readlinkat(self.folder(), name, Vec::new()) {
-            Ok(target) => PathBuf::from(OsString::from_vec(target.into_bytes())),
-            // It is no link but a file, and so has nothing beneath it.
-            Err(Errno::INVAL) => return Err(Stop::System(Errno::NOTDIR)),
-            Err(errno) => return Err(errno.into()),
-        };
-        self.n_links += 1;
-        if self.n_links > MAX_LINKS {
-            return Err(Stop::System(Errno::LOOP));
-        }
-        if target.is_absolute() {
-            return self.jump(roots, &target, true);
-        }
-        self.add(&target, true);
-        Ok(())
-    }
-
-    /// Starts again at the root that holds an absolute path.
-    fn jump(&mut self, roots: &'a Roots, path: &Path, is_from_link: bool) -> Result<(), Stop> {
-        let (root, rest) = roots.locate(path).ok_or(Stop::Outside)?;
-        self.root = root;
-        self.folders.clear();
-        self.add(rest, is_from_link);
-        Ok(())
-    }
-
-    fn folder(&self) -> &Arc<OwnedFd> {
-        self.folders.last().map_or(&self.root.handle, |(folder, _)| folder)
-    }
-
-    fn relative_path(&self) -> PathBuf {
-        self.folders.iter().map(|(_, name)| name).collect()
-    }
-
-    fn real_path(&self) -> PathBuf {
-        self.root.real_path.join(self.relative_path())
-    }
-
-    fn place(self, name: OsString, kind: Option<FileType>) -> Place {
-        Place {
-            folder: self.folder().clone(),
-            kind,
-            is_folder_missing: false,
-            missing_folders: Vec::new(),
-            real_path: self.real_path().join(&name),
-            name,
-        }
-    }
-
-    /// A place in a folder that does not exist. What is still to be walked must not lead out.
-    fn place_beyond(mut self, missing: OsString, roots: &Roots) -> Result<Place, Stop> {
-        let mut relative = self.relative_path().join(&missing);
-        let mut missing_folders = vec![missing];
-        let mut is_left = false;
-        for step in std::mem::take(&mut self.steps) {
-            if step.name == ".." {
-                is_left = true;
-                if !relative.pop() {
-                    return Err(Stop::Outside);
-                }
-                continue;
-            }
-            relative.push(&step.name);
-            missing_folders.push(step.name);
-        }
-        let real_path = self.root.real_path.join(relative);
-        if roots.hides(&real_path) {
-            return Err(Stop::Outside);
-        }
-        let name = missing_folders.pop().unwrap_or_default();
-        if is_left {
-            // No folder is made only to be left again.
-            missing_folders.clear();
-        }
-        let place = self.place(name, None);
-        Ok(Place { is_folder_missing: true, missing_folders, real_path, ..place })
-    }
 }

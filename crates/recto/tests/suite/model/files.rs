@@ -97,12 +97,14 @@ impl Files {
         match action {
             Action::Read { lines, since } => self.read(&path, *lines, since.as_deref()),
             Action::Replace { hash, lines, old, new } => self.change(&path, hash, |text| {
-                lines::replace(text, *lines, unmarked(old), unmarked(new))
+                marked_or_not(old, new, |old, new| lines::replace(text, *lines, old, new))
                     .map(|changed| (changed.text, Some(changed.how)))
             }),
             Action::Insert { hash, line, anchor, content } => self.change(&path, hash, |text| {
-                lines::insert(text, *line, unmarked(anchor), unmarked(content))
-                    .map(|changed| (changed.text, Some(changed.how)))
+                marked_or_not(anchor, content, |anchor, content| {
+                    lines::insert(text, *line, anchor, content)
+                })
+                .map(|changed| (changed.text, Some(changed.how)))
             }),
             Action::Append { hash, content } => {
                 self.change(&path, hash, |text| Ok((lines::append(text, unmarked(content)), None)))
@@ -300,6 +302,19 @@ fn refuse_stale(file: &File, expected: Option<&str>) -> Result<(), i32> {
 /// "A leading U+FEFF in an argument is ignored."
 fn unmarked(argument: &str) -> &str {
     argument.strip_prefix(BOM).unwrap_or(argument)
+}
+
+/// The same for lines that a caller names, unless one stands there that starts with U+FEFF.
+fn marked_or_not(
+    named: &str,
+    brought: &str,
+    change: impl Fn(&str, &str) -> Result<lines::Changed, i32>,
+) -> Result<lines::Changed, i32> {
+    match change(named, brought) {
+        Ok(changed) if named.starts_with(BOM) => Ok(changed),
+        Err(-32011) if named.starts_with(BOM) => Err(-32011),
+        _ => change(unmarked(named), unmarked(brought)),
+    }
 }
 
 /// The path from the root; tests leave the root only by `..` or another absolute path.

@@ -11,7 +11,7 @@ use super::strings::Edit;
 /// Few and short, so that lines repeat and strings overlap.
 const WORDS: &[&str] = &[
     "a", "a", "b", "c", "", "", "aa", "ab", "ä", "日本", "😀", "  a", "\ta", "}", "x\ry",
-    "e\u{301}",
+    "e\u{301}", "\u{feff}",
 ];
 
 /// Xorshift: the same numbers on every machine.

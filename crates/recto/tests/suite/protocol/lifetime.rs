@@ -1,15 +1,16 @@
 //! How the server ends, and calls that are taken back.
 
 use std::fs::File;
-use std::io::{BufRead, BufReader, Seek, Write};
+use std::io::{BufRead, BufReader, Read, Seek, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::fs::{FlockOperation, OFlags, fcntl_getfl, fcntl_setfl, flock};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
+use tempfile::TempDir;
 
 use super::server::{Server, names, stateless};
 use crate::client::BINARY;
@@ -156,27 +157,32 @@ fn what_was_asked_before_the_end_of_input_is_answered() {
     assert!(server.wait(AT_END_OF_INPUT).success());
 }
 
-/// Twelve megabytes in eight seconds, of which a pipe holds one.
-#[test]
-fn answers_that_are_being_read_are_written_to_the_end() {
+/// A server whose input ended behind so many calls that read so many lines.
+fn with_long_answers(n_calls: u64, n_lines: usize, results: &str) -> (TempDir, Child) {
     let folder = tempfile::tempdir().unwrap();
-    std::fs::write(folder.path().join("f.txt"), "a line of some length\n".repeat(24_000)).unwrap();
+    std::fs::write(folder.path().join("f.txt"), "a line of some length\n".repeat(n_lines)).unwrap();
     let mut child = Command::new(BINARY)
-        .args(["serve", "--results", "text"])
+        .args(["serve", "--results", results])
         .arg(folder.path())
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
     let mut input = child.stdin.take().unwrap();
-    const N_CALLS: u64 = 24;
-    for id in 1..=N_CALLS {
+    for id in 1..=n_calls {
         let arguments = json!({"path": folder.path().join("f.txt")});
         let params = stateless(json!({"name": "read_text_file", "arguments": arguments}));
         let call = json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params});
         writeln!(input, "{call}").unwrap();
     }
-    drop(input);
+    (folder, child)
+}
+
+/// Twelve megabytes in eight seconds, of which a pipe holds one.
+#[test]
+fn answers_that_are_being_read_are_written_to_the_end() {
+    const N_CALLS: u64 = 24;
+    let (_folder, mut child) = with_long_answers(N_CALLS, 24_000, "text");
     let mut output = BufReader::new(child.stdout.take().unwrap());
     let mut line = String::new();
     for _ in 1..=N_CALLS {
@@ -185,6 +191,27 @@ fn answers_that_are_being_read_are_written_to_the_end() {
         output.read_line(&mut line).unwrap();
         serde_json::from_str::<Value>(&line).expect("a whole line");
     }
+    assert!(child.wait().unwrap().success());
+}
+
+/// Here one answer takes more than a second.
+#[test]
+fn answers_that_are_read_slowly_are_written_to_the_end() {
+    let (_folder, mut child) = with_long_answers(5, 40_000, "both");
+    let mut output = child.stdout.take().unwrap();
+    let (mut bytes, mut buffer) = (Vec::new(), vec![0; 64 << 10]);
+    loop {
+        std::thread::sleep(Duration::from_millis(100));
+        match output.read(&mut buffer).unwrap() {
+            0 => break,
+            n_read => bytes.extend_from_slice(&buffer[..n_read]),
+        }
+    }
+    let n_answers = bytes
+        .split_inclusive(|byte| *byte == b'\n')
+        .filter(|line| serde_json::from_slice::<Value>(line).is_ok())
+        .count();
+    assert_eq!(n_answers, 5);
     assert!(child.wait().unwrap().success());
 }
 

@@ -1,6 +1,7 @@
 //! What answers look like: which halves are sent, and that the structured one keeps the promise
 //! of its schema.
 
+use recto_text::Digest;
 use serde_json::{Value, json};
 
 use super::server::Server;
@@ -104,6 +105,9 @@ fn structured_answers_keep_the_promise_of_their_schema() {
     // The answers with the most unusual members.
     let path = server.spelled("inside.txt");
     std::fs::hard_link(&path, server.path("other.txt")).unwrap();
+    let twin = server.spelled("twin.txt");
+    std::fs::write(&twin, "a\n").unwrap();
+    std::fs::hard_link(&twin, server.path("other-twin.txt")).unwrap();
     for (name, arguments) in [
         ("read_text_file", json!({"path": path, "line": 9})),
         ("write_text_file", json!({"path": path, "content": "inside\n"})),
@@ -114,6 +118,11 @@ fn structured_answers_keep_the_promise_of_their_schema() {
             json!({"path": path, "old_string": "in", "new_string": "out", "dry_run": true}),
         ),
         ("edit_text_file", json!({"path": path, "old_string": "in", "new_string": "out"})),
+        ("write_text_file", json!({"path": path, "content": "x".repeat(5 << 20), "dry_run": true})),
+        (
+            "text.append",
+            json!({"path": twin, "hash": Digest::of(b"a\n").to_string(), "content": "b"}),
+        ),
     ] {
         let tool = tools.iter().find(|tool| tool["name"] == name).unwrap();
         let result = &server.call(name, arguments)["result"];
@@ -142,6 +151,9 @@ fn violations(schema: &Value, value: &Value, place: &str) -> Vec<String> {
                 }
             }
             "properties" => {
+                let unnamed = value.as_object().into_iter().flat_map(|members| members.keys());
+                let unnamed = unnamed.filter(|name| rule.get(name.as_str()).is_none());
+                found.extend(unnamed.map(|name| format!("{place}.{name} is not in the schema")));
                 for (name, schema) in rule.as_object().unwrap() {
                     if let Some(value) = value.get(name) {
                         found.extend(violations(schema, value, &format!("{place}.{name}")));

@@ -210,7 +210,7 @@ fn links_that_stay_inside_work_and_stay_links() {
         ("root/new-abs", missing("root/new.txt")),
         ("root/new-chain", missing("root/sub/new.txt")),
         ("root/folder/fresh.txt", missing("root/sub/fresh.txt")),
-        ("root/new-in-no-folder", NoFolder),
+        ("root/new-in-no-folder", LeadsToNoFolder("no")),
     ]);
     playground.check(&[], &table);
 }

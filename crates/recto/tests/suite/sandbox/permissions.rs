@@ -3,12 +3,15 @@
 
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
 
 use rustix::process::geteuid;
+use serde_json::json;
 use tokio::process::Command;
 
 use super::playground::Expected::*;
 use super::playground::{Playground, Row, missing, opens, rows};
+use crate::case::Actual;
 use crate::client::{BINARY, Client, Revision, run};
 
 const NOBODY: u32 = 65534;
@@ -31,6 +34,9 @@ fn give_away(playground: &Playground, below: &str) {
     }
 }
 
+/// Another name for the program is a change to it, which the other tests would see.
+static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+
 /// A server that the system can refuse something.
 fn command(playground: &Playground) -> Command {
     if !geteuid().is_root() {
@@ -48,6 +54,7 @@ fn command(playground: &Playground) -> Command {
 
 /// Checks a table of paths below `root`, some of which have got other modes.
 fn check(playground: &Playground, modes: &[(&str, u32)], table: &[Row]) {
+    let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
     set_mode(playground, "", 0o755);
     give_away(playground, "root");
     for (path, mode) in modes {
@@ -122,6 +129,33 @@ fn a_missing_file_in_a_read_only_folder_is_missing_and_cannot_be_created() {
     playground.file("root/read-only/inside.txt");
     let table = rows([("root/read-only/new.txt", CannotCreate)]);
     check(&playground, &[("root/read-only", 0o555)], &table);
+}
+
+#[test]
+fn a_dry_run_says_where_no_file_can_be_created() {
+    let playground = Playground::new();
+    playground.file("root/read-only/inside.txt");
+    let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+    set_mode(&playground, "", 0o755);
+    give_away(&playground, "root");
+    set_mode(&playground, "root/read-only", 0o555);
+    let mut command = command(&playground);
+    command.arg("serve").arg(playground.path("root"));
+    run(async {
+        let client = Client::start_command(command, Revision::Handshake).await;
+        for (path, is_refused) in [("root/read-only/new.txt", true), ("root/new.txt", false)] {
+            let path = playground.spelled(path);
+            let call = json!({"path": path, "content": "x", "dry_run": true});
+            let answer = client.call("write_text_file", call.as_object().unwrap().clone()).await;
+            assert_eq!(
+                matches!(answer, Actual::Error { code: -32002, .. }),
+                is_refused,
+                "{answer:?}"
+            );
+        }
+        client.stop().await;
+    });
+    set_mode(&playground, "root/read-only", 0o755);
 }
 
 #[test]

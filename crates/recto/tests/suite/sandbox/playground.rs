@@ -51,6 +51,8 @@ pub enum Expected {
     Missing(PathBuf),
     /// Its folder does not exist; a write names the folder.
     NoFolder,
+    /// A link to a file whose folder does not exist; a write names that folder, below the root.
+    LeadsToNoFolder(&'static str),
     /// A path that no file can have.
     Impossible,
     /// Refused, with whatever code fits best.
@@ -303,13 +305,16 @@ impl Expected {
             Folder if is_write => error(-32003, format!("{shown} is a directory")),
             Folder => error(-32003, format!("{shown} is not a file")),
             Missing(target) if is_write => Answer::Change { target, text },
-            NoFolder if is_write => {
-                let parent = Path::new(path).parent().unwrap().display().to_string();
+            NoFolder | LeadsToNoFolder(_) if is_write => {
+                let parent = match self {
+                    LeadsToNoFolder(below) => format!("{}/{below}", roots[0]),
+                    _ => Path::new(path).parent().unwrap().display().to_string(),
+                };
                 let message = format!("Parent directory not found: {}", Quoted(&parent));
                 let hint = "A folder on the way is missing; check the path.";
                 Answer::Error { code: -32001, message, hint: Some(hint.into()) }
             }
-            Missing(_) | NoFolder => not_found(),
+            Missing(_) | NoFolder | LeadsToNoFolder(_) => not_found(),
             Impossible => error(
                 -32600,
                 format!("Argument path must be a path that the file system can hold: {shown}"),

@@ -1,11 +1,13 @@
 //! Roots in every arrangement: through a link, beside each other, inside each other.
 
-use serde_json::json;
+use std::os::unix::fs::PermissionsExt;
+
+use serde_json::{Value, json};
 
 use super::playground::Expected::*;
 use super::playground::{Playground, missing, opens, outside, rows};
 use crate::case::Actual;
-use crate::files::yard::{INSIDE, OUTSIDE, Yard};
+use crate::files::yard::{INSIDE, OUTSIDE, Session, Yard};
 
 #[test]
 fn a_root_given_through_a_link_has_both_names() {
@@ -135,6 +137,17 @@ fn dots_do_not_step_around_what_an_inner_root_denies() {
     playground.check_roots(&["root", "root/sub"], &["--deny", "/keys"], &ways);
 }
 
+/// Whether a call is refused because a root is not what it was.
+fn check_replaced(session: &Session, tool: &str, arguments: Value) {
+    match session.call(tool, arguments) {
+        Actual::Error { code: -32002, hint, .. } => {
+            let hint = hint.unwrap();
+            assert!(hint.contains("was moved, removed or replaced"), "{tool}: {hint}");
+        }
+        other => panic!("{tool}: {other:?}"),
+    }
+}
+
 /// What stands at its path is not what was to be served, and what was to be served is elsewhere.
 #[test]
 fn a_root_that_was_moved_or_replaced_is_not_served() {
@@ -160,13 +173,7 @@ fn a_root_that_was_moved_or_replaced_is_not_served() {
             ("ListFiles", json!({"pattern": "**"})),
             ("ReadLines", json!({"file_path": "*", "match": "i"})),
         ] {
-            match session.call(tool, arguments) {
-                Actual::Error { code: -32002, hint, .. } => {
-                    let hint = hint.unwrap();
-                    assert!(hint.contains("was moved, removed or replaced"), "{tool}: {hint}");
-                }
-                other => panic!("{tool}: {other:?}"),
-            }
+            check_replaced(&session, tool, arguments);
         }
         assert_eq!(std::fs::read_to_string(yard.path("moved/inside.txt")).unwrap(), INSIDE);
         assert!(!yard.path("moved/new.txt").exists());
@@ -183,4 +190,78 @@ fn a_root_that_was_moved_and_is_linked_to_is_the_same_folder() {
     yard.link("root", "moved");
     session.answer("write_text_file", json!({"path": path, "content": "written\n"}));
     assert_eq!(std::fs::read_to_string(yard.path("moved/inside.txt")).unwrap(), "written\n");
+}
+
+#[test]
+fn links_do_not_lead_into_a_root_that_was_replaced() {
+    let yard = Yard::new();
+    yard.file("other/inside.txt", INSIDE);
+    yard.link("root/folder", "{base}/other").link("root/file", "../other/inside.txt");
+    let session = yard.serve(&["--no-landlock", &yard.spelled("other")]);
+    std::fs::rename(yard.path("other"), yard.path("moved")).unwrap();
+    yard.file("other/inside.txt", "another folder\n");
+    for (tool, arguments) in [
+        ("read_text_file", json!({"path": yard.spelled("root/file")})),
+        ("text.read", json!({"path": "folder/inside.txt"})),
+        ("write_text_file", json!({"path": yard.spelled("root/file"), "content": "written\n"})),
+        ("file.create", json!({"path": "folder/new.txt", "content": "created\n"})),
+        ("ReadLines", json!({"file_path": "folder/inside.txt"})),
+    ] {
+        check_replaced(&session, tool, arguments);
+    }
+    assert_eq!(std::fs::read_to_string(yard.path("moved/inside.txt")).unwrap(), INSIDE);
+    assert!(!yard.path("moved/new.txt").exists());
+}
+
+#[test]
+fn a_root_whose_link_leads_elsewhere_by_now_is_not_served() {
+    let yard = Yard::new();
+    yard.file("v1/inside.txt", INSIDE).file("v2/inside.txt", OUTSIDE).link("current", "v1");
+    let session = Session::start(&yard.path("current"), &[]);
+    yard.link("next", "v2");
+    std::fs::rename(yard.path("next"), yard.path("current")).unwrap();
+    for path in ["current/inside.txt", "v1/inside.txt"] {
+        check_replaced(&session, "read_text_file", json!({"path": yard.spelled(path)}));
+    }
+    check_replaced(&session, "text.read", json!({"path": "inside.txt"}));
+    check_replaced(&session, "ListFiles", json!({"pattern": "**"}));
+}
+
+/// A build makes its folder anew.
+#[test]
+fn a_root_inside_a_root_may_be_made_anew() {
+    for options in [&[][..], &["--no-landlock"]] {
+        let yard = Yard::new();
+        yard.file("root/build/old.txt", INSIDE);
+        let mut options = options.to_vec();
+        let inner = yard.spelled("root/build");
+        options.push(&inner);
+        let session = yard.serve(&options);
+        std::fs::remove_dir_all(yard.path("root/build")).unwrap();
+        yard.file("root/build/new.txt", INSIDE);
+        let path = yard.spelled("root/build/new.txt");
+        assert_eq!(session.answer("read_text_file", json!({"path": path}))["content"], INSIDE);
+        session.answer("file.create", json!({"path": "build/made.txt", "content": "made\n"}));
+        let listed = ["made.txt", "new.txt"].map(|name| format!("{inner}/{name}"));
+        assert_eq!(session.list("build/*"), listed);
+    }
+}
+
+#[test]
+fn a_root_that_cannot_be_reached_by_its_path_is_the_same_folder() {
+    if rustix::process::geteuid().is_root() {
+        return;
+    }
+    let yard = Yard::new();
+    yard.file("above/root/inside.txt", INSIDE);
+    let session = Session::start(&yard.path("above/root"), &[]);
+    let set_mode = |mode| {
+        let permissions = std::fs::Permissions::from_mode(mode);
+        std::fs::set_permissions(yard.path("above"), permissions).unwrap();
+    };
+    let path = yard.spelled("above/root/inside.txt");
+    set_mode(0);
+    let answer = session.call("read_text_file", json!({"path": path}));
+    set_mode(0o755);
+    assert!(matches!(answer, Actual::Answer { .. }), "{answer:?}");
 }

@@ -1,0 +1,243 @@
+//! One walk from a root's handle to a place.
+//!
+//! It opens one component at a time without following anything, and reads links by hand. A link may
+//! lead anywhere inside the roots, also by an absolute path; one that leads out is refused before its
+//! target is touched, so that nothing outside can be probed. `..` goes back along the handles that
+//! the walk came by, never through the kernel.
+
+use std::collections::VecDeque;
+use std::ffi::{OsStr, OsString};
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStringExt;
+use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
+
+use rustix::fs::{AtFlags, FileType, Mode, OFlags};
+use rustix::io::Errno;
+
+use super::{LastLink, Place, Root, Roots};
+use crate::caller::Sandbox;
+use crate::limits;
+
+/// As many links as the kernel follows.
+const MAX_LINKS: usize = limits::LINKS;
+
+/// Why a walk ended before its place.
+pub enum Stop {
+    Outside,
+    /// A root is not what it was.
+    Replaced {
+        root: String,
+    },
+    Closed,
+    System(Errno),
+}
+
+impl From<Errno> for Stop {
+    fn from(errno: Errno) -> Stop {
+        Stop::System(errno)
+    }
+}
+
+/// A component still to be walked, and whether a link brought it.
+struct Step {
+    name: OsString,
+    is_from_link: bool,
+}
+
+pub struct Walk<'a> {
+    root: &'a Root,
+    sandbox: &'a Sandbox,
+    /// The folders walked into below the root.
+    folders: Vec<(Arc<OwnedFd>, OsString)>,
+    steps: VecDeque<Step>,
+    n_links: usize,
+}
+
+impl<'a> Walk<'a> {
+    /// From a root, for a caller in a sandbox of its own.
+    pub fn new(root: &'a Root, sandbox: &'a Sandbox) -> Walk<'a> {
+        Walk { root, sandbox, folders: Vec::new(), steps: VecDeque::new(), n_links: 0 }
+    }
+
+    /// Puts a relative path before what is still to be walked.
+    pub fn add(&mut self, path: &Path, is_from_link: bool) {
+        for part in path.components().rev() {
+            let name = match part {
+                Component::Normal(name) => name.to_os_string(),
+                Component::ParentDir => OsString::from(".."),
+                Component::CurDir | Component::RootDir | Component::Prefix(_) => continue,
+            };
+            self.steps.push_front(Step { name, is_from_link });
+        }
+    }
+
+    /// To the place, or to why there is none.
+    pub fn run(mut self, roots: &'a Roots, last_link: LastLink) -> Result<Place, Stop> {
+        while let Some(step) = self.steps.pop_front() {
+            if step.name == ".." {
+                if self.folders.pop().is_none() {
+                    self.leave_root(roots, step.is_from_link)?;
+                }
+                continue;
+            }
+            let here = self.real_path().join(&step.name);
+            if roots.hides(&here) {
+                return Err(Stop::Outside);
+            }
+            if self.sandbox.closes(&here, |path| path.canonicalize().ok()) {
+                return Err(Stop::Closed);
+            }
+            if self.steps.is_empty() {
+                match rustix::fs::statat(self.folder(), &step.name, AtFlags::SYMLINK_NOFOLLOW) {
+                    Ok(status) => match FileType::from_raw_mode(status.st_mode) {
+                        FileType::Symlink if last_link == LastLink::Follow => {
+                            self.follow(roots, &step.name)?;
+                        }
+                        kind => return Ok(self.place(step.name, Some(kind))),
+                    },
+                    Err(Errno::NOENT | Errno::NOTDIR) => return Ok(self.place(step.name, None)),
+                    Err(errno) => return Err(errno.into()),
+                }
+                continue;
+            }
+            match self.enter(roots, &step.name) {
+                Ok(()) => {}
+                Err(Stop::System(Errno::NOENT | Errno::NOTDIR)) => {
+                    return self.place_beyond(step.name, roots);
+                }
+                Err(stop) => return Err(stop),
+            }
+        }
+        // The walk ended in a folder, by `..` or by naming a root: look at it from inside.
+        Ok(Place {
+            folder: self.folder().clone(),
+            name: OsString::from("."),
+            kind: Some(FileType::Directory),
+            is_folder_missing: false,
+            missing_folders: Vec::new(),
+            real_path: self.real_path(),
+        })
+    }
+
+    /// Goes into a folder, or where a link leads.
+    fn enter(&mut self, roots: &'a Roots, name: &OsStr) -> Result<(), Stop> {
+        // What is a folder at one moment and a link at the next is looked at again.
+        for _ in 0..8 {
+            let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+            match rustix::fs::openat(self.folder(), name, flags, Mode::empty()) {
+                Ok(folder) => {
+                    self.folders.push((Arc::new(folder), name.to_os_string()));
+                    return Ok(());
+                }
+                Err(Errno::NOTDIR | Errno::LOOP) => {}
+                Err(errno) => return Err(errno.into()),
+            }
+            match self.follow(roots, name) {
+                Err(Stop::System(Errno::NOTDIR)) => {}
+                followed => return followed,
+            }
+        }
+        Err(Stop::System(Errno::NOTDIR))
+    }
+
+    /// `..` above the root. A caller's own path never leaves all roots; a link may come back in.
+    fn leave_root(&mut self, roots: &'a Roots, is_from_link: bool) -> Result<(), Stop> {
+        let mut path = self.root.real_path.parent().ok_or(Stop::Outside)?.to_path_buf();
+        if !is_from_link && roots.locate(&path).is_none() {
+            return Err(Stop::Outside);
+        }
+        // The root's path has no links, so that words decide while it goes up, and by names alone
+        // until a root is reached; the walk goes on from there.
+        while self.steps.pop_front_if(|step| step.is_from_link && step.name == "..").is_some() {
+            path.pop();
+        }
+        while roots.locate(&path).is_none()
+            && let Some(step) =
+                self.steps.pop_front_if(|step| step.is_from_link && step.name != "..")
+        {
+            path.push(step.name);
+        }
+        self.jump(roots, &path, is_from_link)
+    }
+
+    /// Goes on where a link leads.
+    fn follow(&mut self, roots: &'a Roots, name: &OsStr) -> Result<(), Stop> {
+        let target = match rustix::fs::readlinkat(self.folder(), name, Vec::new()) {
+            Ok(target) => PathBuf::from(OsString::from_vec(target.into_bytes())),
+            // It is no link but a file, and so has nothing beneath it.
+            Err(Errno::INVAL) => return Err(Stop::System(Errno::NOTDIR)),
+            Err(errno) => return Err(errno.into()),
+        };
+        self.n_links += 1;
+        if self.n_links > MAX_LINKS {
+            return Err(Stop::System(Errno::LOOP));
+        }
+        if target.is_absolute() {
+            return self.jump(roots, &target, true);
+        }
+        self.add(&target, true);
+        Ok(())
+    }
+
+    /// Starts again at the root that holds an absolute path.
+    fn jump(&mut self, roots: &'a Roots, path: &Path, is_from_link: bool) -> Result<(), Stop> {
+        let (root, rest) = roots.locate_in_place(path)?;
+        self.root = root;
+        self.folders.clear();
+        self.add(rest, is_from_link);
+        Ok(())
+    }
+
+    fn folder(&self) -> &Arc<OwnedFd> {
+        self.folders.last().map_or(&self.root.handle, |(folder, _)| folder)
+    }
+
+    fn relative_path(&self) -> PathBuf {
+        self.folders.iter().map(|(_, name)| name).collect()
+    }
+
+    fn real_path(&self) -> PathBuf {
+        self.root.real_path.join(self.relative_path())
+    }
+
+    fn place(self, name: OsString, kind: Option<FileType>) -> Place {
+        Place {
+            folder: self.folder().clone(),
+            kind,
+            is_folder_missing: false,
+            missing_folders: Vec::new(),
+            real_path: self.real_path().join(&name),
+            name,
+        }
+    }
+
+    /// A place in a folder that does not exist. What is still to be walked must not lead out.
+    fn place_beyond(mut self, missing: OsString, roots: &Roots) -> Result<Place, Stop> {
+        let mut relative = self.relative_path().join(&missing);
+        let mut missing_folders = vec![missing];
+        let mut is_left = false;
+        for step in std::mem::take(&mut self.steps) {
+            if step.name == ".." {
+                is_left = true;
+                if !relative.pop() {
+                    return Err(Stop::Outside);
+                }
+                continue;
+            }
+            relative.push(&step.name);
+            missing_folders.push(step.name);
+        }
+        let real_path = self.root.real_path.join(relative);
+        if roots.hides(&real_path) {
+            return Err(Stop::Outside);
+        }
+        let name = missing_folders.pop().unwrap_or_default();
+        if is_left {
+            // No folder is made only to be left again.
+            missing_folders.clear();
+        }
+        let place = self.place(name, None);
+        Ok(Place { is_folder_missing: true, missing_folders, real_path, ..place })
+    }
+}
