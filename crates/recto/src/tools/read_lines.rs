@@ -311,7 +311,7 @@ impl<'a, S: Store + ?Sized> Many<'a, S> {
             let Some(mut read) = read.filter(|read| !read.rows.is_empty()) else { continue };
             // One row always has room.
             let max_bytes = if chosen.is_empty() { usize::MAX } else { n_bytes };
-            is_cut |= read.next.is_some() || read.cut(n_rows, max_bytes);
+            is_cut |= read.cut(n_rows, max_bytes) || read.next.is_some();
             if read.rows.is_empty() {
                 is_cut = true;
                 break;

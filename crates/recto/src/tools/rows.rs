@@ -142,7 +142,8 @@ impl Wanted {
             start..line.saturating_add(self.context).min(total_lines)
         };
         let ranges = after(from, merge(hits.lines.iter().map(around).collect()));
-        Ok(Chosen { ranges, n_hits: hits.lines.len() as u64, has_more: hits.has_more })
+        let n_hits = hits.lines.iter().filter(|line| **line > from).count() as u64;
+        Ok(Chosen { ranges, n_hits, has_more: hits.has_more })
     }
 
     /// The lines that the caller named, wider on both sides.

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use memchr::memchr_iter;
-use recto_text::digest::Digester;
+use recto_text::digest::{Digest, Digester};
 use recto_text::encoding::Encoding;
 use recto_text::search::{Hits, Scan as SearchScan, Search};
 use recto_text::window::{Page, Scan, Window};
@@ -89,7 +89,8 @@ impl LargeFile<'_> {
     fn index(&self, most_bytes: u64) -> Result<Index> {
         let mut head = vec![0; HEAD];
         let n_head = self.file.read_at(self.path, &mut head, 0)?;
-        let mut encoding = Encoding::sniff(&head[..n_head]).ok_or_else(|| self.binary())?;
+        let mut encoding =
+            Encoding::sniff(&head[..n_head]).ok_or_else(|| self.binary(|| self.version()))?;
         let mut is_ascii = head[..n_head].is_ascii();
         let mut is_guessed = false;
         drop(head);
@@ -151,9 +152,10 @@ impl LargeFile<'_> {
                 if is_broken || scan.is_page_complete() { Next::Stop } else { Next::Continue }
             })?;
         }
-        let page = scan.finish().map_err(|_| self.binary())?;
+        let binary = || self.binary(|| Some(index.digest));
+        let page = scan.finish().map_err(|_| binary())?;
         if has_broken_page || (!is_utf16(index.encoding) && page.content.contains('\0')) {
-            return Err(self.binary());
+            return Err(binary());
         }
         Ok(Page { total_lines: index.total_lines, ..page })
     }
@@ -251,19 +253,23 @@ impl LargeFile<'_> {
     }
 
     /// The contract's error, with the version if the file is not too large to be removed by it.
-    fn binary(&self) -> Error {
-        let n_bytes = self.file.status.st_size;
-        let mut digester = Digester::default();
-        let is_read = !self.caller.reads_many()
-            && n_bytes <= limits::CHANGED_FILE
-            && self
-                .for_each_piece(0, n_bytes as u64, |piece, _| {
-                    digester.push(piece);
-                    Next::Continue
-                })
-                .is_ok();
-        let hash = is_read.then(|| digester.finish());
+    fn binary(&self, version: impl FnOnce() -> Option<Digest>) -> Error {
+        let is_removable = self.file.status.st_size <= limits::CHANGED_FILE;
+        let hash = if is_removable { version() } else { None };
         Error::BinaryFile { verb: "read", path: self.path.to_string(), hash }
+    }
+
+    /// The version of a file of which nothing is known. Who reads many has no use for it.
+    fn version(&self) -> Option<Digest> {
+        if self.caller.reads_many() {
+            return None;
+        }
+        let mut digester = Digester::default();
+        let read = self.for_each_piece(0, self.file.status.st_size as u64, |piece, _| {
+            digester.push(piece);
+            Next::Continue
+        });
+        read.is_ok().then(|| digester.finish())
     }
 }
 

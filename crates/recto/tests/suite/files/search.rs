@@ -321,6 +321,25 @@ fn what_is_found_is_bounded_and_the_first() {
     assert_eq!((found.len(), &answer["truncated"]), (1000, &json!(true)));
 }
 
+/// Files that are cut already, behind others that are not.
+#[test]
+fn what_is_found_in_long_files_is_bounded_too() {
+    let yard = Yard::new();
+    let wide = format!("hit {}\n", "x".repeat(490));
+    yard.file("root/a1.txt", "hit\n".repeat(10)).file("root/b1.txt", wide.repeat(200));
+    for n in 2..7 {
+        yard.file(&format!("root/a{n}.txt"), "hit\n".repeat(1500));
+        yard.file(&format!("root/b{n}.txt"), wide.repeat(900));
+    }
+    let session = yard.serve(&[]);
+    let (found, answer) = search(&yard, &session, json!({"file_path": "a*", "match": "hit"}));
+    assert_eq!((found.len(), &answer["truncated"]), (1000, &json!(true)));
+    let (found, answer) = search(&yard, &session, json!({"file_path": "b*", "match": "hit"}));
+    let n_bytes: usize = found.iter().map(|(_, _, text)| text.len()).sum();
+    assert!((100_000..=limits::BYTES_OF_MANY).contains(&n_bytes), "{n_bytes} bytes");
+    assert_eq!(answer["truncated"], true);
+}
+
 /// The ending of a line is not part of it.
 #[test]
 fn a_needle_is_found_in_lines_and_not_in_their_endings() {
