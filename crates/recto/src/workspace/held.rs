@@ -6,7 +6,9 @@
 
 use recto_text::{Digest, Document, Error, Result};
 
-use super::view::{Buffer, LARGE, MAX_ASKED, MAX_TEXT, PATIENCE, View, denied};
+use super::view::{
+    Buffer, LARGE, MAX_ASKED, MAX_TEXT, PATIENCE, View, denied, is_same_but_last_ending,
+};
 use super::{UNSAVED, WITHOUT_UNSAVED, Workspace};
 use crate::caller::Caller;
 use crate::path::AbsPath;
@@ -83,6 +85,7 @@ impl<'a> HeldText<'a> {
     }
 
     /// Gives an editor time to show a text that it took; fails where it keeps the one from before.
+    /// One that differs from that in its endings only may stand there as that, and saved as given.
     fn check_taken(
         &self,
         change: &Change<'_>,
@@ -90,7 +93,8 @@ impl<'a> HeldText<'a> {
         seen: &OnDisk,
     ) -> Result<Option<String>> {
         let is_old = |stands: &Option<String>| {
-            stands.as_deref() == change.before && change.before != Some(change.after)
+            let is_change = |before| !is_same_but_last_ending(before, change.after);
+            stands.as_deref() == change.before && change.before.is_some_and(is_change)
         };
         for _ in 1..MAX_ASKED {
             if !is_old(&stands) {

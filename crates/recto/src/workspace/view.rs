@@ -141,6 +141,16 @@ fn is_same_text(one: &str, other: &str) -> bool {
     one == other || with_one_ending(one).eq(with_one_ending(other))
 }
 
+/// The same, a line ending at the very end aside: some editors add it, some lose it.
+pub fn is_same_but_last_ending(one: &str, other: &str) -> bool {
+    is_same_text(without_last_ending(one), without_last_ending(other))
+}
+
+fn without_last_ending(text: &str) -> &str {
+    let text = text.strip_suffix('\n').unwrap_or(text);
+    text.strip_suffix('\r').unwrap_or(text)
+}
+
 /// Some editors take a lone CR for an ending too.
 fn with_one_ending(text: &str) -> impl Iterator<Item = u8> {
     let mut bytes = text.strip_prefix('\u{feff}').unwrap_or(text).bytes().peekable();
@@ -175,6 +185,16 @@ mod tests {
             ("a", "b", false),
         ] {
             assert_eq!(is_same_text(one, other), is_same, "{one:?} {other:?}");
+        }
+        for (one, other, is_same) in [
+            ("a\r\n", "a", true),
+            ("a\r\nb", "a\nb\n", true),
+            ("a\n\n", "a\r\n", false),
+            ("a\n\n", "a", false),
+            ("", "\n", true),
+            ("a\n", "b\n", false),
+        ] {
+            assert_eq!(is_same_but_last_ending(one, other), is_same, "{one:?} {other:?}");
         }
     }
 }

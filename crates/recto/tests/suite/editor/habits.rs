@@ -85,6 +85,26 @@ fn the_version_is_that_of_what_the_editor_made_of_it() {
     assert_eq!((&read["content"], &read["hash"]), (&json!("a = 1"), &created["hash"]));
 }
 
+/// What stands there then is what stood there before, although the text was taken.
+#[test]
+fn an_editor_with_its_own_endings_has_taken_the_text() {
+    let with_newline = |text: &str| format!("{}\n", text.trim_end_matches('\n'));
+    for (formats, content) in [
+        (None, "a\r\nb\r\n"),
+        (None, "a\r\nb\n"),
+        (Some(with_newline as fn(&str) -> String), "a\nb"),
+    ] {
+        let desk = Desk::new(ScriptedEditor::new(Habits { formats, ..zed() }));
+        let path = desk.put("f.txt", "a\nb\n");
+        let written =
+            answer(desk.call("write_text_file", json!({"path": path, "content": content})));
+        let says = json!(["the editor changed the text while saving it"]);
+        assert_eq!(written["remarks"], says, "{content:?}");
+        let read = answer(desk.call("text.read", json!({"path": "f.txt"})));
+        assert_eq!(read["hash"], written["hash"], "{content:?}");
+    }
+}
+
 #[test]
 fn a_bom_in_the_buffer_is_not_text_and_stays() {
     let desk = Desk::new(ScriptedEditor::new(Habits { saves: true, ..Habits::default() }));
