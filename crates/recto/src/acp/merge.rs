@@ -19,6 +19,7 @@ use serde_json::{Map, Value, json};
 
 use self::calls::{Calls, Key, Likeness, Ours, Remembered, Side};
 use self::generic::Generic;
+use super::outlet::Outlet;
 use super::updates;
 use crate::call::Call;
 use crate::caller::Caller;
@@ -89,9 +90,18 @@ impl Merger {
         message
     }
 
-    /// Ends the calls of a session whose server is gone, for it will not tell.
-    pub fn give_up(&mut self, session_id: &str) -> Vec<Value> {
-        let ids = self.calls.running(session_id);
+    /// Says which server the call of such a message belongs to. It ends with that server.
+    pub fn belongs(&mut self, message: &Value, server: &Outlet) {
+        if let Some(Place { key, .. }) = self.place(message)
+            && let Some(call) = self.calls.get_mut(&key)
+        {
+            call.server = (call.ours == Ours::Running).then(|| server.clone());
+        }
+    }
+
+    /// Ends the calls of a server that is gone, for it will not tell.
+    pub fn give_up(&mut self, session_id: &str, server: &Outlet) -> Vec<Value> {
+        let ids = self.calls.of_server(session_id, server);
         let failed = |id: String| json!({"sessionUpdate": "tool_call_update", "toolCallId": id, "status": "failed"});
         ids.into_iter().map(|id| self.from_recto(session_id, failed(id))).collect()
     }
@@ -174,7 +184,8 @@ impl Merger {
                 std::mem::replace(&mut call.is_shown, true)
             }
             None => {
-                self.calls.insert(&known, Remembered { card, ours, is_shown: true, likeness });
+                let call = Remembered { card, ours, is_shown: true, likeness, server: None };
+                self.calls.insert(&known, call);
                 false
             }
         };
@@ -312,8 +323,8 @@ impl Merger {
         match self.calls.get_mut(&known) {
             Some(call) => call.card = card,
             None => {
-                let likeness = Some(likeness);
-                let call = Remembered { card, ours: Ours::Awaited, is_shown: false, likeness };
+                let (ours, likeness) = (Ours::Awaited, Some(likeness));
+                let call = Remembered { card, ours, is_shown: false, likeness, server: None };
                 self.calls.insert(&known, call);
             }
         }

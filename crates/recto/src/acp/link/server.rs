@@ -33,7 +33,7 @@ pub trait Host: Send + Sync + 'static {
     fn give_up(&self, change: &Answer, after: Duration);
 
     /// Shows the editor what a call does.
-    fn update(&self, session: &str, update: Value);
+    fn update(&self, session: &str, update: Value, server: &Outlet);
 
     /// Forgets what a server asked that is gone, and tells that its calls will not end otherwise.
     fn gone(&self, session: Option<&str>, server: &Outlet);
@@ -226,7 +226,7 @@ fn take(line: &[u8], session: &str, last_id: &mut u64, outlet: &Outlet, host: &d
         Ok(Ask::GiveUp { id, after_ms }) => {
             host.give_up(&answer(id), Duration::from_millis(after_ms));
         }
-        Ok(Ask::Update(update)) => host.update(session, update),
+        Ok(Ask::Update(update)) => host.update(session, update, outlet),
         Ok(Ask::Rehearsed { id, content }) => host.rehearsed(id, content),
         Ok(Ask::Hello { .. }) => {}
         Err(_) => return false,

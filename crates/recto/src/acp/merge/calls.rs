@@ -5,6 +5,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use serde_json::{Map, Value};
 
+use crate::acp::outlet::Outlet;
 use crate::acp::updates::cut;
 use crate::tools::Tool;
 
@@ -66,6 +67,8 @@ pub struct Remembered {
     pub is_shown: bool,
     /// What was called, as far as it is known.
     pub likeness: Option<Likeness>,
+    /// Whose call it is, while the tool works on it.
+    pub server: Option<Outlet>,
 }
 
 /// Which call it is, where no id says so.
@@ -127,12 +130,13 @@ impl Calls {
         }
     }
 
-    /// The ids of the calls of a session that the tool works on.
-    pub fn running(&self, session: &str) -> Vec<String> {
+    /// The ids of the calls of a session that a server works on.
+    pub fn of_server(&self, session: &str, server: &Outlet) -> Vec<String> {
         let keys = self.order.iter().filter(|key| key.session == session);
-        let is_running =
-            |key: &&Key| self.known.get(*key).is_some_and(|call| call.ours == Ours::Running);
-        keys.filter(is_running).map(|key| key.id.clone()).collect()
+        let is_its =
+            |call: &Remembered| call.server.as_ref().is_some_and(|its| its.is_same(server));
+        let keys = keys.filter(|key| self.known.get(*key).is_some_and(is_its));
+        keys.map(|key| key.id.clone()).collect()
     }
 
     /// Forgets a call, whose id then stands for another.

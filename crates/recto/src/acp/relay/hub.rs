@@ -377,15 +377,16 @@ impl Host for Hub {
         self.editor.forget(server);
         let Some(session) = session else { return };
         let mut merger = self.merger();
-        for event in merger.give_up(session) {
+        for event in merger.give_up(session, server) {
             self.tell_editor(&event);
         }
     }
 
-    fn update(&self, session_id: &str, update: Value) {
+    fn update(&self, session_id: &str, update: Value, server: &Outlet) {
         // Kept until the event is sent, so that nothing comes in between.
         let mut merger = self.merger();
         let event = merger.from_recto(session_id, update);
+        merger.belongs(&event, server);
         self.tell_editor(&event);
     }
 

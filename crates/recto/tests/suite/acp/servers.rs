@@ -1,12 +1,12 @@
 //! An agent that starts the server more than once for one session.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use super::agent::Server;
-use super::editor::{Editor, Habits, check_gone, kill};
+use super::editor::{Editor, Habits, MAX_WAIT, check_gone, kill};
 
 const N_SERVERS: usize = 3;
 const N_CALLS: usize = 20;
@@ -88,4 +88,40 @@ fn one_that_goes_leaves_the_others_their_editor() {
         kill(servers[idx].process, Signal::KILL);
         check_gone(&[servers[idx].process], Duration::from_secs(5));
     }
+}
+
+#[test]
+fn one_that_goes_ends_no_calls_but_its_own() {
+    let editor = Editor::ready(Habits { ignores_reads: true, ..Habits::default() });
+    let servers = servers(&editor);
+    let ended = || {
+        let updates = editor.desk.updates.lock().unwrap();
+        let failed = updates.iter().map(|update| &update["update"]);
+        let failed = failed.filter(|update| update["status"] == "failed");
+        failed.map(|update| update["toolCallId"].clone()).collect::<Vec<_>>()
+    };
+    for name in ["0.txt", "1.txt"] {
+        editor.open(name, "old\n");
+    }
+    std::thread::scope(|scope| {
+        for idx in 0..2 {
+            let (servers, editor) = (&servers, &editor);
+            let edit = move || {
+                edit(&servers[idx], editor, &format!("{idx}.txt"), Some(format!("call {idx}")))
+            };
+            scope.spawn(edit);
+            let start = Instant::now();
+            while editor.desk.updates.lock().unwrap().len() <= idx {
+                assert!(start.elapsed() < MAX_WAIT, "call {idx} never began");
+                std::thread::sleep(Duration::from_millis(5));
+            }
+        }
+        kill(servers[0].process, Signal::KILL);
+        editor.wait_for_ends(1);
+        std::thread::sleep(Duration::from_millis(100));
+        assert_eq!(ended(), ["call 0"]);
+        kill(servers[1].process, Signal::KILL);
+        editor.wait_for_ends(2);
+        assert_eq!(ended(), ["call 0", "call 1"]);
+    });
 }
