@@ -66,7 +66,8 @@ impl Merger {
         self.roots.insert(session_id.into(), root);
     }
 
-    /// Forgets the calls of a session, which an agent is about to tell again.
+    /// Forgets the calls of a session, which an agent is about to tell again. What still runs is
+    /// shown where it is.
     pub fn reopen(&mut self, session_id: &str) {
         self.calls.forget_session(session_id);
     }

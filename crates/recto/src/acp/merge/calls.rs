@@ -1,6 +1,6 @@
 //! The calls that a merger remembers: as many as fit, the oldest forgotten.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use serde_json::{Map, Value};
@@ -144,9 +144,14 @@ impl Calls {
         self.forget_all(|other| other == key);
     }
 
-    /// Forgets the calls of a session.
+    /// Forgets the calls of a session but those that the tool works on, under whatever ids.
     pub fn forget_session(&mut self, session: &str) {
-        self.forget_all(|key| key.session == session);
+        let is_running = |key: &&Key| {
+            let known = self.known.get(&self.resolve((*key).clone()));
+            key.session == session && known.is_some_and(|call| call.ours == Ours::Running)
+        };
+        let running: HashSet<Key> = self.order.iter().filter(is_running).cloned().collect();
+        self.forget_all(|key| key.session == session && !running.contains(key));
     }
 
     fn forget_all(&mut self, is_meant: impl Fn(&Key) -> bool) {

@@ -278,10 +278,14 @@ impl Hub {
             log.hide(&ticket.token);
         }
         let begun = Begun { ticket, root: self.server.root(&session)?.to_string() };
-        let is_old = matches!(request.method.as_deref(), Some("session/load" | "session/resume"));
+        let is_loaded = request.method.as_deref() == Some("session/load");
+        let is_resumed = request.method.as_deref() == Some("session/resume");
         let asked = match &session.session_id {
-            Some(session) if is_old => {
-                self.merger().reopen(session);
+            Some(session) if is_loaded || is_resumed => {
+                // One that is resumed is not told again.
+                if is_loaded {
+                    self.merger().reopen(session);
+                }
                 self.name(&begun, session);
                 Asked::OldSession(begun.ticket)
             }

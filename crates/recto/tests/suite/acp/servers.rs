@@ -125,3 +125,26 @@ fn one_that_goes_ends_no_calls_but_its_own() {
         assert_eq!(ended(), ["call 0", "call 1"]);
     });
 }
+
+/// An agent tells a session that it loads again from the start, and one that it resumes not.
+#[test]
+fn what_is_known_of_a_call_outlives_a_session_that_is_resumed() {
+    for (method, n_shown) in [("session/resume", 0), ("session/load", 1)] {
+        let (editor, session) = Editor::in_session(Habits::default());
+        editor.open("f.txt", "old\n");
+        let read = json!({"path": editor.spelled("f.txt")});
+        let call = json!({"sessionId": session, "tool": "read_text_file", "arguments": read, "callId": "7"});
+        editor.request("test/call", call);
+        editor.wait_for_ends(1);
+        let n_updates = editor.desk.updates.lock().unwrap().len();
+        let params = json!({"sessionId": session, "cwd": editor.folder.path(), "mcpServers": [], "_meta": {"idle": true}});
+        editor.request(method, params);
+        let told =
+            json!({"sessionUpdate": "tool_call_update", "toolCallId": "7", "status": "completed"});
+        let message = json!({"jsonrpc": "2.0", "method": "session/update",
+            "params": {"sessionId": session, "update": told}});
+        editor.request("test/say", json!({"lines": [message.to_string()]}));
+        let updates = editor.desk.updates.lock().unwrap();
+        assert_eq!(updates.len() - n_updates, n_shown, "{method}: {updates:?}");
+    }
+}

@@ -54,6 +54,27 @@ fn an_id_that_is_used_again_stands_for_the_call_that_is_meant_now() {
 }
 
 #[test]
+fn a_call_that_runs_while_its_session_is_loaded_keeps_its_card() {
+    let own = updates::own_id(1);
+    let mut scene = scene()
+        .agent(codex("7", "read_text_file", read()))
+        .agent(codex("8", "text.read", read()))
+        .start(&own, "read_text_file", read());
+    scene.merger.reopen("s");
+    assert_eq!(scene.merger.calls.len(), 2, "the call and its other id");
+    scene
+        .end(&own, "read_text_file", read())
+        .agent(codex_end("7", "read_text_file", read(), "completed"))
+        .check(expect![[r#"
+            agent: tool_call #7 kind="read" title="Read a.txt" status="in_progress" locations=[{"path":"/p/a.txt"}] rawInput={"path":"/p/a.txt"} _meta={"is_mcp_tool_call":true}
+            agent: tool_call #8 kind="read" title="Read a.txt" status="in_progress" locations=[{"path":"/p/a.txt"}] rawInput={"path":"/p/a.txt"} _meta={"is_mcp_tool_call":true}
+            recto: tool_call_update #7 kind="read" title="Read a.txt" status="in_progress" locations=[{"path":"/p/a.txt"}] rawInput={"path":"/p/a.txt"}
+            recto: tool_call_update #7 kind="read" title="Read a.txt" status="completed" locations=[{"path":"/p/a.txt"}] content=[]
+            agent: nothing
+        "#]]);
+}
+
+#[test]
 fn a_session_that_is_loaded_again_shows_its_calls_again() {
     let mut scene = scene()
         .start("1", "read_text_file", read())
