@@ -185,8 +185,8 @@ impl Merger {
                 std::mem::replace(&mut call.is_shown, true)
             }
             None => {
-                let call = Remembered { card, ours, is_shown: true, likeness, server: None };
-                self.calls.insert(&known, call);
+                let call = Remembered::new(card, ours, likeness);
+                self.calls.insert(&known, Remembered { is_shown: true, ..call });
                 false
             }
         };
@@ -217,6 +217,7 @@ impl Merger {
             matches!(update["status"].as_str(), Some("completed" | "failed" | "cancelled"));
         let call = self.calls.get_mut(&known)?;
         let was_shown = std::mem::replace(&mut call.is_shown, true);
+        call.is_ended |= is_end;
         let ours = call.ours;
         update["toolCallId"] = known.id().into();
         if is_chunk {
@@ -295,9 +296,14 @@ impl Merger {
     /// arguments are, is remembered with its card.
     fn recognise(&mut self, key: &Key, root: &Path, told: &Value) -> Option<Key> {
         let mut known = self.calls.resolve(key.clone());
-        if self.calls.get_mut(&known).is_some_and(|call| is_another(call, told)) {
+        if let Some(call) = self.calls.get_mut(&known)
+            && is_another(call, told, self.is_v2)
+        {
             // Agents should not use an id again. Where one does, what a person is shown, and may be
             // asked to allow, is the call that is meant now.
+            if call.ours == Ours::Running {
+                return None;
+            }
             self.calls.forget(&known);
             self.calls.forget(key);
             known = key.clone();
@@ -322,11 +328,12 @@ impl Merger {
         let empty = Map::new();
         let card = with_call(tool, arguments.unwrap_or(&empty), root, updates::card);
         match self.calls.get_mut(&known) {
-            Some(call) => call.card = card,
+            Some(call) => {
+                call.card = card;
+                call.likeness = Some(likeness);
+            }
             None => {
-                let (ours, likeness) = (Ours::Awaited, Some(likeness));
-                let call = Remembered { card, ours, is_shown: false, likeness, server: None };
-                self.calls.insert(&known, call);
+                self.calls.insert(&known, Remembered::new(card, Ours::Awaited, Some(likeness)));
             }
         }
         self.calls.wait(Side::Ours, likeness, &known);
@@ -337,25 +344,32 @@ impl Merger {
     }
 }
 
-/// Whether an agent tells of another call than the one that has ended under the same id: it asks
-/// leave for it, or begins one of another tool or with other arguments.
-fn is_another(call: &Remembered, told: &Value) -> bool {
-    if call.ours != Ours::Finished {
-        return false;
-    }
-    match told.get("sessionUpdate").and_then(Value::as_str) {
-        None => return true,
-        Some("tool_call") => {}
+/// Whether an agent tells of another call than the one that is known by the same id. Where that is
+/// not clear, it is: nobody may be asked to allow one call in the words of another.
+fn is_another(call: &Remembered, told: &Value, is_v2: bool) -> bool {
+    let is_over = call.is_ended || call.ours == Ours::Finished;
+    let is_named = ["title", "name"].iter().any(|name| told[*name].is_string());
+    let is_asking = match told["sessionUpdate"].as_str() {
+        None if is_over => return true,
+        None => true,
+        Some(_) if call.ours == Ours::Running => return false,
+        Some("tool_call") => false,
+        // The second version begins calls with it, too.
+        Some("tool_call_update") if is_v2 && is_named => false,
         Some(_) => return false,
+    };
+    let Some(likeness) = &call.likeness else { return is_asking };
+    if let Some(Generic { tool, arguments }) = Generic::parse(told) {
+        // While it is awaited, its arguments may still come.
+        let arguments = arguments.filter(|_| is_over || call.ours != Ours::Awaited);
+        return !likeness.is_like(&Likeness::new(tool, arguments));
     }
-    let Some(likeness) = &call.likeness else { return false };
-    match Generic::parse(told) {
-        Some(Generic { tool, arguments }) => !likeness.is_like(&Likeness::new(tool, arguments)),
-        None => {
-            let raw = told.get("rawInput").and_then(Value::as_object);
-            raw.is_some_and(|raw| !raw.is_empty() && !likeness.has_arguments(raw))
-        }
-    }
+    let has_other_arguments = match told.get("rawInput") {
+        None | Some(Value::Null) => false,
+        Some(Value::Object(raw)) => !raw.is_empty() && !likeness.has_arguments(raw),
+        Some(_) => true,
+    };
+    has_other_arguments || is_asking && is_named
 }
 
 /// Where a message tells of a call.

@@ -63,12 +63,21 @@ pub struct Remembered {
     pub card: Map<String, Value>,
     /// How far our half is.
     pub ours: Ours,
+    /// Whether the agent has ended it.
+    pub is_ended: bool,
     /// Whether the editor was told of the call by an event.
     pub is_shown: bool,
     /// What was called, as far as it is known.
     pub likeness: Option<Likeness>,
     /// Whose call it is, while the tool works on it.
     pub server: Option<Outlet>,
+}
+
+impl Remembered {
+    /// A call that is not shown yet.
+    pub fn new(card: Map<String, Value>, ours: Ours, likeness: Option<Likeness>) -> Remembered {
+        Remembered { card, ours, is_ended: false, is_shown: false, likeness, server: None }
+    }
 }
 
 /// Which call it is, where no id says so.
@@ -85,9 +94,9 @@ impl Likeness {
         Likeness { tool: tool.name, arguments: arguments.map(hash_of) }
     }
 
-    /// Whether it is a call with those arguments, as far as that is known.
+    /// Whether it is known to be a call with those arguments.
     pub fn has_arguments(&self, arguments: &Map<String, Value>) -> bool {
-        self.arguments.is_none_or(|known| known == hash_of(arguments))
+        self.arguments == Some(hash_of(arguments))
     }
 
     /// Whether both can be the same call.

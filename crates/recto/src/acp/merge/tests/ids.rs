@@ -53,6 +53,95 @@ fn an_id_that_is_used_again_stands_for_the_call_that_is_meant_now() {
         "#]]);
 }
 
+fn shell() -> Value {
+    json!({"toolCallId": "1", "kind": "execute", "title": "rm -rf build",
+        "rawInput": {"command": ["rm", "-rf", "build"]}})
+}
+
+/// A person who is asked must be asked in the words of whoever asks.
+#[test]
+fn another_call_is_never_asked_for_in_the_name_of_ours() {
+    let begins = |told: Value| {
+        let mut told = told;
+        told["sessionUpdate"] = "tool_call".into();
+        told
+    };
+    let awaited = || scene().agent(codex("1", "read_text_file", read()));
+    let ended = json!({"sessionUpdate": "tool_call_update", "toolCallId": "1", "status": "failed"});
+    awaited()
+        .agent(ended.clone())
+        .agent(begins(shell()))
+        .asks(shell())
+        .check(expect![[r#"
+            agent: tool_call #1 kind="read" title="Read a.txt" status="in_progress" locations=[{"path":"/p/a.txt"}] rawInput={"path":"/p/a.txt"} _meta={"is_mcp_tool_call":true}
+            agent: tool_call_update #1 status="failed"
+            agent: tool_call #1 kind="execute" title="rm -rf build" rawInput={"command":["rm","-rf","build"]}
+            asks: ? #1 kind="execute" title="rm -rf build" rawInput={"command":["rm","-rf","build"]}
+        "#]]);
+    let mut begins_in_v2 = begins(shell());
+    begins_in_v2["sessionUpdate"] = "tool_call_update".into();
+    let ask = json!({"toolCallId": "1", "status": "pending"});
+    awaited().v2().agent(ended.clone()).agent(begins_in_v2).asks(ask).check(expect![[r#"
+        agent: tool_call #1 kind="read" title="Read a.txt" status="in_progress" locations=[{"path":"/p/a.txt"}] rawInput={"path":"/p/a.txt"} _meta={"is_mcp_tool_call":true}
+        agent: tool_call_update #1 status="failed"
+        agent: tool_call_update #1 kind="execute" title="rm -rf build" rawInput={"command":["rm","-rf","build"]}
+        asks: ? #1 status="pending"
+    "#]]);
+    awaited().agent(ended).asks(json!({"toolCallId": "1", "kind": "execute"})).check(expect![[r#"
+        agent: tool_call #1 kind="read" title="Read a.txt" status="in_progress" locations=[{"path":"/p/a.txt"}] rawInput={"path":"/p/a.txt"} _meta={"is_mcp_tool_call":true}
+        agent: tool_call_update #1 status="failed"
+        asks: ? #1 kind="execute"
+    "#]]);
+    awaited().asks(shell()).check(expect![[r#"
+        agent: tool_call #1 kind="read" title="Read a.txt" status="in_progress" locations=[{"path":"/p/a.txt"}] rawInput={"path":"/p/a.txt"} _meta={"is_mcp_tool_call":true}
+        asks: ? #1 kind="execute" title="rm -rf build" rawInput={"command":["rm","-rf","build"]}
+    "#]]);
+    awaited().agent(begins(shell())).asks(json!({"toolCallId": "1"})).check(expect![[r#"
+        agent: tool_call #1 kind="read" title="Read a.txt" status="in_progress" locations=[{"path":"/p/a.txt"}] rawInput={"path":"/p/a.txt"} _meta={"is_mcp_tool_call":true}
+        agent: tool_call #1 kind="execute" title="rm -rf build" rawInput={"command":["rm","-rf","build"]}
+        asks: ? #1
+    "#]]);
+    for (name, value) in [
+        ("name", json!("shell")),
+        ("rawInput", json!("rm -rf build")),
+        ("rawInput", json!({"command": "rm"})),
+    ] {
+        let mut asked = json!({"toolCallId": "1", "kind": "execute"});
+        asked[name] = value;
+        let shown = awaited().asks(asked).seen;
+        assert!(
+            shown.lines().nth(1).unwrap().starts_with(r#"asks: ? #1 kind="execute""#),
+            "{shown}"
+        );
+    }
+    let other = json!({"toolCallId": "1", "rawInput": wrapped("read_text_file", json!({"path": "/p/b.txt"}))});
+    awaited().start("1", "read_text_file", read()).asks(other).check(expect![[r#"
+        agent: tool_call #1 kind="read" title="Read a.txt" status="in_progress" locations=[{"path":"/p/a.txt"}] rawInput={"path":"/p/a.txt"} _meta={"is_mcp_tool_call":true}
+        recto: tool_call_update #1 kind="read" title="Read a.txt" status="in_progress" locations=[{"path":"/p/a.txt"}] rawInput={"path":"/p/a.txt"}
+        asks: ? #1 rawInput={"server":"recto","tool":"read_text_file","arguments":{"path":"/p/b.txt"}}
+    "#]]);
+    awaited().asks(json!({"toolCallId": "1", "title": "x"})).check(expect![[r#"
+        agent: tool_call #1 kind="read" title="Read a.txt" status="in_progress" locations=[{"path":"/p/a.txt"}] rawInput={"path":"/p/a.txt"} _meta={"is_mcp_tool_call":true}
+        asks: ? #1 title="x"
+    "#]]);
+    awaited()
+        .asks(json!({"toolCallId": "1", "title": "mcp.recto.write_text_file"}))
+        .check(expect![[r#"
+            agent: tool_call #1 kind="read" title="Read a.txt" status="in_progress" locations=[{"path":"/p/a.txt"}] rawInput={"path":"/p/a.txt"} _meta={"is_mcp_tool_call":true}
+            asks: ? #1 kind="edit" title="Write file" locations=[]
+        "#]]);
+    awaited()
+        .start("1", "read_text_file", read())
+        .asks(shell())
+        .end("1", "read_text_file", read())
+        .check(expect![[r#"
+            agent: tool_call #1 kind="read" title="Read a.txt" status="in_progress" locations=[{"path":"/p/a.txt"}] rawInput={"path":"/p/a.txt"} _meta={"is_mcp_tool_call":true}
+            recto: tool_call_update #1 kind="read" title="Read a.txt" status="in_progress" locations=[{"path":"/p/a.txt"}] rawInput={"path":"/p/a.txt"}
+            asks: ? #1 kind="execute" title="rm -rf build" rawInput={"command":["rm","-rf","build"]}
+            recto: tool_call_update #1 kind="read" title="Read a.txt" status="completed" locations=[{"path":"/p/a.txt"}] content=[]
+        "#]]);
+}
+
 #[test]
 fn a_call_that_runs_while_its_session_is_loaded_keeps_its_card() {
     let own = updates::own_id(1);
