@@ -213,8 +213,7 @@ impl Merger {
         let Some(known) = self.recognise(&key, root, &update) else { return Some(update) };
         let has_arguments =
             Generic::parse(&update).is_some_and(|generic| generic.arguments.is_some());
-        let is_end =
-            matches!(update["status"].as_str(), Some("completed" | "failed" | "cancelled"));
+        let is_end = is_end(&update);
         let call = self.calls.get_mut(&known)?;
         let was_shown = std::mem::replace(&mut call.is_shown, true);
         call.is_ended |= is_end;
@@ -344,6 +343,11 @@ impl Merger {
     }
 }
 
+/// Whether an agent tells that a call has ended.
+fn is_end(told: &Value) -> bool {
+    matches!(told["status"].as_str(), Some("completed" | "failed" | "cancelled"))
+}
+
 /// Whether an agent tells of another call than the one that is known by the same id. Where that is
 /// not clear, it is: nobody may be asked to allow one call in the words of another.
 fn is_another(call: &Remembered, told: &Value, is_v2: bool) -> bool {
@@ -360,16 +364,25 @@ fn is_another(call: &Remembered, told: &Value, is_v2: bool) -> bool {
     };
     let Some(likeness) = &call.likeness else { return is_asking };
     if let Some(Generic { tool, arguments }) = Generic::parse(told) {
-        // While it is awaited, its arguments may still come.
-        let arguments = arguments.filter(|_| is_over || call.ours != Ours::Awaited);
+        // While it is awaited, its arguments may still come; at its end they may be told otherwise.
+        let is_compared = is_over || call.ours != Ours::Awaited;
+        let arguments = arguments.filter(|_| is_compared && (is_asking || !is_end(told)));
         return !likeness.is_like(&Likeness::new(tool, arguments));
     }
     let has_other_arguments = match told.get("rawInput") {
         None | Some(Value::Null) => false,
-        Some(Value::Object(raw)) => !raw.is_empty() && !likeness.has_arguments(raw),
+        Some(Value::Object(raw)) if raw.is_empty() || likeness.has_arguments(raw) => false,
+        // In a wrapping that is not known.
+        Some(Value::Object(raw)) if !is_asking => {
+            !raw.values().filter_map(Value::as_object).any(|inner| likeness.has_arguments(inner))
+        }
         Some(_) => true,
     };
-    has_other_arguments || is_asking && is_named
+    if is_asking {
+        return is_named || has_other_arguments;
+    }
+    let is_other = |name: &str| told[name].is_string() && call.card.get(name) != Some(&told[name]);
+    has_other_arguments && (is_other("title") || is_other("kind"))
 }
 
 /// Where a message tells of a call.

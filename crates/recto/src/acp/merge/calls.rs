@@ -271,16 +271,17 @@ fn hash_of(arguments: &Map<String, Value>) -> u64 {
     hasher.finish()
 }
 
-/// Hashes a value whatever the order of its members.
+/// Hashes a value whatever the order of its members. One that is null is as good as none.
 fn hash_value(value: &Value, hasher: &mut DefaultHasher) {
     match value {
         Value::Object(members) => {
-            let mut names: Vec<&String> = members.keys().collect();
-            names.sort();
-            names.len().hash(hasher);
-            for name in names {
+            let mut members: Vec<_> =
+                members.iter().filter(|(_, value)| !value.is_null()).collect();
+            members.sort_by_key(|(name, _)| *name);
+            members.len().hash(hasher);
+            for (name, value) in members {
                 name.hash(hasher);
-                hash_value(&members[name], hasher);
+                hash_value(value, hasher);
             }
         }
         Value::Array(items) => {

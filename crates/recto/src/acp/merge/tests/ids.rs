@@ -143,6 +143,42 @@ fn another_call_is_never_asked_for_in_the_name_of_ours() {
 }
 
 #[test]
+fn a_call_that_is_told_again_in_other_words_keeps_its_diff() {
+    let done = || scene().start("1", "edit_text_file", edit()).end("1", "edit_text_file", edit());
+    let told = |arguments: Value| {
+        let mut told = codex("1", "edit_text_file", arguments);
+        told.as_object_mut().unwrap().remove("_meta");
+        told
+    };
+    let mut with_null = edit();
+    with_null["replace_all"] = Value::Null;
+    let mut cut = told(json!({"path": "/p/a.txt"}));
+    cut["status"] = "completed".into();
+    let unknown = json!({"sessionUpdate": "tool_call", "toolCallId": "1", "status": "completed",
+        "title": "edit_text_file (recto MCP Server)", "rawInput": {"input": edit()}});
+    done().agent(told(with_null)).agent(cut).agent(unknown).check(expect![[r#"
+        recto: tool_call #1 kind="edit" title="Edit a.txt" status="pending" locations=[{"path":"/p/a.txt"}] rawInput={"path":"/p/a.txt","old_string":"a","new_string":"b"}
+        recto: tool_call_update #1 kind="edit" title="Edit a.txt" status="completed" locations=[{"path":"/p/a.txt"}] content=[]
+        agent: nothing
+        agent: nothing
+        agent: nothing
+    "#]]);
+    // In doubt it is another: one that begins with other arguments, or has none of ours.
+    let other = json!({"sessionUpdate": "tool_call", "toolCallId": "1", "status": "completed",
+        "title": "edit_text_file (other MCP Server)", "rawInput": {"input": read()}});
+    done().agent(other).check(expect![[r#"
+        recto: tool_call #1 kind="edit" title="Edit a.txt" status="pending" locations=[{"path":"/p/a.txt"}] rawInput={"path":"/p/a.txt","old_string":"a","new_string":"b"}
+        recto: tool_call_update #1 kind="edit" title="Edit a.txt" status="completed" locations=[{"path":"/p/a.txt"}] content=[]
+        agent: tool_call #1 title="edit_text_file (other MCP Server)" status="completed" rawInput={"input":{"path":"/p/a.txt"}}
+    "#]]);
+    done().agent(told(json!({"path": "/p/b.txt"}))).check(expect![[r#"
+        recto: tool_call #1 kind="edit" title="Edit a.txt" status="pending" locations=[{"path":"/p/a.txt"}] rawInput={"path":"/p/a.txt","old_string":"a","new_string":"b"}
+        recto: tool_call_update #1 kind="edit" title="Edit a.txt" status="completed" locations=[{"path":"/p/a.txt"}] content=[]
+        agent: tool_call #1 kind="edit" title="Edit b.txt" status="in_progress" locations=[{"path":"/p/b.txt"}] rawInput={"path":"/p/b.txt"}
+    "#]]);
+}
+
+#[test]
 fn a_call_that_runs_while_its_session_is_loaded_keeps_its_card() {
     let own = updates::own_id(1);
     let mut scene = scene()
