@@ -50,7 +50,7 @@ impl Error {
             Error::EditorSilent { .. } => {
                 "Nothing was changed. It may show a dialog or be busy; call again later.".into()
             }
-            Error::NotTaken { .. } => "It took the change, and then it, or a formatter, took it back. Read the file before you change it again.".into(),
+            Error::NotTaken { .. } => "It took the change, and then it, or a formatter, took it back, or it has not applied it yet. Read the file before you change it again.".into(),
             Error::OutcomeUnknown | Error::Unanswered { .. } => "Read the file before you change it again.".into(),
             Error::Unstable { .. } => "Another process is writing to it. Call again when it has finished.".into(),
             Error::NotDurable { cause, .. } => format!("The file has its new content; syncing it to disk failed: {cause}. Do not write it again without reading it."),

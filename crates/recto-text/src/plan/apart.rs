@@ -154,12 +154,14 @@ impl<'a> Needles<'a> {
     /// that one by one is faster.
     fn for_each(&self, text: &[u8], mut visit: impl FnMut(usize, usize) -> bool) -> Option<()> {
         let mut n_tries = 1024 + text.len() / 8;
-        for (at, window) in text.windows(N_KEY).enumerate() {
-            let key = key_at(window, 0);
+        let mut windows = text.array_windows();
+        while let Some(window) = windows.next() {
+            let key = u32::from_le_bytes(*window);
             let bit = bit_of(key);
             if self.filter[bit / 64] & (1 << (bit % 64)) == 0 {
                 continue;
             }
+            let at = text.len() - N_KEY - windows.len();
             let first = self.keys.partition_point(|(other, ..)| *other < key);
             for (_, index, offset) in
                 self.keys[first..].iter().take_while(|(other, ..)| *other == key)
@@ -189,7 +191,7 @@ fn rarest(old: &[u8]) -> Option<usize> {
 }
 
 fn key_at(bytes: &[u8], offset: usize) -> u32 {
-    u32::from_le_bytes([bytes[offset], bytes[offset + 1], bytes[offset + 2], bytes[offset + 3]])
+    u32::from_le_bytes(*bytes[offset..].first_chunk().expect("there are four bytes"))
 }
 
 /// Spreads keys over the filter (Knuth's multiplier).
