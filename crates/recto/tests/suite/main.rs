@@ -28,6 +28,7 @@ mod races;
 mod replay;
 mod sandbox;
 mod teaching;
+mod there_and_back;
 mod tidy;
 mod tree;
 mod walls;
