@@ -22,7 +22,7 @@ use crate::store::{
     WriteStore, text_of,
 };
 use held::HeldText;
-use unsaved::{Outdated, Unsaved};
+use unsaved::Unsaved;
 use view::{Buffer, View};
 
 /// What an answer says about text that is not on the disk.
@@ -40,13 +40,12 @@ pub struct Workspace {
     disk: Arc<LocalStore>,
     editor: Arc<dyn Editor>,
     unsaved: Unsaved,
-    outdated: Outdated,
 }
 
 impl Workspace {
     /// Joins the two.
     pub fn new(disk: Arc<LocalStore>, editor: Arc<dyn Editor>) -> Workspace {
-        Workspace { disk, editor, unsaved: Unsaved::default(), outdated: Outdated::default() }
+        Workspace { disk, editor, unsaved: Unsaved::default() }
     }
 
     /// Whether a call may still use the editor.

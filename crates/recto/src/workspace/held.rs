@@ -4,13 +4,10 @@
 //! What goes to the editor is sent once. Where it never left, the call starts again on the disk;
 //! where no answer came, nobody knows what stands there, and the call says so.
 
-use std::path::PathBuf;
-
 use recto_text::{Digest, Document, Error, Result};
 
 use super::view::{
-    Buffer, LARGE, MAX_ASKED, MAX_TEXT, PATIENCE, View, denied, fingerprint,
-    is_same_but_last_ending,
+    Buffer, LARGE, MAX_ASKED, MAX_TEXT, PATIENCE, View, denied, is_same_but_last_ending,
 };
 use super::{UNSAVED, WITHOUT_UNSAVED, Workspace};
 use crate::caller::Caller;
@@ -30,8 +27,6 @@ pub struct HeldText<'a> {
     caller: &'a Caller,
     /// What the disk held when the editor's text was read.
     seen: Option<OnDisk>,
-    /// The file on the disk, where it is changed beneath an editor that cannot write.
-    beneath: Option<PathBuf>,
     /// Whether the editor has what the disk has not, which the answer should say.
     is_unsaved: bool,
 }
@@ -44,8 +39,7 @@ impl<'a> HeldText<'a> {
         purpose: Purpose,
         caller: &'a Caller,
     ) -> HeldText<'a> {
-        let (seen, beneath, is_unsaved) = (None, None, false);
-        HeldText { workspace, place, path, purpose, caller, seen, beneath, is_unsaved }
+        HeldText { workspace, place, path, purpose, caller, seen: None, is_unsaved: false }
     }
 
     /// Whether the file exists, but in the editor alone.
@@ -164,9 +158,6 @@ impl Held for HeldText<'_> {
             View::Editor(_) => return Err(Error::Unsaved { path: self.path.to_string() }),
             // It may be created, and then in the editor.
             View::Disk if on_disk.content == Content::Nothing => return Ok(None),
-            View::Disk if !self.workspace.editor.can_write() => {
-                self.beneath = Some(on_disk.real_path);
-            }
             View::Disk => {}
         }
         self.caller.disk_only.set();
@@ -175,13 +166,7 @@ impl Held for HeldText<'_> {
 
     fn replace(&mut self, before: &[u8], after: &[u8]) -> Result<Written, WriteError> {
         if self.caller.disk_only.is_set() {
-            let written = self.place.held().replace(before, after)?;
-            if let Some(path) = &self.beneath
-                && let Ok(before) = Document::parse(before.to_vec())
-            {
-                self.workspace.outdated.insert(path, fingerprint(before.text()));
-            }
-            return Ok(written);
+            return self.place.held().replace(before, after);
         }
         let Some(text) = text_for_editor(after, self.caller) else {
             return Err(self.start_again_on_disk());

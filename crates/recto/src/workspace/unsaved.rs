@@ -7,73 +7,18 @@ use std::collections::{HashMap, VecDeque};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use recto_text::Digest;
-
 /// The most files that are known.
 const MAX_FILES: usize = 4096;
 
 /// Files by their paths without links.
 #[derive(Default)]
-pub struct Unsaved(Mutex<Known<State>>);
+pub struct Unsaved(Mutex<Known>);
 
-/// What an editor that cannot write had of a file when it was changed on the disk beneath it, in
-/// the form of [`fingerprint`](super::view::fingerprint). While it has that, it has nothing new.
 #[derive(Default)]
-pub struct Outdated(Mutex<Known<Digest>>);
-
-struct Known<T> {
-    files: HashMap<PathBuf, T>,
+struct Known {
+    files: HashMap<PathBuf, State>,
     /// The one that has been known longest stands first.
     order: VecDeque<PathBuf>,
-}
-
-impl<T> Default for Known<T> {
-    fn default() -> Known<T> {
-        Known { files: HashMap::new(), order: VecDeque::new() }
-    }
-}
-
-impl<T> Known<T> {
-    fn insert(&mut self, path: &Path, value: T) {
-        if self.files.insert(path.to_path_buf(), value).is_none() {
-            self.order.push_back(path.to_path_buf());
-        }
-        if self.files.len() > MAX_FILES
-            && let Some(oldest) = self.order.pop_front()
-        {
-            self.files.remove(&oldest);
-        }
-    }
-
-    fn remove(&mut self, path: &Path) {
-        if self.files.remove(path).is_some() {
-            self.order.retain(|other| other != path);
-        }
-    }
-}
-
-impl Outdated {
-    /// A text is replaced on the disk. The editor has it, or the one that it had before already.
-    pub fn insert(&self, path: &Path, text: Digest) {
-        let mut known = self.lock();
-        if !known.files.contains_key(path) {
-            known.insert(path, text);
-        }
-    }
-
-    /// The editor has the disk's text.
-    pub fn remove(&self, path: &Path) {
-        self.lock().remove(path);
-    }
-
-    /// Whether the editor still has what it had.
-    pub fn is(&self, path: &Path, text: Digest) -> bool {
-        self.lock().files.get(path) == Some(&text)
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Known<Digest>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 /// How the disk lags behind.
@@ -88,12 +33,23 @@ pub enum State {
 impl Unsaved {
     /// Takes note of a file.
     pub fn insert(&self, path: &Path, state: State) {
-        self.lock().insert(path, state);
+        let mut known = self.lock();
+        if known.files.insert(path.to_path_buf(), state).is_none() {
+            known.order.push_back(path.to_path_buf());
+        }
+        if known.files.len() > MAX_FILES
+            && let Some(oldest) = known.order.pop_front()
+        {
+            known.files.remove(&oldest);
+        }
     }
 
     /// The disk has the file, or the editor does not.
     pub fn remove(&self, path: &Path) {
-        self.lock().remove(path);
+        let mut known = self.lock();
+        if known.files.remove(path).is_some() {
+            known.order.retain(|other| other != path);
+        }
     }
 
     /// Whether the disk lags behind.
@@ -117,7 +73,7 @@ impl Unsaved {
         self.lock().files.is_empty()
     }
 
-    fn lock(&self) -> MutexGuard<'_, Known<State>> {
+    fn lock(&self) -> MutexGuard<'_, Known> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -4,7 +4,7 @@ use std::time::{Duration, SystemTime};
 
 use recto_text::encoding::Encoding;
 use recto_text::error::Denial;
-use recto_text::{Digest, Document, Error, Result};
+use recto_text::{Document, Error, Result};
 
 use super::Workspace;
 use super::unsaved::State;
@@ -65,7 +65,7 @@ impl Workspace {
         let Some(mut text) = self.ask(path, on_disk, caller)? else { return Ok(View::Disk) };
         if let Some(stored) = &stored {
             for _ in 1..MAX_ASKED {
-                if !on_disk.is_new() || self.is_saved(on_disk, stored, &text) {
+                if !on_disk.is_new() || is_same_text(&text, stored.text()) {
                     break;
                 }
                 std::thread::sleep(PATIENCE);
@@ -112,7 +112,7 @@ impl Workspace {
     pub fn note(&self, on_disk: &OnDisk, stored: Option<&Document>, text: &str) -> bool {
         let lag = match stored {
             None if on_disk.content == Content::Nothing => Some(State::New),
-            Some(stored) if self.is_saved(on_disk, stored, text) => None,
+            Some(stored) if is_same_text(text, stored.text()) => None,
             _ => Some(State::Differs),
         };
         match lag {
@@ -120,19 +120,6 @@ impl Workspace {
             None => self.unsaved.remove(&on_disk.real_path),
         }
         lag.is_some()
-    }
-
-    /// Whether the disk has all that the editor has. One that cannot write need not notice what we
-    /// wrote: until it has once had that, what it had before is nothing new.
-    fn is_saved(&self, on_disk: &OnDisk, stored: &Document, text: &str) -> bool {
-        if self.editor.can_write() {
-            return is_same_text(text, stored.text());
-        }
-        if is_same_but_last_ending(text, stored.text()) {
-            self.outdated.remove(&on_disk.real_path);
-            return true;
-        }
-        self.outdated.is(&on_disk.real_path, fingerprint(text))
     }
 }
 
@@ -157,11 +144,6 @@ fn is_same_text(one: &str, other: &str) -> bool {
 /// The same, a line ending at the very end aside: some editors add it, some lose it.
 pub fn is_same_but_last_ending(one: &str, other: &str) -> bool {
     is_same_text(without_last_ending(one), without_last_ending(other))
-}
-
-/// The same for texts that are the same in that sense.
-pub fn fingerprint(text: &str) -> Digest {
-    Digest::of(&with_one_ending(without_last_ending(text)).collect::<Vec<u8>>())
 }
 
 fn without_last_ending(text: &str) -> &str {

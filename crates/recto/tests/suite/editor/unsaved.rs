@@ -146,33 +146,3 @@ fn an_editor_that_only_reads_hands_out_versions_that_a_change_accepts() {
     answer(desk.call("text.append", append));
     assert_eq!(desk.disk("f.txt").as_deref(), Some("a\r\nb\r\n"));
 }
-
-/// It does not reload what others write, either: its text is then older than the disk's, not newer.
-#[test]
-fn an_editor_that_only_reads_may_lag_behind_what_we_wrote() {
-    let desk = Desk::new(ScriptedEditor::new(Habits { lacks_write: true, ..Habits::default() }));
-    let path = desk.put("f.txt", "a\r\nb\r\nc\r\n");
-    desk.editor.open(&path, "a\nb\nc");
-    let edit = |old: &str, new: &str| {
-        desk.call("edit_text_file", json!({"path": path, "old_string": old, "new_string": new}))
-    };
-    for (old, new) in [("a", "1"), ("b", "2"), ("c", "3")] {
-        assert_eq!(answer(edit(old, new)).get("remarks"), None, "{old}");
-    }
-    assert_eq!(desk.disk("f.txt").as_deref(), Some("1\r\n2\r\n3\r\n"));
-    let read = answer(desk.call("text.read", json!({"path": "f.txt"})));
-    assert_eq!((&read["content"], read.get("remarks")), (&json!("1\r\n2\r\n3\r\n"), None));
-    // It reloads, and lags behind again.
-    desk.editor.open(&path, "1\n2\n3");
-    answer(edit("1", "one"));
-    answer(edit("2", "two"));
-    // A formatter changes the disk beneath it.
-    desk.put("f.txt", "one\r\ntwo\r\n 3\r\n");
-    answer(edit(" 3", "3"));
-    // The person types.
-    desk.editor.open(&path, "1\n2\n3\ntyped\n");
-    assert_eq!(code(edit("3", "three")), -32017);
-    let read = answer(desk.call("text.read", json!({"path": "f.txt"})));
-    assert_eq!(read["remarks"], json!([UNSAVED]));
-    assert_eq!(desk.disk("f.txt").as_deref(), Some("one\r\ntwo\r\n3\r\n"));
-}
