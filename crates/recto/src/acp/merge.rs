@@ -362,6 +362,10 @@ fn is_another(call: &Remembered, told: &Value, is_v2: bool) -> bool {
         Some("tool_call_update") if is_v2 && is_named => false,
         Some(_) => return false,
     };
+    // An id that is used again.
+    if call.is_ended && !is_asking && !is_end(told) {
+        return true;
+    }
     let Some(likeness) = &call.likeness else { return is_asking };
     if let Some(Generic { tool, arguments }) = Generic::parse(told) {
         // While it is awaited, its arguments may still come; at its end they may be told otherwise.
@@ -369,20 +373,23 @@ fn is_another(call: &Remembered, told: &Value, is_v2: bool) -> bool {
         let arguments = arguments.filter(|_| is_compared && (is_asking || !is_end(told)));
         return !likeness.is_like(&Likeness::new(tool, arguments));
     }
-    let has_other_arguments = match told.get("rawInput") {
-        None | Some(Value::Null) => false,
-        Some(Value::Object(raw)) if raw.is_empty() || likeness.has_arguments(raw) => false,
+    let has_arguments = match told.get("rawInput") {
+        None | Some(Value::Null) => None,
+        Some(Value::Object(raw)) if raw.is_empty() => None,
+        Some(Value::Object(raw)) if likeness.has_arguments(raw) => Some(true),
         // In a wrapping that is not known.
         Some(Value::Object(raw)) if !is_asking => {
-            !raw.values().filter_map(Value::as_object).any(|inner| likeness.has_arguments(inner))
+            let mut inner = raw.values().filter_map(Value::as_object);
+            Some(inner.any(|inner| likeness.has_arguments(inner)))
         }
-        Some(_) => true,
+        Some(_) => Some(false),
     };
     if is_asking {
-        return is_named || has_other_arguments;
+        return is_named || has_arguments == Some(false);
     }
     let is_other = |name: &str| told[name].is_string() && call.card.get(name) != Some(&told[name]);
-    has_other_arguments && (is_other("title") || is_other("kind"))
+    let is_clear = has_arguments == Some(false) || is_over || told["sessionUpdate"] == "tool_call";
+    has_arguments != Some(true) && is_clear && (is_other("title") || is_other("kind"))
 }
 
 /// Where a message tells of a call.

@@ -142,6 +142,41 @@ fn another_call_is_never_asked_for_in_the_name_of_ours() {
         "#]]);
 }
 
+/// Without arguments a title and a kind have to do, and a call that was over is never meant.
+#[test]
+fn an_id_that_is_used_again_begins_another_call() {
+    let ended =
+        json!({"sessionUpdate": "tool_call_update", "toolCallId": "1", "status": "completed"});
+    let shell = json!({"sessionUpdate": "tool_call", "toolCallId": "1", "title": "rm -rf build",
+        "kind": "execute", "status": "pending"});
+    let ask = || json!({"toolCallId": "1"});
+    let awaited = || scene().agent(codex("1", "read_text_file", read()));
+    let ran = || awaited().start("1", "read_text_file", read()).end("1", "read_text_file", read());
+    for before in [awaited(), ran(), awaited().agent(ended.clone()), ran().agent(ended.clone())] {
+        let shown = before.agent(shell.clone()).asks(ask()).seen;
+        let last: Vec<&str> = shown.lines().rev().take(2).collect();
+        let told = r#"agent: tool_call #1 kind="execute" title="rm -rf build" status="pending""#;
+        assert_eq!(last, ["asks: ? #1", told], "{shown}");
+    }
+    let again = |arguments: Value| codex("1", "write_text_file", arguments);
+    let write = json!({"path": "/p/b.txt", "content": "b\n"});
+    let streamed = json!({"sessionUpdate": "tool_call_update", "toolCallId": "1",
+        "rawInput": wrapped("write_text_file", write.clone())});
+    scene()
+        .agent(again(json!({"path": "/p/a.txt", "content": "a\n"})))
+        .agent(ended)
+        .agent(again(json!({})))
+        .agent(streamed)
+        .asks(ask())
+        .check(expect![[r#"
+            agent: tool_call #1 kind="edit" title="Write a.txt" status="in_progress" locations=[{"path":"/p/a.txt"}] rawInput={"path":"/p/a.txt","content":"a\n"} _meta={"is_mcp_tool_call":true}
+            agent: tool_call_update #1 status="completed"
+            agent: tool_call #1 kind="edit" title="Write file" status="in_progress" locations=[] rawInput={"server":"recto","tool":"write_text_file","arguments":{}} _meta={"is_mcp_tool_call":true}
+            agent: tool_call_update #1 kind="edit" title="Write b.txt" locations=[{"path":"/p/b.txt"}] rawInput={"path":"/p/b.txt","content":"b\n"}
+            asks: ? #1 kind="edit" title="Write b.txt" locations=[{"path":"/p/b.txt"}] rawInput={"path":"/p/b.txt","content":"b\n"} content=[{"type":"diff","path":"/p/b.txt","newText":"b\n"},{"type":"content","content":{"type":"text","text":"What the file holds now, if it exists, is not shown."}}]
+        "#]]);
+}
+
 #[test]
 fn a_call_that_is_told_again_in_other_words_keeps_its_diff() {
     let done = || scene().start("1", "edit_text_file", edit()).end("1", "edit_text_file", edit());
