@@ -51,6 +51,11 @@ impl Places {
 }
 
 impl<'a> Stream<'a> {
+    /// How many bytes a string can take: each `\n` of it may stand for two.
+    pub fn reach(string: &str) -> usize {
+        string.len() + string.matches('\n').count()
+    }
+
     /// Starts a search for strings that are not empty.
     pub fn new(needles: &[&'a str]) -> Stream<'a> {
         let needle = |exact: &&'a str| Needle {
@@ -59,9 +64,8 @@ impl<'a> Stream<'a> {
             places: Places::default(),
             folded_places: Places::default(),
         };
-        // Every `\n` of a needle may stand for two bytes.
-        let reach = |needle: &&str| needle.len() + needle.matches('\n').count();
-        let n_back = 1 + needles.iter().map(reach).max().unwrap_or_default();
+        let n_back =
+            1 + needles.iter().map(|needle| Stream::reach(needle)).max().unwrap_or_default();
         Stream {
             needles: needles.iter().map(needle).collect(),
             window: Vec::new(),
@@ -69,11 +73,6 @@ impl<'a> Stream<'a> {
             n_searched: 0,
             n_back,
         }
-    }
-
-    /// How far a match can reach.
-    pub fn reach(&self) -> usize {
-        self.n_back
     }
 
     /// Takes the next piece.

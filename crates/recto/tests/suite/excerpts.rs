@@ -281,6 +281,33 @@ fn strings_that_stand_far_apart_are_refused_in_the_same_words() {
     assert_eq!(comparable(refused).1, "String appears 2 times (must be unique): twin");
 }
 
+/// Each edit takes a line from behind what the one before put there, so that together they reach
+/// further than the longest string.
+#[test]
+fn edits_that_go_on_from_each_other_are_the_same_by_lines() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().canonicalize().unwrap();
+    let lines: Vec<String> = (0..40).map(|n| format!("{n:02}\n")).collect();
+    for (before, last) in [("", "E"), ("TE\n", "E"), ("", "missing")] {
+        let text = format!("{before}S{}E\n{}", lines.concat(), "behind\n".repeat(50));
+        let mut edits = vec![json!({"old_string": "S", "new_string": "T"})];
+        for line in &lines {
+            edits.push(json!({"old_string": format!("T{line}"), "new_string": "T"}));
+        }
+        edits.push(json!({"old_string": format!("T{last}"), "new_string": "Z"}));
+        let arguments = json!({"path": root.join("f"), "edits": edits});
+        let [by_lines, whole] = [0, u64::MAX].map(|max_whole_change| {
+            std::fs::write(root.join("f"), &text).unwrap();
+            let calls = calls(&root, &[], max_whole_change);
+            let arguments = arguments.as_object().unwrap().clone();
+            let answer = comparable(call(&calls, "multi_edit_text_file", arguments));
+            (answer.1, std::fs::read_to_string(root.join("f")).unwrap())
+        });
+        assert_eq!(by_lines.1, whole.1);
+        assert_eq!(by_lines.0, whole.0);
+    }
+}
+
 #[test]
 fn strings_that_stand_far_apart_need_calls_of_their_own() {
     let folder = tempfile::tempdir().unwrap();

@@ -39,9 +39,12 @@ pub struct Pass<'a> {
 struct Survey {
     index: Index,
     strings: Vec<[Places; 2]>,
-    /// How far a match can reach.
-    reach: u64,
     has_crlf: bool,
+}
+
+/// How far edits of strings can reach together.
+fn reach_of(strings: &[&str]) -> u64 {
+    strings.iter().map(|string| Stream::reach(string) as u64).sum()
 }
 
 impl Pass<'_> {
@@ -113,9 +116,8 @@ impl Pass<'_> {
         let is_open = last != b'\n' && n_bytes > encoding.bom().len() as u64;
         let total_lines = n_endings + u64::from(is_open);
         let digest = digester.finish();
-        let reach = strings.reach() as u64;
         let index = Index { encoding, digest, n_bytes, total_lines, lines_before };
-        Ok(Some(Survey { index, strings: strings.finish(), reach, has_crlf }))
+        Ok(Some(Survey { index, strings: strings.finish(), has_crlf }))
     }
 
     fn around_strings(&self, survey: &Survey, strings: &[&str]) -> Result<Option<Excerpt>> {
@@ -135,16 +137,21 @@ impl Pass<'_> {
                 }
             }
             if wider.as_ref().is_some_and(|span| span.end - span.start > MAX_EXCERPT) {
-                far = Some((index, self.too_far(survey, index, strings[index], span.as_ref())?));
+                far = Some((index, self.too_far(survey, strings, index, span.as_ref())?));
                 break;
             }
             span = wider;
         }
-        let excerpt = self.around_span(survey, span)?;
+        let excerpt = self.around_span(survey, span, 1 + reach_of(strings))?;
         Ok(excerpt.map(|excerpt| Excerpt { far, ..excerpt }))
     }
 
-    fn around_span(&self, survey: &Survey, span: Option<Range<u64>>) -> Result<Option<Excerpt>> {
+    fn around_span(
+        &self,
+        survey: &Survey,
+        span: Option<Range<u64>>,
+        reach: u64,
+    ) -> Result<Option<Excerpt>> {
         let Some(span) = span else {
             let start = survey.n_bom();
             return match self.around(survey, start..start)? {
@@ -152,9 +159,10 @@ impl Pass<'_> {
                 None => self.excerpt_of(survey, start, Vec::new()),
             };
         };
-        // What an edit puts there may make a string together with what stands beside it.
-        let start = span.start.saturating_sub(survey.reach).max(survey.n_bom());
-        let end = (span.end + survey.reach).min(survey.index.n_bytes);
+        // What an edit puts there may make a string together with what stands beside it, and what
+        // is put there then the next one.
+        let start = span.start.saturating_sub(reach).max(survey.n_bom());
+        let end = (span.end + reach).min(survey.index.n_bytes);
         match self.around(survey, start..end)? {
             Some(excerpt) => Ok(Some(excerpt)),
             None => self.inside_line(survey, start..end),
@@ -185,18 +193,24 @@ impl Pass<'_> {
     fn too_far(
         &self,
         survey: &Survey,
+        strings: &[&str],
         index: usize,
-        old_string: &str,
         before: Option<&Range<u64>>,
     ) -> Result<Error> {
+        let old_string = strings[index];
         let [exact, folded] = &survey.strings[index];
         let places = if exact.n_matches > 0 { exact } else { folded };
+        // The first edit changes what stands in the file, each later one may reach beyond.
+        let margin = reach_of(strings.get(1..index).unwrap_or_default());
         let is_untouched = |start: &&u64| {
             before.is_none_or(|before| {
-                **start >= before.end || **start + survey.reach <= before.start
+                let end = **start + reach_of(&[old_string]);
+                **start >= before.end + margin || end + margin <= before.start
             })
         };
-        if places.first_few.iter().filter(is_untouched).count() < 2 {
+        // Where one is made that is exact, others do not count.
+        let is_certain = exact.n_matches > 0 || before.is_none();
+        if !is_certain || places.first_few.iter().filter(is_untouched).count() < 2 {
             let limit = "In a file this large the strings of one call must stand within 16 MiB; \
                 make these edits in calls of their own.";
             return Ok(Error::TooLarge {

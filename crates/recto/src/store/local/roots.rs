@@ -6,7 +6,7 @@ mod walk;
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::fd::OwnedFd;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -41,13 +41,16 @@ struct Root {
 }
 
 impl Root {
-    /// Whether its names still lead to it. Else what has the name is something else, and what the
-    /// handle leads to has another one. A name that cannot be looked at says neither.
-    fn is_in_place(&self) -> bool {
-        self.spellings.iter().all(|spelling| match rustix::fs::stat(spelling) {
-            Ok(status) => identity(&status) == self.identity,
-            Err(errno) => !matches!(errno, Errno::NOENT | Errno::NOTDIR | Errno::LOOP),
-        })
+    /// A name of it that leads elsewhere by now. What has the name is something else, and what the
+    /// handle leads to has another one. A name that cannot be looked at says neither, and one with
+    /// `..` depends on more than the folder.
+    fn lost_name(&self) -> Option<&PathBuf> {
+        let depends = |name: &&PathBuf| name.components().any(|part| part == Component::ParentDir);
+        let leads_elsewhere = |name: &&PathBuf| match rustix::fs::stat(*name) {
+            Ok(status) => identity(&status) != self.identity,
+            Err(errno) => matches!(errno, Errno::NOENT | Errno::NOTDIR | Errno::LOOP),
+        };
+        self.spellings.iter().find(|name| !depends(name) && leads_elsewhere(name))
     }
 }
 
@@ -264,12 +267,10 @@ impl Roots {
     /// one is taken.
     fn locate_in_place<'a>(&self, path: &'a Path) -> Result<(&Root, &'a Path), Stop> {
         let (deepest, rest) = self.locate(path).ok_or(Stop::Outside)?;
-        if deepest.is_in_place() {
-            return Ok((deepest, rest));
-        }
-        let others = self.matches(path).filter(|(root, _)| root.is_in_place());
+        let Some(lost) = deepest.lost_name() else { return Ok((deepest, rest)) };
+        let others = self.matches(path).filter(|(root, _)| root.lost_name().is_none());
         let other = others.min_by_key(|(_, rest)| rest.components().count());
-        other.ok_or_else(|| Stop::Replaced { root: deepest.real_path.display().to_string() })
+        other.ok_or_else(|| Stop::Replaced { root: lost.display().to_string() })
     }
 
     /// Every root that a path starts with, and the rest.

@@ -227,6 +227,19 @@ fn a_root_whose_link_leads_elsewhere_by_now_is_not_served() {
     check_replaced(&session, "ListFiles", json!({"pattern": "**"}));
 }
 
+#[test]
+fn a_root_named_by_way_of_another_folder_does_not_need_it() {
+    let yard = Yard::new();
+    yard.file("root/inside.txt", INSIDE).folder("bin");
+    let session = Session::start(&yard.path("bin/../root"), &[]);
+    std::fs::remove_dir(yard.path("bin")).unwrap();
+    for path in ["root/inside.txt", "bin/../root/inside.txt"] {
+        let read = json!({"path": yard.spelled(path)});
+        assert_eq!(session.answer("read_text_file", read)["content"], INSIDE, "{path}");
+    }
+    assert_eq!(session.list("*"), [yard.spelled("root/inside.txt")]);
+}
+
 /// A build makes its folder anew.
 #[test]
 fn a_root_inside_a_root_may_be_made_anew() {
