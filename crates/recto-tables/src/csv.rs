@@ -60,7 +60,10 @@ pub fn preview(input: &mut dyn Read, request: &Request<'_>) -> Result<Table> {
                 rows.push_blank();
                 next
             }
-            Line::Comment(next) => next,
+            Line::Comment(next) => {
+                rows.has_comments |= rows.n_records > 0;
+                next
+            }
             Line::Incomplete => {
                 text.fill()?;
                 continue;
@@ -157,6 +160,8 @@ struct Rows<'a> {
     n_filled: usize,
     has_short: bool,
     first_long_row: Option<usize>,
+    /// Whether there are comments below the first record.
+    has_comments: bool,
 }
 
 impl<'a> Rows<'a> {
@@ -173,6 +178,7 @@ impl<'a> Rows<'a> {
             n_filled: 0,
             has_short: false,
             first_long_row: None,
+            has_comments: false,
         }
     }
 
@@ -254,6 +260,9 @@ impl<'a> Rows<'a> {
                 values.map(|(idx, reading)| reading.value(field(idx))).collect()
             })
             .collect();
+        if self.has_comments {
+            remarks.comments(self.layout.dialect.comment);
+        }
         if self.has_short {
             remarks.short_rows();
         }

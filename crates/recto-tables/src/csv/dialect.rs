@@ -23,6 +23,28 @@ const MAX_SCORED_RECORDS: usize = 100;
 /// A table has at least this share of records with the right number of fields.
 const MIN_CONSISTENCY: f64 = 0.5;
 
+/// What the types of columns are called in files that tell them.
+const TYPE_NAMES: [&str; 18] = [
+    "bool",
+    "boolean",
+    "categorical",
+    "category",
+    "char",
+    "date",
+    "datetime",
+    "double",
+    "float",
+    "int",
+    "integer",
+    "number",
+    "numeric",
+    "real",
+    "str",
+    "string",
+    "text",
+    "timestamp",
+];
+
 /// How much the name's ending counts.
 const EXPECTED_BONUS: f64 = 1.1;
 
@@ -67,8 +89,14 @@ pub fn detect<'t>(text: &'t str, is_whole: bool, expected: Option<u8>) -> Sample
         }
     }
     // What the first record does not have is part of the values, where another delimiter fits all.
-    if tried.iter().any(|(_, sample)| sample.is_even() && sample.records.len() > 2) {
-        tried.retain(|(_, sample)| sample.records.first().is_some_and(|first| first.len() > 1));
+    // But commas may be decimal ones, which is why there are semicolons.
+    let is_even = |(_, sample): &&(f64, Sample<'t>)| sample.is_even() && sample.records.len() > 2;
+    if let Some((_, even)) = tried.iter().find(is_even) {
+        let has_commas = even.dialect.delimiter == Some(b',');
+        tried.retain(|(_, sample)| {
+            let has_delimiter = sample.records.first().is_some_and(|first| first.len() > 1);
+            has_delimiter || has_commas && sample.dialect.delimiter == Some(b';')
+        });
     }
     let better = |one: (f64, Sample<'t>), other: (f64, Sample<'t>)| {
         if other.0 > one.0 { other } else { one }
@@ -280,7 +308,7 @@ impl<'t> Lines<'t> {
             .map(|(record, _)| n_fields(record))
             .collect();
         let (n_columns, consistency) = n_columns(&counts);
-        let has_comments = self.has_comments(n_columns, dialect.delimiter);
+        let has_comments = self.has_comments(n_columns);
         let sample =
             Sample { dialect, records: Vec::new(), n_columns, comment_header: None, consistency };
         if !has_comments {
@@ -294,7 +322,11 @@ impl<'t> Lines<'t> {
         for (record_idx, (record, mark)) in self.records.into_iter().zip(self.marks).enumerate() {
             if mark.is_none() {
                 records.push(record);
-            } else if record_idx + 1 == n_leading && record.len() == n_columns && n_columns > 1 {
+            } else if record_idx + 1 == n_leading
+                && record.len() == n_columns
+                && n_columns > 1
+                && self.comment == b'#'
+            {
                 comment_header = Some(record);
             }
         }
@@ -304,50 +336,44 @@ impl<'t> Lines<'t> {
 
     /// Whether lines with `#` are comments. One among the records that has the right number of
     /// fields is a colour, a number or a tag. It is a record that was commented out where such
-    /// lines are few and others are comments for certain.
-    fn has_comments(&self, n_columns: usize, delimiter: Option<u8>) -> bool {
+    /// lines are few, look like the others, and there are lines of prose that start so.
+    fn has_comments(&self, n_columns: usize) -> bool {
         let n_leading = self.marks.iter().take_while(|mark| mark.is_some()).count();
         if n_leading == self.marks.len() || self.marks.iter().all(Option::is_none) {
             return false;
         }
-        let later = self.records.iter().zip(&self.marks).skip(n_leading);
-        let (mut n_alike, mut n_comments, mut n_records) = (0_usize, 0_usize, 0_usize);
-        for (record, mark) in later {
-            match mark {
-                Some(Mark::Tight) if record.len() == n_columns => {
-                    if is_tag(&record[0]) {
-                        return false;
-                    }
-                    n_alike += 1;
-                }
-                Some(_) => n_comments += 1,
-                None => n_records += 1,
-            }
+        let later = || self.records.iter().zip(&self.marks).skip(n_leading);
+        let alike: Vec<_> =
+            later().filter(|(record, mark)| mark.is_some() && record.len() == n_columns).collect();
+        if !alike.iter().any(|(_, mark)| **mark == Some(Mark::Tight)) {
+            return true;
         }
-        n_alike == 0
-            || n_comments > 0 && n_alike <= n_records / 2
-            || n_alike == 1 && self.has_types_below(n_leading, delimiter.unwrap_or(b','))
-    }
-
-    /// Whether the line below the header says what the columns are, as in `#types,number,number`:
-    /// without it, some column has a type.
-    fn has_types_below(&self, header_idx: usize, delimiter: u8) -> bool {
-        let Some([line, below @ ..]) = self.records.get(header_idx + 1..) else { return false };
-        let is_column_typed = |column_idx: usize| {
-            let mut fields = below.iter().filter_map(|record| record.get(column_idx));
-            !below.is_empty() && fields.all(|field| is_typed(field, delimiter))
+        let n_records = later().filter(|(_, mark)| mark.is_none()).count();
+        let has_prose = later().any(|(record, mark)| mark.is_some() && record.len() == 1);
+        let is_code = |(record, mark): &(&Fields<'_>, &Option<Mark>)| {
+            **mark == Some(Mark::Tight) && is_commented_out(&record[0])
         };
-        self.marks[header_idx + 1].is_some()
-            && (1..line.len()).any(|idx| !is_typed(&line[idx], delimiter) && is_column_typed(idx))
+        let are_codes = has_prose && alike.len() <= n_records / 2 && alike.iter().all(is_code);
+        let is_below_header = self.marks.get(n_leading + 1).is_some_and(Option::is_some);
+        are_codes || alike.len() == 1 && is_below_header && names_types(alike[0].0)
     }
+}
+
+/// Whether a record says what the columns are, as in `#types,number,text`.
+fn names_types(record: &Fields<'_>) -> bool {
+    let is_type = |field: &Cow<'_, str>| {
+        let field = field.trim().to_ascii_lowercase();
+        let name = field.trim_end_matches(|c: char| c.is_ascii_digit());
+        TYPE_NAMES.contains(&name)
+    };
+    record.len() > 1 && record[1..].iter().all(is_type)
 }
 
 /// What comments start with. Files with sequences name those first, in lines like `@SQ`.
 fn comment(text: &str) -> u8 {
     match text.as_bytes() {
-        [b'@', first, second, b'\t', ..]
-            if first.is_ascii_uppercase() && second.is_ascii_uppercase() =>
-        {
+        // `@HD`, `VN:1.6`
+        [b'@', kind @ ..] if is_two_letters(kind, b'\t') && is_two_letters(&kind[3..], b':') => {
             b'@'
         }
         _ => b'#',
@@ -359,10 +385,17 @@ fn mark(line: &str, comment: u8) -> Option<Mark> {
     Some(if rest.starts_with([' ', '\t']) { Mark::Spaced } else { Mark::Tight })
 }
 
-/// `#c0ffee`, `#12`
-fn is_tag(field: &str) -> bool {
-    let name = field.trim_start_matches('#').trim_end();
-    name.bytes().all(|byte| byte.is_ascii_hexdigit())
+fn is_two_letters(text: &[u8], end: u8) -> bool {
+    matches!(text, [first, second, third, ..]
+        if first.is_ascii_uppercase() && second.is_ascii_uppercase() && *third == end)
+}
+
+/// Whether a field may have stood there without its `#`: `#c0ffee`, `#12`, `## Part` and `#12 is
+/// broken` have not.
+fn is_commented_out(field: &str) -> bool {
+    let name = field.strip_prefix('#').unwrap_or(field).trim_end();
+    let is_tag = name.bytes().all(|byte| byte.is_ascii_hexdigit());
+    !is_tag && !name.starts_with('#') && !name.contains(' ')
 }
 
 /// How many fields a record has.

@@ -3,6 +3,7 @@
 //! A header is a record that does not look like those below it. Titles and notes above it are
 //! skipped.
 
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
 use super::dialect::{Fields, Sample, declared};
@@ -57,7 +58,8 @@ impl Layout {
         let first = records.get(first_idx);
         let from_comment = sample.comment_header.as_ref().filter(|fields| {
             let is_tight = fields.first().is_some_and(|first| !first.starts_with("# "));
-            let is_better = is_tight || has_names(fields) && first.is_some_and(|f| !has_names(f));
+            let is_better =
+                is_tight || has_names(fields) && lacks_names(first, &records[first_idx..]);
             evidence == Evidence::None || (is_better && evidence == Evidence::Weak)
         });
         if let Some(fields) = from_comment {
@@ -79,6 +81,17 @@ impl Layout {
 fn has_names(fields: &Fields<'_>) -> bool {
     let mut seen = HashSet::new();
     fields.iter().all(|field| !field.trim().is_empty() && seen.insert(field.trim()))
+}
+
+/// Whether a record has no value for a column that most others have none for either.
+fn lacks_names(record: Option<&Fields<'_>>, all: &[Fields<'_>]) -> bool {
+    let is_empty =
+        |record: &Fields<'_>, idx: usize| record.get(idx).is_none_or(|f| f.trim().is_empty());
+    let is_mostly_empty =
+        |idx| all.iter().filter(|other| is_empty(other, idx)).count() * 2 > all.len();
+    record.is_some_and(|record| {
+        (0..record.len()).any(|idx| is_empty(record, idx) && is_mostly_empty(idx))
+    })
 }
 
 /// Whether the first column has row names and no name of its own, as R writes it: then the header
@@ -108,14 +121,18 @@ fn first_record(records: &[Fields<'_>], sample: &Sample<'_>) -> (usize, Evidence
     };
     let Some(full_idx) = records.iter().position(is_full) else { return (0, Evidence::None) };
     let evidence = |idx: usize| header_evidence(&records[idx], &records[idx + 1..], sample);
+    let has_value = |field: &Cow<'_, str>| is_number_or_moment(field, sample.dialect.delimiter);
     let at_full = evidence(full_idx);
-    // Above the names may stand what they are about, or how many rows there are.
-    let is_filled = |record: &Fields<'_>| record.iter().all(|field| !field.trim().is_empty());
+    // Above the names may stand what some of them are about, or how many rows there are. A header
+    // that lacks a name or two is one all the same.
+    let is_empty = |field: &&Cow<'_, str>| field.trim().is_empty();
+    let n_empty = records[full_idx].iter().filter(is_empty).count();
     if at_full != Evidence::Strong
-        && !is_filled(&records[full_idx])
+        && n_columns > 2
+        && n_empty * 2 >= n_columns
         && let Some(below) = records.get(full_idx + 1)
         && is_full(below)
-        && is_filled(below)
+        && !below.iter().any(|field| is_empty(&field) || has_value(field))
         && evidence(full_idx + 1) == Evidence::Strong
     {
         return (full_idx + 1, Evidence::Strong);
@@ -124,9 +141,7 @@ fn first_record(records: &[Fields<'_>], sample: &Sample<'_>) -> (usize, Evidence
     // A header may be shorter than what is below it.
     let is_split = records[before_idx].len() > 1;
     let n_filled = records[before_idx].iter().filter(|field| !field.trim().is_empty()).count();
-    let has_values = records[before_idx]
-        .iter()
-        .any(|field| is_number_or_moment(field, sample.dialect.delimiter));
+    let has_values = records[before_idx].iter().any(has_value);
     if is_split && n_filled > 1 && !has_values && at_full != Evidence::Strong {
         let before = evidence(before_idx);
         if before != Evidence::None {
@@ -170,15 +185,20 @@ fn header_evidence(record: &Fields<'_>, below: &[Fields<'_>], sample: &Sample<'_
     if count(Verdict::DiffersFromTruth) > 0 {
         return Evidence::Strong;
     }
-    let n_repeated = cells.iter().filter(|cell| cell.is_repeated).count();
+    let n_repeated = cells.iter().filter(|cell| cell.n_repeats > 0).count();
     let is_value = n_repeated > 0 && (n_repeated < cells.len() || cells.len() == 1);
-    if is_value && n_repeated > n_alien(record, below) { Evidence::None } else { Evidence::Weak }
+    let may_be_chance = cells.iter().all(|cell| cell.n_repeats < 2);
+    if is_value && n_repeated > n_alien(record, below, may_be_chance) {
+        Evidence::None
+    } else {
+        Evidence::Weak
+    }
 }
 
 /// How many fields stand above categories and are none of them: every value below occurs again
 /// there, and the field does not. `Region` is such a field, and makes up for a column that is called
-/// `ID` and has Indonesia among its codes. So is a word above prose.
-fn n_alien(record: &Fields<'_>, below: &[Fields<'_>]) -> usize {
+/// `ID` and has Indonesia among its codes. So is a word above prose, where that is asked for.
+fn n_alien(record: &Fields<'_>, below: &[Fields<'_>], counts_words: bool) -> usize {
     let is_alien = |column_idx: usize, field: &str| {
         let mut n_by_value: HashMap<&str, usize> = HashMap::new();
         for value in below.iter().filter_map(|record| record.get(column_idx)) {
@@ -187,7 +207,7 @@ fn n_alien(record: &Fields<'_>, below: &[Fields<'_>]) -> usize {
         n_by_value.remove("");
         let n_values: usize = n_by_value.values().sum();
         let is_prose = |text: &str| text.split_whitespace().nth(2).is_some();
-        let is_word = !field.contains(char::is_whitespace);
+        let is_word = counts_words && !field.contains(char::is_whitespace);
         n_values >= MIN_CATEGORIZED
             && !n_by_value.contains_key(field)
             && (n_by_value.values().all(|n| *n > 1)
@@ -200,8 +220,8 @@ fn n_alien(record: &Fields<'_>, below: &[Fields<'_>]) -> usize {
 /// A field of a record that may be a header.
 struct Cell {
     verdict: Verdict,
-    /// Whether the same text stands below it.
-    is_repeated: bool,
+    /// How often the same text stands below it.
+    n_repeats: usize,
     /// Whether it stands for a value that is missing.
     is_placeholder: bool,
 }
@@ -270,10 +290,11 @@ impl Cell {
             }
             _ => Verdict::Fits,
         };
-        let is_repeated = below
-            .iter()
-            .any(|record| record.get(column_idx).is_some_and(|other| other.trim() == field.trim()));
-        Cell { verdict, is_repeated, is_placeholder: is_placeholder(field) }
+        let is_same = |record: &&Fields<'_>| {
+            record.get(column_idx).is_some_and(|other| other.trim() == field.trim())
+        };
+        let n_repeats = below.iter().filter(is_same).count();
+        Cell { verdict, n_repeats, is_placeholder: is_placeholder(field) }
     }
 }
 

@@ -36,6 +36,12 @@ impl Remarks {
         Remarks { remarks }
     }
 
+    /// Lines among the rows were taken for comments.
+    pub fn comments(&mut self, mark: Option<u8>) {
+        let mark = char::from(mark.unwrap_or(b'#'));
+        self.remarks.push(format!("Lines that start with {mark} were left out."));
+    }
+
     /// Some rows have fewer fields than there are columns.
     pub fn short_rows(&mut self) {
         self.remarks.push("Some rows are short; their missing values are null.".into());

@@ -84,3 +84,21 @@ fn finds_the_escape() {
     assert_eq!(escape("a,b\n\"c:\\\",1\n"), Escape::Doubled);
     assert_eq!(escape("a,b\n\"x\"\"y\",1\n"), Escape::Doubled);
 }
+
+#[test]
+fn drops_no_record_that_starts_like_a_comment() {
+    check("tag,count\n#rust,\ngo,12\npython,30\n", (Some(','), 2, 4));
+    check("tag,count\n#rust,unknown\ngo,12\npython,30\n", (Some(','), 2, 4));
+    check("tag,count,x\n#rust,n/a,?\ngo,12,3\npython,30,4\n", (Some(','), 3, 4));
+    check("text,level\nx,1\n# Intro,1\n## Part,2\ny,2\nz,3\n", (Some(','), 2, 6));
+    check("ch,n\na,1\nb,2\n#help,3\n# other,4\nc,5\nd,6\n", (Some(','), 2, 7));
+    check("t,n\na,1\nb,2\n#12 is broken,3\n# a note\nc,5\nd,6\n", (Some(','), 2, 7));
+    check("@UN\t5\n@EU\t50\nx\t7\n", (Some('\t'), 2, 3));
+    check("@SQ\tSN:1\tLN:9\na\tb\tc\n1\t2\t3\n", (Some('\t'), 3, 2));
+}
+
+#[test]
+fn keeps_decimal_commas_below_a_title() {
+    check("Umsatz, netto\nA;1,5\nB;2,5\nC;3,5\n", (Some(';'), 2, 4));
+    check("name,year\nA|x,1.5\nB|y,2.5\nC|z,3.5\n", (Some(','), 2, 4));
+}

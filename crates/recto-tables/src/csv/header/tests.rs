@@ -138,3 +138,40 @@ fn finds_a_header_in_a_comment() {
 fn allows_a_header_that_is_too_short() {
     check("a,b\n1,2,3,4\n4,5,6,7\n7,8,9,0\n", "a|b", 1);
 }
+
+/// A header that leaves out a name is a header all the same.
+#[test]
+fn keeps_a_header_above_a_record_of_words() {
+    check(",name,score\n0,bob,pending\n1,ann,5\n2,cy,7\n", "|name|score", 1);
+    check(",name,score,note\nr1,bob,ND,x\nr2,ann,5,y\nr3,cy,7,z\n", "|name|score|note", 1);
+    check("a,b,\nx,TBA,z\n1,2,\n3,4,\n", "a|b|", 1);
+    check("time,,press\ns,K,bar\n1,300,2.5\n2,301,2.6\n", "time||press", 1);
+    check(",2019,2020\nAT,closed,closed\nDE,1,2\nFR,3,4\n", "-", 0);
+}
+
+#[test]
+fn skips_a_line_that_is_mostly_empty_above_the_names() {
+    check(
+        "506,3,,\ncrim,zn,rooms,price\n0.1,18,6.5,24\n0.2,0,6.4,21.6\n",
+        "crim|zn|rooms|price",
+        2,
+    );
+    check(",Crows,,,Per crow,\nt,a,b,c,d,e\n0,1,2,3,4,5\n1,2,3,4,5,6\n", "t|a|b|c|d|e", 2);
+}
+
+#[test]
+fn takes_names_from_a_comment_only_for_columns_that_have_none() {
+    let rows = "a;a;;a\nb;b;;b\nc;d;;e\n";
+    check(&format!("# provider;domain;proxy;stun\n{rows}"), "provider|domain|proxy|stun", 0);
+    check("# exported by me, on monday, v1\nid,id,city\nx,y,Rome\nz,w,Oslo\n", "id|id|city", 1);
+    check("# by me, on monday, v1\nid,,city\nx,y,Rome\nz,w,Oslo\n", "id||city", 1);
+}
+
+#[test]
+fn takes_no_word_above_prose_for_a_name_that_occurs_again_and_again() {
+    let row = |n: u32| format!("ann,It is the number {n}\nbob,I would not buy {n} again\n");
+    let rows: String = (0..6).map(row).collect();
+    check(&format!("bob,Excellent\n{rows}"), "-", 0);
+    let once: String = (0..9).map(|n| format!("ann,It is the number {n}\n")).collect();
+    check(&format!("who,what\nwho,I would not buy it again\n{once}"), "who|what", 1);
+}
