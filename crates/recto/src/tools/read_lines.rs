@@ -129,8 +129,8 @@ fn is_one(
         return Ok(true);
     }
     match store.is_file(path, context.caller) {
-        // No file has so long a name; as a pattern it may make sense.
-        Err(Error::WrongArgument { .. }) => Ok(false),
+        // No file has so long a name, or may be read by it; as a pattern it may make sense.
+        Err(Error::WrongArgument { .. } | Error::PermissionDenied { .. }) => Ok(false),
         is_file => is_file,
     }
 }

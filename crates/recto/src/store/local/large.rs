@@ -91,8 +91,7 @@ impl LargeFile<'_> {
         let n_head = self.file.read_at(self.path, &mut head, 0)?;
         let mut encoding =
             Encoding::sniff(&head[..n_head]).ok_or_else(|| self.binary(|| self.version()))?;
-        let mut is_ascii = head[..n_head].is_ascii();
-        let mut is_guessed = false;
+        let mut telling = head[..n_head].is_ascii().then(Telling::default);
         drop(head);
         let mut digester = Digester::default();
         let mut n_bytes = 0;
@@ -107,17 +106,8 @@ impl LargeFile<'_> {
             if !piece.is_empty() {
                 lines_before.push(n_endings);
             }
-            if is_ascii && !piece.is_ascii() {
-                is_ascii = false;
-                // What is no text may stand in a page that nobody asks for.
-                if let Some(legacy @ Encoding::Legacy(_)) = Encoding::sniff(piece) {
-                    encoding = legacy;
-                    is_guessed = true;
-                }
-            } else if is_guessed && holds_utf8(piece) {
-                // The piece from before was damaged.
-                encoding = Encoding::Utf8;
-                is_guessed = false;
+            if let Some(telling) = &mut telling {
+                telling.push(piece);
             }
             // In all others `\n` is a byte that no other character has.
             let text = if is_utf16(encoding) {
@@ -133,6 +123,8 @@ impl LargeFile<'_> {
             Next::Continue
         })?;
         let total_lines = n_endings + u64::from(is_open);
+        let legacy = telling.and_then(|telling| telling.legacy());
+        encoding = legacy.unwrap_or(encoding);
         Ok(Index { encoding, digest: digester.finish(), n_bytes, total_lines, lines_before })
     }
 
@@ -273,14 +265,35 @@ impl LargeFile<'_> {
     }
 }
 
-/// Whether a piece is UTF-8, but for characters that are cut at its ends, and more than ASCII.
-fn holds_utf8(piece: &[u8]) -> bool {
-    let n_cut = piece.iter().take(3).take_while(|byte| **byte & 0xc0 == 0x80).count();
-    match std::str::from_utf8(&piece[n_cut..]) {
-        Ok(text) => !text.is_ascii(),
-        Err(error) => {
-            error.error_len().is_none() && !piece[n_cut..][..error.valid_up_to()].is_ascii()
+/// Lines that are more than ASCII, of a file that does not start with any: they tell its encoding.
+#[derive(Default)]
+struct Telling {
+    lines: Vec<u8>,
+    n_utf8: usize,
+    n_others: usize,
+}
+
+impl Telling {
+    const MAX_BYTES: usize = 64 << 10;
+
+    fn push(&mut self, piece: &[u8]) {
+        if self.lines.len() >= Telling::MAX_BYTES || piece.is_ascii() {
+            return;
         }
+        for line in piece.split_inclusive(|byte| *byte == b'\n').filter(|line| !line.is_ascii()) {
+            match std::str::from_utf8(line) {
+                Ok(_) => self.n_utf8 += 1,
+                Err(_) => self.n_others += 1,
+            }
+            let n_room = Telling::MAX_BYTES.saturating_sub(self.lines.len());
+            self.lines.extend_from_slice(&line[..line.len().min(n_room)]);
+        }
+    }
+
+    /// The encoding, where most lines are no UTF-8. Else those that are not are damaged.
+    fn legacy(&self) -> Option<Encoding> {
+        let sniffed = Encoding::sniff(&self.lines).filter(|_| self.n_others > self.n_utf8);
+        sniffed.filter(|encoding| matches!(encoding, Encoding::Legacy(_)))
     }
 }
 

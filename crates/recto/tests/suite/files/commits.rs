@@ -245,3 +245,21 @@ fn paths_in_answers_can_be_given_again() {
     let told = said(&session.call("ReadLines", json!({"file_path": "a.txt", "commit": "HEAD"})));
     assert!(!told.contains("symbolic link"), "{told}");
 }
+
+#[test]
+fn a_pattern_below_a_link_of_today_finds_what_was_there() {
+    if !has_git() {
+        println!("skipped: there is no git to commit with");
+        return;
+    }
+    let yard = Yard::new();
+    yard.file("root/old/a.txt", "a\n");
+    commit_all(&yard, "root");
+    std::fs::remove_dir_all(yard.path("root/old")).unwrap();
+    yard.link("root/old", "/etc");
+    let session = yard.serve(&[]);
+    for file_path in ["old/*.txt", "old/**", "**/*.txt"] {
+        let answer = session.answer("ReadLines", json!({"file_path": file_path, "commit": "HEAD"}));
+        assert_eq!(rows(&answer), [("old/a.txt".to_string(), 1, "a".to_string())], "{file_path}");
+    }
+}

@@ -157,6 +157,10 @@ fn a_large_file_that_starts_as_ascii_may_be_legacy_text() {
     yard.file("root/nul.txt", [&bytes[..], b"\0\n"].concat());
     let damaged = [&bytes[..], "na\u{ef}ve \u{2603}\n".repeat(60_000).as_bytes()].concat();
     yard.file("root/damaged.txt", damaged);
+    let plain = b"plain ascii, line by line\n".repeat((17 << 20) / 26);
+    let (degree, more) = (b"20\x81\x8e outside\n", &plain[..26 << 15]);
+    let japanese = b"\x90\xda\x91\xb1\x83G\x83\x89\x81[\x82\xaa\x94\xad\x90\xb6\x82\xb5\x82\xdc\x82\xb5\x82\xbd\n";
+    yard.file("root/sjis.txt", [&plain[..], degree, more, &japanese.repeat(40)].concat());
     let session = yard.serve(&[]);
     let contents = |arguments: Value| -> Vec<String> {
         rows(&session.answer("ReadLines", arguments)).into_iter().map(|row| row.2).collect()
@@ -171,6 +175,11 @@ fn a_large_file_that_starts_as_ascii_may_be_legacy_text() {
     assert_eq!(contents(json!({"file_path": "damaged.txt", "lines": "+1"})), ["naïve ☃"]);
     let part = json!({"file_path": "damaged.txt", "match": "the ", "lines": "+60001"});
     assert_eq!(session.code("ReadLines", part), -32004);
+    // What decides is not the first character alone.
+    assert_eq!(
+        contents(json!({"file_path": "sjis.txt", "lines": "+1"})),
+        ["接続エラーが発生しました"]
+    );
     let path = yard.spelled("root/f.txt");
     let edit = json!({"path": path, "old_string": "the énd", "new_string": "thé end"});
     session.answer("edit_text_file", edit);
