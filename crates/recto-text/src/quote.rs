@@ -79,13 +79,16 @@ pub fn unseen_difference(file: &str, want: &str) -> Option<String> {
     let equal = file.chars().rev().zip(want.chars().rev()).take_while(|(a, b)| a == b);
     let n_tail: usize = equal.map(|(c, _)| c.len_utf8()).sum();
     let mut sides = [file, want].map(|side| &side[..side.len() - n_tail]);
-    if sides.iter().any(|side| side.chars().nth(MAX_NAMED).is_some()) {
+    let is_long = sides.iter().any(|side| side.chars().nth(MAX_NAMED).is_some());
+    if is_long {
         // The first character, with the marks that belong to it.
         let end = |side: &str| side.char_indices().skip(1).find(|(_, c)| !is_mark(*c));
         sides = [file, want].map(|side| &side[..end(side).map_or(side.len(), |(at, _)| at)]);
     }
     let is_hard_to_see = sides.concat().chars().any(|c| is_unseen(c) || is_mark(c));
-    if !is_hard_to_see && sides[0].is_ascii() == sides[1].is_ascii() {
+    // Other words are plain to see.
+    let are_words = is_long && sides.iter().all(|side| side.starts_with(char::is_alphabetic));
+    if !is_hard_to_see && (are_words || sides[0].is_ascii() == sides[1].is_ascii()) {
         return None;
     }
     let start = before.char_indices().rev().nth(MAX_BEFORE - 1).map_or(0, |(at, _)| at);
@@ -150,6 +153,7 @@ mod tests {
     #[test]
     fn names_what_looks_alike() {
         for (file, want, named) in [
+            ("\u{4f60}\u{597d}\u{4e16}\u{754c}", "hello", None),
             ("foo\u{200b}bar", "foobar", Some("After \"foo\": file U+200B, want nothing.")),
             ("foobar", "foo\u{200b}bar", Some("After \"foo\": file nothing, want U+200B.")),
             ("\u{feff}a", "a", Some("At the start: file U+FEFF, want nothing.")),
