@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Compares the previews of the messy corpus with what DuckDB says about the same files.
+r"""Compares the previews of the messy corpus with what DuckDB says about the same files.
 
     pip install duckdb
     python bench/tables_vs_duckdb.py
@@ -30,7 +30,7 @@ run, and so does an entry for a file that does not differ. Where both refuse a f
 With `--debian` the tables in the Debian packages of a folder are compared, with DuckDB as it comes
 and without reasons. All packages that have tables are found and fetched like this:
 
-    apt-get download $(apt-file search -l -x '\\.(csv|tsv|psv|tab|ndjson|jsonl|geojson)(\\.gz)?$')
+    apt-get download $(apt-file search -l -x '\.(csv|tsv|psv|tab|ndjson|jsonl|geojson)(\.gz)?$')
 
 With `--made` that many tables are made up (`made_tables.py`), of which it is known what they are to
 be read as. That tells who is right where the answers differ, and how often DuckDB itself is. It
