@@ -140,6 +140,11 @@ def name_as_shown(name, our_name):
     return our_name if is_same else name
 
 
+def our_answer(answer):
+    """Columns and the number of rows, or the error, as `ask_duckdb` has them."""
+    return answer.get("error") or (names_as_in_sql(answer["columns"]), answer["n_rows"])
+
+
 def ask_duckdb(path, is_json, options):
     """Columns and the number of rows, or the error."""
     function = "read_json_auto" if is_json else "read_csv_auto"
@@ -220,7 +225,7 @@ def compare_entry(entry, answer):
     """The counts of `compare_own` for one file."""
     path = CORPUS / entry["name"]
     is_json = path.suffix in public_tables.JSON_ENDINGS or path.read_bytes().startswith(b"{")
-    ours = answer.get("error") or (names_as_in_sql(answer["columns"]), answer["n_rows"])
+    ours = our_answer(answer)
     theirs = as_shown(ask_duckdb(path, is_json, ""), answer)
     if ours == theirs:
         if entry.keys() & {"differs", "duckdb", "encoding"}:
@@ -247,7 +252,7 @@ def compare_public():
     n_by_right = collections.Counter()
     for (key, path), answer in zip(tables, ask_us(str(path) for _, path in tables), strict=True):
         is_json = public_tables.ending(key) in public_tables.JSON_ENDINGS
-        ours = answer.get("error") or (names_as_in_sql(answer["columns"]), answer["n_rows"])
+        ours = our_answer(answer)
         theirs = as_shown(ask_duckdb(path, is_json, ""), answer)
         reason = reasons.pop(key, None)
         if ours == theirs or isinstance(ours, str) and isinstance(theirs, str):
@@ -288,7 +293,7 @@ def compare_debian(folder):
     n_same = 0
     for (key, path), answer in zip(tables, answers, strict=True):
         is_json = public_tables.ending(key) in public_tables.JSON_ENDINGS
-        ours = answer.get("error") or (names_as_in_sql(answer["columns"]), answer["n_rows"])
+        ours = our_answer(answer)
         theirs = as_shown(ask_duckdb(path, is_json, ""), answer)
         if ours == theirs or isinstance(ours, str) and isinstance(theirs, str):
             n_same += 1
@@ -309,7 +314,7 @@ def compare_made(n_tables):
         n = collections.Counter()
         for path, table, answer in zip(paths, made, answers, strict=True):
             truth = names_as_in_sql(table.columns), table.n_rows
-            ours = answer.get("error") or (names_as_in_sql(answer["columns"]), answer["n_rows"])
+            ours = our_answer(answer)
             theirs = told = ask_duckdb(path, False, "")
             if ours != theirs and table.options:
                 told = ask_duckdb(path, False, table.options)
