@@ -5,6 +5,8 @@
 //! between. Invariant: only bytes that are the version being replaced, our own uncommitted text,
 //! or a version that somebody else replaced meanwhile are ever unlinked.
 
+mod others;
+
 use std::ffi::{OsStr, OsString};
 use std::os::fd::OwnedFd;
 
@@ -23,9 +25,6 @@ use crate::path::AbsPath;
 use crate::store::{WriteError, Written};
 
 const NOTHING: Content<'static> = Content::Held(b"");
-
-/// How much others are expected to append in the moment of an exchange that is undone.
-const MAX_FOREIGN_END: usize = 1 << 20;
 
 /// One write to one name of a locked folder.
 pub struct Protocol<'a> {
@@ -51,7 +50,7 @@ enum Put {
     /// The draft's name stands for the old file now.
     Exchanged,
     /// The old file has no name any more.
-    Renamed,
+    Renamed(Lease),
 }
 
 impl Protocol<'_> {
@@ -61,11 +60,13 @@ impl Protocol<'_> {
         let after = &change.after(&old.fd);
         let mut draft = self.write_draft(Some(digests.before), digests.after, after, Some(old))?;
         let put = self.put_in_place(old, change, &mut draft, after);
-        match put.inspect_err(|_| self.discard(&draft))? {
+        let (draft, lease) = match put.inspect_err(|_| self.discard(&draft))? {
             Put::Exchanged => self.verify(old, change, draft)?,
-            Put::Renamed => {}
-        }
-        self.sync_folder()?;
+            Put::Renamed(lease) => (draft, lease),
+        };
+        let synced = self.sync_folder();
+        self.take_late(old, lease, &change.before(&draft.fd), &draft.name)?;
+        synced?;
         Ok(Written { broke_hard_links: old.status.st_nlink > 1, stands: None })
     }
 
@@ -90,14 +91,14 @@ impl Protocol<'_> {
             Err(errno) => return Err(self.failed(errno, after)),
         }
         // The name still stands for the old file, as far as can be told without exchange.
-        match self.is_still(old, change.before(&draft.fd), self.name) {
-            Ok(true) => {}
-            Ok(false) => return Err(WriteError::Moved),
+        let lease = match self.still(old, change.before(&draft.fd), self.name) {
+            Ok(Some(lease)) => lease,
+            Ok(None) => return Err(WriteError::Moved),
             Err(errno) => return Err(self.failed(errno, after)),
-        }
+        };
         self.commit(draft, || self.sys.rename(self.folder, &draft.name, self.name))
             .map_err(|errno| self.failed(errno, after))?;
-        Ok(Put::Renamed)
+        Ok(Put::Renamed(lease))
     }
 
     /// Gives `bytes` the name, if nobody has it.
@@ -129,13 +130,15 @@ impl Protocol<'_> {
             Err(errno) if sys::is_unsupported(errno) => return self.remove_in_place(old),
             Err(errno) => return Err(self.failed(errno, &NOTHING)),
         }
-        let verdict = self.is_still(old, Content::Held(before), &aside);
-        if verdict == Ok(true) {
+        let verdict = self.still(old, Content::Held(before), &aside);
+        if let Ok(Some(lease)) = verdict {
             retry(|| self.sys.unlink(self.folder, &aside)).or_else(|errno| {
                 self.put_back(&aside)?;
                 Err(self.failed(errno, &NOTHING))
             })?;
-            return self.sync_folder();
+            let synced = self.sync_folder();
+            self.take_late(old, lease, &Content::Held(before), &aside)?;
+            return synced;
         }
         self.put_back(&aside)?;
         match verdict {
@@ -277,14 +280,19 @@ impl Protocol<'_> {
     }
 
     /// After the exchange: unlinks the old content if it is what was read, else puts it back.
-    fn verify(&self, old: &OpenFile, change: Change<'_>, draft: Draft) -> Result<(), WriteError> {
+    fn verify(
+        &self,
+        old: &OpenFile,
+        change: Change<'_>,
+        draft: Draft,
+    ) -> Result<(Draft, Lease), WriteError> {
         let after = &change.after(&old.fd);
-        let verdict = self.is_still(old, change.before(&draft.fd), &draft.name);
-        if verdict == Ok(true) {
+        let verdict = self.still(old, change.before(&draft.fd), &draft.name);
+        if let Ok(Some(lease)) = verdict {
             // Where this fails the name is a leftover that the next change takes away; the new
             // content is committed all the same.
             let _ = retry(|| self.sys.unlink(self.folder, &draft.name));
-            return Ok(());
+            return Ok((draft, lease));
         }
         let came_out = rustix::fs::statat(self.folder, &draft.name, AtFlags::SYMLINK_NOFOLLOW);
         if let Err(errno) = retry(|| self.sys.exchange(self.folder, &draft.name, self.name)) {
@@ -304,111 +312,34 @@ impl Protocol<'_> {
         }
     }
 
-    /// After the exchange was undone: takes the draft away. Somebody may have opened it while it
-    /// had the target's name, and what they appended belongs to the target.
-    fn take_back(
+    /// What the system promises about a name that now stands for the old file, that for the bytes
+    /// read from it, and nobody is about to write to it. `None` if that is not so.
+    fn still(
         &self,
         old: &OpenFile,
-        after: &Content<'_>,
-        draft: Draft,
-        put_back: Result<Stat, Errno>,
-    ) -> Result<(), WriteError> {
-        let name = draft.name.clone();
-        let told = |_| {
-            let kept = name.to_string_lossy();
-            WriteError::Failed(Error::System {
-                path: self.path.to_string(),
-                cause: format!(
-                    "somebody else changed it in the same moment, and what they wrote is kept as \
-                     {kept}"
-                ),
-            })
-        };
-        if !self.is_draft(&draft, &name) {
-            return put_back.and_then(|put_back| self.make_way(&draft, &put_back)).map_err(told);
-        }
-        let foreign = self.foreign_end(after, draft).and_then(|end| {
-            if !end.is_empty() {
-                // Our own lease would keep us out; where there is none that is an error.
-                let _ = retry(|| self.sys.end_lease(sys::fd(&old.fd)));
-                let target = retry(|| self.sys.open_end(self.folder, self.name))?;
-                if retry(|| self.sys.write(sys::fd(&target), &end))? < end.len() {
-                    return Err(Errno::IO);
-                }
-            }
-            // Where this fails the name stays; only what is ours of it is cleaned up later.
-            let _ = retry(|| self.sys.unlink(self.folder, &name));
-            Ok(())
-        });
-        foreign.map_err(told)
-    }
-
-    /// After the exchange was undone by somebody's file in the place of our draft, which they had
-    /// replaced: theirs is newer than what was put back. Theirs gets the target's name, and what
-    /// they replaced goes, as it would have gone without us. An error where it cannot be told
-    /// that they meant to replace it, or that nothing else happened meanwhile.
-    fn make_way(&self, draft: &Draft, put_back: &Stat) -> Result<(), Errno> {
-        if rustix::fs::fstat(&draft.fd)?.st_nlink > 0 {
-            // They gave our draft another name, and would have done so with what stood there.
-            return Err(Errno::BUSY);
-        }
-        retry(|| self.sys.exchange(self.folder, &draft.name, self.name))?;
-        let came_out = retry(|| self.sys.status(self.folder, &draft.name))?;
-        let told = |status: &Stat| {
-            let modified = (status.st_mtime, status.st_mtime_nsec);
-            (status.st_dev, status.st_ino, status.st_size, modified)
-        };
-        match told(&came_out) == told(put_back) {
-            true => retry(|| self.sys.unlink(self.folder, &draft.name)),
-            false => Err(Errno::BUSY),
-        }
-    }
-
-    /// What others appended to the draft. An error if that cannot be told: they still have it
-    /// open, or did more than append.
-    fn foreign_end(&self, after: &Content<'_>, draft: Draft) -> Result<Vec<u8>, Errno> {
-        let fd = retry(|| self.sys.open(self.folder, &draft.name))?;
-        let status = rustix::fs::fstat(&fd)?;
-        // A lease is given only where nobody has the file open for writing, and that includes us.
-        drop(draft.fd);
-        let file = OpenFile { fd, status, has_true_size: false, lease: Lease::Unavailable };
-        if file.lease(self.sys) == Lease::WriterOpen {
-            return Err(Errno::BUSY);
-        }
-        let ours = after.start_of(self.sys, &file.fd)?.ok_or(Errno::BUSY)?;
-        let mut bytes = vec![0; MAX_FOREIGN_END];
-        let mut n_read = 0;
-        while n_read < bytes.len() {
-            let offset = ours + n_read as u64;
-            match retry(|| self.sys.read_at(sys::fd(&file.fd), &mut bytes[n_read..], offset))? {
-                0 => {
-                    bytes.truncate(n_read);
-                    return Ok(bytes);
-                }
-                n => n_read += n,
-            }
-        }
-        Err(Errno::BUSY)
-    }
-
-    /// Whether a name now stands for the old file, that for the bytes read from it, and nobody is
-    /// about to write to it.
-    fn is_still(&self, old: &OpenFile, before: Content<'_>, name: &OsStr) -> Result<bool, Errno> {
+        before: Content<'_>,
+        name: &OsStr,
+    ) -> Result<Option<Lease>, Errno> {
         let status = retry(|| self.sys.status(self.folder, name))?;
         if (status.st_dev, status.st_ino) != (old.status.st_dev, old.status.st_ino) {
-            return Ok(false);
+            return Ok(None);
         }
-        // A writer who had the file open when it was read may be done now; nobody can open it by
-        // its name any more. With a lease the comparison is final.
+        // A writer who had the file open when it was read may be done now; nobody can look it up
+        // by its name any more. With a lease the comparison is final for all but those who looked
+        // it up before.
         let lease = if old.lease == Lease::Held { Lease::Held } else { old.lease(self.sys) };
         // The sooner this is known the shorter the new content has the name for nothing.
-        let is_broken = lease == Lease::Held && !self.sys.is_leased(sys::fd(&old.fd));
-        if is_broken || lease == Lease::WriterOpen {
-            return Ok(false);
+        if lease == Lease::WriterOpen || self.is_broken(old, lease) {
+            return Ok(None);
         }
         let is_same = before.is_in(self.sys, &old.fd)?;
         // A lease that is being broken means that somebody waits to write to the file we took out.
-        Ok(is_same && (lease == Lease::Unavailable || self.sys.is_leased(sys::fd(&old.fd))))
+        Ok((is_same && !self.is_broken(old, lease)).then_some(lease))
+    }
+
+    /// Whether somebody is about to write to a file with that promise.
+    fn is_broken(&self, file: &OpenFile, lease: Lease) -> bool {
+        lease == Lease::Held && !self.sys.is_leased(sys::fd(&file.fd))
     }
 
     /// Gives the draft the target's name. An error may come from a call that was carried out
