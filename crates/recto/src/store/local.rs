@@ -153,10 +153,9 @@ impl LocalStore {
         }
         let document = file.document(path, caller)?;
         if let Some(document) = document.as_ref().filter(|_| is_indexed)
-            && let Some(index) = Index::of(document)
             && file.is_unchanged()
         {
-            self.indexes.remember(&file.status, &Arc::new(index));
+            self.indexes.remember(&file.status, &Arc::new(Index::of(document)));
         }
         Ok(document)
     }

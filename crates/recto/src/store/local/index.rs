@@ -36,27 +36,23 @@ pub struct Index {
 }
 
 impl Index {
-    /// The same for a text that is at hand; `None` where lines are not bytes with `\n` between.
-    pub fn of(document: &Document) -> Option<Index> {
-        let encoding = document.encoding();
-        if !matches!(encoding, Encoding::Utf8 | Encoding::Utf8Bom) {
-            return None;
-        }
-        let bytes = document.bytes();
+    /// The same for a text that is at hand.
+    pub fn of(document: &Document) -> Index {
+        let (encoding, bytes) = (document.encoding(), document.bytes());
         let mut lines_before = Vec::with_capacity(bytes.len().div_ceil(PIECE));
         let mut n_endings = 0;
         for piece in bytes.chunks(PIECE) {
             lines_before.push(n_endings);
-            n_endings += memchr_iter(b'\n', piece).count() as u64;
+            n_endings += n_endings_in(piece, encoding);
         }
         let is_open = !document.text().is_empty() && !document.text().ends_with('\n');
-        Some(Index {
+        Index {
             encoding,
             digest: document.digest(),
             n_bytes: bytes.len() as u64,
             total_lines: n_endings + u64::from(is_open),
             lines_before,
-        })
+        }
     }
 
     /// A place to start from that lies in or before `line`, and the line there, both from 0.
@@ -73,6 +69,25 @@ impl Index {
         let n_pieces = self.lines_before.partition_point(|n_lines| *n_lines < line);
         self.n_bytes.min((n_pieces * PIECE) as u64)
     }
+}
+
+/// What a line ends in.
+pub fn ending(encoding: Encoding) -> &'static [u8] {
+    match encoding {
+        Encoding::Utf16Le => b"\n\0",
+        Encoding::Utf16Be => b"\0\n",
+        // A byte that no other character has.
+        _ => b"\n",
+    }
+}
+
+/// How many lines end in a piece of a file, which is cut between the units of its encoding.
+pub fn n_endings_in(piece: &[u8], encoding: Encoding) -> u64 {
+    let n_endings = match ending(encoding) {
+        [byte] => memchr_iter(*byte, piece).count(),
+        ending => piece.chunks_exact(ending.len()).filter(|unit| *unit == ending).count(),
+    };
+    n_endings as u64
 }
 
 /// What is known of the large files that were read lately.

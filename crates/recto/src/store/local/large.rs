@@ -4,7 +4,6 @@
 
 use std::sync::Arc;
 
-use memchr::memchr_iter;
 use recto_text::digest::{Digest, Digester};
 use recto_text::encoding::Encoding;
 use recto_text::search::{Hits, Scan as SearchScan, Search};
@@ -12,7 +11,7 @@ use recto_text::window::{Page, Scan, Window};
 use recto_text::{Error, Result};
 use rustix::fs::Stat;
 
-use super::index::{Index, Indexes, PIECE};
+use super::index::{self, Index, Indexes, PIECE};
 use super::read::OpenFile;
 use crate::caller::Caller;
 use crate::limits;
@@ -98,27 +97,17 @@ impl LargeFile<'_> {
         let mut n_endings = 0;
         let mut is_open = false;
         let mut lines_before = Vec::new();
-        let mut decoder = encoding.decoder();
-        let mut decoded = String::new();
-        self.for_each_piece(0, most_bytes, |piece, is_last| {
+        let ending = index::ending(encoding);
+        self.for_each_piece(0, most_bytes, |piece, _| {
             digester.push(piece);
             n_bytes += piece.len() as u64;
             if !piece.is_empty() {
                 lines_before.push(n_endings);
+                n_endings += index::n_endings_in(piece, encoding);
+                is_open = piece.len() % ending.len() > 0 || !piece.ends_with(ending);
             }
             if let Some(telling) = &mut telling {
                 telling.push(piece);
-            }
-            // In all others `\n` is a byte that no other character has.
-            let text = if is_utf16(encoding) {
-                decoder.push(piece, is_last, &mut decoded);
-                decoded.as_bytes()
-            } else {
-                piece
-            };
-            if let Some(last) = text.last() {
-                is_open = *last != b'\n';
-                n_endings += memchr_iter(b'\n', text).count() as u64;
             }
             Next::Continue
         })?;
@@ -155,11 +144,7 @@ impl LargeFile<'_> {
     /// Where the next line starts behind a place that is not the first, so that no character is cut
     /// there.
     fn next_line(&self, encoding: Encoding, offset: u64, line: u64) -> Result<(u64, u64)> {
-        let ending: &[u8] = match encoding {
-            Encoding::Utf16Le => b"\n\0",
-            Encoding::Utf16Be => b"\0\n",
-            _ => b"\n",
-        };
+        let ending = index::ending(encoding);
         let n_bytes = if offset == 0 { 0 } else { PIECE };
         let piece = self.file.bytes_at(self.path, n_bytes, offset)?;
         let n_before = piece.chunks(ending.len()).position(|unit| unit == ending);

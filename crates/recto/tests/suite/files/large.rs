@@ -146,6 +146,51 @@ fn lines_of_a_large_file_are_found_in_every_encoding() {
     }
 }
 
+/// A file that is held is read again by its lines once they are known, and nothing differs.
+#[test]
+fn lines_that_are_known_are_the_same_in_every_encoding() {
+    let yard = Yard::new();
+    let text: String =
+        (1..=9_000).map(|n| format!("{n} {}\r\n", "d\u{e9}j\u{e0} vu, ".repeat(20))).collect();
+    let text = text + "sans fin";
+    let wide = |to_bytes: fn(u16) -> [u8; 2]| -> Vec<u8> {
+        format!("\u{feff}{text}").encode_utf16().flat_map(to_bytes).collect()
+    };
+    let names = ["utf8.txt", "bom.txt", "le.txt", "be.txt", "latin.txt"];
+    yard.file("root/utf8.txt", &text);
+    yard.file("root/bom.txt", format!("\u{feff}{text}"));
+    yard.file("root/le.txt", wide(u16::to_le_bytes));
+    yard.file("root/be.txt", wide(u16::to_be_bytes));
+    yard.file("root/latin.txt", encoding_rs::WINDOWS_1252.encode(&text).0);
+    // What was written just now is not remembered.
+    std::thread::sleep(Duration::from_millis(2_100));
+    for name in names {
+        let session = yard.serve(&[]);
+        for arguments in [
+            json!({"lines": "1,17,4000-4002,8999-"}),
+            json!({"lines": "+1"}),
+            json!({"lines": "9002"}),
+            json!({"lines": "5000 +/-3", "match": "5001 D\u{c9}"}),
+            json!({"match": "sans"}),
+            json!({"match": "^77"}),
+        ] {
+            let mut arguments = arguments;
+            arguments["file_path"] = name.into();
+            let fresh = yard.serve(&[]).answer("ReadLines", arguments.clone());
+            let known = session.answer("ReadLines", arguments.clone());
+            assert_eq!(fresh, known, "{arguments}");
+            assert_eq!(known["total_lines"], 9_001, "{arguments}");
+        }
+        let hash = |session: &Session| {
+            let page =
+                json!({"path": yard.spelled(&format!("root/{name}")), "lines": [9_001, 9_002]});
+            let answer = session.answer("text.read", page);
+            (answer["hash"].clone(), answer["lines"].clone())
+        };
+        assert_eq!(hash(&session), hash(&yard.serve(&[])), "{name}");
+    }
+}
+
 /// What a file is shows only where it is more than ASCII, and an edit sees the same.
 #[test]
 fn a_large_file_that_starts_as_ascii_may_be_legacy_text() {
