@@ -7,8 +7,11 @@
 pub mod abilities;
 mod content;
 mod excerpt;
+pub mod filesystem;
 mod folders;
+mod held;
 mod hidden;
+mod identity;
 pub(crate) mod ignored;
 mod index;
 mod large;
@@ -27,35 +30,26 @@ pub mod sys;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use recto_text::digest::Digester;
 use recto_text::error::Denial;
 use recto_text::search::Search;
 use recto_text::window::Window;
-use recto_text::{Digest, Document, Error, Result};
-use rustix::fs::{Access as Mode, AtFlags, FileType};
-use rustix::io::Errno;
+use recto_text::{Document, Error, Result};
+use rustix::fs::FileType;
 
 use crate::caller::{Access, Caller};
 use crate::limits;
 use crate::path::AbsPath;
 use crate::store::{
-    Bytes, Excerpt, Held, ListRequest, Listing, Purpose, Removed, Store, VersionedHits,
-    VersionedPage, Where, WriteError, WriteStore, Written,
+    Bytes, Held, ListRequest, Listing, Purpose, Store, VersionedHits, VersionedPage, WriteStore,
 };
-use content::{Change, Content, Digests, Part};
-use excerpt::Pass;
-use folders::NewFolders;
 pub use hidden::HiddenPaths;
 use index::{Index, Indexes};
 use large::LargeFile;
 use leftovers::Leftovers;
-use lock::{FolderLock, Locks};
-use read::{Lease, OpenFile};
+use lock::Locks;
+use read::OpenFile;
 use roots::{LastLink, Place, Roots};
 use sys::{Linux, Sys};
-
-/// The largest file that is held for a change, which holds it twice.
-const MAX_CHANGED: i64 = limits::CHANGED_FILE;
 
 /// From this size on it pays to know where the lines of a file are.
 const MIN_INDEXED: u64 = 1 << 20;
@@ -245,255 +239,5 @@ impl WriteStore for LocalStore {
         caller: &'a Caller,
     ) -> Result<Box<dyn Held + 'a>> {
         Ok(Box::new(self.hold_file(path, purpose, caller)?))
-    }
-}
-
-impl LocalStore {
-    fn hold_file<'a>(
-        &'a self,
-        path: &AbsPath,
-        purpose: Purpose,
-        caller: &'a Caller,
-    ) -> Result<HeldFile<'a>> {
-        let last_link = match purpose {
-            Purpose::Change => LastLink::Follow,
-            Purpose::Create | Purpose::Remove => LastLink::Keep,
-        };
-        let mut new_folders = NewFolders::default();
-        // What was looked at may be another thing once the lock is there, and then everything
-        // starts again.
-        for _ in 0..8 {
-            let place = self.resolve(path, last_link, caller, Access::Write)?;
-            match purpose {
-                Purpose::Create if place.kind.is_some() => {
-                    // A link that leads out says so, whatever stands at its other end.
-                    let place = self.resolve(path, LastLink::Follow, caller, Access::Write)?;
-                    return Err(Error::FileExists { path: path.to_string(), what: place.what() });
-                }
-                Purpose::Create if !place.missing_folders.is_empty() => {
-                    new_folders.make(&place, path)?;
-                    continue;
-                }
-                _ if place.is_folder() => {
-                    return Err(Error::IsDirectory { path: path.to_string() });
-                }
-                _ if place.is_folder_missing => {
-                    let parent = self.missing_folder(path, &place, caller);
-                    return Err(Error::ParentNotFound { parent });
-                }
-                _ => {}
-            }
-            let lock = self.locks.lock(&place.folder, path, caller)?;
-            let kind = match sys::retry(|| self.sys.status(&place.folder, &place.name)) {
-                Ok(status) => Some(FileType::from_raw_mode(status.st_mode)),
-                Err(Errno::NOENT) => None,
-                Err(errno) => return Err(sys::error(errno, path, 0)),
-            };
-            if kind == Some(FileType::Symlink) && purpose == Purpose::Change {
-                continue;
-            }
-            self.leftovers.clean(&*self.sys, &lock);
-            let path = path.clone();
-            let file = None;
-            return Ok(HeldFile { store: self, caller, path, place, lock, file, new_folders });
-        }
-        Err(Error::Busy { path: path.to_string() })
-    }
-}
-
-/// A file of the disk, its folder locked.
-struct HeldFile<'a> {
-    store: &'a LocalStore,
-    caller: &'a Caller,
-    path: AbsPath,
-    place: Place,
-    lock: FolderLock,
-    /// The file, once it was opened.
-    file: Option<OpenFile>,
-    new_folders: NewFolders,
-}
-
-impl Held for HeldFile<'_> {
-    fn read(&mut self) -> Result<Option<Vec<u8>>> {
-        if self.is_link() {
-            // What it leads to is read, but stays.
-            self.check_folder_writable()?;
-            let file = self.store.open_to_read(&self.path, self.caller)?;
-            self.check_size(&file)?;
-            return file.read_whole(&self.path, self.caller).map(Some);
-        }
-        let opened = match self.file.take() {
-            Some(file) => Some(file),
-            None => self.open_to_change()?,
-        };
-        let Some(file) = opened else { return Ok(None) };
-        let file = self.leased(file)?;
-        self.check_size(&file)?;
-        let bytes = file.read_whole(&self.path, self.caller)?;
-        self.file = Some(file);
-        Ok(Some(bytes))
-    }
-
-    fn check_creatable(&self) -> Result<()> {
-        self.check_writable(".")
-    }
-
-    fn replace(&mut self, before: &[u8], after: &[u8]) -> Result<Written, WriteError> {
-        self.caller.cancel.check()?;
-        let change = Change::Whole { before, after };
-        let written = self.protocol().replace(self.file_that_was_read(), change);
-        self.store.leftovers.remember(&self.lock);
-        written
-    }
-
-    fn excerpt(&mut self, place: &Where<'_>) -> Result<Option<Excerpt>> {
-        if self.is_link() {
-            return Ok(None);
-        }
-        let Some(file) = self.open_to_change()? else { return Ok(None) };
-        if file.status.st_size as u64 <= self.store.max_whole_change {
-            self.file = Some(file);
-            return Ok(None);
-        }
-        let file = self.leased(file)?;
-        let pass = Pass { file: &file, path: &self.path, caller: self.caller };
-        let excerpt = file.read_stable(&self.path, |_| {
-            let excerpt = pass.excerpt(place)?;
-            let n_bytes =
-                excerpt.as_ref().map_or(file.status.st_size as u64, |found| found.n_bytes);
-            Ok((n_bytes, excerpt))
-        })?;
-        self.file = Some(file);
-        Ok(excerpt)
-    }
-
-    fn digest_with(&mut self, excerpt: &Excerpt, after: &str) -> Result<Digest> {
-        let after = Content::Part(Part {
-            around: &self.file_that_was_read().fd,
-            start: excerpt.start,
-            n_left_out: excerpt.text.len(),
-            end: excerpt.n_bytes,
-            bytes: after.as_bytes(),
-        });
-        let mut digester = Digester::default();
-        let digested = after.for_each(&*self.store.sys, |bytes| {
-            digester.push(bytes);
-            self.caller.cancel.check().map_err(|_| Errno::CANCELED)
-        });
-        match digested {
-            Ok(()) => Ok(digester.finish()),
-            Err(Errno::CANCELED) => Err(Error::Cancelled),
-            Err(errno) => Err(sys::error(errno, &self.path, 0)),
-        }
-    }
-
-    fn replace_excerpt(
-        &mut self,
-        excerpt: &Excerpt,
-        after: &str,
-        digest: Digest,
-    ) -> Result<Written, WriteError> {
-        self.caller.cancel.check()?;
-        let change = Change::Part {
-            start: excerpt.start,
-            before: excerpt.text.as_bytes(),
-            after: after.as_bytes(),
-            n_bytes: excerpt.n_bytes,
-            digests: Digests { before: excerpt.digest, after: digest },
-        };
-        let written = self.protocol().replace(self.file_that_was_read(), change);
-        self.store.leftovers.remember(&self.lock);
-        written
-    }
-
-    fn create(&mut self, bytes: &[u8]) -> Result<Written, WriteError> {
-        self.caller.cancel.check()?;
-        let mut written = self.protocol().create(bytes);
-        let stands = matches!(written, Ok(_) | Err(WriteError::Failed(Error::NotDurable { .. })));
-        if stands && let Err(errno) = self.new_folders.keep(self.store.is_durable) {
-            let (path, cause) = (self.path.to_string(), sys::describe(errno));
-            written = Err(Error::NotDurable { path, cause }.into());
-        }
-        self.store.leftovers.remember(&self.lock);
-        written
-    }
-
-    fn remove(&mut self, before: &[u8]) -> Result<Removed, WriteError> {
-        self.caller.cancel.check()?;
-        let removed = match self.is_link() {
-            true => self.protocol().remove_link().map(|()| Removed::Link),
-            false => {
-                self.protocol().remove(self.file_that_was_read(), before).map(|()| Removed::File)
-            }
-        };
-        self.store.leftovers.remember(&self.lock);
-        removed
-    }
-}
-
-impl HeldFile<'_> {
-    fn is_link(&self) -> bool {
-        self.place.kind == Some(FileType::Symlink)
-    }
-
-    /// Refuses a file that is too large to be held, as it has to be here.
-    fn check_size(&self, file: &OpenFile) -> Result<()> {
-        if file.status.st_size <= MAX_CHANGED {
-            return Ok(());
-        }
-        let limit = limits::Amount::Bytes(MAX_CHANGED as u64);
-        let cause = format!("it is larger than {limit}, the most that is held to change a file");
-        Err(Error::System { path: self.path.to_string(), cause })
-    }
-
-    fn open_to_change(&self) -> Result<Option<OpenFile>> {
-        let file = OpenFile::open(&*self.store.sys, &self.place, &self.path)?;
-        if file.is_some() {
-            // Replacing needs no right to the old file, but a file that is closed to us stays so.
-            self.check_writable(&self.place.name)?;
-            self.check_folder_writable()?;
-        }
-        Ok(file)
-    }
-
-    /// The file, with the promise to be told of writers where the system gives it.
-    fn leased(&self, mut file: OpenFile) -> Result<OpenFile> {
-        file.lease = file.lease(&*self.store.sys);
-        if file.lease == Lease::WriterOpen {
-            return Err(Error::OpenElsewhere { path: self.path.to_string() });
-        }
-        Ok(file)
-    }
-
-    fn file_that_was_read(&self) -> &OpenFile {
-        self.file.as_ref().expect("a file is read before it is replaced or removed")
-    }
-
-    fn protocol(&self) -> replace::Protocol<'_> {
-        replace::Protocol {
-            sys: &*self.store.sys,
-            folder: self.lock.folder(),
-            name: &self.place.name,
-            path: &self.path,
-            is_durable: self.store.is_durable,
-            cancel: &self.caller.cancel,
-        }
-    }
-
-    fn check_folder_writable(&self) -> Result<()> {
-        self.check_writable(".").map_err(|error| match error {
-            Error::PermissionDenied { path, .. } => {
-                Error::PermissionDenied { path, reason: Denial::Folder }
-            }
-            error => error,
-        })
-    }
-
-    fn check_writable(&self, name: impl rustix::path::Arg) -> Result<()> {
-        let flags = AtFlags::EACCESS;
-        match rustix::fs::accessat(&self.place.folder, name, Mode::WRITE_OK, flags) {
-            Ok(()) | Err(Errno::NOENT) => Ok(()),
-            Err(errno) => Err(sys::error(errno, &self.path, 0)),
-        }
     }
 }

@@ -11,7 +11,8 @@ use crate::acp::link::LinkClient;
 use crate::caller::Caller;
 use crate::config::Config;
 use crate::limits::{self, Amount};
-use crate::store::local::abilities::{Abilities, file_system};
+use crate::store::local::abilities::Abilities;
+use crate::store::local::filesystem;
 use crate::store::local::leftovers::Verdict;
 use crate::store::local::survey::Cleaning;
 use crate::store::local::sys;
@@ -25,7 +26,7 @@ pub fn roots(config: &Config, report: &mut Report) {
     let mut seen: Vec<(PathBuf, (u64, u64))> = Vec::new();
     for given in &config.roots {
         let real = given.canonicalize().unwrap_or_else(|_| given.clone());
-        let kind = file_system(&real).unwrap_or_else(sys::describe);
+        let kind = filesystem::name(&real).unwrap_or_else(sys::describe);
         report.fact(format!("{} ({kind})", real.display()));
         if let Ok(absolute) = std::path::absolute(given)
             && absolute != real

@@ -89,28 +89,3 @@ impl Drop for Scratch {
         let _ = unlinkat(&self.folder, &self.name, AtFlags::REMOVEDIR);
     }
 }
-
-/// The name of the file system that holds a folder, as `mount` calls it.
-pub fn file_system(folder: &Path) -> SysResult<String> {
-    let kind = rustix::fs::statfs(folder)?.f_type as u64 & 0xffff_ffff;
-    let known = [
-        (0xef53, "ext4"),
-        (0x5846_5342, "xfs"),
-        (0x9123_683e, "btrfs"),
-        (0x2fc1_2fc1, "zfs"),
-        (0xf2f5_2010, "f2fs"),
-        (0x0102_1994, "tmpfs"),
-        (0x794c_7630, "overlay"),
-        (0x6969, "nfs"),
-        (0xff53_4d42, "cifs"),
-        (0xfe53_4d42, "smb"),
-        (0x0102_1997, "9p"),
-        (0x6573_5546, "fuse"),
-        (0x4d44, "vfat"),
-        (0x2011_bab0, "exfat"),
-        (0x9fa0, "proc"),
-        (0x6265_6572, "sysfs"),
-    ];
-    let name = known.iter().find(|(number, _)| *number == kind).map(|(_, name)| name.to_string());
-    Ok(name.unwrap_or_else(|| format!("file system {kind:#x}")))
-}

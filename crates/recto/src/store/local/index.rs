@@ -11,7 +11,7 @@ use recto_text::encoding::Encoding;
 use recto_text::{Digest, Document};
 use rustix::fs::Stat;
 
-use super::read::Identity;
+use super::identity::Identity;
 
 /// How many bytes lie between two line counts.
 pub const PIECE: usize = 256 << 10;

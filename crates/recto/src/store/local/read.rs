@@ -2,8 +2,7 @@
 //! [`super::large`].
 
 use std::os::fd::OwnedFd;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 use recto_text::error::Instead;
 use recto_text::{Document, Error, Result};
@@ -11,6 +10,8 @@ use rustix::buffer::spare_capacity;
 use rustix::fs::{FileType, Stat};
 use rustix::io::Errno;
 
+use super::filesystem::Filesystem;
+use super::identity::is_same_content;
 use super::roots::Place;
 use super::sys::{self, Sys};
 use crate::caller::Caller;
@@ -24,37 +25,6 @@ const MAX_WHOLE: u64 = limits::WHOLE_FILE;
 /// How long a write waits for others to close the file. Those who append or save are done by
 /// then; those who keep a file open would not be done in an hour.
 const MAX_WAIT_FOR_WRITERS: Duration = Duration::from_millis(50);
-
-/// A clock tick after a write, a second one could leave the same time stamps; two seconds are
-/// the coarsest that any filesystem has.
-const MIN_AGE: Duration = Duration::from_secs(2);
-
-/// Filesystems whose files are made up as they are read: /proc, /sys and their kin.
-const PSEUDO_FILESYSTEMS: [i64; 14] = [
-    0x0000_9fa0, // proc
-    0x6265_6572, // sysfs
-    0x6462_6720, // debugfs
-    0x7472_6163, // tracefs
-    0x7363_6673, // securityfs
-    0x6367_7270, // cgroup2
-    0x0027_e0eb, // cgroup
-    0xcafe_4a11, // bpf
-    0x4249_4e4d, // binfmt_misc
-    0x6265_6570, // configfs
-    0xde5e_81e4, // efivarfs
-    0xf97c_ff8c, // selinuxfs
-    0x4341_5d53, // smackfs
-    0x6165_676c, // pstore
-];
-
-/// Filesystems that read no more of a file than its size: others may have more, or less.
-const CLIPPING_FILESYSTEMS: [i64; 5] = [
-    0x0000_ef53, // ext4
-    0x5846_5342, // xfs
-    0x9123_683e, // btrfs
-    0xf2f5_2010, // f2fs
-    0x0102_1994, // tmpfs
-];
 
 /// A regular file, open for reading, and what it was when it was opened.
 pub struct OpenFile {
@@ -303,79 +273,6 @@ impl OpenFile {
         }
         Ok(n_read)
     }
-}
-
-/// What a filesystem's files are like.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Filesystem {
-    /// They are made up as they are read.
-    Pseudo,
-    /// They end where their size says.
-    Clipping,
-    /// Nothing is known of them.
-    Other,
-}
-
-impl Filesystem {
-    fn of(fd: &OwnedFd, status: &Stat) -> rustix::io::Result<Filesystem> {
-        /// The disk that was last found to be clipping: nearly all files are on one. Only disks
-        /// keep their number; that of anything else may become another's.
-        static CLIPPING_DISK: AtomicU64 = AtomicU64::new(0);
-        if CLIPPING_DISK.load(Ordering::Relaxed) == status.st_dev {
-            return Ok(Filesystem::Clipping);
-        }
-        let kind = rustix::fs::fstatfs(fd)?.f_type;
-        if PSEUDO_FILESYSTEMS.contains(&kind) {
-            return Ok(Filesystem::Pseudo);
-        }
-        if !CLIPPING_FILESYSTEMS.contains(&kind) {
-            return Ok(Filesystem::Other);
-        }
-        if rustix::fs::major(status.st_dev) != 0 {
-            CLIPPING_DISK.store(status.st_dev, Ordering::Relaxed);
-        }
-        Ok(Filesystem::Clipping)
-    }
-}
-
-/// What tells a file's content from what it held before, as far as the system tells.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Identity {
-    device: u64,
-    inode: u64,
-    size: i64,
-    modified: (i64, u64),
-    changed: (i64, u64),
-}
-
-impl Identity {
-    pub fn of(status: &Stat) -> Identity {
-        Identity {
-            device: status.st_dev,
-            inode: status.st_ino,
-            size: status.st_size,
-            modified: (status.st_mtime, status.st_mtime_nsec),
-            changed: (status.st_ctime, status.st_ctime_nsec),
-        }
-    }
-
-    /// The same for a file that nobody wrote to for a while; of one that is newer, the next write
-    /// could look the same.
-    pub fn settled(status: &Stat) -> Option<Identity> {
-        let changed = Duration::new(status.st_ctime.max(0) as u64, status.st_ctime_nsec as u32);
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        (now.saturating_sub(changed) >= MIN_AGE).then(|| Identity::of(status))
-    }
-
-    /// Whether both are of one file, whatever it held.
-    pub fn is_same_file(&self, other: &Identity) -> bool {
-        (self.device, self.inode) == (other.device, other.inode)
-    }
-}
-
-/// Whether nothing was written in between, as far as the system tells.
-pub fn is_same_content(one: &Stat, other: &Stat) -> bool {
-    Identity::of(one) == Identity::of(other)
 }
 
 #[cfg(test)]

@@ -16,9 +16,10 @@ use rustix::fs::{AtFlags, FileType, Mode, Stat};
 use rustix::io::Errno;
 
 use super::content::{Change, Content};
+use super::identity::is_same_content;
 use super::leftovers;
 use super::metadata;
-use super::read::{Lease, OpenFile, is_same_content};
+use super::read::{Lease, OpenFile};
 use super::sys::{self, Sys, retry};
 use crate::caller::Cancel;
 use crate::path::AbsPath;

@@ -9,9 +9,11 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use recto_text::Result;
 
-use super::read::{Identity, OpenFile};
+use super::LocalStore;
+use super::held::HeldFile;
+use super::identity::Identity;
+use super::read::OpenFile;
 use super::roots::{LastLink, Place};
-use super::{HeldFile, LocalStore};
 use crate::caller::{Access, Caller};
 use crate::path::AbsPath;
 use crate::store::{Held, Purpose};
