@@ -5,12 +5,12 @@ use std::collections::HashSet;
 use std::fs::File;
 use std::io::Write;
 use std::os::fd::{AsRawFd, OwnedFd};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
-use std::time::Duration;
 
 use recto::store::local::sys::Linux;
 use recto_text::Digest;
@@ -254,8 +254,10 @@ impl Late {
             && let Some(found) = self.found.take()
         {
             let how = self.how;
+            let (sender, receiver) = channel();
             let write = move || {
                 let by_handle = format!("/proc/self/fd/{}", found.as_raw_fd());
+                sender.send(File::open("/proc/thread-self/stat").unwrap()).unwrap();
                 let mut file = match how {
                     Coming::WritesOver => File::create(by_handle),
                     _ => File::options().append(true).open(by_handle),
@@ -267,11 +269,23 @@ impl Late {
                     _ => File::open("/dev/null").unwrap(),
                 }
             };
-            self.writes = Some(std::thread::spawn(write));
-            // Until it is done, or waits for the lease to end.
-            std::thread::sleep(Duration::from_millis(2));
+            let writes = std::thread::spawn(write);
+            let stat = receiver.recv().unwrap();
+            // Until it waits for the lease to end, or is done.
+            while !writes.is_finished() && !is_asleep(&stat) {
+                std::thread::yield_now();
+            }
+            self.writes = Some(writes);
         }
     }
+}
+
+/// Whether a thread waits for something, by its line in `/proc`.
+fn is_asleep(stat: &File) -> bool {
+    let mut line = [0; 512];
+    let n_read = stat.read_at(&mut line, 0).unwrap_or(0);
+    let line = String::from_utf8_lossy(&line[..n_read]);
+    line.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with('S'))
 }
 
 /// How it went.
