@@ -37,7 +37,8 @@ pub fn is_alike(one: &str, other: &str) -> bool {
     form.is_some() && form == Form::of(other.trim())
 }
 
-/// Whether both count something: `ORD-7` and `ORD-12` differ in digits alone.
+/// Whether both count something: `ORD-7` and `ORD-12` differ in digits alone, and the coordinates
+/// `+4230+00131` and `-3352+15113` in digits and signs.
 pub fn counts_on(one: &str, other: &str) -> bool {
     let (one, other) = (one.trim(), other.trim());
     has_digits(one) && without_digits(one).eq(without_digits(other))
@@ -47,16 +48,16 @@ fn has_digits(text: &str) -> bool {
     text.bytes().any(|byte| byte.is_ascii_digit())
 }
 
-/// The text with a `0` for each run of digits.
+/// The text with a `0` for each run of digits and a `-` for each sign.
 fn without_digits(text: &str) -> impl Iterator<Item = u8> {
     let mut bytes = text.bytes().peekable();
-    iter::from_fn(move || {
-        let byte = bytes.next()?;
-        if !byte.is_ascii_digit() {
-            return Some(byte);
+    iter::from_fn(move || match bytes.next()? {
+        b'+' => Some(b'-'),
+        byte if !byte.is_ascii_digit() => Some(byte),
+        _ => {
+            while bytes.next_if(u8::is_ascii_digit).is_some() {}
+            Some(b'0')
         }
-        while bytes.next_if(u8::is_ascii_digit).is_some() {}
-        Some(b'0')
     })
 }
 

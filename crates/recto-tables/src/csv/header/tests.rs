@@ -42,6 +42,7 @@ fn takes_words_that_occur_again_for_values() {
 fn takes_what_is_written_like_the_values_below_for_one() {
     check("ORD-7,Ada\nORD-8,Bob\nORD-9,Eve\n", "-", 0);
     check("$7.50,Ada\n$12.00,Bob\n", "-", 0);
+    check("AD,+4230+00131\nAU,-3352+15113\nBR,-0351-03225\n", "-", 0);
     check("25%,Ada\n50%,Bob\n", "-", 0);
     check("ada@example.org\nbob@example.com\n", "-", 0);
     check("https://a.example/x\nhttps://b.example\n", "-", 0);
