@@ -269,9 +269,6 @@ impl<'a> Rows<'a> {
         if let Some(row) = self.first_long_row {
             remarks.long_row(row, self.layout.n_columns);
         }
-        if n_columns > columns.len() {
-            remarks.left_out(columns.len(), n_columns - columns.len());
-        }
         remarks.readings(&columns, &readings);
         Table { columns, n_columns: Some(n_columns), rows, has_more, remarks: remarks.into_vec() }
     }

@@ -1,5 +1,5 @@
-//! What an answer has no room for, names and types included. The formats count only values, so that
-//! they stop reading in time.
+//! What an answer has no room for, names and types included, and what it says of columns that are
+//! left out. The formats count only values, so that they stop reading in time.
 
 use crate::budget::cut;
 use crate::render;
@@ -21,11 +21,14 @@ pub fn fit(mut table: Table, max_bytes: usize) -> Table {
     }
     let size = |column: &Column| column.name.len() + column.kind.to_string().len() + COLUMN_BYTES;
     let (n_columns, n_bytes) = n_fitting(table.columns.iter().map(size), max_bytes / 2);
-    if n_columns < table.columns.len() {
-        let all = table.n_columns.map(|n_all| format!(" of {n_all}")).unwrap_or_default();
-        table.remarks.push(format!("Only the first {n_columns}{all} columns fit."));
-        table.columns.truncate(n_columns);
-        table.rows.iter_mut().for_each(|row| row.truncate(n_columns));
+    table.columns.truncate(n_columns);
+    table.rows.iter_mut().for_each(|row| row.truncate(n_columns));
+    match table.n_columns {
+        Some(n_all) if n_all == n_columns => {}
+        Some(n_all) => {
+            table.remarks.push(format!("Only the first {n_columns} of {n_all} columns are shown."));
+        }
+        None => table.remarks.push(format!("Only {n_columns} columns are shown; there are more.")),
     }
     let sizes = table.rows.iter().map(|row| render::row(row).len());
     let (n_rows, _) = n_fitting(sizes, max_bytes.saturating_sub(n_bytes));

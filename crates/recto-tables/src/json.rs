@@ -197,9 +197,6 @@ impl<'a> Rows<'a> {
         }
         let n_shown = self.columns.keys.len();
         let n_columns = (!self.columns.has_left_out).then_some(n_shown);
-        if self.columns.has_left_out {
-            remarks.push(format!("Only {n_shown} columns are shown; there are more keys."));
-        }
         let kinds: Vec<Type> = self.columns.kinds.iter().map(Kinds::kind).collect();
         let rows = self.shown.into_iter().map(|row| row.into_values(&kinds)).collect();
         let columns = names::unique(self.columns.keys.iter().map(String::as_str), n_shown)

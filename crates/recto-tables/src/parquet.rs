@@ -73,17 +73,15 @@ fn read(source: Arc<dyn Source>, request: &Request<'_>) -> Result<Table> {
     }
 
     let n_rows = if columns.is_empty() { 0 } else { table.rows.n_rows() };
-    let mut remarks = vec![in_words(footer.n_rows, "row")];
-    if n_all > n_columns {
-        let all = in_words(n_all as u64, "column");
-        remarks.push(format!("only the first {} of {all}", grouped(n_columns as u64)));
-    }
+    let has_more = !columns.is_empty() && (n_rows as u64) < footer.n_rows;
+    let rows = if footer.n_rows == 1 { "row" } else { "rows" };
+    let remark = has_more.then(|| format!("The file has {} {rows}.", grouped(footer.n_rows)));
     Ok(Table {
         rows: transpose(values, n_rows),
-        has_more: !columns.is_empty() && (n_rows as u64) < footer.n_rows,
+        has_more,
         columns,
         n_columns: Some(n_all),
-        remarks,
+        remarks: remark.into_iter().collect(),
     })
 }
 
@@ -140,12 +138,6 @@ fn in_column(error: Error, name: &str) -> Error {
         Error::TooLarge { cause } => Error::TooLarge { cause: format!("column {name}: {cause}") },
         error => error,
     }
-}
-
-/// `1 row`, `1,234 rows`
-fn in_words(number: u64, what: &str) -> String {
-    let plural = if number == 1 { "" } else { "s" };
-    format!("{} {what}{plural}", grouped(number))
 }
 
 /// `1,234,567`

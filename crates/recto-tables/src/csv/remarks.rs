@@ -54,11 +54,6 @@ impl Remarks {
         ));
     }
 
-    /// There are more columns than are shown.
-    pub fn left_out(&mut self, n_shown: usize, n_left_out: usize) {
-        self.remarks.push(format!("Only {n_shown} columns are shown, {n_left_out} are left out."));
-    }
-
     /// Values that do not look as they are written.
     pub fn readings(&mut self, columns: &[Column], readings: &[Reading]) {
         let with_comma: Vec<&str> = columns

@@ -37,13 +37,13 @@ fn counts_names_before_rows() {
 
 #[test]
 fn leaves_out_columns_whose_names_do_not_fit() {
-    let remark = vec!["Only the first 10 of 4000 columns fit.".to_string()];
+    let remark = vec!["Only the first 10 of 4000 columns are shown.".to_string()];
     assert_eq!(check(4_000, 3, 1_000), (10, 3, false, remark));
 }
 
 #[test]
 fn keeps_a_column_and_a_row_whatever_their_size() {
-    let remark = vec!["Only the first 1 of 2 columns fit.".to_string()];
+    let remark = vec!["Only the first 1 of 2 columns are shown.".to_string()];
     assert_eq!(check(2, 2, 1), (1, 1, true, remark));
 }
 

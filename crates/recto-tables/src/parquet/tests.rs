@@ -222,22 +222,28 @@ fn lists_of_older_writers_are_lists() {
 
 #[test]
 fn the_number_of_rows_is_told_and_whether_there_are_more() {
-    for (name, limit, n_rows, has_more, remark) in [
-        ("groups", 0, 0, true, "25 rows"),
-        ("groups", 10, 10, true, "25 rows"),
-        ("groups", 24, 24, true, "25 rows"),
-        ("groups", 25, 25, false, "25 rows"),
-        ("groups", usize::MAX, 25, false, "25 rows"),
-        ("pages", 100, 100, true, "3,000 rows"),
-        ("pages", 5000, 3000, false, "3,000 rows"),
-        ("empty", 5, 0, false, "0 rows"),
-        ("empty", 0, 0, false, "0 rows"),
-        ("names", 5, 1, false, "1 row"),
-        ("no_columns", 5, 0, false, "0 rows"),
+    for (name, limit, n_rows, n_all) in [
+        ("groups", 0, 0, Some("25")),
+        ("groups", 10, 10, Some("25")),
+        ("groups", 24, 24, Some("25")),
+        ("groups", 25, 25, None),
+        ("groups", usize::MAX, 25, None),
+        ("pages", 100, 100, Some("3,000")),
+        ("pages", 5000, 3000, None),
+        ("empty", 5, 0, None),
+        ("empty", 0, 0, None),
+        ("names", 0, 0, Some("1")),
+        ("names", 5, 1, None),
+        ("no_columns", 5, 0, None),
     ] {
         let table = preview_of(name, limit, 1 << 20);
         let shown = (table.rows.len(), table.has_more, table.remarks);
-        assert_eq!(shown, (n_rows, has_more, vec![remark.into()]), "{name} {limit}");
+        let remark = n_all.map(|n_all| match n_all {
+            "1" => "The file has 1 row.".to_string(),
+            _ => format!("The file has {n_all} rows."),
+        });
+        let expected = (n_rows, remark.is_some(), remark.into_iter().collect());
+        assert_eq!(shown, expected, "{name} {limit}");
     }
 }
 

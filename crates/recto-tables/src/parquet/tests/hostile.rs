@@ -213,7 +213,7 @@ fn of_very_many_columns_the_first_are_shown() {
     schema.extend(vec![element(Some(INT32), Some(0), None); 5_000]);
     let table = preview(Arc::new(file(b"", &metadata(&schema, &[]))), &REQUEST).unwrap();
     assert_eq!(table.columns.len(), 4_096);
-    assert_eq!(table.remarks, ["0 rows", "only the first 4,096 of 5,000 columns"]);
+    assert_eq!(table.n_columns, Some(5_000));
 }
 
 #[test]
