@@ -32,6 +32,9 @@ const UNSAVED: &str = "the editor has unsaved changes; this is its text, the fil
 const WITHOUT_UNSAVED: &str =
     "the editor has unsaved changes; this is the text on disk, without them";
 
+/// What a search of many files says.
+const ON_DISK: &str = "searched on the disk: what is unsaved in the editor is not seen";
+
 /// What a listing says where files are still missing from the disk.
 const NOT_LISTED: &str = "files that the editor has not saved yet are not listed";
 
@@ -63,9 +66,13 @@ impl Workspace {
                 }
                 return Ok(Some(text));
             }
-        } else if !self.unsaved.is_empty() && self.editor.can_read() {
-            let seen = self.disk.look(path, caller)?;
-            if self.unsaved.contains(&seen.real_path) {
+        } else if self.editor.can_read() {
+            if caller.reads_many() {
+                caller.remarks.add(ON_DISK);
+            }
+            if !self.unsaved.is_empty()
+                && self.unsaved.contains(&self.disk.look(path, caller)?.real_path)
+            {
                 caller.remarks.add(WITHOUT_UNSAVED);
             }
         }
