@@ -5,6 +5,7 @@
 //! changed; nothing left behind once a healthy change has passed.
 
 mod disturbed;
+mod late;
 mod others;
 
 use std::collections::HashSet;

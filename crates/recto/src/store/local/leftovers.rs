@@ -2,11 +2,12 @@
 //! the next change there.
 //!
 //! A leftover is removed only if it holds the version that was being replaced or the text that
-//! was replacing it. Anything else under such a name is somebody's work that a crash caught in
-//! the exchange, and stays.
+//! was replacing it, and nobody has it open for writing. Anything else under such a name is
+//! somebody's work that a crash caught in the exchange, and stays.
 
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
+use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -14,6 +15,7 @@ use std::sync::{Mutex, PoisonError};
 use recto_text::Digest;
 use recto_text::digest::Digester;
 use rustix::fs::{Dir, FileType};
+use rustix::io::Errno;
 
 use super::lock::FolderLock;
 use super::sys::{self, Sys};
@@ -67,17 +69,27 @@ pub enum Verdict {
 
 /// The leftovers in a folder that is locked.
 pub fn find(sys: &dyn Sys, lock: &FolderLock) -> Vec<(OsString, Verdict)> {
-    let Ok(entries) = Dir::read_from(lock.folder()) else { return Vec::new() };
-    let mut found = Vec::new();
-    for entry in entries.flatten() {
-        let name = OsStr::from_bytes(entry.file_name().to_bytes());
-        if let Some(leftover) = Leftover::parse(name) {
-            let is_ours = leftover.is_ours(sys, lock, name);
-            let verdict = if is_ours { Verdict::Ours } else { Verdict::Foreign };
-            found.push((name.to_os_string(), verdict));
-        }
+    let with_verdict = |name: OsString| match ours(sys, lock, &name) {
+        Some(_) => (name, Verdict::Ours),
+        None => (name, Verdict::Foreign),
+    };
+    names(lock).map(with_verdict).collect()
+}
+
+/// Takes a leftover away if it can go, and says whether it went.
+pub fn remove(sys: &dyn Sys, lock: &FolderLock, name: &OsStr) -> bool {
+    // Without a lock among processes, it may be somebody's work in progress.
+    if !lock.is_shared_with_processes() {
+        return false;
     }
-    found
+    let Some(file) = ours(sys, lock, name) else { return false };
+    !file.is_written_to(sys) && sys.unlink(lock.folder(), name).is_ok()
+}
+
+fn names(lock: &FolderLock) -> impl Iterator<Item = OsString> {
+    let entries = Dir::read_from(lock.folder()).into_iter().flatten().flatten();
+    let names = entries.map(|entry| OsStr::from_bytes(entry.file_name().to_bytes()).to_os_string());
+    names.filter(|name| is_name(name))
 }
 
 /// Which folders are known to hold no leftovers.
@@ -90,20 +102,14 @@ pub struct Leftovers {
 impl Leftovers {
     /// Takes leftovers away, unless nobody touched the folder since we last left it.
     pub fn clean(&self, sys: &dyn Sys, lock: &FolderLock) {
-        // Without a lock among processes, a leftover may be somebody's work in progress.
-        if !lock.is_shared_with_processes() {
-            return;
-        }
         let known =
             self.clean.lock().unwrap_or_else(PoisonError::into_inner).get(&lock.id()).copied();
         if known.is_some() && known == change_time(lock) {
             return;
         }
-        for (name, verdict) in find(sys, lock) {
-            if verdict == Verdict::Ours {
-                // It stays for the next time where this fails.
-                let _ = sys.unlink(lock.folder(), &name);
-            }
+        for name in names(lock) {
+            // It stays for the next time where this fails.
+            remove(sys, lock, &name);
         }
         self.remember(lock);
     }
@@ -151,27 +157,54 @@ impl Leftover {
         }
         Some(if is_partial { Leftover::Partial } else { Leftover::Complete { before, after } })
     }
+}
 
-    fn is_ours(&self, sys: &dyn Sys, lock: &FolderLock, name: &OsStr) -> bool {
-        let Leftover::Complete { before, after } = self else { return true };
-        digest(sys, lock, name).is_some_and(|found| found == *after || Some(found) == *before)
+/// A file of which the system was asked to tell who writes to it.
+struct Watched {
+    fd: OwnedFd,
+    is_leased: bool,
+}
+
+impl Watched {
+    /// Whether somebody is about to write to it, as far as the system tells.
+    fn is_written_to(&self, sys: &dyn Sys) -> bool {
+        self.is_leased && !sys.is_leased(sys::fd(&self.fd))
     }
 }
 
-/// The digest of a regular file of reasonable size. Anything else under such a name was not made
-/// by us, or is not worth the wait.
-fn digest(sys: &dyn Sys, lock: &FolderLock, name: &OsStr) -> Option<Digest> {
+/// The leftover of that name, if it can go: nobody has it open for writing, and it holds what was
+/// being replaced or what was replacing it. Anything but a regular file of reasonable size was not
+/// made by us, or is not worth the wait.
+fn ours(sys: &dyn Sys, lock: &FolderLock, name: &OsStr) -> Option<Watched> {
+    let leftover = Leftover::parse(name)?;
     let status = sys.status(lock.folder(), name).ok()?;
     let is_regular = FileType::from_raw_mode(status.st_mode) == FileType::RegularFile;
-    if !is_regular || status.st_size > limits::LEFTOVER_BYTES {
+    let is_small = status.st_size <= limits::LEFTOVER_BYTES || leftover == Leftover::Partial;
+    if !is_regular || !is_small {
         return None;
     }
-    let file = sys.open(lock.folder(), name).ok()?;
+    let fd = sys.open(lock.folder(), name).ok()?;
+    let is_leased = match sys.lease(sys::fd(&fd)) {
+        Ok(()) => true,
+        Err(Errno::AGAIN) => return None,
+        Err(_) => false,
+    };
+    let is_ours = match leftover {
+        Leftover::Partial => true,
+        Leftover::Complete { before, after } => {
+            let found = digest(sys, &fd)?;
+            found == after || Some(found) == before
+        }
+    };
+    is_ours.then_some(Watched { fd, is_leased })
+}
+
+fn digest(sys: &dyn Sys, file: &OwnedFd) -> Option<Digest> {
     let mut digester = Digester::default();
     let mut buffer = vec![0; 64 << 10];
     let mut offset = 0;
     loop {
-        match sys::retry(|| sys.read_at(sys::fd(&file), &mut buffer, offset)).ok()? {
+        match sys::retry(|| sys.read_at(sys::fd(file), &mut buffer, offset)).ok()? {
             0 => return Some(digester.finish()),
             n => {
                 digester.push(&buffer[..n]);

@@ -51,7 +51,7 @@ enum Put {
     /// The draft's name stands for the old file now.
     Exchanged,
     /// The old file has no name any more.
-    Renamed(Lease),
+    Renamed,
 }
 
 impl Protocol<'_> {
@@ -61,13 +61,10 @@ impl Protocol<'_> {
         let after = &change.after(&old.fd);
         let mut draft = self.write_draft(Some(digests.before), digests.after, after, Some(old))?;
         let put = self.put_in_place(old, change, &mut draft, after);
-        let (draft, lease) = match put.inspect_err(|_| self.discard(&draft))? {
+        match put.inspect_err(|_| self.discard(&draft))? {
             Put::Exchanged => self.verify(old, change, draft)?,
-            Put::Renamed(lease) => (draft, lease),
-        };
-        let synced = self.sync_folder();
-        self.take_late(old, lease, &change.before(&draft.fd), &draft.name)?;
-        synced?;
+            Put::Renamed => self.sync_folder()?,
+        }
         Ok(Written { broke_hard_links: old.status.st_nlink > 1, stands: None })
     }
 
@@ -92,14 +89,14 @@ impl Protocol<'_> {
             Err(errno) => return Err(self.failed(errno, after)),
         }
         // The name still stands for the old file, as far as can be told without exchange.
-        let lease = match self.still(old, change.before(&draft.fd), self.name) {
-            Ok(Some(lease)) => lease,
+        match self.still(old, change.before(&draft.fd), self.name) {
+            Ok(Some(_)) => {}
             Ok(None) => return Err(WriteError::Moved),
             Err(errno) => return Err(self.failed(errno, after)),
-        };
+        }
         self.commit(draft, || self.sys.rename(self.folder, &draft.name, self.name))
             .map_err(|errno| self.failed(errno, after))?;
-        Ok(Put::Renamed(lease))
+        Ok(Put::Renamed)
     }
 
     /// Gives `bytes` the name, if nobody has it.
@@ -128,18 +125,19 @@ impl Protocol<'_> {
             Ok(()) => {}
             Err(Errno::NOENT) => return Err(WriteError::Moved),
             // Without it nothing can be put aside safely; look once more and remove.
-            Err(errno) if sys::is_unsupported(errno) => return self.remove_in_place(old),
+            Err(errno) if sys::is_unsupported(errno) => return self.remove_in_place(old, before),
             Err(errno) => return Err(self.failed(errno, &NOTHING)),
         }
         let verdict = self.still(old, Content::Held(before), &aside);
         if let Ok(Some(lease)) = verdict {
-            retry(|| self.sys.unlink(self.folder, &aside)).or_else(|errno| {
-                self.put_back(&aside)?;
-                Err(self.failed(errno, &NOTHING))
-            })?;
             let synced = self.sync_folder();
-            self.take_late(old, lease, &Content::Held(before), &aside)?;
-            return synced;
+            if !self.is_broken(old, lease) {
+                retry(|| self.sys.unlink(self.folder, &aside)).or_else(|errno| {
+                    self.put_back(&aside)?;
+                    Err(self.failed(errno, &NOTHING))
+                })?;
+                return synced;
+            }
         }
         self.put_back(&aside)?;
         match verdict {
@@ -148,10 +146,10 @@ impl Protocol<'_> {
         }
     }
 
-    fn remove_in_place(&self, old: &OpenFile) -> Result<(), WriteError> {
-        match retry(|| self.sys.status(self.folder, self.name)) {
-            Ok(now) if is_same_content(&now, &old.status) => {}
-            Ok(_) | Err(Errno::NOENT) => return Err(WriteError::Moved),
+    fn remove_in_place(&self, old: &OpenFile, before: &[u8]) -> Result<(), WriteError> {
+        match self.still(old, Content::Held(before), self.name) {
+            Ok(Some(_)) => {}
+            Ok(None) | Err(Errno::NOENT) => return Err(WriteError::Moved),
             Err(errno) => return Err(self.failed(errno, &NOTHING)),
         }
         retry(|| self.sys.unlink(self.folder, self.name))
@@ -281,19 +279,20 @@ impl Protocol<'_> {
     }
 
     /// After the exchange: unlinks the old content if it is what was read, else puts it back.
-    fn verify(
-        &self,
-        old: &OpenFile,
-        change: Change<'_>,
-        draft: Draft,
-    ) -> Result<(Draft, Lease), WriteError> {
+    ///
+    /// That comes last. Somebody may have looked the old file up before and open it only now, and
+    /// what they write to a file without a name is lost.
+    fn verify(&self, old: &OpenFile, change: Change<'_>, draft: Draft) -> Result<(), WriteError> {
         let after = &change.after(&old.fd);
         let verdict = self.still(old, change.before(&draft.fd), &draft.name);
         if let Ok(Some(lease)) = verdict {
-            // Where this fails the name is a leftover that the next change takes away; the new
-            // content is committed all the same.
-            let _ = retry(|| self.sys.unlink(self.folder, &draft.name));
-            return Ok((draft, lease));
+            let synced = self.sync_folder();
+            if !self.is_broken(old, lease) {
+                // Where this fails the name is a leftover that the next change takes away; the new
+                // content is committed all the same.
+                let _ = retry(|| self.sys.unlink(self.folder, &draft.name));
+                return synced;
+            }
         }
         let came_out = rustix::fs::statat(self.folder, &draft.name, AtFlags::SYMLINK_NOFOLLOW);
         if let Err(errno) = retry(|| self.sys.exchange(self.folder, &draft.name, self.name)) {
@@ -322,7 +321,10 @@ impl Protocol<'_> {
         name: &OsStr,
     ) -> Result<Option<Lease>, Errno> {
         let status = retry(|| self.sys.status(self.folder, name))?;
-        if (status.st_dev, status.st_ino) != (old.status.st_dev, old.status.st_ino) {
+        let whose = |status: &Stat| (status.st_mode, status.st_uid, status.st_gid);
+        if (status.st_dev, status.st_ino) != (old.status.st_dev, old.status.st_ino)
+            || whose(&status) != whose(&old.status)
+        {
             return Ok(None);
         }
         // A writer who had the file open when it was read may be done now; nobody can look it up

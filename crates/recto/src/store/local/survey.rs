@@ -90,9 +90,9 @@ impl LocalStore {
             return;
         };
         for (name, verdict) in leftovers::find(&*self.sys, &lock) {
-            let removable = verdict == Verdict::Ours && lock.is_shared_with_processes();
-            if cleaning == Cleaning::Remove && removable {
-                survey.n_removed += usize::from(self.sys.unlink(lock.folder(), &name).is_ok());
+            if cleaning == Cleaning::Remove && verdict == Verdict::Ours {
+                let is_removed = leftovers::remove(&*self.sys, &lock, &name);
+                survey.n_removed += usize::from(is_removed);
             }
             survey.found.push((folder.join(name), verdict));
         }

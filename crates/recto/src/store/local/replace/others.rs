@@ -1,10 +1,8 @@
-//! What others write to a file that has lost its name to another, because they had looked it up
-//! before: it belongs to the file that has the name now, or is kept beside it.
-
-use std::ffi::OsStr;
+//! What others write to a draft that had the target's name for a moment: it belongs to the target,
+//! or stays beside it.
 
 use recto_text::Error;
-use rustix::fs::{Mode, Stat};
+use rustix::fs::{FileType, Stat};
 use rustix::io::Errno;
 
 use super::super::content::Content;
@@ -13,32 +11,15 @@ use super::super::sys::{self, retry};
 use super::{Draft, Protocol};
 use crate::store::WriteError;
 
-/// How much others are expected to append in the moment of an exchange.
+/// How much others are expected to append in the moment of an exchange that is undone.
 const MAX_END: usize = 1 << 20;
 
 /// How often one may come after the other.
-const MAX_ROUNDS: usize = 100;
+const MAX_ROUNDS: usize = 8;
 
 impl Protocol<'_> {
-    /// After a commit: somebody may have looked the old file up before, and have opened it only
-    /// now that it has no name. What they append to `before` belongs to the target. Who comes even
-    /// later, after all that a commit takes, is not seen.
-    pub(super) fn take_late(
-        &self,
-        old: &OpenFile,
-        lease: Lease,
-        before: &Content<'_>,
-        name: &OsStr,
-    ) -> Result<(), WriteError> {
-        if !self.is_broken(old, lease) {
-            return Ok(());
-        }
-        const WHO: &str = "the change is made, but somebody wrote to what stood there";
-        self.take_end(old, before, name).map_err(|_| self.kept(WHO, self.keep(old, name), name))
-    }
-
     /// After the exchange was undone: takes the draft away. Somebody may have looked it up while
-    /// it had the target's name, and what they append belongs to the target.
+    /// it had the target's name, and what they append belongs to the target, which is `put_back`.
     pub(super) fn take_back(
         &self,
         old: &OpenFile,
@@ -46,58 +27,81 @@ impl Protocol<'_> {
         draft: Draft,
         put_back: Result<Stat, Errno>,
     ) -> Result<(), WriteError> {
-        const WHO: &str = "somebody else changed it";
         let name = draft.name.clone();
-        if !self.is_draft(&draft, &name) {
-            let made_way = put_back.and_then(|put_back| self.make_way(&draft, &put_back));
-            return made_way.map_err(|_| self.kept(WHO, Ok(()), &name));
-        }
-        let reopened = retry(|| self.sys.open(self.folder, &name)).and_then(|fd| {
+        let taken = put_back.and_then(|put_back| {
+            if !self.is_draft(&draft, &name) {
+                return self.make_way(&draft, &put_back);
+            }
+            let fd = retry(|| self.sys.open(self.folder, &name))?;
             let status = rustix::fs::fstat(&fd)?;
-            Ok(OpenFile { fd, status, has_true_size: false, lease: Lease::Unavailable })
+            // A lease is given only where nobody has the file open for writing, us included.
+            drop(draft);
+            // Our own lease would keep us out of the target; where there is none this is an error.
+            let _ = retry(|| self.sys.end_lease(sys::fd(&old.fd)));
+            let file = OpenFile { fd, status, has_true_size: false, lease: Lease::Unavailable };
+            self.take_end(&file, after, &put_back)?;
+            // Where this fails the name stays; only what is ours of it is cleaned up later.
+            let _ = retry(|| self.sys.unlink(self.folder, &name));
+            Ok(())
         });
-        let file = reopened.map_err(|_| self.kept(WHO, Ok(()), &name))?;
-        // A lease is given only where nobody has the file open for writing, and that includes us.
-        drop(draft);
-        // Our own lease would keep us out of the target; where there is none this is an error.
-        let _ = retry(|| self.sys.end_lease(sys::fd(&old.fd)));
-        self.take_end(&file, after, &name)
-            .map_err(|_| self.kept(WHO, self.keep(&file, &name), &name))
+        taken.map_err(|_| {
+            let kept = name.to_string_lossy();
+            WriteError::Failed(Error::System {
+                path: self.path.to_string(),
+                cause: format!(
+                    "somebody else changed it in the same moment, and what they wrote is kept as \
+                     {kept}"
+                ),
+            })
+        })
     }
 
-    /// Appends to the target what others append to a file behind `ours`, and takes the file's name
-    /// away. An error if that cannot be told: they keep it open, or do more than append.
-    fn take_end(&self, file: &OpenFile, ours: &Content<'_>, name: &OsStr) -> Result<(), Errno> {
-        let mut n_taken = None;
+    /// Appends to the target what others append to a file behind `ours`, until nobody is about to.
+    /// An error if that cannot be told: they keep it open, or do more than append.
+    fn take_end(&self, file: &OpenFile, ours: &Content<'_>, target: &Stat) -> Result<(), Errno> {
+        let mut taken = Vec::new();
         for _ in 0..MAX_ROUNDS {
-            // Those who wait for it go on, and it is given again once they are done.
-            let _ = retry(|| self.sys.end_lease(sys::fd(&file.fd)));
             let lease = file.lease(self.sys);
             if lease == Lease::WriterOpen {
                 return Err(Errno::BUSY);
             }
-            let start = match n_taken {
-                Some(n_taken) => n_taken,
-                None => ours.start_of(self.sys, &file.fd)?.ok_or(Errno::BUSY)?,
-            };
+            let start = ours.start_of(self.sys, &file.fd)?.ok_or(Errno::BUSY)?;
             let end = self.end_of(file, start)?;
-            if !end.is_empty() {
-                let target = retry(|| self.sys.open_end(self.folder, self.name))?;
-                if retry(|| self.sys.write(sys::fd(&target), &end))? < end.len() {
-                    return Err(Errno::IO);
-                }
+            let more = end.strip_prefix(&taken[..]).ok_or(Errno::BUSY)?;
+            if !more.is_empty() {
+                self.append(more, target)?;
             }
-            n_taken = Some(start + end.len() as u64);
-            if self.is_broken(file, lease) {
-                continue;
-            }
-            // Where this fails the name stays; only what is ours of it is cleaned up later.
-            let _ = retry(|| self.sys.unlink(self.folder, name));
             if !self.is_broken(file, lease) {
                 return Ok(());
             }
+            taken = end;
+            // Those who wait for it go on, and it is given again once they are done.
+            let _ = retry(|| self.sys.end_lease(sys::fd(&file.fd)));
         }
         Err(Errno::BUSY)
+    }
+
+    /// Appends to the file that has the target's name, if it is the one that is meant.
+    fn append(&self, bytes: &[u8], target: &Stat) -> Result<(), Errno> {
+        let is_target = |found: &Stat| {
+            FileType::from_raw_mode(found.st_mode) == FileType::RegularFile
+                && (found.st_dev, found.st_ino) == (target.st_dev, target.st_ino)
+        };
+        // Opening is not without effect on what is no file.
+        if !is_target(&retry(|| self.sys.status(self.folder, self.name))?) {
+            return Err(Errno::BUSY);
+        }
+        let fd = retry(|| self.sys.open_end(self.folder, self.name))?;
+        if !is_target(&rustix::fs::fstat(&fd)?) {
+            return Err(Errno::BUSY);
+        }
+        if retry(|| self.sys.write(sys::fd(&fd), bytes))? < bytes.len() {
+            return Err(Errno::IO);
+        }
+        if self.is_durable {
+            retry(|| self.sys.sync(sys::fd(&fd)))?;
+        }
+        Ok(())
     }
 
     /// The bytes from a place on, if they are not too many.
@@ -136,40 +140,5 @@ impl Protocol<'_> {
             true => retry(|| self.sys.unlink(self.folder, &draft.name)),
             false => Err(Errno::BUSY),
         }
-    }
-
-    /// Sees to it that what a nameless file holds stays under a name.
-    fn keep(&self, file: &OpenFile, name: &OsStr) -> Result<(), Errno> {
-        match retry(|| self.sys.status(self.folder, name)) {
-            Err(Errno::NOENT) => {}
-            found => return found.map(drop),
-        }
-        let copy = retry(|| self.sys.create(self.folder, name, Mode::RUSR | Mode::WUSR))?;
-        let mut buffer = vec![0; MAX_END];
-        let mut offset = 0;
-        loop {
-            let n_read = retry(|| self.sys.read_at(sys::fd(&file.fd), &mut buffer, offset))?;
-            if n_read == 0 {
-                return Ok(());
-            }
-            let mut rest = &buffer[..n_read];
-            while !rest.is_empty() {
-                match retry(|| self.sys.write(sys::fd(&copy), rest))? {
-                    0 => return Err(Errno::NOSPC),
-                    n => rest = &rest[n..],
-                }
-            }
-            offset += n_read as u64;
-        }
-    }
-
-    /// The error that names where somebody's text is.
-    fn kept(&self, who: &str, kept: Result<(), Errno>, name: &OsStr) -> WriteError {
-        let kept = match kept {
-            Ok(()) => format!("is kept as {}", name.to_string_lossy()),
-            Err(errno) => format!("cannot be kept: {}", sys::describe(errno)),
-        };
-        let cause = format!("{who} in the same moment, and what they wrote {kept}");
-        WriteError::Failed(Error::System { path: self.path.to_string(), cause })
     }
 }
