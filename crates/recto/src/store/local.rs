@@ -5,6 +5,7 @@
 //! write protocol ([`replace`]).
 
 pub mod abilities;
+mod company;
 mod content;
 mod excerpt;
 pub mod filesystem;
@@ -42,6 +43,7 @@ use crate::path::AbsPath;
 use crate::store::{
     Bytes, Held, ListRequest, Listing, Purpose, Store, VersionedHits, VersionedPage, WriteStore,
 };
+use company::Company;
 pub use hidden::HiddenPaths;
 use index::{Index, Indexes};
 use large::LargeFile;
@@ -75,6 +77,7 @@ pub struct LocalStore {
     sys: Arc<dyn Sys>,
     locks: Locks,
     leftovers: Leftovers,
+    company: Company,
     indexes: Indexes,
     max_whole_change: u64,
 }
@@ -94,6 +97,7 @@ impl LocalStore {
             sys,
             locks: Locks::default(),
             leftovers: Leftovers::default(),
+            company: Company::default(),
             indexes: Indexes::default(),
             max_whole_change: limits::WHOLE_CHANGE,
         })

@@ -117,9 +117,7 @@ impl Held for HeldFile<'_> {
     fn replace(&mut self, before: &[u8], after: &[u8]) -> Result<Written, WriteError> {
         self.caller.cancel.check()?;
         let change = Change::Whole { before, after };
-        let written = self.protocol().replace(self.file_that_was_read(), change);
-        self.store.leftovers.remember(&self.lock);
-        written
+        self.made(self.protocol().replace(self.file_that_was_read(), change))
     }
 
     fn excerpt(&mut self, place: &Where<'_>) -> Result<Option<Excerpt>> {
@@ -177,9 +175,7 @@ impl Held for HeldFile<'_> {
             n_bytes: excerpt.n_bytes,
             digests: Digests { before: excerpt.digest, after: digest },
         };
-        let written = self.protocol().replace(self.file_that_was_read(), change);
-        self.store.leftovers.remember(&self.lock);
-        written
+        self.made(self.protocol().replace(self.file_that_was_read(), change))
     }
 
     fn create(&mut self, bytes: &[u8]) -> Result<Written, WriteError> {
@@ -190,8 +186,7 @@ impl Held for HeldFile<'_> {
             let (path, cause) = (self.path.to_string(), sys::describe(errno));
             written = Err(Error::NotDurable { path, cause }.into());
         }
-        self.store.leftovers.remember(&self.lock);
-        written
+        self.made(written)
     }
 
     fn remove(&mut self, before: &[u8]) -> Result<Removed, WriteError> {
@@ -202,8 +197,7 @@ impl Held for HeldFile<'_> {
                 self.protocol().remove(self.file_that_was_read(), before).map(|()| Removed::File)
             }
         };
-        self.store.leftovers.remember(&self.lock);
-        removed
+        self.made(removed)
     }
 }
 
@@ -232,10 +226,20 @@ impl HeldFile<'_> {
         Ok(file)
     }
 
+    /// Notes what is to be known for the next change.
+    fn made<T>(&self, made: Result<T, WriteError>) -> Result<T, WriteError> {
+        self.store.leftovers.remember(&self.lock);
+        if made.as_ref().is_err_and(|error| *error == WriteError::Moved) {
+            self.store.company.meet();
+        }
+        made
+    }
+
     /// The file, with the promise to be told of writers where the system gives it.
     fn leased(&self, mut file: OpenFile) -> Result<OpenFile> {
         file.lease = file.lease(&*self.store.sys);
         if file.lease == Lease::WriterOpen {
+            self.store.company.meet();
             return Err(Error::OpenElsewhere { path: self.path.to_string() });
         }
         Ok(file)
@@ -252,6 +256,7 @@ impl HeldFile<'_> {
             name: &self.place.name,
             path: &self.path,
             is_durable: self.store.is_durable,
+            has_company: self.store.company.is_near(),
             cancel: &self.caller.cancel,
         }
     }

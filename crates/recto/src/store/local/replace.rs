@@ -9,6 +9,7 @@ mod others;
 
 use std::ffi::{OsStr, OsString};
 use std::os::fd::OwnedFd;
+use std::time::Duration;
 
 use recto_text::digest::Digester;
 use recto_text::{Digest, Error};
@@ -27,6 +28,9 @@ use crate::store::{WriteError, Written};
 
 const NOTHING: Content<'static> = Content::Held(b"");
 
+/// How long those are waited for who come late, where a sync does not take that long anyway.
+const PATIENCE: Duration = Duration::from_millis(2);
+
 /// One write to one name of a locked folder.
 pub struct Protocol<'a> {
     pub sys: &'a dyn Sys,
@@ -34,6 +38,8 @@ pub struct Protocol<'a> {
     pub name: &'a OsStr,
     pub path: &'a AbsPath,
     pub is_durable: bool,
+    /// Whether others write to files here.
+    pub has_company: bool,
     /// Ends a write until its commit.
     pub cancel: &'a Cancel,
 }
@@ -130,7 +136,7 @@ impl Protocol<'_> {
         }
         let verdict = self.still(old, Content::Held(before), &aside);
         if let Ok(Some(lease)) = verdict {
-            let synced = self.sync_folder();
+            let synced = self.settle();
             if !self.is_broken(old, lease) {
                 retry(|| self.sys.unlink(self.folder, &aside)).or_else(|errno| {
                     self.put_back(&aside)?;
@@ -286,7 +292,7 @@ impl Protocol<'_> {
         let after = &change.after(&old.fd);
         let verdict = self.still(old, change.before(&draft.fd), &draft.name);
         if let Ok(Some(lease)) = verdict {
-            let synced = self.sync_folder();
+            let synced = self.settle();
             if !self.is_broken(old, lease) {
                 // Where this fails the name is a leftover that the next change takes away; the new
                 // content is committed all the same.
@@ -376,6 +382,15 @@ impl Protocol<'_> {
         if draft.has_name && self.is_draft(draft, &draft.name) {
             let _ = retry(|| self.sys.unlink(self.folder, &draft.name));
         }
+    }
+
+    /// Makes a change durable before the old file loses its name. Meanwhile those arrive who had
+    /// looked it up.
+    fn settle(&self) -> Result<(), WriteError> {
+        if !self.is_durable && self.has_company {
+            std::thread::sleep(PATIENCE);
+        }
+        self.sync_folder()
     }
 
     fn sync_folder(&self) -> Result<(), WriteError> {
