@@ -9,6 +9,7 @@ mod logging;
 mod serve;
 mod tools;
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -33,11 +34,11 @@ Examples:
   recto doctor ~/project          see whether everything is as it should be
   recto call read_text_file '{\"path\": \"/home/me/project/README.md\"}' --root ~/project
 
-Without a command, recto serves the working directory."
+Without a command, recto serves, with the options of serve."
 )]
 struct Cli {
     #[command(subcommand)]
-    command: Option<Command>,
+    command: Command,
 }
 
 #[derive(Subcommand)]
@@ -206,24 +207,52 @@ pub fn parse_options(arguments: &[String]) -> Result<Config, String> {
     wrapper.options.config(Vec::new())
 }
 
+/// The arguments with the command that is meant where none is named.
+fn with_command(arguments: impl IntoIterator<Item = OsString>) -> Vec<OsString> {
+    let mut arguments: Vec<OsString> = arguments.into_iter().collect();
+    let is_serve = arguments.get(1).and_then(|first| first.to_str()).is_none_or(|first| {
+        first.starts_with('-') && !["-h", "--help", "-V", "--version"].contains(&first)
+    });
+    if is_serve {
+        arguments.insert(arguments.len().min(1), "serve".into());
+    }
+    arguments
+}
+
 /// Runs the program.
 pub fn run() -> ExitCode {
     log::keep_panics_short();
-    let result = match Cli::parse().command {
-        None => match Cli::parse_from(["recto", "serve"]).command {
-            Some(Command::Serve(serve)) => serve.run(),
-            _ => unreachable!("the command is named"),
-        },
-        Some(Command::Serve(serve)) => serve.run(),
-        Some(Command::Acp(acp)) => acp.run(),
-        Some(Command::Codex(codex)) => codex.run(),
-        Some(Command::Call(call)) => call.run(),
-        Some(Command::Tools(tools)) => tools.run(),
-        Some(Command::Doctor(doctor)) => doctor.run(),
-        Some(Command::Demo(demo)) => demo.run(),
+    let result = match Cli::parse_from(with_command(std::env::args_os())).command {
+        Command::Serve(serve) => serve.run(),
+        Command::Acp(acp) => acp.run(),
+        Command::Codex(codex) => codex.run(),
+        Command::Call(call) => call.run(),
+        Command::Tools(tools) => tools.run(),
+        Command::Doctor(doctor) => doctor.run(),
+        Command::Demo(demo) => demo.run(),
     };
     result.unwrap_or_else(|message| {
         eprintln!("recto: {message}");
         ExitCode::from(2)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn without_a_command_recto_serves() {
+        let check = |given: &str, meant: &str| {
+            let words =
+                |text: &str| text.split_whitespace().map(OsString::from).collect::<Vec<_>>();
+            assert_eq!(with_command(words(given)), words(meant), "{given}");
+        };
+        check("recto", "recto serve");
+        check("recto --root /a --read-only", "recto serve --root /a --read-only");
+        check("recto serve /a", "recto serve /a");
+        check("recto doctor --root /a", "recto doctor --root /a");
+        check("recto --help", "recto --help");
+        check("recto -V", "recto -V");
+    }
 }

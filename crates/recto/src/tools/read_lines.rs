@@ -18,7 +18,7 @@ use super::{Answer, Arguments, Context, Effect, Kind, Param, Tool, Toolset};
 use crate::glob::Glob;
 use crate::limits;
 use crate::path::AbsPath;
-use crate::store::{AtRevision, ListRequest, Listing, Store};
+use crate::store::{ListRequest, Listing, Store};
 
 /// Longer lines are cut; in the lines of many files, sooner.
 const MAX_LINE: usize = limits::LINE;
@@ -96,24 +96,24 @@ fn run(context: &Context<'_>, arguments: Arguments) -> Result<Answer> {
             of_many(context, context.store, &folder, None, &glob, &request)
         }
         Some(commit) => {
-            let (folder, glob) = match Glob::is_glob(&request.file_path) {
-                true => {
-                    Glob::parse(&request.file_path).map(|(folder, glob)| (folder, Some(glob)))?
-                }
-                false => (String::new(), None),
-            };
             let at = |path: &str| context.revisions.at(commit, path, context.caller);
-            let AtRevision { store, path, .. } = at(&request.file_path)?;
-            match glob {
-                Some(glob) if !is_one(context, &*store, &path, &request)? => {
-                    let folder = at(if folder.is_empty() { "." } else { &folder })
-                        .map_err(|error| named(error, &request.file_path))?;
-                    let (folder, shown) = (folder.path, Some(folder.shown));
-                    let glob = glob.showing_hidden();
-                    of_many(context, &*store, &folder, shown, &glob, &request)
-                }
-                _ => of_one(context, &*store, &path, &request),
+            if !Glob::is_glob(&request.file_path) {
+                let one = at(&request.file_path)?;
+                return of_one(context, &*one.store, &one.path, &request);
             }
+            let (folder, glob) = Glob::parse(&request.file_path)?;
+            match at(&request.file_path) {
+                Ok(one) if is_one(context, &*one.store, &one.path, &request)? => {
+                    return of_one(context, &*one.store, &one.path, &request);
+                }
+                // What is hidden by that name may stand elsewhere; it is a pattern first.
+                Ok(_) | Err(Error::PermissionDenied { .. }) => {}
+                Err(error) => return Err(error),
+            }
+            let folder = at(if folder.is_empty() { "." } else { &folder })
+                .map_err(|error| named(error, &request.file_path))?;
+            let (store, shown) = (&*folder.store, Some(folder.shown));
+            of_many(context, store, &folder.path, shown, &glob.showing_hidden(), &request)
         }
     }
 }

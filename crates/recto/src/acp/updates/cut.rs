@@ -20,6 +20,7 @@ const MAX_PATH: usize = 4096;
 
 /// How much of a value stays; the first that fits is taken.
 const TRIES: &[Limits] = &[
+    Limits { n_chars: 8192, n_items: usize::MAX, depth: 32 },
     Limits { n_chars: 4096, n_items: usize::MAX, depth: 32 },
     Limits { n_chars: 2048, n_items: usize::MAX, depth: 32 },
     Limits { n_chars: 1024, n_items: usize::MAX, depth: 32 },

@@ -263,3 +263,26 @@ fn a_pattern_below_a_link_of_today_finds_what_was_there() {
         assert_eq!(rows(&answer), [("old/a.txt".to_string(), 1, "a".to_string())], "{file_path}");
     }
 }
+
+/// A pattern that reads like a hidden name is a pattern all the same.
+#[test]
+fn what_is_hidden_by_a_pattern_is_not_there_at_a_commit_either() {
+    if !has_git() {
+        return;
+    }
+    let yard = Yard::new();
+    yard.file("root/a.pem", INSIDE).file("root/b.txt", INSIDE);
+    commit_all(&yard, "root");
+    let session = yard.serve(&["--deny", "*.pem"]);
+    for (pattern, n_files) in [("*.pem", 0), ("**/*.pem", 0), ("*.p?m", 0), ("*.{pem,txt}", 1)] {
+        for commit in [Value::Null, "HEAD".into()] {
+            let arguments = json!({"file_path": pattern, "commit": commit});
+            let answer = session.answer("ReadLines", arguments);
+            let files: std::collections::HashSet<_> =
+                rows(&answer).into_iter().map(|(path, _, _)| path).collect();
+            assert_eq!(files.len(), n_files, "{pattern} {commit}: {answer}");
+        }
+    }
+    let denied = json!({"file_path": "a.pem", "commit": "HEAD"});
+    assert_eq!(session.code("ReadLines", denied), -32002);
+}
