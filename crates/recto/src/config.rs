@@ -88,6 +88,12 @@ impl Names {
             Names::Underscore => tools::underscored(tool.name).into(),
         }
     }
+
+    /// Words of ours with the names of tools as they are on the wire.
+    pub fn respell(self, words: String) -> String {
+        let respell = |words: String, tool: &&Tool| words.replace(tool.name, &self.spell(tool));
+        tools::ALL.iter().fold(words, respell)
+    }
 }
 
 impl Config {

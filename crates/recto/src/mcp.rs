@@ -33,7 +33,7 @@ use tracing::warn;
 
 use crate::call::{self, Calls};
 use crate::caller::{Caller, Cancel};
-use crate::config::Wire;
+use crate::config::{Names, Wire};
 use crate::limits::{AFTER_CANCELLATION, AFTER_END_OF_INPUT, SLOW_CALL};
 use crate::log;
 use crate::tools::Tool;
@@ -130,7 +130,7 @@ impl ServerHandler for Server {
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         let Some(tool) = self.calls.find(&request.name) else {
-            return Err(unknown_tool(&self.calls, &request.name));
+            return Err(unknown_tool(&self.calls, &request.name, self.wire.names));
         };
         let refusal = |error| to_wire::result(Err(error), self.wire).map(CallToolResponse::from);
         let thread = tokio::select! {
@@ -230,14 +230,13 @@ fn call_id(meta: &RequestMetaObject) -> Option<String> {
     (!id.is_empty() && id.len() <= 256).then(|| id.to_string())
 }
 
-fn unknown_tool(calls: &Calls, name: &str) -> ErrorData {
-    let served: Vec<_> = calls.tools().iter().map(|tool| tool.name).collect();
+fn unknown_tool(calls: &Calls, name: &str, names: Names) -> ErrorData {
+    let served: Vec<_> = calls.tools().iter().map(|tool| names.spell(tool)).collect();
     let reason = match crate::tools::find(name) {
-        Some(_) => "not served here; started with --read-only or --tools",
-        None => "no such tool",
+        Some(_) => " (not served here; started with --read-only or --tools)",
+        None => "",
     };
-    let message =
-        format!("Unknown tool: {} ({reason}). Tools: {}", Quoted(name), served.join(", "));
+    let message = format!("Unknown tool: {}{reason}. Tools: {}", Quoted(name), served.join(", "));
     ErrorData::invalid_params(message, None)
 }
 

@@ -10,7 +10,7 @@ use rmcp::model::{
 use serde_json::{Value, json as value};
 
 use super::json;
-use crate::config::{Errors, Results, Wire};
+use crate::config::{Errors, Names, Results, Wire};
 use crate::tools::{Answer, Effect, Tool};
 
 /// A tool's definition.
@@ -40,8 +40,8 @@ pub fn tool(tool: &Tool, wire: Wire) -> WireTool {
 pub fn result(result: Result<Answer>, wire: Wire) -> Result<CallToolResult, ErrorData> {
     match result {
         Ok(answer) => Ok(success(answer, wire.results)),
-        Err(error) if wire.errors == Errors::Jsonrpc => Err(jsonrpc_error(&error)),
-        Err(error) => Ok(failure(&error)),
+        Err(error) if wire.errors == Errors::Jsonrpc => Err(jsonrpc_error(&error, wire.names)),
+        Err(error) => Ok(failure(&error, wire.names)),
     }
 }
 
@@ -67,28 +67,38 @@ fn success(answer: Answer, results: Results) -> CallToolResult {
     }
 }
 
-fn failure(error: &Error) -> CallToolResult {
-    let text = match error.hint() {
+fn failure(error: &Error, names: Names) -> CallToolResult {
+    let text = match hint(error, names) {
         Some(hint) => format!("{error}\n\n{hint}"),
         None => error.to_string(),
     };
     let mut result = CallToolResult::error(vec![ContentBlock::text(text)]);
     let mut meta = MetaObject::default();
-    meta.insert("error".into(), describe(error));
+    meta.insert("error".into(), describe(error, names));
     result.meta = Some(meta);
     result
 }
 
-fn jsonrpc_error(error: &Error) -> ErrorData {
-    ErrorData::new(ErrorCode(error.code()), error.to_string(), Some(describe(error)))
+fn jsonrpc_error(error: &Error, names: Names) -> ErrorData {
+    ErrorData::new(ErrorCode(error.code()), error.to_string(), Some(describe(error, names)))
 }
 
-fn describe(error: &Error) -> Value {
+fn describe(error: &Error, names: Names) -> Value {
     let mut described = value!({"code": error.code(), "message": error.to_string()});
-    if let Some(hint) = error.hint() {
+    if let Some(hint) = hint(error, names) {
         described["hint"] = hint.into();
     }
     described
+}
+
+/// The hint, with tools as the client knows them. Hints that name no tool stay as they are: they may
+/// show a file's text, where `text.replace` is a method.
+fn hint(error: &Error, names: Names) -> Option<String> {
+    let hint = error.hint()?;
+    match error {
+        Error::NoSuchLine { .. } => Some(names.respell(hint)),
+        _ => Some(hint),
+    }
 }
 
 /// Gives a JSON-RPC error of ours its contract code back.

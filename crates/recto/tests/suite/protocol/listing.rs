@@ -2,6 +2,8 @@
 
 use std::process::Command;
 
+use recto::tools::{self, Tool};
+use recto_text::{Digest, Error};
 use serde_json::{Map, Value, json};
 
 use super::server::{Server, stateless};
@@ -46,6 +48,47 @@ fn only_what_reads_is_left_where_nothing_may_change() {
 fn names_have_no_dots_where_clients_refuse_them() {
     let is_plain = |name: &String| name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
     assert!(names(&["--tool-names", "underscore"]).iter().all(is_plain));
+}
+
+#[test]
+fn tools_are_named_as_the_client_knows_them() {
+    let mut server = Server::ready(&["--tool-names", "underscore", "--tools", "text"]);
+    std::fs::write(server.path("code.rs"), "text.replace(a, b);\n").unwrap();
+    let hash = |text: &str| Digest::of(text.as_bytes()).to_string();
+
+    let unknown = server.call("text.reed", json!({}));
+    assert_eq!(
+        unknown["error"]["message"],
+        "Unknown tool: text.reed. \
+         Tools: text_read, text_replace, text_insert, text_append, file_create, file_remove"
+    );
+    let past_the_end = server.call(
+        "text_insert",
+        json!({"path": "inside.txt", "hash": hash("inside\n"), "line": 9, "anchor": "inside", "content": "x"}),
+    );
+    let hint = &past_the_end["result"]["_meta"]["error"]["hint"];
+    assert_eq!(hint, "To add lines at the end use text_append.");
+
+    // What a file holds is shown as it is.
+    let similar = server.call(
+        "text_replace",
+        json!({"path": "code.rs", "hash": hash("text.replace(a, b);\n"), "lines": [1, 2],
+            "old": "text.replace(a, c);", "new": "x"}),
+    );
+    let shown = similar["result"]["content"][0]["text"].as_str().unwrap();
+    assert!(shown.contains("text.replace(a, b);"), "{shown}");
+}
+
+/// Hints of other errors are not respelled.
+#[test]
+fn no_other_hint_names_a_tool_with_a_dot() {
+    let has_dot = |tool: &&&Tool| tool.name.contains('.');
+    for error in recto_text::error::examples() {
+        let hint = error.hint().unwrap_or_default();
+        let named = tools::ALL.iter().filter(has_dot).find(|tool| hint.contains(tool.name));
+        let is_respelled = matches!(error, Error::NoSuchLine { .. });
+        assert!(named.is_none() || is_respelled, "{error:?}: {hint}");
+    }
 }
 
 #[test]
