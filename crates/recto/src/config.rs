@@ -121,8 +121,10 @@ impl Config {
         Ok(tools::ALL.iter().filter(is_chosen).filter(is_allowed).copied().collect())
     }
 
-    /// Raises the second wall around the roots, for this thread and all that it starts later.
+    /// Raises the second wall around the roots, for this thread and all that it starts later. What
+    /// would keep a server from starting is told before it stands.
     pub fn raise_wall(&self) -> Result<wall::Status, String> {
+        self.check()?;
         // The number of processors is read from files that the wall closes.
         crate::limits::n_threads();
         self.openings()?.close_the_rest(self.wall)

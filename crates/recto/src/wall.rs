@@ -40,7 +40,7 @@ pub enum Status {
         /// The kernel's version of Landlock.
         abi: i32,
     },
-    /// Some of it is enforced; this kernel's version has no more.
+    /// Some of it is enforced: this kernel's version has no more, or a rule could not be added.
     Partial {
         /// The kernel's version of Landlock.
         abi: i32,
@@ -66,6 +66,10 @@ impl fmt::Display for Status {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Status::Full { abi } => write!(f, "fully enforced (ABI {abi})"),
+            // The kernel has all that is asked for.
+            Status::Partial { abi: abi @ 6.. } => {
+                write!(f, "partly enforced (ABI {abi}; not every rule could be added)")
+            }
             Status::Partial { abi } => {
                 let lacks = match abi {
                     ..=2 => "truncation, the network, devices and signals",
@@ -175,4 +179,20 @@ fn reading() -> BitFlags<AccessFs> {
 fn writing() -> BitFlags<AccessFs> {
     let closed = AccessFs::Execute | AccessFs::MakeChar | AccessFs::MakeBlock | AccessFs::IoctlDev;
     AccessFs::from_all(FILES) & !closed
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_missing_is_named_only_where_it_is_known() {
+        for (abi, expected) in [
+            (5, "partly enforced (ABI 5, which has no rules for signals)"),
+            (6, "partly enforced (ABI 6; not every rule could be added)"),
+            (7, "partly enforced (ABI 7; not every rule could be added)"),
+        ] {
+            assert_eq!(Status::Partial { abi }.to_string(), expected);
+        }
+    }
 }

@@ -122,6 +122,22 @@ fn a_wall_that_is_required_and_there_lets_calls_through() {
 }
 
 #[test]
+fn what_cannot_be_served_is_said_alone() {
+    let (folder, path) = folder();
+    for (root, reason) in [
+        (path.clone(), "Not a directory (os error 20)"),
+        (folder.path().join("gone"), "No such file or directory (os error 2)"),
+    ] {
+        for options in [&[][..], &["--require-landlock"]] {
+            let output = run(Walls::Both.serve(&root, options), &path);
+            assert_eq!(output.status.code(), Some(2), "{output:?}");
+            let expected = format!("recto: cannot serve {}: {reason}\n", root.display());
+            assert_eq!(String::from_utf8(output.stderr).unwrap(), expected);
+        }
+    }
+}
+
+#[test]
 fn a_wall_cannot_be_both_required_and_off() {
     let options = ["tools", "--require-landlock", "--no-landlock"];
     let output = Command::new(BINARY).args(options).output().unwrap();
