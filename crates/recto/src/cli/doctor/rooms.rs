@@ -133,10 +133,12 @@ pub fn limits(config: &Config, report: &mut Report) {
     report.room("limits (all of them: docs/limits.md)");
     let read = Amount::Bytes(config.max_read_bytes as u64);
     let line = Amount::Bytes(limits::REQUEST_LINE as u64);
-    let change = Amount::Bytes(limits::CHANGED_FILE as u64);
+    let whole = Amount::Bytes(limits::WHOLE_CHANGE);
+    let held = Amount::Bytes(limits::CHANGED_FILE as u64);
     let n_running = limits::running_calls(config.max_read_bytes);
+    report.fact(format!("a request {line}, a read {read}"));
     report.fact(format!(
-        "a request {line}, a read {read}, a file that is held to be changed {change}"
+        "a file is changed whole up to {whole}, by its lines beyond; one that must be held all the same, up to {held}"
     ));
     report.fact(format!(
         "{n_running} calls at once, {} requests that wait, a walk {} names or {}",
