@@ -4,10 +4,17 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
+use recto::store::LocalStore;
+use recto::store::local::Options;
+use recto::store::local::survey::Cleaning;
 use recto_text::Digest;
+use rustix::io::Errno;
 
 use crate::client::BINARY;
+use crate::faults::disturbed::Disturbed;
 use crate::protocol::server::names;
 use crate::walls::{errno, filter};
 
@@ -135,6 +142,32 @@ fn leftovers_are_told_and_removed_only_when_asked() {
     let (text, is_well) = run(doctor(folder.path(), &["--no-landlock"]));
     assert!(is_well && text.contains("processes\n  none"), "{text}");
     assert!(others.iter().all(|path| path.exists()));
+}
+
+#[test]
+fn what_could_not_be_removed_is_told_and_nothing_else() {
+    let folder = folder();
+    let [old, new, part, foreign] = with_leftovers(folder.path());
+    let n_removals = AtomicUsize::new(0);
+    let sys = Disturbed::new(move |_, name| match name {
+        "unlink" if n_removals.fetch_add(1, Ordering::SeqCst) == 0 => Err(Errno::ACCESS),
+        _ => Ok(()),
+    });
+    let options = Options {
+        roots: vec![folder.path().to_path_buf()],
+        hidden: Default::default(),
+        allows_git_writes: false,
+        is_durable: true,
+    };
+    let survey = LocalStore::with_sys(options, Arc::new(sys)).unwrap().survey(Cleaning::Remove);
+    assert_eq!(survey.n_removed, 2);
+    let mut told: Vec<_> = survey.left.into_iter().map(|(path, _)| path).collect();
+    let mut there: Vec<_> =
+        [old, new, part, foreign].into_iter().filter(|path| path.exists()).collect();
+    told.sort();
+    there.sort();
+    assert_eq!(told, there);
+    assert_eq!(there.len(), 2);
 }
 
 #[test]

@@ -4,7 +4,7 @@
 //! each: old or new, never torn; success only for what is there; a refusal only where nothing
 //! changed; nothing left behind once a healthy change has passed.
 
-mod disturbed;
+pub mod disturbed;
 mod late;
 mod others;
 

@@ -153,27 +153,29 @@ pub fn leftovers(disk: &LocalStore, clean: bool, report: &mut Report) {
     const MAX_SHOWN: usize = 20;
     report.room("leftovers of killed processes");
     let survey = disk.survey(if clean { Cleaning::Remove } else { Cleaning::Keep });
-    let ours = survey.found.iter().filter(|(_, verdict)| *verdict == Verdict::Ours).count();
-    if survey.found.is_empty() {
+    let left = |what| survey.left.iter().filter(move |(_, verdict)| *verdict == what);
+    if survey.left.is_empty() && survey.n_removed == 0 {
         report.fact("none");
     }
     if survey.n_removed > 0 {
         report.fact(format!("{} removed", survey.n_removed));
     }
-    if ours > survey.n_removed {
-        let left: Vec<_> =
-            survey.found.iter().filter(|(_, verdict)| *verdict == Verdict::Ours).collect();
-        for (path, _) in left.iter().take(MAX_SHOWN) {
+    let n_ours = left(Verdict::Ours).count();
+    if n_ours > 0 {
+        for (path, _) in left(Verdict::Ours).take(MAX_SHOWN) {
             report.fact(path.display().to_string());
         }
-        report.problem(
-            format!("{} files of writes that never ended", ours - survey.n_removed),
-            "Remove them with recto doctor --clean. They hold no text that is not elsewhere.",
-        );
+        let remedy = match clean {
+            true => {
+                "Remove them by hand: recto could not. They hold no text that is not elsewhere."
+            }
+            false => {
+                "Remove them with recto doctor --clean. They hold no text that is not elsewhere."
+            }
+        };
+        report.problem(format!("{n_ours} files of writes that never ended"), remedy);
     }
-    for (path, _) in
-        survey.found.iter().filter(|(_, verdict)| *verdict == Verdict::Foreign).take(MAX_SHOWN)
-    {
+    for (path, _) in left(Verdict::Foreign).take(MAX_SHOWN) {
         report.problem(
             format!("{} holds text that may be nowhere else", path.display()),
             "Look at it, and rename or remove it by hand: a crash caught it in an exchange.",

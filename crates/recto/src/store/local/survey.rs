@@ -18,9 +18,9 @@ use crate::path::AbsPath;
 /// What was found.
 #[derive(Debug, Default)]
 pub struct Survey {
-    /// Each with what is known about it.
-    pub found: Vec<(PathBuf, Verdict)>,
-    /// How many of them were removed.
+    /// What stays, each with what is known about it.
+    pub left: Vec<(PathBuf, Verdict)>,
+    /// How many others were removed.
     pub n_removed: usize,
     /// Whether all folders were looked at.
     pub is_complete: bool,
@@ -90,11 +90,14 @@ impl LocalStore {
             return;
         };
         for (name, verdict) in leftovers::find(&*self.sys, &lock) {
-            if cleaning == Cleaning::Remove && verdict == Verdict::Ours {
-                let is_removed = leftovers::remove(&*self.sys, &lock, &name);
-                survey.n_removed += usize::from(is_removed);
+            if cleaning == Cleaning::Remove
+                && verdict == Verdict::Ours
+                && leftovers::remove(&*self.sys, &lock, &name)
+            {
+                survey.n_removed += 1;
+            } else {
+                survey.left.push((folder.join(name), verdict));
             }
-            survey.found.push((folder.join(name), verdict));
         }
     }
 }
