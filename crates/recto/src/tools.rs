@@ -107,6 +107,22 @@ impl Tool {
     }
 }
 
+impl Kind {
+    /// What an argument of this kind looks like, for people.
+    pub fn describe(self) -> String {
+        match self {
+            Kind::String | Kind::NumberOrString | Kind::Text => "string".into(),
+            Kind::Integer { minimum: Some(minimum) } => format!("integer ≥ {minimum}"),
+            Kind::Integer { minimum: None } => "integer".into(),
+            Kind::Word(words) => words.join(" or "),
+            Kind::Lines => "[integer, integer]".into(),
+            Kind::Boolean => "boolean".into(),
+            Kind::Hash => "string, 12 hex digits".into(),
+            Kind::Objects(_) => "array of objects".into(),
+        }
+    }
+}
+
 /// What a call works with.
 pub struct Context<'a> {
     /// Where the files are.

@@ -11,7 +11,7 @@ use crate::config::Names;
 use crate::mcp;
 use crate::tools::{Kind, Param, Tool};
 
-/// Print the tools with their schemas
+/// Print the tools with their arguments; --json for their schemas
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -48,14 +48,7 @@ fn describe(tool: &Tool, names: Names) -> String {
 
 fn describe_params(text: &mut String, params: &[Param], depth: usize) {
     for param in params {
-        let kind = match param.kind {
-            Kind::String | Kind::NumberOrString | Kind::Text | Kind::Hash => "string",
-            Kind::Integer { .. } => "integer",
-            Kind::Boolean => "boolean",
-            Kind::Word(_) => "string",
-            Kind::Lines => "two integers",
-            Kind::Objects(_) => "list",
-        };
+        let kind = param.kind.describe();
         let optional = if param.is_required { "" } else { ", optional" };
         let indent = "  ".repeat(depth + 1);
         writeln!(text, "{indent}{} ({kind}{optional}): {}", param.name, param.description)

@@ -93,16 +93,7 @@ fn tool_page(tool: &Tool) -> String {
 
 fn write_params(page: &mut String, place: &str, params: &[Param]) {
     for param in params {
-        let kind = match param.kind {
-            Kind::String | Kind::NumberOrString | Kind::Text => "string".to_string(),
-            Kind::Integer { minimum: Some(minimum) } => format!("integer ≥ {minimum}"),
-            Kind::Integer { minimum: None } => "integer".to_string(),
-            Kind::Word(words) => words.join(" or "),
-            Kind::Lines => "[integer, integer]".to_string(),
-            Kind::Boolean => "boolean".to_string(),
-            Kind::Hash => "string, 12 hex digits".to_string(),
-            Kind::Objects(_) => "array of objects".to_string(),
-        };
+        let kind = param.kind.describe();
         let need = if param.is_required { "required" } else { "optional" };
         let name = format!("{place}{}", param.name);
         writeln!(page, "| `{name}` | {kind} | {need} | {} |", cell(param.description)).unwrap();

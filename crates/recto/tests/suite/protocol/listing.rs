@@ -244,6 +244,13 @@ fn the_command_line_prints_what_a_client_gets() {
 }
 
 #[test]
+fn the_command_line_says_what_each_argument_may_be() {
+    let printed = Command::new(BINARY).args(["tools", "--tools", "file.create"]).output().unwrap();
+    let printed = String::from_utf8(printed.stdout).unwrap();
+    assert!(printed.contains("\n    encoding (utf-8 or base64, optional): "), "{printed}");
+}
+
+#[test]
 fn the_list_is_the_same_without_a_handshake() {
     let mut server = Server::start(&[]);
     let answer = server.request("tools/list", stateless(json!({})));
