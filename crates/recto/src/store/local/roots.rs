@@ -63,7 +63,8 @@ fn identity(status: &Stat) -> (u64, u64) {
 pub struct Place {
     /// The folder.
     pub folder: Arc<OwnedFd>,
-    /// The name, never a link when it was looked at. `.` for a root itself.
+    /// The name. When it was looked at it was no link, unless [`LastLink::Keep`] was asked for. `.`
+    /// for a root itself.
     pub name: OsString,
     /// What stands there.
     pub kind: Option<FileType>,
