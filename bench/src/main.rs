@@ -10,6 +10,7 @@ mod around;
 mod client;
 mod editor;
 mod files;
+mod goals;
 mod growth;
 mod huge;
 mod instructions;
@@ -166,7 +167,7 @@ fn run_calls(recto: PathBuf, is_quick: bool) -> Result<()> {
 
     let mut others = Table::new(["what", "size", "goal"]);
     for size in sizes::measure(&mut bench)? {
-        others.add([size.what, &size.value, size.goal].map(str::to_string));
+        others.add([size.what.to_string(), size.value, size.goal]);
     }
     println!("{others}");
     bench.stop()

@@ -22,6 +22,7 @@ use yardsticks::Yardstick;
 
 use crate::client::Pipes;
 use crate::files::{MB, text};
+use crate::goals::{self, Goal};
 use crate::rounds::Sample;
 use crate::{Result, machine};
 
@@ -61,7 +62,7 @@ struct Peers<'a> {
 /// What to measure in a row.
 struct Plan {
     what: &'static str,
-    goal: f64,
+    goal: Goal,
     n_rounds: usize,
     yardstick: Yardstick,
 }
@@ -167,7 +168,7 @@ impl<'a> Peers<'a> {
     fn starts(&mut self) -> Result<Row> {
         let plan = Plan {
             what: "start to initialize",
-            goal: 4.0,
+            goal: goals::START,
             n_rounds: 50,
             yardstick: Yardstick::Start,
         };
@@ -180,15 +181,19 @@ impl<'a> Peers<'a> {
 
     fn reads(&mut self) -> Result<[Row; 2]> {
         let material = self.material;
-        let small =
-            Plan { what: "read 2 KB", goal: 0.15, n_rounds: 500, yardstick: Yardstick::Echo };
+        let small = Plan {
+            what: "read 2 KB",
+            goal: goals::READ_2_KB,
+            n_rounds: 500,
+            yardstick: Yardstick::Echo,
+        };
         let path = material.root.join("2kb.txt");
         let small = self.measure(small, |peers, index, _| {
             peers.work(index, &Work::Read { path: &path, content: &material.small })
         })?;
         let large = Plan {
             what: "read 1 MB",
-            goal: 4.0,
+            goal: goals::READ_1_MB,
             n_rounds: 100,
             yardstick: Yardstick::Program(&["cat", "1mb.txt"]),
         };
@@ -277,7 +282,9 @@ impl<'a> Peers<'a> {
             yardstick: yardstick.name(),
             cells,
         };
-        Ok([row(what[0], 90.0, yardstick, firsts), row(what[1], 0.3, Yardstick::Echo, nexts)])
+        let first = row(what[0], goals::FIRST_PAGE, yardstick, firsts);
+        let next = row(what[1], goals::NEXT_PAGE, Yardstick::Echo, nexts);
+        Ok([first, next])
     }
 
     fn changes(&mut self) -> Result<[Row; 3]> {
@@ -285,7 +292,7 @@ impl<'a> Peers<'a> {
         let path =
             |what: &str, index: usize| root.join(format!("{what}-{:?}.txt", Server::ALL[index]));
         let plan = |what, goal| Plan { what, goal, n_rounds: 50, yardstick: Yardstick::Sync };
-        let write = plan("write 1 MB, new content, durable", 6.0);
+        let write = plan("write 1 MB, new content, durable", goals::WRITE_1_MB);
         let write = self.measure(write, |peers, index, round| {
             let content = text(1000 + round as u64, MB);
             let path = path("written", index);
@@ -298,15 +305,15 @@ impl<'a> Peers<'a> {
                 peers.work(index, &Work::Edit { path: &path, edits: &edits, after: &after })
             })
         };
-        let one = edit("1 edit in 1 MB", 8.0, "1-edit", 1)?;
-        let many = edit("100 edits in 1 MB", 10.0, "100-edits", 100)?;
+        let one = edit("1 edit in 1 MB", goals::EDIT_1_MB, "1-edit", 1)?;
+        let many = edit("100 edits in 1 MB", goals::EDITS_IN_1_MB, "100-edits", 100)?;
         Ok([write, one, many])
     }
 
     fn list(&mut self) -> Result<Row> {
         let plan = Plan {
             what: "list `**/*.rs` among 20,000 files",
-            goal: 40.0,
+            goal: goals::LIST_20_000,
             n_rounds: 50,
             yardstick: Yardstick::Fd,
         };

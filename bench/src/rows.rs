@@ -1,17 +1,18 @@
-//! The rows: what is measured, how often, and what was hoped for. How is left to
-//! [`crate::rounds`].
+//! The rows: what is measured, and how often. How is left to [`crate::rounds`], what was hoped for
+//! to [`crate::goals`].
 
 use serde_json::json;
 
 use crate::Result;
 use crate::client::Expect;
 use crate::files::N_MARKS;
+use crate::goals::{self, Goal};
 use crate::rounds::{Bench, Sample, run_true, toggled};
 
 /// One line of the table of times.
 pub struct Row {
     pub what: &'static str,
-    pub goal: &'static str,
+    pub goal: Option<Goal>,
     pub n_rounds: usize,
     /// Measures once. Rounds are counted from 0, so that each can do something new.
     pub round: fn(&mut Bench, usize) -> Result<Sample>,
@@ -19,22 +20,22 @@ pub struct Row {
 
 /// What the machine itself costs, to judge the other rows by.
 pub const YARDSTICKS: &[Row] = &[
-    Row { what: "start and end `true`", goal: "", n_rounds: 200, round: |_, _| run_true() },
+    Row { what: "start and end `true`", goal: None, n_rounds: 200, round: |_, _| run_true() },
     Row {
         what: "one short line through `cat` and back",
-        goal: "",
+        goal: None,
         n_rounds: 1000,
         round: |bench, _| Ok(bench.cat.exchange(b"a line\n")?.into()),
     },
     Row {
         what: "`std::fs::read` of 1 MB",
-        goal: "",
+        goal: None,
         n_rounds: 200,
         round: |bench, _| bench.read_file(),
     },
     Row {
         what: "fsync of a new 1 MB file",
-        goal: "",
+        goal: None,
         n_rounds: 100,
         round: |bench, _| bench.sync_file(),
     },
@@ -44,37 +45,37 @@ pub const YARDSTICKS: &[Row] = &[
 pub const ROWS: &[Row] = &[
     Row {
         what: "process start to the answer to initialize",
-        goal: "≤ 10 ms",
+        goal: Some(goals::START),
         n_rounds: 200,
         round: |bench, _| bench.start(),
     },
     Row {
         what: "process start to the answer to a first read",
-        goal: "≤ 10 ms",
+        goal: Some(goals::START_AND_READ),
         n_rounds: 200,
         round: |bench, _| bench.start_and_read(),
     },
     Row {
         what: "ping",
-        goal: "",
+        goal: None,
         n_rounds: 1000,
         round: |bench, _| Ok(bench.durable.request("ping", json!({}))?.0.into()),
     },
     Row {
         what: "read 2 KB",
-        goal: "≤ 0.3 ms",
+        goal: Some(goals::READ_2_KB),
         n_rounds: 1000,
         round: |bench, _| bench.call("read_text_file", json!({"path": bench.path("2kb.txt")})),
     },
     Row {
         what: "read 1 MB",
-        goal: "",
+        goal: Some(goals::READ_1_MB),
         n_rounds: 200,
         round: |bench, _| bench.call("read_text_file", json!({"path": bench.path("1mb.txt")})),
     },
     Row {
         what: "read 20 lines at 90 % of 64 MB",
-        goal: "",
+        goal: None,
         n_rounds: 50,
         round: |bench, _| {
             let line = bench.folder.n_lines_of_64mb / 10 * 9;
@@ -84,13 +85,13 @@ pub const ROWS: &[Row] = &[
     },
     Row {
         what: "create a file of 1 MB (write TC8)",
-        goal: "< 100 ms",
+        goal: Some(goals::CREATE_1_MB),
         n_rounds: 100,
         round: |bench, _| bench.create_file(),
     },
     Row {
         what: "overwrite 1 MB with other content",
-        goal: "",
+        goal: Some(goals::WRITE_1_MB),
         n_rounds: 100,
         round: |bench, round| {
             let arguments = bench.new_content(round);
@@ -99,7 +100,7 @@ pub const ROWS: &[Row] = &[
     },
     Row {
         what: "the same with `--durability rename`",
-        goal: "",
+        goal: None,
         n_rounds: 100,
         round: |bench, round| {
             let arguments = bench.new_content(round);
@@ -108,7 +109,7 @@ pub const ROWS: &[Row] = &[
     },
     Row {
         what: "1 edit in 1 MB",
-        goal: "",
+        goal: Some(goals::EDIT_1_MB),
         n_rounds: 100,
         round: |bench, round| {
             let (old, new) = toggled(N_MARKS / 2, round);
@@ -119,25 +120,25 @@ pub const ROWS: &[Row] = &[
     },
     Row {
         what: "100 edits in 100 lines (multi_edit TC6)",
-        goal: "< 500 ms",
+        goal: Some(goals::EDITS_IN_100_LINES),
         n_rounds: 100,
         round: |bench, round| bench.edit_all_marks("marks.txt", round),
     },
     Row {
         what: "100 edits in 1 MB",
-        goal: "",
+        goal: Some(goals::EDITS_IN_1_MB),
         n_rounds: 100,
         round: |bench, round| bench.edit_all_marks("1mb-for-100-edits.txt", round),
     },
     Row {
         what: "a miss in 10,000 lines: 5 lines, one word wrong",
-        goal: "≤ 50 ms",
+        goal: Some(goals::MISS),
         n_rounds: 100,
         round: |bench, _| bench.miss(&bench.folder.near_miss.clone()),
     },
     Row {
         what: "a miss in 10,000 lines: nothing alike",
-        goal: "≤ 50 ms",
+        goal: Some(goals::MISS),
         n_rounds: 100,
         round: |bench, _| bench.miss("SELECT name\n  FROM city\n WHERE population > 1e6\n"),
     },

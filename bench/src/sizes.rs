@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use crate::Result;
 use crate::client::text_of;
+use crate::goals::{self, Goal};
 use crate::machine::kilobytes;
 use crate::rounds::Bench;
 use crate::table::grouped;
@@ -12,7 +13,7 @@ use crate::table::grouped;
 pub struct Size {
     pub what: &'static str,
     pub value: String,
-    pub goal: &'static str,
+    pub goal: String,
 }
 
 /// Measures all of them; last, because the highest use of memory is that of all rows.
@@ -29,14 +30,17 @@ pub fn measure(bench: &mut Bench) -> Result<Vec<Size>> {
     let whole_list = list["tools"].to_string();
     forget_what_models_do_not_see(&mut list["tools"]);
     let seen_list = list["tools"].to_string();
-    let size = |what, value, goal| Size { what, value, goal };
     Ok(vec![
-        size("tools/list, all of it", tokens(&whole_list), "< 3,500 tokens"),
-        size("tools/list: names, descriptions, arguments", tokens(&seen_list), ""),
-        size("text of a miss in 10,000 lines", tokens(&text_of(&refusal)), "≤ 300 tokens"),
-        size("memory after initialize", megabytes(n_idle), "≤ 15 MB"),
-        size("memory after all rows", megabytes(n_after), ""),
-        size("most memory during all rows", megabytes(n_peak), ""),
+        in_tokens("tools/list, all of it", &whole_list, Some(goals::TOOLS)),
+        in_tokens("tools/list: names, descriptions, arguments", &seen_list, None),
+        in_tokens(
+            "text of a miss in 10,000 lines",
+            &text_of(&refusal),
+            Some(goals::TEXT_OF_A_MISS),
+        ),
+        in_megabytes("memory after initialize", n_idle, Some(goals::IDLE)),
+        in_megabytes("memory after all rows", n_after, None),
+        in_megabytes("most memory during all rows", n_peak, Some(goals::PEAK)),
     ])
 }
 
@@ -50,11 +54,18 @@ fn forget_what_models_do_not_see(tools: &mut Value) {
 }
 
 /// Tokens as they are commonly guessed: four characters each.
-fn tokens(text: &str) -> String {
+fn in_tokens(what: &'static str, text: &str, goal: Option<Goal>) -> Size {
     let n_characters = text.chars().count();
-    format!("{} characters / 4 = {}", grouped(n_characters), grouped(n_characters / 4))
+    let n_tokens = n_characters / 4;
+    let value = format!("{} characters / 4 = {}", grouped(n_characters), grouped(n_tokens));
+    Size { what, value, goal: beside(goal, n_tokens as f64) }
 }
 
-fn megabytes(n_kilobytes: usize) -> String {
-    format!("{:.1} MB", n_kilobytes as f64 / 1024.0)
+fn in_megabytes(what: &'static str, n_kilobytes: usize, goal: Option<Goal>) -> Size {
+    let n_megabytes = n_kilobytes as f64 / 1024.0;
+    Size { what, value: format!("{n_megabytes:.1} MB"), goal: beside(goal, n_megabytes) }
+}
+
+fn beside(goal: Option<Goal>, measured: f64) -> String {
+    goal.map(|goal| goal.beside(measured)).unwrap_or_default()
 }

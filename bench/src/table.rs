@@ -3,6 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
+use crate::goals::Goal;
 use crate::rounds::Sample;
 
 /// All rounds of one row.
@@ -19,13 +20,14 @@ impl Measured {
     }
 
     /// The row as it is printed; the answer is the last round's.
-    pub fn cells(mut self, what: &str, remark: &str, goal: &str) -> [String; 6] {
+    pub fn cells(mut self, what: &str, remark: &str, goal: Option<Goal>) -> [String; 6] {
         self.times.sort();
+        let median = percentile(&self.times, 50);
         [
             format!("{what}{remark}"),
-            milliseconds(percentile(&self.times, 50)),
+            milliseconds(median),
             milliseconds(percentile(&self.times, 99)),
-            goal.to_string(),
+            goal.map(|goal| goal.beside_time(Some(median))).unwrap_or_default(),
             self.times.len().to_string(),
             self.n_bytes.map(|n_bytes| format!("{} B", grouped(n_bytes))).unwrap_or_default(),
         ]

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::servers::{NoTool, Server};
+use crate::goals::{self, Goal};
 use crate::rounds::Sample;
 use crate::table::{Table, grouped, median, milliseconds, percentile};
 
@@ -62,8 +63,7 @@ impl Cell {
 /// One line of the tables.
 pub struct Row {
     pub what: &'static str,
-    /// In milliseconds.
-    pub goal: f64,
+    pub goal: Goal,
     pub yardstick: String,
     /// `None` for a server that is not installed.
     pub cells: [Option<Cell>; N_COLUMNS],
@@ -77,7 +77,7 @@ pub struct Sizes {
     pub n_characters: usize,
 }
 
-const HEADINGS: [&str; 4 + 3] = {
+const HEADINGS: [&str; N_COLUMNS + 2] = {
     let names = Server::ALL;
     [
         "work",
@@ -104,7 +104,8 @@ pub fn print(rows: &[Row], sizes: &[Option<Sizes>]) {
     };
     let mut medians = Table::new(HEADINGS);
     for row in rows {
-        medians.add(cells(row, |column, cell| match (&cell.failure, cell.median()) {
+        let goal = row.goal.beside_time(row.cells[0].as_ref().and_then(Cell::median));
+        let [what, rest @ ..] = cells(row, |column, cell| match (&cell.failure, cell.median()) {
             (Some(Failure::NoTool(reason)), _) => format!("no tool [{}]", note(column, reason)),
             (Some(Failure::Wrong(reason)), _) => format!("fails [{}]", note(column, reason)),
             (None, Some(time)) if column == 0 => milliseconds(time),
@@ -115,16 +116,19 @@ pub fn print(rows: &[Row], sizes: &[Option<Sizes>]) {
             }
             (None, Some(time)) => format!("{} {}", row.yardstick, milliseconds(time)),
             (None, None) => "–".into(),
-        }));
+        });
+        let mut texts = [what, goal].into_iter().chain(rest);
+        medians.add(std::array::from_fn(|_| texts.next().unwrap_or_default()));
     }
     println!("Median, and how many times as long as recto:\n\n{medians}");
     for (index, note) in notes.iter().enumerate() {
         println!("[{}] {note}  ", index + 1);
     }
 
-    let mut p99s = Table::new(HEADINGS);
-    let mut bytes = Table::new(HEADINGS);
-    let mut rounds = Table::new(HEADINGS);
+    let headings = without_goal(HEADINGS);
+    let mut p99s = Table::new(headings);
+    let mut bytes = Table::new(headings);
+    let mut rounds = Table::new(headings);
     let none = || "–".to_string();
     for row in rows {
         p99s.add(cells(row, |_, cell| cell.p99().map_or_else(none, milliseconds)));
@@ -141,55 +145,62 @@ pub fn print(rows: &[Row], sizes: &[Option<Sizes>]) {
     print_misses(rows, sizes);
 }
 
-fn cells(row: &Row, mut cell: impl FnMut(usize, &Cell) -> String) -> [String; 7] {
-    let mut texts = [row.what.to_string(), format!("≤ {} ms", row.goal)].into_iter().chain(
-        row.cells.iter().enumerate().map(|(column, one)| match one {
+/// A goal is one for medians.
+fn without_goal([work, _, rest @ ..]: [&str; N_COLUMNS + 2]) -> [&str; N_COLUMNS + 1] {
+    let mut headings = [work].into_iter().chain(rest);
+    std::array::from_fn(|_| headings.next().unwrap_or_default())
+}
+
+fn cells(row: &Row, mut cell: impl FnMut(usize, &Cell) -> String) -> [String; N_COLUMNS + 1] {
+    let mut texts = [row.what.to_string()].into_iter().chain(row.cells.iter().enumerate().map(
+        |(column, one)| match one {
             Some(one) => cell(column, one),
             None => "–".into(),
-        }),
-    );
+        },
+    ));
     std::array::from_fn(|_| texts.next().unwrap_or_default())
 }
 
 fn print_sizes(sizes: &[Option<Sizes>]) {
     let headings: [&str; 6] = std::array::from_fn(|index| HEADINGS[index]);
     let mut table = Table::new(headings);
-    let mut add = |what: &str, goal: &str, value: fn(&Sizes) -> String| {
-        let mut texts = [what.to_string(), goal.to_string()]
+    let recto = sizes.first().cloned().flatten().unwrap_or_default();
+    let mut add = |what: &str, goal: String, value: fn(&Sizes) -> String| {
+        let mut texts = [what.to_string(), goal]
             .into_iter()
             .chain(sizes.iter().map(|sizes| sizes.as_ref().map_or_else(|| "–".into(), value)));
         table.add(std::array::from_fn(|_| texts.next().unwrap_or_default()));
     };
-    add("memory, idle", &format!("≤ {IDLE_MB} MB"), |sizes| megabytes(sizes.idle_kilobytes));
-    add("memory, peak of all rows", &format!("≤ {PEAK_MB} MB"), |sizes| {
-        megabytes(sizes.peak_kilobytes)
+    let goal = |goal: Goal, n_kilobytes| goal.beside(megabytes(n_kilobytes));
+    add("memory, idle", goal(goals::IDLE, recto.idle_kilobytes), |sizes| {
+        format!("{:.1} MB", megabytes(sizes.idle_kilobytes))
     });
-    add("tools/list, characters / 4", "", |sizes| grouped(sizes.n_characters / 4));
+    add("memory, peak of all rows", goal(goals::PEAK, recto.peak_kilobytes), |sizes| {
+        format!("{:.1} MB", megabytes(sizes.peak_kilobytes))
+    });
+    add("tools/list, characters / 4", String::new(), |sizes| grouped(sizes.n_characters / 4));
     println!("{table}");
 }
-
-const IDLE_MB: f64 = 7.0;
-const PEAK_MB: f64 = 48.0;
 
 fn print_misses(rows: &[Row], sizes: &[Option<Sizes>]) {
     let mut misses = Vec::new();
     for row in rows {
         let time = row.cells[0].as_ref().and_then(Cell::median);
         match time.map(|time| time.as_secs_f64() * 1e3) {
-            Some(time) if time <= row.goal => {}
-            Some(time) => misses.push(format!("{} ({})", row.what, ratio(time / row.goal))),
+            Some(time) => {
+                let missed = row.goal.missed_by(time);
+                misses.extend(missed.map(|by| format!("{} ({})", row.what, ratio(by))));
+            }
             None => misses.push(format!("{} (no time)", row.what)),
         }
     }
     if let Some(Some(sizes)) = sizes.first() {
         for (what, n_kilobytes, goal) in [
-            ("memory, idle", sizes.idle_kilobytes, IDLE_MB),
-            ("memory, peak", sizes.peak_kilobytes, PEAK_MB),
+            ("memory, idle", sizes.idle_kilobytes, goals::IDLE),
+            ("memory, peak", sizes.peak_kilobytes, goals::PEAK),
         ] {
-            let n_megabytes = n_kilobytes as f64 / 1024.0;
-            if n_megabytes > goal {
-                misses.push(format!("{what} ({})", ratio(n_megabytes / goal)));
-            }
+            let missed = goal.missed_by(megabytes(n_kilobytes));
+            misses.extend(missed.map(|by| format!("{what} ({})", ratio(by))));
         }
     }
     match misses.as_slice() {
@@ -198,8 +209,8 @@ fn print_misses(rows: &[Row], sizes: &[Option<Sizes>]) {
     }
 }
 
-fn megabytes(n_kilobytes: usize) -> String {
-    format!("{:.1} MB", n_kilobytes as f64 / 1024.0)
+fn megabytes(n_kilobytes: usize) -> f64 {
+    n_kilobytes as f64 / 1024.0
 }
 
 /// Two digits that mean something.
