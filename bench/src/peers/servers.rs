@@ -48,16 +48,13 @@ impl Server {
 
     /// Where the program is, if it is installed.
     pub fn program(self, recto: &Path) -> Option<PathBuf> {
-        let cache = std::env::var_os("XDG_CACHE_HOME")
-            .map(PathBuf::from)
-            .or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".cache")))?;
         let installed = match self {
             Server::Recto => return Some(recto.to_path_buf()),
             Server::Official => "official-2026.8.31/node_modules/.bin/mcp-server-filesystem",
             Server::RustMcp => "rust-mcp-filesystem-0.4.5/bin/rust-mcp-filesystem",
             Server::TextEditor => "mcp-text-editor-1.0.2/bin/mcp-text-editor",
         };
-        Some(cache.join("recto/peers").join(installed)).filter(|program| program.exists())
+        Some(folder_of_peers()?.join(installed)).filter(|program| program.exists())
     }
 
     /// How it is started with its defaults, so that it may read and write beneath `root`.
@@ -100,6 +97,16 @@ impl Server {
             Server::TextEditor => text_editor(work, hashes),
         }
     }
+}
+
+/// Where `bench/install-peers` installs them.
+fn folder_of_peers() -> Option<PathBuf> {
+    if let Some(folder) = std::env::var_os("RECTO_PEERS") {
+        return Some(folder.into());
+    }
+    let cache = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from);
+    let cache = cache.or_else(|| Some(Path::new(&std::env::var_os("HOME")?).join(".cache")));
+    Some(cache?.join("recto/peers"))
 }
 
 fn recto(work: &Work<'_>) -> (&'static str, Value) {
