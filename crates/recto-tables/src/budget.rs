@@ -1,7 +1,7 @@
 //! How much of a table fits into an answer.
 
 /// The most characters that one cell shows.
-const MAX_CELL_CHARS: usize = 1_000;
+pub const MAX_CELL_CHARS: usize = 1_000;
 
 /// Even in a very wide table a cell shows this many characters.
 const MIN_CELL_CHARS: usize = 16;

@@ -40,7 +40,7 @@ const SAMPLE_BYTES: usize = 4 << 20;
 const MAX_BYTES: usize = 64 << 20;
 
 /// The longest record that is waited for. A quote may be open by mistake.
-const MAX_RECORD_BYTES: usize = 16 << 20;
+pub(crate) const MAX_RECORD_BYTES: usize = 16 << 20;
 
 /// The first rows of a delimited text.
 pub fn preview(input: &mut dyn Read, request: &Request<'_>) -> Result<Table> {
@@ -138,7 +138,8 @@ fn layout(text: &mut Text<'_>, expected: Option<u8>) -> Result<Layout> {
             return Ok(Layout::find(text.rest(), &sample));
         }
         if text.rest().len() >= MAX_RECORD_BYTES {
-            return Err(Error::TooLarge { cause: "its first lines are longer than 16 MiB".into() });
+            let cause = format!("its first lines are longer than {} MiB", MAX_RECORD_BYTES >> 20);
+            return Err(Error::TooLarge { cause });
         }
         text.fill()?;
     }

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use crate::budget::cut;
 
 /// A name is never longer than this many characters.
-const MAX_NAME_CHARS: usize = 200;
+pub const MAX_NAME_CHARS: usize = 200;
 
 /// Makes names unique, as DuckDB does: `a`, `a_1`, `a_2`; one without a name is `column3`, counted
 /// from 0 and with as many digits as the last of `n_columns` needs, which may be more than have to

@@ -7,11 +7,11 @@
 mod codec;
 mod decimal;
 mod delta;
-mod footer;
+pub(crate) mod footer;
 mod header;
 mod leaf;
 mod node;
-mod pages;
+pub(crate) mod pages;
 mod rows;
 mod scalar;
 mod thrift;

@@ -3,11 +3,11 @@
 //! One sheet is shown, the first that people see and that has something in it; the others are
 //! named. Formulas are shown as the values they had when the file was written.
 
-mod archive;
+pub(crate) mod archive;
 mod cell;
 mod grid;
 mod ods;
-mod xls;
+pub(crate) mod xls;
 
 use std::io::{Cursor, Read};
 use std::panic::{AssertUnwindSafe, catch_unwind};

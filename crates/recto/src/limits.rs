@@ -233,6 +233,12 @@ limits! {
     /// Columns of a table.
     TABLE_COLUMNS: count usize = recto_tables::limits::COLUMNS,
         "the first ones are shown, and the answer says so", By("shows_so_many_columns_and_no_more");
+    /// Characters of a value in a table; fewer where it has very many columns.
+    TABLE_CELL: count usize = recto_tables::limits::CELL_CHARS,
+        "the value is cut and says so", By("cuts_long_values_and_says_by_how_much");
+    /// Characters of a column's name.
+    TABLE_NAME: count usize = recto_tables::limits::NAME_CHARS,
+        "the name is cut and says so", By("cuts_a_long_name_and_says_by_how_much");
     /// What a compressed file may inflate to.
     TABLE_INFLATED: bytes u64 = recto_tables::limits::INFLATED,
         "the table ends there", By("a_bomb_ends_at_the_limit_in_bounded_time");
@@ -242,6 +248,28 @@ limits! {
     /// One value of JSON.
     TABLE_JSON_VALUE: bytes usize = recto_tables::limits::JSON_VALUE,
         "the file is refused", By("refuses_what_is_too_deep_or_too_large");
+    /// One record of CSV and its relatives.
+    TABLE_RECORD: bytes usize = recto_tables::limits::RECORD,
+        "the file is refused if it begins so; further on the record ends there",
+        By("a_record_has_a_longest_length");
+    /// A workbook: `.xlsx`, `.xlsb`, `.ods`.
+    TABLE_WORKBOOK: bytes u64 = recto_tables::limits::WORKBOOK,
+        "the file is refused", By("a_workbook_has_a_largest_size");
+    /// A workbook in the old format, `.xls`.
+    TABLE_XLS: bytes u64 = recto_tables::limits::XLS,
+        "the file is refused", By("a_workbook_has_a_largest_size");
+    /// A page of Parquet, compressed or not.
+    TABLE_PARQUET_PAGE: bytes u64 = recto_tables::limits::PARQUET_PAGE,
+        "the file is refused", By("what_would_end_the_process_is_refused");
+    /// Entries of a dictionary of Parquet.
+    TABLE_PARQUET_DICTIONARY: count u64 = recto_tables::limits::PARQUET_DICTIONARY,
+        "the file is refused", By("what_would_end_the_process_is_refused");
+    /// The metadata of a Parquet file.
+    TABLE_PARQUET_METADATA: bytes u64 = recto_tables::limits::PARQUET_METADATA,
+        "the file is refused", By("what_would_end_the_process_is_refused");
+    /// Columns of a Parquet file, with those inside others.
+    TABLE_PARQUET_COLUMNS: count u64 = recto_tables::limits::PARQUET_COLUMNS,
+        "the file is refused", By("what_would_end_the_process_is_refused");
 
     // Editors.
 
@@ -249,6 +277,10 @@ limits! {
     EDITOR_TEXT: bytes usize = 16 << 20,
         "the file on the disk is used, and the answer says so",
         By("large_files_and_bytes_stay_on_the_disk");
+    /// A file whose change is shown before it is allowed.
+    REHEARSED_FILE: bytes u64 = 16 << 20,
+        "what the call says is shown, without what the file holds",
+        By("of_a_large_file_what_the_call_says_is_shown");
 }
 
 /// How many threads a walk or a search may use: as many as there are processors for this process,

@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 use super::{is_convincing, preview};
-use crate::{Request, Table, Value};
+use crate::{Error, Request, Table, Value};
 
 fn read(text: &str, limit: usize, max_bytes: usize) -> Table {
     let request = Request { name: "a.csv", limit, max_bytes };
@@ -55,6 +55,18 @@ fn cuts_long_values_and_says_by_how_much() {
     let table = read(&format!("a,b\n{},1\n", "ä".repeat(1_500)), 10, 1 << 20);
     let Value::Text(text) = &table.rows[0][0] else { panic!("{:?}", table.rows) };
     assert!(text.ends_with("ä… (+500 characters)"));
+}
+
+#[test]
+fn a_record_has_a_longest_length() {
+    let outcome = |n_bytes: usize| {
+        let text = "a".repeat(n_bytes) + "\n1\n";
+        let request = Request { name: "a.csv", limit: 10, max_bytes: 1 << 20 };
+        preview(&mut text.as_bytes(), &request).map(|table| table.rows.len())
+    };
+    assert_eq!(outcome(15 << 20), Ok(1));
+    let cause = "its first lines are longer than 16 MiB".into();
+    assert_eq!(outcome(17 << 20), Err(Error::TooLarge { cause }));
 }
 
 #[test]

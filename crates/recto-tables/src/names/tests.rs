@@ -28,6 +28,13 @@ fn pads_the_numbers_of_many_columns() {
 }
 
 #[test]
+fn cuts_a_long_name_and_says_by_how_much() {
+    let (fits, long) = ("ä".repeat(200), "ä".repeat(203));
+    let cut = format!("{fits}… (+3 characters)");
+    check([&fits, &long], [&fits, &cut]);
+}
+
+#[test]
 fn trims_and_keeps_case() {
     check([" a ", "A"], ["a", "A"]);
 }

@@ -17,13 +17,13 @@ use crate::error::{Error, Result};
 use crate::source::Source;
 
 /// The most metadata that is read.
-const MAX_METADATA: u64 = 64 << 20;
+pub const MAX_METADATA: u64 = 64 << 20;
 
 /// The most metadata of row groups that is parsed beyond that of the first one.
 const MAX_MORE_ROW_GROUPS: usize = 4 << 20;
 
 /// The most columns, with all that lie inside others.
-const MAX_SCHEMA: u64 = 100_000;
+pub const MAX_SCHEMA: u64 = 100_000;
 
 /// How deep columns may lie inside others.
 const MAX_DEPTH: usize = 64;

@@ -20,7 +20,7 @@ use crate::error::{Error, Result};
 use crate::source::Source;
 
 /// The most bytes of a page, compressed or not.
-const MAX_PAGE: u64 = 256 << 20;
+pub const MAX_PAGE: u64 = 256 << 20;
 
 /// The most bytes of a page's header, which may hold a smallest and a largest text.
 const MAX_HEADER: u64 = 1 << 20;
@@ -29,7 +29,7 @@ const MAX_HEADER: u64 = 1 << 20;
 const N_FIRST_READ: u64 = 8 << 10;
 
 /// The most entries of a dictionary. Each takes up to 40 bytes in memory and 4 in the file.
-const MAX_DICTIONARY: u64 = 1 << 22;
+pub const MAX_DICTIONARY: u64 = 1 << 22;
 
 /// The most values of a page whose encoding makes the library allocate for all of them.
 const MAX_DELTA_VALUES: u64 = 1 << 22;

@@ -15,7 +15,7 @@ use crate::error::{Error, Result};
 pub const MAGIC: [u8; 8] = [0xd0, 0xcf, 0x11, 0xe0, 0xa1, 0xb1, 0x1a, 0xe1];
 
 /// The most bytes of a file, of which there are several copies for a moment.
-const MAX_SOURCE: u64 = 64 << 20;
+pub const MAX_SOURCE: u64 = 64 << 20;
 
 /// The most cells that there may be room for between the outermost ones.
 const MAX_AREA: u64 = 4 << 20;

@@ -13,10 +13,11 @@ use super::{
     WriteError, WriteStore, Written,
 };
 use crate::caller::Caller;
+use crate::limits;
 use crate::path::AbsPath;
 
 /// The largest file whose change is rehearsed.
-const MAX_BYTES: u64 = 16 << 20;
+const MAX_BYTES: u64 = limits::REHEARSED_FILE;
 
 /// Another store, from which nothing but text is taken.
 pub struct Rehearsal<'a>(pub &'a dyn WriteStore);

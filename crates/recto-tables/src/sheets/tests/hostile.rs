@@ -203,3 +203,37 @@ fn sectors_in_a_circle_and_cells_far_apart_are_refused() {
     let outcome = quiet_preview(far);
     assert!(matches!(outcome, Err(Error::TooLarge { .. })), "{outcome:?}");
 }
+
+/// So many bytes, of which the first are these.
+struct Long(&'static [u8], u64);
+
+impl Source for Long {
+    fn size(&self) -> u64 {
+        self.1
+    }
+
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> Result<usize> {
+        let n_bytes = buffer.len().min(self.1.saturating_sub(offset) as usize);
+        buffer[..n_bytes].fill(0);
+        let first = self.0.get(offset as usize..).unwrap_or_default();
+        let n_first = first.len().min(n_bytes);
+        buffer[..n_first].copy_from_slice(&first[..n_first]);
+        Ok(n_bytes)
+    }
+}
+
+#[test]
+fn a_workbook_has_a_largest_size() {
+    for (magic, n_mib) in [(b"PK\x03\x04".as_slice(), 128), (&xls::MAGIC, 64)] {
+        let cause = |n_bytes: u64| {
+            let source = Arc::new(Long(magic, n_bytes));
+            match preview(source, &Request { name: "x", limit: 10, max_bytes: 1 << 20 }) {
+                Err(Error::TooLarge { cause } | Error::Broken { cause }) => cause,
+                other => unreachable!("{other:?}"),
+            }
+        };
+        let too_large = format!("it has more than {n_mib} MiB");
+        assert_ne!(cause(n_mib << 20), too_large);
+        assert_eq!(cause((n_mib << 20) + 1), too_large);
+    }
+}

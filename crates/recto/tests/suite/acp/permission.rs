@@ -3,6 +3,7 @@
 
 use std::os::unix::fs::symlink;
 
+use recto::limits;
 use recto_text::Digest;
 use serde_json::{Value, json};
 
@@ -183,6 +184,20 @@ fn where_nobody_knows_the_arguments_are_shown() {
     let edit = json!({"path": path, "old_string": "two", "new_string": "2"});
     let blocks = shown(&asked(&editor, "session 1", "edit_text_file", &edit));
     assert_eq!(blocks, [r#""two" -> "2""#]);
+}
+
+#[test]
+fn of_a_large_file_what_the_call_says_is_shown() {
+    let (editor, session) = desk();
+    let write = json!({"path": editor.spelled("large.txt"), "content": "new\n"});
+    let not_shown = "What the file holds now, if it exists, is not shown.";
+    let large = std::fs::File::create(editor.path("large.txt")).unwrap();
+    for (n_bytes, is_held) in [(limits::REHEARSED_FILE, true), (limits::REHEARSED_FILE + 1, false)]
+    {
+        large.set_len(n_bytes).unwrap();
+        let blocks = shown(&asked(&editor, &session, "write_text_file", &write));
+        assert_eq!(blocks.iter().all(|block| block != not_shown), is_held, "{blocks:?}");
+    }
 }
 
 /// An editor that is asked for a text while it waits for the agent, and does not answer.
