@@ -1,5 +1,6 @@
 //! The rules of ARCHITECTURE.md that a compiler does not keep.
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 const MAX_LINES: usize = 500;
@@ -8,48 +9,83 @@ const MAX_LINES: usize = 500;
 const RULES: &[(&str, &[&str])] = &[
     (
         "crates/recto-text/src",
-        &["std::fs", "std::thread", "std::time", "std::env", "tokio", "serde", "async "],
+        &[
+            "std::fs",
+            "std::thread",
+            "std::time",
+            "std::env",
+            "tokio",
+            "serde",
+            "async ",
+            "rmcp",
+            "print!",
+            "println!",
+            "stdout()",
+        ],
     ),
-    ("crates/recto-tables/src", &["std::fs", "std::env", "std::path", "tokio", "rmcp", "println!"]),
+    (
+        "crates/recto-tables/src",
+        &["std::fs", "std::env", "std::path", "tokio", "rmcp", "print!", "println!", "stdout()"],
+    ),
+    ("crates/recto/src", &["print!", "println!", "stdout()"]),
     (
         "crates/recto/src/tools",
         &[
-            "arrow::",
             "parquet::",
             "gix",
             "rmcp",
             "std::fs",
             "rustix",
             "libc::",
-            "println!",
             "tokio",
+            "crate::mcp",
+            "crate::acp",
         ],
     ),
-    ("crates/recto/src/store", &["rmcp", "crate::tools", "crate::mcp", "println!", "tokio"]),
+    ("crates/recto/src/store", &["rmcp", "tokio", "crate::tools", "crate::mcp", "crate::acp"]),
+    (
+        "crates/recto/src/store/git",
+        &["std::process", "Command::new", "std::fs::write", "File::create", "OpenOptions"],
+    ),
     (
         "crates/recto/src/workspace",
-        &["rmcp", "std::fs", "tokio", "crate::tools", "crate::mcp", "crate::acp"],
+        &["rmcp", "std::fs", "rustix", "tokio", "crate::tools", "crate::mcp", "crate::acp"],
     ),
+    ("crates/recto/src/acp", &["rmcp", "std::fs", "crate::mcp", "crate::store::local"]),
+    ("crates/recto/src/acp/updates", &["std::time", "std::thread", "tokio"]),
+    ("crates/recto/src/acp/merge", &["std::time", "std::thread", "tokio"]),
+    ("crates/recto/src/mcp", &["std::fs", "rustix", "crate::store", "crate::acp"]),
+    ("crates/recto/src/log", &["rmcp", "std::fs", "tokio", "crate::"]),
+    ("crates/recto/src/wall.rs", &["rmcp", "tokio", "crate::"]),
     (
-        "crates/recto/src/acp/updates",
-        &["std::fs", "std::time", "std::thread", "tokio", "rmcp", "crate::mcp"],
+        "crates/recto/src/call.rs",
+        &["rmcp", "std::fs", "rustix", "tokio", "crate::mcp", "crate::acp"],
     ),
-    (
-        "crates/recto/src/acp/merge",
-        &["std::fs", "std::time", "std::thread", "tokio", "rmcp", "crate::mcp"],
-    ),
-    ("crates/recto/src/acp/relay", &["rmcp", "crate::mcp"]),
-    ("crates/recto/src/acp/link", &["rmcp", "crate::mcp"]),
-    ("crates/recto/src/store/git", &["std::process", "Command::new"]),
-    ("crates/recto/src/mcp", &["std::fs", "rustix", "crate::store", "crate::acp", "println!"]),
-    ("crates/recto/src/log", &["rmcp", "std::fs", "tokio", "println!", "crate::"]),
-    ("crates/recto/src/wall.rs", &["rmcp", "tokio", "println!", "crate::"]),
-    ("crates/recto/src/call.rs", &["rmcp", "std::fs", "rustix", "tokio"]),
     ("crates/recto/src/caller.rs", &["rmcp", "std::fs", "rustix", "tokio", "crate::"]),
+];
+
+/// Who may say a word all the same.
+const EXCEPTIONS: &[(&str, &str)] = &[
+    ("crates/recto/src/cli", "stdout()"),
+    ("crates/recto/src/mcp/output.rs", "stdout()"),
+    // The socket, the log, and a handle that is written to.
+    ("crates/recto/src/acp/link/place.rs", "std::fs"),
+    ("crates/recto/src/acp/relay/log.rs", "std::fs"),
+    ("crates/recto/src/acp/outlet.rs", "std::fs"),
 ];
 
 fn top() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn below_top(path: &Path) -> &Path {
+    path.strip_prefix(top()).unwrap()
+}
+
+/// Whether a line says a word, and not only one that ends like it: `eprintln!` says no `println!`.
+fn says(line: &str, word: &str) -> bool {
+    let mut places = line.match_indices(word);
+    places.any(|(at, _)| !line[..at].ends_with(|c: char| c.is_alphanumeric() || c == '_'))
 }
 
 fn sources(path: &Path, found: &mut Vec<PathBuf>) {
@@ -67,7 +103,8 @@ fn sources(path: &Path, found: &mut Vec<PathBuf>) {
 
 /// A file without its tests, which may do what they like.
 fn product(path: &Path) -> String {
-    if path.file_name().is_some_and(|name| name == "tests.rs") {
+    let is_of_tests = |part: &OsStr| part == "tests" || part == "tests.rs";
+    if below_top(path).iter().any(is_of_tests) {
         return String::new();
     }
     let text = std::fs::read_to_string(path).unwrap();
@@ -86,9 +123,16 @@ fn no_room_does_what_it_must_not() {
         assert!(!files.is_empty(), "{room} is gone; the rule needs a new place");
         for file in files {
             let text = product(&file);
+            let may_say = |word: &str| {
+                let is_it = |(place, allowed): &(&str, &str)| {
+                    *allowed == word && below_top(&file).starts_with(place)
+                };
+                EXCEPTIONS.iter().any(is_it)
+            };
             for (index, line) in text.lines().enumerate() {
                 let is_comment = line.trim_start().starts_with("//");
-                for word in words.iter().filter(|word| !is_comment && line.contains(**word)) {
+                let is_said = |word: &&&str| !is_comment && says(line, word) && !may_say(word);
+                for word in words.iter().filter(is_said) {
                     broken.push(format!("{}:{}: {word}", file.display(), index + 1));
                 }
             }
