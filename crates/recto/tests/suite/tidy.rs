@@ -3,6 +3,8 @@
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
+use recto::tools;
+
 const MAX_LINES: usize = 500;
 
 /// Words that must not stand in the sources of a room, tests aside.
@@ -183,9 +185,51 @@ fn what_is_unsafe_stands_where_it_is_told() {
     }
 }
 
+/// A module is named in the row of the one that declares it, or has a row of its own.
+#[test]
+fn the_map_names_every_module_of_its_rooms() {
+    let map = std::fs::read_to_string(top().join("ARCHITECTURE.md")).unwrap();
+    let rows: Vec<(&str, &str)> = map
+        .lines()
+        .filter_map(|line| line.strip_prefix("| `")?.split_once("` | "))
+        .filter(|(room, _)| room.starts_with("crates/"))
+        .chain([("crates/recto", "")])
+        .collect();
+    let has_row = |path: String| rows.iter().any(|(room, _)| *room == path);
+    let is_of_tool = |name: &str| tools::ALL.iter().any(|tool| module_of(tool.name) == name);
+    for (room, what) in &rows {
+        let folder = room.trim_end_matches(".rs");
+        let source = [format!("{folder}/src/lib.rs"), format!("{folder}.rs")];
+        let source = source.into_iter().find(|source| top().join(source).is_file());
+        let source = source.unwrap_or_else(|| panic!("{room} is gone"));
+        let beside = source.trim_end_matches("/lib.rs").trim_end_matches(".rs");
+        for name in modules(&std::fs::read_to_string(top().join(&source)).unwrap()) {
+            let is_named = what.contains(&format!("`{name}`"))
+                || has_row(format!("{beside}/{name}"))
+                || has_row(format!("{beside}/{name}.rs"));
+            assert!(is_named || is_of_tool(name), "{room}: {name} is not in ARCHITECTURE.md");
+        }
+    }
+}
+
+/// The modules in files of their own that a source declares, but for those of tests.
+fn modules(source: &str) -> Vec<&str> {
+    let mut before = "";
+    let mut modules = Vec::new();
+    for line in source.lines() {
+        let name = line.split_once("mod ").filter(|(visible, _)| {
+            visible.is_empty() || visible.starts_with("pub") && visible.ends_with(' ')
+        });
+        let name = name.and_then(|(_, name)| name.strip_suffix(';'));
+        modules.extend(name.filter(|_| before != "#[cfg(test)]"));
+        before = line;
+    }
+    modules
+}
+
 #[test]
 fn every_tool_has_its_source_its_table_and_its_page() {
-    for tool in recto::tools::ALL {
+    for tool in tools::ALL {
         let module = module_of(tool.name);
         for path in [
             format!("crates/recto/src/tools/{module}.rs"),
@@ -200,7 +244,7 @@ fn every_tool_has_its_source_its_table_and_its_page() {
 /// The module of a tool: `text_read` for `text.read`, `list_files` for `ListFiles`.
 fn module_of(tool: &str) -> String {
     let mut module = String::new();
-    for c in recto::tools::underscored(tool).chars() {
+    for c in tools::underscored(tool).chars() {
         if c.is_ascii_uppercase() && !module.is_empty() {
             module.push('_');
         }
