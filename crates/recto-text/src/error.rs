@@ -14,10 +14,12 @@ mod code;
 mod denial;
 mod examples;
 mod hint;
+mod whereabouts;
 mod within;
 
 pub use denial::{Denial, Instead};
 pub use examples::examples;
+pub use whereabouts::{NamedAs, Whereabouts};
 
 /// A call's result.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -291,6 +293,8 @@ pub enum Error {
         old_string: String,
         /// The first few lines where it starts.
         lines: Vec<usize>,
+        /// How many lines it has, where the caller named the lines to look at.
+        n_lines: Option<usize>,
     },
 
     /// An earlier edit of the same call changed the text that this one names.
@@ -333,12 +337,8 @@ pub enum Error {
         found: String,
         /// What the caller said.
         wanted: String,
-        /// The first few lines where the whole text stands.
-        elsewhere: Vec<usize>,
-        /// How many lines the whole text has.
-        n_lines: usize,
-        /// What comes closest.
-        nearest: Option<Nearest>,
+        /// Where the whole text stands.
+        whereabouts: Whereabouts,
     },
 
     /// None of the lines that the caller named holds the text.
@@ -348,12 +348,8 @@ pub enum Error {
         lines: LineRange,
         /// The first line of the text.
         wanted: String,
-        /// The first few lines where the whole text stands.
-        elsewhere: Vec<usize>,
-        /// How many lines the whole text has.
-        n_lines: usize,
-        /// What comes closest.
-        nearest: Option<Nearest>,
+        /// Where the whole text stands.
+        whereabouts: Whereabouts,
     },
 
     /// The text stands at the place, but has more lines than the caller named.
@@ -387,8 +383,8 @@ pub enum Error {
         path: String,
         /// How many lines there are.
         n_lines: usize,
-        /// Whether something was to be inserted.
-        is_insert: bool,
+        /// What it was named as.
+        named_as: NamedAs,
     },
 
     /// New text that the file's encoding has no bytes for.

@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-use crate::error::{Error, Result};
+use crate::error::{Error, NamedAs, Result};
 
 /// A range as a caller wrote it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,18 +47,18 @@ impl Interval {
     pub fn to_change(self, path: &str, n_lines: usize) -> Result<Range<usize>> {
         let n = as_count(n_lines);
         let outside =
-            |line| Error::NoSuchLine { line, path: path.into(), n_lines, is_insert: false };
+            |line, named_as| Error::NoSuchLine { line, path: path.into(), n_lines, named_as };
         let start = match self.start {
             0 if n > 0 => 1,
             start if (1..=n).contains(&start) => start,
             start if (-n..0).contains(&start) => n + 1 + start,
-            start => return Err(outside(start)),
+            start => return Err(outside(start, NamedAs::Start)),
         };
         let end = match self.end {
             0 => n + 1,
             end if (1..=n + 1).contains(&end) => end,
             end if (-n..0).contains(&end) => n + 1 + end,
-            end => return Err(outside(end)),
+            end => return Err(outside(end, NamedAs::End { start: self.start })),
         };
         let range = self.checked(start, end)?;
         Ok(range.start as usize..range.end as usize)
@@ -89,7 +89,10 @@ pub fn line_to_change(line: i64, path: &str, n_lines: usize) -> Result<usize> {
     match line {
         line if (1..=n).contains(&line) => Ok(line as usize - 1),
         line if (-n..0).contains(&line) => Ok((n + line) as usize),
-        line => Err(Error::NoSuchLine { line, path: path.into(), n_lines, is_insert: true }),
+        line => {
+            let named_as = NamedAs::Anchor;
+            Err(Error::NoSuchLine { line, path: path.into(), n_lines, named_as })
+        }
     }
 }
 

@@ -45,13 +45,26 @@ pub enum Meant {
     Text,
     /// Whole lines.
     Lines,
+    /// One whole line.
+    Line,
+}
+
+impl Meant {
+    /// The argument that it comes in.
+    pub fn argument(self) -> &'static str {
+        match self {
+            Meant::Text => "old_string",
+            Meant::Lines => "old",
+            Meant::Line => "anchor",
+        }
+    }
 }
 
 /// Finds the lines of `text` that come closest to `wanted`, or `None` where nothing is similar
 /// enough to help.
 pub fn nearest(text: &str, wanted: &str, meant: Meant) -> Option<Nearest> {
     let text = &text[..text.floor_char_boundary(MAX_TEXT)];
-    let shown = misquoted(text, wanted).or_else(|| {
+    let shown = misquoted(text, wanted, meant).or_else(|| {
         let wanted_lines: Vec<&str> = line::lines(wanted).map(line::without_ending).collect();
         let votes = vote(text, &wanted_lines, meant)?;
         Some(show::place(text, votes.line_idx, votes.also, &wanted_lines, meant))
@@ -60,20 +73,17 @@ pub fn nearest(text: &str, wanted: &str, meant: Meant) -> Option<Nearest> {
 }
 
 /// A string that stands there once something is taken off that never belonged to it.
-fn misquoted(text: &str, wanted: &str) -> Option<String> {
+fn misquoted(text: &str, wanted: &str, meant: Meant) -> Option<String> {
     let unescaped = wanted.replace("\\n", "\n").replace("\\t", "\t").replace("\\\"", "\"");
     let readings = [
-        (
-            without_line_numbers(wanted),
-            "old_string carries line numbers, which are not in the file",
-        ),
-        (Some(unescaped), "old_string is escaped (\\n, \\t or \\\" written out), the file is not"),
+        (without_line_numbers(wanted), "carries line numbers, which are not in the file"),
+        (Some(unescaped), "is escaped (\\n, \\t or \\\" written out), the file is not"),
     ];
     for (reading, reason) in readings {
         let reading = reading.filter(|reading| !reading.trim().is_empty() && reading != wanted);
         if let Some(found) = reading.and_then(|reading| find(text, &reading)) {
             let lines = line::range_of(text, &found.places[0]);
-            return Some(format!("Closest: {lines}. {reason}."));
+            return Some(format!("Closest: {lines}. {} {reason}.", meant.argument()));
         }
     }
     None

@@ -106,6 +106,12 @@ pub fn unseen_difference(file: &str, want: &str) -> Option<String> {
     Some(format!("{place}: file {file}, want {want}."))
 }
 
+/// Whether two texts differ, and in nothing but whitespace.
+pub fn is_same_but_whitespace(one: &str, other: &str) -> bool {
+    let solid = |text: &str| text.split_whitespace().collect::<String>();
+    one != other && solid(one) == solid(other)
+}
+
 /// Accents and the like, which join the character before them.
 fn is_mark(c: char) -> bool {
     ('\u{300}'..='\u{36f}').contains(&c)

@@ -1,6 +1,6 @@
 //! Every refusal as a reader of the documentation meets it.
 
-use super::{Denial, Error, Instead};
+use super::{Denial, Error, Instead, NamedAs, Whereabouts};
 use crate::digest::Digest;
 use crate::line::LineRange;
 
@@ -76,7 +76,12 @@ pub fn examples() -> Vec<Error> {
                 crate::nearest::Meant::Text,
             ),
         },
-        Error::AmbiguousString { n_matches: 3, old_string: "let".into(), lines: vec![2, 5, 9] },
+        Error::AmbiguousString {
+            n_matches: 3,
+            old_string: "let".into(),
+            lines: vec![2, 5, 9],
+            n_lines: None,
+        },
         Error::ConflictingEdits { index: 1, prior_index: 0 },
         Error::InEdit {
             index: 1,
@@ -92,20 +97,16 @@ pub fn examples() -> Vec<Error> {
             line: 42,
             found: "    let x = 1;\n".into(),
             wanted: "    let x = 2;".into(),
-            elsewhere: vec![57],
-            n_lines: 1,
-            nearest: None,
+            whereabouts: Whereabouts::Lines { starts: vec![57], n_lines: 1 },
         },
         Error::TextNotInLines {
             lines: LineRange { start: 40, end: 44 },
             wanted: "    let x = 2;".into(),
-            elsewhere: vec![57, 80],
-            n_lines: 2,
-            nearest: None,
+            whereabouts: Whereabouts::Lines { starts: vec![57, 80], n_lines: 2 },
         },
         Error::RangeTooShort { line: 42, n_covered: 1, n_lines: 3 },
         Error::LinePastEnd { line: 500, path: path(), n_lines: 120 },
-        Error::NoSuchLine { line: 121, path: path(), n_lines: 120, is_insert: true },
+        Error::NoSuchLine { line: 121, path: path(), n_lines: 120, named_as: NamedAs::Anchor },
         Error::NotEncodable { encoding: "windows-1252", character: '你' },
         Error::NotReadable { encoding: "Shift_JIS", path: path() },
         Error::Busy { path: path() },

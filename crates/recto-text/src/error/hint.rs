@@ -1,8 +1,8 @@
 //! What a caller can do next about each refusal. Written for a model; never repeats the message.
 
-use super::Error;
-use crate::nearest::Nearest;
-use crate::quote::unseen_difference;
+use super::whereabouts::ambiguous_hint;
+use super::{Error, Whereabouts};
+use crate::quote::{is_same_but_whitespace, unseen_difference};
 
 impl Error {
     /// What the caller can do next, where there is something to say.
@@ -17,11 +17,7 @@ impl Error {
             Error::DiskFull { .. } => "Nothing was changed. Free some space, then call again.".into(),
             Error::StringNotFound { nearest: Some(nearest), .. } => nearest.to_string(),
             Error::StringNotFound { nearest: None, .. } => "Nothing in the file is similar. Read the file, then copy the text exactly.".into(),
-            Error::AmbiguousString { lines, n_matches, .. } => {
-                let shown: Vec<String> = lines.iter().map(usize::to_string).collect();
-                let more = if *n_matches > lines.len() { " and more" } else { "" };
-                format!("It starts on lines {}{more}. Add surrounding text to name one.", shown.join(", "))
-            }
+            Error::AmbiguousString { lines, n_matches, n_lines, .. } => ambiguous_hint(lines, *n_matches, *n_lines),
             Error::ConflictingEdits { prior_index, .. } => {
                 format!("Edit {prior_index} already changed that text. Nothing was written; join the two edits into one.")
             }
@@ -69,11 +65,13 @@ impl Error {
             Error::FileExists { what: None, .. } => "Change it with the tools that edit, or remove it first.".into(),
             Error::FileExists { what: Some(what), .. } => format!("It is {what}; use another name."),
             Error::FileNotFound { path } if path.ends_with('/') => "A path that ends with / names a folder; leave it off to name a file.".into(),
-            Error::TextMismatch { found, wanted, elsewhere, n_lines, nearest, .. } => {
-                let mut hint = elsewhere_hint(elsewhere, *n_lines, nearest.as_ref());
-                if nearest.is_none()
-                    && let Some(unseen) = unseen_difference(found, wanted)
-                {
+            Error::TextMismatch { found, wanted, whereabouts, .. } => {
+                let mut hint = whereabouts.hint();
+                if matches!(whereabouts, Whereabouts::Near(_) | Whereabouts::PartOf { .. }) {
+                    // It shows what differs.
+                    return Some(hint);
+                }
+                if let Some(unseen) = unseen_difference(found, wanted) {
                     hint.insert_str(0, &format!("{unseen} "));
                 }
                 if is_same_but_whitespace(found, wanted) {
@@ -81,18 +79,12 @@ impl Error {
                 }
                 hint
             }
-            Error::TextNotInLines { elsewhere, n_lines, nearest, .. } => {
-                elsewhere_hint(elsewhere, *n_lines, nearest.as_ref())
-            }
+            Error::TextNotInLines { whereabouts, .. } => whereabouts.hint(),
             Error::RangeTooShort { line, n_lines, .. } => {
                 format!("Call again with lines [{line}, {}].", line + n_lines)
             }
             Error::LinePastEnd { .. } => "The last lines are [-20, 0].".into(),
-            Error::NoSuchLine { is_insert: true, .. } => "To add lines at the end use text.append.".into(),
-            Error::NoSuchLine { is_insert: false, n_lines, .. } => match n_lines {
-                0 => "The file is empty; use text.append.".into(),
-                n_lines => format!("Lines are 1 to {n_lines}, or -1 (the last) to -{n_lines}."),
-            },
+            Error::NoSuchLine { line, n_lines, named_as, .. } => named_as.hint(*line, *n_lines),
             Error::MissingArgument { .. }
             | Error::WrongArgument { .. }
             | Error::NulInPath { .. }
@@ -114,24 +106,4 @@ impl Error {
         };
         Some(hint)
     }
-}
-
-/// Where the text stands instead, with the range that would name it.
-fn elsewhere_hint(elsewhere: &[usize], n_lines: usize, nearest: Option<&Nearest>) -> String {
-    match (elsewhere, nearest) {
-        ([line], _) => format!("It stands on line {line}: lines [{line}, {}].", line + n_lines),
-        ([], Some(nearest)) => nearest.to_string(),
-        ([], None) => {
-            "It stands nowhere in the file. Read the lines again and copy them exactly.".into()
-        }
-        (lines, _) => {
-            let lines: Vec<String> = lines.iter().map(usize::to_string).collect();
-            format!("It stands on lines {}.", lines.join(", "))
-        }
-    }
-}
-
-fn is_same_but_whitespace(one: &str, other: &str) -> bool {
-    let solid = |text: &str| text.split_whitespace().collect::<String>();
-    one != other && solid(one) == solid(other)
 }

@@ -21,7 +21,12 @@ fn an_edit_of_several_is_worded_as_the_contract_words_it() {
     assert_eq!(in_edit.to_string(), "Edit 1: String not found: line 3");
     assert_eq!(in_edit.code(), -32010);
 
-    let ambiguous = Error::AmbiguousString { n_matches: 2, old_string: "A".into(), lines: vec![1] };
+    let ambiguous = Error::AmbiguousString {
+        n_matches: 2,
+        old_string: "A".into(),
+        lines: vec![1],
+        n_lines: None,
+    };
     assert_eq!(ambiguous.to_string(), "String appears 2 times (must be unique): A");
     let in_edit = Error::InEdit { index: 1, source: Box::new(ambiguous) };
     assert_eq!(in_edit.to_string(), "Edit 1: String appears 2 times: A");

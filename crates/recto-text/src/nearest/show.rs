@@ -68,7 +68,7 @@ pub fn place(
         steps.iter().filter(|step| kind(step) != Difference::None).collect();
     for step in differing.iter().take(MAX_SHOWN) {
         shown.push('\n');
-        shown.push_str(&describe(step));
+        shown.push_str(&describe(step, meant));
     }
     if differing.len() > MAX_SHOWN {
         shown.push_str(&format!("\n{} more lines differ.", differing.len() - MAX_SHOWN));
@@ -95,7 +95,7 @@ fn kind(step: &Step<'_>) -> Difference {
     }
 }
 
-fn describe(step: &Step<'_>) -> String {
+fn describe(step: &Step<'_>, meant: Meant) -> String {
     match step {
         Step::Pair { line_idx, file, want, difference } => {
             let number = line_idx + 1;
@@ -111,7 +111,8 @@ fn describe(step: &Step<'_>) -> String {
             }
         }
         Step::FileOnly { line_idx, file } => {
-            format!("{} file: {}  (not in old_string)", line_idx + 1, visible_line(file))
+            let (number, argument) = (line_idx + 1, meant.argument());
+            format!("{number} file: {}  (not in {argument})", visible_line(file))
         }
         Step::WantOnly { want } => format!("want: {}  (not in the file)", visible_line(want)),
     }

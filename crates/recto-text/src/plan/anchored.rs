@@ -3,12 +3,13 @@
 use std::ops::Range;
 
 use crate::edits::Edits;
-use crate::error::{Error, Result};
-use crate::find::MatchKind;
+use crate::error::{Error, Result, Whereabouts};
+use crate::find::{MatchKind, find};
 use crate::line::{self, LineRange};
 use crate::line_range::{Interval, line_to_change};
 use crate::nearest::{Meant, nearest};
 use crate::plan::{Part, Plan};
+use crate::quote::is_same_but_whitespace;
 
 /// How many other places of a text are named.
 const MAX_PLACES: usize = 8;
@@ -44,6 +45,7 @@ pub fn replace(source: Source<'_>, lines: Interval, old: &str, new: &str) -> Res
             n_matches: places.len(),
             old_string: old.into(),
             lines: table.first_few(&places),
+            n_lines: Some(old_lines.len()),
         });
     }
 
@@ -77,14 +79,11 @@ pub fn insert(source: Source<'_>, number: i64, anchor: &str, content: &str) -> R
     };
     let [anchor, content] = as_meant([anchor, content], |anchor| matches(line, anchor).is_some());
     let Some(kind) = matches(line, anchor) else {
-        let places = table.find(&[anchor], 0..table.count()).1;
         return Err(Error::TextMismatch {
             line: table.number(line_idx),
             found: line.into(),
             wanted: anchor.into(),
-            elsewhere: table.first_few(&places),
-            n_lines: 1,
-            nearest: None,
+            whereabouts: whereabouts_of_anchor(&table, anchor, line_idx),
         });
     };
     let offset = table.offset(line_idx);
@@ -257,18 +256,16 @@ fn occurrences<'a>(
 
 /// What stands there instead, and where else the text stands.
 fn mismatch(table: &Lines<'_>, old: &[&str], within: Range<usize>) -> Error {
-    let elsewhere = table.first_few(&table.find(old, 0..table.count()).1);
-    // What comes closest in a part may not be what comes closest.
-    let is_hard_to_find = elsewhere.is_empty() && table.part.is_whole();
-    let nearest =
-        if is_hard_to_find { nearest(table.part.text, &old.concat(), Meant::Lines) } else { None };
+    let starts = table.first_few(&table.find(old, 0..table.count()).1);
+    let whereabouts = match starts.is_empty() {
+        false => Whereabouts::Lines { starts, n_lines: old.len() },
+        true => whereabouts(table, &old.concat(), within.clone(), Meant::Lines),
+    };
     if within.len() > old.len() {
         return Error::TextNotInLines {
             lines: table.numbers(within),
             wanted: line::without_ending(old[0]).into(),
-            elsewhere,
-            n_lines: old.len(),
-            nearest,
+            whereabouts,
         };
     }
     let differs = |index: &usize| {
@@ -287,10 +284,68 @@ fn mismatch(table: &Lines<'_>, old: &[&str], within: Range<usize>) -> Error {
         line: table.number(line_idx),
         found: if line_idx < table.count() { table.line(line_idx).into() } else { String::new() },
         wanted: old[index].into(),
-        elsewhere,
-        n_lines: old.len(),
-        nearest,
+        whereabouts,
     }
+}
+
+fn whereabouts_of_anchor(table: &Lines<'_>, anchor: &str, line_idx: usize) -> Whereabouts {
+    if lines_of(anchor).len() > 1 {
+        return Whereabouts::SeveralLines;
+    }
+    let lines = table.first_few(&table.find(&[anchor], 0..table.count()).1);
+    if !lines.is_empty() {
+        return Whereabouts::Line(lines);
+    }
+    let within = line_idx..(line_idx + 1).min(table.count());
+    whereabouts(table, anchor, within, Meant::Line)
+}
+
+/// What is known of a text that stands nowhere as whole lines.
+fn whereabouts(table: &Lines<'_>, wanted: &str, within: Range<usize>, meant: Meant) -> Whereabouts {
+    if let Some(part) = part_of(table, wanted, within, meant) {
+        return part;
+    }
+    // What comes closest in a part may not be what comes closest.
+    if !table.part.is_whole() {
+        return Whereabouts::Unknown;
+    }
+    match nearest(table.part.text, wanted, meant) {
+        Some(nearest) => Whereabouts::Near(nearest),
+        None => Whereabouts::Nowhere,
+    }
+}
+
+/// The lines that hold a text and more than that, those inside `within` first. Where all else is
+/// whitespace, that is the difference.
+fn part_of(
+    table: &Lines<'_>,
+    wanted: &str,
+    within: Range<usize>,
+    meant: Meant,
+) -> Option<Whereabouts> {
+    const MAX_SHOWN: usize = 100;
+    let text = table.part.text;
+    if wanted.trim().is_empty() {
+        return None;
+    }
+    let within = table.bytes(within);
+    let inside = find(&text[within.clone()], wanted).map(|found| {
+        let place = &found.places[0];
+        within.start + place.start..within.start + place.end
+    });
+    let place = inside.or_else(|| Some(find(text, wanted)?.places[0].clone()))?;
+    let LineRange { start, end } = line::range_of(text, &place);
+    let whole = &text[table.bytes(start - 1..end)];
+    if is_same_but_whitespace(whole, wanted) {
+        return None;
+    }
+    let line = line::without_ending(whole);
+    let is_short = start == end && line.chars().nth(MAX_SHOWN).is_none();
+    Some(Whereabouts::PartOf {
+        lines: table.numbers(start - 1..end),
+        line: is_short.then(|| line.into()),
+        meant,
+    })
 }
 
 #[cfg(test)]

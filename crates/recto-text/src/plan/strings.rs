@@ -119,6 +119,7 @@ impl<'a> Staged<'a> {
                 n_matches: found.n_matches,
                 old_string: old.clone(),
                 lines,
+                n_lines: None,
             });
         }
         let mut place = found.places[0].clone();

@@ -92,6 +92,25 @@ fn the_call_that_a_hint_proposes_works() {
     check(text, "text.replace", replace(json!([2, 3]), "b\nc"), take_range, "a\nx\nd\n");
     check(text, "text.replace", replace(json!([2, 2]), "b"), take_range, "a\nx\nc\nd\n");
     check(text, "text.replace", replace(json!([3, 2]), "b\nc"), take_range, "a\nx\nd\n");
+    // The end lies behind the file.
+    check(text, "text.replace", replace(json!([2, 9]), "d"), take_range, "a\nb\nc\nx\n");
+    // The text stands there more than once.
+    let twice = json!({"hash": hash("a\na\n"), "lines": [1, 3], "old": "a", "new": "x"});
+    check("a\na\n", "text.replace", twice, take_range, "x\na\n");
+    // The line to insert before is another one.
+    let insert = json!({"hash": hash(text), "line": 1, "anchor": "c", "content": "x"});
+    let take_line = |error: &Error, arguments: &mut Value| {
+        let hint = error.hint().unwrap();
+        arguments["line"] = hint.rsplit(' ').next().unwrap().trim_end_matches('.').into();
+    };
+    check(text, "text.insert", insert, take_line, "a\nb\nx\nc\nd\n");
+    // Only a part of the line was named.
+    let part = json!({"hash": hash("\tlet a;\n"), "lines": [1, 2], "old": "let", "new": "x"});
+    let take_line = |error: &Error, arguments: &mut Value| {
+        let hint = error.hint().unwrap();
+        arguments["old"] = serde_json::from_str(hint.rsplit(": ").next().unwrap()).unwrap();
+    };
+    check("\tlet a;\n", "text.replace", part, take_line, "x\n");
     // The version is an old one: the message names the new one.
     let stale = json!({"hash": "0123456789ab", "lines": [2, 3], "old": "b", "new": "x"});
     let take_hash = |error: &Error, arguments: &mut Value| {

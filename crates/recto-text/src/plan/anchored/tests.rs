@@ -159,10 +159,97 @@ fn the_hint_names_the_right_place() {
     assert_eq!(hint("a\nb\nc\n", [1, 3], "b\nc"), "It stands on line 2: lines [2, 4].");
     assert_eq!(hint("x\nb\nc\nb\n", [1, 2], "b"), "It stands on lines 2, 4.");
     assert_eq!(hint("a\nb\n", [1, 2], "a\nb"), "Call again with lines [1, 3].");
+    let whitespace = hint("    let x = 1;\n", [1, 2], "\tlet x = 1;");
+    assert!(whitespace.starts_with("Closest: line 1 (differs only in whitespace"), "{whitespace}");
+    assert_eq!(whitespace.matches("whitespace").count(), 1, "{whitespace}");
     assert!(
-        hint("    let x = 1;\n", [1, 2], "\tlet x = 1;")
-            .starts_with("They differ only in whitespace. Closest")
+        hint("a \nb\na\n", [1, 2], "a").starts_with("They differ only in whitespace. It stands on")
     );
+    assert_eq!(
+        hint("x\ny\nx\n", [1, 4], "x"),
+        "It starts on lines 1, 3. Narrow lines to one of them, for example [1, 2]."
+    );
+    assert_eq!(
+        hint("a\nb\n", [2, 9], "b"),
+        "The end is exclusive: [2, 3] or [2, 0] goes through the last line."
+    );
+    assert_eq!(hint("a\nb\n", [1, -3], "b"), "Lines are 1 to 2, or -1 (the last) to -2.");
+    assert!(
+        hint("a = 1\n", [1, 2], "1: a = 1")
+            .ends_with("old carries line numbers, which are not in the file.")
+    );
+}
+
+#[test]
+fn a_part_of_a_line_is_told_from_the_line() {
+    let text = "fn f() {\n    let x = 1;\n    let y = 2;\n}\n";
+    let hint = |lines: [i64; 2], old: &str| {
+        let spec = Interval { start: lines[0], end: lines[1] };
+        replace(source(text), spec, old, "y").unwrap_err().hint().unwrap()
+    };
+    let part = "; this tool replaces whole lines. Copy the whole line";
+    assert_eq!(
+        hint([2, 3], "let"),
+        format!("old is only a part of line 2{part}: \"    let x = 1;\"")
+    );
+    // The lines that the caller looks at come first.
+    assert_eq!(
+        hint([3, 4], "let"),
+        format!("old is only a part of line 3{part}: \"    let y = 2;\"")
+    );
+    assert_eq!(
+        hint([4, 5], "let"),
+        format!("old is only a part of line 2{part}: \"    let x = 1;\"")
+    );
+    assert_eq!(hint([0, 0], "x = 1;\n    let"), format!("old is only a part of lines 2-3{part}s."));
+    // What lacks only the indentation is another line, and so it is shown.
+    assert!(hint([2, 3], "let x = 1;").starts_with("Closest: line 2 (differs only in whitespace"));
+    let long = format!("{}\n", "a long line ".repeat(20));
+    let all = Interval { start: 0, end: 0 };
+    let error = replace(source(&long), all, "long", "y").unwrap_err();
+    assert_eq!(error.hint().unwrap(), format!("old is only a part of line 1{part}."));
+}
+
+#[test]
+fn the_hint_names_the_line_to_insert_before() {
+    let text = "a\nlet b = 1;\na\n";
+    let hint = |line: i64, anchor: &str| {
+        insert(source(text), line, anchor, "y").unwrap_err().hint().unwrap()
+    };
+    assert_eq!(hint(1, "let b = 1;"), "It stands on line 2: call again with line 2.");
+    assert_eq!(hint(2, "a"), "It stands on lines 1, 3.");
+    assert_eq!(
+        hint(1, "a\nlet b = 1;"),
+        "anchor is one line: the text of the line to insert before."
+    );
+    assert_eq!(
+        hint(2, "b"),
+        "anchor is only a part of line 2. Copy the whole line: \"let b = 1;\""
+    );
+    assert!(hint(1, "let b = 2;").starts_with("Closest: line 2\n2 file: let b = 1;"));
+    assert!(hint(2, "2: let b = 1;").contains("anchor carries line numbers"));
+    assert_eq!(
+        hint(1, "quite another"),
+        "It stands nowhere in the file. Read the lines again and copy them exactly."
+    );
+    for line in [0, 4, -4] {
+        assert_eq!(
+            hint(line, "a"),
+            "Lines are 1 to 3; line 1 inserts at the top, text.append adds at the end."
+        );
+    }
+}
+
+#[test]
+fn nothing_is_said_of_lines_that_were_not_looked_at() {
+    let part = Part { lines_before: 10, ..Part::from("a\nlet b = 1;\n") };
+    let lines = Interval { start: 11, end: 12 };
+    let hint = |old: &str| {
+        let source = Source { path: "f", part };
+        replace(source, lines, old, "y").unwrap_err().hint().unwrap()
+    };
+    assert_eq!(hint("x"), "Read the lines again and copy them exactly.");
+    assert!(hint("b").starts_with("old is only a part of line 12;"));
 }
 
 proptest! {

@@ -226,6 +226,7 @@ impl Pass<'_> {
             n_matches: places.n_matches,
             old_string: old_string.to_string(),
             lines: lines.collect::<Result<_>>()?,
+            n_lines: None,
         })
     }
 
