@@ -39,7 +39,7 @@ pub enum Error {
     UnknownArgument {
         /// The argument, with its place.
         name: String,
-        /// What the tool takes instead.
+        /// Who takes what instead: `This tool takes: path, limit`.
         known: String,
     },
 
@@ -59,6 +59,8 @@ pub enum Error {
     RelativePath {
         /// The path as given.
         path: String,
+        /// The folder that it may have been meant to start at.
+        root: Option<String>,
     },
 
     /// A path that no file can have.

@@ -19,17 +19,26 @@ impl AbsPath {
     pub fn parse(given: String) -> Result<AbsPath> {
         refuse_nul(&given)?;
         if !given.starts_with('/') {
-            return Err(Error::RelativePath { path: given });
+            return Err(Error::RelativePath { path: given, root: None });
         }
         Ok(AbsPath { absolute: PathBuf::from(&given), given })
     }
 
+    /// The same for what a caller wrote, who may have meant it to start at `root`.
+    pub fn parse_beside(given: String, root: &Path) -> Result<AbsPath> {
+        AbsPath::parse(given).map_err(|error| match error {
+            Error::RelativePath { path, .. } => {
+                Error::RelativePath { path, root: root.to_str().map(String::from) }
+            }
+            error => error,
+        })
+    }
+
     /// Takes a relative path to start at `root`. `name` is the argument that it came in.
-    pub fn resolve(name: &str, given: String, root: &Path) -> Result<AbsPath> {
+    pub fn resolve(name: &'static str, given: String, root: &Path) -> Result<AbsPath> {
         refuse_nul(&given)?;
         if given.is_empty() {
-            let (name, value) = (name.into(), "\"\"".into());
-            return Err(Error::WrongArgument { name, expected: "a path".into(), value });
+            return Err(Error::EmptyText { name });
         }
         Ok(AbsPath { absolute: root.join(&given), given })
     }

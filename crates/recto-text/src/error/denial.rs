@@ -71,6 +71,8 @@ pub enum Instead {
         /// Whether it is one at a commit.
         is_at_commit: bool,
     },
+    /// Something that is no file, with its article: `a FIFO`.
+    Special(&'static str),
     /// Anything else.
     Other,
 }
@@ -78,10 +80,37 @@ pub enum Instead {
 impl Instead {
     /// What a caller should do about it.
     pub(super) fn hint(self, path: &str) -> Option<String> {
-        let Instead::ListedFolder { is_at_commit } = self else { return None };
+        let is_at_commit = match self {
+            Instead::Folder => return Some("It is a folder.".into()),
+            Instead::ListedFolder { is_at_commit } => is_at_commit,
+            Instead::Special(what) => return Some(format!("It is {what}.")),
+            Instead::Other => return None,
+        };
         let commit = if is_at_commit { " and the same commit" } else { "" };
         let pattern = everything_beneath(path);
         Some(format!("It is a folder: ListFiles with pattern {pattern}{commit} lists its files."))
+    }
+}
+
+/// How a path is written that starts at `/`, for one that does not.
+pub(super) fn absolute_hint(path: &str, root: Option<&str>) -> String {
+    let the_root = root.map(|root| format!(" The root is {}.", Quoted(root))).unwrap_or_default();
+    if let Some(rest) = path.strip_prefix("file://") {
+        // Whatever is escaped in an address is not in a path.
+        return match rest.starts_with('/') && !rest.contains('%') {
+            true => format!("Leave file:// off: {}", Quoted(rest)),
+            false => "Write it as a path that starts at /.".into(),
+        };
+    }
+    if path.starts_with('~') {
+        return format!("~ is not expanded; write the home folder out.{the_root}");
+    }
+    let path = path.strip_prefix("./").unwrap_or(path);
+    match root {
+        Some(root) if !path.is_empty() && !path.split('/').any(|part| part == "..") => {
+            format!("Start the path at /: {}", Quoted(&format!("{root}/{path}")))
+        }
+        _ => format!("Start the path at /.{the_root}"),
     }
 }
 

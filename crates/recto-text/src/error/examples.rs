@@ -10,13 +10,16 @@ pub fn examples() -> Vec<Error> {
     let digest = |byte: &[u8]| Digest::of(byte);
     vec![
         Error::MissingArgument { name: "path".into() },
-        Error::UnknownArgument { name: "file".into(), known: "path, line, limit".into() },
+        Error::UnknownArgument {
+            name: "file".into(),
+            known: "This tool takes: path, line, limit".into(),
+        },
         Error::WrongArgument {
             name: "line".into(),
             expected: "an integer".into(),
             value: "\"ten\"".into(),
         },
-        Error::RelativePath { path: "src/main.rs".into() },
+        Error::RelativePath { path: "src/main.rs".into(), root: Some("/project".into()) },
         Error::NulInPath { path: "/project/a␀b".into() },
         Error::InvalidLine { line: 0 },
         Error::InvalidLimit { limit: 0 },

@@ -1,5 +1,6 @@
 //! What a caller can do next about each refusal. Written for a model; never repeats the message.
 
+use super::denial::absolute_hint;
 use super::whereabouts::ambiguous_hint;
 use super::{Error, Whereabouts};
 use crate::quote::{is_same_but_whitespace, unseen_difference};
@@ -8,8 +9,9 @@ impl Error {
     /// What the caller can do next, where there is something to say.
     pub fn hint(&self) -> Option<String> {
         let hint = match self {
-            Error::UnknownArgument { known, .. } => format!("This tool takes: {known}."),
-            Error::RelativePath { .. } => "Start the path at /.".into(),
+            Error::UnknownArgument { known, .. } => format!("{known}."),
+            Error::RelativePath { path, root } => absolute_hint(path, root.as_deref()),
+            Error::EmptyText { name: "pattern" } => "**/* lists everything.".into(),
             Error::ParentNotFound { .. } => "A folder on the way is missing; check the path.".into(),
             Error::PermissionDenied { reason, .. } => return reason.hint(),
             Error::BinaryFile { hash: Some(hash), .. } => format!("It is not text in any known encoding. Its hash is {hash}."),
@@ -33,6 +35,7 @@ impl Error {
                 };
                 format!("{which}Nothing was written. Read the file again and make the change for the new hash.")
             }
+            Error::NotEncodable { character: '\0', .. } => "Nothing was written. A NUL makes a file binary; file.create with encoding base64 writes bytes.".into(),
             Error::NotEncodable { .. } => "Nothing was written. Use characters that the encoding has, or convert the file first.".into(),
             Error::NotReadable { .. } => "Nothing was written. Convert the file to UTF-8 first.".into(),
             Error::Busy { .. } => "Another process is changing files in this folder. Call again.".into(),
@@ -56,7 +59,7 @@ impl Error {
             Error::WrongArgument { name, expected, .. } if name == "lines" && expected == "a string" => {
                 format!("Lines are {}. As in \"1,3,5-7\".", crate::line_spec::GRAMMAR)
             }
-            Error::BadGlob { cause, .. } => format!("{cause}. Patterns have *, ?, [abc], {{a,b}} and ** for any folders."),
+            Error::BadGlob { cause, .. } => format!("{}. Patterns have *, ?, [abc], {{a,b}} and ** for any folders.", capitalized(cause)),
             Error::NoRepository { cause, .. } | Error::UnknownRevision { cause, .. } => cause.clone(),
             Error::NotInRevision { .. } => "With commit, relative paths start at the top of the repository; ListFiles with the same commit shows what is there.".into(),
             Error::TooLarge { limit, .. } => limit.clone(),
@@ -64,7 +67,7 @@ impl Error {
             Error::NotAFile { path, instead } => return instead.hint(path),
             Error::FileExists { what: None, .. } => "Change it with the tools that edit, or remove it first.".into(),
             Error::FileExists { what: Some(what), .. } => format!("It is {what}; use another name."),
-            Error::FileNotFound { path } if path.ends_with('/') => "A path that ends with / names a folder; leave it off to name a file.".into(),
+            Error::FileNotFound { path } if path.ends_with('/') => "A path that ends with / names a folder; leave the / off to name a file.".into(),
             Error::TextMismatch { found, wanted, whereabouts, .. } => {
                 let mut hint = whereabouts.hint();
                 if matches!(whereabouts, Whereabouts::Near(_) | Whereabouts::PartOf { .. }) {
@@ -106,4 +109,9 @@ impl Error {
         };
         Some(hint)
     }
+}
+
+fn capitalized(sentence: &str) -> String {
+    let mut rest = sentence.chars();
+    rest.next().map_or(String::new(), |first| first.to_uppercase().chain(rest).collect())
 }

@@ -117,9 +117,10 @@ impl Arguments {
             given.keys().find(|name| !params.iter().any(|param| param.name == *name))
         {
             let known: Vec<_> = params.iter().map(|param| param.name).collect();
+            let who = if place.is_empty() { "This tool" } else { place.trim_end_matches('.') };
             return Err(Error::UnknownArgument {
                 name: format!("{place}{name}"),
-                known: known.join(", "),
+                known: format!("{who} takes: {}", known.join(", ")),
             });
         }
         let mut values = Map::new();

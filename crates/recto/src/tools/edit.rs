@@ -44,10 +44,11 @@ pub struct Target {
 
 impl Target {
     /// The target of the edit toolset: an absolute path, the version if the caller likes.
-    pub fn parse(arguments: &mut Arguments) -> Result<Target> {
+    pub fn parse(context: &Context<'_>, arguments: &mut Arguments) -> Result<Target> {
         let is_dry_run = arguments.boolean("dry_run");
         let expected = arguments.hash("expected_hash");
-        Ok(Target { path: AbsPath::parse(arguments.string("path"))?, expected, is_dry_run })
+        let path = AbsPath::parse_beside(arguments.string("path"), context.root)?;
+        Ok(Target { path, expected, is_dry_run })
     }
 
     /// The target of the text toolset: any path, and always the version.

@@ -32,14 +32,14 @@ struct Request {
     replacement: Replacement,
 }
 
-fn request(mut arguments: Arguments) -> Result<Request> {
-    let target = Target::parse(&mut arguments)?;
+fn request(context: &Context<'_>, mut arguments: Arguments) -> Result<Request> {
+    let target = Target::parse(context, &mut arguments)?;
     let (old, new) = (arguments.string("old_string"), arguments.string("new_string"));
     Ok(Request { target, replacement: Replacement::parse(old, new)? })
 }
 
 fn run(context: &Context<'_>, arguments: Arguments) -> Result<Answer> {
-    let Request { target, replacement } = request(arguments)?;
+    let Request { target, replacement } = request(context, arguments)?;
     let place = Where::Strings(vec![replacement.old()]);
     let edited =
         edit(context, &target, place, |part| plan::string(part, &replacement), |_, error| error)?;

@@ -50,8 +50,7 @@ fn request(mut arguments: Arguments) -> Result<Request> {
     let limit = positive.ok_or(Error::InvalidLimit { limit })?;
     let pattern = arguments.string("pattern");
     if pattern.is_empty() {
-        let (name, expected) = ("pattern".into(), "a pattern".into());
-        return Err(Error::WrongArgument { name, expected, value: "\"\"".into() });
+        return Err(Error::EmptyText { name: "pattern" });
     }
     Ok(Request { pattern, commit, shows_ignored, limit })
 }

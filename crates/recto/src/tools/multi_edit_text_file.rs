@@ -43,8 +43,8 @@ struct Edit {
     replacement: Replacement,
 }
 
-fn request(mut arguments: Arguments) -> Result<Request> {
-    let target = Target::parse(&mut arguments)?;
+fn request(context: &Context<'_>, mut arguments: Arguments) -> Result<Request> {
+    let target = Target::parse(context, &mut arguments)?;
     let mut edits = Vec::new();
     for (index, mut edit) in arguments.objects("edits").into_iter().enumerate() {
         let (old, new) = (edit.string("old_string"), edit.string("new_string"));
@@ -59,7 +59,7 @@ fn request(mut arguments: Arguments) -> Result<Request> {
 }
 
 fn run(context: &Context<'_>, arguments: Arguments) -> Result<Answer> {
-    let Request { target, edits } = request(arguments)?;
+    let Request { target, edits } = request(context, arguments)?;
     let replacements: Vec<_> = edits.iter().map(|edit| edit.replacement.clone()).collect();
     let edited = edit(
         context,

@@ -32,7 +32,7 @@ struct Request {
 }
 
 fn request(context: &Context<'_>, mut arguments: Arguments) -> Result<Request> {
-    let path = AbsPath::parse(arguments.string("path"))?;
+    let path = AbsPath::parse_beside(arguments.string("path"), context.root)?;
     let line = arguments.integer("line").unwrap_or(1);
     let first_line = u64::try_from(line).ok().filter(|line| *line > 0);
     let limit = arguments.integer("limit").unwrap_or(i64::MAX);

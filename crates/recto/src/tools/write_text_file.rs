@@ -34,8 +34,8 @@ struct Request {
     content: String,
 }
 
-fn request(mut arguments: Arguments) -> Result<Request> {
-    let target = Target::parse(&mut arguments)?;
+fn request(context: &Context<'_>, mut arguments: Arguments) -> Result<Request> {
+    let target = Target::parse(context, &mut arguments)?;
     Ok(Request { target, content: arguments.string("content") })
 }
 
@@ -51,7 +51,7 @@ struct Outcome {
 }
 
 fn run(context: &Context<'_>, arguments: Arguments) -> Result<Answer> {
-    let Request { target, content } = request(arguments)?;
+    let Request { target, content } = request(context, arguments)?;
     let outcome = target.attempt(|| write(context, &target, &content))?;
     Ok(report(&target, &outcome))
 }

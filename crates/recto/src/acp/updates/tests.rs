@@ -223,7 +223,7 @@ fn a_new_file_has_no_old_text() {
 #[test]
 fn a_refusal() {
     let arguments = json!({"path": "a.txt"});
-    let error = Error::RelativePath { path: "a ``` b.txt".into() };
+    let error = Error::RelativePath { path: "a ``` b.txt".into(), root: None };
     check(
         &end("read_text_file", arguments, Err(error)),
         expect![[r#"

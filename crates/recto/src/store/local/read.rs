@@ -79,11 +79,14 @@ impl OpenFile {
     fn open_kind(sys: &dyn Sys, place: &Place, kind: FileType, path: &AbsPath) -> Result<OpenFile> {
         let instead = match kind {
             FileType::Directory => Instead::Folder,
+            FileType::Fifo => Instead::Special("a FIFO"),
+            FileType::Socket => Instead::Special("a socket"),
+            FileType::CharacterDevice | FileType::BlockDevice => Instead::Special("a device"),
             _ => Instead::Other,
         };
-        let not_a_file = || Error::NotAFile { path: path.to_string(), instead };
+        let not_a_file = |instead| Error::NotAFile { path: path.to_string(), instead };
         if kind != FileType::RegularFile {
-            return Err(not_a_file());
+            return Err(not_a_file(instead));
         }
         let fd = sys::retry(|| sys.open(&place.folder, &place.name))
             .map_err(|errno| sys::error(errno, path, 0))?;
@@ -91,8 +94,11 @@ impl OpenFile {
         let is_regular = FileType::from_raw_mode(status.st_mode) == FileType::RegularFile;
         let filesystem =
             Filesystem::of(&fd, &status).map_err(|errno| sys::error(errno, path, 0))?;
-        if !is_regular || filesystem == Filesystem::Pseudo {
-            return Err(not_a_file());
+        if !is_regular {
+            return Err(not_a_file(Instead::Other));
+        }
+        if filesystem == Filesystem::Pseudo {
+            return Err(not_a_file(Instead::Special("a file that the kernel makes up")));
         }
         let has_true_size = filesystem == Filesystem::Clipping;
         Ok(OpenFile { fd, status, has_true_size, lease: Lease::Unavailable })
