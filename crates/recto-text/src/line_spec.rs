@@ -50,13 +50,7 @@ impl LineSpec {
         let parts: Option<Vec<Part>> =
             text.split(',').map(|part| Part::parse(part.trim())).collect();
         let parts = parts.ok_or_else(wrong)?;
-        let is_reversed = |part: &Part| match (part.first, part.last) {
-            (Bound::FromStart(first), Bound::FromStart(last)) => first > last,
-            (Bound::FromEnd(first), Bound::FromEnd(last)) => first < last,
-            // Which of the two comes first depends on the file.
-            _ => false,
-        };
-        if parts.iter().any(is_reversed) {
+        if parts.iter().any(|part| part.reversed().is_some()) {
             return Err(wrong());
         }
         Ok(LineSpec { parts, spelled: text.into(), from })
@@ -106,7 +100,26 @@ pub fn merge(mut ranges: Vec<Range<u64>>) -> Vec<Range<u64>> {
     merged
 }
 
+/// The first range whose end comes before its start, the other way round.
+pub fn reversed(text: &str) -> Option<String> {
+    text.split(',').find_map(|part| Part::parse(part.trim())?.reversed())
+}
+
 impl Part {
+    /// How the range is written the other way round, where its end comes before its start.
+    fn reversed(&self) -> Option<String> {
+        match (self.first, self.last) {
+            (Bound::FromStart(first), Bound::FromStart(last)) if first > last => {
+                Some(format!("{last}-{first}"))
+            }
+            (Bound::FromEnd(first), Bound::FromEnd(last)) if first < last => {
+                Some(format!("+{last}-+{first}"))
+            }
+            // Which of the two comes first depends on the file.
+            _ => None,
+        }
+    }
+
     fn parse(text: &str) -> Option<Part> {
         let (range, context) = match text.find([' ', '\t']) {
             Some(at) => (&text[..at], text[at..].trim_start()),

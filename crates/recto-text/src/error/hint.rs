@@ -3,6 +3,7 @@
 use super::denial::absolute_hint;
 use super::whereabouts::ambiguous_hint;
 use super::{Error, Whereabouts};
+use crate::line_spec;
 use crate::quote::{is_same_but_whitespace, unseen_difference};
 
 impl Error {
@@ -54,10 +55,14 @@ impl Error {
             Error::Unstable { .. } => "Another process is writing to it. Call again when it has finished.".into(),
             Error::NotDurable { cause, .. } => format!("The file has its new content; syncing it to disk failed: {cause}. Do not write it again without reading it."),
             Error::EmptyRange { meant: (start, end), .. } => format!("Did you mean [{start}, {end}]?"),
-            Error::BadLineSpec { .. } => format!("Lines are {}.", crate::line_spec::GRAMMAR),
+            Error::BadLineSpec { lines } => {
+                let reversed = line_spec::reversed(lines);
+                let meant = reversed.map(|lines| format!("The end comes before the start: {lines}? "));
+                format!("{}Lines are {}.", meant.unwrap_or_default(), line_spec::GRAMMAR)
+            }
             // Only where lines are such a string; elsewhere they are two integers.
             Error::WrongArgument { name, expected, .. } if name == "lines" && expected == "a string" => {
-                format!("Lines are {}. As in \"1,3,5-7\".", crate::line_spec::GRAMMAR)
+                format!("Lines are {}. As in \"1,3,5-7\".", line_spec::GRAMMAR)
             }
             Error::BadGlob { cause, .. } => format!("{}. Patterns have *, ?, [abc], {{a,b}} and ** for any folders.", capitalized(cause)),
             Error::NoRepository { cause, .. } | Error::UnknownRevision { cause, .. } => cause.clone(),

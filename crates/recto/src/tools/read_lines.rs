@@ -35,8 +35,8 @@ pub static TOOL: Tool = Tool {
     name: "ReadLines",
     title: "Read lines",
     toolset: Toolset::Files,
-    description: "Read numbered lines of a file, or search it: match is a literal, in any case. \
-        file_path may be a glob: with match, that searches a project.",
+    description: "Read numbered lines of a file, or search it: match is literal text (no regex), \
+        case ignored. file_path may be a glob: with match, that searches a project.",
     params: &[
         Param::required("file_path", Kind::String, "Absolute, relative to the root, or a glob"),
         Param::optional(
@@ -62,6 +62,8 @@ struct Request {
     wanted: Wanted,
     /// How many lines were asked for as the first ones, which some take for the last ones.
     n_first: Option<u64>,
+    /// Whether what is looked for reads like a regular expression.
+    is_like_regex: bool,
 }
 
 fn request(mut arguments: Arguments) -> Result<Request> {
@@ -78,9 +80,19 @@ fn request(mut arguments: Arguments) -> Result<Request> {
         needle: needle.as_deref().map(Needle::parse).transpose()?,
     };
     let n_first = lines.as_ref().and_then(|lines| lines.trim().strip_prefix('-')?.parse().ok());
+    let is_like_regex = needle.as_deref().is_some_and(is_like_regex);
     let commit = arguments.optional_string("commit");
-    Ok(Request { file_path: arguments.string("file_path"), commit, lines, wanted, n_first })
+    let file_path = arguments.string("file_path");
+    Ok(Request { file_path, commit, lines, wanted, n_first, is_like_regex })
 }
+
+fn is_like_regex(text: &str) -> bool {
+    let marks = [".*", ".+", "\\b", "\\d", "\\s", "\\w", "|"];
+    text.starts_with('^') || text.ends_with('$') || marks.iter().any(|mark| text.contains(mark))
+}
+
+/// What is said where nothing matches what reads like a regular expression.
+const IS_LITERAL: &str = "match is literal text";
 
 fn run(context: &Context<'_>, arguments: Arguments) -> Result<Answer> {
     let request = request(arguments)?;
@@ -195,6 +207,9 @@ fn position(read: &Rows, request: &Request) -> String {
     {
         part.push_str(&format!("; the last {n_first} are +{n_first}-"));
     }
+    if read.rows.is_empty() && request.is_like_regex {
+        part.push_str(&format!("; {IS_LITERAL}"));
+    }
     if let Some(next) = &read.next {
         part.push_str(&format!("; go on with lines {}", Quoted(next)));
     }
@@ -226,13 +241,22 @@ fn of_many(
         write_rows(&mut text, &read.rows, request.commit.is_none());
         rows.extend(read.rows.iter().map(|row| row_of(row, Some(&path))));
     }
+    let n_files = match listing.total {
+        1 => "1 file".to_string(),
+        n_files => format!("{n_files} files"),
+    };
     let count = match (listing.total, rows.len()) {
         (0, _) if request.commit.is_some() => "no file matches".to_string(),
         (0, _) => "no file matches, ignored and hidden ones aside".to_string(),
-        (n_files, 1) => format!("1 row in 1 of {n_files} files"),
-        (n_files, n_rows) => format!("{n_rows} rows in {} of {n_files} files", chosen.len()),
+        (_, 0) if request.wanted.needle.is_some() => format!("no match in {n_files}"),
+        (_, 0) => format!("no such line in {n_files}"),
+        (_, 1) => format!("1 row in 1 of {n_files}"),
+        (_, n_rows) => format!("{n_rows} rows in {} of {n_files}", chosen.len()),
     };
     let mut remarks = vec![count];
+    if rows.is_empty() && request.is_like_regex {
+        remarks.push(IS_LITERAL.into());
+    }
     remarks.extend(search.time_is_over());
     if is_cut {
         remarks.push("there are more: narrow file_path or match".into());
