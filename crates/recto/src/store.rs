@@ -111,6 +111,8 @@ pub struct Listing {
     pub n_unnamable: u64,
     /// How many folders could not be read.
     pub n_unreadable: u64,
+    /// Whether nothing stands where the folder would.
+    pub is_missing: bool,
 }
 
 /// The files at revisions, which can be read and not changed.

@@ -140,7 +140,8 @@ impl Store for MemoryStore {
 
     fn list(&self, request: &ListRequest<'_>, caller: &Caller) -> Result<Listing> {
         let folder = self.locate(request.folder, caller, Access::Read)?;
-        let mut listing = Listing { folder: folder.clone(), ..Listing::default() };
+        let is_missing = folder != self.root && !self.lock().contains_key(&folder);
+        let mut listing = Listing { folder: folder.clone(), is_missing, ..Listing::default() };
         for (path, node) in self.lock().iter() {
             let (Node::File(_), Ok(below)) = (node, path.strip_prefix(&folder)) else { continue };
             let Some(below) = below.to_str().filter(|below| !below.is_empty()) else { continue };

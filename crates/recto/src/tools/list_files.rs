@@ -3,6 +3,7 @@
 use std::path::{Component, Path, PathBuf};
 
 use recto_text::error::Instead;
+use recto_text::quote::Quoted;
 use recto_text::{Error, Result};
 use serde_json::{Value, json};
 
@@ -64,8 +65,8 @@ fn run(context: &Context<'_>, arguments: Arguments) -> Result<Answer> {
 }
 
 fn on_disk(context: &Context<'_>, request: &Request) -> Result<Answer> {
-    let (folder, glob) = Glob::parse(&request.pattern)?;
-    let folder = start_folder(context.root, &folder, &request.pattern);
+    let (start, glob) = Glob::parse(&request.pattern)?;
+    let folder = start_folder(context.root, &start, &request.pattern);
     let listing = match list(context, context.store, &folder, &glob, request) {
         // A root is a name in a folder that is not served.
         Err(Error::PermissionDenied { .. }) if is_folder(context, request).unwrap_or(false) => {
@@ -74,7 +75,9 @@ fn on_disk(context: &Context<'_>, request: &Request) -> Result<Answer> {
         listing => listing?,
     };
     let mut remarks = Vec::new();
-    if listing.total == 0 && listing.stopped.is_none() {
+    if listing.is_missing {
+        remarks.push(format!("there is no folder {}", Quoted(&start)));
+    } else if listing.total == 0 && listing.stopped.is_none() {
         // Whatever else is wrong, the list is empty.
         remarks.extend(why_empty(context, request, &folder, glob).unwrap_or_default());
     }
@@ -163,6 +166,9 @@ fn why_empty(
             "{} only with hidden names: write the dot, as in .*",
             n_files(hidden)
         )));
+    }
+    if request.pattern.contains('%') {
+        return Ok(Some("% is a wildcard only with commit: use *".into()));
     }
     // Frameworks call folders `[slug]` and `{{name}}`.
     let literal = request.pattern.replace('[', "\\[").replace('{', "\\{");

@@ -53,7 +53,7 @@ pub fn list(roots: &Roots, request: &ListRequest<'_>, caller: &Caller) -> Result
         place => place?,
     };
     if !place.is_folder() {
-        return Ok(Listing::default());
+        return Ok(Listing { is_missing: place.kind.is_none(), ..Listing::default() });
     }
     let Some((top, below)) = roots.beneath(&place.real_path) else {
         return Ok(Listing::default());
