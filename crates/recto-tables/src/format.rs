@@ -106,6 +106,7 @@ pub fn text(name: &str, head: &[u8]) -> Result<TextFormat> {
         ending if SHEET_ENDINGS.contains(&ending) => {
             Err(Error::Broken { cause: "it is text and not a spreadsheet".into() })
         }
+        _ if head.is_empty() => Err(Error::NotATable { what: "empty".into(), is_text: false }),
         "txt" | "log" | "dat" | "md" | "rst" | "adoc" | "" => {
             Err(Error::NotATable { what: "plain text".into(), is_text: true })
         }
