@@ -28,9 +28,16 @@ const MAX_VOTER_CHARS: usize = 400;
 /// Below this share of common trigrams a line is no evidence.
 const MIN_SIMILARITY: f32 = 0.4;
 
-/// What comes closest, as it is shown.
+/// What comes closest, or why nothing does, as it is shown.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Nearest(String);
+
+impl Nearest {
+    /// What is said of a string that an earlier edit of the same call replaced.
+    pub fn replaced_by(edit_index: usize) -> Nearest {
+        Nearest(format!("Edit {edit_index} already replaced that text; leave out one of the two."))
+    }
+}
 
 impl fmt::Display for Nearest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

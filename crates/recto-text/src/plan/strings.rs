@@ -6,7 +6,7 @@ use crate::edits::Edits;
 use crate::error::{Error, Result};
 use crate::find::{MatchKind, find};
 use crate::line::{self, LineRange};
-use crate::nearest::{Meant, nearest};
+use crate::nearest::{Meant, Nearest, nearest};
 use crate::plan::{Part, Plan, apart};
 
 /// One string for another.
@@ -171,7 +171,9 @@ fn explain(
                 if prior.old != *old {
                     return Error::ConflictingEdits { index, prior_index };
                 }
-                break;
+                let nearest = Some(Nearest::replaced_by(prior_index));
+                let error = Error::StringNotFound { old_string: old.clone(), nearest };
+                return Error::InEdit { index, source: Box::new(error) };
             }
         }
     }
