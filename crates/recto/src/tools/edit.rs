@@ -29,7 +29,7 @@ pub const HASH: Param = Param::required("hash", Kind::Hash, "From the last read 
 pub const EXPECTED_HASH: Param = Param::optional(
     "expected_hash",
     Kind::Hash,
-    "hash of an earlier read; refused if it changed since",
+    "hash of an earlier read; refused if the file changed",
 );
 
 pub const DRY_RUN: Param =
