@@ -108,7 +108,8 @@ pub(super) fn absolute_hint(path: &str, root: Option<&str>) -> String {
     let path = path.strip_prefix("./").unwrap_or(path);
     match root {
         Some(root) if !path.is_empty() && !path.split('/').any(|part| part == "..") => {
-            format!("Start the path at /: {}", Quoted(&format!("{root}/{path}")))
+            let whole = format!("{}/{path}", root.trim_end_matches('/'));
+            format!("Start the path at /: {}", Quoted(&whole))
         }
         _ => format!("Start the path at /.{the_root}"),
     }
