@@ -43,15 +43,14 @@ pub fn align<'a>(
     };
     for want_idx in 1..=n_wanted {
         for file_idx in 0..=n_file {
-            let mut cost = costs[(want_idx - 1) * width + file_idx] + GAP;
+            let mut cost =
+                costs[(want_idx - 1) * width + file_idx] + want_only(wanted[want_idx - 1]);
             if file_idx > 0 {
                 let (part, difference) = pair(want_idx - 1, file_idx - 1);
                 let pair_cost = cost_of(difference, part, wanted[want_idx - 1]);
                 cost = cost.min(costs[(want_idx - 1) * width + file_idx - 1] + pair_cost);
-                let is_after_all = want_idx == n_wanted;
-                let skip =
-                    costs[want_idx * width + file_idx - 1] + if is_after_all { 0 } else { GAP };
-                cost = cost.min(skip);
+                let skip = file_only(file[file_idx - 1], want_idx == n_wanted);
+                cost = cost.min(costs[want_idx * width + file_idx - 1] + skip);
             }
             costs[want_idx * width + file_idx] = cost;
         }
@@ -66,7 +65,8 @@ pub fn align<'a>(
             let want = wanted[want_idx - 1];
             let line_idx = first_line_idx + file_idx - 1;
             let is_after_all = want_idx == n_wanted;
-            if cost == costs[want_idx * width + file_idx - 1] + if is_after_all { 0 } else { GAP } {
+            let skip = file_only(file[file_idx - 1], is_after_all);
+            if cost == costs[want_idx * width + file_idx - 1] + skip {
                 if !is_after_all {
                     steps.push(Step::FileOnly { line_idx, file: file[file_idx - 1] });
                 }
@@ -88,29 +88,50 @@ pub fn align<'a>(
     steps
 }
 
-/// A line that one side lacks costs as much as one that is worded very differently.
-const GAP: u32 = 6;
+/// A line that one side lacks costs as much as one that is worded very differently, a blank one
+/// little more than other whitespace.
+const GAP: u32 = 60;
+const BLANK_GAP: u32 = 20;
+
+/// A wanted line that is found further on is better than one that is not found.
+fn want_only(want: &str) -> u32 {
+    if want.trim().is_empty() { BLANK_GAP } else { GAP + 1 }
+}
+
+fn file_only(file: &str, is_after_all: bool) -> u32 {
+    match is_after_all {
+        true => 0,
+        false if file.trim().is_empty() => BLANK_GAP,
+        false => GAP,
+    }
+}
 
 fn cost_of(difference: Difference, file: &str, want: &str) -> u32 {
     match difference {
         Difference::None => 0,
-        Difference::Whitespace | Difference::LookAlikes | Difference::Case => 1,
-        Difference::Words if is_similar(file, want) => 4,
-        Difference::Words => 3 * GAP,
+        Difference::Whitespace | Difference::LookAlikes | Difference::Case => 10,
+        Difference::Words => match differing_share(file, want) {
+            share if share <= 0.5 => 20 + (50.0 * share) as u32,
+            _ => 3 * GAP,
+        },
     }
 }
 
-/// Whether half of the characters agree from either end, which is how edited lines look.
-fn is_similar(file: &str, want: &str) -> bool {
-    let n_longer = file.chars().count().max(want.chars().count());
-    let n_head = file.chars().zip(want.chars()).take_while(|(a, b)| fold(*a) == fold(*b)).count();
-    let n_tail = file
-        .chars()
-        .rev()
-        .zip(want.chars().rev())
-        .take_while(|(a, b)| fold(*a) == fold(*b))
-        .count();
-    2 * (n_head + n_tail) >= n_longer
+/// How many of the characters do not agree from either end, blanks aside. Of lines that were edited
+/// it is less than half.
+fn differing_share(file: &str, want: &str) -> f32 {
+    let solid = |text: &'_ str| text.chars().filter(|c| !is_blank(*c)).map(fold).collect();
+    let (file, want): (Vec<char>, Vec<char>) = (solid(file), solid(want));
+    let n_head = file.iter().zip(&want).take_while(|(a, b)| a == b).count();
+    let n_tail = file.iter().rev().zip(want.iter().rev()).take_while(|(a, b)| a == b).count();
+    let n_longer = file.len().max(want.len()).max(1);
+    n_longer.saturating_sub(n_head + n_tail) as f32 / n_longer as f32
+}
+
+/// What kind of difference there is between two lines, of which the wanted one may be cut at its
+/// end where it is the last of a text.
+pub fn difference_behind(file: &str, want: &str, is_last: bool) -> Difference {
+    difference(quoted_part(file, want, false, is_last), want)
 }
 
 fn difference(file: &str, want: &str) -> Difference {

@@ -2,7 +2,7 @@
 //! few lines that differ, cut around the difference.
 
 use super::Meant;
-use super::align::{Difference, Step, align};
+use super::align::{Difference, Step, align, difference_behind};
 use crate::line::{self, LineRange};
 use crate::quote::{has_no_shape, unseen_difference};
 
@@ -35,14 +35,18 @@ pub fn place(
     // Of a long text the beginning may well be right.
     let n_skipped = if wanted.len() > MAX_COMPARED { n_equal.saturating_sub(MARGIN) } else { 0 };
     let first = (line_idx + n_skipped).saturating_sub(MARGIN);
+    let all = wanted;
     let wanted = &wanted[n_skipped..];
     // What is not compared may differ in anything.
-    let is_cut = wanted.len() > MAX_COMPARED;
-    let wanted = &wanted[..wanted.len().min(MAX_COMPARED)];
+    let n_cut = wanted.len().saturating_sub(MAX_COMPARED);
+    let wanted = &wanted[..wanted.len() - n_cut];
     let n_lines = line_idx + n_skipped - first + wanted.len() + MARGIN;
     let file: Vec<&str> =
         line::lines(text).skip(first).take(n_lines).map(line::without_ending).collect();
     let steps = align(&file, wanted, first, meant);
+    let behind = &all[all.len() - n_cut..];
+    let behind = Behind::find(text, &steps, behind, meant).unwrap_or_default();
+    let is_cut = n_cut > behind.n_lines;
 
     let numbers = || {
         steps.iter().filter_map(|step| match step {
@@ -51,14 +55,17 @@ pub fn place(
         })
     };
     let start = if n_skipped > 0 { None } else { numbers().next() }.unwrap_or(line_idx + 1);
-    let mut shown =
-        format!("Closest: {}", LineRange { start, end: numbers().next_back().unwrap_or(start) });
+    let end = numbers().next_back().unwrap_or(start) + behind.n_lines;
+    let mut shown = format!("Closest: {}", LineRange { start, end });
     shown.push_str(match steps.iter().map(kind).max().unwrap_or(Difference::Words) {
         // Where whole lines are meant, a line that is only begun is another line.
         Difference::None if meant == Meant::Text => " (differs only in how lines end)",
         Difference::None => "",
         Difference::Whitespace if is_cut => " (· space, ⇥ tab)",
         _ if is_cut => "",
+        Difference::Whitespace if !steps.iter().any(differs_in_whitespace) => {
+            " (differs only in blank lines)"
+        }
         Difference::Whitespace => " (differs only in whitespace: · space, ⇥ tab)",
         Difference::LookAlikes => " (differs only in characters that look alike)",
         Difference::Case => " (differs only in upper and lower case)",
@@ -68,16 +75,47 @@ pub fn place(
         steps.iter().filter(|step| kind(step) != Difference::None).collect();
     for step in differing.iter().take(MAX_SHOWN) {
         shown.push('\n');
-        shown.push_str(&describe(step, meant));
+        shown.push_str(&describe(step, text, meant));
     }
-    if differing.len() > MAX_SHOWN {
-        shown.push_str(&format!("\n{} more lines differ.", differing.len() - MAX_SHOWN));
+    let n_more = differing.len().saturating_sub(MAX_SHOWN) + behind.n_differing;
+    if n_more > 0 {
+        shown.push_str(&format!("\n{n_more} more lines differ."));
     }
     if let Some(also) = also {
         shown.push_str(&format!("\nAlso close: line {}.", also + 1));
     }
     shown.push_str("\nCopy the text exactly as it stands in the file.");
     shown
+}
+
+/// Lines behind those that are aligned.
+#[derive(Default)]
+struct Behind {
+    n_lines: usize,
+    n_differing: usize,
+}
+
+impl Behind {
+    /// What comes behind a block that differs in nothing but whitespace, if it goes on so to its
+    /// end: then the rest need not be aligned.
+    fn find(text: &str, steps: &[Step<'_>], wanted: &[&str], meant: Meant) -> Option<Behind> {
+        let is_alike = |step: &Step<'_>| matches!(step, Step::Pair { difference, .. } if *difference <= Difference::Whitespace);
+        let Some(Step::Pair { line_idx: last_idx, .. }) = steps.last() else { return None };
+        if !steps.iter().all(is_alike) {
+            return None;
+        }
+        let mut lines = line::lines(text).skip(last_idx + 1);
+        let mut n_differing = 0;
+        for (at, want) in wanted.iter().enumerate() {
+            let is_last = at + 1 == wanted.len() && meant == Meant::Text;
+            match difference_behind(line::without_ending(lines.next()?), want, is_last) {
+                Difference::None => {}
+                Difference::Whitespace => n_differing += 1,
+                _ => return None,
+            }
+        }
+        Some(Behind { n_lines: wanted.len(), n_differing })
+    }
 }
 
 /// Cuts at the end, visibly.
@@ -88,14 +126,21 @@ pub fn at_most(max_chars: usize, text: String) -> String {
     }
 }
 
+/// Whether two lines differ in whitespace.
+fn differs_in_whitespace(step: &Step<'_>) -> bool {
+    matches!(step, Step::Pair { difference: Difference::Whitespace, .. })
+}
+
 fn kind(step: &Step<'_>) -> Difference {
     match step {
         Step::Pair { difference, .. } => *difference,
-        Step::FileOnly { .. } | Step::WantOnly { .. } => Difference::Words,
+        Step::FileOnly { file: line, .. } | Step::WantOnly { want: line } => {
+            if line.trim().is_empty() { Difference::Whitespace } else { Difference::Words }
+        }
     }
 }
 
-fn describe(step: &Step<'_>, meant: Meant) -> String {
+fn describe(step: &Step<'_>, text: &str, meant: Meant) -> String {
     match step {
         Step::Pair { line_idx, file, want, difference } => {
             let number = line_idx + 1;
@@ -114,8 +159,20 @@ fn describe(step: &Step<'_>, meant: Meant) -> String {
             let (number, argument) = (line_idx + 1, meant.argument());
             format!("{number} file: {}  (not in {argument})", visible_line(file))
         }
-        Step::WantOnly { want } => format!("want: {}  (not in the file)", visible_line(want)),
+        Step::WantOnly { want } => {
+            let shown = visible_line(want);
+            match whereabouts(text, want) {
+                _ if want.trim().is_empty() => format!("want: {shown}  (not there)"),
+                Some(line_idx) => format!("want: {shown}  (that is line {})", line_idx + 1),
+                None => format!("want: {shown}  (not in the file)"),
+            }
+        }
     }
+}
+
+/// The line that reads like that, from 0, blanks around it aside.
+fn whereabouts(text: &str, want: &str) -> Option<usize> {
+    line::lines(text).position(|line| line.trim() == want.trim())
 }
 
 fn visible_line(line: &str) -> String {

@@ -167,8 +167,8 @@ fn shows_the_lines_that_differ_in_a_block() {
         CODE,
         "fn helper(value: usize) -> usize {\n\n\tlet doubled = value * 2;\n\tdoubled + 1\n}\n",
         expect![[r#"
-            Closest: lines 7-10
-            want: a blank line  (not in the file)
+            Closest: lines 7-10 (differs only in blank lines)
+            want: a blank line  (not there)
             Copy the text exactly as it stands in the file."#]],
     );
     check(
@@ -192,8 +192,81 @@ fn shows_the_lines_that_differ_in_a_block() {
         "\tdoubled + 1\n}\n\nfn next() {}\n",
         expect![[r#"
         Closest: lines 9-10
-        want: a blank line  (not in the file)
+        want: a blank line  (not there)
         want: fn next() {}  (not in the file)
+        Copy the text exactly as it stands in the file."#]],
+    );
+}
+
+#[test]
+fn a_blank_line_too_few_is_whitespace() {
+    check(
+        "def a():\n    pass\n\n\ndef b():\n    pass\n",
+        "    pass\n\ndef b():",
+        expect![[r#"
+        Closest: lines 2-5 (differs only in blank lines)
+        4 file: a blank line  (not in old_string)
+        Copy the text exactly as it stands in the file."#]],
+    );
+}
+
+#[test]
+fn a_line_that_stands_further_on_is_not_said_to_be_missing() {
+    let shown = nearest("a\nb\nb\nc\n", "a\nc", Meant::Lines);
+    expect![[r#"
+        Closest: line 1
+        want: c  (that is line 4)
+        Also close: line 3.
+        Copy the text exactly as it stands in the file."#]]
+    .assert_eq(&shown.map_or_else(String::new, |shown| shown.to_string()));
+}
+
+#[test]
+fn a_line_is_found_though_blanks_differ_too() {
+    check(
+        "    let a = compute(5000, \"abc\");\n    let b = compute(5001, \"abc\");\n",
+        "   let a = compute(5000, \"abd\");\n    let b = compute(5001, \"abc\");",
+        expect![[r#"
+            Closest: lines 1-2
+            1 file:     let a = compute(5000, "abc");
+            1 want:    let a = compute(5000, "abd");
+            Copy the text exactly as it stands in the file."#]],
+    );
+}
+
+#[test]
+fn a_long_block_that_differs_only_in_whitespace_is_said_to() {
+    let block = |range: std::ops::Range<usize>, indent: &str| -> String {
+        range.map(|n| format!("{indent}line {n} = foo({n});\n")).collect()
+    };
+    let text = block(0..200, "    ");
+    check(
+        &text,
+        &block(10..100, "\t"),
+        expect![[r#"
+        Closest: lines 11-100 (differs only in whitespace: · space, ⇥ tab)
+        11 file: ····line·10·=·foo(10);
+        11 want: ⇥line·10·=·foo(10);
+        12 file: ····line·11·=·foo(11);
+        12 want: ⇥line·11·=·foo(11);
+        13 file: ····line·12·=·foo(12);
+        13 want: ⇥line·12·=·foo(12);
+        87 more lines differ.
+        Copy the text exactly as it stands in the file."#]],
+    );
+    let other = block(10..90, "\t") + "another ending\n";
+    check(
+        &text,
+        &other,
+        expect![[r#"
+        Closest: lines 11-70 (· space, ⇥ tab)
+        11 file: ····line·10·=·foo(10);
+        11 want: ⇥line·10·=·foo(10);
+        12 file: ····line·11·=·foo(11);
+        12 want: ⇥line·11·=·foo(11);
+        13 file: ····line·12·=·foo(12);
+        13 want: ⇥line·12·=·foo(12);
+        57 more lines differ.
         Copy the text exactly as it stands in the file."#]],
     );
 }
