@@ -14,6 +14,8 @@ const STALE: &str = "stale\n";
 
 const UNSAVED: &str = "the editor has unsaved changes; this is its text, the file on disk differs";
 
+const ON_DISK: &str = "searched on the disk: what is unsaved in the editor is not seen";
+
 /// Runs the rows of a tool that are about text. Returns how many those are, and what fails.
 pub fn run(tool: &str) -> (usize, Vec<String>) {
     let mut failures = Vec::new();
@@ -78,6 +80,16 @@ fn check(tool: &str, case: &Case, folder: tempfile::TempDir) -> Result<(), Strin
             // Neither the disk nor the editor has it.
         } else if remarks != Some(vec![UNSAVED].into()) || text.pop().as_deref() != Some(UNSAVED) {
             return Err(format!("{}: says {remarks:?} of a stale disk", case.name));
+        }
+    }
+    if let Actual::Answer { structured, text } = &mut actual
+        && !is_stale
+        && tool == "ReadLines"
+        && structured["files"].as_u64() > Some(0)
+    {
+        let remarks = structured.as_object_mut().unwrap().remove("remarks");
+        if remarks != Some(vec![ON_DISK].into()) || text.pop().as_deref() != Some(ON_DISK) {
+            return Err(format!("{}: says {remarks:?} of a search", case.name));
         }
     }
     let disk = Tree::read(&root, &case.after);
