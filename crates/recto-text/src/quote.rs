@@ -43,7 +43,7 @@ pub struct Differing<'a>(pub &'a str, pub &'a str);
 
 impl fmt::Display for Differing<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        const MAX_SHOWN: usize = 100;
+        const MAX_SHOWN: usize = MAX_QUOTED;
         const BEFORE: usize = 30;
         let (mut shown, mut other) = (line::without_ending(self.0), line::without_ending(self.1));
         if shown == other {

@@ -423,7 +423,7 @@ fn write_rows(text: &mut String, rows: &[Row], is_on_disk: bool) {
         expected = Some(row.line + 1);
         text.push_str(&format!("{:>width$}\t{}", row.line, row.content));
         if row.is_cut && is_on_disk {
-            text.push_str(&format!(" … (cut: read_text_file returns line {} whole)", row.line));
+            text.push_str(&format!(" … (cut: read_text_file returns more of line {})", row.line));
         } else if row.is_cut {
             text.push_str(" … (cut)");
         }
