@@ -117,7 +117,10 @@ pub fn examples() -> Vec<Error> {
         Error::OpenElsewhere { path: path() },
         Error::Unsaved { path: path() },
         Error::Unstable { path: path() },
-        Error::NotDurable { path: path(), cause: "Input/output error".into() },
+        Error::NotDurable {
+            path: path(),
+            cause: "syncing it to disk failed: Input/output error".into(),
+        },
         Error::OutcomeUnknown,
         Error::Unanswered { path: path() },
         Error::NotTaken { path: path() },

@@ -53,7 +53,7 @@ impl Error {
             Error::NotTaken { .. } => "It took the change, and then it, or a formatter, took it back, or it has not applied it yet. Read the file before you change it again.".into(),
             Error::OutcomeUnknown | Error::Unanswered { .. } => "Read the file before you change it again.".into(),
             Error::Unstable { .. } => "Another process is writing to it. Call again when it has finished.".into(),
-            Error::NotDurable { cause, .. } => format!("The file has its new content; syncing it to disk failed: {cause}. Do not write it again without reading it."),
+            Error::NotDurable { cause, .. } => format!("The change was made, but {cause}. Do not make it again without reading the file."),
             Error::EmptyRange { meant: (start, end), .. } => format!("Did you mean [{start}, {end}]?"),
             Error::BadLineSpec { lines } => {
                 let reversed = line_spec::reversed(lines);

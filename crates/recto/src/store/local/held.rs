@@ -183,8 +183,7 @@ impl Held for HeldFile<'_> {
         let mut written = self.protocol().create(bytes);
         let stands = matches!(written, Ok(_) | Err(WriteError::Failed(Error::NotDurable { .. })));
         if stands && let Err(errno) = self.new_folders.keep(self.store.is_durable) {
-            let (path, cause) = (self.path.to_string(), sys::describe(errno));
-            written = Err(Error::NotDurable { path, cause }.into());
+            written = Err(sys::not_durable(errno, &self.path).into());
         }
         self.made(written)
     }

@@ -187,11 +187,10 @@ impl Protocol<'_> {
     /// Gives what was put aside its name again. Somebody may have taken the name meanwhile.
     fn put_back(&self, aside: &OsStr) -> Result<(), WriteError> {
         retry(|| self.sys.rename_new(self.folder, aside, self.name)).map_err(|errno| {
-            let kept = aside.to_string_lossy();
-            WriteError::Failed(Error::NotDurable {
-                path: self.path.to_string(),
-                cause: format!("{}; what stood there is kept as {kept}", sys::describe(errno)),
-            })
+            let (errno, kept) = (sys::describe(errno), aside.to_string_lossy());
+            let cause =
+                format!("what stood there is kept as {kept} and cannot be put back: {errno}");
+            WriteError::Failed(Error::NotDurable { path: self.path.to_string(), cause })
         })
     }
 
@@ -302,14 +301,12 @@ impl Protocol<'_> {
         }
         let came_out = rustix::fs::statat(self.folder, &draft.name, AtFlags::SYMLINK_NOFOLLOW);
         if let Err(errno) = retry(|| self.sys.exchange(self.folder, &draft.name, self.name)) {
-            let kept = draft.name.to_string_lossy();
-            return Err(WriteError::Failed(Error::NotDurable {
-                path: self.path.to_string(),
-                cause: format!(
-                    "{}; what stood there before is kept as {kept}",
-                    sys::describe(errno)
-                ),
-            }));
+            let (errno, kept) = (sys::describe(errno), draft.name.to_string_lossy());
+            let cause = format!(
+                "somebody else changed what stood there before, which is kept as {kept}: {errno}"
+            );
+            let path = self.path.to_string();
+            return Err(WriteError::Failed(Error::NotDurable { path, cause }));
         }
         self.take_back(old, after, draft, came_out)?;
         match verdict {
@@ -401,12 +398,7 @@ impl Protocol<'_> {
         // Some filesystems cannot sync a folder, and need not.
         synced
             .or_else(|errno| if sys::is_unsupported(errno) { Ok(()) } else { Err(errno) })
-            .map_err(|errno| {
-                WriteError::Failed(Error::NotDurable {
-                    path: self.path.to_string(),
-                    cause: sys::describe(errno),
-                })
-            })
+            .map_err(|errno| WriteError::Failed(sys::not_durable(errno, self.path)))
     }
 
     fn failed(&self, errno: Errno, content: &Content<'_>) -> WriteError {

@@ -188,6 +188,12 @@ fn last_errno() -> Errno {
     std::io::Error::last_os_error().raw_os_error().map_or(Errno::IO, Errno::from_raw_os_error)
 }
 
+/// The error of a change that stands and could not be synced.
+pub fn not_durable(errno: Errno, path: &AbsPath) -> Error {
+    let cause = format!("syncing it to disk failed: {}", describe(errno));
+    Error::NotDurable { path: path.to_string(), cause }
+}
+
 /// Calls again after an interruption, but not for ever.
 pub fn retry<T>(mut call: impl FnMut() -> SysResult<T>) -> SysResult<T> {
     for _ in 0..100 {
