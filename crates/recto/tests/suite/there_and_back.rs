@@ -18,7 +18,8 @@ fn files() -> Vec<PathBuf> {
         .iter()
         .flat_map(|folder| std::fs::read_dir(project.join(folder)).unwrap())
         .map(|entry| entry.unwrap().path())
-        .filter(|path| path.is_file())
+        // In a linked work tree `.git` is a file, and one that is not written.
+        .filter(|path| path.is_file() && !path.ends_with(".git"))
         .collect();
     files.sort();
     files
