@@ -132,23 +132,23 @@ fn a_call_ends_where_it_should() {
     }
     expect![[r#"
                           read     lines    glob     table    edit     write    new      create   remove
-        does all          buffer+  buffer+  disk     buffer+  buffer+  buffer+  buffer+  buffer+  -32017
+        does all          buffer+  buffer+  disk+    buffer+  buffer+  buffer+  buffer+  buffer+  -32017
         cannot read       disk     disk     disk     disk     disk     disk     disk     disk     gone
-        cannot write      buffer+  buffer+  disk     buffer+  -32017   -32017   disk     disk     -32017
-        Read Refused      -32002   -32002   disk     -32002   -32002   -32002   buffer+  buffer+  -32002
-        Read NoSuchFile   disk     disk     disk     disk     disk     disk     buffer+  buffer+  gone
-        Read Unsupported  disk     disk     disk     disk     disk     disk     buffer+  buffer+  gone
-        Read NotSent      disk     disk     disk     disk     disk     disk     buffer+  buffer+  gone
-        Read Unanswered   disk     disk     disk     disk     disk     disk     buffer+  buffer+  gone
-        Read Silent       -32017   -32017   disk     -32017   -32017   -32017   buffer+  buffer+  -32017
-        Read Cancelled    -32800   -32800   disk     -32800   -32800   -32800   buffer+  buffer+  -32800
-        Write Refused     buffer+  buffer+  disk     buffer+  -32002   -32002   -32002   -32002   -32017
-        Write NoSuchFile  buffer+  buffer+  disk     buffer+  -32002   -32002   disk     disk     -32017
-        Write Unsupported buffer+  buffer+  disk     buffer+  -32017   -32017   disk     disk     -32017
-        Write NotSent     buffer+  buffer+  disk     buffer+  disk+    disk+    disk     disk     -32017
-        Write Unanswered  buffer+  buffer+  disk     buffer+  -32018   -32018   -32018   -32018   -32017
-        Write Silent      buffer+  buffer+  disk     buffer+  -32017   -32017   -32017   -32017   -32017
-        Write Cancelled   buffer+  buffer+  disk     buffer+  -32800   -32800   -32800   -32800   -32017
+        cannot write      buffer+  buffer+  disk+    buffer+  -32017   -32017   disk     disk     -32017
+        Read Refused      -32002   -32002   disk+    -32002   -32002   -32002   buffer+  buffer+  -32002
+        Read NoSuchFile   disk     disk     disk+    disk     disk     disk     buffer+  buffer+  gone
+        Read Unsupported  disk     disk     disk+    disk     disk     disk     buffer+  buffer+  gone
+        Read NotSent      disk     disk     disk+    disk     disk     disk     buffer+  buffer+  gone
+        Read Unanswered   disk     disk     disk+    disk     disk     disk     buffer+  buffer+  gone
+        Read Silent       -32017   -32017   disk+    -32017   -32017   -32017   buffer+  buffer+  -32017
+        Read Cancelled    -32800   -32800   disk+    -32800   -32800   -32800   buffer+  buffer+  -32800
+        Write Refused     buffer+  buffer+  disk+    buffer+  -32002   -32002   -32002   -32002   -32017
+        Write NoSuchFile  buffer+  buffer+  disk+    buffer+  -32002   -32002   disk     disk     -32017
+        Write Unsupported buffer+  buffer+  disk+    buffer+  -32017   -32017   disk     disk     -32017
+        Write NotSent     buffer+  buffer+  disk+    buffer+  disk+    disk+    disk     disk     -32017
+        Write Unanswered  buffer+  buffer+  disk+    buffer+  -32018   -32018   -32018   -32018   -32017
+        Write Silent      buffer+  buffer+  disk+    buffer+  -32017   -32017   -32017   -32017   -32017
+        Write Cancelled   buffer+  buffer+  disk+    buffer+  -32800   -32800   -32800   -32800   -32017
     "#]]
     .assert_eq(&table);
 }
