@@ -137,7 +137,7 @@ impl Protocol<'_> {
         let verdict = self.still(old, Content::Held(before), &aside);
         if let Ok(Some(lease)) = verdict {
             let synced = self.settle();
-            if !self.is_broken(old, lease) {
+            if self.is_still(old, Content::Held(before), &aside, lease) {
                 retry(|| self.sys.unlink(self.folder, &aside)).or_else(|errno| {
                     self.put_back(&aside)?;
                     Err(self.failed(errno, &NOTHING))
@@ -292,7 +292,7 @@ impl Protocol<'_> {
         let verdict = self.still(old, change.before(&draft.fd), &draft.name);
         if let Ok(Some(lease)) = verdict {
             let synced = self.settle();
-            if !self.is_broken(old, lease) {
+            if self.is_still(old, change.before(&draft.fd), &draft.name, lease) {
                 // Where this fails the name is a leftover that the next change takes away; the new
                 // content is committed all the same.
                 let _ = retry(|| self.sys.unlink(self.folder, &draft.name));
@@ -341,6 +341,14 @@ impl Protocol<'_> {
         let is_same = before.is_in(self.sys, &old.fd)?;
         // A lease that is being broken means that somebody waits to write to the file we took out.
         Ok((is_same && !self.is_broken(old, lease)).then_some(lease))
+    }
+
+    /// Whether that is so a moment later. Where the system tells of writers, it need not be compared.
+    fn is_still(&self, old: &OpenFile, before: Content<'_>, name: &OsStr, lease: Lease) -> bool {
+        match lease {
+            Lease::Held => !self.is_broken(old, lease),
+            _ => matches!(self.still(old, before, name), Ok(Some(_))),
+        }
     }
 
     /// Whether somebody is about to write to a file with that promise.

@@ -225,3 +225,35 @@ fn write_late(
     }
     assert!(n_late > 3, "{tool}, {how:?}, {lacks:?}: {n_late}");
 }
+
+/// Without a lease nobody tells of one who has the file open already.
+#[test]
+fn one_who_has_it_open_loses_nothing_where_there_is_no_lease() {
+    let mut n_writes = 0;
+    for writes_at in 1.. {
+        let folder = prepare(&edit_operation());
+        let file = File::options().append(true).open(folder.path().join("f.txt")).unwrap();
+        let has_written = Arc::new(AtomicBool::new(false));
+        let (is_done, is_over) = (has_written.clone(), AtomicBool::new(false));
+        let mut sys = Disturbed::new(move |number, name| {
+            is_over.fetch_or(name == "unlink", Ordering::SeqCst);
+            if number == writes_at && !is_over.load(Ordering::SeqCst) {
+                (&file).write_all(b"late\n").unwrap();
+                is_done.store(true, Ordering::SeqCst);
+            }
+            Ok(())
+        });
+        sys.lacks = &["lease"];
+        let arguments = json!({"old_string": "two", "new_string": "TWO"});
+        let result = call(folder.path(), Arc::new(sys), "edit_text_file", arguments);
+        if !has_written.load(Ordering::SeqCst) {
+            break;
+        }
+        n_writes += 1;
+        let found = read(folder.path()).unwrap();
+        let what = format!("written at {writes_at}: {result:?}, {found:?}");
+        assert!(found.ends_with("three\nlate\n"), "{what}");
+        assert_eq!(names(folder.path()), ["f.txt"], "{what}");
+    }
+    assert!(n_writes > 10, "{n_writes}");
+}
