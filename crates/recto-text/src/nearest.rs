@@ -33,6 +33,13 @@ const MIN_SIMILARITY: f32 = 0.4;
 pub struct Nearest(String);
 
 impl Nearest {
+    /// What is said where not all of a file was looked at.
+    pub fn unknown() -> Nearest {
+        let shown = "The file is too large to be searched for something similar. \
+                     Read the lines, then copy the text exactly.";
+        Nearest(shown.into())
+    }
+
     /// What is said of a string that an earlier edit of the same call replaced.
     pub fn replaced_by(edit_index: usize) -> Nearest {
         Nearest(format!("Edit {edit_index} already replaced that text; leave out one of the two."))
@@ -70,13 +77,17 @@ impl Meant {
 /// Finds the lines of `text` that come closest to `wanted`, or `None` where nothing is similar
 /// enough to help.
 pub fn nearest(text: &str, wanted: &str, meant: Meant) -> Option<Nearest> {
+    let is_cut = text.len() > MAX_TEXT;
     let text = &text[..text.floor_char_boundary(MAX_TEXT)];
     let shown = misquoted(text, wanted, meant).or_else(|| {
         let wanted_lines: Vec<&str> = line::lines(wanted).map(line::without_ending).collect();
         let votes = vote(text, &wanted_lines, meant)?;
         Some(show::place(text, votes.line_idx, votes.also, &wanted_lines, meant))
-    })?;
-    Some(Nearest(show::at_most(MAX_CHARS, shown)))
+    });
+    match shown {
+        Some(shown) => Some(Nearest(show::at_most(MAX_CHARS, shown))),
+        None => is_cut.then(Nearest::unknown),
+    }
 }
 
 /// A string that stands there once something is taken off that never belonged to it.

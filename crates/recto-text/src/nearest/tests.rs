@@ -341,6 +341,8 @@ fn says_nothing_where_nothing_is_similar() {
     {
         assert_eq!(nearest(text, wanted, Meant::Text), None, "{wanted:?}");
     }
+    let large = "x\n".repeat(9 << 20);
+    assert_eq!(nearest(&large, "something else", Meant::Text), Some(Nearest::unknown()));
 }
 
 #[test]

@@ -109,8 +109,10 @@ impl<'a> Staged<'a> {
         let Replacement { old, new } = replacement;
         let Some(found) = find(&self.text, old) else {
             // What comes closest in a part may not be what comes closest.
-            let nearest =
-                if self.part.is_whole() { nearest(&self.text, old, Meant::Text) } else { None };
+            let nearest = match self.part.is_whole() {
+                true => nearest(&self.text, old, Meant::Text),
+                false => Some(Nearest::unknown()),
+            };
             return Err(Error::StringNotFound { old_string: old.clone(), nearest });
         };
         if found.n_matches > 1 {
