@@ -221,6 +221,19 @@ fn resembling_part<'a>(line: &'a str, want: &str) -> &'a str {
     }
     let best = (0..votes.len()).max_by_key(|index| (votes[*index], std::cmp::Reverse(*index)));
     let start = best.unwrap_or(0).saturating_sub(wanted.len());
+    let end = (start + want.chars().count()).min(file.len());
+    // What is missing or too many inside moves the ends; they are where the fragment's own ends are.
+    let by_distance = [0, -1, 1, -2, 2, -3, 3];
+    let near = |place: usize, is_it: &dyn Fn(usize) -> bool| {
+        let places = by_distance.iter().filter_map(|by| place.checked_add_signed(*by));
+        places.into_iter().find(|place| is_it(*place)).unwrap_or(place)
+    };
+    let head = &wanted[..wanted.len().min(2)];
+    let start = near(start, &|at| file.get(at..).is_some_and(|rest| rest.starts_with(head)));
+    let is_whole = wanted.len() == want.chars().count();
+    let tail = &wanted[wanted.len() - head.len()..];
+    let is_end = |at: usize| file.get(start..at).is_some_and(|part| part.ends_with(tail));
+    let end = if is_whole { near(end, &is_end) } else { end }.max(start);
     let place_of = |n: usize| line.char_indices().nth(n).map_or(line.len(), |(at, _)| at);
-    &line[place_of(start)..place_of(start + want.chars().count())]
+    &line[place_of(start)..place_of(end)]
 }

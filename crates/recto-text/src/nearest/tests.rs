@@ -117,7 +117,7 @@ fn names_characters_that_cannot_be_seen() {
         "fn caf\u{e9}() {}",
         expect![[r#"
             Closest: line 1
-            1 file: fn café() {
+            1 file: fn café() {}
             1 want: fn café() {}
             After "fn caf": file U+0065 U+0301, want U+00E9.
             Copy the text exactly as it stands in the file."#]],
@@ -289,6 +289,20 @@ fn recognises_what_does_not_belong() {
         expect![[
             r#"Closest: lines 9-10. old_string is escaped (\n, \t or \" written out), the file is not."#
         ]],
+    );
+}
+
+#[test]
+fn shows_a_fragment_from_its_first_character_to_its_last() {
+    check(
+        "cafe\u{301} is open\n",
+        "caf\u{e9} is open",
+        expect![[r#"
+        Closest: line 1
+        1 file: café is open
+        1 want: café is open
+        After "caf": file U+0065 U+0301, want U+00E9.
+        Copy the text exactly as it stands in the file."#]],
     );
 }
 
