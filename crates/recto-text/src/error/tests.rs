@@ -35,14 +35,14 @@ fn an_edit_of_several_is_worded_as_the_contract_words_it() {
 #[test]
 fn a_relative_path_is_answered_with_how_to_write_it() {
     for (path, root, hint) in [
-        ("a.rs", Some("/work"), "Start the path at /: /work/a.rs"),
-        ("./src/a.rs", Some("/work"), "Start the path at /: /work/src/a.rs"),
+        ("a.rs", Some("/project"), "Start the path at /: /project/a.rs"),
+        ("./src/a.rs", Some("/project"), "Start the path at /: /project/src/a.rs"),
         ("a.rs", Some("/"), "Start the path at /: /a.rs"),
-        ("../a.rs", Some("/work"), "Start the path at /. The root is /work."),
-        ("", Some("/work"), "Start the path at /. The root is /work."),
+        ("../a.rs", Some("/project"), "Start the path at /. The root is /project."),
+        ("", Some("/project"), "Start the path at /. The root is /project."),
         ("a.rs", None, "Start the path at /."),
         ("~/a.rs", None, "~ is not expanded; write the home folder out."),
-        ("file:///work/a.rs", None, "Leave file:// off: /work/a.rs"),
+        ("file:///project/a.rs", None, "Leave file:// off: /project/a.rs"),
         ("file:///a%20b", None, "Write it as a path that starts at /."),
         ("file://host/a", None, "Write it as a path that starts at /."),
     ] {
