@@ -126,7 +126,7 @@ impl Config {
     pub fn raise_wall(&self) -> Result<wall::Status, String> {
         self.check()?;
         // The number of processors is read from files that the wall closes.
-        crate::limits::n_threads();
+        recto_store::limits::n_threads();
         self.openings()?.close_the_rest(self.wall)
     }
 

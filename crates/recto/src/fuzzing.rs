@@ -5,5 +5,4 @@ pub use crate::acp::relay::inject::{Session, Splice};
 pub use crate::acp::relay::peek::{Peek, Shape, shape};
 pub use crate::line::{Line, id_of, read as read_line};
 pub use crate::mcp::codex::{CAPABILITY, sandbox};
-pub use crate::store::git::revision::{Base, Peel, Revision, Step};
-pub use crate::store::local::ignored::rules::RuleSet;
+pub use recto_store::fuzzing::*;

@@ -27,21 +27,9 @@ mod line;
 
 mod signals;
 
-pub mod call;
-
-pub mod tools;
-
-pub mod path;
-
-pub mod glob;
-
-pub mod caller;
-
-pub mod versions;
-
-pub mod store;
-
-pub mod workspace;
+pub use recto_store as store;
+pub use recto_store::{caller, glob, path, workspace};
+pub use recto_tools::{call, tools, versions};
 
 pub mod memory;
 

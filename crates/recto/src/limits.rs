@@ -2,7 +2,6 @@
 //! that goes there. `docs/limits.md` is made of it. Sizes of buffers and the like stay where they are
 //! used.
 
-use std::sync::OnceLock;
 use std::time::Duration;
 
 /// A bound.
@@ -110,10 +109,10 @@ limits! {
     // Paths.
 
     /// A path below a root.
-    PATH: bytes usize = 16 << 10,
+    PATH: bytes usize = recto_store::limits::PATH,
         "-32600", By("a_path_of_a_megabyte_is_answered_at_once_whatever_is_denied");
     /// Links that are followed in one path, as many as the kernel follows.
-    LINKS: count usize = 40,
+    LINKS: count usize = recto_store::limits::LINKS,
         "-32003", By("forty_links_are_followed_and_no_more");
 
     // Reading.
@@ -126,106 +125,106 @@ limits! {
     MOST_READ_BYTES: bytes usize = 16 << 20,
         "the program does not start", By("more_than_16_mebibytes_cannot_be_asked_for");
     /// A file that is read whole; a larger one is read in pieces.
-    WHOLE_FILE: bytes u64 = 16 << 20,
+    WHOLE_FILE: bytes u64 = recto_store::limits::WHOLE_FILE,
         "nothing that a caller sees",
         By("large_files_are_read_by_ranges_and_matches");
     /// A line in an answer of `ReadLines`.
-    LINE: bytes usize = 4096,
+    LINE: bytes usize = recto_tools::limits::LINE,
         "the line is cut and says so", By("a_line_of_twenty_mebibytes_is_cut_and_found");
     /// A line in an answer of `ReadLines` about many files.
-    LINE_OF_MANY: bytes usize = 512,
+    LINE_OF_MANY: bytes usize = recto_tools::limits::LINE_OF_MANY,
         "the line is cut and says so", By("a_long_line_among_many_files_is_cut_sooner");
     /// Lines in an answer about many files.
-    ROWS_OF_MANY: count usize = 1000,
+    ROWS_OF_MANY: count usize = recto_tools::limits::ROWS_OF_MANY,
         "`truncated`, with the first ones", By("what_is_found_is_bounded_and_the_first");
     /// Text in an answer about many files.
-    BYTES_OF_MANY: bytes usize = 128 << 10,
+    BYTES_OF_MANY: bytes usize = recto_tools::limits::BYTES_OF_MANY,
         "`truncated`, with the first ones", By("what_is_found_is_bounded_and_the_first");
     /// Matching lines that are looked for in one file.
-    HITS: count usize = 20_000,
+    HITS: count usize = recto_tools::limits::HITS,
         "the first ones, and `next` says where to go on", By("only_so_many_hits_of_a_file_are_looked_for");
     /// The text to look for.
     NEEDLE: bytes usize = recto_text::search::MAX_NEEDLE,
         "-32600", By("a_text_to_look_for_has_a_longest_length");
     /// Files that are searched by one call.
-    SEARCHED_FILES: count usize = 200_000,
+    SEARCHED_FILES: count usize = recto_tools::limits::SEARCHED_FILES,
         "`truncated`", Not("it takes 200,000 files");
     /// How long a search of many files goes on.
-    SEARCH_TIME: time Duration = Duration::from_secs(20),
+    SEARCH_TIME: time Duration = recto_tools::limits::SEARCH_TIME,
         "`truncated`", Not("time is not asserted");
 
     // Listing.
 
     /// Names that one walk looks at.
-    WALK_ENTRIES: count u64 = 5_000_000,
+    WALK_ENTRIES: count u64 = recto_store::limits::WALK_ENTRIES,
         "`truncated`, and the answer says that it stopped", Not("it takes five million files");
     /// How long one walk goes on.
-    WALK_TIME: time Duration = Duration::from_secs(20),
+    WALK_TIME: time Duration = recto_store::limits::WALK_TIME,
         "`truncated`, and the answer says that it stopped", Not("time is not asserted");
     /// Folders in folders that a walk goes down.
-    WALK_DEPTH: count usize = 256,
+    WALK_DEPTH: count usize = recto_store::limits::WALK_DEPTH,
         "what lies deeper is not listed, and the answer says so",
         By("three_hundred_folders_deep_is_listed_or_said");
     /// Paths that a walk keeps.
-    WALK_KEPT: count usize = 200_000,
+    WALK_KEPT: count usize = recto_store::limits::WALK_KEPT,
         "`truncated`", Not("it takes 200,000 files");
     /// Rules of `.gitignore` files that are followed, in bytes.
-    IGNORE_RULES: bytes usize = 128 << 10,
+    IGNORE_RULES: bytes usize = recto_store::limits::IGNORE_RULES,
         "the rest of the rules is left out", By("many_rules_take_neither_time_nor_memory");
 
     // Patterns.
 
     /// A glob.
-    GLOB: bytes usize = 4096,
+    GLOB: bytes usize = recto_store::limits::GLOB,
         "-32600", By("a_pattern_has_a_longest_length");
     /// Patterns that the braces of a glob stand for.
-    GLOB_ALTERNATIVES: count usize = 256,
+    GLOB_ALTERNATIVES: count usize = recto_store::limits::GLOB_ALTERNATIVES,
         "-32600", By("braces_stand_for_so_many_patterns_and_no_more");
     /// Those patterns together.
-    GLOB_EXPANDED: bytes usize = 16 << 10,
+    GLOB_EXPANDED: bytes usize = recto_store::limits::GLOB_EXPANDED,
         "-32600", By("braces_stand_for_so_many_patterns_and_no_more");
     /// Names and stars between the slashes of a glob.
-    GLOB_PARTS: count usize = 63,
+    GLOB_PARTS: count usize = recto_store::limits::GLOB_PARTS,
         "-32600", By("a_pattern_has_so_many_parts_and_no_more");
 
     // Writing.
 
     /// A file that a change holds in memory; of a larger one it holds the lines in question.
-    WHOLE_CHANGE: bytes u64 = 64 << 20,
+    WHOLE_CHANGE: bytes u64 = recto_store::limits::WHOLE_CHANGE,
         "nothing that a caller sees", By("a_large_file_is_changed_without_being_held");
     /// How far apart the strings of one call may stand in such a file.
-    EXCERPT: bytes u64 = 16 << 20,
+    EXCERPT: bytes u64 = recto_store::limits::EXCERPT,
         "-32600", By("strings_that_stand_far_apart_need_calls_of_their_own");
     /// A file that has to be held all the same: to be removed or overwritten, in another encoding, or with CRLF and lines of megabytes.
-    CHANGED_FILE: bytes i64 = 1 << 30,
+    CHANGED_FILE: bytes u64 = recto_store::limits::CHANGED_FILE,
         "-32603", By("a_file_larger_than_a_gibibyte_is_not_changed");
     /// How long a write waits while others change the folder.
-    LOCK_WAIT: time Duration = Duration::from_secs(5),
+    LOCK_WAIT: time Duration = recto_store::limits::LOCK_WAIT,
         "-32017", By("a_folder_that_stays_locked_is_busy");
     /// The diff in an answer.
     DIFF_BYTES: bytes usize = recto_text::diff::MAX_DIFF_BYTES,
         "it is left out", By("a_diff_beyond_the_limit_is_left_out");
     /// What a killed process left behind and is cleaned up in passing.
-    LEFTOVER_BYTES: bytes i64 = 256 << 20,
+    LEFTOVER_BYTES: bytes u64 = recto_store::limits::LEFTOVER_BYTES,
         "it stays until somebody removes it",
         By("a_giant_that_looks_like_a_leftover_does_not_hold_up_a_write");
 
     // Git.
 
     /// A revision's name.
-    REVISION: bytes usize = 1024,
+    REVISION: bytes usize = recto_store::limits::REVISION,
         "-32001", By("what_is_no_name_is_refused_in_words_that_teach");
     /// An object, as a file at a revision.
-    GIT_OBJECT: bytes u64 = 64 << 20,
+    GIT_OBJECT: bytes u64 = recto_store::limits::GIT_OBJECT,
         "-32600, before anything is inflated", By("a_file_over_the_limit_is_refused_by_its_header");
     /// Names that one walk of a tree looks at.
-    GIT_WALK_ENTRIES: count u64 = 2_000_000,
+    GIT_WALK_ENTRIES: count u64 = recto_store::limits::GIT_WALK_ENTRIES,
         "`truncated`", By("a_tree_without_end_is_listed_as_far_as_the_budget_goes");
     /// How long one walk of a tree goes on.
-    GIT_WALK_TIME: time Duration = Duration::from_secs(10),
+    GIT_WALK_TIME: time Duration = recto_store::limits::GIT_WALK_TIME,
         "`truncated`", By("a_tree_without_end_is_listed_as_far_as_the_budget_goes");
     /// A path in a tree.
-    GIT_PATH: bytes usize = 4096,
+    GIT_PATH: bytes usize = recto_store::limits::GIT_PATH,
         "the repository counts as damaged", By("a_long_history_is_walked_and_a_deep_tree_refused");
 
     // Tables.
@@ -274,20 +273,13 @@ limits! {
     // Editors.
 
     /// A text that passes through an editor.
-    EDITOR_TEXT: bytes usize = 16 << 20,
+    EDITOR_TEXT: bytes usize = recto_store::limits::EDITOR_TEXT,
         "the file on the disk is used, and the answer says so",
         By("large_files_and_bytes_stay_on_the_disk");
     /// A file whose change is shown before it is allowed.
-    REHEARSED_FILE: bytes u64 = 16 << 20,
+    PREVIEWED_FILE: bytes u64 = recto_store::limits::PREVIEWED_FILE,
         "what the call says is shown, without what the file holds",
         By("of_a_large_file_what_the_call_says_is_shown");
-}
-
-/// How many threads a walk or a search may use: as many as there are processors for this process,
-/// counted once.
-pub fn n_threads() -> usize {
-    static N_THREADS: OnceLock<usize> = OnceLock::new();
-    *N_THREADS.get_or_init(|| std::thread::available_parallelism().map_or(1, usize::from))
 }
 
 /// How many calls run at once, so that their answers fit into [`ANSWER_BYTES`].

@@ -18,8 +18,7 @@ use tracing::{Event, Metadata, Subscriber, error};
 
 use line::Fields;
 
-/// The target of every event that is heard.
-pub const TARGET: &str = "recto";
+pub use recto_tools::LOG_TARGET as TARGET;
 
 /// The longest line. A pipe that has room at all has room for this much, so that writing it does
 /// not block.

@@ -192,7 +192,7 @@ fn of_a_large_file_what_the_call_says_is_shown() {
     let write = json!({"path": editor.spelled("large.txt"), "content": "new\n"});
     let not_shown = "What the file holds now, if it exists, is not shown.";
     let large = std::fs::File::create(editor.path("large.txt")).unwrap();
-    for (n_bytes, is_held) in [(limits::REHEARSED_FILE, true), (limits::REHEARSED_FILE + 1, false)]
+    for (n_bytes, is_held) in [(limits::PREVIEWED_FILE, true), (limits::PREVIEWED_FILE + 1, false)]
     {
         large.set_len(n_bytes).unwrap();
         let blocks = shown(&asked(&editor, &session, "write_text_file", &write));

@@ -1,0 +1,139 @@
+//! The files at revisions: read from git's own files, in this process, and never changed.
+//!
+//! No git is run, no hook, filter or helper either, and no setting of a user or a system counts.
+//! A repository is found by its `.git` on the way up to the root; what lies outside the roots is
+//! read only where the user allowed that git directory.
+
+mod config;
+mod files;
+mod objects;
+mod packs;
+mod paths;
+mod refs;
+mod repository;
+mod resolve;
+pub(crate) mod revision;
+mod search;
+mod seen;
+mod tree;
+mod wall;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use recto_text::{Error, Result};
+
+use crate::caller::Caller;
+use crate::local::{HiddenPaths, Options};
+use crate::path::AbsPath;
+use crate::{AtRevision, LocalStore, Revisions};
+use files::GitFiles;
+use repository::Repository;
+use resolve::Resolver;
+use revision::Revision;
+use search::{FoundRepository, RepositorySearch};
+use seen::SeenTrees;
+use wall::{Fault, Wall};
+
+/// The revisions of the repositories beneath the roots.
+pub struct GitRevisions {
+    local: Arc<LocalStore>,
+    /// Git directories outside the roots that the user allows.
+    git_dirs: Vec<PathBuf>,
+}
+
+impl GitRevisions {
+    /// Nothing is opened before a call needs it.
+    pub fn new(local: Arc<LocalStore>, git_dirs: Vec<PathBuf>) -> GitRevisions {
+        GitRevisions { local, git_dirs }
+    }
+
+    /// The kind of ids in the repository of a folder.
+    pub fn object_format(&self, folder: &str, caller: &Caller) -> Result<&'static str> {
+        let wall = Arc::new(self.wall(folder)?);
+        let search = RepositorySearch { wall: &wall, given: folder, caller };
+        let found = search.repository_of(&AbsPath::parse(folder.into())?)?;
+        let repository = Repository::open(wall.clone(), &found.dot_git, caller);
+        let repository = repository.map_err(|fault: Fault| fault.of(folder))?;
+        Ok(match repository.hash {
+            gix_hash::Kind::Sha256 => "SHA-256",
+            _ => "SHA-1",
+        })
+    }
+
+    /// The allowed git directories are opened like roots of their own.
+    fn wall(&self, path: &str) -> Result<Wall> {
+        let options = Options {
+            roots: self.git_dirs.clone(),
+            hidden: HiddenPaths::default(),
+            allows_git_writes: false,
+            is_durable: false,
+        };
+        let allowed = match self.git_dirs.as_slice() {
+            [] => None,
+            _ => Some(LocalStore::open(options).map_err(|_| Error::NoRepository {
+                path: path.into(),
+                cause: "A folder that --git-dir names cannot be opened.".into(),
+            })?),
+        };
+        Ok(Wall { local: self.local.clone(), allowed })
+    }
+}
+
+impl Revisions for GitRevisions {
+    fn at(&self, revision: &str, path: &str, caller: &Caller) -> Result<AtRevision> {
+        let revision = Revision::parse(revision)?;
+        let wall = Arc::new(self.wall(path)?);
+        let search = RepositorySearch { wall: &wall, given: path, caller };
+        let (path, found) = search.absolute()?;
+        let tops = found.as_ref().map_or(&[][..], |found| &found.tops);
+        let denied = paths::check(&self.local, &path, tops, caller);
+        let denied = denied.map_err(|error| search.explained(error, tops))?;
+        let at = self.at_path(revision, path, &search, found);
+        at.map_err(|error| denied.unwrap_or(error))
+    }
+}
+
+impl GitRevisions {
+    fn at_path(
+        &self,
+        revision: Revision,
+        path: AbsPath,
+        search: &RepositorySearch<'_>,
+        found: Option<FoundRepository>,
+    ) -> Result<AtRevision> {
+        let (wall, caller) = (search.wall, search.caller);
+        let is_given_from_top = found.is_some();
+        let found = match found {
+            Some(found) => found,
+            None => search.repository_of(&path)?,
+        };
+        let is_of_first_root = || {
+            let first = search.of_first_root().ok().flatten();
+            first.is_some_and(|first| first.tops[0] == found.tops[0])
+        };
+        let is_shown_from_top = is_given_from_top || is_of_first_root();
+        let fault = |fault: Fault| fault.of(path.as_str());
+        let repository = Repository::open(wall.clone(), &found.dot_git, caller).map_err(fault)?;
+        let objects = repository.objects(caller).map_err(fault)?;
+        let resolver = Resolver {
+            repository: &repository,
+            objects: &objects,
+            revision: &revision,
+            path: path.as_str(),
+            caller,
+        };
+        let tree = resolver.tree()?;
+        let (top, tops) = (found.tops[0].clone(), found.tops);
+        let local = self.local.clone();
+        let (revision, seen) = (revision.given, SeenTrees::default());
+        let files = GitFiles { local, repository, objects, tree, tops, revision, seen };
+        let Some(below) = files.relative(&path, caller)? else {
+            let shown = path.as_path().to_path_buf();
+            return Ok(AtRevision { store: Box::new(files), path, top, shown });
+        };
+        let path = AbsPath::of(top.join(&below), path.to_string());
+        let shown = if is_shown_from_top { below } else { path.as_path().to_path_buf() };
+        Ok(AtRevision { store: Box::new(files), path, top, shown })
+    }
+}

@@ -1,0 +1,291 @@
+//! Files too large to be held: one pass tells their version and where their lines are, after that
+//! only what is asked for is read. Text is decided by the head, or the first piece that is more than
+//! ASCII, and by what is returned.
+
+use std::sync::Arc;
+
+use recto_text::digest::{Digest, Digester};
+use recto_text::encoding::Encoding;
+use recto_text::search::{Hits, Scan as SearchScan, Search};
+use recto_text::window::{Page, Scan, Window};
+use recto_text::{Error, Result};
+use rustix::fs::Stat;
+
+use super::index::{self, Index, Indexes, PIECE};
+use super::read::OpenFile;
+use crate::caller::Caller;
+use crate::limits;
+use crate::path::AbsPath;
+use crate::{VersionedHits, VersionedPage};
+
+/// How much of a large file decides what it is.
+const HEAD: usize = 1 << 20;
+
+/// A large file, open, and the call that reads it.
+pub struct LargeFile<'a> {
+    pub file: &'a OpenFile,
+    pub indexes: &'a Indexes,
+    pub path: &'a AbsPath,
+    pub caller: &'a Caller,
+}
+
+/// Whether to go on with the next piece.
+#[derive(PartialEq, Eq)]
+enum Next {
+    Continue,
+    Stop,
+}
+
+impl LargeFile<'_> {
+    /// A page, and the version of the whole.
+    pub fn page(&self, window: Window) -> Result<VersionedPage> {
+        self.with_index(|index| {
+            let page = self.page_at(index, window)?;
+            Ok(VersionedPage { page, digest: index.digest })
+        })
+    }
+
+    /// The lines that hold a string, and the version of the whole.
+    pub fn search(&self, search: &Search<'_>) -> Result<VersionedHits> {
+        self.with_index(|index| {
+            let hits = self.hits(index, search)?;
+            Ok(VersionedHits { hits, digest: index.digest })
+        })
+    }
+
+    /// Reads with what is known about the file, and finds that out first where nothing is.
+    fn with_index<T: PartialEq>(&self, read: impl Fn(&Index) -> Result<T>) -> Result<T> {
+        if self.file.has_true_size {
+            return self.file.read_growing(self.path, self.caller, |status, n_bytes| {
+                read(&*self.index_of(status, n_bytes)?)
+            });
+        }
+        // There may be more than the size says, which is then refused.
+        self.file.read_stable(self.path, |status| {
+            let index = self.index_of(status, u64::MAX)?;
+            Ok((index.n_bytes, read(&index)?))
+        })
+    }
+
+    /// What is known of the first bytes of a file that has this status.
+    fn index_of(&self, status: &Stat, most_bytes: u64) -> Result<Arc<Index>> {
+        let known = self.indexes.get(status).filter(|index| index.n_bytes <= most_bytes);
+        // Of a file that grows, what a call took for the whole was looked at twice.
+        let is_settled = self.caller.growing.n_bytes(status.st_dev, status.st_ino).is_some();
+        let beginning = || self.indexes.beginning(status, most_bytes).filter(|_| is_settled);
+        if let Some(index) = known.or_else(beginning) {
+            return Ok(index);
+        }
+        let index = Arc::new(self.index(most_bytes)?);
+        match index.n_bytes == status.st_size as u64 {
+            true => self.indexes.remember(status, &index),
+            false => self.indexes.remember_beginning(status, &index),
+        }
+        Ok(index)
+    }
+
+    /// Looks at so many bytes once, or at as many as there are.
+    fn index(&self, most_bytes: u64) -> Result<Index> {
+        let mut head = vec![0; HEAD];
+        let n_head = self.file.read_at(self.path, &mut head, 0)?;
+        let mut encoding =
+            Encoding::sniff(&head[..n_head]).ok_or_else(|| self.binary(|| self.version()))?;
+        let mut telling = head[..n_head].is_ascii().then(Telling::default);
+        drop(head);
+        let mut digester = Digester::default();
+        let mut n_bytes = 0;
+        let mut n_endings = 0;
+        let mut is_open = false;
+        let mut lines_before = Vec::new();
+        let ending = index::ending(encoding);
+        self.for_each_piece(0, most_bytes, |piece, _| {
+            digester.push(piece);
+            n_bytes += piece.len() as u64;
+            if !piece.is_empty() {
+                lines_before.push(n_endings);
+                n_endings += index::n_endings_in(piece, encoding);
+                is_open = piece.len() % ending.len() > 0 || !piece.ends_with(ending);
+            }
+            if let Some(telling) = &mut telling {
+                telling.push(piece);
+            }
+            Next::Continue
+        })?;
+        let total_lines = n_endings + u64::from(is_open);
+        let legacy = telling.and_then(|telling| telling.legacy());
+        encoding = legacy.unwrap_or(encoding);
+        Ok(Index { encoding, digest: digester.finish(), n_bytes, total_lines, lines_before })
+    }
+
+    fn page_at(&self, index: &Index, window: Window) -> Result<Page> {
+        let (offset, line) = index.start_of(window.first_line - 1);
+        let mut scan = Scan::inside(window, line + 1);
+        let mut has_broken_page = false;
+        if window.max_lines == 0 || window.first_line > index.total_lines {
+            // There is no such page.
+        } else if is_utf8(index.encoding) {
+            scan.push_owned(self.bytes_around(index, offset, window)?);
+        } else {
+            let (offset, line) = self.next_line(index.encoding, offset, line)?;
+            scan = Scan::inside(window, line + 1);
+            has_broken_page = self.for_each_text(index, offset, |text, is_broken| {
+                scan.push(text);
+                if is_broken || scan.is_page_complete() { Next::Stop } else { Next::Continue }
+            })?;
+        }
+        let binary = || self.binary(|| Some(index.digest));
+        let page = scan.finish().map_err(|_| binary())?;
+        if has_broken_page || (!is_utf16(index.encoding) && page.content.contains('\0')) {
+            return Err(binary());
+        }
+        Ok(Page { total_lines: index.total_lines, ..page })
+    }
+
+    /// Where the next line starts behind a place that is not the first, so that no character is cut
+    /// there.
+    fn next_line(&self, encoding: Encoding, offset: u64, line: u64) -> Result<(u64, u64)> {
+        let ending = index::ending(encoding);
+        let n_bytes = if offset == 0 { 0 } else { PIECE };
+        let piece = self.file.bytes_at(self.path, n_bytes, offset)?;
+        let n_before = piece.chunks(ending.len()).position(|unit| unit == ending);
+        Ok(n_before.map_or((0, 0), |n| (offset + ((n + 1) * ending.len()) as u64, line + 1)))
+    }
+
+    /// Everything from a place on that a window's page can hold, and no more than the budget of a
+    /// page beyond the piece that it begins in.
+    fn bytes_around(&self, index: &Index, offset: u64, window: Window) -> Result<Vec<u8>> {
+        let end_line = (window.first_line - 1).saturating_add(window.max_lines);
+        let n_possible = index.end_of(end_line).saturating_sub(offset);
+        let n_bom = if offset == 0 { index.encoding.bom().len() } else { 0 };
+        let n_most = (PIECE + n_bom + 1).saturating_add(window.max_bytes);
+        let n_bytes = usize::try_from(n_possible).map_or(n_most, |n| n.min(n_most));
+        let mut bytes = self.file.bytes_at(self.path, n_bytes, offset)?;
+        bytes.drain(..n_bom.min(bytes.len()));
+        Ok(bytes)
+    }
+
+    fn hits(&self, index: &Index, search: &Search<'_>) -> Result<Hits> {
+        let first = search.within.first().map_or(0, |lines| lines.start);
+        let (mut offset, mut line) = index.start_of(first);
+        if !is_utf8(index.encoding) {
+            (offset, line) = self.next_line(index.encoding, offset, line)?;
+        }
+        let mut scan = SearchScan::inside(search, line);
+        self.for_each_text(index, offset, |text, _| {
+            scan.push(text);
+            if scan.is_done() { Next::Stop } else { Next::Continue }
+        })?;
+        Ok(Hits { total_lines: index.total_lines, ..scan.finish() })
+    }
+
+    /// Visits the text from a place on, and says whether the last piece that was visited had
+    /// bytes in it that are none.
+    fn for_each_text(
+        &self,
+        index: &Index,
+        offset: u64,
+        mut visit: impl FnMut(&[u8], bool) -> Next,
+    ) -> Result<bool> {
+        let mut is_broken = false;
+        if is_utf8(index.encoding) {
+            let mut n_bom = if offset == 0 { index.encoding.bom().len() } else { 0 };
+            self.for_each_piece(offset, index.n_bytes, |piece, _| {
+                visit(&piece[std::mem::take(&mut n_bom).min(piece.len())..], false)
+            })?;
+            return Ok(false);
+        }
+        let mut decoder = match offset {
+            0 => index.encoding.decoder(),
+            _ => index.encoding.decoder_inside(),
+        };
+        let mut decoded = String::new();
+        self.for_each_piece(offset, index.n_bytes, |piece, is_last| {
+            is_broken = decoder.push(piece, is_last, &mut decoded);
+            visit(decoded.as_bytes(), is_broken)
+        })?;
+        Ok(is_broken)
+    }
+
+    /// Visits pieces up to a place, each but the last of the same size, and an empty one at the end.
+    fn for_each_piece(
+        &self,
+        mut offset: u64,
+        end: u64,
+        mut visit: impl FnMut(&[u8], bool) -> Next,
+    ) -> Result<()> {
+        let mut buffer = vec![0; PIECE];
+        loop {
+            self.caller.cancel.check()?;
+            let n_wanted = end.saturating_sub(offset).min(PIECE as u64) as usize;
+            let n_read = self.file.read_at(self.path, &mut buffer[..n_wanted], offset)?;
+            offset += n_read as u64;
+            if n_read > 0 && visit(&buffer[..n_read], false) == Next::Stop {
+                return Ok(());
+            }
+            if n_read < PIECE {
+                visit(&[], true);
+                return Ok(());
+            }
+        }
+    }
+
+    /// The contract's error, with the version if the file is not too large to be removed by it.
+    fn binary(&self, version: impl FnOnce() -> Option<Digest>) -> Error {
+        let is_removable = self.file.status.st_size as u64 <= limits::CHANGED_FILE;
+        let hash = if is_removable { version() } else { None };
+        Error::BinaryFile { verb: "read", path: self.path.to_string(), hash }
+    }
+
+    /// The version of a file of which nothing is known. Who reads many has no use for it.
+    fn version(&self) -> Option<Digest> {
+        if self.caller.reads_many() {
+            return None;
+        }
+        let mut digester = Digester::default();
+        let read = self.for_each_piece(0, self.file.status.st_size as u64, |piece, _| {
+            digester.push(piece);
+            Next::Continue
+        });
+        read.is_ok().then(|| digester.finish())
+    }
+}
+
+/// Lines that are more than ASCII, of a file that does not start with any: they tell its encoding.
+#[derive(Default)]
+struct Telling {
+    lines: Vec<u8>,
+    n_utf8: usize,
+    n_others: usize,
+}
+
+impl Telling {
+    const MAX_BYTES: usize = 64 << 10;
+
+    fn push(&mut self, piece: &[u8]) {
+        if self.lines.len() >= Telling::MAX_BYTES || piece.is_ascii() {
+            return;
+        }
+        for line in piece.split_inclusive(|byte| *byte == b'\n').filter(|line| !line.is_ascii()) {
+            match std::str::from_utf8(line) {
+                Ok(_) => self.n_utf8 += 1,
+                Err(_) => self.n_others += 1,
+            }
+            let n_room = Telling::MAX_BYTES.saturating_sub(self.lines.len());
+            self.lines.extend_from_slice(&line[..line.len().min(n_room)]);
+        }
+    }
+
+    /// The encoding, where most lines are no UTF-8. Else those that are not are damaged.
+    fn legacy(&self) -> Option<Encoding> {
+        let sniffed = Encoding::sniff(&self.lines).filter(|_| self.n_others > self.n_utf8);
+        sniffed.filter(|encoding| matches!(encoding, Encoding::Legacy(_)))
+    }
+}
+
+fn is_utf8(encoding: Encoding) -> bool {
+    matches!(encoding, Encoding::Utf8 | Encoding::Utf8Bom)
+}
+
+fn is_utf16(encoding: Encoding) -> bool {
+    matches!(encoding, Encoding::Utf16Le | Encoding::Utf16Be)
+}

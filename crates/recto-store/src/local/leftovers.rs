@@ -1,0 +1,246 @@
+//! What a killed process leaves in a folder, recognised by name and content, and taken away at
+//! the next change there.
+//!
+//! A leftover is removed only if it holds the version that was being replaced or the text that
+//! was replacing it, and nobody has it open for writing. Anything else under such a name is
+//! somebody's work that a crash caught in the exchange, and stays.
+
+use std::collections::HashMap;
+use std::ffi::{OsStr, OsString};
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use recto_text::Digest;
+use recto_text::digest::Digester;
+use rustix::fs::{Dir, FileType};
+use rustix::io::Errno;
+
+use super::lock::FolderLock;
+use super::sys::{self, Sys};
+use crate::limits;
+
+const PREFIX: &str = ".recto-";
+
+/// A file that is being written and has never had another name.
+const PARTIAL: &str = ".part";
+
+/// A file that is complete and may have been exchanged for the old one.
+const COMPLETE: &str = ".tmp";
+
+/// How many folders are remembered before all are forgotten.
+const MAX_REMEMBERED: usize = 1024;
+
+/// The name under which new content waits for its commit: which version it replaces, which it is.
+pub fn name(before: Option<Digest>, after: Digest) -> OsString {
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+    let count = COUNT.fetch_add(1, Ordering::Relaxed);
+    let before = before.map_or("new".to_string(), |digest| digest.to_string());
+    format!("{PREFIX}{before}-{after}-{:x}-{count:x}{COMPLETE}", std::process::id()).into()
+}
+
+/// The name for content that is still being written.
+pub fn partial(name: &OsStr) -> OsString {
+    let mut partial = name.to_os_string();
+    partial.push(PARTIAL);
+    partial
+}
+
+/// The name for the same content once all of it is written.
+pub fn complete(partial: &OsStr) -> OsString {
+    let name = partial.as_bytes();
+    OsStr::from_bytes(name.strip_suffix(PARTIAL.as_bytes()).unwrap_or(name)).to_os_string()
+}
+
+/// Whether a name is one that a leftover has.
+pub fn is_name(name: &OsStr) -> bool {
+    Leftover::parse(name).is_some()
+}
+
+/// What is known about a leftover.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verdict {
+    /// It holds what was being replaced, or what was replacing it, and can go.
+    Ours,
+    /// It may be somebody's work, or is too large to tell.
+    Foreign,
+}
+
+/// The leftovers in a folder that is locked.
+pub fn find(sys: &dyn Sys, lock: &FolderLock) -> Vec<(OsString, Verdict)> {
+    let with_verdict = |name: OsString| match ours(sys, lock, &name) {
+        Some(_) => (name, Verdict::Ours),
+        None => (name, Verdict::Foreign),
+    };
+    names(lock).map(with_verdict).collect()
+}
+
+/// Takes a leftover away if it can go, and says whether it went.
+pub fn remove(sys: &dyn Sys, lock: &FolderLock, name: &OsStr) -> bool {
+    // Without a lock among processes, it may be somebody's work in progress.
+    if !lock.is_shared_with_processes() {
+        return false;
+    }
+    let Some(file) = ours(sys, lock, name) else { return false };
+    !file.is_written_to(sys) && sys.unlink(lock.folder(), name).is_ok()
+}
+
+fn names(lock: &FolderLock) -> impl Iterator<Item = OsString> {
+    let entries = Dir::read_from(lock.folder()).into_iter().flatten().flatten();
+    let names = entries.map(|entry| OsStr::from_bytes(entry.file_name().to_bytes()).to_os_string());
+    names.filter(|name| is_name(name))
+}
+
+/// Which folders are known to hold no leftovers.
+#[derive(Default)]
+pub struct Leftovers {
+    /// The time of the last change of a folder, as we left it.
+    clean: Mutex<HashMap<(u64, u64), (i64, u64)>>,
+}
+
+impl Leftovers {
+    /// Takes leftovers away, unless nobody touched the folder since we last left it.
+    pub fn clean(&self, sys: &dyn Sys, lock: &FolderLock) {
+        let known =
+            self.clean.lock().unwrap_or_else(PoisonError::into_inner).get(&lock.id()).copied();
+        if known.is_some() && known == change_time(lock) {
+            return;
+        }
+        for name in names(lock) {
+            // It stays for the next time where this fails.
+            remove(sys, lock, &name);
+        }
+        self.remember(lock);
+    }
+
+    /// Notes that the folder is as we leave it now.
+    pub fn remember(&self, lock: &FolderLock) {
+        let Some(time) = change_time(lock) else { return };
+        let mut clean = self.clean.lock().unwrap_or_else(PoisonError::into_inner);
+        if clean.len() >= MAX_REMEMBERED {
+            clean.clear();
+        }
+        clean.insert(lock.id(), time);
+    }
+}
+
+fn change_time(lock: &FolderLock) -> Option<(i64, u64)> {
+    let status = rustix::fs::fstat(lock.folder()).ok()?;
+    Some((status.st_mtime, status.st_mtime_nsec))
+}
+
+/// What a leftover's name says.
+#[derive(Debug, PartialEq, Eq)]
+enum Leftover {
+    Partial,
+    Complete { before: Option<Digest>, after: Digest },
+}
+
+impl Leftover {
+    fn parse(name: &OsStr) -> Option<Leftover> {
+        let rest = name.to_str()?.strip_prefix(PREFIX)?;
+        let (rest, is_partial) = match rest.strip_suffix(PARTIAL) {
+            Some(rest) => (rest, true),
+            None => (rest, false),
+        };
+        let mut parts = rest.strip_suffix(COMPLETE)?.split('-');
+        let before = match parts.next()? {
+            "new" => None,
+            before => Some(before.parse().ok()?),
+        };
+        let after = parts.next()?.parse().ok()?;
+        let is_hex =
+            |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_hexdigit());
+        if !(is_hex(parts.next()?) && is_hex(parts.next()?) && parts.next().is_none()) {
+            return None;
+        }
+        Some(if is_partial { Leftover::Partial } else { Leftover::Complete { before, after } })
+    }
+}
+
+/// A file of which the system was asked to tell who writes to it.
+struct Watched {
+    fd: OwnedFd,
+    is_leased: bool,
+}
+
+impl Watched {
+    /// Whether somebody is about to write to it, as far as the system tells.
+    fn is_written_to(&self, sys: &dyn Sys) -> bool {
+        self.is_leased && !sys.is_leased(sys::fd(&self.fd))
+    }
+}
+
+/// The leftover of that name, if it can go: nobody has it open for writing, and it holds what was
+/// being replaced or what was replacing it. Anything but a regular file of reasonable size was not
+/// made by us, or is not worth the wait.
+fn ours(sys: &dyn Sys, lock: &FolderLock, name: &OsStr) -> Option<Watched> {
+    let leftover = Leftover::parse(name)?;
+    let status = sys.status(lock.folder(), name).ok()?;
+    let is_regular = FileType::from_raw_mode(status.st_mode) == FileType::RegularFile;
+    let is_small = status.st_size as u64 <= limits::LEFTOVER_BYTES || leftover == Leftover::Partial;
+    if !is_regular || !is_small {
+        return None;
+    }
+    let fd = sys.open(lock.folder(), name).ok()?;
+    let is_leased = match sys.lease(sys::fd(&fd)) {
+        Ok(()) => true,
+        Err(Errno::AGAIN) => return None,
+        Err(_) => false,
+    };
+    let is_ours = match leftover {
+        Leftover::Partial => true,
+        Leftover::Complete { before, after } => {
+            let found = digest(sys, &fd)?;
+            found == after || Some(found) == before
+        }
+    };
+    is_ours.then_some(Watched { fd, is_leased })
+}
+
+fn digest(sys: &dyn Sys, file: &OwnedFd) -> Option<Digest> {
+    let mut digester = Digester::default();
+    let mut buffer = vec![0; 64 << 10];
+    let mut offset = 0;
+    loop {
+        match sys::retry(|| sys.read_at(sys::fd(file), &mut buffer, offset)).ok()? {
+            0 => return Some(digester.finish()),
+            n => {
+                digester.push(&buffer[..n]);
+                offset += n as u64;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    #[test]
+    fn only_names_of_our_own_making_are_recognised() {
+        let (before, after) = (Digest::of(b"old"), Digest::of(b"new"));
+        let complete = name(Some(before), after);
+        assert_eq!(
+            Leftover::parse(&complete),
+            Some(Leftover::Complete { before: Some(before), after })
+        );
+        assert_eq!(
+            Leftover::parse(&name(None, after)),
+            Some(Leftover::Complete { before: None, after })
+        );
+        assert_eq!(Leftover::parse(&partial(&complete)), Some(Leftover::Partial));
+        for other in [
+            ".recto-",
+            ".recto-notes.tmp",
+            ".recto-new-x-1-2.tmp",
+            "recto.tmp",
+            ".recto-new-0123456789ab-1.tmp",
+        ] {
+            assert_eq!(Leftover::parse(OsStr::new(other)), None, "{other}");
+        }
+    }
+}

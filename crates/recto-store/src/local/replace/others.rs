@@ -1,0 +1,144 @@
+//! What others write to a draft that had the target's name for a moment: it belongs to the target,
+//! or stays beside it.
+
+use recto_text::Error;
+use rustix::fs::{FileType, Stat};
+use rustix::io::Errno;
+
+use super::super::content::Content;
+use super::super::read::{Lease, OpenFile};
+use super::super::sys::{self, retry};
+use super::{Draft, Protocol};
+use crate::WriteError;
+
+/// How much others are expected to append in the moment of an exchange that is undone.
+const MAX_END: usize = 1 << 20;
+
+/// How often one may come after the other.
+const MAX_ROUNDS: usize = 8;
+
+impl Protocol<'_> {
+    /// After the exchange was undone: takes the draft away. Somebody may have looked it up while
+    /// it had the target's name, and what they append belongs to the target, which is `put_back`.
+    pub(super) fn take_back(
+        &self,
+        old: &OpenFile,
+        after: &Content<'_>,
+        draft: Draft,
+        put_back: Result<Stat, Errno>,
+    ) -> Result<(), WriteError> {
+        let name = draft.name.clone();
+        let taken = put_back.and_then(|put_back| {
+            if !self.is_draft(&draft, &name) {
+                return self.make_way(&draft, &put_back);
+            }
+            let fd = retry(|| self.sys.open(self.folder, &name))?;
+            let status = rustix::fs::fstat(&fd)?;
+            // A lease is given only where nobody has the file open for writing, us included.
+            drop(draft);
+            // Our own lease would keep us out of the target; where there is none this is an error.
+            let _ = retry(|| self.sys.end_lease(sys::fd(&old.fd)));
+            let file = OpenFile { fd, status, has_true_size: false, lease: Lease::Unavailable };
+            self.take_end(&file, after, &put_back)?;
+            // Where this fails the name stays; only what is ours of it is cleaned up later.
+            let _ = retry(|| self.sys.unlink(self.folder, &name));
+            Ok(())
+        });
+        taken.map_err(|_| {
+            let kept = name.to_string_lossy();
+            WriteError::Failed(Error::System {
+                path: self.path.to_string(),
+                cause: format!(
+                    "somebody else changed it in the same moment, and what they wrote is kept as \
+                     {kept}"
+                ),
+            })
+        })
+    }
+
+    /// Appends to the target what others append to a file behind `ours`, until nobody is about to.
+    /// An error if that cannot be told: they keep it open, or do more than append.
+    fn take_end(&self, file: &OpenFile, ours: &Content<'_>, target: &Stat) -> Result<(), Errno> {
+        let mut taken = Vec::new();
+        for _ in 0..MAX_ROUNDS {
+            let lease = file.lease(self.sys);
+            if lease == Lease::WriterOpen {
+                return Err(Errno::BUSY);
+            }
+            let start = ours.start_of(self.sys, &file.fd)?.ok_or(Errno::BUSY)?;
+            let end = self.end_of(file, start)?;
+            let more = end.strip_prefix(&taken[..]).ok_or(Errno::BUSY)?;
+            if !more.is_empty() {
+                self.append(more, target)?;
+            }
+            if !self.is_broken(file, lease) {
+                return Ok(());
+            }
+            taken = end;
+            // Those who wait for it go on, and it is given again once they are done.
+            let _ = retry(|| self.sys.end_lease(sys::fd(&file.fd)));
+        }
+        Err(Errno::BUSY)
+    }
+
+    /// Appends to the file that has the target's name, if it is the one that is meant.
+    fn append(&self, bytes: &[u8], target: &Stat) -> Result<(), Errno> {
+        let is_target = |found: &Stat| {
+            FileType::from_raw_mode(found.st_mode) == FileType::RegularFile
+                && (found.st_dev, found.st_ino) == (target.st_dev, target.st_ino)
+        };
+        // Opening is not without effect on what is no file.
+        if !is_target(&retry(|| self.sys.status(self.folder, self.name))?) {
+            return Err(Errno::BUSY);
+        }
+        let fd = retry(|| self.sys.open_end(self.folder, self.name))?;
+        if !is_target(&rustix::fs::fstat(&fd)?) {
+            return Err(Errno::BUSY);
+        }
+        if retry(|| self.sys.write(sys::fd(&fd), bytes))? < bytes.len() {
+            return Err(Errno::IO);
+        }
+        if self.is_durable {
+            retry(|| self.sys.sync(sys::fd(&fd)))?;
+        }
+        Ok(())
+    }
+
+    /// The bytes from a place on, if they are not too many.
+    fn end_of(&self, file: &OpenFile, start: u64) -> Result<Vec<u8>, Errno> {
+        let mut bytes = vec![0; MAX_END];
+        let mut n_read = 0;
+        while n_read < bytes.len() {
+            let offset = start + n_read as u64;
+            match retry(|| self.sys.read_at(sys::fd(&file.fd), &mut bytes[n_read..], offset))? {
+                0 => {
+                    bytes.truncate(n_read);
+                    return Ok(bytes);
+                }
+                n => n_read += n,
+            }
+        }
+        Err(Errno::BUSY)
+    }
+
+    /// After the exchange was undone by somebody's file in the place of our draft, which they had
+    /// replaced: theirs is newer than what was put back. Theirs gets the target's name, and what
+    /// they replaced goes, as it would have gone without us. An error where it cannot be told
+    /// that they meant to replace it, or that nothing else happened meanwhile.
+    fn make_way(&self, draft: &Draft, put_back: &Stat) -> Result<(), Errno> {
+        if rustix::fs::fstat(&draft.fd)?.st_nlink > 0 {
+            // They gave our draft another name, and would have done so with what stood there.
+            return Err(Errno::BUSY);
+        }
+        retry(|| self.sys.exchange(self.folder, &draft.name, self.name))?;
+        let came_out = retry(|| self.sys.status(self.folder, &draft.name))?;
+        let told = |status: &Stat| {
+            let modified = (status.st_mtime, status.st_mtime_nsec);
+            (status.st_dev, status.st_ino, status.st_size, modified)
+        };
+        match told(&came_out) == told(put_back) {
+            true => retry(|| self.sys.unlink(self.folder, &draft.name)),
+            false => Err(Errno::BUSY),
+        }
+    }
+}

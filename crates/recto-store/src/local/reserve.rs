@@ -1,0 +1,193 @@
+//! The disk's side of a file that somebody else reads and writes: an editor.
+//!
+//! Everything is checked as for a read or a change of our own, and the folder is locked during a
+//! change, so that those who run recto stay one behind the other. There is no lease: an editor
+//! that saves would wait for us to give it back, and we for the editor.
+
+use std::path::PathBuf;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use recto_text::Result;
+
+use super::LocalStore;
+use super::held::HeldFile;
+use super::identity::Identity;
+use super::read::OpenFile;
+use super::roots::{LastLink, Place};
+use crate::caller::{Access, Caller};
+use crate::path::AbsPath;
+use crate::{Held, Purpose};
+
+/// A file as it stands on the disk.
+#[derive(Debug, Clone)]
+pub struct OnDisk {
+    /// Its path without links.
+    pub real_path: PathBuf,
+    /// The same beneath the root as that was given, which is how an editor knows it.
+    pub given_path: PathBuf,
+    /// What it holds.
+    pub content: Content,
+    /// When it was last written, where it stands.
+    pub modified: Option<SystemTime>,
+    /// The same as long as the content is, as far as the system tells. Only of a file that is old
+    /// enough for that.
+    identity: Option<Identity>,
+}
+
+/// What a file holds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Content {
+    /// No file stands there.
+    Nothing,
+    /// More than is read whole.
+    Large,
+    /// These bytes.
+    Bytes(Vec<u8>),
+}
+
+impl LocalStore {
+    /// What stands at a path. Refuses what a read would refuse, except that a file may be missing.
+    pub fn on_disk(&self, path: &AbsPath, caller: &Caller) -> Result<OnDisk> {
+        let place = self.resolve(path, LastLink::Follow, caller, Access::Read)?;
+        let file = OpenFile::open_found(&*self.sys, &place, path)?;
+        self.describe(&place, file, path, caller)
+    }
+
+    /// Holds a place, as for a change, while somebody else changes the file.
+    pub fn reserve<'a>(
+        &'a self,
+        path: &AbsPath,
+        purpose: Purpose,
+        caller: &'a Caller,
+    ) -> Result<Reserved<'a>> {
+        self.hold_file(path, purpose, caller).map(Reserved)
+    }
+
+    fn describe(
+        &self,
+        place: &Place,
+        file: Option<OpenFile>,
+        path: &AbsPath,
+        caller: &Caller,
+    ) -> Result<OnDisk> {
+        let content = match &file {
+            None => Content::Nothing,
+            Some(file) if file.is_large() => Content::Large,
+            Some(file) => Content::Bytes(file.read_whole(path, caller)?),
+        };
+        let identity = file.as_ref().and_then(|file| Identity::settled(&file.status));
+        let modified = file.and_then(|file| {
+            let since_epoch = Duration::from_secs(u64::try_from(file.status.st_mtime).ok()?);
+            UNIX_EPOCH.checked_add(since_epoch)
+        });
+        let given_path = self.roots.as_given(&place.real_path);
+        let real_path = place.real_path.clone();
+        Ok(OnDisk { real_path, given_path, content, modified, identity })
+    }
+}
+
+/// A place that is held. Dropping it lets go.
+pub struct Reserved<'a>(HeldFile<'a>);
+
+impl<'a> Reserved<'a> {
+    /// What stands there. Refuses what a change would refuse.
+    pub fn on_disk(&self) -> Result<OnDisk> {
+        let HeldFile { store, caller, path, place, .. } = &self.0;
+        if self.0.is_link() {
+            self.0.check_writable(".")?;
+            return store.on_disk(path, caller);
+        }
+        let file = self.0.open_to_change()?;
+        store.describe(place, file, path, caller)
+    }
+
+    /// Whether the same still stands there.
+    pub fn is_unmoved(&self, seen: &OnDisk) -> Result<bool> {
+        Ok(self.is_untouched(seen) || self.on_disk()?.content == seen.content)
+    }
+
+    /// What stands there now.
+    pub fn on_disk_after(&self, seen: OnDisk) -> Result<OnDisk> {
+        if self.is_untouched(&seen) { Ok(seen) } else { self.on_disk() }
+    }
+
+    /// Whether the file need not be read again.
+    fn is_untouched(&self, seen: &OnDisk) -> bool {
+        let HeldFile { store, place, .. } = &self.0;
+        let Some(identity) = seen.identity.filter(|_| !self.0.is_link()) else { return false };
+        let status = store.sys.status(&place.folder, &place.name);
+        status.is_ok_and(|status| Identity::of(&status) == identity)
+    }
+
+    /// Refuses a folder where no file can be created.
+    pub fn check_folder(&self) -> Result<()> {
+        self.0.check_writable(".")
+    }
+
+    /// The file stands, or soon will, so that the folders made for it stay.
+    pub fn keep_folders(&mut self) {
+        // Whether they survive a power cut is for whoever writes the file to say.
+        let _ = self.0.new_folders.keep(false);
+    }
+
+    /// The same place for a change of our own.
+    pub fn held(&mut self) -> &mut (dyn Held + 'a) {
+        &mut self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use std::path::Path;
+
+    use super::*;
+    use crate::local::Options;
+
+    /// A store of a folder, and the path of a file in it.
+    fn open(root: &Path) -> (LocalStore, AbsPath) {
+        let options = Options {
+            roots: vec![root.to_path_buf()],
+            hidden: Default::default(),
+            allows_git_writes: false,
+            is_durable: false,
+        };
+        let path = AbsPath::parse(root.join("f").to_str().unwrap().into()).unwrap();
+        (LocalStore::open(options).unwrap(), path)
+    }
+
+    fn look(root: &Path) -> OnDisk {
+        let (store, path) = open(root);
+        store.on_disk(&path, &Caller::default()).unwrap()
+    }
+
+    fn check(root: &Path, seen: &OnDisk, is_untouched: bool, is_unmoved: bool) {
+        let (store, path) = open(root);
+        let caller = Caller::default();
+        let place = store.reserve(&path, Purpose::Change, &caller).unwrap();
+        assert_eq!(place.is_untouched(seen), is_untouched);
+        assert_eq!(place.is_unmoved(seen).unwrap(), is_unmoved);
+    }
+
+    #[test]
+    fn an_old_file_is_known_by_its_time_stamps_and_a_new_one_is_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        let file = root.join("f");
+        std::fs::write(&file, "old").unwrap();
+        let seen_new = look(&root);
+        check(&root, &seen_new, false, true);
+        std::thread::sleep(Duration::from_millis(2100));
+        let seen_old = look(&root);
+        check(&root, &seen_old, true, true);
+        check(&root, &seen_new, false, true);
+        std::fs::write(&file, "new").unwrap();
+        check(&root, &seen_old, false, false);
+        // The same again, but by another write.
+        std::fs::write(&file, "old").unwrap();
+        check(&root, &seen_old, false, true);
+        std::fs::rename(&file, root.join("g")).unwrap();
+        check(&root, &seen_old, false, false);
+    }
+}

@@ -1,0 +1,200 @@
+//! Whether a file's text comes from the editor, and whether the disk has the same.
+
+use std::time::{Duration, SystemTime};
+
+use recto_text::encoding::Encoding;
+use recto_text::error::Denial;
+use recto_text::{Document, Error, Result};
+
+use super::Workspace;
+use super::unsaved::State;
+use crate::caller::Caller;
+use crate::editor::EditorError;
+use crate::limits;
+use crate::local::reserve::{Content, OnDisk};
+use crate::path::AbsPath;
+
+/// The largest text that passes through an editor.
+pub const MAX_TEXT: usize = limits::EDITOR_TEXT;
+
+/// What an answer says about a text beyond that.
+pub const LARGE: &str = "larger than 16 MiB: taken from the disk, not from the editor";
+
+const UNREADABLE: &str = "the editor does not know this file's encoding; this is the file on disk";
+
+/// An editor learns of what others write to the disk a moment later. Until then its text looks
+/// like unsaved changes, and an edit of it would undo what was written: a formatter's work, a
+/// checkout. Where the disk is this new, the editor is asked again for a while.
+const IS_NEW: Duration = Duration::from_secs(2);
+pub const PATIENCE: Duration = Duration::from_millis(50);
+pub const MAX_ASKED: usize = 8;
+
+/// Where a file's text comes from.
+pub enum View {
+    /// The disk.
+    Disk,
+    /// The editor.
+    Editor(Buffer),
+}
+
+/// A file's text in the editor.
+pub struct Buffer {
+    /// The text, with its BOM if the editor hands it out.
+    pub text: String,
+    /// Whether the disk has another one, line endings and BOM aside.
+    pub is_unsaved: bool,
+}
+
+impl Workspace {
+    /// Decides where the text of a file comes from, by what stands on the disk and what the
+    /// editor answers.
+    pub fn view(&self, path: &AbsPath, on_disk: &OnDisk, caller: &Caller) -> Result<View> {
+        let stored = match &on_disk.content {
+            Content::Nothing if !self.unsaved.is_new(&on_disk.real_path) => return Ok(View::Disk),
+            Content::Nothing => None,
+            Content::Large => {
+                caller.remarks.add(LARGE);
+                return Ok(View::Disk);
+            }
+            Content::Bytes(bytes) => match Document::parse(bytes.clone()) {
+                Ok(document) => Some(document),
+                // No editor shows the bytes of such a file as they are.
+                Err(_) => return Ok(View::Disk),
+            },
+        };
+        let Some(mut text) = self.ask(path, on_disk, caller)? else { return Ok(View::Disk) };
+        if let Some(stored) = &stored {
+            for _ in 1..MAX_ASKED {
+                if !on_disk.is_new() || is_same_text(&text, stored.text()) {
+                    break;
+                }
+                std::thread::sleep(PATIENCE);
+                let Some(again) = self.ask(path, on_disk, caller)? else { return Ok(View::Disk) };
+                text = again;
+            }
+            if is_unreadable(&text, stored) {
+                caller.remarks.add(UNREADABLE);
+                return Ok(View::Disk);
+            }
+        }
+        if text.len() > MAX_TEXT {
+            caller.remarks.add(LARGE);
+            return Ok(View::Disk);
+        }
+        let is_unsaved = self.note(on_disk, stored.as_ref(), &text);
+        // A change then goes to the disk, and must find the version that was read.
+        if !is_unsaved && !self.editor.can_write() {
+            return Ok(View::Disk);
+        }
+        Ok(View::Editor(Buffer { text, is_unsaved }))
+    }
+
+    /// The editor's text, or `None` where it has none to offer.
+    pub fn ask(&self, path: &AbsPath, on_disk: &OnDisk, caller: &Caller) -> Result<Option<String>> {
+        caller.cancel.check()?;
+        match self.editor.read(&on_disk.given_path, caller) {
+            Ok(text) => Ok(Some(text)),
+            Err(EditorError::NoSuchFile) => {
+                self.unsaved.remove(&on_disk.real_path);
+                Ok(None)
+            }
+            Err(EditorError::NotSent | EditorError::Unanswered | EditorError::Unsupported) => {
+                Ok(None)
+            }
+            // It may have text that is nowhere else.
+            Err(EditorError::Silent) => Err(Error::EditorSilent { path: path.to_string() }),
+            Err(EditorError::Refused { message, .. }) => Err(denied(path, message)),
+            Err(EditorError::Cancelled) => Err(Error::Cancelled),
+        }
+    }
+
+    /// Remembers whether the disk lags behind the editor's text of a file, and tells.
+    pub fn note(&self, on_disk: &OnDisk, stored: Option<&Document>, text: &str) -> bool {
+        let lag = match stored {
+            None if on_disk.content == Content::Nothing => Some(State::New),
+            Some(stored) if is_same_text(text, stored.text()) => None,
+            _ => Some(State::Differs),
+        };
+        match lag {
+            Some(state) => self.unsaved.insert(&on_disk.real_path, state),
+            None => self.unsaved.remove(&on_disk.real_path),
+        }
+        lag.is_some()
+    }
+}
+
+impl OnDisk {
+    fn is_new(&self) -> bool {
+        // A time in the future is no reason to wait.
+        let age = self.modified.and_then(|at| SystemTime::now().duration_since(at).ok());
+        age.is_some_and(|age| age < IS_NEW)
+    }
+}
+
+/// A refusal in the editor's own words.
+pub fn denied(path: &AbsPath, message: String) -> Error {
+    Error::PermissionDenied { path: path.to_string(), reason: Denial::Editor { message } }
+}
+
+/// Whether two texts differ in nothing but their line endings and the BOM.
+fn is_same_text(one: &str, other: &str) -> bool {
+    one == other || with_one_ending(one).eq(with_one_ending(other))
+}
+
+/// The same, a line ending at the very end aside: some editors add it, some lose it.
+pub fn is_same_but_last_ending(one: &str, other: &str) -> bool {
+    is_same_text(without_last_ending(one), without_last_ending(other))
+}
+
+fn without_last_ending(text: &str) -> &str {
+    let text = text.strip_suffix('\n').unwrap_or(text);
+    text.strip_suffix('\r').unwrap_or(text)
+}
+
+/// Some editors take a lone CR for an ending too.
+fn with_one_ending(text: &str) -> impl Iterator<Item = u8> {
+    let mut bytes = text.strip_prefix('\u{feff}').unwrap_or(text).bytes().peekable();
+    std::iter::from_fn(move || match bytes.next()? {
+        b'\r' => {
+            bytes.next_if_eq(&b'\n');
+            Some(b'\n')
+        }
+        byte => Some(byte),
+    })
+}
+
+/// Whether an editor that takes everything for UTF-8 has lost what the disk holds.
+fn is_unreadable(text: &str, stored: &Document) -> bool {
+    let is_utf8 = matches!(stored.encoding(), Encoding::Utf8 | Encoding::Utf8Bom);
+    !is_utf8 && text.contains('\u{fffd}') && !stored.text().contains('\u{fffd}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn endings_and_the_bom_do_not_make_another_text() {
+        for (one, other, is_same) in [
+            ("a\nb\n", "a\r\nb\r\n", true),
+            ("a\nb", "a\rb", true),
+            ("\u{feff}a\n", "a\r\n", true),
+            ("", "\u{feff}", true),
+            ("a\n", "a", false),
+            ("a\n\n", "a\r\n", false),
+            ("a", "b", false),
+        ] {
+            assert_eq!(is_same_text(one, other), is_same, "{one:?} {other:?}");
+        }
+        for (one, other, is_same) in [
+            ("a\r\n", "a", true),
+            ("a\r\nb", "a\nb\n", true),
+            ("a\n\n", "a\r\n", false),
+            ("a\n\n", "a", false),
+            ("", "\n", true),
+            ("a\n", "b\n", false),
+        ] {
+            assert_eq!(is_same_but_last_ending(one, other), is_same, "{one:?} {other:?}");
+        }
+    }
+}

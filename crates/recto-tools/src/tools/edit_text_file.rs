@@ -1,0 +1,62 @@
+//! `edit_text_file`: one exact string for another.
+
+use recto_text::Result;
+use recto_text::plan::{self, Replacement};
+use serde_json::{Value, json};
+
+use super::edit::{ABSOLUTE_PATH, DRY_RUN, EXPECTED_HASH, Target, edit};
+use super::report;
+use super::{Answer, Arguments, Context, Effect, Kind, Param, Tool, Toolset};
+use recto_store::Where;
+
+pub static TOOL: Tool = Tool {
+    name: "edit_text_file",
+    title: "Edit file",
+    toolset: Toolset::Edit,
+    description: "Replace one exact string in a text file. old_string must stand in the file \
+        exactly once; add surrounding lines to make it unique. Returns the diff.",
+    params: &[
+        ABSOLUTE_PATH,
+        Param::required("old_string", Kind::Text, "Exact text to replace, without line numbers"),
+        Param::required("new_string", Kind::Text, "Text to put in its place; \"\" deletes"),
+        EXPECTED_HASH,
+        DRY_RUN,
+    ],
+    output,
+    effect: Effect::Changes,
+    run,
+};
+
+struct Request {
+    target: Target,
+    replacement: Replacement,
+}
+
+fn request(context: &Context<'_>, mut arguments: Arguments) -> Result<Request> {
+    let target = Target::parse(context, &mut arguments)?;
+    let (old, new) = (arguments.string("old_string"), arguments.string("new_string"));
+    Ok(Request { target, replacement: Replacement::parse(old, new)? })
+}
+
+fn run(context: &Context<'_>, arguments: Arguments) -> Result<Answer> {
+    let Request { target, replacement } = request(context, arguments)?;
+    let place = Where::Strings(vec![replacement.old()]);
+    let edited =
+        edit(context, &target, place, |part| plan::string(part, &replacement), |_, error| error)?;
+    let lines = edited.plan.line_ranges[0];
+    let structured = json!({
+        "success": true,
+        "line_range": {"start": lines.start, "end": lines.end},
+    });
+    Ok(report::edited(&target, &edited, structured, "1 edit"))
+}
+
+fn output() -> Value {
+    report::schema(json!({
+        "line_range": {
+            "type": "object",
+            "properties": {"start": {"type": "integer"}, "end": {"type": "integer"}},
+            "required": ["start", "end"],
+        },
+    }))
+}

@@ -1,0 +1,115 @@
+//! `multi_edit_text_file`: several exact strings, all or none.
+
+use recto_text::plan::{self, Replacement};
+use recto_text::{Document, Error, Result};
+use serde_json::{Value, json};
+
+use super::edit::{ABSOLUTE_PATH, DRY_RUN, EXPECTED_HASH, Target, edit};
+use super::report;
+use super::{Answer, Arguments, Context, Effect, Kind, Param, Tool, Toolset};
+use recto_store::Where;
+
+pub static TOOL: Tool = Tool {
+    name: "multi_edit_text_file",
+    title: "Edit file in several places",
+    toolset: Toolset::Edit,
+    description: "Replace several exact strings in one text file. Edits apply in order, each to \
+        the result of the one before; nothing is written unless all succeed. Returns one diff.",
+    params: &[
+        ABSOLUTE_PATH,
+        Param::required(
+            "edits",
+            Kind::Objects(&[
+                Param::required("old_string", Kind::Text, "Exact text; must stand there once"),
+                Param::required("new_string", Kind::Text, "Text to put in its place"),
+            ]),
+            "Replacements in order",
+        ),
+        EXPECTED_HASH,
+        DRY_RUN,
+    ],
+    output,
+    effect: Effect::Changes,
+    run,
+};
+
+struct Request {
+    target: Target,
+    edits: Vec<Edit>,
+}
+
+struct Edit {
+    new: String,
+    replacement: Replacement,
+}
+
+fn request(context: &Context<'_>, mut arguments: Arguments) -> Result<Request> {
+    let target = Target::parse(context, &mut arguments)?;
+    let mut edits = Vec::new();
+    for (index, mut edit) in arguments.objects("edits").into_iter().enumerate() {
+        let (old, new) = (edit.string("old_string"), edit.string("new_string"));
+        let replacement = Replacement::parse(old, new.clone())
+            .map_err(|error| Error::InEdit { index, source: Box::new(error) })?;
+        edits.push(Edit { new, replacement });
+    }
+    if edits.is_empty() {
+        return Err(Error::NoEdits);
+    }
+    Ok(Request { target, edits })
+}
+
+fn run(context: &Context<'_>, arguments: Arguments) -> Result<Answer> {
+    let Request { target, edits } = request(context, arguments)?;
+    let replacements: Vec<_> = edits.iter().map(|edit| edit.replacement.clone()).collect();
+    let edited = edit(
+        context,
+        &target,
+        Where::Strings(replacements.iter().map(Replacement::old).collect()),
+        |part| plan::strings(part, &replacements, || context.caller.cancel.check()),
+        |document, error| blame(&edits, document, error),
+    )?;
+    let line_ranges: Vec<_> = edited
+        .plan
+        .line_ranges
+        .iter()
+        .enumerate()
+        .map(|(index, lines)| json!({"edit_index": index, "start": lines.start, "end": lines.end}))
+        .collect();
+    let structured = json!({
+        "success": true,
+        "applied_count": line_ranges.len(),
+        "line_ranges": line_ranges,
+    });
+    let n_edits = edits.len();
+    let what = if n_edits == 1 { "1 edit".to_string() } else { format!("{n_edits} edits") };
+    Ok(report::edited(&target, &edited, structured, &what))
+}
+
+/// Names the edit that brought a character which the encoding does not have.
+fn blame(edits: &[Edit], document: &Document, error: Error) -> Error {
+    let is_refused = |edit: &Edit| document.encoding().encode(&edit.new).is_err();
+    match edits.iter().position(is_refused) {
+        Some(index) if matches!(error, Error::NotEncodable { .. }) => {
+            Error::InEdit { index, source: Box::new(error) }
+        }
+        _ => error,
+    }
+}
+
+fn output() -> Value {
+    report::schema(json!({
+        "applied_count": {"type": "integer"},
+        "line_ranges": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "properties": {
+                    "edit_index": {"type": "integer"},
+                    "start": {"type": "integer"},
+                    "end": {"type": "integer"},
+                },
+                "required": ["edit_index", "start", "end"],
+            },
+        },
+    }))
+}

@@ -1,0 +1,42 @@
+//! What the tools that read share: a text and its version, and where a page stands in it.
+
+use std::sync::Arc;
+
+use recto_text::quote::Lines;
+use recto_text::window::Page;
+use recto_text::{Digest, Document, Result};
+
+use super::Context;
+use recto_store::path::AbsPath;
+
+/// Reads a whole text and remembers its version; `None` where it is too large to be held.
+pub fn document(context: &Context<'_>, path: &AbsPath) -> Result<Option<(Arc<Document>, Digest)>> {
+    let Some(document) = context.store.document(path, context.caller)? else { return Ok(None) };
+    let digest = document.digest();
+    let document = Arc::new(document);
+    context.versions.remember(digest, &document);
+    Ok(Some((document, digest)))
+}
+
+/// One line that says what part this is and of which version.
+pub fn position(page: &Page, digest: Digest, max_read_bytes: usize) -> String {
+    let Page { first_line, n_lines, total_lines, is_cut, .. } = *page;
+    let part = if total_lines == 0 {
+        "empty file".to_string()
+    } else if n_lines == 0 {
+        format!("no line {first_line}, the file has {}", Lines(total_lines))
+    } else if n_lines == total_lines && !is_cut {
+        Lines(total_lines).to_string()
+    } else if n_lines == 1 {
+        format!("line {first_line} of {total_lines}")
+    } else {
+        format!("lines {first_line}-{} of {total_lines}", first_line + n_lines - 1)
+    };
+    let next = page.next_line().map(|line| format!(", next line {line}")).unwrap_or_default();
+    let cut = if is_cut {
+        format!(", line {first_line} cut at {max_read_bytes} bytes (--max-read-bytes)")
+    } else {
+        String::new()
+    };
+    format!("{part}{next}{cut}, hash {digest}")
+}

@@ -1,0 +1,471 @@
+//! `ReadLines`: lines of a file by number or by what they hold, on disk or at a commit; with a
+//! glob, of many files.
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use recto_text::line_spec::LineSpec;
+use recto_text::quote::{Lines, Quoted};
+use recto_text::search::Needle;
+use recto_text::{Error, Result};
+use serde_json::{Value, json};
+
+use super::list_files::{COMMIT, listed, named, shown, start_folder};
+use super::rows::{self, Budget, Row, Rows, Wanted};
+use super::{Answer, Arguments, Context, Effect, Kind, Param, Tool, Toolset};
+use crate::limits;
+use recto_store::glob::Glob;
+use recto_store::path::AbsPath;
+use recto_store::{ListRequest, Listing, Store};
+
+/// Longer lines are cut; in the lines of many files, sooner.
+const MAX_LINE: usize = limits::LINE;
+const MAX_LINE_OF_MANY: usize = limits::LINE_OF_MANY;
+
+/// What the lines of many files may come to.
+const MAX_ROWS_OF_MANY: usize = limits::ROWS_OF_MANY;
+const MAX_BYTES_OF_MANY: usize = limits::BYTES_OF_MANY;
+const MAX_FILES: usize = limits::SEARCHED_FILES;
+const MAX_TIME: Duration = limits::SEARCH_TIME;
+const MAX_THREADS: usize = 8;
+
+pub static TOOL: Tool = Tool {
+    name: "ReadLines",
+    title: "Read lines",
+    toolset: Toolset::Files,
+    description: "Read numbered lines of a file, or search it: match is literal text (no regex), \
+        case ignored. file_path may be a glob: with match, that searches a project.",
+    params: &[
+        Param::required("file_path", Kind::String, "Absolute, relative to the root, or a glob"),
+        Param::optional(
+            "lines",
+            Kind::NumberOrString,
+            "5, 2-4, 8- (to the end), -3 (first 3), +10- (last 10), 5 +/-2, or 1,3,5-7; ends \
+             included",
+        ),
+        Param::optional("ctx", Kind::Integer { minimum: Some(0) }, "Lines around each hit"),
+        Param::optional("match", Kind::NumberOrString, "Only lines that hold this"),
+        COMMIT,
+    ],
+    output,
+    effect: Effect::Reads,
+    run,
+};
+
+struct Request {
+    file_path: String,
+    commit: Option<String>,
+    /// The lines as they were asked for.
+    lines: Option<String>,
+    wanted: Wanted,
+    /// How many lines were asked for as the first ones, which some take for the last ones.
+    n_first: Option<u64>,
+    /// Whether what is looked for reads like a regular expression.
+    is_like_regex: bool,
+}
+
+fn request(mut arguments: Arguments) -> Result<Request> {
+    let lines = arguments.optional_string("lines");
+    let context = arguments.integer("ctx").unwrap_or(0);
+    let needle = arguments.optional_string("match").filter(|text| !text.is_empty());
+    let wanted = Wanted {
+        lines: lines.as_deref().map(LineSpec::parse).transpose()?,
+        context: u64::try_from(context).map_err(|_| Error::WrongArgument {
+            name: "ctx".into(),
+            expected: "0 or more".into(),
+            value: context.to_string(),
+        })?,
+        needle: needle.as_deref().map(Needle::parse).transpose()?,
+    };
+    let n_first = lines.as_ref().and_then(|lines| lines.trim().strip_prefix('-')?.parse().ok());
+    let is_like_regex = needle.as_deref().is_some_and(is_like_regex);
+    let commit = arguments.optional_string("commit");
+    let file_path = arguments.string("file_path");
+    Ok(Request { file_path, commit, lines, wanted, n_first, is_like_regex })
+}
+
+fn is_like_regex(text: &str) -> bool {
+    let marks = [".*", ".+", "\\b", "\\d", "\\s", "\\w", "|"];
+    text.starts_with('^') || text.ends_with('$') || marks.iter().any(|mark| text.contains(mark))
+}
+
+/// What is said where nothing matches what reads like a regular expression.
+const IS_LITERAL: &str = "match is literal text";
+
+fn run(context: &Context<'_>, arguments: Arguments) -> Result<Answer> {
+    let request = request(arguments)?;
+    let path = AbsPath::resolve("file_path", request.file_path.clone(), context.root)?;
+    match &request.commit {
+        None => {
+            let is_one = is_one(context, context.store, &path, &request)?;
+            if is_one {
+                return of_one(context, context.store, &path, &request);
+            }
+            let (folder, glob) = Glob::parse(&request.file_path)?;
+            let folder = start_folder(context.root, &folder, &request.file_path);
+            of_many(context, context.store, &folder, None, &glob, &request)
+        }
+        Some(commit) => {
+            let at = |path: &str| context.revisions.at(commit, path, context.caller);
+            if !Glob::is_glob(&request.file_path) {
+                let one = at(&request.file_path)?;
+                return of_one(context, &*one.store, &one.path, &request);
+            }
+            let (folder, glob) = Glob::parse(&request.file_path)?;
+            match at(&request.file_path) {
+                Ok(one) if is_one(context, &*one.store, &one.path, &request)? => {
+                    return of_one(context, &*one.store, &one.path, &request);
+                }
+                // What is hidden by that name may stand elsewhere; it is a pattern first.
+                Ok(_) | Err(Error::PermissionDenied { .. }) => {}
+                Err(error) => return Err(error),
+            }
+            let folder = at(if folder.is_empty() { "." } else { &folder })
+                .map_err(|error| named(error, &request.file_path))?;
+            let (store, shown) = (&*folder.store, Some(folder.shown));
+            of_many(context, store, &folder.path, shown, &glob.showing_hidden(), &request)
+        }
+    }
+}
+
+/// Whether a path names one file: it has no wildcard, or a file has that very name.
+fn is_one(
+    context: &Context<'_>,
+    store: &(impl Store + ?Sized),
+    path: &AbsPath,
+    request: &Request,
+) -> Result<bool> {
+    if !Glob::is_glob(&request.file_path) {
+        return Ok(true);
+    }
+    match store.is_file(path, context.caller) {
+        // No file has so long a name, or may be read by it; as a pattern it may make sense.
+        Err(Error::WrongArgument { .. } | Error::PermissionDenied { .. }) => Ok(false),
+        is_file => is_file,
+    }
+}
+
+fn of_one(
+    context: &Context<'_>,
+    store: &(impl Store + ?Sized),
+    path: &AbsPath,
+    request: &Request,
+) -> Result<Answer> {
+    let budget = Budget {
+        max_bytes: context.max_read_bytes,
+        max_rows: usize::MAX,
+        max_line: MAX_LINE.min(context.max_read_bytes),
+    };
+    let read = rows::read(store, path, &request.wanted, budget, context.caller);
+    let read = read.map_err(|error| listed(error, request.commit.is_some()))?;
+    let mut text = String::new();
+    write_rows(&mut text, &read.rows, request.commit.is_none());
+    let mut structured = json!({
+        "rows": read.rows.iter().map(|row| row_of(row, None)).collect::<Vec<_>>(),
+        "total_lines": read.total_lines,
+        "hash": read.digest.to_string(),
+    });
+    if let Some(next) = &read.next {
+        structured["next"] = next.as_str().into();
+    }
+    Ok(Answer::new(vec![text, position(&read, request)], structured))
+}
+
+/// One line that says what part this is and of which version.
+fn position(read: &Rows, request: &Request) -> String {
+    let total_lines = read.total_lines;
+    let within = request.lines.as_ref().map(|lines| format!(" in lines {}", Quoted(lines)));
+    let within = within.unwrap_or_default();
+    let mut part = match (&read.rows[..], &request.wanted.needle) {
+        ([], _) if total_lines == 0 => "empty file".to_string(),
+        ([], Some(_)) => format!("no match{within}, the file has {}", Lines(total_lines)),
+        ([], None) => format!("no such line, the file has {}", Lines(total_lines)),
+        (rows, Some(_)) if read.next.is_some() => match request.wanted.context {
+            0 => format!(
+                "the first {} matches{within}, the file has {}",
+                rows.len(),
+                Lines(total_lines)
+            ),
+            _ => format!("the first matches{within}, the file has {}", Lines(total_lines)),
+        },
+        (_, Some(_)) if !within.is_empty() => {
+            let matches = if read.n_hits == 1 { "match" } else { "matches" };
+            format!("{} {matches}{within}, the file has {}", read.n_hits, Lines(total_lines))
+        }
+        (_, Some(_)) => format!("{} of {total_lines} lines match", read.n_hits),
+        (rows, None) if rows.len() as u64 == total_lines => Lines(total_lines).to_string(),
+        ([row], None) => format!("line {} of {total_lines}", row.line),
+        ([first, .., last], None) if last.line - first.line + 1 == read.rows.len() as u64 => {
+            format!("lines {}-{} of {total_lines}", first.line, last.line)
+        }
+        (rows, None) => format!("{} of {total_lines} lines", rows.len()),
+    };
+    if let Some(n_first) = request.n_first
+        && n_first < total_lines
+    {
+        part.push_str(&format!("; the last {n_first} are +{n_first}-"));
+    }
+    if read.rows.is_empty() && request.is_like_regex {
+        part.push_str(&format!("; {IS_LITERAL}"));
+    }
+    if let Some(next) = &read.next {
+        part.push_str(&format!("; go on with lines {}", Quoted(next)));
+    }
+    format!("{part}, hash {}", read.digest)
+}
+
+fn of_many(
+    context: &Context<'_>,
+    store: &(impl Store + ?Sized),
+    folder: &AbsPath,
+    // At a commit, how the folder is shown.
+    at_commit: Option<PathBuf>,
+    glob: &Glob,
+    request: &Request,
+) -> Result<Answer> {
+    let list = ListRequest { folder, glob, shows_ignored: false, limit: MAX_FILES };
+    let listing = store.list(&list, context.caller)?;
+    let shown = at_commit.unwrap_or_else(|| shown(folder, &listing));
+    let search = Many::new(context, store, folder, request, &listing);
+    let (chosen, is_cut) = search.choose()?;
+    let mut text = String::new();
+    let mut rows = Vec::new();
+    for (file, read) in &chosen {
+        let path = shown.join(file).display().to_string();
+        if !text.is_empty() {
+            text.push('\n');
+        }
+        text.push_str(&format!("{path}\n"));
+        write_rows(&mut text, &read.rows, request.commit.is_none());
+        rows.extend(read.rows.iter().map(|row| row_of(row, Some(&path))));
+    }
+    let n_files = match listing.total {
+        1 => "1 file".to_string(),
+        n_files => format!("{n_files} files"),
+    };
+    let count = match (listing.total, rows.len()) {
+        (0, _) if request.commit.is_some() => "no file matches".to_string(),
+        (0, _) => "no file matches, ignored and hidden ones aside".to_string(),
+        (_, 0) if request.wanted.needle.is_some() => format!("no match in {n_files}"),
+        (_, 0) => format!("no such line in {n_files}"),
+        (_, 1) => format!("1 row in 1 of {n_files}"),
+        (_, n_rows) => format!("{n_rows} rows in {} of {n_files}", chosen.len()),
+    };
+    let mut remarks = vec![count];
+    if rows.is_empty() && request.is_like_regex {
+        remarks.push(IS_LITERAL.into());
+    }
+    remarks.extend(search.time_is_over());
+    if is_cut {
+        remarks.push("there are more: narrow file_path or match".into());
+    }
+    let n_binary = search.n_binary.load(Ordering::Relaxed);
+    let n_unreadable = search.n_unreadable.load(Ordering::Relaxed) + listing.n_unreadable;
+    if n_binary > 0 {
+        remarks.push(format!("skipped as binary: {n_binary}"));
+    }
+    if n_unreadable > 0 {
+        remarks.push(format!("could not be read: {n_unreadable}"));
+    }
+    let structured = json!({
+        "rows": rows,
+        "files": listing.total,
+        "binary_files": n_binary,
+        "truncated": is_cut,
+    });
+    Ok(Answer::new(vec![text, remarks.join("; ")], structured))
+}
+
+/// The same lines of many files, read by several threads. Files are taken in their order, so that
+/// once enough rows are found, they are the first ones.
+struct Many<'a, S: ?Sized> {
+    context: &'a Context<'a>,
+    store: &'a S,
+    folder: &'a AbsPath,
+    wanted: &'a Wanted,
+    files: &'a [String],
+    budget: Budget,
+    started: Instant,
+    next: AtomicUsize,
+    n_rows: AtomicUsize,
+    n_bytes: AtomicUsize,
+    is_over: AtomicBool,
+    n_binary: AtomicU64,
+    n_unreadable: AtomicU64,
+}
+
+impl<'a, S: Store + ?Sized> Many<'a, S> {
+    fn new(
+        context: &'a Context<'a>,
+        store: &'a S,
+        folder: &'a AbsPath,
+        request: &'a Request,
+        listing: &'a Listing,
+    ) -> Many<'a, S> {
+        Many {
+            context,
+            store,
+            folder,
+            wanted: &request.wanted,
+            files: &listing.files,
+            budget: Budget {
+                max_bytes: MAX_BYTES_OF_MANY.min(context.max_read_bytes),
+                max_rows: MAX_ROWS_OF_MANY,
+                max_line: MAX_LINE_OF_MANY,
+            },
+            started: Instant::now(),
+            next: AtomicUsize::new(0),
+            n_rows: AtomicUsize::new(0),
+            n_bytes: AtomicUsize::new(0),
+            is_over: AtomicBool::new(listing.stopped.is_some()),
+            n_binary: AtomicU64::new(0),
+            n_unreadable: AtomicU64::new(0),
+        }
+    }
+
+    /// The first files that have rows, as many rows as there is room for, and whether there are more.
+    fn choose(&self) -> Result<(Vec<(&'a str, Rows)>, bool)> {
+        let found = self.run()?;
+        let mut chosen = Vec::new();
+        let (mut n_rows, mut n_bytes) = (MAX_ROWS_OF_MANY, self.budget.max_bytes);
+        let mut is_cut = self.is_over.load(Ordering::Relaxed);
+        for (file, read) in self.files.iter().zip(found) {
+            let Some(mut read) = read.filter(|read| !read.rows.is_empty()) else { continue };
+            // One row always has room.
+            let max_bytes = if chosen.is_empty() { usize::MAX } else { n_bytes };
+            is_cut |= read.cut(n_rows, max_bytes) || read.next.is_some();
+            if read.rows.is_empty() {
+                is_cut = true;
+                break;
+            }
+            n_rows -= read.rows.len();
+            n_bytes = n_bytes.saturating_sub(read.n_bytes);
+            chosen.push((file.as_str(), read));
+        }
+        Ok((chosen, is_cut))
+    }
+
+    /// What the answer says where there was no time to look at all files.
+    fn time_is_over(&self) -> Option<String> {
+        let n_seen = self.next.load(Ordering::Relaxed);
+        let n_left = self.files.len().saturating_sub(n_seen);
+        let is_late = self.started.elapsed() > MAX_TIME;
+        (is_late && n_left > 0).then(|| {
+            format!("stopped after {} s, {n_left} files were not searched", MAX_TIME.as_secs())
+        })
+    }
+
+    /// The rows of each file that was read, by its place in the list.
+    fn run(&self) -> Result<Vec<Option<Rows>>> {
+        let found = Mutex::new(Vec::new());
+        let n_threads = recto_store::limits::n_threads();
+        let n_threads = n_threads.min(MAX_THREADS).min(self.files.len().div_ceil(16)).max(1);
+        std::thread::scope(|scope| {
+            for _ in 1..n_threads {
+                scope.spawn(|| self.work(&found));
+            }
+            self.work(&found);
+        });
+        self.context.caller.cancel.check()?;
+        let mut by_file: Vec<Option<Rows>> = Vec::new();
+        by_file.resize_with(self.files.len(), || None);
+        for (index, rows) in found.into_inner().unwrap_or_else(PoisonError::into_inner) {
+            by_file[index] = Some(rows);
+        }
+        Ok(by_file)
+    }
+
+    fn work(&self, found: &Mutex<Vec<(usize, Rows)>>) {
+        let caller = self.context.caller.reading_many();
+        loop {
+            if self.started.elapsed() > MAX_TIME
+                || self.n_rows.load(Ordering::Relaxed) > self.budget.max_rows
+                || self.n_bytes.load(Ordering::Relaxed) > self.budget.max_bytes
+                || caller.cancel.check().is_err()
+            {
+                self.is_over.store(true, Ordering::Relaxed);
+                return;
+            }
+            let index = self.next.fetch_add(1, Ordering::Relaxed);
+            let Some(file) = self.files.get(index) else { return };
+            let path = AbsPath::of(self.folder.as_path().join(file), file.clone());
+            match rows::read(self.store, &path, self.wanted, self.budget, &caller) {
+                Ok(rows) if rows.rows.is_empty() => {}
+                Ok(rows) => {
+                    self.n_rows.fetch_add(rows.rows.len(), Ordering::Relaxed);
+                    self.n_bytes.fetch_add(rows.n_bytes, Ordering::Relaxed);
+                    let mut found = found.lock().unwrap_or_else(PoisonError::into_inner);
+                    found.push((index, rows));
+                }
+                Err(Error::BinaryFile { .. }) => {
+                    self.n_binary.fetch_add(1, Ordering::Relaxed);
+                }
+                // It went away meanwhile, or is a submodule.
+                Err(Error::FileNotFound { .. } | Error::NotAFile { .. } | Error::Cancelled) => {}
+                Err(_) => {
+                    self.n_unreadable.fetch_add(1, Ordering::Relaxed);
+                }
+            }
+        }
+    }
+}
+
+/// Lines with their numbers right-aligned, and a mark where some are left out.
+fn write_rows(text: &mut String, rows: &[Row], is_on_disk: bool) {
+    let width = rows.last().map_or(1, |row| row.line.to_string().len());
+    let mut expected = None;
+    for row in rows {
+        if expected.is_some_and(|expected| expected != row.line) {
+            text.push_str("--\n");
+        }
+        expected = Some(row.line + 1);
+        text.push_str(&format!("{:>width$}\t{}", row.line, row.content));
+        if row.is_cut && is_on_disk {
+            text.push_str(&format!(" … (cut: read_text_file returns more of line {})", row.line));
+        } else if row.is_cut {
+            text.push_str(" … (cut)");
+        }
+        text.push('\n');
+    }
+}
+
+fn row_of(row: &Row, file_path: Option<&str>) -> Value {
+    let mut value = json!({"line_number": row.line, "content": row.content});
+    if row.is_cut {
+        value["cut"] = true.into();
+    }
+    if let Some(file_path) = file_path {
+        value["file_path"] = file_path.into();
+    }
+    value
+}
+
+fn output() -> Value {
+    json!({
+        "type": "object",
+        "properties": {
+            "rows": {
+                "type": "array",
+                "items": {
+                    "type": "object",
+                    "properties": {
+                        "line_number": {"type": "integer"},
+                        "content": {"type": "string"},
+                        "file_path": {"type": "string"},
+                        "cut": {"type": "boolean"},
+                    },
+                    "required": ["line_number", "content"],
+                },
+            },
+            "total_lines": {"type": "integer"},
+            "hash": {"type": "string"},
+            "next": {"type": "string"},
+            "files": {"type": "integer"},
+            "binary_files": {"type": "integer"},
+            "truncated": {"type": "boolean"},
+        },
+        "required": ["rows"],
+    })
+}

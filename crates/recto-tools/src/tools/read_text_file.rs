@@ -1,0 +1,93 @@
+//! `read_text_file`: a text file, whole or by lines.
+
+use recto_text::window::Window;
+use recto_text::{Error, Result};
+use serde_json::{Value, json};
+
+use super::edit::ABSOLUTE_PATH;
+use super::read;
+use super::{Answer, Arguments, Context, Effect, Kind, Param, Tool, Toolset};
+use recto_store::VersionedPage;
+use recto_store::path::AbsPath;
+
+pub static TOOL: Tool = Tool {
+    name: "read_text_file",
+    title: "Read file",
+    toolset: Toolset::Edit,
+    description: "Read a text file, whole or by lines. The text is returned exactly as stored. \
+        Long files are cut at a line end: go on from next_line.",
+    params: &[
+        ABSOLUTE_PATH,
+        Param::optional("line", Kind::Integer { minimum: Some(1) }, "First line to return, from 1"),
+        Param::optional("limit", Kind::Integer { minimum: Some(1) }, "How many lines to return"),
+    ],
+    output,
+    effect: Effect::Reads,
+    run,
+};
+
+struct Request {
+    path: AbsPath,
+    window: Window,
+}
+
+fn request(context: &Context<'_>, mut arguments: Arguments) -> Result<Request> {
+    let path = AbsPath::parse_beside(arguments.string("path"), context.root)?;
+    let line = arguments.integer("line").unwrap_or(1);
+    let first_line = u64::try_from(line).ok().filter(|line| *line > 0);
+    let limit = arguments.integer("limit").unwrap_or(i64::MAX);
+    let max_lines = u64::try_from(limit).ok().filter(|limit| *limit > 0);
+    let window = Window {
+        first_line: first_line.ok_or(Error::InvalidLine { line })?,
+        max_lines: max_lines.ok_or(Error::InvalidLimit { limit })?,
+        max_bytes: context.max_read_bytes,
+    };
+    Ok(Request { path, window })
+}
+
+fn run(context: &Context<'_>, arguments: Arguments) -> Result<Answer> {
+    let request = request(context, arguments)?;
+    let VersionedPage { page, digest } = match read::document(context, &request.path)? {
+        Some((document, digest)) => {
+            VersionedPage { page: request.window.page(document.text()), digest }
+        }
+        None => context.store.page(&request.path, request.window, context.caller)?,
+    };
+    let position = read::position(&page, digest, context.max_read_bytes);
+    let mut meta = json!({
+        "total_lines": page.total_lines,
+        "returned_lines": page.n_lines,
+        "has_more": page.next_line().is_some(),
+        "hash": digest.to_string(),
+    });
+    if let Some(next_line) = page.next_line() {
+        meta["next_line"] = next_line.into();
+    }
+    if page.is_cut {
+        meta["cut_line"] = page.first_line.into();
+    }
+    let structured = json!({"content": null, "_meta": meta});
+    Ok(Answer::new(vec![page.content, position], structured).with_text_in("content"))
+}
+
+fn output() -> Value {
+    json!({
+        "type": "object",
+        "properties": {
+            "content": {"type": "string"},
+            "_meta": {
+                "type": "object",
+                "properties": {
+                    "total_lines": {"type": "integer"},
+                    "returned_lines": {"type": "integer"},
+                    "has_more": {"type": "boolean"},
+                    "next_line": {"type": "integer"},
+                    "hash": {"type": "string"},
+                    "cut_line": {"type": "integer"},
+                },
+                "required": ["total_lines", "returned_lines", "has_more", "hash"],
+            },
+        },
+        "required": ["content", "_meta"],
+    })
+}

@@ -1,0 +1,353 @@
+//! Numbered lines of one file: which ones a caller asked for, within a budget.
+//!
+//! Ranges come first, then the lines among them that hold a string, then the context around
+//! those. A file that is too large to be held is read by pages.
+
+use std::iter::once;
+use std::ops::Range;
+
+use recto_text::line_spec::{LineSpec, merge};
+use recto_text::search::{Hits, Needle, Search};
+use recto_text::window::{Page, Window};
+use recto_text::{Digest, Document, Error, Result, line};
+
+use crate::limits;
+use recto_store::caller::Caller;
+use recto_store::path::AbsPath;
+use recto_store::{Store, VersionedPage};
+
+/// The most lines with a match that are looked for in one file.
+const MAX_HITS: usize = limits::HITS;
+
+/// What a row costs beyond its text, in an answer.
+const ROW_OVERHEAD: usize = 32;
+
+/// Which lines of a file are wanted.
+pub struct Wanted {
+    /// All lines where there is none.
+    pub lines: Option<LineSpec>,
+    /// How many lines before and after.
+    pub context: u64,
+    /// A string that the lines must hold.
+    pub needle: Option<Needle>,
+}
+
+/// How much is returned.
+#[derive(Debug, Clone, Copy)]
+pub struct Budget {
+    /// Bytes altogether.
+    pub max_bytes: usize,
+    /// Rows altogether.
+    pub max_rows: usize,
+    /// Bytes of one line.
+    pub max_line: usize,
+}
+
+/// A line.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Row {
+    /// From 1.
+    pub line: u64,
+    /// Without its ending.
+    pub content: String,
+    /// Whether its end was cut off.
+    pub is_cut: bool,
+}
+
+/// The wanted lines of one file.
+#[derive(Debug)]
+pub struct Rows {
+    pub rows: Vec<Row>,
+    pub total_lines: u64,
+    pub digest: Digest,
+    /// What is still wanted, as a caller would write it.
+    pub next: Option<String>,
+    /// How many lines hold the string, as far as they were looked for.
+    pub n_hits: u64,
+    /// What the rows cost of a budget.
+    pub n_bytes: usize,
+}
+
+impl Rows {
+    /// Leaves out what is too much, and says whether something was.
+    pub fn cut(&mut self, max_rows: usize, max_bytes: usize) -> bool {
+        let mut n_bytes = 0;
+        let n_fitting = self.rows.iter().take(max_rows).take_while(|row| {
+            n_bytes += row.content.len() + ROW_OVERHEAD;
+            n_bytes <= max_bytes
+        });
+        let (n_fitting, n_rows) = (n_fitting.count(), self.rows.len());
+        self.rows.truncate(n_fitting);
+        self.n_bytes = self.rows.iter().map(|row| row.content.len() + ROW_OVERHEAD).sum();
+        n_fitting < n_rows
+    }
+}
+
+/// Reads the wanted lines of a file.
+pub fn read(
+    store: &(impl Store + ?Sized),
+    path: &AbsPath,
+    wanted: &Wanted,
+    budget: Budget,
+    caller: &Caller,
+) -> Result<Rows> {
+    let mut reader: Box<dyn Reader> = match store.document(path, caller)? {
+        Some(document) => Box::new(Held { document, line: 0, offset: 0 }),
+        None => Box::new(Paged::open(store, path, caller)?),
+    };
+    let total_lines = reader.total_lines();
+    let chosen = wanted.choose(&mut *reader, total_lines)?;
+    let needle = wanted.needle.as_ref();
+    let mut taken = Taken { rows: Vec::new(), n_bytes: 0, budget, needle };
+    let mut next = None;
+    for (index, range) in chosen.ranges.iter().enumerate() {
+        let reached = reader.take(range.clone(), &mut taken)?;
+        if reached < range.end {
+            let left = once(reached..range.end).chain(chosen.ranges[index + 1..].iter().cloned());
+            next = Some(wanted.rest(reached, left.collect(), total_lines));
+            break;
+        }
+    }
+    if next.is_none() && chosen.has_more {
+        let reached = chosen.ranges.last().map_or(0, |range| range.end);
+        next = Some(wanted.rest(reached, Vec::new(), total_lines));
+    }
+    let Taken { rows, n_bytes, .. } = taken;
+    let n_hits = chosen.n_hits;
+    Ok(Rows { rows, total_lines, digest: reader.digest(), next, n_hits, n_bytes })
+}
+
+/// The lines to return.
+struct Chosen {
+    /// From 0, sorted and disjoint.
+    ranges: Vec<Range<u64>>,
+    /// How many of them hold the string that was looked for.
+    n_hits: u64,
+    /// More of them do than were looked for.
+    has_more: bool,
+}
+
+impl Wanted {
+    fn choose(&self, reader: &mut dyn Reader, total_lines: u64) -> Result<Chosen> {
+        let from = self.lines.as_ref().map_or(0, |lines| lines.from() - 1);
+        let Some(needle) = &self.needle else {
+            let ranges = after(from, self.named(total_lines, self.context));
+            return Ok(Chosen { ranges, n_hits: 0, has_more: false });
+        };
+        // Hits whose context was returned already need not be found again.
+        let within = after(from.saturating_sub(self.context), self.named(total_lines, 0));
+        let hits = reader.search(&Search { needle, within, max_hits: MAX_HITS })?;
+        let around = |line: &u64| {
+            let start = (line - 1).saturating_sub(self.context);
+            start..line.saturating_add(self.context).min(total_lines)
+        };
+        let ranges = after(from, merge(hits.lines.iter().map(around).collect()));
+        let n_hits = hits.lines.iter().filter(|line| **line > from).count() as u64;
+        Ok(Chosen { ranges, n_hits, has_more: hits.has_more })
+    }
+
+    /// The lines that the caller named, wider on both sides.
+    fn named(&self, total_lines: u64, n_more: u64) -> Vec<Range<u64>> {
+        match &self.lines {
+            Some(lines) => lines.resolve(total_lines, n_more),
+            None => once(0..total_lines).filter(|range| !range.is_empty()).collect(),
+        }
+    }
+
+    /// How a caller would ask for what is left from line `reached` on, from 0.
+    fn rest(&self, reached: u64, left: Vec<Range<u64>>, total_lines: u64) -> String {
+        let left = match &self.needle {
+            // Context around what is left would return lines again.
+            _ if self.context > 0 => return LineSpec::from_line(self.lines.as_ref(), reached + 1),
+            None => left,
+            // The search goes on in the lines that were named.
+            Some(_) => after(reached, self.named(total_lines, 0)),
+        };
+        let spelled = |range: Range<u64>| match (range.start + 1, range.end) {
+            (first, last) if last == total_lines => format!("{first}-"),
+            (first, last) if first == last => format!("{first}"),
+            (first, last) => format!("{first}-{last}"),
+        };
+        match left.len() {
+            0..=50 => left.into_iter().map(spelled).collect::<Vec<_>>().join(","),
+            // A list that is longer than any answer helps nobody.
+            _ => LineSpec::from_line(self.lines.as_ref(), reached + 1),
+        }
+    }
+}
+
+/// What is left of ranges from a line on.
+fn after(line: u64, ranges: Vec<Range<u64>>) -> Vec<Range<u64>> {
+    let left = ranges.into_iter().map(|range| range.start.max(line)..range.end);
+    left.filter(|range| !range.is_empty()).collect()
+}
+
+/// Rows within a budget.
+struct Taken<'a> {
+    rows: Vec<Row>,
+    n_bytes: usize,
+    budget: Budget,
+    /// What was looked for.
+    needle: Option<&'a Needle>,
+}
+
+impl Taken<'_> {
+    /// Takes a line, or says that there is no room for it. The first always has room.
+    fn add(&mut self, index: u64, line: &str, is_cut: bool) -> bool {
+        let content = line::without_ending(line);
+        let start = self.first_shown(content);
+        let kept = &content[start..];
+        let kept = &kept[..kept.floor_char_boundary(self.budget.max_line)];
+        let n_bytes = self.n_bytes + kept.len() + ROW_OVERHEAD;
+        let has_room = self.rows.len() < self.budget.max_rows && n_bytes <= self.budget.max_bytes;
+        if !self.rows.is_empty() && !has_room {
+            return false;
+        }
+        self.n_bytes = n_bytes;
+        let is_cut = is_cut || kept.len() < content.len();
+        let content = if start > 0 { format!("…{kept}") } else { kept.into() };
+        self.rows.push(Row { line: index + 1, content, is_cut });
+        true
+    }
+
+    /// Where a line is shown from: of a long one, from a little before what was looked for.
+    fn first_shown(&self, content: &str) -> usize {
+        let max_line = self.budget.max_line;
+        if content.len() <= max_line {
+            return 0;
+        }
+        match self.needle.and_then(|needle| needle.find(content)) {
+            Some(found) if found.end > max_line => {
+                content.floor_char_boundary(found.start.saturating_sub(max_line / 4))
+            }
+            _ => 0,
+        }
+    }
+}
+
+/// A file that lines are taken from, range after range.
+trait Reader {
+    fn total_lines(&self) -> u64;
+    fn digest(&self) -> Digest;
+    fn search(&mut self, search: &Search<'_>) -> Result<Hits>;
+    /// Takes lines while there is room; returns the line it came to, from 0.
+    fn take(&mut self, range: Range<u64>, taken: &mut Taken<'_>) -> Result<u64>;
+}
+
+/// A text at hand.
+struct Held {
+    document: Document,
+    /// The line that was come to, from 0, and where it starts.
+    line: u64,
+    offset: usize,
+}
+
+impl Reader for Held {
+    fn total_lines(&self) -> u64 {
+        line::count(self.document.text()) as u64
+    }
+
+    fn digest(&self) -> Digest {
+        self.document.digest()
+    }
+
+    fn search(&mut self, search: &Search<'_>) -> Result<Hits> {
+        Ok(search.hits(self.document.text()))
+    }
+
+    fn take(&mut self, range: Range<u64>, taken: &mut Taken<'_>) -> Result<u64> {
+        for line in line::lines(&self.document.text()[self.offset..]) {
+            let is_wanted = self.line >= range.start;
+            if self.line >= range.end || (is_wanted && !taken.add(self.line, line, false)) {
+                break;
+            }
+            self.line += 1;
+            self.offset += line.len();
+        }
+        Ok(self.line)
+    }
+}
+
+/// A text that is read by pages. The last one is kept: what is wanted often stands together.
+struct Paged<'a, S: ?Sized> {
+    store: &'a S,
+    path: &'a AbsPath,
+    caller: &'a Caller,
+    digest: Digest,
+    total_lines: u64,
+    page: Page,
+}
+
+/// How much is read at a time.
+const PAGE: usize = 64 << 10;
+
+impl<'a, S: Store + ?Sized> Paged<'a, S> {
+    fn open(store: &'a S, path: &'a AbsPath, caller: &'a Caller) -> Result<Paged<'a, S>> {
+        let count_only = Window { first_line: 1, max_lines: 0, max_bytes: 0 };
+        let VersionedPage { page, digest } = store.page(path, count_only, caller)?;
+        Ok(Paged { store, path, caller, digest, total_lines: page.total_lines, page })
+    }
+
+    /// Has the page that holds a line, from 0, and is as good as possible for those up to `end`.
+    fn load(&mut self, index: u64, end: u64) -> Result<()> {
+        let first_line = index + 1;
+        let held = self.page.first_line..self.page.first_line + self.page.n_lines;
+        if held.contains(&first_line) {
+            return Ok(());
+        }
+        let wide = Window { first_line, max_lines: u64::MAX, max_bytes: PAGE };
+        let exact = Window { max_lines: end - index, ..wide };
+        let read = |window| self.store.page(self.path, window, self.caller);
+        let VersionedPage { page, digest } = match read(wide) {
+            // What follows may not be text, but nobody wants it.
+            Err(Error::BinaryFile { .. }) => read(exact)?,
+            read => read?,
+        };
+        self.check(digest)?;
+        self.page = page;
+        Ok(())
+    }
+
+    fn check(&self, digest: Digest) -> Result<()> {
+        match digest == self.digest {
+            true => Ok(()),
+            false => Err(Error::Unstable { path: self.path.to_string() }),
+        }
+    }
+}
+
+impl<S: Store + ?Sized> Reader for Paged<'_, S> {
+    fn total_lines(&self) -> u64 {
+        self.total_lines
+    }
+
+    fn digest(&self) -> Digest {
+        self.digest
+    }
+
+    fn search(&mut self, search: &Search<'_>) -> Result<Hits> {
+        let found = self.store.search(self.path, search, self.caller)?;
+        self.check(found.digest)?;
+        Ok(found.hits)
+    }
+
+    fn take(&mut self, range: Range<u64>, taken: &mut Taken<'_>) -> Result<u64> {
+        let mut index = range.start;
+        while index < range.end {
+            self.load(index, range.end)?;
+            let n_before = (index + 1 - self.page.first_line) as usize;
+            let start = index;
+            for line in line::lines(&self.page.content).skip(n_before) {
+                if index == range.end || !taken.add(index, line, self.page.is_cut) {
+                    return Ok(index);
+                }
+                index += 1;
+            }
+            if index == start {
+                // A page that should have lines has none: the file is not what it was.
+                return Err(Error::Unstable { path: self.path.to_string() });
+            }
+        }
+        Ok(index)
+    }
+}

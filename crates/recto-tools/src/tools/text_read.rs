@@ -1,0 +1,166 @@
+//! `text.read`: lines of a text with their version, or only what changed since another one.
+
+use std::ops::Range;
+
+use recto_text::diff::changes;
+use recto_text::line::{self, LineRange};
+use recto_text::line_range::Interval;
+use recto_text::quote::Lines;
+use recto_text::window::{Page, Window};
+use recto_text::{Digest, Document, Result};
+use serde_json::{Value, json};
+
+use super::read;
+use super::{Answer, Arguments, Context, Effect, Kind, Param, Tool, Toolset};
+use recto_store::VersionedPage;
+use recto_store::path::AbsPath;
+
+pub static TOOL: Tool = Tool {
+    name: "text.read",
+    title: "Read lines",
+    toolset: Toolset::Text,
+    description: "Read a text file, or some lines of it, with the hash that every change needs. \
+        Lines are [start, end), from 1, end exclusive; -1 is the last line; 0 is open: [-20, 0] \
+        are the last 20.",
+    params: &[
+        Param::required("path", Kind::String, "Absolute, or relative to the first root"),
+        Param::optional("lines", Kind::Lines, "[start, end)"),
+        Param::optional("since", Kind::Hash, "A hash you have: returns only what changed"),
+    ],
+    output,
+    effect: Effect::Reads,
+    run,
+};
+
+struct Request {
+    path: AbsPath,
+    lines: Option<Interval>,
+    since: Option<Digest>,
+}
+
+fn request(context: &Context<'_>, mut arguments: Arguments) -> Result<Request> {
+    let since = arguments.hash("since");
+    let lines = arguments.lines("lines");
+    let path = AbsPath::resolve("path", arguments.string("path"), context.root)?;
+    Ok(Request { path, lines, since })
+}
+
+fn run(context: &Context<'_>, arguments: Arguments) -> Result<Answer> {
+    let request = request(context, arguments)?;
+    let lines = request.lines.unwrap_or(Interval::ALL);
+    let window = |n_lines: u64| -> Result<Window> {
+        let range = lines.to_read(request.path.as_str(), n_lines)?;
+        Ok(Window {
+            first_line: range.start + 1,
+            max_lines: range.end - range.start,
+            max_bytes: context.max_read_bytes,
+        })
+    };
+    let Some((document, digest)) = read::document(context, &request.path)? else {
+        let count_only = Window { first_line: 1, max_lines: 0, max_bytes: 0 };
+        let counted = context.store.page(&request.path, count_only, context.caller)?;
+        if request.since == Some(counted.digest) {
+            return Ok(unchanged(counted.digest, counted.page.total_lines));
+        }
+        let window = window(counted.page.total_lines)?;
+        let read = context.store.page(&request.path, window, context.caller)?;
+        return Ok(report(context, &request, window, read));
+    };
+    let n_lines = line::count(document.text()) as u64;
+    if request.since == Some(digest) {
+        return Ok(unchanged(digest, n_lines));
+    }
+    if let Some(since) = request.since
+        && request.lines.is_none()
+        && let Some(old) = context.versions.get(since)
+        && let Some(answer) = changed(context, &old, &document, digest)
+    {
+        return Ok(answer);
+    }
+    let window = window(n_lines)?;
+    let page = window.page(document.text());
+    Ok(report(context, &request, window, VersionedPage { page, digest }))
+}
+
+fn report(context: &Context<'_>, request: &Request, window: Window, read: VersionedPage) -> Answer {
+    let VersionedPage { page, digest } = read;
+    let Page { n_lines, total_lines, first_line, is_cut, .. } = page;
+    let mut structured = json!({
+        "content": null,
+        "hash": digest.to_string(),
+        "total_lines": total_lines,
+    });
+    let n_asked = window.max_lines.min(total_lines.saturating_sub(first_line - 1));
+    let has_more = n_lines < n_asked;
+    if request.lines.is_some() || has_more || is_cut {
+        structured["start"] = first_line.into();
+    }
+    if has_more {
+        structured["has_more"] = true.into();
+        structured["next"] = (first_line + n_lines).into();
+    }
+    if is_cut {
+        structured["cut_line"] = first_line.into();
+    }
+    let position = read::position(&page, digest, context.max_read_bytes);
+    Answer::new(vec![page.content, position], structured).with_text_in("content")
+}
+
+fn unchanged(digest: Digest, n_lines: u64) -> Answer {
+    let structured = json!({"unchanged": true, "hash": digest.to_string(), "total_lines": n_lines});
+    Answer::new(vec![format!("unchanged, {}, hash {digest}", Lines(n_lines))], structured)
+}
+
+/// What is new since `old`, or `None` where that is too much for one answer.
+fn changed(
+    context: &Context<'_>,
+    old: &Document,
+    new: &Document,
+    digest: Digest,
+) -> Option<Answer> {
+    let changes = changes(old.text(), new.text());
+    let n_bytes: usize = changes.iter().map(|change| change.bytes.len()).sum();
+    if n_bytes > context.max_read_bytes {
+        return None;
+    }
+    let n_lines = line::count(new.text()) as u64;
+    let mut text = String::new();
+    let mut list = Vec::new();
+    for change in changes {
+        let content = &new.text()[change.bytes];
+        let (start, end) = (change.lines.start + 1, change.lines.end + 1);
+        let lines = |lines: &Range<usize>| LineRange { start: lines.start + 1, end: lines.end };
+        let (was, now) = (lines(&change.old_lines), lines(&change.lines));
+        text.push_str(&match (change.old_lines.is_empty(), change.lines.is_empty()) {
+            (true, _) => format!("new, {now}:\n{content}"),
+            (_, true) => format!("gone, {was} of before; it stood before line {start}\n"),
+            (false, false) => format!("{was} of before, now {now}:\n{content}"),
+        });
+        if !text.ends_with('\n') {
+            text.push('\n');
+        }
+        // With how much went, a program can make the new text of the old one.
+        let n_removed = change.old_lines.len();
+        list.push(json!({"start": start, "end": end, "content": content, "removed": n_removed}));
+    }
+    let structured = json!({"changes": list, "hash": digest.to_string(), "total_lines": n_lines});
+    Some(Answer::new(vec![text, format!("{}, hash {digest}", Lines(n_lines))], structured))
+}
+
+fn output() -> Value {
+    json!({
+        "type": "object",
+        "properties": {
+            "content": {"type": "string"},
+            "hash": {"type": "string"},
+            "total_lines": {"type": "integer"},
+            "start": {"type": "integer"},
+            "has_more": {"type": "boolean"},
+            "next": {"type": "integer"},
+            "cut_line": {"type": "integer"},
+            "unchanged": {"type": "boolean"},
+            "changes": {"type": "array", "items": {"type": "object"}},
+        },
+        "required": ["hash", "total_lines"],
+    })
+}
