@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::caller::Caller;
+use crate::context::Context;
 
 /// An editor that a person has open. Paths are absolute and were checked against the roots.
 pub trait Editor: Send + Sync {
@@ -13,7 +13,7 @@ pub trait Editor: Send + Sync {
     fn can_write(&self) -> bool;
 
     /// The text of a file as the person sees it, saved or not.
-    fn read(&self, path: &Path, caller: &Caller) -> Result<String, EditorError>;
+    fn read(&self, path: &Path, context: &Context) -> Result<String, EditorError>;
 
     /// Gives a file a new text, if it has the old one still, and reads what then stands there.
     /// Waits as long as it takes, for a person may be asked.
@@ -24,7 +24,7 @@ pub trait Editor: Send + Sync {
         &self,
         path: &Path,
         change: &Change<'_>,
-        caller: &Caller,
+        context: &Context,
     ) -> Result<Outcome, EditorError>;
 }
 

@@ -21,9 +21,9 @@ mod wall;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use recto_text::{Error, Result};
+use crate::error::{Error, Result};
 
-use crate::caller::Caller;
+use crate::context::Context;
 use crate::local::{HiddenPaths, Options};
 use crate::path::AbsPath;
 use crate::{AtRevision, LocalStore, Revisions};
@@ -49,11 +49,11 @@ impl GitRevisions {
     }
 
     /// The kind of ids in the repository of a folder.
-    pub fn object_format(&self, folder: &str, caller: &Caller) -> Result<&'static str> {
+    pub fn object_format(&self, folder: &str, context: &Context) -> Result<&'static str> {
         let wall = Arc::new(self.wall(folder)?);
-        let search = RepositorySearch { wall: &wall, given: folder, caller };
+        let search = RepositorySearch { wall: &wall, given: folder, context };
         let found = search.repository_of(&AbsPath::parse(folder.into())?)?;
-        let repository = Repository::open(wall.clone(), &found.dot_git, caller);
+        let repository = Repository::open(wall.clone(), &found.dot_git, context);
         let repository = repository.map_err(|fault: Fault| fault.of(folder))?;
         Ok(match repository.hash {
             gix_hash::Kind::Sha256 => "SHA-256",
@@ -81,13 +81,13 @@ impl GitRevisions {
 }
 
 impl Revisions for GitRevisions {
-    fn at(&self, revision: &str, path: &str, caller: &Caller) -> Result<AtRevision> {
+    fn at(&self, revision: &str, path: &str, context: &Context) -> Result<AtRevision> {
         let revision = Revision::parse(revision)?;
         let wall = Arc::new(self.wall(path)?);
-        let search = RepositorySearch { wall: &wall, given: path, caller };
+        let search = RepositorySearch { wall: &wall, given: path, context };
         let (path, found) = search.absolute()?;
         let tops = found.as_ref().map_or(&[][..], |found| &found.tops);
-        let denied = paths::check(&self.local, &path, tops, caller);
+        let denied = paths::check(&self.local, &path, tops, context);
         let denied = denied.map_err(|error| search.explained(error, tops))?;
         let at = self.at_path(revision, path, &search, found);
         at.map_err(|error| denied.unwrap_or(error))
@@ -102,7 +102,7 @@ impl GitRevisions {
         search: &RepositorySearch<'_>,
         found: Option<FoundRepository>,
     ) -> Result<AtRevision> {
-        let (wall, caller) = (search.wall, search.caller);
+        let (wall, context) = (search.wall, search.context);
         let is_given_from_top = found.is_some();
         let found = match found {
             Some(found) => found,
@@ -114,21 +114,21 @@ impl GitRevisions {
         };
         let is_shown_from_top = is_given_from_top || is_of_first_root();
         let fault = |fault: Fault| fault.of(path.as_str());
-        let repository = Repository::open(wall.clone(), &found.dot_git, caller).map_err(fault)?;
-        let objects = repository.objects(caller).map_err(fault)?;
+        let repository = Repository::open(wall.clone(), &found.dot_git, context).map_err(fault)?;
+        let objects = repository.objects(context).map_err(fault)?;
         let resolver = Resolver {
             repository: &repository,
             objects: &objects,
             revision: &revision,
             path: path.as_str(),
-            caller,
+            context,
         };
         let tree = resolver.tree()?;
         let (top, tops) = (found.tops[0].clone(), found.tops);
         let local = self.local.clone();
         let (revision, seen) = (revision.given, SeenTrees::default());
         let files = GitFiles { local, repository, objects, tree, tops, revision, seen };
-        let Some(below) = files.relative(&path, caller)? else {
+        let Some(below) = files.relative(&path, context)? else {
             let shown = path.as_path().to_path_buf();
             return Ok(AtRevision { store: Box::new(files), path, top, shown });
         };

@@ -8,7 +8,7 @@
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 
-use recto_text::{Error, Result};
+use crate::error::{Error, Result};
 
 use crate::limits;
 

@@ -9,15 +9,19 @@ compile_error!(
     "recto runs on Linux only for now: its write protocol needs O_TMPFILE, renameat2 and flock"
 );
 
-pub mod caller;
+mod change;
+pub mod context;
 pub mod editor;
+pub mod error;
 pub mod git;
 pub mod glob;
 pub mod limits;
 pub mod local;
 pub mod memory;
+pub mod notes;
 pub mod path;
 pub mod rehearsal;
+pub mod sync;
 pub mod workspace;
 
 #[doc(hidden)]
@@ -25,41 +29,86 @@ pub mod fuzzing;
 
 use std::path::PathBuf;
 
-use recto_text::line_range::Interval;
 use recto_text::search::{Hits, Search};
 use recto_text::window::{Page, Window};
-use recto_text::{Digest, Document, Error, Result};
+use recto_text::{Digest, Document};
 
-use crate::caller::Caller;
 use crate::glob::Glob;
 use crate::path::AbsPath;
 
+pub use change::*;
+pub use context::Context;
+pub use error::{Error, Result};
 pub use git::GitRevisions;
 pub use local::LocalStore;
 pub use memory::MemoryStore;
+pub use notes::Note;
 pub use workspace::Workspace;
 
 /// A place that files can be read from.
 pub trait Store: Send + Sync {
-    /// Reads a whole text file, or `None` where it is too large to be held; then there are pages.
-    fn document(&self, path: &AbsPath, caller: &Caller) -> Result<Option<Document>>;
+    /// Reads a text file. Memory is bounded: a large file is read by pages.
+    fn text<'a>(&'a self, path: &AbsPath, context: &'a Context) -> Result<Text<'a>>;
 
-    /// Reads a page of a text file. Memory is bounded by the window, not by the file.
-    fn page(&self, path: &AbsPath, window: Window, caller: &Caller) -> Result<VersionedPage>;
-
-    /// Searches a text file. Memory is bounded by the number of hits.
-    fn search(&self, path: &AbsPath, search: &Search<'_>, caller: &Caller)
-    -> Result<VersionedHits>;
+    /// Returns a reader for many files, one after another. Each thread has its own.
+    fn bulk<'a>(&'a self, context: &'a Context) -> Box<dyn BulkReader + 'a>;
 
     /// Opens a file of any kind to read some of its bytes.
-    fn open(&self, path: &AbsPath, caller: &Caller) -> Result<Box<dyn Bytes>>;
+    fn open(&self, path: &AbsPath, context: &Context) -> Result<Box<dyn Bytes>>;
 
-    /// Whether a regular file stands at a path.
-    fn is_file(&self, path: &AbsPath, caller: &Caller) -> Result<bool>;
+    /// Whether a regular file exists at a path.
+    fn is_file(&self, path: &AbsPath, context: &Context) -> Result<bool>;
 
-    /// Lists the files beneath a folder that match a pattern. A folder that does not exist has
+    /// Lists the files below a directory that match a pattern. A directory that does not exist has
     /// none.
-    fn list(&self, request: &ListRequest<'_>, caller: &Caller) -> Result<Listing>;
+    fn list(&self, request: &ListRequest<'_>, context: &Context) -> Result<Listing>;
+}
+
+/// A text file that was read, or is ready to be read by pages.
+pub enum Text<'a> {
+    /// All of it.
+    Whole(Document),
+    /// A file that is too large to be held, or whose lines are indexed, so that a page is faster.
+    Paged(Box<dyn Pages + 'a>),
+}
+
+/// A large text file. All pages are of one version, or the read fails.
+pub trait Pages {
+    /// Reads a page. Memory is bounded by the window, not by the file.
+    fn page(&self, window: Window) -> Result<VersionedPage>;
+
+    /// Searches all lines. Memory is bounded by the number of hits.
+    fn search(&self, search: &Search<'_>) -> Result<VersionedHits>;
+}
+
+impl Text<'_> {
+    /// Returns a page.
+    pub fn page(&self, window: Window) -> Result<VersionedPage> {
+        match self {
+            Text::Whole(document) => {
+                let page = window.page(document.text());
+                Ok(VersionedPage { page, digest: document.digest() })
+            }
+            Text::Paged(pages) => pages.page(window),
+        }
+    }
+
+    /// Returns the lines that match.
+    pub fn search(&self, search: &Search<'_>) -> Result<VersionedHits> {
+        match self {
+            Text::Whole(document) => {
+                let hits = search.hits(document.text());
+                Ok(VersionedHits { hits, digest: document.digest() })
+            }
+            Text::Paged(pages) => pages.search(search),
+        }
+    }
+}
+
+/// Reads many files for one caller, none of which is worth much by itself.
+pub trait BulkReader {
+    /// Reads the next file.
+    fn text(&mut self, path: &AbsPath) -> Result<Text<'_>>;
 }
 
 /// The bytes of one file.
@@ -129,7 +178,7 @@ pub struct Listing {
 pub trait Revisions: Send + Sync {
     /// The files at a revision of the repository that holds `path`. A relative path starts at the
     /// top of the first root's repository, or at that root where it is in none.
-    fn at(&self, revision: &str, path: &str, caller: &Caller) -> Result<AtRevision>;
+    fn at(&self, revision: &str, path: &str, context: &Context) -> Result<AtRevision>;
 }
 
 /// A repository at a revision.
@@ -143,116 +192,6 @@ pub struct AtRevision {
     /// The path as answers show it, so that it can be given again: from the top on where relative
     /// paths start there, else absolute.
     pub shown: PathBuf,
-}
-
-/// A place whose files can be changed.
-pub trait WriteStore: Store {
-    /// Takes hold of the file at `path`, or of the place where one may be created. Checks roots
-    /// and permissions; whether a file stands there is for [`Held::read`] to say.
-    fn hold<'a>(
-        &'a self,
-        path: &AbsPath,
-        purpose: Purpose,
-        caller: &'a Caller,
-    ) -> Result<Box<dyn Held + 'a>>;
-}
-
-/// What a file is held for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Purpose {
-    /// To change it, or to create it in a folder that exists. Links are followed.
-    Change,
-    /// To create it, with its folders. Whatever has the name is in the way, also a link.
-    Create,
-    /// To remove it. A link goes itself, not what it leads to.
-    Remove,
-}
-
-/// One file, held for a change. Dropping it lets go.
-pub trait Held {
-    /// The stored bytes, or `None` where no file stands. Refuses what is not a regular file.
-    fn read(&mut self) -> Result<Option<Vec<u8>>>;
-
-    /// Puts `after` in the place of `before`, which must be what [`Held::read`] gave. All or
-    /// nothing, and only if the file still holds `before`.
-    fn replace(&mut self, before: &[u8], after: &[u8]) -> Result<Written, WriteError>;
-
-    /// Reads the lines that a change needs, where the file is too large to be held. `None` where
-    /// it is not, or where all of it is needed: then [`Held::read`] reads it.
-    fn excerpt(&mut self, _place: &Where<'_>) -> Result<Option<Excerpt>> {
-        Ok(None)
-    }
-
-    /// The version that the file would have with `after` in the place of an excerpt.
-    fn digest_with(&mut self, _excerpt: &Excerpt, _after: &str) -> Result<Digest> {
-        unreachable!("whoever gives excerpts knows the file")
-    }
-
-    /// Puts `after` in the place of an excerpt, as [`Held::replace`] does with the whole. The
-    /// excerpt must be what [`Held::excerpt`] gave, `digest` what [`Held::digest_with`] told.
-    fn replace_excerpt(
-        &mut self,
-        _excerpt: &Excerpt,
-        _after: &str,
-        _digest: Digest,
-    ) -> Result<Written, WriteError> {
-        unreachable!("whoever gives excerpts can replace them")
-    }
-
-    /// Refuses a place where no file can be created, as far as that can be told without trying.
-    fn check_creatable(&self) -> Result<()> {
-        Ok(())
-    }
-
-    /// Creates the file, all or nothing, and only if none stands there.
-    fn create(&mut self, bytes: &[u8]) -> Result<Written, WriteError>;
-
-    /// Removes the file, if it still holds `before`, which must be what [`Held::read`] gave.
-    fn remove(&mut self, before: &[u8]) -> Result<Removed, WriteError>;
-}
-
-/// What was removed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Removed {
-    /// The file.
-    File,
-    /// A link to it.
-    Link,
-}
-
-/// Where a change is made.
-#[derive(Debug, Clone)]
-pub enum Where<'a> {
-    /// Wherever these strings stand.
-    Strings(Vec<&'a str>),
-    /// In these lines.
-    Lines(Interval),
-    /// Before this line.
-    Line(i64),
-    /// Behind the last line.
-    End,
-}
-
-/// Lines of a file that is too large to be held.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Excerpt {
-    /// The lines, everything that a change needs among them.
-    pub text: String,
-    /// Where they start in the file.
-    pub start: u64,
-    /// How many lines stand before them.
-    pub lines_before: usize,
-    /// How many lines follow.
-    pub lines_after: usize,
-    /// How many bytes the file has.
-    pub n_bytes: u64,
-    /// The version of the file.
-    pub digest: Digest,
-    /// Whether it begins and ends where lines do, as it does unless they are very long.
-    pub is_whole_lines: bool,
-    /// The string that stands too far from those before it to be in these lines, and what is to
-    /// be said about it.
-    pub far: Option<(usize, Error)>,
 }
 
 /// A page and the version of the whole file that it is from.
@@ -273,46 +212,8 @@ pub struct VersionedHits {
     pub digest: Digest,
 }
 
-impl VersionedPage {
-    /// The page of a document that is at hand.
-    pub fn of(document: &Document, window: Window) -> VersionedPage {
-        VersionedPage { page: window.page(document.text()), digest: document.digest() }
-    }
-}
-
-impl VersionedHits {
-    /// What a document that is at hand holds.
-    pub fn of(document: &Document, search: &Search<'_>) -> VersionedHits {
-        VersionedHits { hits: search.hits(document.text()), digest: document.digest() }
-    }
-}
-
-/// What a write brought about, beyond the new content.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Written {
-    /// The file had other names, which keep the old content.
-    pub broke_hard_links: bool,
-    /// What stands there now, where that is not what was written: an editor may format on saving.
-    pub stands: Option<Vec<u8>>,
-}
-
-/// Why a write did not happen.
-#[derive(Debug, Clone, PartialEq)]
-pub enum WriteError {
-    /// The file is no longer what was read. Nothing was changed.
-    Moved,
-    /// Anything else.
-    Failed(Error),
-}
-
-impl From<Error> for WriteError {
-    fn from(error: Error) -> WriteError {
-        WriteError::Failed(error)
-    }
-}
-
-/// Reads bytes as text, or refuses them in the words of a read.
-pub fn text_of(path: &AbsPath, bytes: Vec<u8>) -> Result<Document> {
+/// Parses bytes as text, or rejects them as a read does.
+fn text_of(path: &AbsPath, bytes: Vec<u8>) -> Result<Document> {
     Document::parse(bytes).map_err(|bytes| Error::BinaryFile {
         verb: "read",
         path: path.to_string(),

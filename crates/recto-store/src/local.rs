@@ -10,7 +10,7 @@ mod content;
 mod excerpt;
 pub mod filesystem;
 mod folders;
-mod held;
+pub(crate) mod held;
 mod hidden;
 mod identity;
 pub(crate) mod ignored;
@@ -23,7 +23,7 @@ pub mod look;
 mod metadata;
 mod read;
 mod replace;
-pub mod reserve;
+pub(crate) mod reserve;
 mod roots;
 pub mod survey;
 pub mod sys;
@@ -31,26 +31,25 @@ pub mod sys;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use recto_text::error::Denial;
-use recto_text::search::Search;
-use recto_text::window::Window;
-use recto_text::{Document, Error, Result};
+use crate::error::Denial;
+use crate::error::{Error, Result};
 use rustix::fs::FileType;
 
-use crate::caller::{Access, Caller};
+use crate::context::{Access, Context};
 use crate::limits;
 use crate::path::AbsPath;
 use crate::{
-    Bytes, Held, ListRequest, Listing, Purpose, Store, VersionedHits, VersionedPage, WriteStore,
+    BulkReader, Bytes, Hold, ListRequest, Listing, Removal, Slot, Store, Text, WriteStore,
 };
 use company::Company;
+use held::Purpose;
 pub use hidden::HiddenPaths;
 use index::{Index, Indexes};
 use large::LargeFile;
 use leftovers::Leftovers;
 use lock::Locks;
 use read::OpenFile;
-use roots::{LastLink, Place, Roots};
+use roots::{LastFolder, LastLink, Place, Roots};
 use sys::{Linux, Sys};
 
 /// From this size on it pays to know where the lines of a file are.
@@ -117,96 +116,99 @@ impl LocalStore {
         &self,
         path: &AbsPath,
         last_link: LastLink,
-        caller: &Caller,
+        context: &Context,
         wants: Access,
     ) -> Result<Place> {
-        let place = self.roots.resolve_next(path, last_link, caller)?;
+        let place = self.roots.resolve(path, last_link, &context.sandbox)?;
+        self.check_access(place, path, context, wants)
+    }
+
+    /// Rejects a place that may not be used as wanted.
+    fn check_access(
+        &self,
+        place: Place,
+        path: &AbsPath,
+        context: &Context,
+        wants: Access,
+    ) -> Result<Place> {
         let denied = |reason| Err(Error::PermissionDenied { path: path.to_string(), reason });
         if wants == Access::Write && !self.allows_git_writes && place.is_in_git_folder() {
             return denied(Denial::GitFolder);
         }
-        match (wants, caller.sandbox.access(&place.real_path, |path| path.canonicalize().ok())) {
+        match (wants, context.sandbox.access(&place.real_path, |path| path.canonicalize().ok())) {
             (_, Access::None) | (Access::Write, Access::Read) => denied(Denial::ClientSandbox),
             _ => Ok(place),
         }
     }
 
-    fn open_to_read(&self, path: &AbsPath, caller: &Caller) -> Result<OpenFile> {
-        let place = self.resolve(path, LastLink::Follow, caller, Access::Read)?;
-        let file = OpenFile::open_found(&*self.sys, &place, path)?;
+    fn open_to_read(&self, path: &AbsPath, context: &Context) -> Result<OpenFile> {
+        let place = self.resolve(path, LastLink::Follow, context, Access::Read)?;
+        self.open_found(&place, path)
+    }
+
+    fn open_found(&self, place: &Place, path: &AbsPath) -> Result<OpenFile> {
+        let file = OpenFile::open_found(&*self.sys, place, path)?;
         file.ok_or_else(|| Error::FileNotFound { path: path.to_string() })
     }
 
-    /// The whole text, unless it is too large to be held or its lines are known, so that a page is
-    /// read faster without it.
-    fn document_of(
-        &self,
-        file: &OpenFile,
-        path: &AbsPath,
-        caller: &Caller,
-    ) -> Result<Option<Document>> {
-        let is_indexed = file.status.st_size as u64 >= MIN_INDEXED;
-        if is_indexed && self.indexes.get(&file.status).is_some() {
-            return Ok(None);
-        }
-        let document = file.document(path, caller)?;
-        if let Some(document) = document.as_ref().filter(|_| is_indexed)
-            && file.is_unchanged()
-        {
-            self.indexes.remember(&file.status, &Arc::new(Index::of(document)));
-        }
-        Ok(document)
-    }
-
-    fn large<'a>(
+    /// Reads the whole text, unless it is too large to be held or its lines are known, so that a
+    /// page is read faster without it.
+    fn text_of<'a>(
         &'a self,
-        file: &'a OpenFile,
-        path: &'a AbsPath,
-        caller: &'a Caller,
-    ) -> LargeFile<'a> {
-        LargeFile { file, indexes: &self.indexes, path, caller }
+        file: OpenFile,
+        path: &AbsPath,
+        context: &'a Context,
+        is_bulk: bool,
+    ) -> Result<Text<'a>> {
+        let is_indexed = file.status.st_size as u64 >= MIN_INDEXED;
+        let is_known = is_indexed && self.indexes.get(&file.status).is_some();
+        if !is_known && let Some(document) = file.document(path, context)? {
+            if is_indexed && file.is_unchanged() {
+                self.indexes.remember(&file.status, &Arc::new(Index::of(&document)));
+            }
+            return Ok(Text::Whole(document));
+        }
+        Ok(Text::Paged(Box::new(LargeFile::new(file, &self.indexes, path, context, is_bulk))))
     }
 }
 
 impl Store for LocalStore {
-    fn document(&self, path: &AbsPath, caller: &Caller) -> Result<Option<Document>> {
-        let file = self.open_to_read(path, caller)?;
-        self.document_of(&file, path, caller)
+    fn text<'a>(&'a self, path: &AbsPath, context: &'a Context) -> Result<Text<'a>> {
+        self.text_of(self.open_to_read(path, context)?, path, context, false)
     }
 
-    fn page(&self, path: &AbsPath, window: Window, caller: &Caller) -> Result<VersionedPage> {
-        let file = self.open_to_read(path, caller)?;
-        match self.document_of(&file, path, caller)? {
-            Some(document) => Ok(VersionedPage::of(&document, window)),
-            None => self.large(&file, path, caller).page(window),
-        }
+    fn bulk<'a>(&'a self, context: &'a Context) -> Box<dyn BulkReader + 'a> {
+        Box::new(LocalBulk { store: self, context, last_folder: LastFolder::default() })
     }
 
-    fn search(
-        &self,
-        path: &AbsPath,
-        search: &Search<'_>,
-        caller: &Caller,
-    ) -> Result<VersionedHits> {
-        let file = self.open_to_read(path, caller)?;
-        match self.document_of(&file, path, caller)? {
-            Some(document) => Ok(VersionedHits::of(&document, search)),
-            None => self.large(&file, path, caller).search(search),
-        }
+    fn open(&self, path: &AbsPath, context: &Context) -> Result<Box<dyn Bytes>> {
+        let file = self.open_to_read(path, context)?;
+        Ok(Box::new(FileBytes { file, path: path.clone(), context: context.clone() }))
     }
 
-    fn open(&self, path: &AbsPath, caller: &Caller) -> Result<Box<dyn Bytes>> {
-        let file = self.open_to_read(path, caller)?;
-        Ok(Box::new(FileBytes { file, path: path.clone(), caller: caller.clone() }))
-    }
-
-    fn is_file(&self, path: &AbsPath, caller: &Caller) -> Result<bool> {
-        let place = self.resolve(path, LastLink::Follow, caller, Access::Read)?;
+    fn is_file(&self, path: &AbsPath, context: &Context) -> Result<bool> {
+        let place = self.resolve(path, LastLink::Follow, context, Access::Read)?;
         Ok(place.kind == Some(FileType::RegularFile))
     }
 
-    fn list(&self, request: &ListRequest<'_>, caller: &Caller) -> Result<Listing> {
-        list::list(&self.roots, request, caller)
+    fn list(&self, request: &ListRequest<'_>, context: &Context) -> Result<Listing> {
+        list::list(&self.roots, request, context)
+    }
+}
+
+/// Reads many files of the disk.
+struct LocalBulk<'a> {
+    store: &'a LocalStore,
+    context: &'a Context,
+    last_folder: LastFolder,
+}
+
+impl BulkReader for LocalBulk<'_> {
+    fn text(&mut self, path: &AbsPath) -> Result<Text<'_>> {
+        let LocalBulk { store, context, last_folder } = self;
+        let place = store.roots.resolve_next(path, &context.sandbox, last_folder)?;
+        let place = store.check_access(place, path, context, Access::Read)?;
+        store.text_of(store.open_found(&place, path)?, path, context, true)
     }
 }
 
@@ -214,7 +216,7 @@ impl Store for LocalStore {
 struct FileBytes {
     file: OpenFile,
     path: AbsPath,
-    caller: Caller,
+    context: Context,
 }
 
 impl Bytes for FileBytes {
@@ -223,12 +225,12 @@ impl Bytes for FileBytes {
     }
 
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> Result<usize> {
-        self.caller.cancel.check()?;
+        self.context.cancel.check()?;
         self.file.read_at(&self.path, buffer, offset)
     }
 
     fn check_unchanged(&self) -> Result<()> {
-        match self.file.is_unchanged() || self.file.has_grown(&self.caller) {
+        match self.file.is_unchanged() || self.file.has_grown(&self.context) {
             true => Ok(()),
             false => Err(Error::Unstable { path: self.path.to_string() }),
         }
@@ -236,12 +238,15 @@ impl Bytes for FileBytes {
 }
 
 impl WriteStore for LocalStore {
-    fn hold<'a>(
-        &'a self,
-        path: &AbsPath,
-        purpose: Purpose,
-        caller: &'a Caller,
-    ) -> Result<Box<dyn Held + 'a>> {
-        Ok(Box::new(self.hold_file(path, purpose, caller)?))
+    fn hold<'a>(&'a self, path: &AbsPath, context: &'a Context) -> Result<Hold<'a>> {
+        Ok(self.lock_place(path, Purpose::Change, context)?.into_hold())
+    }
+
+    fn hold_new<'a>(&'a self, path: &AbsPath, context: &'a Context) -> Result<Box<dyn Slot + 'a>> {
+        Ok(Box::new(self.lock_place(path, Purpose::Create, context)?))
+    }
+
+    fn hold_to_remove<'a>(&'a self, path: &AbsPath, context: &'a Context) -> Result<Removal<'a>> {
+        self.lock_place(path, Purpose::Remove, context)?.into_removal()
     }
 }

@@ -2,18 +2,17 @@
 
 use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 
-use recto_text::error::{Denial, Instead};
-use recto_text::search::Search;
-use recto_text::window::Window;
-use recto_text::{Document, Error, Result};
+use recto_text::Document;
 
-use crate::caller::{Access, Caller};
+use crate::context::{Access, Context};
+use crate::error::{Denial, Error, Instead, Result};
 use crate::path::AbsPath;
+use crate::sync::lock;
 use crate::{
-    AtRevision, Bytes, Held, ListRequest, Listing, Purpose, Removed, Revisions, Store,
-    VersionedHits, VersionedPage, WriteError, WriteStore, Written, text_of,
+    AtRevision, BulkReader, Bytes, HeldFile, Hold, ListRequest, Listing, Removal, Remove, Removed,
+    Replace, Revisions, Slot, Store, Text, Whole, WriteError, WriteStore, Written, text_of,
 };
 
 /// What stands at a path.
@@ -61,15 +60,22 @@ impl MemoryStore {
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<PathBuf, Node>> {
-        self.nodes.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.nodes)
     }
 
-    fn held_document(&self, path: &AbsPath, caller: &Caller) -> Result<Document> {
-        Ok(self.document(path, caller)?.expect("everything in memory can be held"))
+    fn bytes(&self, path: &AbsPath, context: &Context) -> Result<Vec<u8>> {
+        let located = self.locate(path, context, Access::Read)?;
+        match self.lock().get(&located) {
+            None => Err(Error::FileNotFound { path: path.to_string() }),
+            Some(Node::Folder) => {
+                Err(Error::NotAFile { path: path.to_string(), instead: Instead::Folder })
+            }
+            Some(Node::File(bytes)) => Ok(bytes.clone()),
+        }
     }
 
     /// The path without `..`, if the caller may use it. Without links, words decide.
-    fn locate(&self, path: &AbsPath, caller: &Caller, wants: Access) -> Result<PathBuf> {
+    fn locate(&self, path: &AbsPath, context: &Context, wants: Access) -> Result<PathBuf> {
         let denied = |reason| Err(Error::PermissionDenied { path: path.to_string(), reason });
         let outside = || denied(Denial::Outside { roots: self.root.display().to_string() });
         let Ok(below) = path.as_path().strip_prefix(&self.root) else { return outside() };
@@ -90,7 +96,7 @@ impl MemoryStore {
             return denied(Denial::GitFolder);
         }
         let located = self.root.join(relative);
-        match (wants, caller.sandbox.access(&located, |_| None)) {
+        match (wants, context.sandbox.access(&located, |_| None)) {
             (_, Access::None) | (Access::Write, Access::Read) => denied(Denial::ClientSandbox),
             _ => Ok(located),
         }
@@ -98,48 +104,25 @@ impl MemoryStore {
 }
 
 impl Store for MemoryStore {
-    fn document(&self, path: &AbsPath, caller: &Caller) -> Result<Option<Document>> {
-        let located = self.locate(path, caller, Access::Read)?;
-        match self.lock().get(&located) {
-            None => Err(Error::FileNotFound { path: path.to_string() }),
-            Some(Node::Folder) => {
-                Err(Error::NotAFile { path: path.to_string(), instead: Instead::Folder })
-            }
-            Some(Node::File(bytes)) => text_of(path, bytes.clone()).map(Some),
-        }
+    fn text<'a>(&'a self, path: &AbsPath, context: &'a Context) -> Result<Text<'a>> {
+        text_of(path, self.bytes(path, context)?).map(Text::Whole)
     }
 
-    fn page(&self, path: &AbsPath, window: Window, caller: &Caller) -> Result<VersionedPage> {
-        Ok(VersionedPage::of(&self.held_document(path, caller)?, window))
+    fn bulk<'a>(&'a self, context: &'a Context) -> Box<dyn BulkReader + 'a> {
+        Box::new(MemoryBulk { store: self, context })
     }
 
-    fn search(
-        &self,
-        path: &AbsPath,
-        search: &Search<'_>,
-        caller: &Caller,
-    ) -> Result<VersionedHits> {
-        Ok(VersionedHits::of(&self.held_document(path, caller)?, search))
+    fn open(&self, path: &AbsPath, context: &Context) -> Result<Box<dyn Bytes>> {
+        Ok(Box::new(self.bytes(path, context)?))
     }
 
-    fn open(&self, path: &AbsPath, caller: &Caller) -> Result<Box<dyn Bytes>> {
-        let located = self.locate(path, caller, Access::Read)?;
-        match self.lock().get(&located) {
-            None => Err(Error::FileNotFound { path: path.to_string() }),
-            Some(Node::Folder) => {
-                Err(Error::NotAFile { path: path.to_string(), instead: Instead::Folder })
-            }
-            Some(Node::File(bytes)) => Ok(Box::new(bytes.clone())),
-        }
-    }
-
-    fn is_file(&self, path: &AbsPath, caller: &Caller) -> Result<bool> {
-        let located = self.locate(path, caller, Access::Read)?;
+    fn is_file(&self, path: &AbsPath, context: &Context) -> Result<bool> {
+        let located = self.locate(path, context, Access::Read)?;
         Ok(matches!(self.lock().get(&located), Some(Node::File(_))))
     }
 
-    fn list(&self, request: &ListRequest<'_>, caller: &Caller) -> Result<Listing> {
-        let folder = self.locate(request.folder, caller, Access::Read)?;
+    fn list(&self, request: &ListRequest<'_>, context: &Context) -> Result<Listing> {
+        let folder = self.locate(request.folder, context, Access::Read)?;
         let is_missing = folder != self.root && !self.lock().contains_key(&folder);
         let mut listing = Listing { folder: folder.clone(), is_missing, ..Listing::default() };
         for (path, node) in self.lock().iter() {
@@ -159,43 +142,69 @@ impl Store for MemoryStore {
 
 /// Nothing in memory has a history.
 impl Revisions for MemoryStore {
-    fn at(&self, _revision: &str, path: &str, _caller: &Caller) -> Result<AtRevision> {
+    fn at(&self, _revision: &str, path: &str, _caller: &Context) -> Result<AtRevision> {
         Err(Error::NoRepository { path: path.into(), cause: "There is none in memory.".into() })
     }
 }
 
 impl WriteStore for MemoryStore {
-    fn hold<'a>(
-        &'a self,
-        path: &AbsPath,
-        purpose: Purpose,
-        caller: &'a Caller,
-    ) -> Result<Box<dyn Held + 'a>> {
-        let located = self.locate(path, caller, Access::Write)?;
-        let mut nodes = self.lock();
-        let is_folder = |path: &Path| nodes.get(path) == Some(&Node::Folder);
-        match purpose {
-            Purpose::Change if located != self.root && !located.parent().is_some_and(is_folder) => {
-                return Err(Error::ParentNotFound { parent: path.parent() });
-            }
-            Purpose::Create if nodes.contains_key(&located) => {
-                let what = is_folder(&located).then_some("a folder");
-                return Err(Error::FileExists { path: path.to_string(), what });
-            }
-            Purpose::Create => {
-                let folders: Vec<PathBuf> =
-                    located.ancestors().skip(1).map(Path::to_path_buf).collect();
-                let is_file = |folder: &PathBuf| matches!(nodes.get(folder), Some(Node::File(_)));
-                if let Some(depth) = folders.iter().position(is_file) {
-                    return Err(Error::NotADirectory { path: path.ancestor(depth + 1) });
-                }
-                for folder in folders.into_iter().filter(|folder| folder.starts_with(&self.root)) {
-                    nodes.insert(folder, Node::Folder);
-                }
-            }
-            Purpose::Change | Purpose::Remove => {}
+    fn hold<'a>(&'a self, path: &AbsPath, context: &'a Context) -> Result<Hold<'a>> {
+        let node = self.hold_node(path, context)?;
+        let parent = node.located.parent();
+        let has_folder = parent.is_some_and(|parent| node.nodes.get(parent) == Some(&Node::Folder));
+        if node.located != self.root && !has_folder {
+            return Err(Error::ParentNotFound { parent: path.parent() });
         }
-        Ok(Box::new(HeldNode { nodes, path: path.clone(), located }))
+        match node.nodes.contains_key(&node.located) {
+            true => Ok(Hold::File(Box::new(node))),
+            false => Ok(Hold::Vacant(Box::new(node))),
+        }
+    }
+
+    fn hold_new<'a>(&'a self, path: &AbsPath, context: &'a Context) -> Result<Box<dyn Slot + 'a>> {
+        let mut node = self.hold_node(path, context)?;
+        let HeldNode { nodes, located, .. } = &mut node;
+        if let Some(existing) = nodes.get(located) {
+            let what = (*existing == Node::Folder).then_some("a folder");
+            return Err(Error::FileExists { path: path.to_string(), what });
+        }
+        let folders: Vec<PathBuf> = located.ancestors().skip(1).map(Path::to_path_buf).collect();
+        let is_file = |folder: &PathBuf| matches!(nodes.get(folder), Some(Node::File(_)));
+        if let Some(depth) = folders.iter().position(is_file) {
+            return Err(Error::NotADirectory { path: path.ancestor(depth + 1) });
+        }
+        for folder in folders.into_iter().filter(|folder| folder.starts_with(&self.root)) {
+            nodes.insert(folder, Node::Folder);
+        }
+        Ok(Box::new(node))
+    }
+
+    fn hold_to_remove<'a>(&'a self, path: &AbsPath, context: &'a Context) -> Result<Removal<'a>> {
+        let node = self.hold_node(path, context)?;
+        match node.nodes.get(&node.located) {
+            None => Err(Error::FileNotFound { path: path.to_string() }),
+            Some(Node::Folder) => Err(Error::IsDirectory { path: path.to_string() }),
+            Some(Node::File(bytes)) => Ok(Removal::new(bytes.clone(), Box::new(node))),
+        }
+    }
+}
+
+/// Reads many files.
+struct MemoryBulk<'a> {
+    store: &'a MemoryStore,
+    context: &'a Context,
+}
+
+impl BulkReader for MemoryBulk<'_> {
+    fn text(&mut self, path: &AbsPath) -> Result<Text<'_>> {
+        self.store.text(path, self.context)
+    }
+}
+
+impl MemoryStore {
+    fn hold_node(&self, path: &AbsPath, context: &Context) -> Result<HeldNode<'_>> {
+        let located = self.locate(path, context, Access::Write)?;
+        Ok(HeldNode { nodes: self.lock(), path: path.clone(), located })
     }
 }
 
@@ -206,38 +215,43 @@ struct HeldNode<'a> {
     located: PathBuf,
 }
 
-impl Held for HeldNode<'_> {
-    fn read(&mut self) -> Result<Option<Vec<u8>>> {
-        match self.nodes.get(&self.located) {
-            None => Ok(None),
-            Some(Node::File(bytes)) => Ok(Some(bytes.clone())),
-            Some(Node::Folder) => Err(Error::IsDirectory { path: self.path.to_string() }),
-        }
+impl Slot for HeldNode<'_> {
+    fn check(&self) -> Result<()> {
+        Ok(())
     }
 
-    fn replace(&mut self, before: &[u8], after: &[u8]) -> Result<Written, WriteError> {
-        match self.nodes.get_mut(&self.located) {
-            Some(Node::File(bytes)) if bytes == before => *bytes = after.to_vec(),
-            _ => return Err(WriteError::Moved),
-        }
+    fn create_text(self: Box<Self>, text: &Document) -> Result<Written, WriteError<'static>> {
+        self.create_bytes(text.bytes())
+    }
+
+    fn create_bytes(mut self: Box<Self>, bytes: &[u8]) -> Result<Written, WriteError<'static>> {
+        let located = self.located.clone();
+        self.nodes.insert(located, Node::File(bytes.to_vec()));
         Ok(Written::default())
     }
+}
 
-    fn create(&mut self, bytes: &[u8]) -> Result<Written, WriteError> {
-        if self.nodes.contains_key(&self.located) {
-            return Err(WriteError::Moved);
+impl<'a> HeldFile<'a> for HeldNode<'a> {
+    fn whole(self: Box<Self>) -> Result<Whole<'a>, WriteError<'a>> {
+        match self.nodes.get(&self.located) {
+            Some(Node::File(bytes)) => Ok(Whole::new(bytes.clone(), self)),
+            _ => Err(Error::IsDirectory { path: self.path.to_string() }.into()),
         }
-        self.nodes.insert(self.located.clone(), Node::File(bytes.to_vec()));
+    }
+}
+
+impl<'a> Replace<'a> for HeldNode<'a> {
+    fn replace(mut self: Box<Self>, _: &[u8], after: &[u8]) -> Result<Written, WriteError<'a>> {
+        let located = self.located.clone();
+        self.nodes.insert(located, Node::File(after.to_vec()));
         Ok(Written::default())
     }
+}
 
-    fn remove(&mut self, before: &[u8]) -> Result<Removed, WriteError> {
-        match self.nodes.get(&self.located) {
-            Some(Node::File(bytes)) if bytes == before => {
-                self.nodes.remove(&self.located);
-                Ok(Removed::File)
-            }
-            _ => Err(WriteError::Moved),
-        }
+impl<'a> Remove<'a> for HeldNode<'a> {
+    fn remove(mut self: Box<Self>, _before: &[u8]) -> Result<Removed, WriteError<'a>> {
+        let located = self.located.clone();
+        self.nodes.remove(&located);
+        Ok(Removed::File)
     }
 }

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use recto_text::{Error, Result};
+use crate::error::{Error, Result};
 
 /// An absolute path without NUL, and how the caller spelled it.
 ///
@@ -38,7 +38,7 @@ impl AbsPath {
     pub fn resolve(name: &'static str, given: String, root: &Path) -> Result<AbsPath> {
         refuse_nul(&given)?;
         if given.is_empty() {
-            return Err(Error::EmptyText { name });
+            return Err(Error::EmptyPath { argument: name });
         }
         Ok(AbsPath { absolute: root.join(&given), given })
     }

@@ -1,120 +1,124 @@
-//! A store that tells what a change would do and does nothing: files are read as they are, and
-//! what is written is forgotten.
+//! A store that shows what a change would do and does nothing: files are read as they are, and what
+//! is written is forgotten.
 //!
-//! Nothing is locked and no folder is made, so that a rehearsal waits for nobody. Its walls are
-//! those of a read; whether a change would be let through is for the change to find out.
+//! Nothing is locked and no directory is created, so that a rehearsal waits for nobody. It may read
+//! what a read may; whether a change is permitted is left to the change itself.
 
-use recto_text::search::Search;
-use recto_text::window::Window;
-use recto_text::{Document, Error, Result};
+use recto_text::Document;
 
-use super::{
-    Bytes, Held, ListRequest, Listing, Purpose, Removed, Store, VersionedHits, VersionedPage,
-    WriteError, WriteStore, Written,
-};
-use crate::caller::Caller;
+use crate::error::{Error, Result, SizeLimit};
 use crate::limits;
 use crate::path::AbsPath;
+use crate::{
+    BulkReader, Bytes, Context, HeldFile, Hold, ListRequest, Listing, Removal, Remove, Removed,
+    Replace, Slot, Store, Text, Whole, WriteError, WriteStore, Written,
+};
 
-/// The largest file whose change is rehearsed.
-const MAX_BYTES: u64 = limits::PREVIEWED_FILE;
-
-/// Another store, from which nothing but text is taken.
+/// Another store, from which files are only read.
 pub struct Rehearsal<'a>(pub &'a dyn WriteStore);
 
 impl Store for Rehearsal<'_> {
-    fn document(&self, path: &AbsPath, caller: &Caller) -> Result<Option<Document>> {
-        self.0.document(path, caller)
+    fn text<'a>(&'a self, path: &AbsPath, context: &'a Context) -> Result<Text<'a>> {
+        self.0.text(path, context)
     }
 
-    fn page(&self, path: &AbsPath, window: Window, caller: &Caller) -> Result<VersionedPage> {
-        self.0.page(path, window, caller)
+    fn bulk<'a>(&'a self, context: &'a Context) -> Box<dyn BulkReader + 'a> {
+        self.0.bulk(context)
     }
 
-    fn search(
-        &self,
-        path: &AbsPath,
-        search: &Search<'_>,
-        caller: &Caller,
-    ) -> Result<VersionedHits> {
-        self.0.search(path, search, caller)
+    fn open(&self, path: &AbsPath, context: &Context) -> Result<Box<dyn Bytes>> {
+        self.0.open(path, context)
     }
 
-    fn open(&self, path: &AbsPath, caller: &Caller) -> Result<Box<dyn Bytes>> {
-        self.0.open(path, caller)
+    fn is_file(&self, path: &AbsPath, context: &Context) -> Result<bool> {
+        self.0.is_file(path, context)
     }
 
-    fn is_file(&self, path: &AbsPath, caller: &Caller) -> Result<bool> {
-        self.0.is_file(path, caller)
-    }
-
-    fn list(&self, request: &ListRequest<'_>, caller: &Caller) -> Result<Listing> {
-        self.0.list(request, caller)
+    fn list(&self, request: &ListRequest<'_>, context: &Context) -> Result<Listing> {
+        self.0.list(request, context)
     }
 }
 
 impl WriteStore for Rehearsal<'_> {
-    fn hold<'a>(
-        &'a self,
-        path: &AbsPath,
-        purpose: Purpose,
-        caller: &'a Caller,
-    ) -> Result<Box<dyn Held + 'a>> {
-        let mut seen = Seen { store: self.0, path: path.clone(), caller };
-        if purpose == Purpose::Create && seen.open()?.is_some() {
-            return Err(Error::FileExists { path: path.to_string(), what: None });
-        }
-        Ok(Box::new(seen))
-    }
-}
-
-/// A file that is looked at.
-struct Seen<'a> {
-    store: &'a dyn WriteStore,
-    path: AbsPath,
-    caller: &'a Caller,
-}
-
-impl Seen<'_> {
-    fn open(&mut self) -> Result<Option<Box<dyn Bytes>>> {
-        match self.store.open(&self.path, self.caller) {
-            Ok(bytes) => Ok(Some(bytes)),
-            Err(Error::FileNotFound { .. }) => Ok(None),
+    fn hold<'a>(&'a self, path: &AbsPath, context: &'a Context) -> Result<Hold<'a>> {
+        match self.open(path, context) {
+            Ok(bytes) => Ok(Hold::File(Box::new(Seen { bytes, path: path.clone() }))),
+            Err(Error::FileNotFound { .. }) => Ok(Hold::Vacant(Box::new(Nothing))),
             Err(error) => Err(error),
         }
     }
+
+    fn hold_new<'a>(&'a self, path: &AbsPath, context: &'a Context) -> Result<Box<dyn Slot + 'a>> {
+        match self.hold(path, context)? {
+            Hold::Vacant(slot) => Ok(slot),
+            Hold::File(_) => Err(Error::FileExists { path: path.to_string(), what: None }),
+        }
+    }
+
+    fn hold_to_remove<'a>(&'a self, path: &AbsPath, context: &'a Context) -> Result<Removal<'a>> {
+        let bytes = self.open(path, context)?;
+        Ok(Removal::new(Seen { bytes, path: path.clone() }.read()?, Box::new(Nothing)))
+    }
 }
 
-impl Held for Seen<'_> {
-    fn read(&mut self) -> Result<Option<Vec<u8>>> {
-        let Some(bytes) = self.open()? else { return Ok(None) };
-        if bytes.size() > MAX_BYTES {
-            let limit = format!("rehearsed up to {MAX_BYTES} bytes");
-            let path = self.path.to_string();
-            return Err(Error::TooLarge { path, n_bytes: bytes.size(), limit });
+/// A file that is inspected.
+struct Seen {
+    bytes: Box<dyn Bytes>,
+    path: AbsPath,
+}
+
+impl Seen {
+    fn read(&self) -> Result<Vec<u8>> {
+        let n_bytes = self.bytes.size();
+        if n_bytes > limits::PREVIEWED_FILE {
+            let (path, limit) = (self.path.to_string(), SizeLimit::Preview);
+            return Err(Error::TooLarge { path, n_bytes, limit });
         }
-        let mut read = vec![0; bytes.size() as usize];
+        let mut read = vec![0; n_bytes as usize];
         let mut n_read = 0;
         while n_read < read.len() {
-            match bytes.read_at(&mut read[n_read..], n_read as u64)? {
+            match self.bytes.read_at(&mut read[n_read..], n_read as u64)? {
                 0 => break,
                 n_more => n_read += n_more,
             }
         }
-        bytes.check_unchanged()?;
+        self.bytes.check_unchanged()?;
         read.truncate(n_read);
-        Ok(Some(read))
+        Ok(read)
+    }
+}
+
+impl<'a> HeldFile<'a> for Seen {
+    fn whole(self: Box<Self>) -> Result<Whole<'a>, WriteError<'a>> {
+        Ok(Whole::new(self.read()?, Box::new(Nothing)))
+    }
+}
+
+/// Where everything is forgotten.
+struct Nothing;
+
+impl Slot for Nothing {
+    fn check(&self) -> Result<()> {
+        Ok(())
     }
 
-    fn replace(&mut self, _before: &[u8], _after: &[u8]) -> Result<Written, WriteError> {
+    fn create_text(self: Box<Self>, _text: &Document) -> Result<Written, WriteError<'static>> {
         Ok(Written::default())
     }
 
-    fn create(&mut self, _bytes: &[u8]) -> Result<Written, WriteError> {
+    fn create_bytes(self: Box<Self>, _bytes: &[u8]) -> Result<Written, WriteError<'static>> {
         Ok(Written::default())
     }
+}
 
-    fn remove(&mut self, _before: &[u8]) -> Result<Removed, WriteError> {
+impl<'a> Replace<'a> for Nothing {
+    fn replace(self: Box<Self>, _: &[u8], _: &[u8]) -> Result<Written, WriteError<'a>> {
+        Ok(Written::default())
+    }
+}
+
+impl<'a> Remove<'a> for Nothing {
+    fn remove(self: Box<Self>, _before: &[u8]) -> Result<Removed, WriteError<'a>> {
         Ok(Removed::File)
     }
 }

@@ -1,8 +1,7 @@
-//! The files of a person who has an editor open: the editor's text where it is asked for one
-//! file, the disk for everything else.
+//! The files of a user who has an editor open: the editor's text where one file is asked for, the
+//! disk for everything else.
 //!
-//! Which of the two a call uses is decided here, once: a call that turned to the disk stays there.
-//! What a path may be used for, and whether a file stands there, is always for the disk to say.
+//! Whether a path may be used, and whether a file exists there, is always decided by the disk.
 
 mod held;
 mod unsaved;
@@ -10,33 +9,17 @@ mod view;
 
 use std::sync::Arc;
 
-use recto_text::search::Search;
-use recto_text::window::Window;
-use recto_text::{Document, Error, Result};
-
-use crate::caller::Caller;
 use crate::editor::Editor;
+use crate::error::{Error, Result};
+use crate::local::held::Purpose;
 use crate::path::AbsPath;
 use crate::{
-    Bytes, Held, ListRequest, Listing, LocalStore, Purpose, Store, VersionedHits, VersionedPage,
-    WriteStore, text_of,
+    BulkReader, Bytes, Context, Hold, ListRequest, Listing, LocalStore, Note, Removal, Slot, Store,
+    Text, WriteStore, text_of,
 };
-use held::HeldText;
+use held::Held;
 use unsaved::Unsaved;
 use view::{Buffer, View};
-
-/// What an answer says about text that is not on the disk.
-const UNSAVED: &str = "the editor has unsaved changes; this is its text, the file on disk differs";
-
-/// What an answer says about files that were read from the disk although the editor has others.
-const WITHOUT_UNSAVED: &str =
-    "the editor has unsaved changes; this is the text on disk, without them";
-
-/// What a search of many files says.
-const ON_DISK: &str = "searched on the disk: what is unsaved in the editor is not seen";
-
-/// What a listing says where files are still missing from the disk.
-const NOT_LISTED: &str = "files that the editor has not saved yet are not listed";
 
 /// The disk, and an editor over it.
 pub struct Workspace {
@@ -51,109 +34,120 @@ impl Workspace {
         Workspace { disk, editor, unsaved: Unsaved::default() }
     }
 
-    /// Whether a call may still use the editor.
-    fn asks_editor(&self, caller: &Caller) -> bool {
-        !caller.disk_only.is_set() && self.editor.can_read()
+    /// Returns the editor's text of a file, or `None` where the disk is to be read.
+    fn buffer(&self, path: &AbsPath, context: &Context) -> Result<Option<String>> {
+        if !self.editor.can_read() {
+            return Ok(None);
+        }
+        let on_disk = self.disk.on_disk(path, context)?;
+        match self.view(path, &on_disk, context)? {
+            View::Editor(Buffer { text, is_unsaved }) => {
+                context.notes.set(Note::Unsaved, is_unsaved);
+                Ok(Some(text))
+            }
+            View::Disk => Ok(None),
+        }
     }
 
-    /// What the editor has of a file, or `None` where the call is for the disk from now on.
-    fn buffer(&self, path: &AbsPath, caller: &Caller) -> Result<Option<String>> {
-        if self.asks_editor(caller) {
-            let on_disk = self.disk.on_disk(path, caller)?;
-            if let View::Editor(Buffer { text, is_unsaved }) = self.view(path, &on_disk, caller)? {
-                if is_unsaved {
-                    caller.remarks.add(UNSAVED);
-                }
-                return Ok(Some(text));
-            }
-        } else if self.editor.can_read() {
-            if caller.reads_many() {
-                caller.remarks.add(ON_DISK);
-            }
-            if !self.unsaved.is_empty()
-                && self.unsaved.contains(&self.disk.look(path, caller)?.real_path)
-            {
-                caller.remarks.add(WITHOUT_UNSAVED);
-            }
-        }
-        caller.disk_only.set();
-        Ok(None)
+    fn reserve<'a>(
+        &'a self,
+        path: &AbsPath,
+        purpose: Purpose,
+        context: &'a Context,
+    ) -> Result<Held<'a>> {
+        let place = self.disk.reserve(path, purpose, context)?;
+        Ok(Held { workspace: self, place, path: path.clone(), context })
     }
 }
 
 impl Store for Workspace {
-    fn document(&self, path: &AbsPath, caller: &Caller) -> Result<Option<Document>> {
-        match self.buffer(path, caller)? {
-            Some(text) => text_of(path, text.into_bytes()).map(Some),
-            None => self.disk.document(path, caller),
+    fn text<'a>(&'a self, path: &AbsPath, context: &'a Context) -> Result<Text<'a>> {
+        match self.buffer(path, context)? {
+            Some(text) => text_of(path, text.into_bytes()).map(Text::Whole),
+            None => self.disk.text(path, context),
         }
     }
 
-    fn page(&self, path: &AbsPath, window: Window, caller: &Caller) -> Result<VersionedPage> {
-        match self.buffer(path, caller)? {
-            Some(text) => Ok(VersionedPage::of(&text_of(path, text.into_bytes())?, window)),
-            None => self.disk.page(path, window, caller),
+    /// Reads the disk: an editor opens a buffer for every file that it is asked for.
+    fn bulk<'a>(&'a self, context: &'a Context) -> Box<dyn BulkReader + 'a> {
+        match self.editor.can_read() {
+            true => Box::new(Bulk { workspace: self, disk: self.disk.bulk(context), context }),
+            false => self.disk.bulk(context),
         }
     }
 
-    fn search(
-        &self,
-        path: &AbsPath,
-        search: &Search<'_>,
-        caller: &Caller,
-    ) -> Result<VersionedHits> {
-        match self.buffer(path, caller)? {
-            Some(text) => Ok(VersionedHits::of(&text_of(path, text.into_bytes())?, search)),
-            None => self.disk.search(path, search, caller),
-        }
-    }
-
-    /// Only what is text on the disk is asked of the editor: sheets, Parquet and whatever is
-    /// compressed are not.
-    fn open(&self, path: &AbsPath, caller: &Caller) -> Result<Box<dyn Bytes>> {
-        match self.buffer(path, caller)? {
+    /// Only what is text on the disk is asked of the editor: sheets, Parquet and compressed files
+    /// are not.
+    fn open(&self, path: &AbsPath, context: &Context) -> Result<Box<dyn Bytes>> {
+        match self.buffer(path, context)? {
             Some(text) => Ok(Box::new(text.into_bytes())),
-            None => self.disk.open(path, caller),
+            None => self.disk.open(path, context),
         }
     }
 
-    fn is_file(&self, path: &AbsPath, caller: &Caller) -> Result<bool> {
-        if self.disk.is_file(path, caller)? {
+    fn is_file(&self, path: &AbsPath, context: &Context) -> Result<bool> {
+        if self.disk.is_file(path, context)? {
             return Ok(true);
         }
-        let seen = self.disk.look(path, caller)?;
+        let seen = self.disk.look(path, context)?;
         let is_new = seen.kind.is_none() && self.unsaved.is_new(&seen.real_path);
-        Ok(is_new && self.asks_editor(caller))
+        Ok(is_new && self.editor.can_read())
     }
 
-    /// A call that looks around stays on the disk: an editor opens a buffer for every file that
-    /// it is asked for.
-    fn list(&self, request: &ListRequest<'_>, caller: &Caller) -> Result<Listing> {
-        caller.disk_only.set();
-        let listing = self.disk.list(request, caller)?;
+    fn list(&self, request: &ListRequest<'_>, context: &Context) -> Result<Listing> {
+        let listing = self.disk.list(request, context)?;
         if self.unsaved.has_new_beneath(&listing.folder) {
-            caller.remarks.add(NOT_LISTED);
+            context.notes.add(Note::UnsavedNotListed);
         }
         Ok(listing)
     }
 }
 
+/// Reads many files from the disk, and notes what the editor has instead.
+struct Bulk<'a> {
+    workspace: &'a Workspace,
+    disk: Box<dyn BulkReader + 'a>,
+    context: &'a Context,
+}
+
+impl BulkReader for Bulk<'_> {
+    fn text(&mut self, path: &AbsPath) -> Result<Text<'_>> {
+        let Bulk { workspace: Workspace { disk, unsaved, .. }, context, .. } = self;
+        context.notes.add(Note::SearchedOnDisk);
+        if !unsaved.is_empty() && unsaved.contains(&disk.look(path, context)?.real_path) {
+            context.notes.add(Note::WithoutUnsaved);
+        }
+        self.disk.text(path)
+    }
+}
+
 impl WriteStore for Workspace {
-    fn hold<'a>(
-        &'a self,
-        path: &AbsPath,
-        purpose: Purpose,
-        caller: &'a Caller,
-    ) -> Result<Box<dyn Held + 'a>> {
-        if !self.asks_editor(caller) {
-            caller.disk_only.set();
-            return self.disk.hold(path, purpose, caller);
+    fn hold<'a>(&'a self, path: &AbsPath, context: &'a Context) -> Result<Hold<'a>> {
+        if !self.editor.can_read() {
+            return self.disk.hold(path, context);
         }
-        let place = self.disk.reserve(path, purpose, caller)?;
-        let held = HeldText::new(self, place, path.clone(), purpose, caller);
-        if purpose == Purpose::Create && held.is_new_in_editor()? {
-            return Err(Error::FileExists { path: path.to_string(), what: None });
+        let held = self.reserve(path, Purpose::Change, context)?;
+        match held.place.is_vacant() && !held.is_new_in_editor()? {
+            true => Ok(Hold::Vacant(Box::new(held))),
+            false => Ok(Hold::File(Box::new(held))),
         }
-        Ok(Box::new(held))
+    }
+
+    fn hold_new<'a>(&'a self, path: &AbsPath, context: &'a Context) -> Result<Box<dyn Slot + 'a>> {
+        if !self.editor.can_read() {
+            return self.disk.hold_new(path, context);
+        }
+        let held = self.reserve(path, Purpose::Create, context)?;
+        match held.is_new_in_editor()? {
+            true => Err(Error::FileExists { path: path.to_string(), what: None }),
+            false => Ok(Box::new(held)),
+        }
+    }
+
+    fn hold_to_remove<'a>(&'a self, path: &AbsPath, context: &'a Context) -> Result<Removal<'a>> {
+        if !self.editor.can_read() {
+            return self.disk.hold_to_remove(path, context);
+        }
+        self.reserve(path, Purpose::Remove, context)?.into_removal()
     }
 }

@@ -4,14 +4,14 @@ use crate::digest::Digest;
 use crate::encoding::Encoding;
 
 /// The text of a file and the bytes it came from.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Document {
     encoding: Encoding,
     content: Content,
 }
 
 /// UTF-8 text is its own stored form; other encodings keep both.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 enum Content {
     Utf8(String),
     Decoded { bytes: Vec<u8>, text: String },

@@ -1,498 +1,172 @@
-//! Every way a call can be refused: one variant per condition of the contract.
+//! Why an edit cannot be planned, or lines cannot be selected.
 //!
-//! `Display` is the contract's message, exactly, [`Error::code`] its code; [`Error::hint`] tells the
-//! caller what to do next. How errors travel is left to the protocol.
+//! `Display` states the fact in one line. What a caller can do about it is left to the crate that
+//! knows the tools; the fields carry the evidence for that.
 
 use thiserror::Error;
 
-use crate::digest::Digest;
 use crate::line::LineRange;
-use crate::nearest::Nearest;
+use crate::nearest::{Meant, Nearest};
 use crate::quote::{Differing, Lines, Quoted};
 
-mod code;
-mod denial;
-mod examples;
-mod hint;
-mod whereabouts;
-mod within;
-
-pub use denial::{Denial, Instead};
-pub use examples::examples;
-pub use whereabouts::{NamedAs, Whereabouts};
-
-/// A call's result.
+/// The result of planning an edit or selecting lines.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// A refused call. Nothing was changed, except where the variant says otherwise.
+/// A plan or a selection that was rejected. `path` is the file as the caller named it, lines count
+/// from 1.
 #[derive(Debug, Clone, PartialEq, Error)]
+#[allow(missing_docs)]
 pub enum Error {
-    /// A required argument is absent.
-    #[error("Missing argument: {name}")]
-    MissingArgument {
-        /// The argument, with its place: `edits[0].old_string`.
-        name: String,
-    },
-
-    /// An argument that the tool does not take.
-    #[error("Unknown argument: {}", Quoted(name))]
-    UnknownArgument {
-        /// The argument, with its place.
-        name: String,
-        /// Who takes what instead: `This tool takes: path, limit`.
-        known: String,
-    },
-
-    /// An argument of the wrong type or form.
-    #[error("Argument {name} must be {expected}: {}", Quoted(value))]
-    WrongArgument {
-        /// The argument, with its place.
-        name: String,
-        /// What it must be, with its article: `an integer`.
-        expected: std::borrow::Cow<'static, str>,
-        /// The value that came, as JSON.
-        value: String,
-    },
-
-    /// A relative path where only absolute ones are taken.
-    #[error("Path must be absolute: {}", Quoted(path))]
-    RelativePath {
-        /// The path as given.
-        path: String,
-        /// The folder that it may have been meant to start at.
-        root: Option<String>,
-    },
-
-    /// A path that no file can have.
-    #[error("Path cannot contain a NUL character: {}", Quoted(path))]
-    NulInPath {
-        /// The path, its NULs made visible.
-        path: String,
-    },
-
-    /// A line number below 1.
-    #[error("Line number must be >= 1: {line}")]
-    InvalidLine {
-        /// The number that came.
-        line: i64,
-    },
-
-    /// A limit below 1.
-    #[error("Limit must be >= 1: {limit}")]
-    InvalidLimit {
-        /// The number that came.
-        limit: i64,
-    },
-
-    /// A list of edits without an edit.
-    #[error("Edits array cannot be empty")]
-    NoEdits,
-
-    /// An edit that names no text.
+    /// An edit whose old text is empty.
     #[error("old_string cannot be empty")]
     EmptyOldString,
 
-    /// An edit that would change nothing.
+    /// An edit whose new text equals its old text.
     #[error("old_string and new_string are identical")]
     IdenticalStrings,
 
-    /// An empty text where some is needed.
-    #[error("{name} cannot be empty")]
-    EmptyText {
-        /// The argument.
-        name: &'static str,
-    },
-
-    /// A range that covers no line.
+    /// A range that covers no line. `meant` is the range that the caller probably wanted.
     #[error("Empty line range [{start}, {end}]: the end is exclusive")]
-    EmptyRange {
-        /// The start as given.
-        start: i64,
-        /// The end as given.
-        end: i64,
-        /// What was probably meant.
-        meant: (i64, i64),
-    },
+    EmptyRange { start: i64, end: i64, meant: (i64, i64) },
 
-    /// Lines that are not written as lines are.
+    /// A line specification that does not follow the grammar.
     #[error("Cannot read lines: {}", Quoted(lines))]
-    BadLineSpec {
-        /// What was given.
-        lines: String,
-    },
+    BadLineSpec { lines: String },
 
-    /// A pattern that is not one.
-    #[error("Invalid pattern: {}", Quoted(pattern))]
-    BadGlob {
-        /// The pattern as given.
-        pattern: String,
-        /// What is wrong with it.
-        cause: String,
-    },
-
-    /// No repository holds the path, or it may not be used.
-    #[error("No git repository: {}", Quoted(path))]
-    NoRepository {
-        /// The path as given.
-        path: String,
-        /// What stands in the way.
-        cause: String,
-    },
-
-    /// A repository that cannot be read.
-    #[error("Cannot read git repository {}: {cause}", Quoted(path))]
-    BrokenRepository {
-        /// The path as given.
-        path: String,
-        /// What is wrong with it.
-        cause: String,
-    },
-
-    /// A revision that the repository does not have.
-    #[error("Unknown revision: {}", Quoted(revision))]
-    UnknownRevision {
-        /// The revision as given.
-        revision: String,
-        /// What is wrong with it.
-        cause: String,
-    },
-
-    /// A file that a revision does not have.
-    #[error("File not found at {}: {}", Quoted(revision), Quoted(path))]
-    NotInRevision {
-        /// The path as given.
-        path: String,
-        /// The revision as given.
-        revision: String,
-    },
-
-    /// A file that is too large for what was asked.
-    #[error("File too large ({n_bytes} bytes): {}", Quoted(path))]
-    TooLarge {
-        /// The path as given.
-        path: String,
-        /// How large it is.
-        n_bytes: u64,
-        /// The limit, and what to do instead.
-        limit: String,
-    },
-
-    /// A file that is not a table.
-    #[error("Not a table: {}", Quoted(path))]
-    NotATable {
-        /// The path as given.
-        path: String,
-        /// What it is instead, and how that is read.
-        what: String,
-    },
-
-    /// A table that cannot be read.
-    #[error("Cannot read table {}: {cause}", Quoted(path))]
-    BrokenTable {
-        /// The path as given.
-        path: String,
-        /// What is wrong with it.
-        cause: String,
-    },
-
-    /// No file stands at the path.
-    #[error("File not found: {}", Quoted(path))]
-    FileNotFound {
-        /// The path as given.
-        path: String,
-    },
-
-    /// The folder of a new file does not exist.
-    #[error("Parent directory not found: {}", Quoted(parent))]
-    ParentNotFound {
-        /// The folder.
-        parent: String,
-    },
-
-    /// The path may not be used. Existing and missing files answer alike.
-    #[error("Permission denied: {}", Quoted(path))]
-    PermissionDenied {
-        /// The path as given.
-        path: String,
-        /// Who says so.
-        reason: Denial,
-    },
-
-    /// The file system is mounted read-only.
-    #[error("Read-only filesystem: {}", Quoted(path))]
-    ReadOnlyFilesystem {
-        /// The path as given.
-        path: String,
-    },
-
-    /// A folder, FIFO, device, socket or pseudo-file where a regular file is needed.
-    #[error("{} is not a file", Quoted(path))]
-    NotAFile {
-        /// The path as given.
-        path: String,
-        /// What stands there.
-        instead: Instead,
-    },
-
-    /// A folder where a file is to be written.
-    #[error("{} is a directory", Quoted(path))]
-    IsDirectory {
-        /// The path as given.
-        path: String,
-    },
-
-    /// A file where a folder is needed.
-    #[error("{} is not a directory", Quoted(path))]
-    NotADirectory {
-        /// The path as given, up to the file.
-        path: String,
-    },
-
-    /// Something stands where a new file is to be created.
-    #[error("File already exists: {}", Quoted(path))]
-    FileExists {
-        /// The path as given.
-        path: String,
-        /// What stands there, where that is no file: `a folder`.
-        what: Option<&'static str>,
-    },
-
-    /// A file whose bytes are not text.
-    #[error("Cannot {verb} binary file: {}", Quoted(path))]
-    BinaryFile {
-        /// What was asked: `read` or `edit`.
-        verb: &'static str,
-        /// The path as given.
-        path: String,
-        /// The version, where the whole file was read, so that it can still be replaced.
-        hash: Option<Digest>,
-    },
-
-    /// No room for the new content; the old content stands.
-    #[error("Disk full: cannot write {n_bytes} bytes to {}", Quoted(path))]
-    DiskFull {
-        /// How much was to be written.
-        n_bytes: usize,
-        /// The path as given.
-        path: String,
-    },
-
-    /// The text to replace does not stand in the file.
+    /// The text to replace does not occur in the file.
     #[error("String not found in file: {}", Quoted(old_string))]
-    StringNotFound {
-        /// The text that was looked for.
-        old_string: String,
-        /// What comes closest.
-        nearest: Option<Nearest>,
-    },
+    StringNotFound { old_string: String, nearest: Option<Nearest> },
 
-    /// The text to replace stands in the file more than once.
+    /// The text to replace occurs in the file more than once. `lines` are the first few lines where
+    /// it starts; `n_lines` is its length where the caller named the lines to search.
     #[error("String appears {n_matches} times (must be unique): {}", Quoted(old_string))]
     AmbiguousString {
-        /// How often it stands there.
         n_matches: usize,
-        /// The text that was looked for.
         old_string: String,
-        /// The first few lines where it starts.
         lines: Vec<usize>,
-        /// How many lines it has, where the caller named the lines to look at.
         n_lines: Option<usize>,
     },
 
-    /// An earlier edit of the same call changed the text that this one names.
+    /// The strings of one call occur too far apart in a file of which only an excerpt is read.
+    #[error("File too large ({n_bytes} bytes): {}", Quoted(path))]
+    TooFarApart { path: String, n_bytes: u64 },
+
+    /// An earlier edit of the same call changed the text that this one names. Counted from 0.
     #[error("Edit {index} conflicts with edit {prior_index}")]
-    ConflictingEdits {
-        /// The edit that cannot apply, from 0.
-        index: usize,
-        /// The edit that changed its text.
-        prior_index: usize,
-    },
+    ConflictingEdits { index: usize, prior_index: usize },
 
-    /// A single edit of several was refused; none was applied.
+    /// One of several edits was rejected, so that none was applied. Counted from 0.
     #[error("Edit {index}: {}", source.within_an_edit())]
-    InEdit {
-        /// Which edit, from 0.
-        index: usize,
-        /// Why.
-        source: Box<Error>,
-    },
+    InEdit { index: usize, source: Box<Error> },
 
-    /// The file is not the version that the caller named.
-    #[error("File changed since it was read: {} (expected {expected}, now {now})", Quoted(path))]
-    Stale {
-        /// The path as given.
-        path: String,
-        /// The version that the caller named.
-        expected: Digest,
-        /// The version that stands there.
-        now: Digest,
-        /// Which lines changed, where the caller's version is still known.
-        changed: Vec<LineRange>,
-    },
-
-    /// A line that the caller named holds another text.
+    /// A line that the caller named contains another text.
     #[error("Line {line} contains {}, not {}", Differing(found, wanted), Differing(wanted, found))]
-    TextMismatch {
-        /// The line, from 1.
-        line: usize,
-        /// What it holds.
-        found: String,
-        /// What the caller said.
-        wanted: String,
-        /// Where the whole text stands.
-        whereabouts: Whereabouts,
-    },
+    TextMismatch { line: usize, found: String, wanted: String, whereabouts: Whereabouts },
 
-    /// None of the lines that the caller named holds the text.
+    /// None of the lines that the caller named contains the text, whose first line is `wanted`.
     #[error("Lines {}-{} do not contain {}", lines.start, lines.end, Differing(wanted, wanted))]
-    TextNotInLines {
-        /// The lines.
-        lines: LineRange,
-        /// The first line of the text.
-        wanted: String,
-        /// Where the whole text stands.
-        whereabouts: Whereabouts,
-    },
+    TextNotInLines { lines: LineRange, wanted: String, whereabouts: Whereabouts },
 
-    /// The text stands at the place, but has more lines than the caller named.
+    /// The text is at the place that the caller named, but has more lines than the range.
     #[error("The range covers {n_covered} of the {n_lines} lines of old")]
-    RangeTooShort {
-        /// The first line, from 1.
-        line: usize,
-        /// How many lines the range has.
-        n_covered: usize,
-        /// How many lines the text has.
-        n_lines: usize,
-    },
+    RangeTooShort { line: usize, n_covered: usize, n_lines: usize },
 
-    /// A read that starts behind the last line.
-    #[error("Line {line} is past the end: {} has {}", Quoted(path), Lines(*n_lines))]
-    LinePastEnd {
-        /// The line as given.
-        line: i64,
-        /// The path as given.
-        path: String,
-        /// How many lines there are.
-        n_lines: u64,
-    },
-
-    /// A change of a line that is not there.
-    #[error("Line {line} is not in the file: {} has {}", Quoted(path), Lines(*n_lines as u64))]
-    NoSuchLine {
-        /// The line as given.
-        line: i64,
-        /// The path as given.
-        path: String,
-        /// How many lines there are.
-        n_lines: usize,
-        /// What it was named as.
-        named_as: NamedAs,
-    },
-
-    /// New text that the file's encoding has no bytes for.
+    /// New text with a character that the file's encoding lacks.
     #[error("Character not in the file's encoding ({encoding}): U+{:04X}", u32::from(*character))]
-    NotEncodable {
-        /// The file's encoding.
-        encoding: &'static str,
-        /// The first such character.
-        character: char,
-    },
+    NotEncodable { encoding: &'static str, character: char },
 
     /// New text whose bytes would be read back as other text.
     #[error("Text would not be read back as {encoding}: {}", Quoted(path))]
-    NotReadable {
-        /// The file's encoding.
-        encoding: &'static str,
-        /// The path as given.
-        path: String,
+    NotReadable { encoding: &'static str, path: String },
+
+    /// A read that starts after the last line.
+    #[error("Line {line} is past the end: {} has {}", Quoted(path), Lines(*n_lines))]
+    LinePastEnd { line: i64, path: String, n_lines: u64 },
+
+    /// A change of a line that does not exist.
+    #[error("Line {line} is not in the file: {} has {}", Quoted(path), Lines(*n_lines as u64))]
+    NoSuchLine { line: i64, path: String, n_lines: usize, named_as: NamedAs },
+}
+
+impl Error {
+    /// Returns the message as it reads after "Edit 1: ", where two are shorter.
+    fn within_an_edit(&self) -> String {
+        match self {
+            Error::StringNotFound { old_string, .. } => {
+                format!("String not found: {}", Quoted(old_string))
+            }
+            Error::AmbiguousString { n_matches, old_string, .. } => {
+                format!("String appears {n_matches} times: {}", Quoted(old_string))
+            }
+            other => other.to_string(),
+        }
+    }
+}
+
+/// Where a text occurs that is not on the lines that a caller named.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Whereabouts {
+    /// Lines to replace occur elsewhere.
+    Lines {
+        /// The first few lines where they start.
+        starts: Vec<usize>,
+        /// How many they are.
+        n_lines: usize,
     },
-
-    /// Somebody else holds the folder's lock.
-    #[error("Folder is busy: {}", Quoted(path))]
-    Busy {
-        /// The path as given.
-        path: String,
+    /// The line to insert before is another one: the first few.
+    Line(Vec<usize>),
+    /// The text is only a part of the lines it occurs on.
+    PartOf {
+        /// The lines.
+        lines: LineRange,
+        /// Their text, where that is one short line.
+        line: Option<String>,
+        /// Which argument the text is.
+        meant: Meant,
     },
+    /// One line was expected, and the text has several.
+    SeveralLines,
+    /// It occurs nowhere, but something similar does.
+    Near(Nearest),
+    /// Neither it nor anything similar occurs in the file.
+    Nowhere,
+    /// Only a part of the file was searched.
+    Unknown,
+}
 
-    /// Another program has the file open for writing; what it writes later would be lost.
-    #[error("File is open for writing elsewhere: {}", Quoted(path))]
-    OpenElsewhere {
-        /// The path as given.
-        path: String,
-    },
-
-    /// An editor holds text of the file that is not on the disk.
-    #[error("File has unsaved changes in the editor: {}", Quoted(path))]
-    Unsaved {
-        /// The path as given.
-        path: String,
-    },
-
-    /// The file kept changing while it was read.
-    #[error("File keeps changing while it is read: {}", Quoted(path))]
-    Unstable {
-        /// The path as given.
-        path: String,
-    },
-
-    /// The new content stands in the file, but may not survive a power cut.
-    #[error("Written, but not known to be durable: {}", Quoted(path))]
-    NotDurable {
-        /// The path as given.
-        path: String,
-        /// What the system said.
-        cause: String,
-    },
-
-    /// The call did not end in time, and may still be carried out.
-    #[error("Outcome unknown: the call did not end in time")]
-    OutcomeUnknown,
-
-    /// Every thread waits for a file system that does not answer.
-    #[error("Too many calls hang in a file system that does not answer")]
-    Hanging,
-
-    /// An editor was told to write and never answered.
-    #[error("Outcome unknown: the editor did not answer: {}", Quoted(path))]
-    Unanswered {
-        /// The path as given.
-        path: String,
-    },
-
-    /// An editor took a text, and has the one from before.
-    #[error("The editor still has the text from before: {}", Quoted(path))]
-    NotTaken {
-        /// The path as given.
-        path: String,
-    },
-
-    /// An editor was asked for its text and says nothing. Without it nothing is read or changed.
-    #[error("The editor does not answer: {}", Quoted(path))]
-    EditorSilent {
-        /// The path as given.
-        path: String,
-    },
-
-    /// The caller took the call back.
-    #[error("Call was cancelled")]
-    Cancelled,
-
-    /// The system failed in a way that no other variant names.
-    #[error("Cannot access {}: {cause}", Quoted(path))]
-    System {
-        /// The path as given.
-        path: String,
-        /// What the system said.
-        cause: String,
-    },
-
-    /// A mistake of recto's own. The call ended, the server goes on.
-    #[error("Internal error: {cause}")]
-    Internal {
-        /// What went wrong.
-        cause: String,
+/// The role of a line number that is not in the file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NamedAs {
+    /// The line to insert before.
+    Anchor,
+    /// The first line of a range.
+    Start,
+    /// The line after the last of a range.
+    End {
+        /// The first line, which exists, as given.
+        start: i64,
     },
 }
 
 #[cfg(test)]
-mod tests;
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_edit_of_several_is_worded_as_the_contract_words_it() {
+        let not_found = Error::StringNotFound { old_string: "line 3".into(), nearest: None };
+        assert_eq!(not_found.to_string(), "String not found in file: line 3");
+        let in_edit = Error::InEdit { index: 1, source: Box::new(not_found) };
+        assert_eq!(in_edit.to_string(), "Edit 1: String not found: line 3");
+
+        let ambiguous = Error::AmbiguousString {
+            n_matches: 2,
+            old_string: "A".into(),
+            lines: vec![1],
+            n_lines: None,
+        };
+        assert_eq!(ambiguous.to_string(), "String appears 2 times (must be unique): A");
+        let in_edit = Error::InEdit { index: 1, source: Box::new(ambiguous) };
+        assert_eq!(in_edit.to_string(), "Edit 1: String appears 2 times: A");
+    }
+}

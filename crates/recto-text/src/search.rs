@@ -8,8 +8,6 @@ use std::ops::Range;
 use memchr::{memchr, memchr_iter, memrchr};
 use regex::bytes::{Regex, RegexBuilder};
 
-use crate::error::{Error, Result};
-
 /// The longest string that is looked for, in bytes. The automaton for a longer one could outgrow its
 /// room, and is then slow beyond measure.
 pub const MAX_NEEDLE: usize = 1024;
@@ -27,22 +25,28 @@ pub struct Needle {
     has_return: bool,
 }
 
+/// Why a text cannot be searched for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BadNeedle {
+    /// It is empty or contains a line break.
+    NotOneLine,
+    /// It is longer than [`MAX_NEEDLE`].
+    TooLong,
+    /// Its case-insensitive form is too large to compile.
+    TooComplex,
+}
+
 impl Needle {
-    /// Refuses what no line can hold.
-    pub fn parse(text: &str) -> Result<Needle> {
-        let wrong = |expected: &str| Error::WrongArgument {
-            name: "match".into(),
-            expected: expected.to_string().into(),
-            value: format!("{text:?}"),
-        };
+    /// Rejects a text that no line can contain.
+    pub fn parse(text: &str) -> Result<Needle, BadNeedle> {
         if text.is_empty() || text.contains('\n') {
-            return Err(wrong("a string within one line"));
+            return Err(BadNeedle::NotOneLine);
         }
         if text.len() > MAX_NEEDLE {
-            return Err(wrong(&format!("at most {MAX_NEEDLE} bytes")));
+            return Err(BadNeedle::TooLong);
         }
         let regex = RegexBuilder::new(&regex::escape(text)).case_insensitive(true).build();
-        let regex = regex.map_err(|_| wrong("a shorter string"))?;
+        let regex = regex.map_err(|_| BadNeedle::TooComplex)?;
         Ok(Needle { regex, max_match: 4 * text.len(), has_return: text.contains('\r') })
     }
 }

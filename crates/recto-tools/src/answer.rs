@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use recto_store::Note;
 use recto_text::Document;
 use serde_json::{Map, Value};
 
@@ -61,11 +62,12 @@ impl Answer {
         }
     }
 
-    /// The same answer, saying more.
-    pub fn with_remarks(mut self, remarks: Vec<String>) -> Answer {
-        if !remarks.is_empty() {
-            self.text.push(remarks.join("; "));
-            self.structured.insert("remarks".into(), remarks.into());
+    /// Returns the same answer with notes.
+    pub fn with_notes(mut self, notes: &[Note]) -> Answer {
+        if !notes.is_empty() {
+            let notes: Vec<&str> = notes.iter().map(|note| words(*note)).collect();
+            self.text.push(notes.join("; "));
+            self.structured.insert("notes".into(), notes.into());
         }
         self
     }
@@ -73,5 +75,27 @@ impl Answer {
     /// The same answer, with what became of a file.
     pub fn with_change(self, change: Option<Change>) -> Answer {
         Answer { change, ..self }
+    }
+}
+
+/// Words a note for a model.
+fn words(note: Note) -> &'static str {
+    match note {
+        Note::Unsaved => {
+            "the editor has unsaved changes; this is its text, the file on disk differs"
+        }
+        Note::WithoutUnsaved => {
+            "the editor has unsaved changes; this is the text on disk, without them"
+        }
+        Note::SearchedOnDisk => "searched on the disk: what is unsaved in the editor is not seen",
+        Note::UnsavedNotListed => "files that the editor has not saved yet are not listed",
+        Note::TooLargeForEditor => "larger than 16 MiB: taken from the disk, not from the editor",
+        Note::EncodingUnknownToEditor => {
+            "the editor does not know this file's encoding; this is the file on disk"
+        }
+        Note::NotReadBack => "the editor took the text, but it could not be read back",
+        Note::ChangedOnSave => "the editor changed the text while saving it",
+        Note::Grew => "the file grew while it was read; this is what it held before",
+        Note::LinkTarget => "this is a symbolic link; its text is the path that it leads to",
     }
 }

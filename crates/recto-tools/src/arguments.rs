@@ -5,8 +5,9 @@
 
 use std::borrow::Cow;
 
+use crate::error::{Error, Result};
+use recto_text::Digest;
 use recto_text::line_range::Interval;
-use recto_text::{Digest, Error, Result};
 use serde_json::{Map, Value, json};
 
 /// One declared argument.

@@ -1,42 +1,53 @@
-//! The one path of every call, whatever protocol it came by: find the tool, run it, catch a
-//! panic, answer, and tell whoever watches.
+//! The one path of every call, whatever protocol it came by: find the tool, run it, catch a panic,
+//! answer, and tell the witness.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use recto_text::{Error, Result};
+use recto_store::rehearsal::Rehearsal;
+use recto_store::{Context, Revisions, WriteStore};
 use serde_json::{Map, Value};
 use tracing::{Level, debug, error};
 
 use crate::LOG_TARGET;
-use crate::tools::{self, Answer, Context, SUBJECTS, Tool};
+use crate::error::{Error, Result};
+use crate::served::Served;
+use crate::tools::{Answer, Env, SUBJECTS, Tool};
 use crate::versions::Versions;
-use recto_store::caller::Caller;
-use recto_store::rehearsal::Rehearsal;
-use recto_store::{Revisions, WriteStore};
 
-/// Somebody who sees every call, such as an editor's person.
+/// One call, owned by the worker that runs it, which may outlive an abandoned answer.
+#[derive(Debug, Clone, Default)]
+pub struct Call {
+    /// What the client calls it elsewhere, such as to an editor, where it says so.
+    pub id: Option<String>,
+    /// What concerns files.
+    pub context: Context,
+}
+
+/// Sees every call, such as for an editor's user.
 pub trait Witness: Send + Sync {
-    /// A call has come and nothing has been read or written for it.
-    fn started(&self, call: &Call<'_>);
+    /// A call has come, and nothing has been read or written for it.
+    fn started(&self, call: &Witnessed<'_>);
 
     /// It is over.
-    fn finished(&self, call: &Call<'_>, result: &Result<Answer>);
+    fn finished(&self, call: &Witnessed<'_>, result: &Result<Answer>);
 }
 
 /// A call as a witness sees it.
 #[derive(Clone, Copy)]
-pub struct Call<'a> {
+pub struct Witnessed<'a> {
     /// The tool.
     pub tool: &'static Tool,
     /// Its arguments as they came, unchecked.
     pub arguments: &'a Map<String, Value>,
-    /// Who calls.
-    pub caller: &'a Caller,
+    /// What the client calls it, where it says so.
+    pub id: Option<&'a str>,
     /// Where relative paths start.
     pub root: &'a Path,
+    /// The tools that a hint may name.
+    pub served: &'a Served,
 }
 
 /// The tools that are served, and the store they work on.
@@ -44,7 +55,7 @@ pub struct Call<'a> {
 pub struct Calls {
     store: Arc<dyn WriteStore>,
     revisions: Arc<dyn Revisions>,
-    tools: Vec<&'static Tool>,
+    served: Served,
     /// Where relative paths start.
     root: PathBuf,
     max_read_bytes: usize,
@@ -53,53 +64,41 @@ pub struct Calls {
 }
 
 impl Calls {
-    /// Serves `tools` over `store`. Relative paths start at `root`.
+    /// Serves tools over a store. Relative paths start at `root`.
     pub fn new(
         store: Arc<dyn WriteStore>,
         revisions: Arc<dyn Revisions>,
-        tools: Vec<&'static Tool>,
+        served: Served,
         root: PathBuf,
         max_read_bytes: usize,
     ) -> Calls {
-        Calls {
-            store,
-            revisions,
-            tools,
-            root,
-            max_read_bytes,
-            versions: Arc::default(),
-            witness: None,
-        }
+        let (versions, witness) = (Arc::default(), None);
+        Calls { store, revisions, served, root, max_read_bytes, versions, witness }
     }
 
-    /// The same, with somebody who sees every call.
+    /// Returns the same, with a witness of every call.
     pub fn with_witness(self, witness: Arc<dyn Witness>) -> Calls {
         Calls { witness: Some(witness), ..self }
     }
 
-    /// The tools that are served.
-    pub fn tools(&self) -> &[&'static Tool] {
-        &self.tools
+    /// Returns the tools that are served.
+    pub fn served(&self) -> &Served {
+        &self.served
     }
 
-    /// Finds a served tool by either spelling of its name.
-    pub fn find(&self, name: &str) -> Option<&'static Tool> {
-        tools::find(name).filter(|found| self.tools.iter().any(|tool| tool.name == found.name))
-    }
-
-    /// Runs one call. A mistake of ours ends the call, not the server.
+    /// Runs one call. A bug in recto ends the call, not the server.
     pub fn call(
         &self,
         tool: &'static Tool,
         arguments: Map<String, Value>,
-        caller: &Caller,
+        call: &Call,
     ) -> Result<Answer> {
         if !tracing::enabled!(target: LOG_TARGET, Level::DEBUG) {
-            return self.witnessed(tool, arguments, caller);
+            return self.witnessed(tool, arguments, call);
         }
         let path = path_of(&arguments).map(str::to_string).unwrap_or_default();
         let start = Instant::now();
-        let result = self.witnessed(tool, arguments, caller);
+        let result = self.witnessed(tool, arguments, call);
         note(tool, &path, start.elapsed(), &result);
         result
     }
@@ -108,32 +107,33 @@ impl Calls {
         &self,
         tool: &'static Tool,
         arguments: Map<String, Value>,
-        caller: &Caller,
+        call: &Call,
     ) -> Result<Answer> {
-        let Some(witness) = &self.witness else {
-            return self.run(tool, arguments, caller, &*self.store, &self.versions);
-        };
+        let run =
+            |arguments| self.run(tool, arguments, &call.context, &*self.store, &self.versions);
+        let Some(witness) = &self.witness else { return run(arguments) };
         let seen = arguments.clone();
-        let call = Call { tool, arguments: &seen, caller, root: &self.root };
+        let id = call.id.as_deref();
+        let call = Witnessed { tool, arguments: &seen, id, root: &self.root, served: &self.served };
         witness.started(&call);
-        let result = self.run(tool, arguments, caller, &*self.store, &self.versions);
+        let result = run(arguments);
         witness.finished(&call, &result);
         result
     }
 
-    /// Finds out what a call would do, now, without doing it. Nobody sees it.
+    /// Finds out what a call would do, now, without doing it. No witness sees it.
     pub fn rehearse(
         &self,
         tool: &'static Tool,
         arguments: Map<String, Value>,
-        caller: &Caller,
+        context: &Context,
     ) -> Result<Answer> {
         let store = Rehearsal(&*self.store);
-        // What would be written is no version of the file yet.
-        self.run(tool, arguments, caller, &store, &Versions::default())
+        // What would be written is not yet a version of the file.
+        self.run(tool, arguments, context, &store, &Versions::default())
     }
 
-    /// Where relative paths start.
+    /// Returns where relative paths start.
     pub fn root(&self) -> &Path {
         &self.root
     }
@@ -142,30 +142,31 @@ impl Calls {
         &self,
         tool: &Tool,
         arguments: Map<String, Value>,
-        caller: &Caller,
+        context: &Context,
         store: &dyn WriteStore,
         versions: &Versions,
     ) -> Result<Answer> {
-        let context = Context {
+        let env = Env {
             store,
             revisions: &*self.revisions,
-            caller,
+            context,
             root: &self.root,
             max_read_bytes: self.max_read_bytes,
             versions,
+            served: &self.served,
         };
         // The store guards its own state against panics; nothing else outlives the call.
-        let run = AssertUnwindSafe(|| tool.call(&context, arguments));
+        let run = AssertUnwindSafe(|| tool.call(&env, arguments));
         let result = catch_unwind(run).unwrap_or_else(|panic| {
             let cause = panic
                 .downcast_ref::<&str>()
                 .map(|text| text.to_string())
                 .or_else(|| panic.downcast_ref::<String>().cloned())
                 .unwrap_or_else(|| "unknown".into());
-            error!(target: LOG_TARGET, tool = tool.name, "a mistake of recto's ended a call");
+            error!(target: LOG_TARGET, tool = tool.name, "a bug in recto ended a call");
             Err(Error::Internal { cause })
         });
-        result.map(|answer| answer.with_remarks(caller.remarks.take()))
+        result.map(|answer| answer.with_notes(&context.notes.take()))
     }
 }
 

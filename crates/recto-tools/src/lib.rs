@@ -4,13 +4,17 @@
 pub mod answer;
 pub mod arguments;
 pub mod call;
+pub mod error;
 pub mod limits;
+pub mod served;
 pub mod tools;
 pub mod versions;
 
 pub use answer::{Answer, Change};
 pub use arguments::{Arguments, Kind, Param};
-pub use call::Calls;
+pub use call::{Call, Calls};
+pub use error::{Error, Result};
+pub use served::{Names, Served};
 pub use tools::{Effect, Tool, Toolset};
 
 /// The `tracing` target of every event that recto logs.

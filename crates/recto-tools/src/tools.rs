@@ -5,9 +5,11 @@
 //! known here.
 
 mod edit;
+mod paths;
 mod read;
 mod report;
 mod rows;
+mod search;
 
 mod file_create;
 mod file_remove;
@@ -27,15 +29,15 @@ mod write_text_file;
 
 use std::path::Path;
 
-use recto_text::Result;
-use serde_json::{Map, Value};
+use recto_store::{Context, Revisions, Store, WriteStore};
+use serde_json::{Map, Value, json};
 
 pub use crate::answer::{Answer, Change};
 pub use crate::arguments::{Arguments, Kind, Param, as_integer, schema};
 
+use crate::error::Result;
+use crate::served::Served;
 use crate::versions::Versions;
-use recto_store::caller::Caller;
-use recto_store::{Revisions, WriteStore};
 
 /// A group of tools that are switched on together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -87,10 +89,20 @@ pub struct Tool {
     pub params: &'static [Param],
     /// The JSON schema of its structured answer.
     pub output: fn() -> Value,
-    /// What it does to files.
-    pub effect: Effect,
     /// Runs one call.
-    pub run: fn(&Context<'_>, Arguments) -> Result<Answer>,
+    pub run: Run,
+}
+
+/// How a tool runs. What it may do to files is part of it: a tool that reads has nothing to write
+/// with.
+#[derive(Clone, Copy)]
+pub enum Run {
+    /// Changes nothing.
+    Reads(fn(&ReadEnv<'_>, Arguments) -> Result<Answer>),
+    /// Changes only what the caller proved to know.
+    Changes(fn(&WriteEnv<'_>, Arguments) -> Result<Answer>),
+    /// May discard what the caller has not seen.
+    Overwrites(fn(&WriteEnv<'_>, Arguments) -> Result<Answer>),
 }
 
 impl Tool {
@@ -99,9 +111,29 @@ impl Tool {
         schema(self.params)
     }
 
+    /// Returns the JSON schema of its structured answer, with the notes that every answer may have.
+    pub fn output_schema(&self) -> Map<String, Value> {
+        let mut schema = (self.output)();
+        schema["properties"]["notes"] = json!({"type": "array", "items": {"type": "string"}});
+        schema.as_object().cloned().expect("a schema is an object")
+    }
+
+    /// Returns what it does to files.
+    pub fn effect(&self) -> Effect {
+        match self.run {
+            Run::Reads(_) => Effect::Reads,
+            Run::Changes(_) => Effect::Changes,
+            Run::Overwrites(_) => Effect::Overwrites,
+        }
+    }
+
     /// Checks the arguments and runs one call.
-    pub fn call(&self, context: &Context<'_>, arguments: Map<String, Value>) -> Result<Answer> {
-        (self.run)(context, Arguments::check(self.params, arguments)?)
+    pub fn call(&self, env: &WriteEnv<'_>, arguments: Map<String, Value>) -> Result<Answer> {
+        let arguments = Arguments::check(self.params, arguments)?;
+        match self.run {
+            Run::Reads(run) => run(&env.to_read(), arguments),
+            Run::Changes(run) | Run::Overwrites(run) => run(env, arguments),
+        }
     }
 }
 
@@ -121,20 +153,36 @@ impl Kind {
     }
 }
 
-/// What a call works with.
-pub struct Context<'a> {
+/// What a tool works with.
+pub struct Env<'a, S: ?Sized> {
     /// Where the files are.
-    pub store: &'a dyn WriteStore,
+    pub store: &'a S,
     /// Where older versions of them are.
     pub revisions: &'a dyn Revisions,
-    /// On whose behalf.
-    pub caller: &'a Caller,
+    /// The call.
+    pub context: &'a Context,
     /// Where relative paths start.
     pub root: &'a Path,
     /// The most bytes of text that a read returns.
     pub max_read_bytes: usize,
-    /// What was seen lately.
+    /// Texts that were read or written lately.
     pub versions: &'a Versions,
+    /// The tools that an answer may name.
+    pub served: &'a Served,
+}
+
+/// What a tool that reads works with.
+pub type ReadEnv<'a> = Env<'a, dyn Store + 'a>;
+
+/// What a tool that writes works with.
+pub type WriteEnv<'a> = Env<'a, dyn WriteStore + 'a>;
+
+impl<'a> WriteEnv<'a> {
+    /// Returns the same without the ability to write.
+    fn to_read(&self) -> ReadEnv<'a> {
+        let Env { store, revisions, context, root, max_read_bytes, versions, served } = *self;
+        Env { store, revisions, context, root, max_read_bytes, versions, served }
+    }
 }
 
 /// Every tool, in the order in which they are listed.

@@ -15,7 +15,7 @@ use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-use crate::config::{Config, Errors, Names, Results, Wire};
+use crate::config::{Config, Errors, Results, ToolNames, Wire};
 use crate::store::local::HiddenPaths;
 use crate::wall::Wish;
 use crate::{limits, log};
@@ -97,7 +97,7 @@ struct Options {
 
     /// How tool names are spelled; calls are accepted either way
     #[arg(long, value_enum, default_value_t)]
-    tool_names: Names,
+    tool_names: ToolNames,
 
     /// Do not start unless the kernel enforces the folders as well, in full
     #[arg(long, conflicts_with = "no_landlock")]
@@ -154,7 +154,11 @@ impl Options {
             allows_git_writes: self.allow_git_writes,
             max_read_bytes: self.max_read_bytes,
             is_durable: self.durability == Durability::Full,
-            wire: Wire { results: self.results, errors: self.errors, names: self.tool_names },
+            wire: Wire {
+                results: self.results,
+                errors: self.errors,
+                names: self.tool_names.into(),
+            },
         })
     }
 }

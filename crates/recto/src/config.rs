@@ -1,8 +1,9 @@
 //! What the command line decides, checked.
 
-use std::borrow::Cow;
 use std::path::PathBuf;
 use std::sync::Arc;
+
+use recto_tools::{Names, Served};
 
 use crate::call::{Calls, Witness};
 use crate::store::editor::Editor;
@@ -72,7 +73,7 @@ pub enum Errors {
 
 /// How tools are spelled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
-pub enum Names {
+pub enum ToolNames {
     /// As they are.
     #[default]
     Dotted,
@@ -80,19 +81,12 @@ pub enum Names {
     Underscore,
 }
 
-impl Names {
-    /// The name of a tool on the wire.
-    pub fn spell(self, tool: &Tool) -> Cow<'static, str> {
-        match self {
-            Names::Dotted => tool.name.into(),
-            Names::Underscore => tools::underscored(tool.name).into(),
+impl From<ToolNames> for Names {
+    fn from(names: ToolNames) -> Names {
+        match names {
+            ToolNames::Dotted => Names::Dotted,
+            ToolNames::Underscore => Names::Underscore,
         }
-    }
-
-    /// Words of ours with the names of tools as they are on the wire.
-    pub fn respell(self, words: String) -> String {
-        let respell = |words: String, tool: &&Tool| words.replace(tool.name, &self.spell(tool));
-        tools::ALL.iter().fold(words, respell)
     }
 }
 
@@ -117,7 +111,7 @@ impl Config {
                         || tools::find(name).is_some_and(|named| named.name == tool.name)
                 })
         };
-        let is_allowed = |tool: &&&Tool| !self.is_read_only || tool.effect == Effect::Reads;
+        let is_allowed = |tool: &&&Tool| !self.is_read_only || tool.effect() == Effect::Reads;
         Ok(tools::ALL.iter().filter(is_chosen).filter(is_allowed).copied().collect())
     }
 
@@ -132,7 +126,7 @@ impl Config {
 
     /// What the tools that are served need of the disk.
     pub fn openings(&self) -> Result<Openings, String> {
-        let can_write = self.tools()?.iter().any(|tool| tool.effect != Effect::Reads);
+        let can_write = self.tools()?.iter().any(|tool| tool.effect() != Effect::Reads);
         let mut openings = Openings { readable: self.git_dirs.clone(), writable: Vec::new() };
         match can_write {
             true => openings.writable.extend(self.roots.iter().cloned()),
@@ -188,6 +182,7 @@ impl Config {
         let root = disk.roots().into_iter().next().unwrap_or_default();
         self.check_git_dirs()?;
         let revisions = Arc::new(GitRevisions::new(disk, self.git_dirs.clone()));
-        Ok(Calls::new(store, revisions, self.tools()?, root, self.max_read_bytes))
+        let served = Served::new(self.tools()?, self.wire.names);
+        Ok(Calls::new(store, revisions, served, root, self.max_read_bytes))
     }
 }

@@ -15,8 +15,9 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use recto_text::Error;
+use recto_store::Error as StoreError;
 use recto_text::quote::Quoted;
+use recto_tools::{Error, Served};
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, ClientRequest, CompleteRequestMethod,
     CompleteRequestParams, CompleteResult, CustomRequest, CustomResult, ErrorCode, ErrorData,
@@ -31,9 +32,9 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 use tracing::warn;
 
-use crate::call::{self, Calls};
-use crate::caller::{Caller, Cancel};
-use crate::config::{Names, Wire};
+use crate::call::{self, Call, Calls};
+use crate::config::Wire;
+use crate::context::{Cancel, Context};
 use crate::limits::{AFTER_CANCELLATION, AFTER_END_OF_INPUT, SLOW_CALL};
 use crate::log;
 use crate::tools::Tool;
@@ -120,7 +121,8 @@ impl ServerHandler for Server {
         _request: Option<PaginatedRequestParams>,
         _context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        let tools = self.calls.tools().iter().map(|tool| to_wire::tool(tool, self.wire)).collect();
+        let tools =
+            self.calls.served().tools().iter().map(|tool| to_wire::tool(tool, self.wire)).collect();
         Ok(ListToolsResult::with_all_items(tools))
     }
 
@@ -129,27 +131,31 @@ impl ServerHandler for Server {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let Some(tool) = self.calls.find(&request.name) else {
-            return Err(unknown_tool(&self.calls, &request.name, self.wire.names));
+        let Some(tool) = self.calls.served().find(&request.name) else {
+            return Err(unknown_tool(self.calls.served(), &request.name));
         };
-        let refusal = |error| to_wire::result(Err(error), self.wire).map(CallToolResponse::from);
+        let served = self.calls.served();
+        let refusal =
+            |error| to_wire::result(Err(error), self.wire, served).map(CallToolResponse::from);
         let thread = tokio::select! {
             thread = self.in_flight.start(&context.id) => thread,
-            () = context.ct.cancelled() => return refusal(Error::Cancelled),
+            () = context.ct.cancelled() => return refusal(StoreError::Cancelled.into()),
         };
         let Some(thread) = thread else { return refusal(Error::Hanging) };
         let _progress = Progress::start(&context.meta, &context.peer);
         let cancel = Cancel::default();
-        let caller =
-            Caller { cancel: cancel.clone(), call_id: call_id(&context.meta), ..Caller::default() };
+        let call = Call {
+            id: call_id(&context.meta),
+            context: Context { cancel: cancel.clone(), ..Context::default() },
+        };
         let meta = context.meta;
         let calls = self.calls.clone();
         let arguments = request.arguments.unwrap_or_default();
         let path = call::path_of(&arguments).map(String::from);
         let mut running = tokio::task::spawn_blocking(move || {
             let _thread = thread;
-            let caller = Caller { sandbox: codex::sandbox(&meta), ..caller };
-            calls.call(tool, arguments, &caller)
+            let context = Context { sandbox: codex::sandbox(&meta), ..call.context };
+            calls.call(tool, arguments, &Call { context, ..call })
         });
         let watch = async {
             tokio::time::sleep(SLOW_CALL).await;
@@ -172,7 +178,7 @@ impl ServerHandler for Server {
             Ok(Err(error)) => Err(Error::Internal { cause: error.to_string() }),
             Err(_) => Err(Error::OutcomeUnknown),
         };
-        to_wire::result(result, self.wire).map(CallToolResponse::from)
+        to_wire::result(result, self.wire, served).map(CallToolResponse::from)
     }
 
     /// A `tools/call` whose parameters do not fit arrives here, and so does every unknown method.
@@ -230,13 +236,14 @@ fn call_id(meta: &RequestMetaObject) -> Option<String> {
     (!id.is_empty() && id.len() <= 256).then(|| id.to_string())
 }
 
-fn unknown_tool(calls: &Calls, name: &str, names: Names) -> ErrorData {
-    let served: Vec<_> = calls.tools().iter().map(|tool| names.spell(tool)).collect();
+fn unknown_tool(served: &Served, name: &str) -> ErrorData {
+    let published: Vec<_> = served.published().collect();
     let reason = match crate::tools::find(name) {
         Some(_) => " (not served here; started with --read-only or --tools)",
         None => "",
     };
-    let message = format!("Unknown tool: {}{reason}. Tools: {}", Quoted(name), served.join(", "));
+    let message =
+        format!("Unknown tool: {}{reason}. Tools: {}", Quoted(name), published.join(", "));
     ErrorData::invalid_params(message, None)
 }
 

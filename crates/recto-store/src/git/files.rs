@@ -3,13 +3,11 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::error::{Error, Result};
+use crate::error::{Instead, SizeLimit};
 use gix_hash::ObjectId;
 use gix_object::Kind;
 use gix_object::tree::EntryKind;
-use recto_text::error::Instead;
-use recto_text::search::Search;
-use recto_text::window::Window;
-use recto_text::{Document, Error, Result};
 
 use super::objects::{Found, Object, Objects};
 use super::paths;
@@ -18,14 +16,9 @@ use super::resolve::read;
 use super::seen::SeenTrees;
 use super::tree::{self, Entry, Walk};
 use super::wall::{Fault, broken};
-use crate::caller::Caller;
+use crate::context::Context;
 use crate::path::AbsPath;
-use crate::{
-    Bytes, ListRequest, Listing, LocalStore, Store, VersionedHits, VersionedPage, text_of,
-};
-
-/// What an answer says about a link, which is not followed.
-const LINK: &str = "this is a symbolic link; its text is the path that it leads to";
+use crate::{BulkReader, Bytes, ListRequest, Listing, LocalStore, Note, Store, Text, text_of};
 
 /// A tree of a repository.
 pub struct GitFiles {
@@ -46,36 +39,32 @@ pub struct GitFiles {
 }
 
 impl Store for GitFiles {
-    fn document(&self, path: &AbsPath, caller: &Caller) -> Result<Option<Document>> {
-        text_of(path, self.bytes(path, caller)?).map(Some)
+    fn text<'a>(&'a self, path: &AbsPath, context: &'a Context) -> Result<Text<'a>> {
+        text_of(path, self.noted_bytes(path, context)?).map(Text::Whole)
     }
 
-    fn page(&self, path: &AbsPath, window: Window, caller: &Caller) -> Result<VersionedPage> {
-        Ok(VersionedPage::of(&text_of(path, self.bytes(path, caller)?)?, window))
+    fn bulk<'a>(&'a self, context: &'a Context) -> Box<dyn BulkReader + 'a> {
+        Box::new(GitBulk { files: self, context })
     }
 
-    fn search(&self, path: &AbsPath, search: &Search, caller: &Caller) -> Result<VersionedHits> {
-        Ok(VersionedHits::of(&text_of(path, self.bytes(path, caller)?)?, search))
+    fn open(&self, path: &AbsPath, context: &Context) -> Result<Box<dyn Bytes>> {
+        Ok(Box::new(self.noted_bytes(path, context)?))
     }
 
-    fn open(&self, path: &AbsPath, caller: &Caller) -> Result<Box<dyn Bytes>> {
-        Ok(Box::new(self.bytes(path, caller)?))
-    }
-
-    fn is_file(&self, path: &AbsPath, caller: &Caller) -> Result<bool> {
-        let entry = self.entry(path, caller)?;
+    fn is_file(&self, path: &AbsPath, context: &Context) -> Result<bool> {
+        let entry = self.entry(path, context)?;
         Ok(entry.is_some_and(|(entry, _)| is_readable(entry.kind)) && !asks_for_folder(path))
     }
 
-    fn list(&self, request: &ListRequest<'_>, caller: &Caller) -> Result<Listing> {
+    fn list(&self, request: &ListRequest<'_>, context: &Context) -> Result<Listing> {
         let fault = |fault: Fault| fault.of(request.folder.as_str());
-        let Some((entry, relative)) = self.entry(request.folder, caller)? else {
+        let Some((entry, relative)) = self.entry(request.folder, context)? else {
             return Ok(Listing::default());
         };
         if entry.kind != EntryKind::Tree {
             return Ok(Listing::default());
         }
-        let visible = self.local.visible(caller);
+        let visible = self.local.visible(context);
         let walk = Walk {
             glob: request.glob,
             limit: request.limit,
@@ -83,23 +72,35 @@ impl Store for GitFiles {
             is_visible: &|path| visible.contains(path),
             may_hold_visible: &|folder| visible.may_hold(folder),
         };
-        walk.run(entry.id, |id| self.read_tree(id, caller)).map_err(fault)
+        walk.run(entry.id, |id| self.read_tree(id, context)).map_err(fault)
+    }
+}
+
+/// Reads many files of one tree. A link reads as its target, without a note.
+struct GitBulk<'a> {
+    files: &'a GitFiles,
+    context: &'a Context,
+}
+
+impl BulkReader for GitBulk<'_> {
+    fn text(&mut self, path: &AbsPath) -> Result<Text<'_>> {
+        text_of(path, self.files.bytes(path, self.context)?.0).map(Text::Whole)
     }
 }
 
 impl GitFiles {
     /// What stands at a path, and the path from the top on. Refuses what a read on disk would.
-    fn entry(&self, path: &AbsPath, caller: &Caller) -> Result<Option<(Entry, PathBuf)>> {
-        let denied = paths::check(&self.local, path, &self.tops, caller)?;
-        let Some(relative) = self.relative(path, caller)? else {
+    fn entry(&self, path: &AbsPath, context: &Context) -> Result<Option<(Entry, PathBuf)>> {
+        let denied = paths::check(&self.local, path, &self.tops, context)?;
+        let Some(relative) = self.relative(path, context)? else {
             return denied.map_or(Ok(None), Err);
         };
         let parts: Vec<&[u8]> = relative.iter().map(|part| part.as_encoded_bytes()).collect();
         let entry = tree::find(self.tree, &parts, |id, name| {
-            self.seen.find(id, name, |id| self.read_tree(id, caller))
+            self.seen.find(id, name, |id| self.read_tree(id, context))
         });
         let entry = entry.map_err(|fault| fault.of(path.as_str()))?;
-        let is_visible = || self.local.visible(caller).contains(&self.tops[0].join(&relative));
+        let is_visible = || self.local.visible(context).contains(&self.tops[0].join(&relative));
         match denied {
             Some(denied) if entry.is_none() || !is_visible() => Err(denied),
             _ => Ok(entry.map(|entry| (entry, relative))),
@@ -107,19 +108,28 @@ impl GitFiles {
     }
 
     /// A path from the top on; `None` where it lies elsewhere.
-    pub fn relative(&self, path: &AbsPath, caller: &Caller) -> Result<Option<PathBuf>> {
-        let clean = paths::clean(&self.local, path, caller)?;
+    pub fn relative(&self, path: &AbsPath, context: &Context) -> Result<Option<PathBuf>> {
+        let clean = paths::clean(&self.local, path, context)?;
         let below = |path: &Path| {
             let mut tops = self.tops.iter();
             tops.find_map(|top| path.strip_prefix(top).ok().map(Path::to_path_buf))
         };
-        Ok(below(&clean).or_else(|| below(&paths::real(&self.local, &clean, caller)?)))
+        Ok(below(&clean).or_else(|| below(&paths::real(&self.local, &clean, context)?)))
     }
 
-    fn bytes(&self, path: &AbsPath, caller: &Caller) -> Result<Vec<u8>> {
+    /// Reads one file, and notes that it is a link.
+    fn noted_bytes(&self, path: &AbsPath, context: &Context) -> Result<Vec<u8>> {
+        let (bytes, kind) = self.bytes(path, context)?;
+        if kind == EntryKind::Link {
+            context.notes.add(Note::LinkTarget);
+        }
+        Ok(bytes)
+    }
+
+    fn bytes(&self, path: &AbsPath, context: &Context) -> Result<(Vec<u8>, EntryKind)> {
         let missing =
             || Error::NotInRevision { path: path.to_string(), revision: self.revision.clone() };
-        let (entry, _) = self.entry(path, caller)?.ok_or_else(missing)?;
+        let (entry, _) = self.entry(path, context)?.ok_or_else(missing)?;
         if !is_readable(entry.kind) {
             let instead = match entry.kind {
                 EntryKind::Tree => Instead::Folder,
@@ -130,18 +140,15 @@ impl GitFiles {
         if asks_for_folder(path) {
             return Err(missing());
         }
-        if entry.kind == EntryKind::Link && !caller.reads_many() {
-            caller.remarks.add(LINK);
-        }
-        let found = self.objects.find(&entry.id, caller);
+        let found = self.objects.find(&entry.id, context);
         let found = found.map_err(|fault| fault.of(path.as_str()))?;
         let (path, cause) = match found {
-            Found::Whole(object) if object.kind == Kind::Blob => return Ok(object.bytes),
+            Found::Whole(object) if object.kind == Kind::Blob => {
+                return Ok((object.bytes, entry.kind));
+            }
             Found::TooLarge { n_bytes } => {
-                let limit = "At a revision files of up to 64 MiB are read; `git show` can write a \
-                             larger one to a file."
-                    .into();
-                return Err(Error::TooLarge { path: path.to_string(), n_bytes, limit });
+                let (path, limit) = (path.to_string(), SizeLimit::GitObject);
+                return Err(Error::TooLarge { path, n_bytes, limit });
             }
             Found::Whole(_) => (path, "a file in it is no file"),
             Found::Missing if self.repository.is_partial() => (
@@ -154,8 +161,8 @@ impl GitFiles {
         Err(broken(cause).of(path.as_str()))
     }
 
-    fn read_tree(&self, id: &ObjectId, caller: &Caller) -> Result<Object, Fault> {
-        let object = read(&self.objects, &self.repository, id, caller)?;
+    fn read_tree(&self, id: &ObjectId, context: &Context) -> Result<Object, Fault> {
+        let object = read(&self.objects, &self.repository, id, context)?;
         match object.kind {
             Kind::Tree => Ok(object),
             _ => Err(broken("a folder in it is no tree")),

@@ -14,7 +14,7 @@ use gix_object::Kind;
 
 use super::packs::Pack;
 use super::wall::{Fault, Wall, broken};
-use crate::caller::Caller;
+use crate::context::Context;
 use crate::limits;
 
 /// The largest object that is read, in bytes.
@@ -78,19 +78,19 @@ impl Objects {
     }
 
     /// Reads an object.
-    pub fn find(&self, id: &oid, caller: &Caller) -> Result<Found, Fault> {
-        caller.cancel.check()?;
+    pub fn find(&self, id: &oid, context: &Context) -> Result<Found, Fault> {
+        context.cancel.check()?;
         let replaced = self.replaced.iter().find(|(from, _)| from.as_ref() == id);
         let id = replaced.map_or(id, |(_, to)| to);
-        let (packs, is_new) = self.packs(caller)?;
-        if let Some(found) = self.find_in(&packs, id, caller)? {
+        let (packs, is_new) = self.packs(context)?;
+        if let Some(found) = self.find_in(&packs, id, context)? {
             return Ok(found);
         }
         // Packs come and go while git tidies up; what is missing is looked for once more.
         let mut has_broken = packs.has_broken;
         if !is_new {
-            let packs = self.load_packs(caller)?;
-            if let Some(found) = self.find_in(&packs, id, caller)? {
+            let packs = self.load_packs(context)?;
+            if let Some(found) = self.find_in(&packs, id, context)? {
                 return Ok(found);
             }
             has_broken = packs.has_broken;
@@ -106,16 +106,20 @@ impl Objects {
     }
 
     /// The objects whose ids start with some digits, in lower case.
-    pub fn with_prefix(&self, digits: &str, caller: &Caller) -> Result<BTreeSet<ObjectId>, Fault> {
+    pub fn with_prefix(
+        &self,
+        digits: &str,
+        context: &Context,
+    ) -> Result<BTreeSet<ObjectId>, Fault> {
         let mut ids = BTreeSet::new();
         let Ok(prefix) = Prefix::from_hex(digits) else { return Ok(ids) };
-        for pack in &self.packs(caller)?.0.packs {
+        for pack in &self.packs(context)?.0.packs {
             pack.ids_with_prefix(prefix, MAX_CANDIDATES, &mut ids);
         }
         for folder in &self.folders {
-            caller.cancel.check()?;
+            context.cancel.check()?;
             let (start, rest) = digits.split_at(2);
-            for name in self.wall.names(folder, start, usize::MAX, caller)? {
+            for name in self.wall.names(folder, start, usize::MAX, context)? {
                 let Some(name) = name.to_str().filter(|name| name.starts_with(rest)) else {
                     continue;
                 };
@@ -131,16 +135,16 @@ impl Objects {
         Ok(ids)
     }
 
-    fn find_in(&self, packs: &Packs, id: &oid, caller: &Caller) -> Result<Option<Found>, Fault> {
+    fn find_in(&self, packs: &Packs, id: &oid, context: &Context) -> Result<Option<Found>, Fault> {
         for pack in &packs.packs {
-            if let Some(found) = pack.find(id, &self.wall, caller)? {
+            if let Some(found) = pack.find(id, &self.wall, context)? {
                 return Ok(Some(found));
             }
         }
         let digits = id.to_hex().to_string();
         let name = format!("{}/{}", &digits[..2], &digits[2..]);
         for folder in &self.folders {
-            if let Some(file) = self.wall.open(folder, &name, caller)? {
+            if let Some(file) = self.wall.open(folder, &name, context)? {
                 let damaged = || broken(format!("its object {digits} is damaged"));
                 return read_loose(file).ok_or_else(damaged).map(Some);
             }
@@ -149,20 +153,20 @@ impl Objects {
     }
 
     /// The packs, and whether they were looked for just now.
-    fn packs(&self, caller: &Caller) -> Result<(Arc<Packs>, bool), Fault> {
+    fn packs(&self, context: &Context) -> Result<(Arc<Packs>, bool), Fault> {
         let known = self.packs.lock().unwrap_or_else(PoisonError::into_inner).clone();
         match known {
             Some(packs) => Ok((packs, false)),
-            None => Ok((self.load_packs(caller)?, true)),
+            None => Ok((self.load_packs(context)?, true)),
         }
     }
 
-    fn load_packs(&self, caller: &Caller) -> Result<Arc<Packs>, Fault> {
+    fn load_packs(&self, context: &Context) -> Result<Arc<Packs>, Fault> {
         let mut packs = Packs { packs: Vec::new(), has_broken: false };
         for folder in &self.folders {
-            for stem in self.pack_stems(folder, caller)? {
-                caller.cancel.check()?;
-                match Pack::open(&self.wall, folder, &stem, self.hash, caller) {
+            for stem in self.pack_stems(folder, context)? {
+                context.cancel.check()?;
+                match Pack::open(&self.wall, folder, &stem, self.hash, context) {
                     Ok(pack) => packs.packs.extend(pack),
                     Err(Fault::Broken(_)) => packs.has_broken = true,
                     Err(fault) => return Err(fault),
@@ -174,8 +178,8 @@ impl Objects {
         Ok(packs)
     }
 
-    fn pack_stems(&self, folder: &Path, caller: &Caller) -> Result<Vec<String>, Fault> {
-        let names = self.wall.names(folder, "pack", 8 * MAX_PACKS, caller)?;
+    fn pack_stems(&self, folder: &Path, context: &Context) -> Result<Vec<String>, Fault> {
+        let names = self.wall.names(folder, "pack", 8 * MAX_PACKS, context)?;
         let stem = |name: &std::ffi::OsString| Some(name.to_str()?.strip_suffix(".idx")?.into());
         let stems: Vec<String> = names.iter().filter_map(stem).collect();
         match stems.len() > MAX_PACKS {

@@ -12,7 +12,7 @@ use memmap2::Mmap;
 
 use super::objects::{Found, MAX_OBJECT, Object};
 use super::wall::{Fault, Wall, broken};
-use crate::caller::Caller;
+use crate::context::Context;
 
 /// Git makes chains of 50 deltas, and none of more than 4095.
 const MAX_DELTAS: u32 = 4096;
@@ -40,10 +40,10 @@ impl Pack {
         folder: &Path,
         stem: &str,
         hash: HashKind,
-        caller: &Caller,
+        context: &Context,
     ) -> Result<Option<Pack>, Fault> {
         let name = format!("pack/{stem}.idx");
-        let Some(file) = wall.open(folder, &name, caller)? else { return Ok(None) };
+        let Some(file) = wall.open(folder, &name, context)? else { return Ok(None) };
         let damaged = || broken(format!("its {name} is damaged"));
         let map = map(&file).ok_or_else(damaged)?;
         let index = gix_pack::index::File::from_data(map, PathBuf::new(), hash);
@@ -53,9 +53,9 @@ impl Pack {
     }
 
     /// Reads an object, or `None` where it is not in this pack.
-    pub fn find(&self, id: &oid, wall: &Wall, caller: &Caller) -> Result<Option<Found>, Fault> {
+    pub fn find(&self, id: &oid, wall: &Wall, context: &Context) -> Result<Option<Found>, Fault> {
         let Some(at) = self.index.lookup(id) else { return Ok(None) };
-        let Some(data) = self.data(wall, caller)? else { return Ok(None) };
+        let Some(data) = self.data(wall, context)? else { return Ok(None) };
         let read = self.read(data, self.index.pack_offset_at_index(at));
         read.map(Some).ok_or_else(|| broken(format!("its object {} is damaged", id.to_hex())))
     }
@@ -68,10 +68,10 @@ impl Pack {
         ids.extend(range.take(n_free).map(|at| self.index.oid_at_index(at).to_owned()));
     }
 
-    fn data(&self, wall: &Wall, caller: &Caller) -> Result<Option<&Mmap>, Fault> {
+    fn data(&self, wall: &Wall, context: &Context) -> Result<Option<&Mmap>, Fault> {
         if self.data.get().is_none() {
             let name = format!("pack/{}.pack", self.stem);
-            let data = match wall.open(&self.folder, &name, caller)? {
+            let data = match wall.open(&self.folder, &name, context)? {
                 Some(file) => {
                     Some(map(&file).ok_or_else(|| broken(format!("its {name} is damaged")))?)
                 }

@@ -3,11 +3,11 @@
 
 use std::path::{Component, Path, PathBuf};
 
-use recto_text::error::Denial;
-use recto_text::{Error, Result};
+use crate::error::Denial;
+use crate::error::{Error, Result};
 
 use crate::LocalStore;
-use crate::caller::{Caller, Sandbox};
+use crate::context::{Context, Sandbox};
 use crate::path::AbsPath;
 
 /// Refuses a path where a read on disk would for where it lies, whatever stands there. A link that
@@ -20,7 +20,7 @@ pub fn check(
     local: &LocalStore,
     path: &AbsPath,
     tops: &[PathBuf],
-    caller: &Caller,
+    context: &Context,
 ) -> Result<Option<Error>> {
     let words = path.as_path();
     let is_around_root =
@@ -28,29 +28,29 @@ pub fn check(
     let is_inside = || {
         let goes_up = words.components().any(|part| part == Component::ParentDir);
         // What a client closes it names by today's links.
-        let is_unlimited = matches!(caller.sandbox, Sandbox::Unlimited);
-        is_unlimited && !goes_up && local.visible(caller).contains(words)
+        let is_unlimited = matches!(context.sandbox, Sandbox::Unlimited);
+        is_unlimited && !goes_up && local.visible(context).contains(words)
     };
-    match local.look_at_link(path, caller) {
+    match local.look_at_link(path, context) {
         Err(error @ Error::PermissionDenied { reason: Denial::Outside { .. }, .. }) => match () {
             () if is_around_root() => Ok(None),
             () if is_inside() => Ok(Some(error)),
             () => Err(error),
         },
-        Err(error @ (Error::PermissionDenied { .. } | Error::WrongArgument { .. })) => Err(error),
+        Err(error @ (Error::PermissionDenied { .. } | Error::PathTooLong { .. })) => Err(error),
         // What a revision has need not be on disk.
         _ => Ok(None),
     }
 }
 
 /// The path without `.` and `..`. Behind a link `..` leads where the link does, as on disk.
-pub fn clean(local: &LocalStore, path: &AbsPath, caller: &Caller) -> Result<PathBuf> {
+pub fn clean(local: &LocalStore, path: &AbsPath, context: &Context) -> Result<PathBuf> {
     let parts: Vec<Component> = path.as_path().components().collect();
     match parts.iter().rposition(|part| *part == Component::ParentDir) {
         None => Ok(parts.iter().collect()),
         Some(last) => {
             let folder: PathBuf = parts[..=last].iter().collect();
-            let mut clean = local.look(&AbsPath::of(folder, path.to_string()), caller)?.real_path;
+            let mut clean = local.look(&AbsPath::of(folder, path.to_string()), context)?.real_path;
             clean.extend(&parts[last + 1..]);
             Ok(clean)
         }
@@ -58,7 +58,7 @@ pub fn clean(local: &LocalStore, path: &AbsPath, caller: &Caller) -> Result<Path
 }
 
 /// The path without links, where it can be told.
-pub fn real(local: &LocalStore, path: &Path, caller: &Caller) -> Option<PathBuf> {
+pub fn real(local: &LocalStore, path: &Path, context: &Context) -> Option<PathBuf> {
     let path = AbsPath::of(path.to_path_buf(), path.display().to_string());
-    local.look(&path, caller).ok().map(|seen| seen.real_path)
+    local.look(&path, context).ok().map(|seen| seen.real_path)
 }

@@ -8,7 +8,7 @@ use memchr::memmem;
 
 use super::repository::Repository;
 use super::wall::{Fault, broken};
-use crate::caller::Caller;
+use crate::context::Context;
 
 /// A file that holds one reference.
 const MAX_REFERENCE: u64 = 64 << 10;
@@ -49,7 +49,7 @@ pub struct Refs<'a> {
     /// Whose they are.
     pub repository: &'a Repository,
     /// Who asks.
-    pub caller: &'a Caller,
+    pub context: &'a Context,
 }
 
 impl Refs<'_> {
@@ -131,7 +131,7 @@ impl Refs<'_> {
         }
         let prefix = "refs/replace/";
         let common = &self.repository.common_dir;
-        let loose = self.repository.wall.names(common, "refs/replace", 10_000, self.caller)?;
+        let loose = self.repository.wall.names(common, "refs/replace", 10_000, self.context)?;
         let mut names: Vec<String> =
             loose.into_iter().filter_map(|name| name.into_string().ok()).collect();
         let packed = self.packed()?;
@@ -202,7 +202,7 @@ impl Refs<'_> {
     }
 
     fn read(&self, folder: &Path, name: &str, max: u64) -> Result<Option<Vec<u8>>, Fault> {
-        self.repository.wall.read(folder, name, max, self.caller)
+        self.repository.wall.read(folder, name, max, self.context)
     }
 
     /// The folder that a reference is kept in, and its path there: some belong to one work tree.

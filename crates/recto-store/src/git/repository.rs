@@ -15,7 +15,7 @@ use super::config::Config;
 use super::objects::Objects;
 use super::refs::Refs;
 use super::wall::{Fault, Wall, broken};
-use crate::caller::Caller;
+use crate::context::Context;
 
 /// A file that holds one path.
 const MAX_POINTER: u64 = 64 << 10;
@@ -51,29 +51,29 @@ pub struct Repository {
 impl Repository {
     /// Opens the repository whose `.git`, a folder or a file that points to one, stands at a path
     /// without links in its folder.
-    pub fn open(wall: Arc<Wall>, dot_git: &Path, caller: &Caller) -> Result<Repository, Fault> {
-        let git_dir = git_dir(&wall, dot_git, caller)?;
-        let common_dir = match wall.read(&git_dir, "commondir", MAX_POINTER, caller)? {
-            Some(target) => follow(&wall, &git_dir, &target, "commondir", caller)?,
+    pub fn open(wall: Arc<Wall>, dot_git: &Path, context: &Context) -> Result<Repository, Fault> {
+        let git_dir = git_dir(&wall, dot_git, context)?;
+        let common_dir = match wall.read(&git_dir, "commondir", MAX_POINTER, context)? {
+            Some(target) => follow(&wall, &git_dir, &target, "commondir", context)?,
             None => git_dir.clone(),
         };
-        let config = wall.read(&common_dir, "config", MAX_CONFIG, caller)?.unwrap_or_default();
+        let config = wall.read(&common_dir, "config", MAX_CONFIG, context)?.unwrap_or_default();
         let config = Config::parse(&config);
         let hash = match config.value("extensions", "objectformat") {
             None | Some("sha1") => HashKind::Sha1,
             Some("sha256") => HashKind::Sha256,
             Some(_) => return Err(broken("its ids are of a kind that is not known here")),
         };
-        let objects = object_folders(&wall, &common_dir, caller)?;
+        let objects = object_folders(&wall, &common_dir, context)?;
         let (packed_refs, shallow) = (OnceLock::new(), OnceLock::new());
         Ok(Repository { wall, git_dir, common_dir, config, hash, packed_refs, objects, shallow })
     }
 
     /// Its objects.
-    pub fn objects(&self, caller: &Caller) -> Result<Objects, Fault> {
+    pub fn objects(&self, context: &Context) -> Result<Objects, Fault> {
         let replaced = match self.config.value("core", "usereplacerefs") {
             Some("false" | "no" | "off" | "0") => Vec::new(),
-            _ => Refs { repository: self, caller }.replaced()?,
+            _ => Refs { repository: self, context }.replaced()?,
         };
         Ok(Objects::new(self.wall.clone(), self.objects.clone(), self.hash, replaced))
     }
@@ -90,9 +90,9 @@ impl Repository {
     }
 
     /// The commits whose parents were not cloned.
-    pub fn shallow(&self, caller: &Caller) -> Result<&[ObjectId], Fault> {
+    pub fn shallow(&self, context: &Context) -> Result<&[ObjectId], Fault> {
         if self.shallow.get().is_none() {
-            let list = self.wall.read(&self.common_dir, "shallow", MAX_SHALLOW, caller)?;
+            let list = self.wall.read(&self.common_dir, "shallow", MAX_SHALLOW, context)?;
             let list = list.unwrap_or_default();
             let ids = list.split(|byte| *byte == b'\n');
             let _ = self.shallow.set(ids.filter_map(|id| ObjectId::from_hex(id).ok()).collect());
@@ -102,9 +102,9 @@ impl Repository {
 }
 
 /// The git directory that stands at a path, or that the file there points to.
-fn git_dir(wall: &Wall, dot_git: &Path, caller: &Caller) -> Result<PathBuf, Fault> {
+fn git_dir(wall: &Wall, dot_git: &Path, context: &Context) -> Result<PathBuf, Fault> {
     let seen = wall
-        .look(dot_git, ".git", caller)?
+        .look(dot_git, ".git", context)?
         .ok_or_else(|| Fault::Refused("Its .git is a link that leads out of the roots.".into()))?;
     if seen.is_folder() {
         return Ok(seen.real_path);
@@ -113,10 +113,10 @@ fn git_dir(wall: &Wall, dot_git: &Path, caller: &Caller) -> Result<PathBuf, Faul
     let (Some(folder), Some(name)) = (folder, name.and_then(OsStr::to_str)) else {
         return Err(broken("its .git is not a folder"));
     };
-    let pointer = wall.read(folder, name, MAX_POINTER, caller)?.unwrap_or_default();
+    let pointer = wall.read(folder, name, MAX_POINTER, context)?.unwrap_or_default();
     let target =
         pointer.strip_prefix(b"gitdir:").ok_or_else(|| broken("its .git is not a pointer"))?;
-    follow(wall, folder, target, ".git", caller)
+    follow(wall, folder, target, ".git", context)
 }
 
 /// The folder that a file of one line names, seen from where the file stands.
@@ -125,10 +125,10 @@ fn follow(
     from: &Path,
     target: &[u8],
     what: &str,
-    caller: &Caller,
+    context: &Context,
 ) -> Result<PathBuf, Fault> {
     let target = OsStr::from_bytes(target.trim_ascii());
-    match wall.look(&from.join(target), what, caller)? {
+    match wall.look(&from.join(target), what, context)? {
         Some(seen) if seen.is_folder() => Ok(seen.real_path),
         Some(_) => Err(broken(format!("its {what} names no folder"))),
         None => Err(Fault::Refused(format!(
@@ -138,8 +138,12 @@ fn follow(
 }
 
 /// The `objects` folder, and those that it borrows from.
-fn object_folders(wall: &Wall, common_dir: &Path, caller: &Caller) -> Result<Vec<PathBuf>, Fault> {
-    let objects = wall.look(&common_dir.join("objects"), "objects", caller)?.ok_or_else(|| {
+fn object_folders(
+    wall: &Wall,
+    common_dir: &Path,
+    context: &Context,
+) -> Result<Vec<PathBuf>, Fault> {
+    let objects = wall.look(&common_dir.join("objects"), "objects", context)?.ok_or_else(|| {
         Fault::Refused("Its objects folder is a link that leads out of the roots.".into())
     })?;
     if !objects.is_folder() {
@@ -148,7 +152,7 @@ fn object_folders(wall: &Wall, common_dir: &Path, caller: &Caller) -> Result<Vec
     let mut folders = vec![objects.real_path.clone()];
     let mut ahead = vec![(objects.real_path, 0)];
     while let Some((folder, depth)) = ahead.pop() {
-        let list = wall.read(&folder, "info/alternates", MAX_POINTER, caller)?.unwrap_or_default();
+        let list = wall.read(&folder, "info/alternates", MAX_POINTER, context)?.unwrap_or_default();
         for line in list.split(|byte| *byte == b'\n').rev() {
             if line.is_empty() || line.starts_with(b"#") {
                 continue;
@@ -157,13 +161,14 @@ fn object_folders(wall: &Wall, common_dir: &Path, caller: &Caller) -> Result<Vec
                 return Err(broken("it borrows objects from a path in quotes"));
             }
             let target = folder.join(OsStr::from_bytes(line));
-            let seen = wall.look(&target, "objects/info/alternates", caller)?.ok_or_else(|| {
-                Fault::Refused(
-                    "It borrows objects (objects/info/alternates) from outside the roots; \
+            let seen =
+                wall.look(&target, "objects/info/alternates", context)?.ok_or_else(|| {
+                    Fault::Refused(
+                        "It borrows objects (objects/info/alternates) from outside the roots; \
                      --git-dir allows a git directory there."
-                        .into(),
-                )
-            })?;
+                            .into(),
+                    )
+                })?;
             // What is gone is passed by, as in git.
             if !seen.is_folder() || folders.contains(&seen.real_path) {
                 continue;

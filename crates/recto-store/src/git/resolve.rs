@@ -2,16 +2,16 @@
 
 use std::time::{Duration, Instant};
 
+use crate::error::{Error, Result};
 use gix_hash::ObjectId;
 use gix_object::{CommitRefIter, Kind, TagRefIter};
-use recto_text::{Error, Result};
 
 use super::objects::{Found, Object, Objects};
 use super::refs::{LogEntry, Refs};
 use super::repository::Repository;
 use super::revision::{Base, Peel, Revision, Step};
 use super::wall::{Fault, broken};
-use crate::caller::Caller;
+use crate::context::Context;
 
 /// Tags of tags of tags.
 const MAX_TAGS: usize = 16;
@@ -30,7 +30,7 @@ pub struct Resolver<'a> {
     /// The path that the caller gave, for messages.
     pub path: &'a str,
     /// Who asks.
-    pub caller: &'a Caller,
+    pub context: &'a Context,
 }
 
 impl Resolver<'_> {
@@ -45,7 +45,7 @@ impl Resolver<'_> {
 
     /// Reads an object that another one names, so that it should be there.
     pub fn read(&self, id: &ObjectId) -> Result<Object> {
-        read(self.objects, self.repository, id, self.caller).map_err(|fault| fault.of(self.path))
+        read(self.objects, self.repository, id, self.context).map_err(|fault| fault.of(self.path))
     }
 
     fn base(&self) -> Result<ObjectId> {
@@ -74,7 +74,7 @@ impl Resolver<'_> {
         if name.len() == n_digits
             && let Ok(id) = ObjectId::from_hex(name.to_ascii_lowercase().as_bytes())
         {
-            return match self.fault(self.objects.find(&id, self.caller))? {
+            return match self.fault(self.objects.find(&id, self.context))? {
                 Found::Missing => Err(self.unknown(match self.is_cut_off() {
                     true => "No object has that id in this clone, which is shallow or partial.",
                     false => "No object has that id.",
@@ -103,8 +103,8 @@ impl Resolver<'_> {
     /// The only commit, tag or tree whose id starts so.
     fn abbreviated(&self, digits: &str) -> Result<ObjectId> {
         let mut ids = Vec::new();
-        for id in self.fault(self.objects.with_prefix(digits, self.caller))? {
-            if let Found::Whole(object) = self.fault(self.objects.find(&id, self.caller))?
+        for id in self.fault(self.objects.with_prefix(digits, self.context))? {
+            if let Found::Whole(object) = self.fault(self.objects.find(&id, self.context))?
                 && object.kind != Kind::Blob
             {
                 ids.push((id, object.kind));
@@ -188,7 +188,7 @@ impl Resolver<'_> {
         }
         let parents: Vec<ObjectId> =
             CommitRefIter::from_bytes(&commit.bytes, id.kind()).parent_ids().collect();
-        let is_end = self.fault(self.repository.shallow(self.caller))?.contains(&id);
+        let is_end = self.fault(self.repository.shallow(self.context))?.contains(&id);
         match parents.get(number - 1) {
             Some(_) if is_end => Err(self.unknown("The clone is shallow and ends before it.")),
             Some(parent) => Ok(*parent),
@@ -237,12 +237,12 @@ impl Resolver<'_> {
     }
 
     fn is_cut_off(&self) -> bool {
-        let shallow = self.repository.shallow(self.caller);
+        let shallow = self.repository.shallow(self.context);
         self.repository.is_partial() || shallow.is_ok_and(|shallow| !shallow.is_empty())
     }
 
     fn refs(&self) -> Refs<'_> {
-        Refs { repository: self.repository, caller: self.caller }
+        Refs { repository: self.repository, context: self.context }
     }
 
     fn fault<T>(&self, answer: Result<T, Fault>) -> Result<T> {
@@ -259,9 +259,9 @@ pub fn read(
     objects: &Objects,
     repository: &Repository,
     id: &ObjectId,
-    caller: &Caller,
+    context: &Context,
 ) -> Result<Object, Fault> {
-    match objects.find(id, caller)? {
+    match objects.find(id, context)? {
         Found::Whole(object) => Ok(object),
         Found::TooLarge { n_bytes } => {
             Err(broken(format!("its object {id} has {n_bytes} bytes, more than can be read")))

@@ -3,7 +3,7 @@
 //! What searches history, names the index or stands for several commits is refused here, in words
 //! that teach. What a name stands for is left to [`super::resolve`].
 
-use recto_text::{Error, Result};
+use crate::error::{Error, Result};
 
 use crate::limits;
 

@@ -6,13 +6,13 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
-use recto_text::error::Denial;
-use recto_text::{Error, Result};
+use crate::error::Denial;
+use crate::error::{Error, Result};
 
 use super::config::Config;
 use super::paths;
 use super::wall::{Fault, Wall};
-use crate::caller::Caller;
+use crate::context::Context;
 use crate::path::AbsPath;
 
 /// A repository is not looked for deeper than this many folders.
@@ -35,7 +35,7 @@ pub struct RepositorySearch<'a> {
     /// The path as the caller wrote it.
     pub given: &'a str,
     /// Who asks.
-    pub caller: &'a Caller,
+    pub context: &'a Context,
 }
 
 impl RepositorySearch<'_> {
@@ -84,13 +84,13 @@ impl RepositorySearch<'_> {
     /// wrote, then by those that links lead to, then an allowed one.
     pub fn repository_of(&self, path: &AbsPath) -> Result<FoundRepository> {
         let local = &self.wall.local;
-        let clean = paths::clean(local, path, self.caller)?;
+        let clean = paths::clean(local, path, self.context)?;
         if let Some(found) = self.found_above(&clean)? {
             return Ok(found);
         }
         let mut real = clean.clone();
         if let (Some(folder), Some(name)) = (clean.parent(), clean.file_name())
-            && let Some(folder) = paths::real(local, folder, self.caller)
+            && let Some(folder) = paths::real(local, folder, self.context)
         {
             real = folder.join(name);
             if real != clean
@@ -116,7 +116,7 @@ impl RepositorySearch<'_> {
     fn found_in(&self, folder: &Path) -> Result<Option<FoundRepository>> {
         let local = &self.wall.local;
         let dot_git = AbsPath::of(folder.join(".git"), self.given.into());
-        match local.look_at_link(&dot_git, self.caller) {
+        match local.look_at_link(&dot_git, self.context) {
             Ok(seen) if seen.kind.is_some() => {}
             Err(Error::PermissionDenied { reason: Denial::ClientSandbox, .. }) => {
                 let cause = "The client's sandbox does not let its .git be read.".into();
@@ -124,7 +124,7 @@ impl RepositorySearch<'_> {
             }
             _ => return Ok(None),
         }
-        let Some(real) = paths::real(local, folder, self.caller) else { return Ok(None) };
+        let Some(real) = paths::real(local, folder, self.context) else { return Ok(None) };
         let dot_git = real.join(".git");
         let tops = match real == folder {
             true => vec![real],
@@ -146,7 +146,7 @@ impl RepositorySearch<'_> {
 
     /// The work tree of a git directory: where it says it is, else the folder that it stands in.
     fn work_tree(&self, git_dir: &Path) -> Result<Option<PathBuf>, Fault> {
-        let read = |name| self.wall.read(git_dir, name, MAX_SETTINGS, self.caller);
+        let read = |name| self.wall.read(git_dir, name, MAX_SETTINGS, self.context);
         if let Some(pointer) = read("gitdir")? {
             let dot_git = joined(git_dir, OsStr::from_bytes(pointer.trim_ascii()));
             return Ok(dot_git.parent().map(Path::to_path_buf));

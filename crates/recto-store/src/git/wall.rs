@@ -10,11 +10,11 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use recto_text::Error;
-use recto_text::error::Denial;
+use crate::error::Denial;
+use crate::error::Error;
 
 use crate::LocalStore;
-use crate::caller::Caller;
+use crate::context::{Cancelled, Context};
 use crate::local::look::Seen;
 use crate::path::AbsPath;
 
@@ -47,6 +47,12 @@ impl From<Error> for Fault {
     }
 }
 
+impl From<Cancelled> for Fault {
+    fn from(_: Cancelled) -> Fault {
+        Fault::Failed(Error::Cancelled)
+    }
+}
+
 /// What is damaged, in a few words.
 pub fn broken(cause: impl Into<String>) -> Fault {
     Fault::Broken(cause.into())
@@ -62,8 +68,8 @@ pub struct Wall {
 
 impl Wall {
     /// What stands at a path, or `None` where it is closed. `what` names it in messages.
-    pub fn look(&self, path: &Path, what: &str, caller: &Caller) -> Result<Option<Seen>, Fault> {
-        match self.through(path, ".", |store, path| store.look(path, caller)) {
+    pub fn look(&self, path: &Path, what: &str, context: &Context) -> Result<Option<Seen>, Fault> {
+        match self.through(path, ".", |store, path| store.look(path, context)) {
             Ok(seen) => Ok(Some(seen)),
             Err(Error::PermissionDenied { reason: Denial::Outside { .. }, .. }) => Ok(None),
             Err(error) => Err(fault(error, what)),
@@ -72,12 +78,17 @@ impl Wall {
 
     /// Opens a regular file in a folder of a git directory, or `None` where nothing stands, or a
     /// folder.
-    pub fn open(&self, folder: &Path, name: &str, caller: &Caller) -> Result<Option<File>, Fault> {
-        match self.through(folder, name, |store, path| store.open_file(path, caller)) {
+    pub fn open(
+        &self,
+        folder: &Path,
+        name: &str,
+        context: &Context,
+    ) -> Result<Option<File>, Fault> {
+        match self.through(folder, name, |store, path| store.open_file(path, context)) {
             Ok(file) => Ok(file),
             Err(Error::FileNotFound { .. }) => Ok(None),
             Err(Error::NotAFile { .. }) => {
-                match self.look(&folder.join(name), name, caller)?.is_some_and(|it| it.is_folder())
+                match self.look(&folder.join(name), name, context)?.is_some_and(|it| it.is_folder())
                 {
                     true => Ok(None),
                     false => Err(broken(format!("{name} in it is not a regular file"))),
@@ -93,9 +104,9 @@ impl Wall {
         folder: &Path,
         name: &str,
         max_bytes: u64,
-        caller: &Caller,
+        context: &Context,
     ) -> Result<Option<Vec<u8>>, Fault> {
-        let Some(file) = self.open(folder, name, caller)? else { return Ok(None) };
+        let Some(file) = self.open(folder, name, context)? else { return Ok(None) };
         let mut bytes = Vec::new();
         let n_read = file.take(max_bytes + 1).read_to_end(&mut bytes);
         let n_read = n_read.map_err(|_| broken(format!("{name} in it cannot be read")))?;
@@ -111,9 +122,9 @@ impl Wall {
         folder: &Path,
         name: &str,
         limit: usize,
-        caller: &Caller,
+        context: &Context,
     ) -> Result<Vec<OsString>, Fault> {
-        let names = self.through(folder, name, |store, path| store.names(path, limit, caller));
+        let names = self.through(folder, name, |store, path| store.names(path, limit, context));
         match names {
             Err(Error::FileNotFound { .. }) => Ok(Vec::new()),
             names => names.map_err(|error| fault(error, name)),

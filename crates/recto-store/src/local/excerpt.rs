@@ -5,16 +5,17 @@
 
 use std::ops::Range;
 
+use crate::error::Result;
 use memchr::{memchr, memchr_iter, memmem, memrchr_iter};
+use recto_text::Document;
 use recto_text::digest::Digester;
 use recto_text::encoding::Encoding;
 use recto_text::find::{Places, Stream};
 use recto_text::line_range::line_to_change;
-use recto_text::{Error, Result};
 
 use super::index::{Index, PIECE};
 use super::read::OpenFile;
-use crate::caller::Caller;
+use crate::context::Context;
 use crate::limits;
 use crate::path::AbsPath;
 use crate::{Excerpt, Where};
@@ -32,7 +33,7 @@ const MAX_LINE: usize = 1 << 20;
 pub struct Pass<'a> {
     pub file: &'a OpenFile,
     pub path: &'a AbsPath,
-    pub caller: &'a Caller,
+    pub context: &'a Context,
 }
 
 /// What the pass told.
@@ -83,7 +84,7 @@ impl Pass<'_> {
         let mut unfinished = Vec::new();
         let mut buffer = vec![0; PIECE];
         loop {
-            self.caller.cancel.check()?;
+            self.context.cancel.check()?;
             let n_read = self.file.read_at(self.path, &mut buffer, n_bytes)?;
             let piece = &buffer[..n_read];
             if n_bytes == 0 {
@@ -196,7 +197,7 @@ impl Pass<'_> {
         strings: &[&str],
         index: usize,
         before: Option<&Range<u64>>,
-    ) -> Result<Error> {
+    ) -> Result<recto_text::Error> {
         let old_string = strings[index];
         let [exact, folded] = &survey.strings[index];
         let places = if exact.n_matches > 0 { exact } else { folded };
@@ -211,18 +212,15 @@ impl Pass<'_> {
         // Where one is made that is exact, others do not count.
         let is_certain = exact.n_matches > 0 || before.is_none();
         if !is_certain || places.first_few.iter().filter(is_untouched).count() < 2 {
-            let limit = "In a file this large the strings of one call must stand within 16 MiB; \
-                make these edits in calls of their own.";
-            return Ok(Error::TooLarge {
+            return Ok(recto_text::Error::TooFarApart {
                 path: self.path.to_string(),
                 n_bytes: survey.index.n_bytes,
-                limit: limit.into(),
             });
         }
         let lines = places.first_few.iter().map(|offset| {
             Ok(usize::try_from(self.line_at(survey, *offset)? + 1).unwrap_or(usize::MAX))
         });
-        Ok(Error::AmbiguousString {
+        Ok(recto_text::Error::AmbiguousString {
             n_matches: places.n_matches,
             old_string: old_string.to_string(),
             lines: lines.collect::<Result<_>>()?,
@@ -243,10 +241,12 @@ impl Pass<'_> {
 
     fn excerpt_of(&self, survey: &Survey, start: u64, text: Vec<u8>) -> Result<Option<Excerpt>> {
         let Ok(text) = String::from_utf8(text) else { return Ok(None) };
+        // A line may start with what would be a BOM at the start of a file.
+        let Ok(lines) = Document::new(&text) else { return Ok(None) };
         let lines_before = self.line_at(survey, start)?;
         let n_lines = recto_text::line::count(&text) as u64;
         Ok(Some(Excerpt {
-            text,
+            lines,
             start,
             lines_before: lines_before as usize,
             // A file that grew since is noticed later.
@@ -325,7 +325,7 @@ impl Pass<'_> {
     }
 
     fn read(&self, bytes: Range<u64>) -> Result<Vec<u8>> {
-        self.caller.cancel.check()?;
+        self.context.cancel.check()?;
         let mut buffer = vec![0; (bytes.end - bytes.start) as usize];
         let n_read = self.file.read_at(self.path, &mut buffer, bytes.start)?;
         buffer.truncate(n_read);

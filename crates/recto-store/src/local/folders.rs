@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
-use recto_text::{Error, Result};
+use crate::error::{Error, Result};
 use rustix::fs::{AtFlags, Mode, OFlags};
 use rustix::io::Errno;
 

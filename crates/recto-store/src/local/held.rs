@@ -1,9 +1,8 @@
-//! A file of the disk that a call changes: its folder locked, what it holds read, and the change
-//! handed to the write protocol.
+//! A file of the disk that a call changes: its directory is locked, its content is read, and the
+//! change is handed to the write protocol.
 
 use recto_text::digest::Digester;
-use recto_text::error::Denial;
-use recto_text::{Digest, Error, Result};
+use recto_text::{Digest, Document};
 use rustix::fs::{Access as Mode, AtFlags, FileType};
 use rustix::io::Errno;
 
@@ -15,22 +14,34 @@ use super::lock::FolderLock;
 use super::read::{Lease, OpenFile};
 use super::roots::{LastLink, Place};
 use super::{replace, sys};
-use crate::caller::{Access, Caller};
+use crate::context::{Access, Context};
+use crate::error::{Denial, Error, Result, SizeLimit};
 use crate::limits;
 use crate::path::AbsPath;
-use crate::{Excerpt, Held, Purpose, Removed, Where, WriteError, Written};
+use crate::{
+    Excerpt, ExcerptSnapshot, HeldFile, Hold, Removal, Remove, Removed, Replace, ReplaceExcerpt,
+    Slot, Snapshot, Where, Whole, WriteError, Written,
+};
 
-/// The largest file that is held for a change, which holds it twice.
-const MAX_CHANGED: u64 = limits::CHANGED_FILE;
+/// What a place is locked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Purpose {
+    /// To change a file, or to create it in a directory that exists. Links are followed.
+    Change,
+    /// To create a file, with its directories. Whatever has the name is in the way, also a link.
+    Create,
+    /// To remove a file. A link goes itself, not what it leads to.
+    Remove,
+}
 
 impl LocalStore {
-    /// Locks the folder of a file that is to change.
-    pub(super) fn hold_file<'a>(
+    /// Locks the directory of a file that is to change.
+    pub(super) fn lock_place<'a>(
         &'a self,
         path: &AbsPath,
         purpose: Purpose,
-        caller: &'a Caller,
-    ) -> Result<HeldFile<'a>> {
+        context: &'a Context,
+    ) -> Result<Locked<'a>> {
         let last_link = match purpose {
             Purpose::Change => LastLink::Follow,
             Purpose::Create | Purpose::Remove => LastLink::Keep,
@@ -39,11 +50,11 @@ impl LocalStore {
         // What was looked at may be another thing once the lock is there, and then everything
         // starts again.
         for _ in 0..8 {
-            let place = self.resolve(path, last_link, caller, Access::Write)?;
+            let place = self.resolve(path, last_link, context, Access::Write)?;
             match purpose {
                 Purpose::Create if place.kind.is_some() => {
                     // A link that leads out says so, whatever stands at its other end.
-                    let place = self.resolve(path, LastLink::Follow, caller, Access::Write)?;
+                    let place = self.resolve(path, LastLink::Follow, context, Access::Write)?;
                     return Err(Error::FileExists { path: path.to_string(), what: place.what() });
                 }
                 Purpose::Create if !place.missing_folders.is_empty() => {
@@ -54,12 +65,12 @@ impl LocalStore {
                     return Err(Error::IsDirectory { path: path.to_string() });
                 }
                 _ if place.is_folder_missing => {
-                    let parent = self.missing_folder(path, &place, caller);
+                    let parent = self.missing_folder(path, &place, context);
                     return Err(Error::ParentNotFound { parent });
                 }
                 _ => {}
             }
-            let lock = self.locks.lock(&place.folder, path, caller)?;
+            let lock = self.locks.lock(&place.folder, path, context)?;
             let kind = match sys::retry(|| self.sys.status(&place.folder, &place.name)) {
                 Ok(status) => Some(FileType::from_raw_mode(status.st_mode)),
                 Err(Errno::NOENT) => None,
@@ -69,138 +80,198 @@ impl LocalStore {
                 continue;
             }
             self.leftovers.clean(&*self.sys, &lock);
-            let path = path.clone();
-            let file = None;
-            return Ok(HeldFile { store: self, caller, path, place, lock, file, new_folders });
+            let (path, is_vacant) = (path.clone(), kind.is_none());
+            return Ok(Locked { store: self, context, path, place, lock, is_vacant, new_folders });
         }
         Err(Error::Busy { path: path.to_string() })
     }
 }
 
-/// A file of the disk, its folder locked.
-pub struct HeldFile<'a> {
+/// A place on disk whose directory is locked.
+pub struct Locked<'a> {
     pub store: &'a LocalStore,
-    pub caller: &'a Caller,
+    pub context: &'a Context,
     pub path: AbsPath,
     pub place: Place,
     lock: FolderLock,
-    /// The file, once it was opened.
-    file: Option<OpenFile>,
+    /// Whether nothing had the name when the lock was taken.
+    pub is_vacant: bool,
     pub new_folders: NewFolders,
 }
 
-impl Held for HeldFile<'_> {
-    fn read(&mut self) -> Result<Option<Vec<u8>>> {
+/// A locked file that was opened, and read as far as a change needs it.
+struct Opened<'a> {
+    locked: Locked<'a>,
+    file: OpenFile,
+}
+
+impl<'a> Locked<'a> {
+    /// Returns the next state.
+    pub fn into_hold(self) -> Hold<'a> {
+        match self.is_vacant {
+            true => Hold::Vacant(Box::new(self)),
+            false => Hold::File(Box::new(self)),
+        }
+    }
+
+    /// Reads the file to remove it.
+    pub fn into_removal(self) -> Result<Removal<'a>> {
         if self.is_link() {
             // What it leads to is read, but stays.
             self.check_folder_writable()?;
-            let file = self.store.open_to_read(&self.path, self.caller)?;
+            let file = self.store.open_to_read(&self.path, self.context)?;
             self.check_size(&file)?;
-            return file.read_whole(&self.path, self.caller).map(Some);
+            let bytes = file.read_whole(&self.path, self.context)?;
+            return Ok(Removal::new(bytes, Box::new(LockedLink(self))));
         }
-        let opened = match self.file.take() {
-            Some(file) => Some(file),
-            None => self.open_to_change()?,
+        let Some(opened) = self.open()? else {
+            return Err(Error::FileNotFound { path: self.path.to_string() });
         };
-        let Some(file) = opened else { return Ok(None) };
-        let file = self.leased(file)?;
+        let (bytes, opened) = self.read_whole(opened)?;
+        Ok(Removal::new(bytes, Box::new(opened)))
+    }
+
+    /// Opens the file; `None` where it is gone.
+    fn open(&self) -> Result<Option<OpenFile>> {
+        self.open_to_change()?.map(|file| self.leased(file)).transpose()
+    }
+
+    fn read_whole(self, file: OpenFile) -> Result<(Vec<u8>, Opened<'a>)> {
         self.check_size(&file)?;
-        let bytes = file.read_whole(&self.path, self.caller)?;
-        self.file = Some(file);
-        Ok(Some(bytes))
+        let bytes = file.read_whole(&self.path, self.context)?;
+        Ok((bytes, Opened { locked: self, file }))
     }
 
-    fn check_creatable(&self) -> Result<()> {
-        self.check_writable(".")
-    }
-
-    fn replace(&mut self, before: &[u8], after: &[u8]) -> Result<Written, WriteError> {
-        self.caller.cancel.check()?;
-        let change = Change::Whole { before, after };
-        self.made(self.protocol().replace(self.file_that_was_read(), change))
-    }
-
-    fn excerpt(&mut self, place: &Where<'_>) -> Result<Option<Excerpt>> {
-        if self.is_link() {
-            return Ok(None);
-        }
-        let Some(file) = self.open_to_change()? else { return Ok(None) };
+    /// Reads the lines that a change needs, where the file is too large to be held. `None` where it
+    /// is not, or where all of it is needed.
+    fn excerpt(&self, file: &OpenFile, place: &Where<'_>) -> Result<Option<Excerpt>> {
         if file.status.st_size as u64 <= self.store.max_whole_change {
-            self.file = Some(file);
             return Ok(None);
         }
-        let file = self.leased(file)?;
-        let pass = Pass { file: &file, path: &self.path, caller: self.caller };
-        let excerpt = file.read_stable(&self.path, |_| {
+        let pass = Pass { file, path: &self.path, context: self.context };
+        file.read_stable(&self.path, |_| {
             let excerpt = pass.excerpt(place)?;
             let n_bytes =
                 excerpt.as_ref().map_or(file.status.st_size as u64, |found| found.n_bytes);
             Ok((n_bytes, excerpt))
-        })?;
-        self.file = Some(file);
-        Ok(excerpt)
+        })
     }
 
-    fn digest_with(&mut self, excerpt: &Excerpt, after: &str) -> Result<Digest> {
-        let after = Content::Part(Part {
-            around: &self.file_that_was_read().fd,
-            start: excerpt.start,
-            n_left_out: excerpt.text.len(),
-            end: excerpt.n_bytes,
-            bytes: after.as_bytes(),
-        });
-        let mut digester = Digester::default();
-        let digested = after.for_each(&*self.store.sys, |bytes| {
-            digester.push(bytes);
-            self.caller.cancel.check().map_err(|_| Errno::CANCELED)
-        });
-        match digested {
-            Ok(()) => Ok(digester.finish()),
-            Err(Errno::CANCELED) => Err(Error::Cancelled),
-            Err(errno) => Err(sys::error(errno, &self.path, 0)),
-        }
-    }
-
-    fn replace_excerpt(
-        &mut self,
-        excerpt: &Excerpt,
-        after: &str,
-        digest: Digest,
-    ) -> Result<Written, WriteError> {
-        self.caller.cancel.check()?;
-        let change = Change::Part {
-            start: excerpt.start,
-            before: excerpt.text.as_bytes(),
-            after: after.as_bytes(),
-            n_bytes: excerpt.n_bytes,
-            digests: Digests { before: excerpt.digest, after: digest },
-        };
-        self.made(self.protocol().replace(self.file_that_was_read(), change))
-    }
-
-    fn create(&mut self, bytes: &[u8]) -> Result<Written, WriteError> {
-        self.caller.cancel.check()?;
+    fn create(&mut self, bytes: &[u8]) -> Result<Written, WriteError<'static>> {
+        self.context.cancel.check()?;
         let mut written = self.protocol().create(bytes);
-        let stands = matches!(written, Ok(_) | Err(WriteError::Failed(Error::NotDurable { .. })));
-        if stands && let Err(errno) = self.new_folders.keep(self.store.is_durable) {
+        let exists = matches!(written, Ok(_) | Err(WriteError::Failed(Error::NotDurable { .. })));
+        if exists && let Err(errno) = self.new_folders.keep(self.store.is_durable) {
             written = Err(sys::not_durable(errno, &self.path).into());
         }
         self.made(written)
     }
+}
 
-    fn remove(&mut self, before: &[u8]) -> Result<Removed, WriteError> {
-        self.caller.cancel.check()?;
-        let removed = match self.is_link() {
-            true => self.protocol().remove_link().map(|()| Removed::Link),
-            false => {
-                self.protocol().remove(self.file_that_was_read(), before).map(|()| Removed::File)
-            }
-        };
-        self.made(removed)
+impl Slot for Locked<'_> {
+    fn check(&self) -> Result<()> {
+        self.check_writable(".")
+    }
+
+    fn create_text(mut self: Box<Self>, text: &Document) -> Result<Written, WriteError<'static>> {
+        self.create(text.bytes())
+    }
+
+    fn create_bytes(mut self: Box<Self>, bytes: &[u8]) -> Result<Written, WriteError<'static>> {
+        self.create(bytes)
     }
 }
 
-impl HeldFile<'_> {
+impl<'a> HeldFile<'a> for Locked<'a> {
+    fn whole(self: Box<Self>) -> Result<Whole<'a>, WriteError<'a>> {
+        let Some(file) = self.open()? else { return Err(WriteError::Conflict) };
+        let (bytes, opened) = self.read_whole(file)?;
+        Ok(Whole::new(bytes, Box::new(opened)))
+    }
+
+    fn snapshot(self: Box<Self>, place: &Where<'_>) -> Result<Snapshot<'a>, WriteError<'a>> {
+        let Some(file) = self.open()? else { return Err(WriteError::Conflict) };
+        if let Some(excerpt) = self.excerpt(&file, place)? {
+            let target = Box::new(Opened { locked: *self, file });
+            return Ok(Snapshot::Excerpt(ExcerptSnapshot::new(excerpt, target)));
+        }
+        let (bytes, opened) = self.read_whole(file)?;
+        Ok(Snapshot::Whole(Whole::new(bytes, Box::new(opened))))
+    }
+}
+
+impl Opened<'_> {
+    fn replace(&self, change: Change<'_>) -> Result<Written, WriteError<'static>> {
+        self.locked.context.cancel.check()?;
+        self.locked.made(self.locked.protocol().replace(&self.file, change))
+    }
+}
+
+impl<'a> Replace<'a> for Opened<'a> {
+    fn replace(self: Box<Self>, before: &[u8], after: &[u8]) -> Result<Written, WriteError<'a>> {
+        Opened::replace(&self, Change::Whole { before, after })
+    }
+}
+
+impl ReplaceExcerpt for Opened<'_> {
+    fn digest_with(&self, excerpt: &Excerpt, after: &str) -> Result<Digest> {
+        let after = Content::Part(Part {
+            around: &self.file.fd,
+            start: excerpt.start,
+            n_left_out: excerpt.lines.bytes().len(),
+            end: excerpt.n_bytes,
+            bytes: after.as_bytes(),
+        });
+        let mut digester = Digester::default();
+        let digested = after.for_each(&*self.locked.store.sys, |bytes| {
+            digester.push(bytes);
+            self.locked.context.cancel.check().map_err(|_| Errno::CANCELED)
+        });
+        match digested {
+            Ok(()) => Ok(digester.finish()),
+            Err(Errno::CANCELED) => Err(Error::Cancelled),
+            Err(errno) => Err(sys::error(errno, &self.locked.path, 0)),
+        }
+    }
+
+    fn replace(
+        self: Box<Self>,
+        excerpt: &Excerpt,
+        after: &str,
+        digest: Digest,
+    ) -> Result<Written, WriteError<'static>> {
+        Opened::replace(
+            &self,
+            Change::Part {
+                start: excerpt.start,
+                before: excerpt.lines.bytes(),
+                after: after.as_bytes(),
+                n_bytes: excerpt.n_bytes,
+                digests: Digests { before: excerpt.digest, after: digest },
+            },
+        )
+    }
+}
+
+impl<'a> Remove<'a> for Opened<'a> {
+    fn remove(self: Box<Self>, before: &[u8]) -> Result<Removed, WriteError<'a>> {
+        self.locked.context.cancel.check()?;
+        let removed = self.locked.protocol().remove(&self.file, before);
+        self.locked.made(removed.map(|()| Removed::File))
+    }
+}
+
+/// A locked symbolic link.
+struct LockedLink<'a>(Locked<'a>);
+
+impl<'a> Remove<'a> for LockedLink<'a> {
+    fn remove(self: Box<Self>, _before: &[u8]) -> Result<Removed, WriteError<'a>> {
+        self.0.context.cancel.check()?;
+        self.0.made(self.0.protocol().remove_link().map(|()| Removed::Link))
+    }
+}
+
+impl Locked<'_> {
     pub fn is_link(&self) -> bool {
         self.place.kind == Some(FileType::Symlink)
     }
@@ -208,11 +279,10 @@ impl HeldFile<'_> {
     /// Refuses a file that is too large to be held, as it has to be here.
     fn check_size(&self, file: &OpenFile) -> Result<()> {
         let n_bytes = file.status.st_size as u64;
-        if n_bytes <= MAX_CHANGED {
+        if n_bytes <= limits::CHANGED_FILE {
             return Ok(());
         }
-        let limit = "it is larger than 1 GiB, the most that is held to change a file".into();
-        Err(Error::TooLarge { path: self.path.to_string(), n_bytes, limit })
+        Err(Error::TooLarge { path: self.path.to_string(), n_bytes, limit: SizeLimit::Change })
     }
 
     pub fn open_to_change(&self) -> Result<Option<OpenFile>> {
@@ -226,9 +296,9 @@ impl HeldFile<'_> {
     }
 
     /// Notes what is to be known for the next change.
-    fn made<T>(&self, made: Result<T, WriteError>) -> Result<T, WriteError> {
+    fn made<T>(&self, made: Result<T, WriteError<'static>>) -> Result<T, WriteError<'static>> {
         self.store.leftovers.remember(&self.lock);
-        if made.as_ref().is_err_and(|error| *error == WriteError::Moved) {
+        if matches!(made, Err(WriteError::Conflict)) {
             self.store.company.meet();
         }
         made
@@ -244,10 +314,6 @@ impl HeldFile<'_> {
         Ok(file)
     }
 
-    fn file_that_was_read(&self) -> &OpenFile {
-        self.file.as_ref().expect("a file is read before it is replaced or removed")
-    }
-
     fn protocol(&self) -> replace::Protocol<'_> {
         replace::Protocol {
             sys: &*self.store.sys,
@@ -256,7 +322,7 @@ impl HeldFile<'_> {
             path: &self.path,
             is_durable: self.store.is_durable,
             has_company: self.store.company.is_near(),
-            cancel: &self.caller.cancel,
+            cancel: &self.context.cancel,
         }
     }
 

@@ -4,29 +4,32 @@
 
 use std::sync::Arc;
 
+use crate::error::{Error, Result};
 use recto_text::digest::{Digest, Digester};
 use recto_text::encoding::Encoding;
 use recto_text::search::{Hits, Scan as SearchScan, Search};
 use recto_text::window::{Page, Scan, Window};
-use recto_text::{Error, Result};
 use rustix::fs::Stat;
 
 use super::index::{self, Index, Indexes, PIECE};
-use super::read::OpenFile;
-use crate::caller::Caller;
+use super::read::{Growth, OpenFile};
+use crate::context::Context;
 use crate::limits;
 use crate::path::AbsPath;
-use crate::{VersionedHits, VersionedPage};
+use crate::{Pages, VersionedHits, VersionedPage};
 
 /// How much of a large file decides what it is.
 const HEAD: usize = 1 << 20;
 
 /// A large file, open, and the call that reads it.
 pub struct LargeFile<'a> {
-    pub file: &'a OpenFile,
-    pub indexes: &'a Indexes,
-    pub path: &'a AbsPath,
-    pub caller: &'a Caller,
+    file: OpenFile,
+    indexes: &'a Indexes,
+    path: AbsPath,
+    context: &'a Context,
+    /// Whether it is one of many, so that its version is not worth a read of its own.
+    is_bulk: bool,
+    growth: Growth,
 }
 
 /// Whether to go on with the next piece.
@@ -36,32 +39,44 @@ enum Next {
     Stop,
 }
 
-impl LargeFile<'_> {
-    /// A page, and the version of the whole.
-    pub fn page(&self, window: Window) -> Result<VersionedPage> {
+impl Pages for LargeFile<'_> {
+    fn page(&self, window: Window) -> Result<VersionedPage> {
         self.with_index(|index| {
             let page = self.page_at(index, window)?;
             Ok(VersionedPage { page, digest: index.digest })
         })
     }
 
-    /// The lines that hold a string, and the version of the whole.
-    pub fn search(&self, search: &Search<'_>) -> Result<VersionedHits> {
+    fn search(&self, search: &Search<'_>) -> Result<VersionedHits> {
         self.with_index(|index| {
             let hits = self.hits(index, search)?;
             Ok(VersionedHits { hits, digest: index.digest })
         })
     }
+}
+
+impl<'a> LargeFile<'a> {
+    pub fn new(
+        file: OpenFile,
+        indexes: &'a Indexes,
+        path: &AbsPath,
+        context: &'a Context,
+        is_bulk: bool,
+    ) -> LargeFile<'a> {
+        let (path, growth) = (path.clone(), Growth::default());
+        LargeFile { file, indexes, path, context, is_bulk, growth }
+    }
 
     /// Reads with what is known about the file, and finds that out first where nothing is.
     fn with_index<T: PartialEq>(&self, read: impl Fn(&Index) -> Result<T>) -> Result<T> {
         if self.file.has_true_size {
-            return self.file.read_growing(self.path, self.caller, |status, n_bytes| {
+            let (path, context) = (&self.path, self.context);
+            return self.file.read_growing(path, context, &self.growth, |status, n_bytes| {
                 read(&*self.index_of(status, n_bytes)?)
             });
         }
         // There may be more than the size says, which is then refused.
-        self.file.read_stable(self.path, |status| {
+        self.file.read_stable(&self.path, |status| {
             let index = self.index_of(status, u64::MAX)?;
             Ok((index.n_bytes, read(&index)?))
         })
@@ -71,7 +86,7 @@ impl LargeFile<'_> {
     fn index_of(&self, status: &Stat, most_bytes: u64) -> Result<Arc<Index>> {
         let known = self.indexes.get(status).filter(|index| index.n_bytes <= most_bytes);
         // Of a file that grows, what a call took for the whole was looked at twice.
-        let is_settled = self.caller.growing.n_bytes(status.st_dev, status.st_ino).is_some();
+        let is_settled = self.growth.settled.get().is_some();
         let beginning = || self.indexes.beginning(status, most_bytes).filter(|_| is_settled);
         if let Some(index) = known.or_else(beginning) {
             return Ok(index);
@@ -87,7 +102,7 @@ impl LargeFile<'_> {
     /// Looks at so many bytes once, or at as many as there are.
     fn index(&self, most_bytes: u64) -> Result<Index> {
         let mut head = vec![0; HEAD];
-        let n_head = self.file.read_at(self.path, &mut head, 0)?;
+        let n_head = self.file.read_at(&self.path, &mut head, 0)?;
         let mut encoding =
             Encoding::sniff(&head[..n_head]).ok_or_else(|| self.binary(|| self.version()))?;
         let mut telling = head[..n_head].is_ascii().then(Telling::default);
@@ -146,7 +161,7 @@ impl LargeFile<'_> {
     fn next_line(&self, encoding: Encoding, offset: u64, line: u64) -> Result<(u64, u64)> {
         let ending = index::ending(encoding);
         let n_bytes = if offset == 0 { 0 } else { PIECE };
-        let piece = self.file.bytes_at(self.path, n_bytes, offset)?;
+        let piece = self.file.bytes_at(&self.path, n_bytes, offset)?;
         let n_before = piece.chunks(ending.len()).position(|unit| unit == ending);
         Ok(n_before.map_or((0, 0), |n| (offset + ((n + 1) * ending.len()) as u64, line + 1)))
     }
@@ -159,7 +174,7 @@ impl LargeFile<'_> {
         let n_bom = if offset == 0 { index.encoding.bom().len() } else { 0 };
         let n_most = (PIECE + n_bom + 1).saturating_add(window.max_bytes);
         let n_bytes = usize::try_from(n_possible).map_or(n_most, |n| n.min(n_most));
-        let mut bytes = self.file.bytes_at(self.path, n_bytes, offset)?;
+        let mut bytes = self.file.bytes_at(&self.path, n_bytes, offset)?;
         bytes.drain(..n_bom.min(bytes.len()));
         Ok(bytes)
     }
@@ -215,9 +230,9 @@ impl LargeFile<'_> {
     ) -> Result<()> {
         let mut buffer = vec![0; PIECE];
         loop {
-            self.caller.cancel.check()?;
+            self.context.cancel.check()?;
             let n_wanted = end.saturating_sub(offset).min(PIECE as u64) as usize;
-            let n_read = self.file.read_at(self.path, &mut buffer[..n_wanted], offset)?;
+            let n_read = self.file.read_at(&self.path, &mut buffer[..n_wanted], offset)?;
             offset += n_read as u64;
             if n_read > 0 && visit(&buffer[..n_read], false) == Next::Stop {
                 return Ok(());
@@ -238,7 +253,7 @@ impl LargeFile<'_> {
 
     /// The version of a file of which nothing is known. Who reads many has no use for it.
     fn version(&self) -> Option<Digest> {
-        if self.caller.reads_many() {
+        if self.is_bulk {
             return None;
         }
         let mut digester = Digester::default();

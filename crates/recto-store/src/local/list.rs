@@ -14,14 +14,14 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use recto_text::error::Denial;
-use recto_text::{Error, Result};
+use crate::error::Denial;
+use crate::error::{Error, Result};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawDir};
 use rustix::io::Errno;
 
 use super::ignored::{self, InForce, Present, linked};
 use super::roots::{LastLink, Roots};
-use crate::caller::{Access, Caller, Sandbox};
+use crate::context::{Access, Context, Sandbox};
 use crate::glob::{Glob, State};
 use crate::limits;
 use crate::path::AbsPath;
@@ -43,8 +43,8 @@ const MAX_THREADS: usize = 8;
 const MAX_BATCH: usize = 1 << 20;
 
 /// Lists what matches beneath a folder.
-pub fn list(roots: &Roots, request: &ListRequest<'_>, caller: &Caller) -> Result<Listing> {
-    let sandbox = caller.sandbox.resolved(|path| path.canonicalize().ok());
+pub fn list(roots: &Roots, request: &ListRequest<'_>, context: &Context) -> Result<Listing> {
+    let sandbox = context.sandbox.resolved(|path| path.canonicalize().ok());
     let place = match roots.resolve(request.folder, LastLink::Follow, &sandbox) {
         // What the client closes is empty, as what does not exist is.
         Err(Error::PermissionDenied { reason: Denial::ClientSandbox, .. }) => {
@@ -68,7 +68,7 @@ pub fn list(roots: &Roots, request: &ListRequest<'_>, caller: &Caller) -> Result
         real_path: place.real_path.clone(),
         n_above: if below.as_os_str().is_empty() { 0 } else { below.as_os_str().len() + 1 },
         sandbox,
-        caller,
+        context,
         started: Instant::now(),
         n_entries: AtomicU64::new(0),
         is_stopped: AtomicBool::new(false),
@@ -94,7 +94,7 @@ pub fn list(roots: &Roots, request: &ListRequest<'_>, caller: &Caller) -> Result
         depth: 0,
     }]);
     let found = walk.run();
-    caller.cancel.check()?;
+    context.cancel.check()?;
     Ok(walk.listing(found))
 }
 
@@ -139,7 +139,7 @@ struct Walk<'a> {
     /// How many bytes of a path lie above that.
     n_above: usize,
     sandbox: Sandbox,
-    caller: &'a Caller,
+    context: &'a Context,
     started: Instant,
     n_entries: AtomicU64,
     is_stopped: AtomicBool,
@@ -230,7 +230,7 @@ impl Walk<'_> {
         {
             self.is_stopped.store(true, Ordering::Relaxed);
         }
-        self.is_stopped.load(Ordering::Relaxed) || self.caller.cancel.check().is_err()
+        self.is_stopped.load(Ordering::Relaxed) || self.context.cancel.check().is_err()
     }
 
     /// Reads one folder: its files that match, and the folders in it where more can.

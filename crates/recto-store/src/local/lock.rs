@@ -9,12 +9,12 @@ use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use recto_text::{Error, Result};
+use crate::error::{Error, Result};
 use rustix::fs::{FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
 
 use super::sys::{self, SysResult};
-use crate::caller::Caller;
+use crate::context::Context;
 use crate::limits;
 use crate::path::AbsPath;
 
@@ -66,7 +66,7 @@ pub struct FolderLock {
 
 impl Locks {
     /// Waits for the folder.
-    pub fn lock(&self, folder: &OwnedFd, path: &AbsPath, caller: &Caller) -> Result<FolderLock> {
+    pub fn lock(&self, folder: &OwnedFd, path: &AbsPath, context: &Context) -> Result<FolderLock> {
         let failed = |errno| match errno {
             Errno::NOENT => Error::ParentNotFound { parent: path.parent() },
             errno => sys::error(errno, path, 0),
@@ -78,11 +78,11 @@ impl Locks {
         let status = rustix::fs::fstat(&folder).map_err(failed)?;
         let folder = Arc::new(folder);
         let id = (status.st_dev, status.st_ino);
-        let taken = self.take(id, caller)?.ok_or_else(busy)?;
+        let taken = self.take(id, context)?.ok_or_else(busy)?;
         match sys::retry(|| rustix::fs::flock(&folder, FlockOperation::NonBlockingLockExclusive)) {
             Ok(()) => Ok(FolderLock { folder, taken, is_shared_with_processes: true }),
             Err(Errno::AGAIN) => {
-                let taken = wait(&folder, taken, caller)?.ok_or_else(busy)?;
+                let taken = wait(&folder, taken, context)?.ok_or_else(busy)?;
                 Ok(FolderLock { folder, taken, is_shared_with_processes: true })
             }
             // Some network filesystems have no locks on folders. Lost updates are still noticed
@@ -93,7 +93,7 @@ impl Locks {
 
     /// Waits in this process's queue, for as long as it moves: many calls at once that an editor
     /// takes its time over are all served.
-    fn take(&self, id: FolderId, caller: &Caller) -> Result<Option<Taken>> {
+    fn take(&self, id: FolderId, context: &Context) -> Result<Option<Taken>> {
         let taken = Taken::queue(&self.folders, id);
         let mut queues = self.folders.lock();
         let (mut first, mut deadline) = (None, Instant::now());
@@ -105,7 +105,7 @@ impl Locks {
             if now_first != first {
                 (first, deadline) = (now_first, Instant::now() + MAX_WAIT);
             }
-            caller.cancel.check()?;
+            context.cancel.check()?;
             if Instant::now() >= deadline {
                 return Ok(None);
             }
@@ -120,7 +120,7 @@ impl Locks {
 ///
 /// The thread of a call that gave up keeps the folder taken until it has been through the queue,
 /// so that no folder has more than one.
-fn wait(folder: &Arc<OwnedFd>, taken: Taken, caller: &Caller) -> Result<Option<Taken>> {
+fn wait(folder: &Arc<OwnedFd>, taken: Taken, context: &Context) -> Result<Option<Taken>> {
     let deadline = Instant::now() + MAX_WAIT;
     let (sender, receiver) = sync_channel::<SysResult<Taken>>(1);
     let folder = folder.clone();
@@ -136,7 +136,7 @@ fn wait(folder: &Arc<OwnedFd>, taken: Taken, caller: &Caller) -> Result<Option<T
     while Instant::now() < deadline {
         match receiver.recv_timeout(PATIENCE) {
             Ok(locked) => return Ok(locked.ok()),
-            Err(RecvTimeoutError::Timeout) => caller.cancel.check()?,
+            Err(RecvTimeoutError::Timeout) => context.cancel.check()?,
             Err(RecvTimeoutError::Disconnected) => break,
         }
     }
@@ -214,13 +214,13 @@ mod tests {
             names.filter(|name| name.as_ref().is_ok_and(|name| name == b"recto-lock\n")).count()
         };
         for _ in 0..5 {
-            let caller = Caller::default();
-            caller.cancel.raise();
-            assert_eq!(locks.lock(&handle, &path, &caller).err(), Some(Error::Cancelled));
+            let context = Context::default();
+            context.cancel.raise();
+            assert_eq!(locks.lock(&handle, &path, &context).err(), Some(Error::Cancelled));
         }
         assert_eq!(n_threads(), 1);
         drop(foreign);
-        let lock = locks.lock(&handle, &path, &Caller::default()).unwrap();
+        let lock = locks.lock(&handle, &path, &Context::default()).unwrap();
         assert!(lock.is_shared_with_processes());
     }
 
@@ -229,15 +229,15 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let (locks, handle) = (Locks::default(), open(folder.path()));
         let path = AbsPath::parse("/f".into()).unwrap();
-        let caller = Caller::default();
-        let first = locks.lock(&handle, &path, &caller).unwrap();
+        let context = Context::default();
+        let first = locks.lock(&handle, &path, &context).unwrap();
         let served = Mutex::new(Vec::new());
         std::thread::scope(|scope| {
             for number in 0..20 {
-                let (locks, handle, path, caller) = (&locks, &handle, &path, &caller);
+                let (locks, handle, path, context) = (&locks, &handle, &path, &context);
                 let served = &served;
                 scope.spawn(move || {
-                    let _lock = locks.lock(handle, path, caller).unwrap();
+                    let _lock = locks.lock(handle, path, context).unwrap();
                     served.lock().unwrap().push(number);
                 });
                 // The next one comes when this one stands in the queue.

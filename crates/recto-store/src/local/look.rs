@@ -6,14 +6,14 @@ use std::fs::File;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use recto_text::Result;
+use crate::error::Result;
 use rustix::fs::{Dir, FileType, Mode, OFlags};
 use rustix::io::Errno;
 
 use super::read::OpenFile;
 use super::roots::{LastLink, Place};
 use super::{LocalStore, sys};
-use crate::caller::{Access, Caller, Sandbox};
+use crate::context::{Access, Context, Sandbox};
 use crate::path::AbsPath;
 
 /// What stands at a path.
@@ -62,19 +62,24 @@ impl Visible<'_> {
 
 impl LocalStore {
     /// What stands at a path, where links lead. Refuses what a read would refuse.
-    pub fn look(&self, path: &AbsPath, caller: &Caller) -> Result<Seen> {
-        self.resolve(path, LastLink::Follow, caller, Access::Read).map(Seen::from)
+    pub fn look(&self, path: &AbsPath, context: &Context) -> Result<Seen> {
+        self.resolve(path, LastLink::Follow, context, Access::Read).map(Seen::from)
     }
 
     /// What stands at a path, which may be a link itself.
-    pub fn look_at_link(&self, path: &AbsPath, caller: &Caller) -> Result<Seen> {
-        self.resolve(path, LastLink::Keep, caller, Access::Read).map(Seen::from)
+    pub fn look_at_link(&self, path: &AbsPath, context: &Context) -> Result<Seen> {
+        self.resolve(path, LastLink::Keep, context, Access::Read).map(Seen::from)
     }
 
     /// The folder that a place lacks, as a message names it: that of the file a link leads to, not
     /// that of the link.
-    pub(super) fn missing_folder(&self, path: &AbsPath, place: &Place, caller: &Caller) -> String {
-        let link = self.look_at_link(path, caller);
+    pub(super) fn missing_folder(
+        &self,
+        path: &AbsPath,
+        place: &Place,
+        context: &Context,
+    ) -> String {
+        let link = self.look_at_link(path, context);
         match (link.map(|link| link.kind), place.real_path.parent()) {
             (Ok(Some(FileType::Symlink)), Some(parent)) => {
                 self.roots.as_given(parent).display().to_string()
@@ -84,15 +89,15 @@ impl LocalStore {
     }
 
     /// Opens a regular file, or `None` where nothing stands.
-    pub fn open_file(&self, path: &AbsPath, caller: &Caller) -> Result<Option<File>> {
-        let place = self.resolve(path, LastLink::Follow, caller, Access::Read)?;
+    pub fn open_file(&self, path: &AbsPath, context: &Context) -> Result<Option<File>> {
+        let place = self.resolve(path, LastLink::Follow, context, Access::Read)?;
         let file = OpenFile::open_found(&*self.sys, &place, path)?;
         Ok(file.map(|file| File::from(file.fd)))
     }
 
     /// The names in a folder, at most so many, in no order; none where no folder stands.
-    pub fn names(&self, path: &AbsPath, limit: usize, caller: &Caller) -> Result<Vec<OsString>> {
-        let place = self.resolve(path, LastLink::Follow, caller, Access::Read)?;
+    pub fn names(&self, path: &AbsPath, limit: usize, context: &Context) -> Result<Vec<OsString>> {
+        let place = self.resolve(path, LastLink::Follow, context, Access::Read)?;
         if !place.is_folder() {
             return Ok(Vec::new());
         }
@@ -116,8 +121,8 @@ impl LocalStore {
     }
 
     /// Which paths a caller may learn of, for many questions.
-    pub fn visible(&self, caller: &Caller) -> Visible<'_> {
-        let sandbox = caller.sandbox.resolved(|path| path.canonicalize().ok());
+    pub fn visible(&self, context: &Context) -> Visible<'_> {
+        let sandbox = context.sandbox.resolved(|path| path.canonicalize().ok());
         Visible { store: self, sandbox }
     }
 }

@@ -4,8 +4,8 @@
 use std::ffi::CStr;
 use std::os::fd::{AsFd, BorrowedFd};
 
-use recto_text::Error;
-use recto_text::error::Denial;
+use crate::error::Denial;
+use crate::error::Error;
 use rustix::fs::{Gid, Mode, Uid};
 use rustix::io::Errno;
 

@@ -1,11 +1,13 @@
 //! Reading regular files, and only as stable snapshots. Those too large to be held are left to
 //! [`super::large`].
 
+use std::cell::Cell;
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
-use recto_text::error::Instead;
-use recto_text::{Document, Error, Result};
+use crate::error::Instead;
+use crate::error::{Error, Result};
+use recto_text::Document;
 use rustix::buffer::spare_capacity;
 use rustix::fs::{FileType, Stat};
 use rustix::io::Errno;
@@ -14,10 +16,10 @@ use super::filesystem::Filesystem;
 use super::identity::is_same_content;
 use super::roots::Place;
 use super::sys::{self, Sys};
-use crate::caller::Caller;
+use crate::context::Context;
 use crate::limits;
 use crate::path::AbsPath;
-use crate::text_of;
+use crate::{Note, text_of};
 
 /// Files up to this size are read whole; larger ones pass by in pieces.
 const MAX_WHOLE: u64 = limits::WHOLE_FILE;
@@ -36,11 +38,14 @@ pub struct OpenFile {
     pub lease: Lease,
 }
 
+/// How much of a file counts because it grows while it is read, once that was decided.
+#[derive(Default)]
+pub struct Growth {
+    pub settled: Cell<Option<u64>>,
+}
+
 /// How often a file is read that changes meanwhile.
 const MAX_READINGS: usize = 3;
-
-/// What an answer says about a file that grew.
-const GREW: &str = "the file grew while it was read; this is what it held before";
 
 /// What the system promises about writers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -124,14 +129,14 @@ impl OpenFile {
     }
 
     /// The whole content, the same from the first byte to the last.
-    pub fn read_whole(&self, path: &AbsPath, caller: &Caller) -> Result<Vec<u8>> {
+    pub fn read_whole(&self, path: &AbsPath, context: &Context) -> Result<Vec<u8>> {
         self.read_stable(path, |status| {
-            let bytes = self.first_bytes(path, status.st_size as u64, caller)?;
+            let bytes = self.first_bytes(path, status.st_size as u64, context)?;
             Ok((bytes.len() as u64, bytes))
         })
     }
 
-    fn first_bytes(&self, path: &AbsPath, n_bytes: u64, caller: &Caller) -> Result<Vec<u8>> {
+    fn first_bytes(&self, path: &AbsPath, n_bytes: u64, context: &Context) -> Result<Vec<u8>> {
         let mut bytes = Vec::new();
         let n_expected = usize::try_from(n_bytes).unwrap_or(usize::MAX);
         // A byte more tells that there is more than the size says, which is then refused.
@@ -142,7 +147,7 @@ impl OpenFile {
         })?;
         // A file that grows while it is read is noticed by its status.
         while bytes.len() < n_expected {
-            caller.cancel.check()?;
+            context.cancel.check()?;
             let offset = bytes.len() as u64;
             match rustix::io::pread(&self.fd, spare_capacity(&mut bytes), offset) {
                 Ok(0) => break,
@@ -156,14 +161,15 @@ impl OpenFile {
     }
 
     /// The whole text, unless it is too large to be held.
-    pub fn document(&self, path: &AbsPath, caller: &Caller) -> Result<Option<Document>> {
+    pub fn document(&self, path: &AbsPath, context: &Context) -> Result<Option<Document>> {
         if self.is_large() {
             return Ok(None);
         }
         let bytes = match self.has_true_size {
-            true => self
-                .read_growing(path, caller, |_, n_bytes| self.first_bytes(path, n_bytes, caller))?,
-            false => self.read_whole(path, caller)?,
+            true => self.read_growing(path, context, &Growth::default(), |_, n_bytes| {
+                self.first_bytes(path, n_bytes, context)
+            })?,
+            false => self.read_whole(path, context)?,
         };
         text_of(path, bytes).map(Some)
     }
@@ -175,11 +181,11 @@ impl OpenFile {
 
     /// Whether it has grown since it was opened, which the answer should say. What was written over
     /// besides is not noticed.
-    pub fn has_grown(&self, caller: &Caller) -> bool {
+    pub fn has_grown(&self, context: &Context) -> bool {
         let now = rustix::fs::fstat(&self.fd);
         let has_grown = now.is_ok_and(|now| now.st_size > self.status.st_size);
         if has_grown {
-            caller.remarks.add(GREW);
+            context.notes.add(Note::Grew);
         }
         has_grown
     }
@@ -219,12 +225,12 @@ impl OpenFile {
     pub fn read_growing<T: PartialEq>(
         &self,
         path: &AbsPath,
-        caller: &Caller,
+        context: &Context,
+        growth: &Growth,
         mut read: impl FnMut(&Stat, u64) -> Result<T>,
     ) -> Result<T> {
         let status = || rustix::fs::fstat(&self.fd).map_err(|errno| sys::error(errno, path, 0));
-        let (device, inode) = (self.status.st_dev, self.status.st_ino);
-        let settled = caller.growing.n_bytes(device, inode);
+        let settled = growth.settled.get();
         let mut before = self.status;
         let mut n_bytes = settled.unwrap_or(before.st_size as u64);
         let mut earlier = None;
@@ -237,8 +243,8 @@ impl OpenFile {
                 return Ok(value);
             }
             if n_now > n_bytes && (is_again || settled == Some(n_bytes)) {
-                caller.growing.set(device, inode, n_bytes);
-                caller.remarks.add(GREW);
+                growth.settled.set(Some(n_bytes));
+                context.notes.add(Note::Grew);
                 return Ok(value);
             }
             if n_now < n_bytes {
@@ -299,18 +305,18 @@ mod tests {
         let status = rustix::fs::fstat(&fd).unwrap();
         let file = OpenFile { fd, status, has_true_size: true, lease: Lease::Unavailable };
         let path = AbsPath::parse(path.to_str().unwrap().into()).unwrap();
-        let caller = Caller::default();
+        let context = Context::default();
         let mut writer = File::options().write(true).open(path.as_path()).unwrap();
         let mut n_readings = 0;
-        let read = file.read_growing(&path, &caller, |_, n_bytes| {
+        let read = file.read_growing(&path, &context, &Growth::default(), |_, n_bytes| {
             n_readings += 1;
-            let bytes = file.first_bytes(&path, n_bytes, &caller)?;
+            let bytes = file.first_bytes(&path, n_bytes, &context)?;
             // Long enough for another time stamp.
             std::thread::sleep(Duration::from_millis(20));
             write(&mut writer, n_readings);
             Ok(String::from_utf8(bytes).unwrap())
         });
-        (read, !caller.remarks.take().is_empty())
+        (read, !context.notes.take().is_empty())
     }
 
     fn append(file: &mut File, text: &str) {

@@ -11,8 +11,9 @@ use std::ffi::{OsStr, OsString};
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
+use crate::error::Error;
+use recto_text::Digest;
 use recto_text::digest::Digester;
-use recto_text::{Digest, Error};
 use rustix::fs::{AtFlags, FileType, Mode, Stat};
 use rustix::io::Errno;
 
@@ -22,7 +23,7 @@ use super::leftovers;
 use super::metadata;
 use super::read::{Lease, OpenFile};
 use super::sys::{self, Sys, retry};
-use crate::caller::Cancel;
+use crate::context::Cancel;
 use crate::path::AbsPath;
 use crate::{WriteError, Written};
 
@@ -62,7 +63,11 @@ enum Put {
 
 impl Protocol<'_> {
     /// Makes a change to the content that was read from `old`.
-    pub fn replace(&self, old: &OpenFile, change: Change<'_>) -> Result<Written, WriteError> {
+    pub fn replace(
+        &self,
+        old: &OpenFile,
+        change: Change<'_>,
+    ) -> Result<Written, WriteError<'static>> {
         let digests = change.digests();
         let after = &change.after(&old.fd);
         let mut draft = self.write_draft(Some(digests.before), digests.after, after, Some(old))?;
@@ -81,23 +86,23 @@ impl Protocol<'_> {
         change: Change<'_>,
         draft: &mut Draft,
         after: &Content<'_>,
-    ) -> Result<Put, WriteError> {
+    ) -> Result<Put, WriteError<'static>> {
         self.name_draft(draft, after)?;
         match retry(|| self.sys.status(self.folder, self.name)) {
             Ok(now) if is_same_content(&now, &old.status) => {}
-            Ok(_) | Err(Errno::NOENT) => return Err(WriteError::Moved),
+            Ok(_) | Err(Errno::NOENT) => return Err(WriteError::Conflict),
             Err(errno) => return Err(self.failed(errno, after)),
         }
         match self.commit(draft, || self.sys.exchange(self.folder, &draft.name, self.name)) {
             Ok(()) => return Ok(Put::Exchanged),
             Err(errno) if sys::is_unsupported(errno) => {}
-            Err(Errno::NOENT) => return Err(WriteError::Moved),
+            Err(Errno::NOENT) => return Err(WriteError::Conflict),
             Err(errno) => return Err(self.failed(errno, after)),
         }
         // The name still stands for the old file, as far as can be told without exchange.
         match self.still(old, change.before(&draft.fd), self.name) {
             Ok(Some(_)) => {}
-            Ok(None) => return Err(WriteError::Moved),
+            Ok(None) => return Err(WriteError::Conflict),
             Err(errno) => return Err(self.failed(errno, after)),
         }
         self.commit(draft, || self.sys.rename(self.folder, &draft.name, self.name))
@@ -106,7 +111,7 @@ impl Protocol<'_> {
     }
 
     /// Gives `bytes` the name, if nobody has it.
-    pub fn create(&self, bytes: &[u8]) -> Result<Written, WriteError> {
+    pub fn create(&self, bytes: &[u8]) -> Result<Written, WriteError<'static>> {
         let content = &Content::Held(bytes);
         let draft = self.write_draft(None, Digest::of(bytes), content, None)?;
         let committed = if draft.has_name {
@@ -115,7 +120,7 @@ impl Protocol<'_> {
             retry(|| self.sys.link(sys::fd(&draft.fd), self.folder, self.name))
         };
         let committed = committed.map_err(|errno| match errno {
-            Errno::EXIST => WriteError::Moved,
+            Errno::EXIST => WriteError::Conflict,
             errno => self.failed(errno, content),
         });
         committed.inspect_err(|_| self.discard(&draft))?;
@@ -124,12 +129,12 @@ impl Protocol<'_> {
     }
 
     /// Takes the file away, if it still holds `before`, the content that was read from `old`.
-    pub fn remove(&self, old: &OpenFile, before: &[u8]) -> Result<(), WriteError> {
+    pub fn remove(&self, old: &OpenFile, before: &[u8]) -> Result<(), WriteError<'static>> {
         let digest = Digest::of(before);
         let aside = leftovers::name(Some(digest), digest);
         match retry(|| self.sys.rename_new(self.folder, self.name, &aside)) {
             Ok(()) => {}
-            Err(Errno::NOENT) => return Err(WriteError::Moved),
+            Err(Errno::NOENT) => return Err(WriteError::Conflict),
             // Without it nothing can be put aside safely; look once more and remove.
             Err(errno) if sys::is_unsupported(errno) => return self.remove_in_place(old, before),
             Err(errno) => return Err(self.failed(errno, &NOTHING)),
@@ -147,15 +152,15 @@ impl Protocol<'_> {
         }
         self.put_back(&aside)?;
         match verdict {
-            Ok(_) => Err(WriteError::Moved),
+            Ok(_) => Err(WriteError::Conflict),
             Err(errno) => Err(self.failed(errno, &NOTHING)),
         }
     }
 
-    fn remove_in_place(&self, old: &OpenFile, before: &[u8]) -> Result<(), WriteError> {
+    fn remove_in_place(&self, old: &OpenFile, before: &[u8]) -> Result<(), WriteError<'static>> {
         match self.still(old, Content::Held(before), self.name) {
             Ok(Some(_)) => {}
-            Ok(None) | Err(Errno::NOENT) => return Err(WriteError::Moved),
+            Ok(None) | Err(Errno::NOENT) => return Err(WriteError::Conflict),
             Err(errno) => return Err(self.failed(errno, &NOTHING)),
         }
         retry(|| self.sys.unlink(self.folder, self.name))
@@ -164,18 +169,18 @@ impl Protocol<'_> {
     }
 
     /// Takes a link away, whatever it leads to.
-    pub fn remove_link(&self) -> Result<(), WriteError> {
+    pub fn remove_link(&self) -> Result<(), WriteError<'static>> {
         let aside = leftovers::name(None, Digest::of(b""));
         retry(|| self.sys.rename_new(self.folder, self.name, &aside)).map_err(
             |errno| match errno {
-                Errno::NOENT => WriteError::Moved,
+                Errno::NOENT => WriteError::Conflict,
                 errno => self.failed(errno, &NOTHING),
             },
         )?;
         let is_link = |status: Stat| FileType::from_raw_mode(status.st_mode) == FileType::Symlink;
         if !retry(|| self.sys.status(self.folder, &aside)).is_ok_and(is_link) {
             self.put_back(&aside)?;
-            return Err(WriteError::Moved);
+            return Err(WriteError::Conflict);
         }
         retry(|| self.sys.unlink(self.folder, &aside)).or_else(|errno| {
             self.put_back(&aside)?;
@@ -185,7 +190,7 @@ impl Protocol<'_> {
     }
 
     /// Gives what was put aside its name again. Somebody may have taken the name meanwhile.
-    fn put_back(&self, aside: &OsStr) -> Result<(), WriteError> {
+    fn put_back(&self, aside: &OsStr) -> Result<(), WriteError<'static>> {
         retry(|| self.sys.rename_new(self.folder, aside, self.name)).map_err(|errno| {
             let (errno, kept) = (sys::describe(errno), aside.to_string_lossy());
             let cause =
@@ -212,7 +217,7 @@ impl Protocol<'_> {
         digest: Digest,
         after: &Content<'_>,
         old: Option<&OpenFile>,
-    ) -> Result<Draft, WriteError> {
+    ) -> Result<Draft, WriteError<'static>> {
         let name = leftovers::name(before, digest);
         let draft = match retry(|| self.sys.open_nameless(self.folder)) {
             Ok(fd) => Draft { fd, name, has_name: false },
@@ -239,7 +244,7 @@ impl Protocol<'_> {
         digest: Digest,
         after: &Content<'_>,
         old: Option<&OpenFile>,
-    ) -> Result<(), WriteError> {
+    ) -> Result<(), WriteError<'static>> {
         let fd = sys::fd(&draft.fd);
         let mut digester = Digester::default();
         let written = after.for_each(self.sys, |mut rest| {
@@ -258,7 +263,7 @@ impl Protocol<'_> {
         written.map_err(|errno| self.failed(errno, after))?;
         // What was copied from the old file must be what was read from it.
         if matches!(after, Content::Part(_)) && digester.finish() != digest {
-            return Err(WriteError::Moved);
+            return Err(WriteError::Conflict);
         }
         if let Some(old) = old {
             metadata::copy(self.sys, old, fd, self.path)?;
@@ -270,7 +275,11 @@ impl Protocol<'_> {
     }
 
     /// Gives a complete draft the name that a crash leaves recognisable.
-    fn name_draft(&self, draft: &mut Draft, after: &Content<'_>) -> Result<(), WriteError> {
+    fn name_draft(
+        &self,
+        draft: &mut Draft,
+        after: &Content<'_>,
+    ) -> Result<(), WriteError<'static>> {
         let named = if draft.has_name {
             let complete = leftovers::complete(&draft.name);
             let renamed = retry(|| self.sys.rename(self.folder, &draft.name, &complete));
@@ -287,7 +296,12 @@ impl Protocol<'_> {
     ///
     /// That comes last. Somebody may have looked the old file up before and open it only now, and
     /// what they write to a file without a name is lost.
-    fn verify(&self, old: &OpenFile, change: Change<'_>, draft: Draft) -> Result<(), WriteError> {
+    fn verify(
+        &self,
+        old: &OpenFile,
+        change: Change<'_>,
+        draft: Draft,
+    ) -> Result<(), WriteError<'static>> {
         let after = &change.after(&old.fd);
         let verdict = self.still(old, change.before(&draft.fd), &draft.name);
         if let Ok(Some(lease)) = verdict {
@@ -310,7 +324,7 @@ impl Protocol<'_> {
         }
         self.take_back(old, after, draft, came_out)?;
         match verdict {
-            Ok(_) => Err(WriteError::Moved),
+            Ok(_) => Err(WriteError::Conflict),
             Err(errno) => Err(self.failed(errno, after)),
         }
     }
@@ -391,14 +405,14 @@ impl Protocol<'_> {
 
     /// Makes a change durable before the old file loses its name. Meanwhile those arrive who had
     /// looked it up.
-    fn settle(&self) -> Result<(), WriteError> {
+    fn settle(&self) -> Result<(), WriteError<'static>> {
         if !self.is_durable && self.has_company {
             std::thread::sleep(PATIENCE);
         }
         self.sync_folder()
     }
 
-    fn sync_folder(&self) -> Result<(), WriteError> {
+    fn sync_folder(&self) -> Result<(), WriteError<'static>> {
         if !self.is_durable {
             return Ok(());
         }
@@ -409,7 +423,7 @@ impl Protocol<'_> {
             .map_err(|errno| WriteError::Failed(sys::not_durable(errno, self.path)))
     }
 
-    fn failed(&self, errno: Errno, content: &Content<'_>) -> WriteError {
+    fn failed(&self, errno: Errno, content: &Content<'_>) -> WriteError<'static> {
         WriteError::Failed(match errno {
             // The folder went away under us.
             Errno::NOENT => Error::ParentNotFound { parent: self.path.parent() },

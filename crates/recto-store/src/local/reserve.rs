@@ -7,16 +7,15 @@
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use recto_text::Result;
+use crate::error::Result;
 
 use super::LocalStore;
-use super::held::HeldFile;
+use super::held::{Locked, Purpose};
 use super::identity::Identity;
 use super::read::OpenFile;
 use super::roots::{LastLink, Place};
-use crate::caller::{Access, Caller};
+use crate::context::{Access, Context};
 use crate::path::AbsPath;
-use crate::{Held, Purpose};
 
 /// A file as it stands on the disk.
 #[derive(Debug, Clone)]
@@ -47,10 +46,10 @@ pub enum Content {
 
 impl LocalStore {
     /// What stands at a path. Refuses what a read would refuse, except that a file may be missing.
-    pub fn on_disk(&self, path: &AbsPath, caller: &Caller) -> Result<OnDisk> {
-        let place = self.resolve(path, LastLink::Follow, caller, Access::Read)?;
+    pub fn on_disk(&self, path: &AbsPath, context: &Context) -> Result<OnDisk> {
+        let place = self.resolve(path, LastLink::Follow, context, Access::Read)?;
         let file = OpenFile::open_found(&*self.sys, &place, path)?;
-        self.describe(&place, file, path, caller)
+        self.describe(&place, file, path, context)
     }
 
     /// Holds a place, as for a change, while somebody else changes the file.
@@ -58,9 +57,9 @@ impl LocalStore {
         &'a self,
         path: &AbsPath,
         purpose: Purpose,
-        caller: &'a Caller,
+        context: &'a Context,
     ) -> Result<Reserved<'a>> {
-        self.hold_file(path, purpose, caller).map(Reserved)
+        self.lock_place(path, purpose, context).map(Reserved)
     }
 
     fn describe(
@@ -68,12 +67,12 @@ impl LocalStore {
         place: &Place,
         file: Option<OpenFile>,
         path: &AbsPath,
-        caller: &Caller,
+        context: &Context,
     ) -> Result<OnDisk> {
         let content = match &file {
             None => Content::Nothing,
             Some(file) if file.is_large() => Content::Large,
-            Some(file) => Content::Bytes(file.read_whole(path, caller)?),
+            Some(file) => Content::Bytes(file.read_whole(path, context)?),
         };
         let identity = file.as_ref().and_then(|file| Identity::settled(&file.status));
         let modified = file.and_then(|file| {
@@ -87,18 +86,18 @@ impl LocalStore {
 }
 
 /// A place that is held. Dropping it lets go.
-pub struct Reserved<'a>(HeldFile<'a>);
+pub struct Reserved<'a>(Locked<'a>);
 
 impl<'a> Reserved<'a> {
     /// What stands there. Refuses what a change would refuse.
     pub fn on_disk(&self) -> Result<OnDisk> {
-        let HeldFile { store, caller, path, place, .. } = &self.0;
+        let Locked { store, context, path, place, .. } = &self.0;
         if self.0.is_link() {
             self.0.check_writable(".")?;
-            return store.on_disk(path, caller);
+            return store.on_disk(path, context);
         }
         let file = self.0.open_to_change()?;
-        store.describe(place, file, path, caller)
+        store.describe(place, file, path, context)
     }
 
     /// Whether the same still stands there.
@@ -113,7 +112,7 @@ impl<'a> Reserved<'a> {
 
     /// Whether the file need not be read again.
     fn is_untouched(&self, seen: &OnDisk) -> bool {
-        let HeldFile { store, place, .. } = &self.0;
+        let Locked { store, place, .. } = &self.0;
         let Some(identity) = seen.identity.filter(|_| !self.0.is_link()) else { return false };
         let status = store.sys.status(&place.folder, &place.name);
         status.is_ok_and(|status| Identity::of(&status) == identity)
@@ -130,9 +129,14 @@ impl<'a> Reserved<'a> {
         let _ = self.0.new_folders.keep(false);
     }
 
-    /// The same place for a change of our own.
-    pub fn held(&mut self) -> &mut (dyn Held + 'a) {
-        &mut self.0
+    /// Whether nothing had the name on disk when it was locked.
+    pub fn is_vacant(&self) -> bool {
+        self.0.is_vacant
+    }
+
+    /// Returns the same place for a change of our own.
+    pub fn into_locked(self) -> Locked<'a> {
+        self.0
     }
 }
 
@@ -159,13 +163,13 @@ mod tests {
 
     fn look(root: &Path) -> OnDisk {
         let (store, path) = open(root);
-        store.on_disk(&path, &Caller::default()).unwrap()
+        store.on_disk(&path, &Context::default()).unwrap()
     }
 
     fn check(root: &Path, seen: &OnDisk, is_untouched: bool, is_unmoved: bool) {
         let (store, path) = open(root);
-        let caller = Caller::default();
-        let place = store.reserve(&path, Purpose::Change, &caller).unwrap();
+        let context = Context::default();
+        let place = store.reserve(&path, Purpose::Change, &context).unwrap();
         assert_eq!(place.is_untouched(seen), is_untouched);
         assert_eq!(place.is_unmoved(seen).unwrap(), is_unmoved);
     }

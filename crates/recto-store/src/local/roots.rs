@@ -8,16 +8,16 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use recto_text::error::Denial;
-use recto_text::{Error, Result};
+use crate::error::Denial;
+use crate::error::{Error, Result};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 
 use super::hidden::HiddenPaths;
 use super::sys;
-use crate::caller::{Caller, FoundFolder, Sandbox};
+use crate::context::Sandbox;
 use crate::limits;
 use crate::path::AbsPath;
 use walk::{Stop, Walk};
@@ -38,6 +38,33 @@ struct Root {
     handle: Arc<OwnedFd>,
     /// Its device and inode.
     identity: (u64, u64),
+}
+
+/// The directory of the last file that was read, so that the next one in it is found at once.
+///
+/// It is kept for a moment only, as long as a thread may sleep between two system calls anyway: a
+/// directory that is moved away meanwhile is read for as long.
+#[derive(Default)]
+pub struct LastFolder(Option<FoundFolder>);
+
+struct FoundFolder {
+    /// As it was asked for.
+    path: PathBuf,
+    /// Without links.
+    real_path: PathBuf,
+    handle: Arc<OwnedFd>,
+    at: Instant,
+}
+
+impl LastFolder {
+    const MAX_AGE: Duration = Duration::from_millis(10);
+
+    fn get(&self, path: &Path) -> Option<&FoundFolder> {
+        // Compared as text, which is faster than by parts and only finds less.
+        let is_same = |found: &&FoundFolder| found.path.as_os_str() == path.as_os_str();
+        let folder = self.0.as_ref().filter(is_same)?;
+        (folder.at.elapsed() < LastFolder::MAX_AGE).then_some(folder)
+    }
 }
 
 impl Root {
@@ -132,28 +159,27 @@ impl Roots {
         self.roots.iter().map(|root| root.real_path.clone()).collect()
     }
 
-    /// The same as [`Roots::resolve`] for a caller that may have read a file in the same folder
-    /// just before.
+    /// Resolves the path of a file to read, which may be in the same directory as the last one.
     pub fn resolve_next(
         &self,
         path: &AbsPath,
-        last_link: LastLink,
-        caller: &Caller,
+        sandbox: &Sandbox,
+        last_folder: &mut LastFolder,
     ) -> Result<Place> {
         let (Some(folder), Some(name)) = (path.as_path().parent(), path.as_path().file_name())
         else {
-            return self.resolve(path, last_link, &caller.sandbox);
+            return self.resolve(path, LastLink::Follow, sandbox);
         };
-        if let Some(found) = caller.last_folder.get(folder)
-            && let Some(place) = self.look_into(&found, name, path, &caller.sandbox)
+        if let Some(found) = last_folder.get(folder)
+            && let Some(place) = self.look_into(found, name, path, sandbox)
         {
             return Ok(place);
         }
-        let place = self.resolve(path, last_link, &caller.sandbox)?;
+        let place = self.resolve(path, LastLink::Follow, sandbox)?;
         // Where a link led elsewhere, the folder is not the one that the path names.
         let is_direct = |(root, rest): (&Root, &Path)| root.real_path.join(rest) == place.real_path;
         if place.kind.is_some() && self.locate(path.as_path()).is_some_and(is_direct) {
-            caller.last_folder.set(|| FoundFolder {
+            last_folder.0 = Some(FoundFolder {
                 path: folder.to_path_buf(),
                 real_path: place.real_path.parent().unwrap_or(&place.real_path).to_path_buf(),
                 handle: place.folder.clone(),

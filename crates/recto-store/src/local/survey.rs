@@ -11,7 +11,7 @@ use rustix::fs::{Dir, FileType, Mode, OFlags};
 
 use super::LocalStore;
 use super::leftovers::{self, Verdict};
-use crate::caller::Caller;
+use crate::context::Context;
 use crate::limits;
 use crate::path::AbsPath;
 
@@ -85,7 +85,7 @@ impl LocalStore {
     ) {
         let path = AbsPath::of(folder.to_path_buf(), folder.display().to_string());
         // Whoever holds the lock may be in the middle of a write.
-        let Ok(lock) = self.locks.lock(handle, &path, &Caller::default()) else {
+        let Ok(lock) = self.locks.lock(handle, &path, &Context::default()) else {
             survey.is_complete = false;
             return;
         };

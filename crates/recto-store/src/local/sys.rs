@@ -5,8 +5,8 @@ use std::ffi::{CStr, OsStr};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::sync::Once;
 
-use recto_text::Error;
-use recto_text::error::{Denial, Instead};
+use crate::error::Error;
+use crate::error::{Denial, Instead};
 use rustix::fs::{AtFlags, Gid, Mode, OFlags, RenameFlags, Stat, Uid, XattrFlags};
 use rustix::io::Errno;
 
@@ -215,11 +215,7 @@ pub fn error(errno: Errno, path: &AbsPath, n_bytes: usize) -> Error {
     let path = path.to_string();
     match errno {
         Errno::NOENT | Errno::NOTDIR => Error::FileNotFound { path },
-        Errno::NAMETOOLONG => Error::WrongArgument {
-            name: "path".into(),
-            expected: "a path that the file system can hold".into(),
-            value: path,
-        },
+        Errno::NAMETOOLONG => Error::PathTooLong { path },
         Errno::ACCESS | Errno::PERM => Error::PermissionDenied { path, reason: Denial::System },
         Errno::ROFS => Error::ReadOnlyFilesystem { path },
         Errno::NOSPC | Errno::DQUOT | Errno::FBIG => Error::DiskFull { n_bytes, path },

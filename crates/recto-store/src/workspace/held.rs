@@ -1,119 +1,70 @@
-//! One file of the editor, held for a change: its folder is locked on the disk, its text is read
+//! One file of the editor, held for a change: its directory is locked on the disk, its text is read
 //! from the editor, compared and written there.
 //!
-//! What goes to the editor is sent once. Where it never left, the call starts again on the disk;
-//! where no answer came, nobody knows what stands there, and the call says so.
+//! What goes to the editor is sent once. Where it was never sent, the call starts again on the disk;
+//! where no answer came, the outcome is unknown, and the call says so.
 
-use recto_text::{Digest, Document, Error, Result};
+use recto_text::Document;
 
-use super::view::{
-    Buffer, LARGE, MAX_ASKED, MAX_TEXT, PATIENCE, View, denied, is_same_but_last_ending,
-};
-use super::{UNSAVED, WITHOUT_UNSAVED, Workspace};
-use crate::caller::Caller;
+use super::Workspace;
+use super::view::{Buffer, MAX_ASKED, MAX_TEXT, PATIENCE, View, denied, is_same_but_last_ending};
 use crate::editor::{Change, EditorError, Outcome};
+use crate::error::{Error, Result};
 use crate::local::reserve::{Content, OnDisk, Reserved};
 use crate::path::AbsPath;
-use crate::{Excerpt, Held, Purpose, Removed, Where, WriteError, Written};
+use crate::{
+    Context, HeldFile, Note, Removal, Remove, Removed, Replace, Slot, Snapshot, Where, Whole,
+    WriteError, Written,
+};
 
-const NOT_READ_BACK: &str = "the editor took the text, but it could not be read back";
+/// A file or a place, locked on the disk.
+pub struct Held<'a> {
+    pub workspace: &'a Workspace,
+    pub place: Reserved<'a>,
+    pub path: AbsPath,
+    pub context: &'a Context,
+}
 
-/// A file that is held.
-pub struct HeldText<'a> {
-    workspace: &'a Workspace,
-    place: Reserved<'a>,
-    path: AbsPath,
-    purpose: Purpose,
-    caller: &'a Caller,
-    /// What the disk held when the editor's text was read.
-    seen: Option<OnDisk>,
-    /// Whether the editor has what the disk has not, which the answer should say.
+/// A held file whose text was read from the editor.
+struct Opened<'a> {
+    held: Held<'a>,
+    /// What was on disk when the editor's text was read.
+    seen: OnDisk,
+    /// Whether the editor has what the disk lacks.
     is_unsaved: bool,
 }
 
-impl<'a> HeldText<'a> {
-    pub fn new(
-        workspace: &'a Workspace,
-        place: Reserved<'a>,
-        path: AbsPath,
-        purpose: Purpose,
-        caller: &'a Caller,
-    ) -> HeldText<'a> {
-        HeldText { workspace, place, path, purpose, caller, seen: None, is_unsaved: false }
-    }
-
-    /// Whether the file exists, but in the editor alone.
+impl<'a> Held<'a> {
+    /// Whether the file exists, but only in the editor.
     pub fn is_new_in_editor(&self) -> Result<bool> {
         let on_disk = self.place.on_disk()?;
         let is_missing = on_disk.content == Content::Nothing;
         Ok(is_missing && self.workspace.unsaved.is_new(&on_disk.real_path))
     }
 
-    /// The call starts again, and finds the disk.
-    fn start_again_on_disk(&mut self) -> WriteError {
-        self.caller.disk_only.set();
-        if self.is_unsaved {
-            self.caller.remarks.add(WITHOUT_UNSAVED);
-        }
-        self.moved()
-    }
-
-    /// The call starts again, and finds what stands there now.
-    fn moved(&mut self) -> WriteError {
-        self.is_unsaved = false;
-        WriteError::Moved
-    }
-
-    /// What was seen on the disk when the editor's text was read.
-    fn seen(&mut self) -> OnDisk {
-        self.seen.take().expect("a file is read before it is replaced or removed")
-    }
-
-    /// Goes on only where neither the disk nor the editor has anything new.
-    fn check_unmoved(&mut self, seen: &OnDisk, before: &[u8]) -> Result<(), WriteError> {
-        self.check_disk(seen)?;
-        match self.workspace.ask(&self.path, seen, self.caller)? {
-            Some(text) if text.as_bytes() == before => Ok(()),
-            Some(_) => Err(self.moved()),
-            None => Err(self.start_again_on_disk()),
-        }
-    }
-
-    fn check_disk(&mut self, seen: &OnDisk) -> Result<(), WriteError> {
-        self.caller.cancel.check()?;
-        if self.place.is_unmoved(seen)? { Ok(()) } else { Err(self.moved()) }
-    }
-
-    /// Gives an editor time to show a text that it took; fails where it keeps the one from before.
-    /// One that differs from that in its endings only may stand there as that, and saved as given.
-    fn check_taken(
-        &self,
-        change: &Change<'_>,
-        mut stands: Option<String>,
-        seen: &OnDisk,
-    ) -> Result<Option<String>> {
-        let is_old = |stands: &Option<String>| {
-            let is_change = |before| !is_same_but_last_ending(before, change.after);
-            stands.as_deref() == change.before && change.before.is_some_and(is_change)
-        };
-        for _ in 1..MAX_ASKED {
-            if !is_old(&stands) {
-                return Ok(stands);
+    /// Reads the file to remove it.
+    pub fn into_removal(self) -> Result<Removal<'a>> {
+        let on_disk = self.place.on_disk()?;
+        match self.workspace.view(&self.path, &on_disk, self.context)? {
+            View::Editor(buffer) => {
+                let (text, opened) = self.opened(buffer, on_disk);
+                Ok(Removal::new(text.into_bytes(), Box::new(opened)))
             }
-            std::thread::sleep(PATIENCE);
-            stands = self.workspace.editor.read(&seen.given_path, self.caller).ok();
-        }
-        match is_old(&stands) {
-            true => Err(Error::NotTaken { path: self.path.to_string() }),
-            false => Ok(stands),
+            View::Disk => self.place.into_locked().into_removal(),
         }
     }
 
-    /// The editor took a text: what has it made of it, and is it on the disk?
-    fn written(&mut self, after: &[u8], stands: Option<String>, seen: OnDisk) -> Written {
+    fn opened(self, buffer: Buffer, seen: OnDisk) -> (String, Opened<'a>) {
+        let Buffer { text, is_unsaved } = buffer;
+        self.context.notes.set(Note::Unsaved, is_unsaved);
+        (text, Opened { held: self, seen, is_unsaved })
+    }
+
+    /// Handles a text that the editor accepted: what has it made of it, and is it on the disk?
+    fn written(&self, after: &[u8], stands: Option<String>, seen: OnDisk) -> Written {
         let stands = stands.map(String::into_bytes);
         if stands.is_none() {
-            self.caller.remarks.add(NOT_READ_BACK);
+            self.context.notes.add(Note::NotReadBack);
         }
         if let Ok(on_disk) = self.place.on_disk_after(seen) {
             let text = String::from_utf8_lossy(stands.as_deref().unwrap_or(after));
@@ -121,13 +72,14 @@ impl<'a> HeldText<'a> {
                 Content::Bytes(bytes) => Document::parse(bytes.clone()).ok(),
                 Content::Nothing | Content::Large => None,
             };
-            self.is_unsaved = self.workspace.note(&on_disk, stored.as_ref(), &text);
+            let is_unsaved = self.workspace.note(&on_disk, stored.as_ref(), &text);
+            self.context.notes.set(Note::Unsaved, is_unsaved);
         }
         Written { broke_hard_links: false, stands: stands.filter(|stands| stands != after) }
     }
 
-    /// Why a write that the editor knows of failed.
-    fn refusal(&self, error: EditorError) -> Error {
+    /// Returns why a write that the editor knows of failed.
+    fn rejection(&self, error: EditorError) -> Error {
         match error {
             EditorError::Refused { message, .. } => denied(&self.path, message),
             EditorError::NoSuchFile => denied(&self.path, "it does not know the file".into()),
@@ -138,156 +90,189 @@ impl<'a> HeldText<'a> {
             }
         }
     }
+
+    /// Returns the text that the editor can be given, if it is text and not too much.
+    fn text_for_editor<'b>(&self, bytes: &'b [u8]) -> Option<&'b str> {
+        if bytes.len() > MAX_TEXT {
+            self.context.notes.add(Note::TooLargeForEditor);
+            return None;
+        }
+        std::str::from_utf8(bytes).ok().filter(|text| !text.contains('\0'))
+    }
 }
 
-impl Held for HeldText<'_> {
-    fn read(&mut self) -> Result<Option<Vec<u8>>> {
-        if self.caller.disk_only.is_set() {
-            return self.place.held().read();
-        }
-        let on_disk = self.place.on_disk()?;
-        match self.workspace.view(&self.path, &on_disk, self.caller)? {
-            View::Editor(Buffer { text, is_unsaved })
-                if self.workspace.editor.can_write() || self.purpose == Purpose::Remove =>
-            {
-                self.is_unsaved = is_unsaved;
-                self.seen = Some(on_disk);
-                return Ok(Some(text.into_bytes()));
-            }
-            // A change beneath it would be lost, or lose it, when it is saved.
-            View::Editor(_) => return Err(Error::Unsaved { path: self.path.to_string() }),
-            // It may be created, and then in the editor.
-            View::Disk if on_disk.content == Content::Nothing => return Ok(None),
-            View::Disk => {}
-        }
-        self.caller.disk_only.set();
-        self.place.held().read()
-    }
-
-    fn replace(&mut self, before: &[u8], after: &[u8]) -> Result<Written, WriteError> {
-        if self.caller.disk_only.is_set() {
-            return self.place.held().replace(before, after);
-        }
-        let Some(text) = text_for_editor(after, self.caller) else {
-            return Err(self.start_again_on_disk());
-        };
-        let seen = self.seen();
-        self.check_disk(&seen)?;
-        let before = str::from_utf8(before).expect("it is what the editor said");
-        let change = Change { before: Some(before), after: text };
-        match self.workspace.editor.write(&seen.given_path, &change, self.caller) {
-            Ok(Outcome::Written { stands }) => {
-                let stands = self.check_taken(&change, stands, &seen)?;
-                Ok(self.written(after, stands, seen))
-            }
-            Ok(Outcome::Moved) => Err(self.moved()),
-            Err(EditorError::Unsupported) if self.is_unsaved => {
-                Err(Error::Unsaved { path: self.path.to_string() }.into())
-            }
-            Err(EditorError::NotSent | EditorError::Unsupported) => Err(self.start_again_on_disk()),
-            Err(error) => Err(self.refusal(error).into()),
-        }
-    }
-
-    /// An editor is not asked for files that are this large.
-    fn excerpt(&mut self, place: &Where<'_>) -> Result<Option<Excerpt>> {
-        let excerpt = self.place.held().excerpt(place)?;
-        if excerpt.is_some() && !self.caller.disk_only.is_set() {
-            self.caller.remarks.add(LARGE);
-            self.caller.disk_only.set();
-        }
-        Ok(excerpt)
-    }
-
-    fn digest_with(&mut self, excerpt: &Excerpt, after: &str) -> Result<Digest> {
-        self.place.held().digest_with(excerpt, after)
-    }
-
-    fn replace_excerpt(
-        &mut self,
-        excerpt: &Excerpt,
-        after: &str,
-        digest: Digest,
-    ) -> Result<Written, WriteError> {
-        self.place.held().replace_excerpt(excerpt, after, digest)
-    }
-
-    fn check_creatable(&self) -> Result<()> {
+impl Slot for Held<'_> {
+    fn check(&self) -> Result<()> {
         self.place.check_folder()
     }
 
-    fn create(&mut self, bytes: &[u8]) -> Result<Written, WriteError> {
-        let text = match text_for_editor(bytes, self.caller) {
-            Some(text) if !self.caller.disk_only.is_set() && self.workspace.editor.can_write() => {
-                text
-            }
-            _ => {
-                self.caller.disk_only.set();
-                return self.place.held().create(bytes);
-            }
+    fn create_text(mut self: Box<Self>, text: &Document) -> Result<Written, WriteError<'static>> {
+        let after = match self.text_for_editor(text.bytes()) {
+            Some(after) if self.workspace.editor.can_write() => after,
+            _ => return self.create_bytes(text.bytes()),
         };
-        self.caller.cancel.check()?;
+        self.context.cancel.check()?;
         let on_disk = self.place.on_disk()?;
         if on_disk.content != Content::Nothing || self.is_new_in_editor()? {
-            return Err(self.moved());
+            return Err(WriteError::Conflict);
         }
         self.place.check_folder()?;
-        let change = Change { before: None, after: text };
-        match self.workspace.editor.write(&on_disk.given_path, &change, self.caller) {
+        let change = Change { before: None, after };
+        match self.workspace.editor.write(&on_disk.given_path, &change, self.context) {
             Ok(Outcome::Written { stands }) => {
                 self.place.keep_folders();
-                Ok(self.written(bytes, stands, on_disk))
+                Ok(self.written(text.bytes(), stands, on_disk))
             }
-            Ok(Outcome::Moved) => Err(self.moved()),
-            // Nothing stands there and nothing was read, so that this is the whole call again.
-            // Here it is no refusal where the editor does not know the place: it has no text of
-            // it that could be lost.
+            Ok(Outcome::Moved) => Err(WriteError::Conflict),
+            // The editor has no text that could be lost, so that the disk is as good.
             Err(EditorError::NotSent | EditorError::Unsupported | EditorError::NoSuchFile) => {
-                self.caller.disk_only.set();
-                self.place.held().create(bytes)
+                self.create_bytes(text.bytes())
             }
             Err(error) => {
                 if error == EditorError::Unanswered {
                     self.place.keep_folders();
                 }
-                Err(self.refusal(error).into())
+                Err(self.rejection(error).into())
             }
         }
     }
 
-    fn remove(&mut self, before: &[u8]) -> Result<Removed, WriteError> {
-        if self.caller.disk_only.is_set() {
-            return self.place.held().remove(before);
+    fn create_bytes(self: Box<Self>, bytes: &[u8]) -> Result<Written, WriteError<'static>> {
+        Box::new(self.place.into_locked()).create_bytes(bytes)
+    }
+}
+
+impl<'a> HeldFile<'a> for Held<'a> {
+    fn whole(self: Box<Self>) -> Result<Whole<'a>, WriteError<'a>> {
+        match self.read()? {
+            Found::Editor(whole) => Ok(whole),
+            Found::Disk(file) => file.whole(),
         }
-        if self.is_unsaved {
-            return Err(Error::Unsaved { path: self.path.to_string() }.into());
+    }
+
+    fn snapshot(self: Box<Self>, place: &Where<'_>) -> Result<Snapshot<'a>, WriteError<'a>> {
+        match self.read()? {
+            Found::Editor(whole) => Ok(Snapshot::Whole(whole)),
+            Found::Disk(file) => file.snapshot(place),
         }
-        let seen = self.seen();
-        self.check_unmoved(&seen, before)?;
-        // From here on the system tells of writers, the editor among them; it is not asked again.
-        let stored = self.place.held().read()?;
-        match stored {
-            Some(stored) if seen.content == Content::Bytes(stored.clone()) => {
-                self.place.held().remove(&stored)
+    }
+}
+
+/// Where a file's text was found.
+enum Found<'a> {
+    Editor(Whole<'a>),
+    Disk(Box<dyn HeldFile<'a> + 'a>),
+}
+
+impl<'a> Held<'a> {
+    fn read(self) -> Result<Found<'a>> {
+        let on_disk = self.place.on_disk()?;
+        match self.workspace.view(&self.path, &on_disk, self.context)? {
+            View::Editor(buffer) if self.workspace.editor.can_write() => {
+                let (text, opened) = self.opened(buffer, on_disk);
+                Ok(Found::Editor(Whole::new(text.into_bytes(), Box::new(opened))))
             }
-            _ => Err(self.moved()),
+            // A change of the file on disk would be lost, or lose it, when it is saved.
+            View::Editor(_) => Err(Error::Unsaved { path: self.path.to_string() }),
+            View::Disk => Ok(Found::Disk(Box::new(self.place.into_locked()))),
         }
     }
 }
 
-impl Drop for HeldText<'_> {
-    fn drop(&mut self) {
+impl<'a> Opened<'a> {
+    /// Starts the call again, and finds the disk.
+    fn restart(&self) -> WriteError<'a> {
+        let Held { workspace, context, .. } = &self.held;
+        context.notes.set(Note::Unsaved, false);
         if self.is_unsaved {
-            self.caller.remarks.add(UNSAVED);
+            context.notes.add(Note::WithoutUnsaved);
+        }
+        WriteError::Restart(&*workspace.disk)
+    }
+
+    /// Starts the call again, and finds what is there now.
+    fn conflict(&self) -> WriteError<'a> {
+        self.held.context.notes.set(Note::Unsaved, false);
+        WriteError::Conflict
+    }
+
+    fn check_disk(&self) -> Result<(), WriteError<'a>> {
+        self.held.context.cancel.check()?;
+        if self.held.place.is_unmoved(&self.seen)? { Ok(()) } else { Err(self.conflict()) }
+    }
+
+    /// Gives an editor time to show a text that it accepted; fails where it keeps the previous one.
+    /// One that differs from that in its endings only may be shown as that, and saved as given.
+    fn check_taken(
+        &self,
+        change: &Change<'_>,
+        mut stands: Option<String>,
+    ) -> Result<Option<String>> {
+        let is_old = |stands: &Option<String>| {
+            let is_change = |before| !is_same_but_last_ending(before, change.after);
+            stands.as_deref() == change.before && change.before.is_some_and(is_change)
+        };
+        let Held { workspace, path, context, .. } = &self.held;
+        for _ in 1..MAX_ASKED {
+            if !is_old(&stands) {
+                return Ok(stands);
+            }
+            std::thread::sleep(PATIENCE);
+            stands = workspace.editor.read(&self.seen.given_path, context).ok();
+        }
+        match is_old(&stands) {
+            true => Err(Error::NotTaken { path: path.to_string() }),
+            false => Ok(stands),
         }
     }
 }
 
-/// The text that an editor can be given, if it is text and not too much.
-fn text_for_editor<'a>(bytes: &'a [u8], caller: &Caller) -> Option<&'a str> {
-    if bytes.len() > MAX_TEXT {
-        caller.remarks.add(LARGE);
-        return None;
+impl<'a> Replace<'a> for Opened<'a> {
+    fn replace(self: Box<Self>, before: &[u8], after: &[u8]) -> Result<Written, WriteError<'a>> {
+        let Held { workspace, path, context, .. } = &self.held;
+        // The editor's text is UTF-8, so that a text that is not cannot be what was read.
+        let (Some(text), Ok(before)) = (self.held.text_for_editor(after), str::from_utf8(before))
+        else {
+            return Err(self.restart());
+        };
+        self.check_disk()?;
+        let change = Change { before: Some(before), after: text };
+        match workspace.editor.write(&self.seen.given_path, &change, context) {
+            Ok(Outcome::Written { stands }) => {
+                let stands = self.check_taken(&change, stands)?;
+                Ok(self.held.written(after, stands, self.seen))
+            }
+            Ok(Outcome::Moved) => Err(self.conflict()),
+            Err(EditorError::Unsupported) if self.is_unsaved => {
+                Err(Error::Unsaved { path: path.to_string() }.into())
+            }
+            Err(EditorError::NotSent | EditorError::Unsupported) => Err(self.restart()),
+            Err(error) => Err(self.held.rejection(error).into()),
+        }
     }
-    std::str::from_utf8(bytes).ok().filter(|text| !text.contains('\0'))
+}
+
+impl<'a> Remove<'a> for Opened<'a> {
+    fn remove(self: Box<Self>, before: &[u8]) -> Result<Removed, WriteError<'a>> {
+        if self.is_unsaved {
+            return Err(Error::Unsaved { path: self.held.path.to_string() }.into());
+        }
+        self.check_disk()?;
+        let Held { workspace, path, context, .. } = &self.held;
+        match workspace.ask(path, &self.seen, context)? {
+            Some(text) if text.as_bytes() == before => {}
+            Some(_) => return Err(self.conflict()),
+            None => return Err(self.restart()),
+        }
+        // From here on the system reports writers, the editor among them; it is not asked again.
+        let notes = &context.notes;
+        let removal = self.held.place.into_locked().into_removal()?;
+        match &self.seen.content {
+            Content::Bytes(seen) if seen == removal.bytes() => Ok(removal.remove()?.1),
+            _ => {
+                notes.set(Note::Unsaved, false);
+                Err(WriteError::Conflict)
+            }
+        }
+    }
 }

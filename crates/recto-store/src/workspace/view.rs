@@ -2,13 +2,15 @@
 
 use std::time::{Duration, SystemTime};
 
+use crate::error::Denial;
+use crate::error::{Error, Result};
+use recto_text::Document;
 use recto_text::encoding::Encoding;
-use recto_text::error::Denial;
-use recto_text::{Document, Error, Result};
 
 use super::Workspace;
 use super::unsaved::State;
-use crate::caller::Caller;
+use crate::Note;
+use crate::context::Context;
 use crate::editor::EditorError;
 use crate::limits;
 use crate::local::reserve::{Content, OnDisk};
@@ -16,11 +18,6 @@ use crate::path::AbsPath;
 
 /// The largest text that passes through an editor.
 pub const MAX_TEXT: usize = limits::EDITOR_TEXT;
-
-/// What an answer says about a text beyond that.
-pub const LARGE: &str = "larger than 16 MiB: taken from the disk, not from the editor";
-
-const UNREADABLE: &str = "the editor does not know this file's encoding; this is the file on disk";
 
 /// An editor learns of what others write to the disk a moment later. Until then its text looks
 /// like unsaved changes, and an edit of it would undo what was written: a formatter's work, a
@@ -48,12 +45,12 @@ pub struct Buffer {
 impl Workspace {
     /// Decides where the text of a file comes from, by what stands on the disk and what the
     /// editor answers.
-    pub fn view(&self, path: &AbsPath, on_disk: &OnDisk, caller: &Caller) -> Result<View> {
+    pub fn view(&self, path: &AbsPath, on_disk: &OnDisk, context: &Context) -> Result<View> {
         let stored = match &on_disk.content {
             Content::Nothing if !self.unsaved.is_new(&on_disk.real_path) => return Ok(View::Disk),
             Content::Nothing => None,
             Content::Large => {
-                caller.remarks.add(LARGE);
+                context.notes.add(Note::TooLargeForEditor);
                 return Ok(View::Disk);
             }
             Content::Bytes(bytes) => match Document::parse(bytes.clone()) {
@@ -62,23 +59,23 @@ impl Workspace {
                 Err(_) => return Ok(View::Disk),
             },
         };
-        let Some(mut text) = self.ask(path, on_disk, caller)? else { return Ok(View::Disk) };
+        let Some(mut text) = self.ask(path, on_disk, context)? else { return Ok(View::Disk) };
         if let Some(stored) = &stored {
             for _ in 1..MAX_ASKED {
                 if !on_disk.is_new() || is_same_text(&text, stored.text()) {
                     break;
                 }
                 std::thread::sleep(PATIENCE);
-                let Some(again) = self.ask(path, on_disk, caller)? else { return Ok(View::Disk) };
+                let Some(again) = self.ask(path, on_disk, context)? else { return Ok(View::Disk) };
                 text = again;
             }
             if is_unreadable(&text, stored) {
-                caller.remarks.add(UNREADABLE);
+                context.notes.add(Note::EncodingUnknownToEditor);
                 return Ok(View::Disk);
             }
         }
         if text.len() > MAX_TEXT {
-            caller.remarks.add(LARGE);
+            context.notes.add(Note::TooLargeForEditor);
             return Ok(View::Disk);
         }
         let is_unsaved = self.note(on_disk, stored.as_ref(), &text);
@@ -90,9 +87,14 @@ impl Workspace {
     }
 
     /// The editor's text, or `None` where it has none to offer.
-    pub fn ask(&self, path: &AbsPath, on_disk: &OnDisk, caller: &Caller) -> Result<Option<String>> {
-        caller.cancel.check()?;
-        match self.editor.read(&on_disk.given_path, caller) {
+    pub fn ask(
+        &self,
+        path: &AbsPath,
+        on_disk: &OnDisk,
+        context: &Context,
+    ) -> Result<Option<String>> {
+        context.cancel.check()?;
+        match self.editor.read(&on_disk.given_path, context) {
             Ok(text) => Ok(Some(text)),
             Err(EditorError::NoSuchFile) => {
                 self.unsaved.remove(&on_disk.real_path);

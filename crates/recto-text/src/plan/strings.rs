@@ -52,11 +52,11 @@ pub fn string<'a>(part: impl Into<Part<'a>>, replacement: &Replacement) -> Resul
 
 /// Plans replacements that apply one after another, all or none. Where each has to search the whole
 /// text, many of them take long: `go_on` is asked before each and ends the plan with its error.
-pub fn strings<'a>(
+pub fn strings<'a, E: From<Error>>(
     part: impl Into<Part<'a>>,
     replacements: &[Replacement],
-    go_on: impl Fn() -> Result<()>,
-) -> Result<Plan> {
+    go_on: impl Fn() -> Result<(), E>,
+) -> Result<Plan, E> {
     let part = part.into();
     match apart::plan(part, replacements) {
         Some(plan) if part.far.is_none() => Ok(plan),
@@ -64,22 +64,23 @@ pub fn strings<'a>(
     }
 }
 
-pub(super) fn one_by_one(
+pub(super) fn one_by_one<E: From<Error>>(
     part: Part<'_>,
     replacements: &[Replacement],
-    go_on: impl Fn() -> Result<()>,
-) -> Result<Plan> {
+    go_on: impl Fn() -> Result<(), E>,
+) -> Result<Plan, E> {
     let mut staged = Staged::new(part);
     for (index, replacement) in replacements.iter().enumerate() {
         go_on()?;
         if let Some((_, error)) = part.far.filter(|(far, _)| *far == index) {
-            return Err(match error {
-                Error::TooLarge { .. } => error.clone(),
+            let error = match error {
+                Error::TooFarApart { .. } => error.clone(),
                 error => Error::InEdit { index, source: Box::new(error.clone()) },
-            });
+            };
+            return Err(error.into());
         }
         if let Err(error) = staged.replace(replacement) {
-            return Err(explain(part, replacements, index, error, go_on));
+            return Err(explain(part, replacements, index, error, go_on)?.into());
         }
     }
     Ok(staged.plan)
@@ -150,36 +151,34 @@ impl<'a> Staged<'a> {
 }
 
 /// Tells a string that an earlier edit took away from one that never stood there.
-fn explain(
+fn explain<E>(
     part: Part<'_>,
     replacements: &[Replacement],
     index: usize,
     error: Error,
-    go_on: impl Fn() -> Result<()>,
-) -> Error {
+    go_on: impl Fn() -> Result<(), E>,
+) -> Result<Error, E> {
     let old = &replacements[index].old;
     let never_stood =
         !matches!(error, Error::StringNotFound { .. }) || find(part.text, old).is_none();
     if !never_stood {
         let mut staged = Staged::new(part);
         for (prior_index, prior) in replacements[..index].iter().enumerate() {
-            if let Err(error) = go_on() {
-                return error;
-            }
+            go_on()?;
             if staged.replace(prior).is_err() {
                 break;
             }
             if find(&staged.text, old).is_none() {
                 if prior.old != *old {
-                    return Error::ConflictingEdits { index, prior_index };
+                    return Ok(Error::ConflictingEdits { index, prior_index });
                 }
                 let nearest = Some(Nearest::replaced_by(prior_index));
                 let error = Error::StringNotFound { old_string: old.clone(), nearest };
-                return Error::InEdit { index, source: Box::new(error) };
+                return Ok(Error::InEdit { index, source: Box::new(error) });
             }
         }
     }
-    Error::InEdit { index, source: Box::new(error) }
+    Ok(Error::InEdit { index, source: Box::new(error) })
 }
 
 #[cfg(test)]

@@ -1,21 +1,26 @@
 //! The one way from a plan to a changed file, shared by every tool that edits.
 //!
-//! Holds the file, reads it, plans, writes once. What others change in between is noticed at the
-//! write: a caller that named a version is told, for one that did not the plan is made again.
+//! Holds the file, reads it, plans, writes once. What another process changes in between is detected
+//! at the write: a caller that named a version is told, for one that did not the plan is made again.
 
 use std::sync::Arc;
 
+use recto_store::error::{Error as StoreError, Instead};
+use recto_store::path::AbsPath;
+use recto_store::{
+    Content, Excerpt, ExcerptSnapshot, Hold, Note, Snapshot, Where, Whole, WriteError, WriteStore,
+    Written,
+};
 use recto_text::diff::{ChangedLines, OldSide, changes, unified, unified_part};
 use recto_text::document::Unencodable;
 use recto_text::edits::Edits;
-use recto_text::error::Instead;
+use recto_text::error::Error as TextError;
 use recto_text::line::{self, LineRange};
 use recto_text::plan::{Part, Plan};
-use recto_text::{Digest, Document, Error, Result};
+use recto_text::{Digest, Document};
 
-use super::{Arguments, Change, Context, Kind, Param};
-use recto_store::path::AbsPath;
-use recto_store::{Excerpt, Held, Purpose, Where, WriteError, Written};
+use super::{Arguments, Change, Kind, Param, WriteEnv};
+use crate::error::{Error, Result};
 
 /// How often a plan is made again for a file that keeps moving.
 const MAX_ATTEMPTS: usize = 10;
@@ -42,61 +47,83 @@ pub struct Target {
     pub is_dry_run: bool,
 }
 
+/// Why an attempt to change a file failed.
+pub enum Attempt<'a> {
+    /// The store failed, or asks for another attempt.
+    Write(WriteError<'a>),
+    /// The call is rejected.
+    Rejected(Error),
+}
+
+impl<'a> From<WriteError<'a>> for Attempt<'a> {
+    fn from(error: WriteError<'a>) -> Self {
+        Attempt::Write(error)
+    }
+}
+
+impl<E: Into<Error>> From<E> for Attempt<'_> {
+    fn from(error: E) -> Self {
+        Attempt::Rejected(error.into())
+    }
+}
+
 impl Target {
     /// The target of the edit toolset: an absolute path, the version if the caller likes.
-    pub fn parse(context: &Context<'_>, arguments: &mut Arguments) -> Result<Target> {
+    pub fn parse(env: &WriteEnv<'_>, arguments: &mut Arguments) -> Result<Target> {
         let is_dry_run = arguments.boolean("dry_run");
         let expected = arguments.hash("expected_hash");
-        let path = AbsPath::parse_beside(arguments.string("path"), context.root)?;
+        let path = AbsPath::parse_beside(arguments.string("path"), env.root)?;
         Ok(Target { path, expected, is_dry_run })
     }
 
     /// The target of the text toolset: any path, and always the version.
-    pub fn parse_verified(context: &Context<'_>, arguments: &mut Arguments) -> Result<Target> {
+    pub fn parse_verified(env: &WriteEnv<'_>, arguments: &mut Arguments) -> Result<Target> {
         let expected = arguments.hash("hash");
-        let path = AbsPath::resolve("path", arguments.string("path"), context.root)?;
+        let path = AbsPath::resolve("path", arguments.string("path"), env.root)?;
         Ok(Target { path, expected, is_dry_run: false })
     }
 
-    /// Refuses a version other than the one the caller named. `text` is what stands there now,
-    /// if it is text.
-    pub fn check_version(
-        &self,
-        context: &Context<'_>,
-        now: Digest,
-        text: Option<&str>,
-    ) -> Result<()> {
+    /// Rejects a version other than the one the caller named. `text` is the current one, if it is
+    /// text.
+    pub fn check_version(&self, env: &WriteEnv<'_>, now: Digest, text: Option<&str>) -> Result<()> {
         match self.expected.filter(|expected| *expected != now) {
-            Some(expected) => Err(self.stale(context, expected, now, text)),
+            Some(expected) => Err(self.stale(env, expected, now, text)),
             None => Ok(()),
         }
     }
 
-    /// The contract's error for a version other than the one the caller named.
+    /// Returns the error for a version other than the one the caller named.
     pub fn stale(
         &self,
-        context: &Context<'_>,
+        env: &WriteEnv<'_>,
         expected: Digest,
         now: Digest,
         text: Option<&str>,
     ) -> Error {
-        let old = context.versions.get(expected);
+        let old = env.versions.get(expected);
         let changed = old.zip(text).map(|(old, text)| changed_lines(old.text(), text));
         let path = self.path.to_string();
         Error::Stale { path, expected, now, changed: changed.unwrap_or_default() }
     }
 
-    /// Tries until the file holds still; what moved under a named version is stale.
-    pub fn attempt<T>(&self, mut change: impl FnMut() -> Result<T, WriteError>) -> Result<T> {
+    /// Tries until the file is what was read when it is written. Where the caller named a version,
+    /// the next attempt finds another one and rejects the call.
+    pub fn attempt<'a, T>(
+        &self,
+        env: &WriteEnv<'a>,
+        mut change: impl FnMut(&'a dyn WriteStore) -> Result<T, Attempt<'a>>,
+    ) -> Result<T> {
+        let mut store = env.store;
         for _ in 0..MAX_ATTEMPTS {
-            match change() {
+            match change(store) {
                 Ok(done) => return Ok(done),
-                // With a named version the next attempt finds the other one and says so.
-                Err(WriteError::Moved) => {}
-                Err(WriteError::Failed(error)) => return Err(error),
+                Err(Attempt::Write(WriteError::Conflict)) => {}
+                Err(Attempt::Write(WriteError::Restart(other))) => store = other,
+                Err(Attempt::Write(WriteError::Failed(error))) => return Err(error.into()),
+                Err(Attempt::Rejected(error)) => return Err(error),
             }
         }
-        Err(Error::Unstable { path: self.path.to_string() })
+        Err(StoreError::Unstable { path: self.path.to_string() }.into())
     }
 
     /// The diff, or `None` where it is too large to show.
@@ -111,16 +138,18 @@ impl Target {
     }
 
     /// The contract's error for text that a file cannot hold.
-    pub fn not_encodable(&self, document: &Document, error: Unencodable) -> Error {
+    pub fn not_encodable(&self, document: &Document, error: Unencodable) -> TextError {
         not_encodable(document.encoding().name(), &self.path, error)
     }
 }
 
 /// The contract's error for text that a file in some encoding cannot hold.
-pub fn not_encodable(encoding: &'static str, path: &AbsPath, error: Unencodable) -> Error {
+pub fn not_encodable(encoding: &'static str, path: &AbsPath, error: Unencodable) -> TextError {
     match error {
-        Unencodable::Character(character) => Error::NotEncodable { encoding, character },
-        Unencodable::ReadsDifferently => Error::NotReadable { encoding, path: path.to_string() },
+        Unencodable::Character(character) => TextError::NotEncodable { encoding, character },
+        Unencodable::ReadsDifferently => {
+            TextError::NotReadable { encoding, path: path.to_string() }
+        }
     }
 }
 
@@ -140,111 +169,115 @@ pub struct Edited {
 }
 
 /// Changes a file by a plan that is made for its text, or for the part of it around `place`.
-/// `blame` may say which part of the request an encoding refuses.
-pub fn edit(
-    context: &Context<'_>,
+/// `blame` may say which part of the request an encoding rejects.
+pub fn edit<E: Into<Error>>(
+    env: &WriteEnv<'_>,
     target: &Target,
     place: Where<'_>,
-    plan: impl Fn(Part<'_>) -> Result<Plan>,
-    blame: impl Fn(&Document, Error) -> Error,
+    plan: impl Fn(Part<'_>) -> Result<Plan, E>,
+    blame: impl Fn(&Document, TextError) -> TextError,
 ) -> Result<Edited> {
-    target.attempt(|| {
-        let mut held = context
-            .store
-            .hold(&target.path, Purpose::Change, context.caller)
-            .map_err(|error| as_edit_error(target, error))?;
-        let excerpt = held.excerpt(&place).map_err(|error| as_edit_error(target, error))?;
-        // A line may start with what would be a BOM at the start of a file.
-        let lines = excerpt.and_then(|excerpt| Some((Document::new(&excerpt.text).ok()?, excerpt)));
-        match lines {
-            Some(lines) => edit_excerpt(context, target, &mut *held, lines, &plan, &blame),
-            None => edit_whole(context, target, &mut *held, &plan, &blame),
+    let edit = Edit { env, target, plan, blame };
+    let edited = target.attempt(env, |store| {
+        let Hold::File(held) = store.hold(&target.path, env.context)? else {
+            return Err(StoreError::FileNotFound { path: target.path.to_string() }.into());
+        };
+        match held.snapshot(&place)? {
+            Snapshot::Whole(file) => edit.whole(file),
+            Snapshot::Excerpt(snapshot) => edit.excerpt(snapshot),
         }
-    })
-}
-
-fn edit_whole(
-    context: &Context<'_>,
-    target: &Target,
-    held: &mut dyn Held,
-    plan: impl Fn(Part<'_>) -> Result<Plan>,
-    blame: impl Fn(&Document, Error) -> Error,
-) -> Result<Edited, WriteError> {
-    let Some(bytes) = held.read().map_err(|error| as_edit_error(target, error))? else {
-        return Err(Error::FileNotFound { path: target.path.to_string() }.into());
-    };
-    let before = Document::parse(bytes).map_err(|bytes| Error::BinaryFile {
-        verb: "edit",
-        path: target.path.to_string(),
-        hash: Some(Digest::of(&bytes)),
-    })?;
-    target.check_version(context, before.digest(), Some(before.text()))?;
-    let plan = plan(before.text().into())?;
-    context.caller.cancel.check()?;
-    let after = before
-        .with_text(&plan.edits.apply(before.text()))
-        .map_err(|error| blame(&before, target.not_encodable(&before, error)))?;
-    let diff = target.diff(OldSide::File, before.text(), after.text(), &plan.edits);
-    let is_unchanged = before.bytes() == after.bytes();
-    let mut written = Written::default();
-    if !is_unchanged && !target.is_dry_run {
-        written = held.replace(before.bytes(), after.bytes())?;
-    }
-    let after = stands(context, &mut written, after);
-    let digest = after.digest();
-    let after = Arc::new(after);
-    if !target.is_dry_run {
-        context.versions.remember(digest, &after);
-    }
-    let change = (!is_unchanged && !target.is_dry_run).then(|| Change {
-        path: target.path.as_path().to_path_buf(),
-        before: Some(Arc::new(before)),
-        after: Some(after.clone()),
     });
-    let total_lines = line::count(after.text());
-    Ok(Edited { plan, diff, total_lines, digest, is_unchanged, written, change })
+    edited.map_err(|error| as_edit_error(target, error))
 }
 
-/// Changes some lines of a file that is too large to be held.
-fn edit_excerpt(
-    context: &Context<'_>,
-    target: &Target,
-    held: &mut dyn Held,
-    (before, excerpt): (Document, Excerpt),
-    plan: impl Fn(Part<'_>) -> Result<Plan>,
-    blame: impl Fn(&Document, Error) -> Error,
-) -> Result<Edited, WriteError> {
-    target.check_version(context, excerpt.digest, None)?;
-    let Excerpt { lines_before, lines_after, .. } = excerpt;
-    let far = excerpt.far.as_ref();
-    let plan = plan(Part { text: before.text(), lines_before, lines_after, far })?;
-    context.caller.cancel.check()?;
-    let after = before
-        .with_text(&plan.edits.apply(before.text()))
-        .map_err(|error| blame(&before, target.not_encodable(&before, error)))?;
-    let name = target.path.file_name();
-    let (old, new) = (before.text(), after.text());
-    let diff = excerpt
-        .is_whole_lines
-        .then(|| unified_part(name, OldSide::File, old, new, &plan.edits, lines_before))
-        .flatten();
-    let is_unchanged = before.text() == after.text();
-    let (mut digest, mut written) = (excerpt.digest, Written::default());
-    if !is_unchanged {
-        digest = held.digest_with(&excerpt, after.text())?;
-        if !target.is_dry_run {
-            written = held.replace_excerpt(&excerpt, after.text(), digest)?;
+/// One call that edits.
+struct Edit<'a, P, B> {
+    env: &'a WriteEnv<'a>,
+    target: &'a Target,
+    plan: P,
+    blame: B,
+}
+
+impl<E, P, B> Edit<'_, P, B>
+where
+    E: Into<Error>,
+    P: Fn(Part<'_>) -> Result<Plan, E>,
+    B: Fn(&Document, TextError) -> TextError,
+{
+    fn whole<'s>(&self, file: Whole<'s>) -> Result<Edited, Attempt<'s>> {
+        let Edit { env, target, .. } = self;
+        let before = match file.content() {
+            Content::Text(document) => document.clone(),
+            Content::Binary(bytes) => {
+                let (path, hash) = (target.path.to_string(), Some(Digest::of(bytes)));
+                return Err(StoreError::BinaryFile { verb: "edit", path, hash }.into());
+            }
+        };
+        target.check_version(env, before.digest(), Some(before.text()))?;
+        let (plan, after) = self.planned(before.text().into(), &before)?;
+        let diff = target.diff(OldSide::File, before.text(), after.text(), &plan.edits);
+        let is_unchanged = before.bytes() == after.bytes();
+        let mut written = Written::default();
+        if !is_unchanged && !target.is_dry_run {
+            written = file.replace(&after)?;
         }
+        let after = Arc::new(stands(env, &mut written, after));
+        let digest = after.digest();
+        if !target.is_dry_run {
+            env.versions.remember(digest, &after);
+        }
+        let total_lines = line::count(after.text());
+        let change = (!is_unchanged && !target.is_dry_run).then(|| Change {
+            path: target.path.as_path().to_path_buf(),
+            before: Some(before),
+            after: Some(after),
+        });
+        Ok(Edited { plan, diff, total_lines, digest, is_unchanged, written, change })
     }
-    let total_lines = lines_before + line::count(after.text()) + lines_after;
-    Ok(Edited { plan, diff, total_lines, digest, is_unchanged, written, change: None })
+
+    /// Changes some lines of a file that is too large to be held.
+    fn excerpt<'s>(&self, snapshot: ExcerptSnapshot<'s>) -> Result<Edited, Attempt<'s>> {
+        let Edit { env, target, .. } = self;
+        let Excerpt { lines: before, lines_before, lines_after, is_whole_lines, .. } =
+            snapshot.excerpt();
+        let (lines_before, lines_after) = (*lines_before, *lines_after);
+        let mut digest = snapshot.excerpt().digest;
+        target.check_version(env, digest, None)?;
+        let far = snapshot.excerpt().far.as_ref();
+        let part = Part { text: before.text(), lines_before, lines_after, far };
+        let (plan, after) = self.planned(part, before)?;
+        let (name, old, new) = (target.path.file_name(), before.text(), after.text());
+        let diff = is_whole_lines
+            .then(|| unified_part(name, OldSide::File, old, new, &plan.edits, lines_before))
+            .flatten();
+        let is_unchanged = old == new;
+        let total_lines = lines_before + line::count(new) + lines_after;
+        let mut written = Written::default();
+        if !is_unchanged {
+            digest = snapshot.digest_with(new)?;
+            if !target.is_dry_run {
+                written = snapshot.replace(new, digest)?;
+            }
+        }
+        Ok(Edited { plan, diff, total_lines, digest, is_unchanged, written, change: None })
+    }
+
+    /// Makes the plan for a part of a file, and the text that results.
+    fn planned(&self, part: Part<'_>, before: &Document) -> Result<(Plan, Document)> {
+        let plan = (self.plan)(part).map_err(Into::into)?;
+        self.env.context.cancel.check()?;
+        let after = before.with_text(&plan.edits.apply(before.text()));
+        let after = after
+            .map_err(|error| (self.blame)(before, self.target.not_encodable(before, error)))?;
+        Ok((plan, after))
+    }
 }
 
-/// What a file holds after a write, which an editor may have changed again.
-pub fn stands(context: &Context<'_>, written: &mut Written, after: Document) -> Document {
+/// Returns the content of a file after a write, which an editor may have changed again.
+pub fn stands(env: &WriteEnv<'_>, written: &mut Written, after: Document) -> Document {
     match written.stands.take().map(Document::parse) {
         Some(Ok(stands)) => {
-            context.caller.remarks.add("the editor changed the text while saving it");
+            env.context.notes.add(Note::ChangedOnSave);
             stands
         }
         _ => after,
@@ -264,8 +297,12 @@ fn changed_lines(old: &str, new: &str) -> Vec<LineRange> {
 /// A change needs a file: a folder is none, and where the folder is missing so is the file.
 pub fn as_edit_error(target: &Target, error: Error) -> Error {
     match error {
-        Error::IsDirectory { path } => Error::NotAFile { path, instead: Instead::Folder },
-        Error::ParentNotFound { .. } => Error::FileNotFound { path: target.path.to_string() },
+        Error::Store(StoreError::IsDirectory { path }) => {
+            StoreError::NotAFile { path, instead: Instead::Folder }.into()
+        }
+        Error::Store(StoreError::ParentNotFound { .. }) => {
+            StoreError::FileNotFound { path: target.path.to_string() }.into()
+        }
         error => error,
     }
 }

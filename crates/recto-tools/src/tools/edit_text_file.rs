@@ -1,12 +1,12 @@
 //! `edit_text_file`: one exact string for another.
 
-use recto_text::Result;
+use crate::error::Result;
 use recto_text::plan::{self, Replacement};
 use serde_json::{Value, json};
 
 use super::edit::{ABSOLUTE_PATH, DRY_RUN, EXPECTED_HASH, Target, edit};
 use super::report;
-use super::{Answer, Arguments, Context, Effect, Kind, Param, Tool, Toolset};
+use super::{Answer, Arguments, Kind, Param, Run, Tool, Toolset, WriteEnv};
 use recto_store::Where;
 
 pub static TOOL: Tool = Tool {
@@ -23,8 +23,7 @@ pub static TOOL: Tool = Tool {
         DRY_RUN,
     ],
     output,
-    effect: Effect::Changes,
-    run,
+    run: Run::Changes(run),
 };
 
 struct Request {
@@ -32,17 +31,17 @@ struct Request {
     replacement: Replacement,
 }
 
-fn request(context: &Context<'_>, mut arguments: Arguments) -> Result<Request> {
-    let target = Target::parse(context, &mut arguments)?;
+fn request(env: &WriteEnv<'_>, mut arguments: Arguments) -> Result<Request> {
+    let target = Target::parse(env, &mut arguments)?;
     let (old, new) = (arguments.string("old_string"), arguments.string("new_string"));
     Ok(Request { target, replacement: Replacement::parse(old, new)? })
 }
 
-fn run(context: &Context<'_>, arguments: Arguments) -> Result<Answer> {
-    let Request { target, replacement } = request(context, arguments)?;
+fn run(env: &WriteEnv<'_>, arguments: Arguments) -> Result<Answer> {
+    let Request { target, replacement } = request(env, arguments)?;
     let place = Where::Strings(vec![replacement.old()]);
     let edited =
-        edit(context, &target, place, |part| plan::string(part, &replacement), |_, error| error)?;
+        edit(env, &target, place, |part| plan::string(part, &replacement), |_, error| error)?;
     let lines = edited.plan.line_ranges[0];
     let structured = json!({
         "success": true,

@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
+use crate::error::Result;
 use recto_text::encoding::Encoding;
-use recto_text::{Digest, Document, Error, Result};
+use recto_text::{Digest, Document};
 use serde_json::{Value, json};
 
-use super::edit::{HASH, PATH, Target, as_edit_error};
-use super::{Answer, Arguments, Change, Context, Effect, Tool, Toolset};
-use recto_store::{Purpose, Removed, WriteError};
+use super::edit::{Attempt, HASH, PATH, Target, as_edit_error};
+use super::{Answer, Arguments, Change, Run, Tool, Toolset, WriteEnv};
+use recto_store::{Removed, WriteStore};
 
 pub static TOOL: Tool = Tool {
     name: "file.remove",
@@ -17,13 +18,13 @@ pub static TOOL: Tool = Tool {
     description: "Remove a file, never a folder, if its hash is still the one you name.",
     params: &[PATH, HASH],
     output,
-    effect: Effect::Overwrites,
-    run,
+    run: Run::Overwrites(run),
 };
 
-fn run(context: &Context<'_>, mut arguments: Arguments) -> Result<Answer> {
-    let target = Target::parse_verified(context, &mut arguments)?;
-    let (bytes, removed) = target.attempt(|| remove(context, &target))?;
+fn run(env: &WriteEnv<'_>, mut arguments: Arguments) -> Result<Answer> {
+    let target = Target::parse_verified(env, &mut arguments)?;
+    let removed = target.attempt(env, |store| remove(env, store, &target));
+    let (bytes, removed) = removed.map_err(|error| as_edit_error(&target, error))?;
     let path = target.path.as_path().to_path_buf();
     let before = text_of(bytes).map(Arc::new);
     let change = Change { path, before, after: None };
@@ -36,20 +37,19 @@ fn run(context: &Context<'_>, mut arguments: Arguments) -> Result<Answer> {
 
 /// Removes it and returns what it held. Whether that is text is looked at once the folder is free
 /// again.
-fn remove(context: &Context<'_>, target: &Target) -> Result<(Vec<u8>, Removed), WriteError> {
-    let held = context.store.hold(&target.path, Purpose::Remove, context.caller);
-    let mut held = held.map_err(|error| as_edit_error(target, error))?;
-    let bytes = held.read().map_err(|error| as_edit_error(target, error))?;
-    let bytes = bytes.ok_or_else(|| Error::FileNotFound { path: target.path.to_string() })?;
-    let digest = Digest::of(&bytes);
+fn remove<'s>(
+    env: &WriteEnv<'s>,
+    store: &'s dyn WriteStore,
+    target: &Target,
+) -> Result<(Vec<u8>, Removed), Attempt<'s>> {
+    let removal = store.hold_to_remove(&target.path, env.context)?;
+    let digest = Digest::of(removal.bytes());
     if let Some(expected) = target.expected.filter(|expected| *expected != digest) {
-        drop(held);
-        let document = text_of(bytes);
+        let document = text_of(removal.into_bytes());
         let text = document.as_ref().map(Document::text);
-        return Err(target.stale(context, expected, digest, text).into());
+        return Err(target.stale(env, expected, digest, text).into());
     }
-    let removed = held.remove(&bytes)?;
-    Ok((bytes, removed))
+    Ok(removal.remove()?)
 }
 
 /// What a file held, if that was text. Only a hint and an editor's card show it, and to tell old

@@ -1,13 +1,14 @@
 //! `ListFiles`: the files that match a pattern, on disk or at a commit.
 
-use std::path::{Component, Path, PathBuf};
+use std::path::Path;
 
-use recto_text::error::Instead;
+use crate::error::{Error, Result};
 use recto_text::quote::Quoted;
-use recto_text::{Error, Result};
 use serde_json::{Value, json};
 
-use super::{Answer, Arguments, Context, Effect, Kind, Param, Tool, Toolset};
+use super::paths::{COMMIT, named, shown, start_folder};
+use super::{Answer, Arguments, Kind, Param, ReadEnv, Run, Tool, Toolset};
+use recto_store::error::Error as StoreError;
 use recto_store::glob::Glob;
 use recto_store::path::AbsPath;
 use recto_store::{ListRequest, Listing, Store};
@@ -29,12 +30,8 @@ pub static TOOL: Tool = Tool {
         Param::optional("limit", Kind::Integer { minimum: Some(1) }, "Default 1000"),
     ],
     output,
-    effect: Effect::Reads,
-    run,
+    run: Run::Reads(run),
 };
-
-pub const COMMIT: Param =
-    Param::optional("commit", Kind::NumberOrString, "Revision: HEAD~3, v1.0, 1a2b3c");
 
 struct Request {
     pattern: String,
@@ -56,20 +53,22 @@ fn request(mut arguments: Arguments) -> Result<Request> {
     Ok(Request { pattern, commit, shows_ignored, limit })
 }
 
-fn run(context: &Context<'_>, arguments: Arguments) -> Result<Answer> {
+fn run(env: &ReadEnv<'_>, arguments: Arguments) -> Result<Answer> {
     let request = request(arguments)?;
     match &request.commit {
-        None => on_disk(context, &request),
-        Some(commit) => at_commit(context, &request, commit),
+        None => on_disk(env, &request),
+        Some(commit) => at_commit(env, &request, commit),
     }
 }
 
-fn on_disk(context: &Context<'_>, request: &Request) -> Result<Answer> {
+fn on_disk(env: &ReadEnv<'_>, request: &Request) -> Result<Answer> {
     let (start, glob) = Glob::parse(&request.pattern)?;
-    let folder = start_folder(context.root, &start, &request.pattern);
-    let listing = match list(context, context.store, &folder, &glob, request) {
+    let folder = start_folder(env.root, &start, &request.pattern);
+    let listing = match list(env, env.store, &folder, &glob, request) {
         // A root is a name in a folder that is not served.
-        Err(Error::PermissionDenied { .. }) if is_folder(context, request).unwrap_or(false) => {
+        Err(Error::Store(StoreError::PermissionDenied { .. }))
+            if is_folder(env, request).unwrap_or(false) =>
+        {
             Listing::default()
         }
         listing => listing?,
@@ -79,88 +78,55 @@ fn on_disk(context: &Context<'_>, request: &Request) -> Result<Answer> {
         remarks.push(format!("there is no folder {}", Quoted(&start)));
     } else if listing.total == 0 && listing.stopped.is_none() {
         // Whatever else is wrong, the list is empty.
-        remarks.extend(why_empty(context, request, &folder, glob).unwrap_or_default());
+        remarks.extend(why_empty(env, request, &folder, glob).unwrap_or_default());
     }
     let shown = shown(&folder, &listing);
-    Ok(report(context, listing, &shown, remarks))
+    Ok(report(env, listing, &shown, remarks))
 }
 
-/// How the folder of a listing is spelled: as asked for, unless that goes up again.
-pub fn shown(folder: &AbsPath, listing: &Listing) -> PathBuf {
-    let goes_up = folder.as_path().components().any(|part| part == Component::ParentDir);
-    if goes_up { listing.folder.clone() } else { folder.as_path().to_path_buf() }
-}
-
-/// The folder that a pattern starts in, spelled as the pattern in messages.
-pub fn start_folder(root: &Path, folder: &str, pattern: &str) -> AbsPath {
-    // Walked part by part, a path without dots is what people want to see again.
-    AbsPath::of(root.join(folder).components().collect(), pattern.into())
-}
-
-fn at_commit(context: &Context<'_>, request: &Request, commit: &str) -> Result<Answer> {
+fn at_commit(env: &ReadEnv<'_>, request: &Request, commit: &str) -> Result<Answer> {
     let (folder, glob) = match request.pattern.contains('%') {
         true => (String::new(), Glob::like(&request.pattern)?),
         false => Glob::parse(&request.pattern)?,
     };
     let start = if folder.is_empty() { "." } else { &folder };
-    let revision = context.revisions.at(commit, start, context.caller);
+    let revision = env.revisions.at(commit, start, env.context);
     let revision = revision.map_err(|error| named(error, &request.pattern))?;
     let glob = glob.showing_hidden();
-    let listing = list(context, &*revision.store, &revision.path, &glob, request)?;
-    Ok(report(context, listing, &revision.shown, Vec::new()))
-}
-
-/// The error about a folder that was taken for a file, with the way to what is in it.
-pub fn listed(error: Error, is_at_commit: bool) -> Error {
-    match error {
-        Error::NotAFile { path, instead: Instead::Folder } => {
-            Error::NotAFile { path, instead: Instead::ListedFolder { is_at_commit } }
-        }
-        other => other,
-    }
-}
-
-/// The error about the folder of a pattern, worded for the pattern.
-pub fn named(error: Error, pattern: &str) -> Error {
-    let path = pattern.to_string();
-    match error {
-        Error::NoRepository { cause, .. } => Error::NoRepository { path, cause },
-        Error::BrokenRepository { cause, .. } => Error::BrokenRepository { path, cause },
-        Error::PermissionDenied { reason, .. } => Error::PermissionDenied { path, reason },
-        other => other,
-    }
+    let listing = list(env, &*revision.store, &revision.path, &glob, request)?;
+    Ok(report(env, listing, &revision.shown, Vec::new()))
 }
 
 fn list(
-    context: &Context<'_>,
+    env: &ReadEnv<'_>,
     store: &(impl Store + ?Sized),
     folder: &AbsPath,
     glob: &Glob,
     request: &Request,
 ) -> Result<Listing> {
     let Request { shows_ignored, limit, .. } = *request;
-    store.list(&ListRequest { folder, glob, shows_ignored, limit }, context.caller)
+    Ok(store.list(&ListRequest { folder, glob, shows_ignored, limit }, env.context)?)
 }
 
 /// What a caller who finds nothing on disk should know.
 fn why_empty(
-    context: &Context<'_>,
+    env: &ReadEnv<'_>,
     request: &Request,
     folder: &AbsPath,
     glob: Glob,
 ) -> Result<Option<String>> {
-    if is_folder(context, request).unwrap_or(false) {
+    if is_folder(env, request).unwrap_or(false) {
         return Ok(Some(format!("it is a folder: list {}", beneath(request))));
     }
     let everything = Request { shows_ignored: true, limit: 1, ..clone_of(request) };
-    let ignored = list(context, context.store, folder, &glob, &everything)?.total;
+    let ignored = list(env, env.store, folder, &glob, &everything)?.total;
     if ignored > 0 {
         return Ok(Some(format!(
             "{} that ignore rules leave out: pass ignored: true",
             n_files(ignored)
         )));
     }
-    let hidden = list(context, context.store, folder, &glob.showing_hidden(), &everything)?.total;
+    let hidden = list(env, env.store, folder, &glob.showing_hidden(), &everything)?.total;
     if hidden > 0 {
         return Ok(Some(format!(
             "{} only with hidden names: write the dot, as in .*",
@@ -176,21 +142,21 @@ fn why_empty(
         return Ok(None);
     }
     let (folder, glob) = Glob::parse(&literal)?;
-    let folder = start_folder(context.root, &folder, &literal);
-    let found = list(context, context.store, &folder, &glob, &everything)?.total;
+    let folder = start_folder(env.root, &folder, &literal);
+    let found = list(env, env.store, &folder, &glob, &everything)?.total;
     Ok((found > 0).then(|| format!("{} where brackets are names: list {literal}", n_files(found))))
 }
 
 /// Whether a pattern without wildcards names a folder that has files.
-fn is_folder(context: &Context<'_>, request: &Request) -> Result<bool> {
+fn is_folder(env: &ReadEnv<'_>, request: &Request) -> Result<bool> {
     if Glob::is_glob(&request.pattern) {
         return Ok(false);
     }
     let pattern = beneath(request);
     let (folder, glob) = Glob::parse(&pattern)?;
-    let folder = start_folder(context.root, &folder, &pattern);
+    let folder = start_folder(env.root, &folder, &pattern);
     let everything = Request { shows_ignored: true, limit: 1, ..clone_of(request) };
-    Ok(list(context, context.store, &folder, &glob, &everything)?.total > 0)
+    Ok(list(env, env.store, &folder, &glob, &everything)?.total > 0)
 }
 
 /// The pattern for everything beneath a folder.
@@ -206,17 +172,12 @@ fn n_files(n: u64) -> String {
     if n == 1 { "1 file matches".into() } else { format!("{n} files match") }
 }
 
-fn report(
-    context: &Context<'_>,
-    listing: Listing,
-    folder: &Path,
-    mut remarks: Vec<String>,
-) -> Answer {
+fn report(env: &ReadEnv<'_>, listing: Listing, folder: &Path, mut remarks: Vec<String>) -> Answer {
     let mut text = String::new();
     let mut files = Vec::new();
     for file in &listing.files {
         let path = folder.join(file).display().to_string();
-        if text.len() + path.len() >= context.max_read_bytes {
+        if text.len() + path.len() >= env.max_read_bytes {
             break;
         }
         text.push_str(&path);

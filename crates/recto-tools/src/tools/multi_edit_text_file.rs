@@ -1,12 +1,14 @@
 //! `multi_edit_text_file`: several exact strings, all or none.
 
+use crate::error::{Error, Result};
+use recto_text::Document;
+use recto_text::error::Error as TextError;
 use recto_text::plan::{self, Replacement};
-use recto_text::{Document, Error, Result};
 use serde_json::{Value, json};
 
 use super::edit::{ABSOLUTE_PATH, DRY_RUN, EXPECTED_HASH, Target, edit};
 use super::report;
-use super::{Answer, Arguments, Context, Effect, Kind, Param, Tool, Toolset};
+use super::{Answer, Arguments, Kind, Param, Run, Tool, Toolset, WriteEnv};
 use recto_store::Where;
 
 pub static TOOL: Tool = Tool {
@@ -29,8 +31,7 @@ pub static TOOL: Tool = Tool {
         DRY_RUN,
     ],
     output,
-    effect: Effect::Changes,
-    run,
+    run: Run::Changes(run),
 };
 
 struct Request {
@@ -43,13 +44,13 @@ struct Edit {
     replacement: Replacement,
 }
 
-fn request(context: &Context<'_>, mut arguments: Arguments) -> Result<Request> {
-    let target = Target::parse(context, &mut arguments)?;
+fn request(env: &WriteEnv<'_>, mut arguments: Arguments) -> Result<Request> {
+    let target = Target::parse(env, &mut arguments)?;
     let mut edits = Vec::new();
     for (index, mut edit) in arguments.objects("edits").into_iter().enumerate() {
         let (old, new) = (edit.string("old_string"), edit.string("new_string"));
         let replacement = Replacement::parse(old, new.clone())
-            .map_err(|error| Error::InEdit { index, source: Box::new(error) })?;
+            .map_err(|error| TextError::InEdit { index, source: Box::new(error) })?;
         edits.push(Edit { new, replacement });
     }
     if edits.is_empty() {
@@ -58,14 +59,14 @@ fn request(context: &Context<'_>, mut arguments: Arguments) -> Result<Request> {
     Ok(Request { target, edits })
 }
 
-fn run(context: &Context<'_>, arguments: Arguments) -> Result<Answer> {
-    let Request { target, edits } = request(context, arguments)?;
+fn run(env: &WriteEnv<'_>, arguments: Arguments) -> Result<Answer> {
+    let Request { target, edits } = request(env, arguments)?;
     let replacements: Vec<_> = edits.iter().map(|edit| edit.replacement.clone()).collect();
     let edited = edit(
-        context,
+        env,
         &target,
         Where::Strings(replacements.iter().map(Replacement::old).collect()),
-        |part| plan::strings(part, &replacements, || context.caller.cancel.check()),
+        |part| plan::strings::<Error>(part, &replacements, || Ok(env.context.cancel.check()?)),
         |document, error| blame(&edits, document, error),
     )?;
     let line_ranges: Vec<_> = edited
@@ -86,11 +87,11 @@ fn run(context: &Context<'_>, arguments: Arguments) -> Result<Answer> {
 }
 
 /// Names the edit that brought a character which the encoding does not have.
-fn blame(edits: &[Edit], document: &Document, error: Error) -> Error {
+fn blame(edits: &[Edit], document: &Document, error: TextError) -> TextError {
     let is_refused = |edit: &Edit| document.encoding().encode(&edit.new).is_err();
     match edits.iter().position(is_refused) {
-        Some(index) if matches!(error, Error::NotEncodable { .. }) => {
-            Error::InEdit { index, source: Box::new(error) }
+        Some(index) if matches!(error, TextError::NotEncodable { .. }) => {
+            TextError::InEdit { index, source: Box::new(error) }
         }
         _ => error,
     }

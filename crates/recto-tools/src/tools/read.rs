@@ -2,20 +2,31 @@
 
 use std::sync::Arc;
 
+use crate::error::Result;
 use recto_text::quote::Lines;
 use recto_text::window::Page;
-use recto_text::{Digest, Document, Result};
+use recto_text::{Digest, Document};
 
-use super::Context;
+use super::ReadEnv;
 use recto_store::path::AbsPath;
+use recto_store::{Pages, Text};
 
-/// Reads a whole text and remembers its version; `None` where it is too large to be held.
-pub fn document(context: &Context<'_>, path: &AbsPath) -> Result<Option<(Arc<Document>, Digest)>> {
-    let Some(document) = context.store.document(path, context.caller)? else { return Ok(None) };
-    let digest = document.digest();
-    let document = Arc::new(document);
-    context.versions.remember(digest, &document);
-    Ok(Some((document, digest)))
+/// A text that was read, whole or ready to be read by pages.
+pub enum Read<'a> {
+    Whole(Arc<Document>, Digest),
+    Paged(Box<dyn Pages + 'a>),
+}
+
+/// Reads a text and remembers its version.
+pub fn text<'a>(env: &ReadEnv<'a>, path: &AbsPath) -> Result<Read<'a>> {
+    match env.store.text(path, env.context)? {
+        Text::Whole(document) => {
+            let (digest, document) = (document.digest(), Arc::new(document));
+            env.versions.remember(digest, &document);
+            Ok(Read::Whole(document, digest))
+        }
+        Text::Paged(pages) => Ok(Read::Paged(pages)),
+    }
 }
 
 /// One line that says what part this is and of which version.

@@ -1,14 +1,16 @@
 //! `ReadAsTable`: the first rows of a data file, typed, on disk or at a commit.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
+use crate::error::{Error, Result};
 use recto_tables::{self as tables, Source, Table};
-use recto_text::{Error, Result};
 use serde_json::{Value, json};
 
-use super::list_files::{COMMIT, listed};
-use super::{Answer, Arguments, Context, Effect, Kind, Param, Tool, Toolset};
+use super::paths::{COMMIT, listed};
+use super::{Answer, Arguments, Kind, Param, ReadEnv, Run, Tool, Toolset};
+use recto_store::error::Error as StoreError;
 use recto_store::path::AbsPath;
+use recto_store::sync::lock;
 use recto_store::{Bytes, Store};
 
 /// How many rows are shown where the caller does not say.
@@ -26,8 +28,7 @@ pub static TOOL: Tool = Tool {
         COMMIT,
     ],
     output,
-    effect: Effect::Reads,
-    run,
+    run: Run::Reads(run),
 };
 
 struct Request {
@@ -46,70 +47,67 @@ fn request(mut arguments: Arguments) -> Result<Request> {
     })
 }
 
-fn run(context: &Context<'_>, arguments: Arguments) -> Result<Answer> {
+fn run(env: &ReadEnv<'_>, arguments: Arguments) -> Result<Answer> {
     let request = request(arguments)?;
-    let path = AbsPath::resolve("file_path", request.file_path.clone(), context.root)?;
+    let path = AbsPath::resolve("file_path", request.file_path.clone(), env.root)?;
     let table = match &request.commit {
-        None => preview(context, context.store, &path, &request)?,
+        None => preview(env, env.store, &path, &request)?,
         Some(commit) => {
-            let revision = context.revisions.at(commit, &request.file_path, context.caller)?;
-            preview(context, &*revision.store, &revision.path, &request)?
+            let revision = env.revisions.at(commit, &request.file_path, env.context)?;
+            preview(env, &*revision.store, &revision.path, &request)?
         }
     };
-    Ok(report(table, request.limit))
+    Ok(report(env, table, request.limit))
 }
 
 fn preview(
-    context: &Context<'_>,
+    env: &ReadEnv<'_>,
     store: &(impl Store + ?Sized),
     path: &AbsPath,
     request: &Request,
 ) -> Result<Table> {
-    match preview_once(context, store, path, request) {
+    match preview_once(env, store, path, request) {
         // Whoever writes it may be done by now.
-        Err(Error::Unstable { .. }) => preview_once(context, store, path, request),
+        Err(Error::Store(StoreError::Unstable { .. })) => preview_once(env, store, path, request),
         previewed => previewed,
     }
 }
 
 fn preview_once(
-    context: &Context<'_>,
+    env: &ReadEnv<'_>,
     store: &(impl Store + ?Sized),
     path: &AbsPath,
     request: &Request,
 ) -> Result<Table> {
-    let bytes = store.open(path, context.caller);
-    let bytes = bytes.map_err(|error| listed(error, request.commit.is_some()))?;
+    let bytes = store.open(path, env.context);
+    let bytes = bytes.map_err(|error| listed(error, request.commit.as_deref()))?;
     let file = Arc::new(File { bytes, error: Mutex::new(None) });
     let wanted = tables::Request {
         name: path.file_name(),
         limit: request.limit,
-        max_bytes: context.max_read_bytes,
+        max_bytes: env.max_read_bytes,
     };
     let table = tables::preview(file.clone(), &wanted);
-    if let Some(error) = file.error.lock().unwrap_or_else(PoisonError::into_inner).take() {
-        return Err(error);
+    if let Some(error) = lock(&file.error).take() {
+        return Err(error.into());
     }
     // What is wrong with a file may be that it was changing.
     file.bytes.check_unchanged()?;
     let path = path.to_string();
     table.map_err(|error| match error {
-        tables::Error::NotATable { what, is_text } => {
-            let advice = if is_text { ". Read it with ReadLines" } else { "" };
-            Error::NotATable { path, what: format!("{what}{advice}") }
-        }
+        tables::Error::NotATable { what, is_text } => Error::NotATable { path, what, is_text },
         tables::Error::Broken { cause } | tables::Error::TooLarge { cause } => {
             Error::BrokenTable { path, cause }
         }
-        tables::Error::Read { cause } => Error::System { path, cause },
-        tables::Error::Stopped => Error::Cancelled,
+        tables::Error::Read { cause } => StoreError::System { path, cause }.into(),
+        tables::Error::Stopped => StoreError::Cancelled.into(),
     })
 }
 
 /// A file as the tables see it, and what reading it failed with.
 struct File {
     bytes: Box<dyn Bytes>,
-    error: Mutex<Option<Error>>,
+    error: Mutex<Option<StoreError>>,
 }
 
 impl Source for File {
@@ -120,13 +118,13 @@ impl Source for File {
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> tables::Result<usize> {
         self.bytes.read_at(buffer, offset).map_err(|error| {
             let cause = error.to_string();
-            *self.error.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+            *lock(&self.error) = Some(error);
             tables::Error::Read { cause }
         })
     }
 }
 
-fn report(table: Table, limit: usize) -> Answer {
+fn report(env: &ReadEnv<'_>, table: Table, limit: usize) -> Answer {
     let text = tables::render::markdown(&table);
     let n_rows = table.rows.len();
     let rows = if n_rows == 1 { "row" } else { "rows" };
@@ -138,8 +136,10 @@ fn report(table: Table, limit: usize) -> Answer {
     if is_full {
         count.push_str(" than fit");
     }
-    if is_full || table.n_columns != Some(table.columns.len()) {
-        count.push_str("; ReadLines shows the rest of a text file");
+    if (is_full || table.n_columns != Some(table.columns.len()))
+        && let Some(tool) = env.served.name("ReadLines")
+    {
+        count.push_str(&format!("; {tool} shows the rest of a text file"));
     }
     let remark = match table.remarks.join(" ") {
         remarks if remarks.is_empty() => count,

@@ -1,35 +1,24 @@
 //! `ReadLines`: lines of a file by number or by what they hold, on disk or at a commit; with a
 //! glob, of many files.
 
+use std::borrow::Cow;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, Instant};
 
+use crate::error::{Error, Result};
 use recto_text::line_spec::LineSpec;
 use recto_text::quote::{Lines, Quoted};
-use recto_text::search::Needle;
-use recto_text::{Error, Result};
+use recto_text::search::{BadNeedle, MAX_NEEDLE, Needle};
 use serde_json::{Value, json};
 
-use super::list_files::{COMMIT, listed, named, shown, start_folder};
+use super::paths::{COMMIT, listed, named, shown, start_folder};
 use super::rows::{self, Budget, Row, Rows, Wanted};
-use super::{Answer, Arguments, Context, Effect, Kind, Param, Tool, Toolset};
+use super::search::ManyFiles;
+use super::{Answer, Arguments, Kind, Param, ReadEnv, Run, Tool, Toolset};
 use crate::limits;
+use recto_store::error::Error as StoreError;
 use recto_store::glob::Glob;
 use recto_store::path::AbsPath;
-use recto_store::{ListRequest, Listing, Store};
-
-/// Longer lines are cut; in the lines of many files, sooner.
-const MAX_LINE: usize = limits::LINE;
-const MAX_LINE_OF_MANY: usize = limits::LINE_OF_MANY;
-
-/// What the lines of many files may come to.
-const MAX_ROWS_OF_MANY: usize = limits::ROWS_OF_MANY;
-const MAX_BYTES_OF_MANY: usize = limits::BYTES_OF_MANY;
-const MAX_FILES: usize = limits::SEARCHED_FILES;
-const MAX_TIME: Duration = limits::SEARCH_TIME;
-const MAX_THREADS: usize = 8;
+use recto_store::{ListRequest, Store};
 
 pub static TOOL: Tool = Tool {
     name: "ReadLines",
@@ -50,8 +39,7 @@ pub static TOOL: Tool = Tool {
         COMMIT,
     ],
     output,
-    effect: Effect::Reads,
-    run,
+    run: Run::Reads(run),
 };
 
 struct Request {
@@ -77,13 +65,25 @@ fn request(mut arguments: Arguments) -> Result<Request> {
             expected: "0 or more".into(),
             value: context.to_string(),
         })?,
-        needle: needle.as_deref().map(Needle::parse).transpose()?,
+        needle: needle.as_deref().map(parse_needle).transpose()?,
     };
     let n_first = lines.as_ref().and_then(|lines| lines.trim().strip_prefix('-')?.parse().ok());
     let is_like_regex = needle.as_deref().is_some_and(is_like_regex);
     let commit = arguments.optional_string("commit");
     let file_path = arguments.string("file_path");
     Ok(Request { file_path, commit, lines, wanted, n_first, is_like_regex })
+}
+
+fn parse_needle(text: &str) -> Result<Needle> {
+    Needle::parse(text).map_err(|error| Error::WrongArgument {
+        name: "match".into(),
+        expected: match error {
+            BadNeedle::NotOneLine => "a string within one line".into(),
+            BadNeedle::TooLong => format!("at most {MAX_NEEDLE} bytes").into(),
+            BadNeedle::TooComplex => "a shorter string".into(),
+        },
+        value: format!("{text:?}"),
+    })
 }
 
 fn is_like_regex(text: &str) -> bool {
@@ -94,45 +94,45 @@ fn is_like_regex(text: &str) -> bool {
 /// What is said where nothing matches what reads like a regular expression.
 const IS_LITERAL: &str = "match is literal text";
 
-fn run(context: &Context<'_>, arguments: Arguments) -> Result<Answer> {
+fn run(env: &ReadEnv<'_>, arguments: Arguments) -> Result<Answer> {
     let request = request(arguments)?;
-    let path = AbsPath::resolve("file_path", request.file_path.clone(), context.root)?;
+    let path = AbsPath::resolve("file_path", request.file_path.clone(), env.root)?;
     match &request.commit {
         None => {
-            let is_one = is_one(context, context.store, &path, &request)?;
+            let is_one = is_one(env, env.store, &path, &request)?;
             if is_one {
-                return of_one(context, context.store, &path, &request);
+                return of_one(env, env.store, &path, &request);
             }
             let (folder, glob) = Glob::parse(&request.file_path)?;
-            let folder = start_folder(context.root, &folder, &request.file_path);
-            of_many(context, context.store, &folder, None, &glob, &request)
+            let folder = start_folder(env.root, &folder, &request.file_path);
+            of_many(env, env.store, &folder, None, &glob, &request)
         }
         Some(commit) => {
-            let at = |path: &str| context.revisions.at(commit, path, context.caller);
+            let at = |path: &str| env.revisions.at(commit, path, env.context);
             if !Glob::is_glob(&request.file_path) {
                 let one = at(&request.file_path)?;
-                return of_one(context, &*one.store, &one.path, &request);
+                return of_one(env, &*one.store, &one.path, &request);
             }
             let (folder, glob) = Glob::parse(&request.file_path)?;
             match at(&request.file_path) {
-                Ok(one) if is_one(context, &*one.store, &one.path, &request)? => {
-                    return of_one(context, &*one.store, &one.path, &request);
+                Ok(one) if is_one(env, &*one.store, &one.path, &request)? => {
+                    return of_one(env, &*one.store, &one.path, &request);
                 }
                 // What is hidden by that name may stand elsewhere; it is a pattern first.
-                Ok(_) | Err(Error::PermissionDenied { .. }) => {}
-                Err(error) => return Err(error),
+                Ok(_) | Err(StoreError::PermissionDenied { .. }) => {}
+                Err(error) => return Err(error.into()),
             }
             let folder = at(if folder.is_empty() { "." } else { &folder })
                 .map_err(|error| named(error, &request.file_path))?;
             let (store, shown) = (&*folder.store, Some(folder.shown));
-            of_many(context, store, &folder.path, shown, &glob.showing_hidden(), &request)
+            of_many(env, store, &folder.path, shown, &glob.showing_hidden(), &request)
         }
     }
 }
 
 /// Whether a path names one file: it has no wildcard, or a file has that very name.
 fn is_one(
-    context: &Context<'_>,
+    env: &ReadEnv<'_>,
     store: &(impl Store + ?Sized),
     path: &AbsPath,
     request: &Request,
@@ -140,28 +140,30 @@ fn is_one(
     if !Glob::is_glob(&request.file_path) {
         return Ok(true);
     }
-    match store.is_file(path, context.caller) {
+    match store.is_file(path, env.context) {
         // No file has so long a name, or may be read by it; as a pattern it may make sense.
-        Err(Error::WrongArgument { .. } | Error::PermissionDenied { .. }) => Ok(false),
-        is_file => is_file,
+        Err(StoreError::PathTooLong { .. } | StoreError::PermissionDenied { .. }) => Ok(false),
+        is_file => Ok(is_file?),
     }
 }
 
 fn of_one(
-    context: &Context<'_>,
+    env: &ReadEnv<'_>,
     store: &(impl Store + ?Sized),
     path: &AbsPath,
     request: &Request,
 ) -> Result<Answer> {
     let budget = Budget {
-        max_bytes: context.max_read_bytes,
+        max_bytes: env.max_read_bytes,
         max_rows: usize::MAX,
-        max_line: MAX_LINE.min(context.max_read_bytes),
+        max_line: limits::LINE.min(env.max_read_bytes),
     };
-    let read = rows::read(store, path, &request.wanted, budget, context.caller);
-    let read = read.map_err(|error| listed(error, request.commit.is_some()))?;
+    let text = store.text(path, env.context);
+    let text = text.map_err(|error| listed(error, request.commit.as_deref()))?;
+    let read = rows::read(text, path, &request.wanted, budget)?;
+    let reader = reader_of_long_lines(env, request);
     let mut text = String::new();
-    write_rows(&mut text, &read.rows, request.commit.is_none());
+    write_rows(&mut text, &read.rows, reader.as_deref());
     let mut structured = json!({
         "rows": read.rows.iter().map(|row| row_of(row, None)).collect::<Vec<_>>(),
         "total_lines": read.total_lines,
@@ -217,7 +219,7 @@ fn position(read: &Rows, request: &Request) -> String {
 }
 
 fn of_many(
-    context: &Context<'_>,
+    env: &ReadEnv<'_>,
     store: &(impl Store + ?Sized),
     folder: &AbsPath,
     // At a commit, how the folder is shown.
@@ -225,11 +227,12 @@ fn of_many(
     glob: &Glob,
     request: &Request,
 ) -> Result<Answer> {
-    let list = ListRequest { folder, glob, shows_ignored: false, limit: MAX_FILES };
-    let listing = store.list(&list, context.caller)?;
+    let list = ListRequest { folder, glob, shows_ignored: false, limit: limits::SEARCHED_FILES };
+    let listing = store.list(&list, env.context)?;
     let shown = at_commit.unwrap_or_else(|| shown(folder, &listing));
-    let search = Many::new(context, store, folder, request, &listing);
+    let search = ManyFiles::new(env, store, folder, &request.wanted, &listing);
     let (chosen, is_cut) = search.choose()?;
+    let reader = reader_of_long_lines(env, request);
     let mut text = String::new();
     let mut rows = Vec::new();
     for (file, read) in &chosen {
@@ -238,7 +241,7 @@ fn of_many(
             text.push('\n');
         }
         text.push_str(&format!("{path}\n"));
-        write_rows(&mut text, &read.rows, request.commit.is_none());
+        write_rows(&mut text, &read.rows, reader.as_deref());
         rows.extend(read.rows.iter().map(|row| row_of(row, Some(&path))));
     }
     let n_files = match listing.total {
@@ -261,8 +264,8 @@ fn of_many(
     if is_cut {
         remarks.push("there are more: narrow file_path or match".into());
     }
-    let n_binary = search.n_binary.load(Ordering::Relaxed);
-    let n_unreadable = search.n_unreadable.load(Ordering::Relaxed) + listing.n_unreadable;
+    let n_binary = search.n_binary();
+    let n_unreadable = search.n_unreadable() + listing.n_unreadable;
     if n_binary > 0 {
         remarks.push(format!("skipped as binary: {n_binary}"));
     }
@@ -278,142 +281,13 @@ fn of_many(
     Ok(Answer::new(vec![text, remarks.join("; ")], structured))
 }
 
-/// The same lines of many files, read by several threads. Files are taken in their order, so that
-/// once enough rows are found, they are the first ones.
-struct Many<'a, S: ?Sized> {
-    context: &'a Context<'a>,
-    store: &'a S,
-    folder: &'a AbsPath,
-    wanted: &'a Wanted,
-    files: &'a [String],
-    budget: Budget,
-    started: Instant,
-    next: AtomicUsize,
-    n_rows: AtomicUsize,
-    n_bytes: AtomicUsize,
-    is_over: AtomicBool,
-    n_binary: AtomicU64,
-    n_unreadable: AtomicU64,
+/// Returns the tool that returns long lines whole, which reads the disk only.
+fn reader_of_long_lines(env: &ReadEnv<'_>, request: &Request) -> Option<Cow<'static, str>> {
+    env.served.name("read_text_file").filter(|_| request.commit.is_none())
 }
 
-impl<'a, S: Store + ?Sized> Many<'a, S> {
-    fn new(
-        context: &'a Context<'a>,
-        store: &'a S,
-        folder: &'a AbsPath,
-        request: &'a Request,
-        listing: &'a Listing,
-    ) -> Many<'a, S> {
-        Many {
-            context,
-            store,
-            folder,
-            wanted: &request.wanted,
-            files: &listing.files,
-            budget: Budget {
-                max_bytes: MAX_BYTES_OF_MANY.min(context.max_read_bytes),
-                max_rows: MAX_ROWS_OF_MANY,
-                max_line: MAX_LINE_OF_MANY,
-            },
-            started: Instant::now(),
-            next: AtomicUsize::new(0),
-            n_rows: AtomicUsize::new(0),
-            n_bytes: AtomicUsize::new(0),
-            is_over: AtomicBool::new(listing.stopped.is_some()),
-            n_binary: AtomicU64::new(0),
-            n_unreadable: AtomicU64::new(0),
-        }
-    }
-
-    /// The first files that have rows, as many rows as there is room for, and whether there are more.
-    fn choose(&self) -> Result<(Vec<(&'a str, Rows)>, bool)> {
-        let found = self.run()?;
-        let mut chosen = Vec::new();
-        let (mut n_rows, mut n_bytes) = (MAX_ROWS_OF_MANY, self.budget.max_bytes);
-        let mut is_cut = self.is_over.load(Ordering::Relaxed);
-        for (file, read) in self.files.iter().zip(found) {
-            let Some(mut read) = read.filter(|read| !read.rows.is_empty()) else { continue };
-            // One row always has room.
-            let max_bytes = if chosen.is_empty() { usize::MAX } else { n_bytes };
-            is_cut |= read.cut(n_rows, max_bytes) || read.next.is_some();
-            if read.rows.is_empty() {
-                is_cut = true;
-                break;
-            }
-            n_rows -= read.rows.len();
-            n_bytes = n_bytes.saturating_sub(read.n_bytes);
-            chosen.push((file.as_str(), read));
-        }
-        Ok((chosen, is_cut))
-    }
-
-    /// What the answer says where there was no time to look at all files.
-    fn time_is_over(&self) -> Option<String> {
-        let n_seen = self.next.load(Ordering::Relaxed);
-        let n_left = self.files.len().saturating_sub(n_seen);
-        let is_late = self.started.elapsed() > MAX_TIME;
-        (is_late && n_left > 0).then(|| {
-            format!("stopped after {} s, {n_left} files were not searched", MAX_TIME.as_secs())
-        })
-    }
-
-    /// The rows of each file that was read, by its place in the list.
-    fn run(&self) -> Result<Vec<Option<Rows>>> {
-        let found = Mutex::new(Vec::new());
-        let n_threads = recto_store::limits::n_threads();
-        let n_threads = n_threads.min(MAX_THREADS).min(self.files.len().div_ceil(16)).max(1);
-        std::thread::scope(|scope| {
-            for _ in 1..n_threads {
-                scope.spawn(|| self.work(&found));
-            }
-            self.work(&found);
-        });
-        self.context.caller.cancel.check()?;
-        let mut by_file: Vec<Option<Rows>> = Vec::new();
-        by_file.resize_with(self.files.len(), || None);
-        for (index, rows) in found.into_inner().unwrap_or_else(PoisonError::into_inner) {
-            by_file[index] = Some(rows);
-        }
-        Ok(by_file)
-    }
-
-    fn work(&self, found: &Mutex<Vec<(usize, Rows)>>) {
-        let caller = self.context.caller.reading_many();
-        loop {
-            if self.started.elapsed() > MAX_TIME
-                || self.n_rows.load(Ordering::Relaxed) > self.budget.max_rows
-                || self.n_bytes.load(Ordering::Relaxed) > self.budget.max_bytes
-                || caller.cancel.check().is_err()
-            {
-                self.is_over.store(true, Ordering::Relaxed);
-                return;
-            }
-            let index = self.next.fetch_add(1, Ordering::Relaxed);
-            let Some(file) = self.files.get(index) else { return };
-            let path = AbsPath::of(self.folder.as_path().join(file), file.clone());
-            match rows::read(self.store, &path, self.wanted, self.budget, &caller) {
-                Ok(rows) if rows.rows.is_empty() => {}
-                Ok(rows) => {
-                    self.n_rows.fetch_add(rows.rows.len(), Ordering::Relaxed);
-                    self.n_bytes.fetch_add(rows.n_bytes, Ordering::Relaxed);
-                    let mut found = found.lock().unwrap_or_else(PoisonError::into_inner);
-                    found.push((index, rows));
-                }
-                Err(Error::BinaryFile { .. }) => {
-                    self.n_binary.fetch_add(1, Ordering::Relaxed);
-                }
-                // It went away meanwhile, or is a submodule.
-                Err(Error::FileNotFound { .. } | Error::NotAFile { .. } | Error::Cancelled) => {}
-                Err(_) => {
-                    self.n_unreadable.fetch_add(1, Ordering::Relaxed);
-                }
-            }
-        }
-    }
-}
-
-/// Lines with their numbers right-aligned, and a mark where some are left out.
-fn write_rows(text: &mut String, rows: &[Row], is_on_disk: bool) {
+/// Writes lines with their numbers right-aligned, and a mark where some are left out.
+fn write_rows(text: &mut String, rows: &[Row], reader: Option<&str>) {
     let width = rows.last().map_or(1, |row| row.line.to_string().len());
     let mut expected = None;
     for row in rows {
@@ -422,10 +296,12 @@ fn write_rows(text: &mut String, rows: &[Row], is_on_disk: bool) {
         }
         expected = Some(row.line + 1);
         text.push_str(&format!("{:>width$}\t{}", row.line, row.content));
-        if row.is_cut && is_on_disk {
-            text.push_str(&format!(" … (cut: read_text_file returns more of line {})", row.line));
-        } else if row.is_cut {
-            text.push_str(" … (cut)");
+        match reader {
+            Some(tool) if row.is_cut => {
+                text.push_str(&format!(" … (cut: {tool} returns more of line {})", row.line));
+            }
+            None if row.is_cut => text.push_str(" … (cut)"),
+            _ => {}
         }
         text.push('\n');
     }

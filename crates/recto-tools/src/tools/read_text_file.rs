@@ -1,12 +1,12 @@
 //! `read_text_file`: a text file, whole or by lines.
 
+use crate::error::{Error, Result};
 use recto_text::window::Window;
-use recto_text::{Error, Result};
 use serde_json::{Value, json};
 
 use super::edit::ABSOLUTE_PATH;
-use super::read;
-use super::{Answer, Arguments, Context, Effect, Kind, Param, Tool, Toolset};
+use super::read::{self, Read};
+use super::{Answer, Arguments, Kind, Param, ReadEnv, Run, Tool, Toolset};
 use recto_store::VersionedPage;
 use recto_store::path::AbsPath;
 
@@ -22,8 +22,7 @@ pub static TOOL: Tool = Tool {
         Param::optional("limit", Kind::Integer { minimum: Some(1) }, "How many lines to return"),
     ],
     output,
-    effect: Effect::Reads,
-    run,
+    run: Run::Reads(run),
 };
 
 struct Request {
@@ -31,8 +30,8 @@ struct Request {
     window: Window,
 }
 
-fn request(context: &Context<'_>, mut arguments: Arguments) -> Result<Request> {
-    let path = AbsPath::parse_beside(arguments.string("path"), context.root)?;
+fn request(env: &ReadEnv<'_>, mut arguments: Arguments) -> Result<Request> {
+    let path = AbsPath::parse_beside(arguments.string("path"), env.root)?;
     let line = arguments.integer("line").unwrap_or(1);
     let first_line = u64::try_from(line).ok().filter(|line| *line > 0);
     let limit = arguments.integer("limit").unwrap_or(i64::MAX);
@@ -40,20 +39,20 @@ fn request(context: &Context<'_>, mut arguments: Arguments) -> Result<Request> {
     let window = Window {
         first_line: first_line.ok_or(Error::InvalidLine { line })?,
         max_lines: max_lines.ok_or(Error::InvalidLimit { limit })?,
-        max_bytes: context.max_read_bytes,
+        max_bytes: env.max_read_bytes,
     };
     Ok(Request { path, window })
 }
 
-fn run(context: &Context<'_>, arguments: Arguments) -> Result<Answer> {
-    let request = request(context, arguments)?;
-    let VersionedPage { page, digest } = match read::document(context, &request.path)? {
-        Some((document, digest)) => {
+fn run(env: &ReadEnv<'_>, arguments: Arguments) -> Result<Answer> {
+    let request = request(env, arguments)?;
+    let VersionedPage { page, digest } = match read::text(env, &request.path)? {
+        Read::Whole(document, digest) => {
             VersionedPage { page: request.window.page(document.text()), digest }
         }
-        None => context.store.page(&request.path, request.window, context.caller)?,
+        Read::Paged(pages) => pages.page(request.window)?,
     };
-    let position = read::position(&page, digest, context.max_read_bytes);
+    let position = read::position(&page, digest, env.max_read_bytes);
     let mut meta = json!({
         "total_lines": page.total_lines,
         "returned_lines": page.n_lines,

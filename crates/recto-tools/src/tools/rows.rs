@@ -6,15 +6,16 @@
 use std::iter::once;
 use std::ops::Range;
 
+use crate::error::Result;
 use recto_text::line_spec::{LineSpec, merge};
 use recto_text::search::{Hits, Needle, Search};
 use recto_text::window::{Page, Window};
-use recto_text::{Digest, Document, Error, Result, line};
+use recto_text::{Digest, Document, line};
 
 use crate::limits;
-use recto_store::caller::Caller;
+use recto_store::error::Error as StoreError;
 use recto_store::path::AbsPath;
-use recto_store::{Store, VersionedPage};
+use recto_store::{Pages, Text, VersionedPage};
 
 /// The most lines with a match that are looked for in one file.
 const MAX_HITS: usize = limits::HITS;
@@ -83,17 +84,11 @@ impl Rows {
     }
 }
 
-/// Reads the wanted lines of a file.
-pub fn read(
-    store: &(impl Store + ?Sized),
-    path: &AbsPath,
-    wanted: &Wanted,
-    budget: Budget,
-    caller: &Caller,
-) -> Result<Rows> {
-    let mut reader: Box<dyn Reader> = match store.document(path, caller)? {
-        Some(document) => Box::new(Held { document, line: 0, offset: 0 }),
-        None => Box::new(Paged::open(store, path, caller)?),
+/// Reads the wanted lines of a file, whose path is for messages.
+pub fn read(text: Text<'_>, path: &AbsPath, wanted: &Wanted, budget: Budget) -> Result<Rows> {
+    let mut reader: Box<dyn Reader + '_> = match text {
+        Text::Whole(document) => Box::new(Held { document, line: 0, offset: 0 }),
+        Text::Paged(pages) => Box::new(Paged::open(pages, path)?),
     };
     let total_lines = reader.total_lines();
     let chosen = wanted.choose(&mut *reader, total_lines)?;
@@ -268,11 +263,10 @@ impl Reader for Held {
     }
 }
 
-/// A text that is read by pages. The last one is kept: what is wanted often stands together.
-struct Paged<'a, S: ?Sized> {
-    store: &'a S,
+/// A text that is read by pages. The last one is kept: wanted lines are often close together.
+struct Paged<'a> {
+    pages: Box<dyn Pages + 'a>,
     path: &'a AbsPath,
-    caller: &'a Caller,
     digest: Digest,
     total_lines: u64,
     page: Page,
@@ -281,14 +275,14 @@ struct Paged<'a, S: ?Sized> {
 /// How much is read at a time.
 const PAGE: usize = 64 << 10;
 
-impl<'a, S: Store + ?Sized> Paged<'a, S> {
-    fn open(store: &'a S, path: &'a AbsPath, caller: &'a Caller) -> Result<Paged<'a, S>> {
+impl<'a> Paged<'a> {
+    fn open(pages: Box<dyn Pages + 'a>, path: &'a AbsPath) -> Result<Paged<'a>> {
         let count_only = Window { first_line: 1, max_lines: 0, max_bytes: 0 };
-        let VersionedPage { page, digest } = store.page(path, count_only, caller)?;
-        Ok(Paged { store, path, caller, digest, total_lines: page.total_lines, page })
+        let VersionedPage { page, digest } = pages.page(count_only)?;
+        Ok(Paged { pages, path, digest, total_lines: page.total_lines, page })
     }
 
-    /// Has the page that holds a line, from 0, and is as good as possible for those up to `end`.
+    /// Loads the page with a line, from 0, that has as many of those up to `end` as possible.
     fn load(&mut self, index: u64, end: u64) -> Result<()> {
         let first_line = index + 1;
         let held = self.page.first_line..self.page.first_line + self.page.n_lines;
@@ -297,10 +291,9 @@ impl<'a, S: Store + ?Sized> Paged<'a, S> {
         }
         let wide = Window { first_line, max_lines: u64::MAX, max_bytes: PAGE };
         let exact = Window { max_lines: end - index, ..wide };
-        let read = |window| self.store.page(self.path, window, self.caller);
-        let VersionedPage { page, digest } = match read(wide) {
-            // What follows may not be text, but nobody wants it.
-            Err(Error::BinaryFile { .. }) => read(exact)?,
+        let VersionedPage { page, digest } = match self.pages.page(wide) {
+            // What follows may not be text, but is not wanted.
+            Err(StoreError::BinaryFile { .. }) => self.pages.page(exact)?,
             read => read?,
         };
         self.check(digest)?;
@@ -311,12 +304,12 @@ impl<'a, S: Store + ?Sized> Paged<'a, S> {
     fn check(&self, digest: Digest) -> Result<()> {
         match digest == self.digest {
             true => Ok(()),
-            false => Err(Error::Unstable { path: self.path.to_string() }),
+            false => Err(StoreError::Unstable { path: self.path.to_string() }.into()),
         }
     }
 }
 
-impl<S: Store + ?Sized> Reader for Paged<'_, S> {
+impl Reader for Paged<'_> {
     fn total_lines(&self) -> u64 {
         self.total_lines
     }
@@ -326,7 +319,7 @@ impl<S: Store + ?Sized> Reader for Paged<'_, S> {
     }
 
     fn search(&mut self, search: &Search<'_>) -> Result<Hits> {
-        let found = self.store.search(self.path, search, self.caller)?;
+        let found = self.pages.search(search)?;
         self.check(found.digest)?;
         Ok(found.hits)
     }
@@ -345,7 +338,7 @@ impl<S: Store + ?Sized> Reader for Paged<'_, S> {
             }
             if index == start {
                 // A page that should have lines has none: the file is not what it was.
-                return Err(Error::Unstable { path: self.path.to_string() });
+                return Err(StoreError::Unstable { path: self.path.to_string() }.into());
             }
         }
         Ok(index)

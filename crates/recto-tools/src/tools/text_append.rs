@@ -1,11 +1,11 @@
 //! `text.append`: text after the last line.
 
+use crate::error::{Error, Result};
 use recto_text::plan::anchored;
-use recto_text::{Error, Result};
 
 use super::edit::{HASH, PATH, Target, edit};
 use super::report;
-use super::{Answer, Arguments, Context, Effect, Kind, Param, Tool, Toolset};
+use super::{Answer, Arguments, Kind, Param, Run, Tool, Toolset, WriteEnv};
 use recto_store::Where;
 
 pub static TOOL: Tool = Tool {
@@ -15,8 +15,7 @@ pub static TOOL: Tool = Tool {
     description: "Add text after the last line, on a line of its own. Returns the new hash.",
     params: &[PATH, HASH, Param::required("content", Kind::Text, "The text to add")],
     output: report::verified_schema,
-    effect: Effect::Changes,
-    run,
+    run: Run::Changes(run),
 };
 
 struct Request {
@@ -24,8 +23,8 @@ struct Request {
     content: String,
 }
 
-fn request(context: &Context<'_>, mut arguments: Arguments) -> Result<Request> {
-    let target = Target::parse_verified(context, &mut arguments)?;
+fn request(env: &WriteEnv<'_>, mut arguments: Arguments) -> Result<Request> {
+    let target = Target::parse_verified(env, &mut arguments)?;
     let content = arguments.string("content");
     if content.is_empty() {
         return Err(Error::EmptyText { name: "content" });
@@ -33,13 +32,13 @@ fn request(context: &Context<'_>, mut arguments: Arguments) -> Result<Request> {
     Ok(Request { target, content })
 }
 
-fn run(context: &Context<'_>, arguments: Arguments) -> Result<Answer> {
-    let Request { target, content } = request(context, arguments)?;
+fn run(env: &WriteEnv<'_>, arguments: Arguments) -> Result<Answer> {
+    let Request { target, content } = request(env, arguments)?;
     let edited = edit(
-        context,
+        env,
         &target,
         Where::End,
-        |part| Ok(anchored::append(part, &content)),
+        |part| Ok::<_, Error>(anchored::append(part, &content)),
         |_, error| error,
     )?;
     Ok(report::verified(&edited, "text appended"))

@@ -1,11 +1,11 @@
 //! `text.insert`: whole lines before one that the caller has seen.
 
+use crate::error::{Error, Result};
 use recto_text::plan::anchored::{self, Source};
-use recto_text::{Error, Result};
 
 use super::edit::{HASH, PATH, Target, edit};
 use super::report;
-use super::{Answer, Arguments, Context, Effect, Kind, Param, Tool, Toolset};
+use super::{Answer, Arguments, Kind, Param, Run, Tool, Toolset, WriteEnv};
 use recto_store::Where;
 
 pub static TOOL: Tool = Tool {
@@ -25,8 +25,7 @@ pub static TOOL: Tool = Tool {
         Param::required("content", Kind::String, "The lines to insert"),
     ],
     output: report::verified_schema,
-    effect: Effect::Changes,
-    run,
+    run: Run::Changes(run),
 };
 
 struct Request {
@@ -36,8 +35,8 @@ struct Request {
     content: String,
 }
 
-fn request(context: &Context<'_>, mut arguments: Arguments) -> Result<Request> {
-    let target = Target::parse_verified(context, &mut arguments)?;
+fn request(env: &WriteEnv<'_>, mut arguments: Arguments) -> Result<Request> {
+    let target = Target::parse_verified(env, &mut arguments)?;
     let line = arguments.integer("line").expect("required arguments are checked to be there");
     let (anchor, content) = (arguments.string("anchor"), arguments.string("content"));
     if matches!(content.as_str(), "" | "\u{feff}") {
@@ -46,11 +45,11 @@ fn request(context: &Context<'_>, mut arguments: Arguments) -> Result<Request> {
     Ok(Request { target, line, anchor, content })
 }
 
-fn run(context: &Context<'_>, arguments: Arguments) -> Result<Answer> {
-    let Request { target, line, anchor, content } = request(context, arguments)?;
+fn run(env: &WriteEnv<'_>, arguments: Arguments) -> Result<Answer> {
+    let Request { target, line, anchor, content } = request(env, arguments)?;
     let path = target.path.as_str();
     let edited = edit(
-        context,
+        env,
         &target,
         Where::Line(line),
         |part| anchored::insert(Source { path, part }, line, &anchor, &content),

@@ -2,16 +2,17 @@
 
 use std::ops::Range;
 
+use crate::error::Result;
 use recto_text::diff::changes;
 use recto_text::line::{self, LineRange};
 use recto_text::line_range::Interval;
 use recto_text::quote::Lines;
 use recto_text::window::{Page, Window};
-use recto_text::{Digest, Document, Result};
+use recto_text::{Digest, Document};
 use serde_json::{Value, json};
 
-use super::read;
-use super::{Answer, Arguments, Context, Effect, Kind, Param, Tool, Toolset};
+use super::read::{self, Read};
+use super::{Answer, Arguments, Kind, Param, ReadEnv, Run, Tool, Toolset};
 use recto_store::VersionedPage;
 use recto_store::path::AbsPath;
 
@@ -28,8 +29,7 @@ pub static TOOL: Tool = Tool {
         Param::optional("since", Kind::Hash, "A hash you have: returns only what changed"),
     ],
     output,
-    effect: Effect::Reads,
-    run,
+    run: Run::Reads(run),
 };
 
 struct Request {
@@ -38,33 +38,34 @@ struct Request {
     since: Option<Digest>,
 }
 
-fn request(context: &Context<'_>, mut arguments: Arguments) -> Result<Request> {
+fn request(env: &ReadEnv<'_>, mut arguments: Arguments) -> Result<Request> {
     let since = arguments.hash("since");
     let lines = arguments.lines("lines");
-    let path = AbsPath::resolve("path", arguments.string("path"), context.root)?;
+    let path = AbsPath::resolve("path", arguments.string("path"), env.root)?;
     Ok(Request { path, lines, since })
 }
 
-fn run(context: &Context<'_>, arguments: Arguments) -> Result<Answer> {
-    let request = request(context, arguments)?;
+fn run(env: &ReadEnv<'_>, arguments: Arguments) -> Result<Answer> {
+    let request = request(env, arguments)?;
     let lines = request.lines.unwrap_or(Interval::ALL);
     let window = |n_lines: u64| -> Result<Window> {
         let range = lines.to_read(request.path.as_str(), n_lines)?;
         Ok(Window {
             first_line: range.start + 1,
             max_lines: range.end - range.start,
-            max_bytes: context.max_read_bytes,
+            max_bytes: env.max_read_bytes,
         })
     };
-    let Some((document, digest)) = read::document(context, &request.path)? else {
-        let count_only = Window { first_line: 1, max_lines: 0, max_bytes: 0 };
-        let counted = context.store.page(&request.path, count_only, context.caller)?;
-        if request.since == Some(counted.digest) {
-            return Ok(unchanged(counted.digest, counted.page.total_lines));
+    let (document, digest) = match read::text(env, &request.path)? {
+        Read::Whole(document, digest) => (document, digest),
+        Read::Paged(pages) => {
+            let counted = pages.page(Window { first_line: 1, max_lines: 0, max_bytes: 0 })?;
+            if request.since == Some(counted.digest) {
+                return Ok(unchanged(counted.digest, counted.page.total_lines));
+            }
+            let window = window(counted.page.total_lines)?;
+            return Ok(report(env, &request, window, pages.page(window)?));
         }
-        let window = window(counted.page.total_lines)?;
-        let read = context.store.page(&request.path, window, context.caller)?;
-        return Ok(report(context, &request, window, read));
     };
     let n_lines = line::count(document.text()) as u64;
     if request.since == Some(digest) {
@@ -72,17 +73,17 @@ fn run(context: &Context<'_>, arguments: Arguments) -> Result<Answer> {
     }
     if let Some(since) = request.since
         && request.lines.is_none()
-        && let Some(old) = context.versions.get(since)
-        && let Some(answer) = changed(context, &old, &document, digest)
+        && let Some(old) = env.versions.get(since)
+        && let Some(answer) = changed(env, &old, &document, digest)
     {
         return Ok(answer);
     }
     let window = window(n_lines)?;
     let page = window.page(document.text());
-    Ok(report(context, &request, window, VersionedPage { page, digest }))
+    Ok(report(env, &request, window, VersionedPage { page, digest }))
 }
 
-fn report(context: &Context<'_>, request: &Request, window: Window, read: VersionedPage) -> Answer {
+fn report(env: &ReadEnv<'_>, request: &Request, window: Window, read: VersionedPage) -> Answer {
     let VersionedPage { page, digest } = read;
     let Page { n_lines, total_lines, first_line, is_cut, .. } = page;
     let mut structured = json!({
@@ -102,7 +103,7 @@ fn report(context: &Context<'_>, request: &Request, window: Window, read: Versio
     if is_cut {
         structured["cut_line"] = first_line.into();
     }
-    let position = read::position(&page, digest, context.max_read_bytes);
+    let position = read::position(&page, digest, env.max_read_bytes);
     Answer::new(vec![page.content, position], structured).with_text_in("content")
 }
 
@@ -112,15 +113,10 @@ fn unchanged(digest: Digest, n_lines: u64) -> Answer {
 }
 
 /// What is new since `old`, or `None` where that is too much for one answer.
-fn changed(
-    context: &Context<'_>,
-    old: &Document,
-    new: &Document,
-    digest: Digest,
-) -> Option<Answer> {
+fn changed(env: &ReadEnv<'_>, old: &Document, new: &Document, digest: Digest) -> Option<Answer> {
     let changes = changes(old.text(), new.text());
     let n_bytes: usize = changes.iter().map(|change| change.bytes.len()).sum();
-    if n_bytes > context.max_read_bytes {
+    if n_bytes > env.max_read_bytes {
         return None;
     }
     let n_lines = line::count(new.text()) as u64;

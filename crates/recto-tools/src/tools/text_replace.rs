@@ -1,12 +1,12 @@
 //! `text.replace`: whole lines for others, where the caller says they stand.
 
-use recto_text::Result;
+use crate::error::Result;
 use recto_text::line_range::Interval;
 use recto_text::plan::anchored::{self, Source};
 
 use super::edit::{HASH, PATH, Target, edit};
 use super::report;
-use super::{Answer, Arguments, Context, Effect, Kind, Param, Tool, Toolset};
+use super::{Answer, Arguments, Kind, Param, Run, Tool, Toolset, WriteEnv};
 use recto_store::Where;
 
 pub static TOOL: Tool = Tool {
@@ -23,8 +23,7 @@ pub static TOOL: Tool = Tool {
         Param::required("new", Kind::String, "The lines to put there; \"\" removes"),
     ],
     output: report::verified_schema,
-    effect: Effect::Changes,
-    run,
+    run: Run::Changes(run),
 };
 
 struct Request {
@@ -34,17 +33,17 @@ struct Request {
     new: String,
 }
 
-fn request(context: &Context<'_>, mut arguments: Arguments) -> Result<Request> {
-    let target = Target::parse_verified(context, &mut arguments)?;
+fn request(env: &WriteEnv<'_>, mut arguments: Arguments) -> Result<Request> {
+    let target = Target::parse_verified(env, &mut arguments)?;
     let lines = arguments.lines("lines").expect("required arguments are checked to be there");
     Ok(Request { target, lines, old: arguments.string("old"), new: arguments.string("new") })
 }
 
-fn run(context: &Context<'_>, arguments: Arguments) -> Result<Answer> {
-    let Request { target, lines, old, new } = request(context, arguments)?;
+fn run(env: &WriteEnv<'_>, arguments: Arguments) -> Result<Answer> {
+    let Request { target, lines, old, new } = request(env, arguments)?;
     let path = target.path.as_str();
     let edited = edit(
-        context,
+        env,
         &target,
         Where::Lines(lines),
         |part| anchored::replace(Source { path, part }, lines, &old, &new),

@@ -2,15 +2,17 @@
 
 use std::sync::Arc;
 
+use crate::error::Result;
 use recto_text::diff::OldSide;
 use recto_text::edits::Edits;
-use recto_text::{Digest, Document, Error, Result};
+use recto_text::{Digest, Document};
 use serde_json::{Value, json};
 
-use super::edit::{ABSOLUTE_PATH, DRY_RUN, EXPECTED_HASH, Target, stands};
+use super::edit::{ABSOLUTE_PATH, Attempt, DRY_RUN, EXPECTED_HASH, Target, not_encodable, stands};
 use super::report::with_flags;
-use super::{Answer, Arguments, Change, Context, Effect, Kind, Param, Tool, Toolset};
-use recto_store::{Purpose, WriteError, Written};
+use super::{Answer, Arguments, Change, Kind, Param, Run, Tool, Toolset, WriteEnv};
+use recto_store::error::Error as StoreError;
+use recto_store::{Hold, Slot, Whole, Written};
 
 pub static TOOL: Tool = Tool {
     name: "write_text_file",
@@ -25,8 +27,7 @@ pub static TOOL: Tool = Tool {
         DRY_RUN,
     ],
     output,
-    effect: Effect::Overwrites,
-    run,
+    run: Run::Overwrites(run),
 };
 
 struct Request {
@@ -34,8 +35,8 @@ struct Request {
     content: String,
 }
 
-fn request(context: &Context<'_>, mut arguments: Arguments) -> Result<Request> {
-    let target = Target::parse(context, &mut arguments)?;
+fn request(env: &WriteEnv<'_>, mut arguments: Arguments) -> Result<Request> {
+    let target = Target::parse(env, &mut arguments)?;
     Ok(Request { target, content: arguments.string("content") })
 }
 
@@ -50,61 +51,88 @@ struct Outcome {
     change: Option<Change>,
 }
 
-fn run(context: &Context<'_>, arguments: Arguments) -> Result<Answer> {
-    let Request { target, content } = request(context, arguments)?;
-    let outcome = target.attempt(|| write(context, &target, &content))?;
+fn run(env: &WriteEnv<'_>, arguments: Arguments) -> Result<Answer> {
+    let Request { target, content } = request(env, arguments)?;
+    let outcome = target.attempt(env, |store| match store.hold(&target.path, env.context)? {
+        Hold::Vacant(slot) => create(env, &target, slot, &content),
+        Hold::File(held) => overwrite(env, &target, held.whole()?, &content),
+    })?;
     Ok(report(&target, &outcome))
 }
 
-fn write(context: &Context<'_>, target: &Target, content: &str) -> Result<Outcome, WriteError> {
-    let mut held = context.store.hold(&target.path, Purpose::Change, context.caller)?;
-    let stored = held.read()?;
-    let new = Document::new("").expect("no text is UTF-8");
-    let is_new = stored.is_none();
-    let mut is_binary = false;
-    let (before_bytes, before) = match stored {
-        None if target.expected.is_some() => {
-            return Err(Error::FileNotFound { path: target.path.to_string() }.into());
-        }
-        None => (Vec::new(), new),
-        Some(bytes) => {
-            let parsed = Document::parse(bytes.clone());
-            let text = parsed.as_ref().ok().map(Document::text);
-            target.check_version(context, Digest::of(&bytes), text)?;
-            is_binary = parsed.is_err();
-            // What is not text has no encoding to keep, and no diff.
-            (bytes, parsed.unwrap_or(new))
-        }
+fn create<'s>(
+    env: &WriteEnv<'_>,
+    target: &Target,
+    slot: Box<dyn Slot + '_>,
+    content: &str,
+) -> Result<Outcome, Attempt<'s>> {
+    if target.expected.is_some() {
+        return Err(StoreError::FileNotFound { path: target.path.to_string() }.into());
+    }
+    let empty = new_document();
+    let after = empty.with_text(content).map_err(|error| target.not_encodable(&empty, error))?;
+    let (mut diff, mut written) = (None, Written::default());
+    if target.is_dry_run {
+        slot.check()?;
+        let edits = Edits::whole("", after.text());
+        diff = target.diff(OldSide::Nothing, "", after.text(), &edits);
+    } else {
+        written = slot.create_text(&after)?;
+    }
+    let outcome = Outcome { diff, is_new: true, ..Outcome::of(env, target, written, after) };
+    Ok(outcome)
+}
+
+fn overwrite<'s>(
+    env: &WriteEnv<'_>,
+    target: &Target,
+    file: Whole<'s>,
+    content: &str,
+) -> Result<Outcome, Attempt<'s>> {
+    let before = file.content().document().cloned();
+    let text = before.as_deref().map(Document::text);
+    target.check_version(env, Digest::of(file.content().bytes()), text)?;
+    // What is not text has no encoding to keep, and no diff.
+    let after = match &before {
+        Some(before) => before.with_text(content),
+        None => new_document().with_text(content),
     };
-    let after = before.with_text(content).map_err(|error| target.not_encodable(&before, error))?;
-    let is_unchanged = !is_new && before_bytes == after.bytes();
-    if is_new && target.is_dry_run {
-        held.check_creatable()?;
-    }
-    let mut written = Written::default();
-    let mut diff = None;
-    if target.is_dry_run && !is_binary {
-        let edits = Edits::whole(before.text(), after.text());
-        let old_side = if is_new { OldSide::Nothing } else { OldSide::File };
-        diff = target.diff(old_side, before.text(), after.text(), &edits);
-    } else if target.is_dry_run {
-        // Nothing to show, nothing to write.
-    } else if is_new {
-        written = held.create(after.bytes())?;
+    let encoded_as = before.as_deref().map_or("UTF-8", |before| before.encoding().name());
+    let after = after.map_err(|error| not_encodable(encoded_as, &target.path, error))?;
+    let is_unchanged = file.content().bytes() == after.bytes();
+    let (mut diff, mut written) = (None, Written::default());
+    if target.is_dry_run {
+        diff = before.as_ref().and_then(|before| {
+            let edits = Edits::whole(before.text(), after.text());
+            target.diff(OldSide::File, before.text(), after.text(), &edits)
+        });
     } else if !is_unchanged {
-        written = held.replace(&before_bytes, after.bytes())?;
+        written = file.replace(&after)?;
     }
-    let after = Arc::new(stands(context, &mut written, after));
-    let (n_bytes, digest) = (after.bytes().len(), after.digest());
-    if !target.is_dry_run {
-        context.versions.remember(digest, &after);
+    let outcome = Outcome::of(env, target, written, after);
+    let change = outcome.change.filter(|_| !is_unchanged);
+    let change = change.map(|change| Change { before, ..change });
+    Ok(Outcome { diff, is_unchanged, change, ..outcome })
+}
+
+fn new_document() -> Document {
+    Document::new("").expect("the empty text is UTF-8")
+}
+
+impl Outcome {
+    /// What is true after every write: the new version, and the change to show.
+    fn of(env: &WriteEnv<'_>, target: &Target, mut written: Written, after: Document) -> Outcome {
+        let after = Arc::new(stands(env, &mut written, after));
+        let (n_bytes, digest) = (after.bytes().len(), after.digest());
+        if !target.is_dry_run {
+            env.versions.remember(digest, &after);
+        }
+        let path = target.path.as_path().to_path_buf();
+        let change = Change { path, before: None, after: Some(after) };
+        let change = (!target.is_dry_run).then_some(change);
+        let (is_new, is_unchanged) = (false, false);
+        Outcome { diff: None, n_bytes, digest, is_new, is_unchanged, written, change }
     }
-    let change = (!is_unchanged && !target.is_dry_run).then(|| Change {
-        path: target.path.as_path().to_path_buf(),
-        before: (!is_new && !is_binary).then(|| Arc::new(before)),
-        after: Some(after),
-    });
-    Ok(Outcome { diff, n_bytes, digest, is_new, is_unchanged, written, change })
 }
 
 fn report(target: &Target, outcome: &Outcome) -> Answer {

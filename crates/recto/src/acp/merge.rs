@@ -15,14 +15,14 @@ mod tests;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
+use recto_tools::Served;
 use serde_json::{Map, Value, json};
 
 use self::calls::{Calls, Key, Likeness, Ours, Remembered, Side};
 use self::generic::Generic;
 use super::outlet::Outlet;
 use super::updates;
-use crate::call::Call;
-use crate::caller::Caller;
+use crate::call::Witnessed;
 use crate::tools::{self, Effect, Tool};
 
 /// The most sessions whose folders are remembered.
@@ -114,7 +114,7 @@ impl Merger {
         let session = message.pointer("/params/sessionId")?.as_str()?.to_string();
         let known = self.recognise(&key, &root, told)?;
         let name = self.calls.get_mut(&known)?.card.get("name")?.as_str()?;
-        let tool = tools::find(name).filter(|tool| tool.effect != Effect::Reads)?;
+        let tool = tools::find(name).filter(|tool| tool.effect() != Effect::Reads)?;
         let arguments = self.calls.kept(&known)?.clone();
         Some(Asking { session, tool: tool.name, arguments })
     }
@@ -406,9 +406,9 @@ fn with_call<T>(
     tool: &'static Tool,
     arguments: &Map<String, Value>,
     root: &Path,
-    show: impl Fn(&Call<'_>) -> T,
+    show: impl Fn(&Witnessed<'_>) -> T,
 ) -> T {
-    show(&Call { tool, arguments, caller: &Caller::default(), root })
+    show(&Witnessed { tool, arguments, id: None, root, served: &Served::all() })
 }
 
 /// Some members of an object.

@@ -15,7 +15,8 @@ pub(super) mod tests;
 
 use std::path::Path;
 
-use recto_text::{Error, Result};
+use recto_store::error::Error as StoreError;
+use recto_tools::{Error, Result, Served};
 use serde_json::{Map, Value, json};
 
 pub use content::{MAX_TEXT, preview};
@@ -23,7 +24,7 @@ pub use cut::{MAX_BYTES, cut, n_bytes};
 pub use title::MAX_CHARS as MAX_TITLE;
 pub use v2::{content as content_to_v2, to_v2};
 
-use crate::call::Call;
+use crate::call::Witnessed;
 use crate::tools::{Answer, Effect, as_integer};
 
 /// The most places that the card of a search points to.
@@ -44,7 +45,7 @@ pub fn is_own_id(id: &str) -> bool {
 }
 
 /// The `update` that shows a call before anything is read or written for it.
-pub fn started(id: &str, call: &Call<'_>) -> Value {
+pub fn started(id: &str, call: &Witnessed<'_>) -> Value {
     let mut update = json!({"sessionUpdate": "tool_call", "toolCallId": id});
     for (name, value) in card(call) {
         update[name] = value;
@@ -56,7 +57,7 @@ pub fn started(id: &str, call: &Call<'_>) -> Value {
 
 /// The `update` that shows how a call ended. Its content replaces a preview, so it is always
 /// there.
-pub fn finished(id: &str, call: &Call<'_>, result: &Result<Answer>) -> Value {
+pub fn finished(id: &str, call: &Witnessed<'_>, result: &Result<Answer>) -> Value {
     let mut update = json!({"sessionUpdate": "tool_call_update", "toolCallId": id});
     for (name, value) in card(call) {
         update[name] = value;
@@ -71,8 +72,8 @@ pub fn finished(id: &str, call: &Call<'_>, result: &Result<Answer>) -> Value {
         }
         Err(error) => {
             update["status"] = "failed".into();
-            update["content"] = vec![failure(error)].into();
-            update["rawOutput"] = raw_failure(error);
+            update["content"] = vec![failure(error, call.served)].into();
+            update["rawOutput"] = raw_failure(error, call.served);
         }
     }
     update
@@ -80,19 +81,19 @@ pub fn finished(id: &str, call: &Call<'_>, result: &Result<Answer>) -> Value {
 
 /// The blocks that show a person what a call would do, before it is allowed. `None` where a
 /// rehearsal does not tell, so that the arguments must.
-pub fn foreseen(call: &Call<'_>, rehearsed: &Result<Answer>) -> Option<Vec<Value>> {
+pub fn foreseen(call: &Witnessed<'_>, rehearsed: &Result<Answer>) -> Option<Vec<Value>> {
     match rehearsed {
         Ok(answer) => Some(content_after(call, answer)),
         Err(
             Error::Internal { .. }
-            | Error::Cancelled
-            | Error::Unstable { .. }
-            | Error::TooLarge { .. },
+            | Error::Store(
+                StoreError::Cancelled | StoreError::Unstable { .. } | StoreError::TooLarge { .. },
+            ),
         ) => None,
         Err(error) => {
             // What stands in its way may be gone by the time it is allowed.
             let mut blocks = vec![content::words("As things stand, this would fail:")];
-            blocks.push(failure(error));
+            blocks.push(failure(error, call.served));
             blocks.extend(content::asked(call));
             Some(blocks)
         }
@@ -100,7 +101,7 @@ pub fn foreseen(call: &Call<'_>, rehearsed: &Result<Answer>) -> Option<Vec<Value
 }
 
 /// What names a call on its card: title, kind, the tool's name, locations.
-pub fn card(call: &Call<'_>) -> Map<String, Value> {
+pub fn card(call: &Witnessed<'_>) -> Map<String, Value> {
     let mut card = Map::new();
     card.insert("title".into(), title::of_call(call).into());
     card.insert("kind".into(), kind(call).into());
@@ -109,12 +110,12 @@ pub fn card(call: &Call<'_>) -> Map<String, Value> {
     card
 }
 
-fn kind(call: &Call<'_>) -> &'static str {
+fn kind(call: &Witnessed<'_>) -> &'static str {
     let has_needle = call.arguments.get("match").is_some_and(|needle| match needle {
         Value::String(text) => !text.is_empty(),
         needle => needle.is_number(),
     });
-    match (call.tool.name, call.tool.effect) {
+    match (call.tool.name, call.tool.effect()) {
         ("file.remove", _) => "delete",
         (_, Effect::Changes | Effect::Overwrites) => "edit",
         ("ReadLines", _) if has_needle => "search",
@@ -123,7 +124,7 @@ fn kind(call: &Call<'_>) -> &'static str {
     }
 }
 
-fn locations_before(call: &Call<'_>) -> Vec<Value> {
+fn locations_before(call: &Witnessed<'_>) -> Vec<Value> {
     let argument = |name| call.arguments.get(name);
     let line = match call.tool.name {
         "read_text_file" | "text.insert" => argument("line").and_then(as_integer),
@@ -136,7 +137,7 @@ fn locations_before(call: &Call<'_>) -> Vec<Value> {
     title::file(call).map(|file| location(&file, line)).into_iter().collect()
 }
 
-fn locations_after(call: &Call<'_>, answer: &Answer) -> Vec<Value> {
+fn locations_after(call: &Witnessed<'_>, answer: &Answer) -> Vec<Value> {
     if let Some(change) = &answer.change {
         let line = match (&change.before, &change.after) {
             (Some(before), Some(after)) => {
@@ -184,7 +185,7 @@ fn location(path: &Path, line: Option<u64>) -> Value {
 
 /// What a person wants to see of an answer. What was read is in the raw output; what was changed
 /// is a diff.
-fn content_after(call: &Call<'_>, answer: &Answer) -> Vec<Value> {
+fn content_after(call: &Witnessed<'_>, answer: &Answer) -> Vec<Value> {
     let says = |name: &str| answer.structured.get(name) == Some(&Value::Bool(true));
     let mut blocks = match &answer.change {
         Some(change) => {
@@ -197,29 +198,29 @@ fn content_after(call: &Call<'_>, answer: &Answer) -> Vec<Value> {
         if let Some(diff) = answer.structured.get("diff").and_then(Value::as_str) {
             blocks.extend((!diff.is_empty()).then(|| content::literal("diff", diff)));
         }
-    } else if says("unchanged") && call.tool.effect != Effect::Reads {
+    } else if says("unchanged") && call.tool.effect() != Effect::Reads {
         blocks.push(content::words("Nothing to change: the file already has this text."));
     }
-    if let Some(Value::Array(remarks)) = answer.structured.get("remarks") {
-        let remarks: Vec<&str> = remarks.iter().filter_map(Value::as_str).collect();
-        blocks.push(content::literal("", &remarks.join("\n")));
+    if let Some(Value::Array(notes)) = answer.structured.get("notes") {
+        let notes: Vec<&str> = notes.iter().filter_map(Value::as_str).collect();
+        blocks.push(content::literal("", &notes.join("\n")));
     }
     blocks
 }
 
-fn failure(error: &Error) -> Value {
+fn failure(error: &Error, served: &Served) -> Value {
     let message = error.to_string();
-    let text = match error.hint() {
+    let text = match error.hint(served) {
         Some(hint) => format!("{message}\n\n{hint}"),
         None => message,
     };
     content::literal("", &text)
 }
 
-fn raw_failure(error: &Error) -> Value {
+fn raw_failure(error: &Error, served: &Served) -> Value {
     let mut failure = json!({"code": error.code(), "message": error.to_string()});
-    if let Some(hint) = error.hint() {
-        failure["hint"] = hint.into();
+    if let Some(hint) = error.hint(served) {
+        failure["hint"] = hint.text.into();
     }
     cut(&Map::from_iter([("error".to_string(), failure)]))
 }

@@ -7,7 +7,7 @@ use clap::Args;
 use serde_json::Value;
 
 use super::Options;
-use crate::caller::Caller;
+use crate::call;
 use crate::config::Results;
 use crate::log;
 
@@ -18,7 +18,7 @@ Examples:
   recto call read_text_file '{\"path\": \"/home/me/project/README.md\"}' --root ~/project
   recto call edit_text_file - --root ~/project < arguments.json
 
-Prints what the tool returns on stdout and remarks on stderr; --results structured prints the
+Prints what the tool returns on stdout and notes on stderr; --results structured prints the
 structured answer as JSON. Exit status: 0, 1 if the call was refused, 2 if it could not be made.")]
 pub struct Call {
     /// The tool
@@ -41,8 +41,8 @@ impl Call {
             log::start(settings);
         }
         let calls = config.open()?;
-        let tool = calls.find(&self.tool).ok_or_else(|| {
-            let names: Vec<_> = calls.tools().iter().map(|tool| tool.name).collect();
+        let tool = calls.served().find(&self.tool).ok_or_else(|| {
+            let names: Vec<_> = calls.served().published().collect();
             format!("no tool is called {}; there are {}", self.tool, names.join(", "))
         })?;
         let mut json = self.json;
@@ -55,9 +55,9 @@ impl Call {
             Ok(_) => return Err("the arguments must be a JSON object".into()),
             Err(error) => return Err(format!("the arguments are not JSON: {error}")),
         };
-        match calls.call(tool, arguments, &Caller::default()) {
+        match calls.call(tool, arguments, &call::Call::default()) {
             Ok(answer) => {
-                let (first, remarks) = match config.wire.results {
+                let (first, notes) = match config.wire.results {
                     Results::Structured => {
                         (Value::Object(answer.object().into_owned()).to_string() + "\n", vec![])
                     }
@@ -69,12 +69,12 @@ impl Call {
                 let mut stdout = std::io::stdout();
                 let printed = stdout.write_all(first.as_bytes()).and_then(|()| stdout.flush());
                 printed.map_err(|error| error.to_string())?;
-                remarks.iter().for_each(|remark| eprintln!("{remark}"));
+                notes.iter().for_each(|note| eprintln!("{note}"));
                 Ok(ExitCode::SUCCESS)
             }
             Err(error) => {
                 eprintln!("{error} ({})", error.code());
-                if let Some(hint) = error.hint() {
+                if let Some(hint) = error.hint(calls.served()) {
                     eprintln!("\n{hint}");
                 }
                 Ok(ExitCode::from(1))

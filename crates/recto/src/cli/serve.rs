@@ -71,7 +71,7 @@ impl Serve {
         let max_running = limits::running_calls(config.max_read_bytes);
         // A long answer then waits less often for its reader. What is no pipe stays as it is.
         let _ = rustix::pipe::fcntl_setpipe_size(std::io::stdout(), PIPE);
-        let instructions = instructions(&config, calls.tools());
+        let instructions = instructions(&config, calls.served().tools());
         let served = runtime.block_on(async {
             let stop = signals::stop().map_err(|error| error.to_string())?;
             mcp::serve(calls, config.wire, instructions, max_running, stop).await
@@ -104,7 +104,7 @@ fn roots(config: &Config) -> Vec<String> {
 /// What a model is told about the whole server.
 fn instructions(config: &Config, tools: &[&Tool]) -> String {
     let roots = roots(config);
-    let edits = tools.iter().any(|tool| tool.effect != Effect::Reads);
+    let edits = tools.iter().any(|tool| tool.effect() != Effect::Reads);
     let verbs = if edits { "Reads and edits" } else { "Reads" };
     let n_strict = tools.iter().filter(|tool| tool.toolset == Toolset::Edit).count();
     let paths = match &roots[..] {

@@ -5,9 +5,9 @@ use std::io::Write as _;
 use std::process::ExitCode;
 
 use clap::Args;
+use recto_tools::Names;
 
 use super::Options;
-use crate::config::Names;
 use crate::mcp;
 use crate::tools::{Kind, Param, Tool};
 

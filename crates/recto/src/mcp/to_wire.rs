@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use recto_text::{Error, Result};
+use recto_tools::{Error, Result, Served};
 use rmcp::model::{
     CallToolResult, ContentBlock, ErrorCode, ErrorData, MetaObject, Tool as WireTool,
     ToolAnnotations,
@@ -10,13 +10,13 @@ use rmcp::model::{
 use serde_json::{Value, json as value};
 
 use super::json;
-use crate::config::{Errors, Names, Results, Wire};
+use crate::config::{Errors, Results, Wire};
 use crate::tools::{Answer, Effect, Tool};
 
 /// A tool's definition.
 pub fn tool(tool: &Tool, wire: Wire) -> WireTool {
     let mut annotations = ToolAnnotations::with_title(tool.title).open_world(false);
-    annotations = match tool.effect {
+    annotations = match tool.effect() {
         Effect::Reads => annotations.read_only(true),
         Effect::Changes => annotations.read_only(false).destructive(false),
         Effect::Overwrites => annotations.read_only(false).destructive(true),
@@ -28,20 +28,22 @@ pub fn tool(tool: &Tool, wire: Wire) -> WireTool {
     )
     .with_annotations(annotations);
     // Who publishes a schema must answer with structured content.
-    if wire.results != Results::Text
-        && let Value::Object(output) = (tool.output)()
-    {
-        definition = definition.with_raw_output_schema(Arc::new(output));
+    if wire.results != Results::Text {
+        definition = definition.with_raw_output_schema(Arc::new(tool.output_schema()));
     }
     definition
 }
 
 /// A call's result, or the JSON-RPC error that stands for it.
-pub fn result(result: Result<Answer>, wire: Wire) -> Result<CallToolResult, ErrorData> {
+pub fn result(
+    result: Result<Answer>,
+    wire: Wire,
+    served: &Served,
+) -> Result<CallToolResult, ErrorData> {
     match result {
         Ok(answer) => Ok(success(answer, wire.results)),
-        Err(error) if wire.errors == Errors::Jsonrpc => Err(jsonrpc_error(&error, wire.names)),
-        Err(error) => Ok(failure(&error, wire.names)),
+        Err(error) if wire.errors == Errors::Jsonrpc => Err(jsonrpc_error(&error, served)),
+        Err(error) => Ok(failure(&error, served)),
     }
 }
 
@@ -67,38 +69,28 @@ fn success(answer: Answer, results: Results) -> CallToolResult {
     }
 }
 
-fn failure(error: &Error, names: Names) -> CallToolResult {
-    let text = match hint(error, names) {
+fn failure(error: &Error, served: &Served) -> CallToolResult {
+    let text = match error.hint(served) {
         Some(hint) => format!("{error}\n\n{hint}"),
         None => error.to_string(),
     };
     let mut result = CallToolResult::error(vec![ContentBlock::text(text)]);
     let mut meta = MetaObject::default();
-    meta.insert("error".into(), describe(error, names));
+    meta.insert("error".into(), describe(error, served));
     result.meta = Some(meta);
     result
 }
 
-fn jsonrpc_error(error: &Error, names: Names) -> ErrorData {
-    ErrorData::new(ErrorCode(error.code()), error.to_string(), Some(describe(error, names)))
+fn jsonrpc_error(error: &Error, served: &Served) -> ErrorData {
+    ErrorData::new(ErrorCode(error.code()), error.to_string(), Some(describe(error, served)))
 }
 
-fn describe(error: &Error, names: Names) -> Value {
+fn describe(error: &Error, served: &Served) -> Value {
     let mut described = value!({"code": error.code(), "message": error.to_string()});
-    if let Some(hint) = hint(error, names) {
-        described["hint"] = hint.into();
+    if let Some(hint) = error.hint(served) {
+        described["hint"] = hint.text.into();
     }
     described
-}
-
-/// The hint, with tools as the client knows them. Hints that name no tool stay as they are: they may
-/// show a file's text, where `text.replace` is a method.
-fn hint(error: &Error, names: Names) -> Option<String> {
-    let hint = error.hint()?;
-    match error {
-        Error::NoSuchLine { .. } => Some(names.respell(hint)),
-        _ => Some(hint),
-    }
 }
 
 /// Gives a JSON-RPC error of ours its contract code back.

@@ -9,7 +9,7 @@ use rustix::fs::FileType;
 
 use super::super::roots::{LastLink, Roots};
 use super::rules::RuleSet;
-use crate::caller::{Access, Sandbox};
+use crate::context::{Access, Sandbox};
 use crate::path::AbsPath;
 
 /// What `info/exclude` says for the work tree in a folder, which is given without links.

@@ -1,7 +1,7 @@
 //! What others write to a draft that had the target's name for a moment: it belongs to the target,
 //! or stays beside it.
 
-use recto_text::Error;
+use crate::error::Error;
 use rustix::fs::{FileType, Stat};
 use rustix::io::Errno;
 
@@ -26,7 +26,7 @@ impl Protocol<'_> {
         after: &Content<'_>,
         draft: Draft,
         put_back: Result<Stat, Errno>,
-    ) -> Result<(), WriteError> {
+    ) -> Result<(), WriteError<'static>> {
         let name = draft.name.clone();
         let taken = put_back.and_then(|put_back| {
             if !self.is_draft(&draft, &name) {

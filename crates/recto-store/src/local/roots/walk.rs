@@ -16,7 +16,7 @@ use rustix::fs::{AtFlags, FileType, Mode, OFlags};
 use rustix::io::Errno;
 
 use super::{LastLink, Place, Root, Roots};
-use crate::caller::Sandbox;
+use crate::context::Sandbox;
 use crate::limits;
 
 /// As many links as the kernel follows.

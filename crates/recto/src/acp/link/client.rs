@@ -25,7 +25,7 @@ use super::place::{Until, check_peer};
 use super::{
     Ask, HELLO_LIMIT, MAX_LINE, MAX_TEXT, Reply, SOCKET_VARIABLE, TOKEN_VARIABLE, Welcome,
 };
-use crate::caller::Caller;
+use crate::context::Context;
 use crate::line::{self, Line, Polled};
 use crate::store::editor::{Change, Editor, EditorError, Outcome};
 
@@ -138,9 +138,9 @@ impl LinkClient {
         &self,
         ask: impl FnOnce(u64) -> Ask<&'a str>,
         patience: Patience,
-        caller: &Caller,
+        context: &Context,
     ) -> Result<Reply<String>, EditorError> {
-        let is_cancelled = || caller.cancel.check().is_err();
+        let is_cancelled = || context.cancel.check().is_err();
         if is_cancelled() {
             return Err(EditorError::Cancelled);
         }
@@ -199,10 +199,10 @@ impl Editor for LinkClient {
         self.welcome.can_write
     }
 
-    fn read(&self, path: &Path, caller: &Caller) -> Result<String, EditorError> {
+    fn read(&self, path: &Path, context: &Context) -> Result<String, EditorError> {
         // An editor knows no file whose name cannot be said in JSON.
         let path = path.to_str().ok_or(EditorError::NoSuchFile)?;
-        match self.request(|id| Ask::Read { id, path }, Patience::Limited, caller)? {
+        match self.request(|id| Ask::Read { id, path }, Patience::Limited, context)? {
             Reply::Text { content, .. } => Ok(content),
             Reply::Failed { code: -32002, .. } => Err(EditorError::NoSuchFile),
             reply => Err(refusal(reply)),
@@ -213,7 +213,7 @@ impl Editor for LinkClient {
         &self,
         path: &Path,
         change: &Change<'_>,
-        caller: &Caller,
+        context: &Context,
     ) -> Result<Outcome, EditorError> {
         let path = path.to_str().ok_or(EditorError::Unsupported)?;
         let content = change.after;
@@ -223,10 +223,10 @@ impl Editor for LinkClient {
         }
         let expects = change.before.map(|before| Digest::of(before.as_bytes()).to_string());
         let ask = |id| Ask::Change { id, path, expects, content };
-        match self.request(ask, Patience::Unlimited, caller)? {
+        match self.request(ask, Patience::Unlimited, context)? {
             Reply::Written { content, .. } => Ok(Outcome::Written { stands: content }),
             Reply::Moved { .. } => Ok(Outcome::Moved),
-            Reply::GivenUp { .. } if caller.cancel.check().is_err() => Err(EditorError::Cancelled),
+            Reply::GivenUp { .. } if context.cancel.check().is_err() => Err(EditorError::Cancelled),
             Reply::GivenUp { is_gone: true, .. } => Err(EditorError::NotSent),
             Reply::GivenUp { .. } => Err(EditorError::Silent),
             reply => Err(refusal(reply)),

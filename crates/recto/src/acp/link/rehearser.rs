@@ -6,8 +6,8 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use crate::acp::updates;
-use crate::call::{Call, Calls};
-use crate::caller::Caller;
+use crate::call::{Calls, Witnessed};
+use crate::context::Context;
 use crate::tools::Effect;
 
 /// The most rehearsals at once; beyond that nothing is known.
@@ -50,9 +50,9 @@ impl Rehearser {
 }
 
 fn rehearse(calls: &Calls, tool: &str, arguments: Map<String, Value>) -> Option<Vec<Value>> {
-    let tool = calls.find(tool).filter(|tool| tool.effect != Effect::Reads)?;
-    let caller = Caller::default();
-    let rehearsed = calls.rehearse(tool, arguments.clone(), &caller);
-    let call = Call { tool, arguments: &arguments, caller: &caller, root: calls.root() };
+    let tool = calls.served().find(tool).filter(|tool| tool.effect() != Effect::Reads)?;
+    let rehearsed = calls.rehearse(tool, arguments.clone(), &Context::default());
+    let (root, served) = (calls.root(), calls.served());
+    let call = Witnessed { tool, arguments: &arguments, id: None, root, served };
     updates::foreseen(&call, &rehearsed)
 }

@@ -6,7 +6,7 @@ use std::thread::ThreadId;
 
 use super::{LinkClient, random_hex};
 use crate::acp::updates;
-use crate::call::{Call, Witness};
+use crate::call::{Witness, Witnessed};
 use crate::tools::Answer;
 
 /// Tells the editor of every call.
@@ -33,8 +33,8 @@ impl LinkWitness {
 }
 
 impl Witness for LinkWitness {
-    fn started(&self, call: &Call<'_>) {
-        let id = call.caller.call_id.clone().unwrap_or_else(|| {
+    fn started(&self, call: &Witnessed<'_>) {
+        let id = call.id.map(String::from).unwrap_or_else(|| {
             let mut unnamed = self.unnamed.lock().unwrap_or_else(PoisonError::into_inner);
             unnamed.last += 1;
             let id = updates::own_id(unnamed.last);
@@ -44,8 +44,8 @@ impl Witness for LinkWitness {
         self.link.update(updates::started(&id, call));
     }
 
-    fn finished(&self, call: &Call<'_>, result: &recto_text::Result<Answer>) {
-        let id = call.caller.call_id.clone().or_else(|| {
+    fn finished(&self, call: &Witnessed<'_>, result: &recto_tools::Result<Answer>) {
+        let id = call.id.map(String::from).or_else(|| {
             let mut unnamed = self.unnamed.lock().unwrap_or_else(PoisonError::into_inner);
             unnamed.running.remove(&std::thread::current().id())
         });

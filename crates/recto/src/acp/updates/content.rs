@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 use super::cut::cut_text;
 use super::places::{self, Place};
 use super::title;
-use crate::call::Call;
+use crate::call::Witnessed;
 use crate::tools::Change;
 
 /// The largest text that is shown whole, and the most that is shown of a larger one.
@@ -65,7 +65,7 @@ pub fn of_change(change: &Change, is_new: bool) -> Vec<Value> {
 }
 
 /// What a call would do, where nobody can be asked what the file holds.
-pub fn preview(call: &Call<'_>) -> Vec<Value> {
+pub fn preview(call: &Witnessed<'_>) -> Vec<Value> {
     let mut blocks = asked(call);
     // A diff without an old text looks like a new file.
     if call.tool.name == "write_text_file" && !blocks.is_empty() {
@@ -75,7 +75,7 @@ pub fn preview(call: &Call<'_>) -> Vec<Value> {
 }
 
 /// What a call would do, as far as its arguments say; files are not read.
-pub fn asked(call: &Call<'_>) -> Vec<Value> {
+pub fn asked(call: &Witnessed<'_>) -> Vec<Value> {
     let Some(path) = title::file(call) else { return Vec::new() };
     let text = |arguments: &Map<String, Value>, name: &str| {
         let text = arguments.get(name)?.as_str()?;

@@ -15,7 +15,6 @@ use recto_text::Document;
 use serde_json::json;
 
 use super::*;
-use crate::caller::Caller;
 use crate::tools::{self, Change};
 
 /// Appends a message to the file that `RECTO_EVENTS` names, one line each, so that another
@@ -41,12 +40,17 @@ fn record_update(update: &Value) {
 pub(in crate::acp) fn with_call<T>(
     tool: &str,
     arguments: Value,
-    show: impl Fn(&Call<'_>) -> T,
+    show: impl Fn(&Witnessed<'_>) -> T,
 ) -> T {
     let tool = tools::find(tool).unwrap();
     let Value::Object(arguments) = arguments else { panic!("{arguments}") };
-    let caller = Caller::default();
-    show(&Call { tool, arguments: &arguments, caller: &caller, root: Path::new("/p") })
+    show(&Witnessed {
+        tool,
+        arguments: &arguments,
+        id: None,
+        root: Path::new("/p"),
+        served: &Served::all(),
+    })
 }
 
 fn begin(tool: &str, arguments: Value) -> Value {

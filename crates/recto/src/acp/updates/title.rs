@@ -7,7 +7,7 @@ use std::path::{Component, Path, PathBuf};
 
 use serde_json::Value;
 
-use crate::call::Call;
+use crate::call::Witnessed;
 use crate::glob::Glob;
 use crate::tools::{Answer, SUBJECTS, as_integer};
 
@@ -23,7 +23,7 @@ const MAX_SPEC_CHARS: usize = 40;
 const MAX_PATH_BYTES: usize = 4096;
 
 /// The title of a call that has not begun.
-pub fn of_call(call: &Call<'_>) -> String {
+pub fn of_call(call: &Witnessed<'_>) -> String {
     let Some(file) = subject(call) else { return call.tool.title.to_string() };
     let at = match text(call, "commit") {
         Some(commit) => format!(" at {}", head(&visible(commit), MAX_COMMIT_CHARS)),
@@ -57,7 +57,7 @@ pub fn of_call(call: &Call<'_>) -> String {
 }
 
 /// The title of a call that went well, which may know more.
-pub fn of_answer(call: &Call<'_>, answer: &Answer) -> String {
+pub fn of_answer(call: &Witnessed<'_>, answer: &Answer) -> String {
     let title = of_call(call);
     let is_new = answer.structured.get("created") == Some(&Value::Bool(true));
     match title.strip_prefix("Write ") {
@@ -67,7 +67,7 @@ pub fn of_answer(call: &Call<'_>, answer: &Answer) -> String {
 }
 
 /// The one file that a call names, absolute, if a file can have that name.
-pub fn file(call: &Call<'_>) -> Option<PathBuf> {
+pub fn file(call: &Witnessed<'_>) -> Option<PathBuf> {
     let given = given(call).filter(|given| !given.is_empty() && given.len() <= MAX_PATH_BYTES)?;
     if given.contains('\0') || is_many(call) {
         return None;
@@ -78,7 +78,7 @@ pub fn file(call: &Call<'_>) -> Option<PathBuf> {
 }
 
 /// Whether a call is about all files that match a pattern.
-pub fn is_many(call: &Call<'_>) -> bool {
+pub fn is_many(call: &Witnessed<'_>) -> bool {
     match call.tool.name {
         "ListFiles" => true,
         "ReadLines" => given(call).is_some_and(Glob::is_glob),
@@ -87,13 +87,13 @@ pub fn is_many(call: &Call<'_>) -> bool {
 }
 
 /// The argument that says which file, or which files.
-fn given<'a>(call: &Call<'a>) -> Option<&'a str> {
+fn given<'a>(call: &Witnessed<'a>) -> Option<&'a str> {
     let arguments = call.arguments;
     SUBJECTS.iter().find_map(|name| arguments.get(*name)?.as_str())
 }
 
 /// The file as a title names it: from the root, with the end of a long path.
-fn subject(call: &Call<'_>) -> Option<String> {
+fn subject(call: &Witnessed<'_>) -> Option<String> {
     let given = given(call).filter(|given| !given.is_empty())?;
     let has_root = !call.root.as_os_str().is_empty();
     let beneath = Path::new(given).strip_prefix(call.root).ok().filter(|_| has_root);
@@ -106,11 +106,11 @@ fn subject(call: &Call<'_>) -> Option<String> {
     Some(tail(&visible(&shown.to_string_lossy()), MAX_PATH_CHARS))
 }
 
-fn text<'a>(call: &Call<'a>, name: &str) -> Option<&'a str> {
+fn text<'a>(call: &Witnessed<'a>, name: &str) -> Option<&'a str> {
     call.arguments.get(name)?.as_str().filter(|text| !text.is_empty())
 }
 
-fn text_or_number(call: &Call<'_>, name: &str) -> Option<String> {
+fn text_or_number(call: &Witnessed<'_>, name: &str) -> Option<String> {
     match call.arguments.get(name)? {
         Value::String(text) => Some(text.clone()),
         Value::Number(number) => Some(number.to_string()),
@@ -119,7 +119,7 @@ fn text_or_number(call: &Call<'_>, name: &str) -> Option<String> {
 }
 
 /// `line` and `limit` of `read_text_file`.
-fn lines_read(call: &Call<'_>) -> String {
+fn lines_read(call: &Witnessed<'_>) -> String {
     let number = |name| call.arguments.get(name).and_then(as_integer).filter(|number| *number >= 1);
     match (number("line"), number("limit")) {
         (None, None) => String::new(),
@@ -132,7 +132,7 @@ fn lines_read(call: &Call<'_>) -> String {
 }
 
 /// `lines` of the text toolset, `[start, end)`.
-fn half_open(call: &Call<'_>) -> String {
+fn half_open(call: &Witnessed<'_>) -> String {
     let Some([start, end]) = call.arguments.get("lines").and_then(pair) else {
         return if text(call, "since").is_some() {
             " (what changed)".into()
@@ -159,7 +159,7 @@ pub fn pair(value: &Value) -> Option<[i64; 2]> {
 }
 
 /// `lines` of `ReadLines`, as given.
-fn lines_spec(call: &Call<'_>) -> String {
+fn lines_spec(call: &Witnessed<'_>) -> String {
     let Some(spec) = text_or_number(call, "lines") else { return String::new() };
     let spec = head(&visible(spec.trim()), MAX_SPEC_CHARS);
     if spec.is_empty() {
@@ -176,14 +176,14 @@ fn lines_spec(call: &Call<'_>) -> String {
     }
 }
 
-fn n_edits(call: &Call<'_>) -> String {
+fn n_edits(call: &Witnessed<'_>) -> String {
     match call.arguments.get("edits").and_then(Value::as_array).map(Vec::len) {
         None | Some(0 | 1) => String::new(),
         Some(n_edits) => format!(" ({n_edits} edits)"),
     }
 }
 
-fn insertion(call: &Call<'_>) -> String {
+fn insertion(call: &Witnessed<'_>) -> String {
     match call.arguments.get("line").and_then(as_integer) {
         Some(-1) => " (before the last line)".into(),
         Some(line) if line < 0 => format!(" (line {} from the end)", line.unsigned_abs()),

@@ -4,12 +4,12 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use recto_text::Error;
+use recto_store::Error;
 
 use super::report::Report;
 use crate::acp::link::LinkClient;
-use crate::caller::Caller;
 use crate::config::Config;
+use crate::context::Context;
 use crate::limits::{self, Amount};
 use crate::store::local::abilities::Abilities;
 use crate::store::local::filesystem;
@@ -189,7 +189,7 @@ pub fn leftovers(disk: &LocalStore, clean: bool, report: &mut Report) {
 /// The repositories.
 pub fn git(config: &Config, disk: Arc<LocalStore>, report: &mut Report) {
     report.room("git");
-    let caller = Caller::default();
+    let context = Context::default();
     for git_dir in config.git_dirs.iter().filter(|git_dir| !git_dir.is_dir()) {
         report.problem(
             format!("--git-dir {} is not a folder", git_dir.display()),
@@ -199,18 +199,17 @@ pub fn git(config: &Config, disk: Arc<LocalStore>, report: &mut Report) {
     let revisions = GitRevisions::new(disk.clone(), config.git_dirs.clone());
     for root in disk.roots() {
         let shown = root.display().to_string();
-        match revisions.at("HEAD", &shown, &caller) {
+        match revisions.at("HEAD", &shown, &context) {
             Ok(at) => {
-                let format = revisions.object_format(&shown, &caller).unwrap_or("unknown");
+                let format = revisions.object_format(&shown, &context).unwrap_or("unknown");
                 let top = at.top.display();
                 report.fact(format!("{shown}: HEAD of {top} can be read ({format})"));
             }
             Err(Error::NoRepository { cause, .. }) if cause.is_empty() => {
                 report.fact(format!("{shown}: no repository"));
             }
-            Err(error @ Error::NoRepository { .. }) => {
-                let why = error.hint().unwrap_or_default();
-                report.fact(format!("{shown}: no repository that may be read. {why}"));
+            Err(Error::NoRepository { cause, .. }) => {
+                report.fact(format!("{shown}: no repository that may be read. {cause}"));
             }
             Err(error @ Error::BrokenRepository { .. }) => {
                 report.problem(error.to_string(), "git fsck says more.");

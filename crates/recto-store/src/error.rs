@@ -1,0 +1,205 @@
+//! What can go wrong with a file, wherever it is kept.
+
+use recto_text::Digest;
+use recto_text::quote::Quoted;
+use thiserror::Error;
+
+use crate::context::Cancelled;
+
+/// The result of an operation on files.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// A rejected or failed operation. Nothing was changed, except where the variant says otherwise.
+/// `path` is the file as the caller named it, `cause` what is wrong, for people.
+#[derive(Debug, Clone, PartialEq, Error)]
+#[allow(missing_docs)]
+pub enum Error {
+    /// A relative path where an absolute one is required. `root` is where it may have been meant to
+    /// start.
+    #[error("Path must be absolute: {}", Quoted(path))]
+    RelativePath { path: String, root: Option<String> },
+
+    /// An empty path in the named argument.
+    #[error("{argument} cannot be empty")]
+    EmptyPath { argument: &'static str },
+
+    /// A path with a NUL character, which is shown as ␀.
+    #[error("Path cannot contain a NUL character: {}", Quoted(path))]
+    NulInPath { path: String },
+
+    /// A path or a name that is longer than the file system allows.
+    #[error("Argument path must be a path that the file system can hold: {}", Quoted(path))]
+    PathTooLong { path: String },
+
+    /// A pattern with a syntax error, or beyond a limit.
+    #[error("Invalid pattern: {}", Quoted(pattern))]
+    BadGlob { pattern: String, cause: String },
+
+    /// The path is in no repository, or in one that may not be used.
+    #[error("No git repository: {}", Quoted(path))]
+    NoRepository { path: String, cause: String },
+
+    /// A repository that cannot be read.
+    #[error("Cannot read git repository {}: {cause}", Quoted(path))]
+    BrokenRepository { path: String, cause: String },
+
+    /// A revision that the repository does not have.
+    #[error("Unknown revision: {}", Quoted(revision))]
+    UnknownRevision { revision: String, cause: String },
+
+    /// A file that a revision does not have.
+    #[error("File not found at {}: {}", Quoted(revision), Quoted(path))]
+    NotInRevision { path: String, revision: String },
+
+    /// A file beyond a size limit.
+    #[error("File too large ({n_bytes} bytes): {}", Quoted(path))]
+    TooLarge { path: String, n_bytes: u64, limit: SizeLimit },
+
+    /// No file exists at the path.
+    #[error("File not found: {}", Quoted(path))]
+    FileNotFound { path: String },
+
+    /// The directory of a new file does not exist.
+    #[error("Parent directory not found: {}", Quoted(parent))]
+    ParentNotFound { parent: String },
+
+    /// The path may not be used. Existing and missing files are answered alike.
+    #[error("Permission denied: {}", Quoted(path))]
+    PermissionDenied { path: String, reason: Denial },
+
+    /// The file system is mounted read-only.
+    #[error("Read-only filesystem: {}", Quoted(path))]
+    ReadOnlyFilesystem { path: String },
+
+    /// A directory, FIFO, device, socket or pseudo-file where a regular file is required.
+    #[error("{} is not a file", Quoted(path))]
+    NotAFile { path: String, instead: Instead },
+
+    /// A directory where a file is to be written.
+    #[error("{} is a directory", Quoted(path))]
+    IsDirectory { path: String },
+
+    /// A file where a directory is required.
+    #[error("{} is not a directory", Quoted(path))]
+    NotADirectory { path: String },
+
+    /// Something exists where a new file is to be created: `what`, unless it is a file.
+    #[error("File already exists: {}", Quoted(path))]
+    FileExists { path: String, what: Option<&'static str> },
+
+    /// A file whose bytes are not text. `verb` is `read` or `edit`; `hash` is known where the whole
+    /// file was read.
+    #[error("Cannot {verb} binary file: {}", Quoted(path))]
+    BinaryFile { verb: &'static str, path: String, hash: Option<Digest> },
+
+    /// No space for the new content; the old content is unchanged.
+    #[error("Disk full: cannot write {n_bytes} bytes to {}", Quoted(path))]
+    DiskFull { n_bytes: usize, path: String },
+
+    /// Another process holds the directory's lock.
+    #[error("Folder is busy: {}", Quoted(path))]
+    Busy { path: String },
+
+    /// Another program has the file open for writing; what it writes later would be lost.
+    #[error("File is open for writing elsewhere: {}", Quoted(path))]
+    OpenElsewhere { path: String },
+
+    /// An editor has text of the file that is not on disk.
+    #[error("File has unsaved changes in the editor: {}", Quoted(path))]
+    Unsaved { path: String },
+
+    /// The file kept changing while it was read.
+    #[error("File keeps changing while it is read: {}", Quoted(path))]
+    Unstable { path: String },
+
+    /// The new content is in the file, but may not survive a power cut.
+    #[error("Written, but not known to be durable: {}", Quoted(path))]
+    NotDurable { path: String, cause: String },
+
+    /// An editor was told to write and never answered.
+    #[error("Outcome unknown: the editor did not answer: {}", Quoted(path))]
+    Unanswered { path: String },
+
+    /// An editor accepted a text, but still has the previous one.
+    #[error("The editor still has the text from before: {}", Quoted(path))]
+    NotTaken { path: String },
+
+    /// An editor was asked for its text and does not answer.
+    #[error("The editor does not answer: {}", Quoted(path))]
+    EditorSilent { path: String },
+
+    /// The caller cancelled the call.
+    #[error("Call was cancelled")]
+    Cancelled,
+
+    /// The system failed in a way that no other variant names.
+    #[error("Cannot access {}: {cause}", Quoted(path))]
+    System { path: String, cause: String },
+}
+
+impl From<Cancelled> for Error {
+    fn from(_: Cancelled) -> Error {
+        Error::Cancelled
+    }
+}
+
+/// Which size limit a file exceeds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SizeLimit {
+    /// [`crate::limits::GIT_OBJECT`]
+    GitObject,
+    /// [`crate::limits::CHANGED_FILE`]
+    Change,
+    /// [`crate::limits::PREVIEWED_FILE`]
+    Preview,
+}
+
+/// Who or what denies a path.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Denial {
+    /// It is outside the roots, or leaves them, or is hidden.
+    Outside {
+        /// The roots, as the user wrote them.
+        roots: String,
+    },
+    /// The same, for a path that starts at the top of a repository and a root below that.
+    AboveRoot {
+        /// The roots, as the user wrote them.
+        roots: String,
+        /// The root, relative to the top.
+        below: String,
+    },
+    /// Its root was moved or replaced.
+    RootReplaced {
+        /// The root.
+        root: String,
+    },
+    /// It is in a `.git` directory.
+    GitFolder,
+    /// The client's sandbox.
+    ClientSandbox,
+    /// The editor that has the file open, or its user.
+    Editor {
+        /// What it says.
+        message: String,
+    },
+    /// The operating system.
+    System,
+    /// The operating system, about the file's directory.
+    Folder,
+    /// The file belongs to another user, and replacing it would change its owner.
+    ForeignOwner,
+    /// The file is a mount point of its own and cannot be replaced.
+    MountPoint,
+}
+
+/// What exists where a regular file is required.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Instead {
+    /// A directory.
+    Folder,
+    /// Something else, with its article: `a FIFO`.
+    Special(&'static str),
+    /// Anything else.
+    Other,
+}

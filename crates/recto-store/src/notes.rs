@@ -1,0 +1,56 @@
+//! What comes up while a call runs and belongs in its answer. The wording is left to the tools.
+
+use std::sync::{Arc, Mutex};
+
+use crate::sync::lock;
+
+/// One thing to mention.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Note {
+    /// The text is the editor's, which has unsaved changes.
+    Unsaved,
+    /// The text is from disk, although the editor has unsaved changes.
+    WithoutUnsaved,
+    /// Many files were searched on disk, not in the editor.
+    SearchedOnDisk,
+    /// Files that exist only in the editor are not listed.
+    UnsavedNotListed,
+    /// The text is from disk, because it is too large to exchange with an editor.
+    TooLargeForEditor,
+    /// The text is from disk, because the editor does not know the file's encoding.
+    EncodingUnknownToEditor,
+    /// The editor accepted a text that could not be read back.
+    NotReadBack,
+    /// The editor changed the text while saving it.
+    ChangedOnSave,
+    /// The file grew while it was read.
+    Grew,
+    /// The file at a revision is a symbolic link, and the text is its target.
+    LinkTarget,
+}
+
+/// The notes of one call, each at most once, in the order in which they came up.
+#[derive(Debug, Clone, Default)]
+pub struct Notes(Arc<Mutex<Vec<Note>>>);
+
+impl Notes {
+    /// Adds a note.
+    pub fn add(&self, note: Note) {
+        self.set(note, true);
+    }
+
+    /// Adds a note or retracts it.
+    pub fn set(&self, note: Note, holds: bool) {
+        let mut notes = lock(&self.0);
+        match notes.iter().position(|known| *known == note) {
+            Some(index) if !holds => drop(notes.remove(index)),
+            None if holds => notes.push(note),
+            _ => {}
+        }
+    }
+
+    /// Removes and returns all notes.
+    pub fn take(&self) -> Vec<Note> {
+        std::mem::take(&mut lock(&self.0))
+    }
+}

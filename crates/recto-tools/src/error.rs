@@ -1,0 +1,179 @@
+//! The error contract: every way a call can be rejected, with its code, its message and a hint.
+//!
+//! `Display` is the contract's message, exactly. [`Error::code`] is its code. [`Error::hint`] says
+//! what to do next and is worded in [`hint`]. How errors travel is left to the protocol.
+
+pub mod hint;
+
+use std::borrow::Cow;
+
+use recto_store::error::Error as StoreError;
+use recto_text::Digest;
+use recto_text::error::Error as TextError;
+use recto_text::line::LineRange;
+use recto_text::quote::Quoted;
+use thiserror::Error;
+
+pub use hint::{Hint, NextCall};
+
+/// The result of a call.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// A rejected call. Nothing was changed, except where the variant says otherwise.
+#[derive(Debug, Clone, PartialEq, Error)]
+#[allow(missing_docs)]
+pub enum Error {
+    /// The edit cannot be planned, or the lines cannot be selected.
+    #[error(transparent)]
+    Text(#[from] TextError),
+
+    /// The file cannot be read or written.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+
+    /// A directory was named where a file is required, by a caller that can list it.
+    #[error("{} is not a file", Quoted(path))]
+    FolderToList { path: String, commit: Option<String> },
+
+    /// A required argument is absent. Nested ones are named `edits[0].old_string`.
+    #[error("Missing argument: {name}")]
+    MissingArgument { name: String },
+
+    /// An argument that the tool does not have. `known` lists those it has.
+    #[error("Unknown argument: {}", Quoted(name))]
+    UnknownArgument { name: String, known: String },
+
+    /// An argument of the wrong type or form. `expected` comes with its article, `value` is JSON.
+    #[error("Argument {name} must be {expected}: {}", Quoted(value))]
+    WrongArgument { name: String, expected: Cow<'static, str>, value: String },
+
+    /// A line number below 1.
+    #[error("Line number must be >= 1: {line}")]
+    InvalidLine { line: i64 },
+
+    /// A limit below 1.
+    #[error("Limit must be >= 1: {limit}")]
+    InvalidLimit { limit: i64 },
+
+    /// A list of edits without an edit.
+    #[error("Edits array cannot be empty")]
+    NoEdits,
+
+    /// An empty text where some is required.
+    #[error("{name} cannot be empty")]
+    EmptyText { name: &'static str },
+
+    /// A file that is not a table but `what`.
+    #[error("Not a table: {}", Quoted(path))]
+    NotATable { path: String, what: String, is_text: bool },
+
+    /// A table that cannot be read.
+    #[error("Cannot read table {}: {cause}", Quoted(path))]
+    BrokenTable { path: String, cause: String },
+
+    /// The file is not the version that the caller named. `changed` are the lines that differ, where
+    /// the caller's version is still known.
+    #[error("File changed since it was read: {} (expected {expected}, now {now})", Quoted(path))]
+    Stale { path: String, expected: Digest, now: Digest, changed: Vec<LineRange> },
+
+    /// The call did not end in time, and may still be carried out.
+    #[error("Outcome unknown: the call did not end in time")]
+    OutcomeUnknown,
+
+    /// Every thread waits for a file system that does not answer.
+    #[error("Too many calls hang in a file system that does not answer")]
+    Hanging,
+
+    /// A bug in recto. The call ended, the server goes on.
+    #[error("Internal error: {cause}")]
+    Internal { cause: String },
+}
+
+impl Error {
+    /// Returns the contract's code.
+    pub fn code(&self) -> i32 {
+        match self {
+            Error::Text(error) => text_code(error),
+            Error::Store(error) => store_code(error),
+            Error::MissingArgument { .. }
+            | Error::UnknownArgument { .. }
+            | Error::WrongArgument { .. }
+            | Error::InvalidLine { .. }
+            | Error::InvalidLimit { .. }
+            | Error::NoEdits
+            | Error::EmptyText { .. } => -32600,
+            Error::FolderToList { .. } => -32003,
+            Error::NotATable { .. } | Error::BrokenTable { .. } => -32004,
+            Error::Stale { .. } => -32013,
+            Error::Hanging => -32017,
+            Error::OutcomeUnknown => -32018,
+            Error::Internal { .. } => -32603,
+        }
+    }
+
+    /// Whether the caller cancelled the call.
+    pub fn is_cancelled(&self) -> bool {
+        matches!(self, Error::Store(StoreError::Cancelled))
+    }
+}
+
+impl From<recto_store::context::Cancelled> for Error {
+    fn from(cancelled: recto_store::context::Cancelled) -> Error {
+        Error::Store(cancelled.into())
+    }
+}
+
+fn text_code(error: &TextError) -> i32 {
+    match error {
+        TextError::EmptyOldString
+        | TextError::IdenticalStrings
+        | TextError::EmptyRange { .. }
+        | TextError::BadLineSpec { .. } => -32600,
+        TextError::StringNotFound { .. } => -32010,
+        TextError::AmbiguousString { .. } => -32011,
+        TextError::ConflictingEdits { .. } => -32012,
+        TextError::TextMismatch { .. }
+        | TextError::TextNotInLines { .. }
+        | TextError::RangeTooShort { .. } => -32014,
+        TextError::LinePastEnd { .. } | TextError::NoSuchLine { .. } => -32015,
+        TextError::NotEncodable { .. } | TextError::NotReadable { .. } => -32016,
+        TextError::TooFarApart { .. } => -32019,
+        TextError::InEdit { source, .. } => text_code(source),
+    }
+}
+
+fn store_code(error: &StoreError) -> i32 {
+    match error {
+        StoreError::RelativePath { .. }
+        | StoreError::EmptyPath { .. }
+        | StoreError::NulInPath { .. }
+        | StoreError::PathTooLong { .. }
+        | StoreError::BadGlob { .. } => -32600,
+        StoreError::FileNotFound { .. }
+        | StoreError::ParentNotFound { .. }
+        | StoreError::NoRepository { .. }
+        | StoreError::UnknownRevision { .. }
+        | StoreError::NotInRevision { .. } => -32001,
+        StoreError::PermissionDenied { .. } | StoreError::ReadOnlyFilesystem { .. } => -32002,
+        StoreError::NotAFile { .. }
+        | StoreError::IsDirectory { .. }
+        | StoreError::NotADirectory { .. } => -32003,
+        StoreError::BinaryFile { .. } => -32004,
+        StoreError::DiskFull { .. } => -32005,
+        StoreError::FileExists { .. } => -32006,
+        StoreError::Busy { .. }
+        | StoreError::OpenElsewhere { .. }
+        | StoreError::Unsaved { .. }
+        | StoreError::EditorSilent { .. }
+        | StoreError::Unstable { .. } => -32017,
+        StoreError::NotDurable { .. }
+        | StoreError::Unanswered { .. }
+        | StoreError::NotTaken { .. } => -32018,
+        StoreError::TooLarge { .. } => -32019,
+        StoreError::Cancelled => -32800,
+        StoreError::System { .. } | StoreError::BrokenRepository { .. } => -32603,
+    }
+}
+
+#[cfg(test)]
+mod tests;

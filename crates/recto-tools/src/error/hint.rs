@@ -1,0 +1,412 @@
+//! What a caller can do next about an error, worded for a model. A hint never repeats the message.
+
+use std::fmt;
+
+use recto_store::error::{Denial, Error as StoreError, Instead, SizeLimit};
+use recto_text::error::{Error as TextError, NamedAs, Whereabouts};
+use recto_text::line_spec;
+use recto_text::nearest::Meant;
+use recto_text::quote::{Differing, Quoted, is_same_but_whitespace, unseen_difference};
+use serde_json::{Map, Value, json};
+
+use super::Error;
+use crate::served::Served;
+
+/// Advice after a rejected call.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Hint {
+    /// The advice, with the next call in it.
+    pub text: String,
+    /// The call that would succeed, where it is known.
+    pub next: Option<NextCall>,
+}
+
+/// A call to make next.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NextCall {
+    /// The declared name of the tool; `None` for the one that was called, whose other arguments
+    /// then stay as they were.
+    pub tool: Option<&'static str>,
+    /// The arguments to send.
+    pub arguments: Map<String, Value>,
+}
+
+impl From<String> for Hint {
+    fn from(text: String) -> Hint {
+        Hint { text, next: None }
+    }
+}
+
+impl From<&str> for Hint {
+    fn from(text: &str) -> Hint {
+        text.to_string().into()
+    }
+}
+
+impl fmt::Display for Hint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl Hint {
+    /// Suggests the same call with another argument, whose value is shown in place of `{}`.
+    fn again(text: &str, name: &str, value: Value) -> Hint {
+        let shown = match &value {
+            Value::String(text) => Quoted(text).to_string(),
+            Value::Array(items) => {
+                let items: Vec<String> = items.iter().map(Value::to_string).collect();
+                format!("[{}]", items.join(", "))
+            }
+            value => value.to_string(),
+        };
+        let arguments = Map::from_iter([(name.to_string(), value)]);
+        Hint { text: text.replace("{}", &shown), next: Some(NextCall { tool: None, arguments }) }
+    }
+}
+
+impl Error {
+    /// Says what to do next, where there is something to say. Names only tools that are `served`.
+    pub fn hint(&self, served: &Served) -> Option<Hint> {
+        let hint: Hint = match self {
+            Error::Text(error) => return text_hint(error, served),
+            Error::Store(error) => return store_hint(error, served),
+            Error::FolderToList { path, commit } => folder_hint(path, commit.as_deref(), served),
+            Error::UnknownArgument { known, .. } => format!("{known}.").into(),
+            Error::EmptyText { name: name @ "pattern" } => {
+                Hint::again("{} lists everything.", name, "**/*".into())
+            }
+            // Only where lines are such a string; elsewhere they are two integers.
+            Error::WrongArgument { name, expected, .. }
+                if name == "lines" && expected == "a string" =>
+            {
+                format!("Lines are {}. As in \"1,3,5-7\".", line_spec::GRAMMAR).into()
+            }
+            Error::NotATable { what, is_text, .. } => {
+                let reader = served.name("ReadLines").filter(|_| *is_text);
+                let advice = reader.map(|tool| format!(" Read it with {tool}.")).unwrap_or_default();
+                format!("It is {what}.{advice}").into()
+            }
+            Error::Stale { changed, .. } => {
+                let changed: Vec<String> = changed.iter().map(|lines| lines.to_string()).collect();
+                let which = match changed.as_slice() {
+                    [] => String::new(),
+                    changed => format!("Changed since: {}. ", changed.join(", ")),
+                };
+                format!("{which}Nothing was written. Read the file again and make the change for the new hash.").into()
+            }
+            Error::Hanging => "A network or FUSE mount beneath the folders may be gone. Calls elsewhere work again when it answers, or after a restart.".into(),
+            Error::OutcomeUnknown => "Read the file before you change it again.".into(),
+            Error::MissingArgument { .. }
+            | Error::WrongArgument { .. }
+            | Error::InvalidLine { .. }
+            | Error::InvalidLimit { .. }
+            | Error::NoEdits
+            | Error::EmptyText { .. }
+            | Error::BrokenTable { .. }
+            | Error::Internal { .. } => return None,
+        };
+        Some(hint)
+    }
+}
+
+fn text_hint(error: &TextError, served: &Served) -> Option<Hint> {
+    let hint: Hint = match error {
+        TextError::EmptyOldString | TextError::IdenticalStrings => return None,
+        TextError::EmptyRange { meant: (start, end), .. } => {
+            Hint::again("Did you mean {}?", "lines", json!([start, end]))
+        }
+        TextError::BadLineSpec { lines } => {
+            let grammar = format!("Lines are {}.", line_spec::GRAMMAR);
+            match line_spec::reversed(lines) {
+                Some(meant) => Hint::again(
+                    &format!("The end comes before the start: {{}}? {grammar}"),
+                    "lines",
+                    meant.into(),
+                ),
+                None => grammar.into(),
+            }
+        }
+        TextError::StringNotFound { nearest: Some(nearest), .. } => nearest.to_string().into(),
+        TextError::StringNotFound { nearest: None, .. } => {
+            "Nothing in the file is similar. Read the file, then copy the text exactly.".into()
+        }
+        TextError::AmbiguousString { lines, n_matches, n_lines, .. } => {
+            ambiguous_hint(lines, *n_matches, *n_lines)
+        }
+        TextError::TooFarApart { .. } => "In a file this large the strings of one call must stand within 16 MiB; make these edits in calls of their own.".into(),
+        TextError::ConflictingEdits { prior_index, .. } => {
+            format!("Edit {prior_index} already changed that text. Nothing was written; join the two edits into one.").into()
+        }
+        TextError::InEdit { source, .. } => match text_hint(source, served) {
+            Some(hint) => format!("Nothing was written. {hint}").into(),
+            None => "Nothing was written.".into(),
+        },
+        TextError::TextMismatch { found, wanted, whereabouts, .. } => {
+            let mut hint = whereabouts_hint(whereabouts);
+            if matches!(whereabouts, Whereabouts::Near(_) | Whereabouts::PartOf { .. }) {
+                // It shows what differs.
+                return Some(hint);
+            }
+            if let Some(unseen) = unseen_difference(found, wanted) {
+                hint.text.insert_str(0, &format!("{unseen} "));
+            }
+            if is_same_but_whitespace(found, wanted) {
+                hint.text.insert_str(0, "They differ only in whitespace. ");
+            }
+            hint
+        }
+        TextError::TextNotInLines { whereabouts, .. } => whereabouts_hint(whereabouts),
+        TextError::RangeTooShort { line, n_lines, .. } => {
+            Hint::again("Call again with lines {}.", "lines", json!([line, line + n_lines]))
+        }
+        TextError::LinePastEnd { .. } => {
+            Hint::again("The last lines are {}.", "lines", json!([-20, 0]))
+        }
+        TextError::NoSuchLine { line, n_lines, named_as, .. } => {
+            line_hint(*named_as, *line, *n_lines, served)
+        }
+        TextError::NotEncodable { character: '\0', .. } => {
+            let instead = served.name("file.create");
+            let instead = instead.map(|tool| format!("; {tool} with encoding base64 writes bytes"));
+            let instead = instead.unwrap_or_default();
+            format!("Nothing was written. A NUL makes a file binary{instead}.").into()
+        }
+        TextError::NotEncodable { .. } => "Nothing was written. Use characters that the encoding has, or convert the file first.".into(),
+        TextError::NotReadable { .. } => {
+            "Nothing was written. Convert the file to UTF-8 first.".into()
+        }
+    };
+    Some(hint)
+}
+
+fn store_hint(error: &StoreError, served: &Served) -> Option<Hint> {
+    let hint: Hint = match error {
+        StoreError::RelativePath { path, root } => absolute_hint(path, root.as_deref()),
+        StoreError::ParentNotFound { .. } => "A folder on the way is missing; check the path.".into(),
+        StoreError::PermissionDenied { reason, .. } => return denial_hint(reason),
+        StoreError::BinaryFile { hash: Some(hash), .. } => {
+            format!("It is not text in any known encoding. Its hash is {hash}.").into()
+        }
+        StoreError::BinaryFile { hash: None, .. } => "It is not text in any known encoding.".into(),
+        StoreError::DiskFull { .. } => {
+            "Nothing was changed. Free some space, then call again.".into()
+        }
+        StoreError::Busy { .. } => {
+            "Another process is changing files in this folder. Call again.".into()
+        }
+        StoreError::OpenElsewhere { .. } => {
+            "Nothing was written. Close it in the other program, or call again.".into()
+        }
+        StoreError::Unsaved { .. } => {
+            "Nothing was changed. Let the person save or discard them first.".into()
+        }
+        StoreError::EditorSilent { .. } => {
+            "Nothing was changed. It may show a dialog or be busy; call again later.".into()
+        }
+        StoreError::NotTaken { .. } => "It took the change, and then it, or a formatter, took it back, or it has not applied it yet. Read the file before you change it again.".into(),
+        StoreError::Unanswered { .. } => "Read the file before you change it again.".into(),
+        StoreError::Unstable { .. } => {
+            "Another process is writing to it. Call again when it has finished.".into()
+        }
+        StoreError::NotDurable { cause, .. } => format!("The change was made, but {cause}. Do not make it again without reading the file.").into(),
+        StoreError::BadGlob { cause, .. } => format!("{}. Patterns have *, ?, [abc], {{a,b}} and ** for any folders.", capitalized(cause)).into(),
+        StoreError::NoRepository { cause, .. } | StoreError::UnknownRevision { cause, .. } => {
+            cause.as_str().into()
+        }
+        StoreError::NotInRevision { .. } => {
+            let list = served.name("ListFiles");
+            let list = list.map(|tool| format!("; {tool} with the same commit shows what is there"));
+            let list = list.unwrap_or_default();
+            format!("With commit, relative paths start at the top of the repository{list}.").into()
+        }
+        StoreError::TooLarge { limit, .. } => match limit {
+            SizeLimit::GitObject => "At a revision files of up to 64 MiB are read; `git show` can write a larger one to a file.",
+            SizeLimit::Change => "Files of up to 1 GiB can be changed.",
+            SizeLimit::Preview => "Changes of files of up to 16 MiB can be previewed.",
+        }
+        .into(),
+        StoreError::NotAFile { instead, .. } => match instead {
+            Instead::Folder => "It is a folder.".into(),
+            Instead::Special(what) => format!("It is {what}.").into(),
+            Instead::Other => return None,
+        },
+        StoreError::FileExists { what: None, .. } => {
+            "Change it with the tools that edit, or remove it first.".into()
+        }
+        StoreError::FileExists { what: Some(what), .. } => {
+            format!("It is {what}; use another name.").into()
+        }
+        StoreError::FileNotFound { path } if path.ends_with('/') => {
+            "A path that ends with / names a folder; leave the / off to name a file.".into()
+        }
+        StoreError::EmptyPath { .. }
+        | StoreError::NulInPath { .. }
+        | StoreError::PathTooLong { .. }
+        | StoreError::FileNotFound { .. }
+        | StoreError::ReadOnlyFilesystem { .. }
+        | StoreError::IsDirectory { .. }
+        | StoreError::NotADirectory { .. }
+        | StoreError::BrokenRepository { .. }
+        | StoreError::Cancelled
+        | StoreError::System { .. } => return None,
+    };
+    Some(hint)
+}
+
+fn whereabouts_hint(whereabouts: &Whereabouts) -> Hint {
+    match whereabouts {
+        Whereabouts::Lines { starts, n_lines } => match starts.as_slice() {
+            [line] => Hint::again(
+                &format!("It stands on line {line}: lines {{}}."),
+                "lines",
+                json!([line, line + n_lines]),
+            ),
+            starts => format!("It stands on lines {}.", listed(starts)).into(),
+        },
+        Whereabouts::Line(lines) => match lines.as_slice() {
+            [line] => {
+                Hint::again("It stands on line {}: call again with line {}.", "line", json!(line))
+            }
+            lines => format!("It stands on lines {}.", listed(lines)).into(),
+        },
+        Whereabouts::PartOf { lines, line, meant } => {
+            let end = match meant {
+                Meant::Lines => "; this tool replaces whole lines",
+                Meant::Text | Meant::Line => "",
+            };
+            let whole = match line {
+                Some(line) => format!("the whole line: {}", Differing(line, "")),
+                None if lines.start == lines.end => "the whole line.".into(),
+                None => "the whole lines.".into(),
+            };
+            format!("{} is only a part of {lines}{end}. Copy {whole}", meant.argument()).into()
+        }
+        Whereabouts::SeveralLines => {
+            "anchor is one line: the text of the line to insert before.".into()
+        }
+        Whereabouts::Near(nearest) => nearest.to_string().into(),
+        Whereabouts::Nowhere => {
+            "It stands nowhere in the file. Read the lines again and copy them exactly.".into()
+        }
+        Whereabouts::Unknown => "Read the lines again and copy them exactly.".into(),
+    }
+}
+
+/// The hint for a line number that is not in a file of `n_lines`.
+fn line_hint(named_as: NamedAs, line: i64, n_lines: usize, served: &Served) -> Hint {
+    let append = served.name("text.append");
+    let or_append = |text: &str| append.as_ref().map(|tool| text.replace("{}", tool));
+    match (named_as, n_lines) {
+        (NamedAs::Anchor, 0) => {
+            let or_append = or_append(", or use {}").unwrap_or_default();
+            format!("The file is empty: insert before line 1 with anchor \"\"{or_append}.").into()
+        }
+        (_, 0) => {
+            let append = or_append("; use {}").unwrap_or_default();
+            format!("The file is empty{append}.").into()
+        }
+        (NamedAs::Anchor, n_lines) => {
+            let append = or_append(", {} adds at the end").unwrap_or_default();
+            format!("Lines are 1 to {n_lines}; line 1 inserts at the top{append}.").into()
+        }
+        (NamedAs::End { start }, n_lines) if line > 0 => Hint::again(
+            &format!("The end is exclusive: {{}} or [{start}, 0] goes through the last line."),
+            "lines",
+            json!([start, n_lines + 1]),
+        ),
+        (_, n_lines) => format!("Lines are 1 to {n_lines}, or -1 (the last) to -{n_lines}.").into(),
+    }
+}
+
+/// The hint for a string that occurs in several places.
+fn ambiguous_hint(lines: &[usize], n_matches: usize, n_lines: Option<usize>) -> Hint {
+    let more = if n_matches > lines.len() { " and more" } else { "" };
+    let places = format!("It starts on lines {}{more}.", listed(lines));
+    match (n_lines, lines) {
+        (Some(n_lines), [line, ..]) => Hint::again(
+            &format!("{places} Narrow lines to one of them, for example {{}}."),
+            "lines",
+            json!([line, line + n_lines]),
+        ),
+        _ => format!("{places} Add surrounding text to name one.").into(),
+    }
+}
+
+fn denial_hint(denial: &Denial) -> Option<Hint> {
+    let hint: Hint = match denial {
+        Denial::Outside { roots } => {
+            format!("Only files in these folders can be used: {roots}").into()
+        }
+        Denial::AboveRoot { roots, below } => format!("With commit, relative paths start at the top of the repository; those of the root start with {below}/. Only files in these folders can be used: {roots}").into(),
+        Denial::RootReplaced { root } => format!("The folder {} was moved, removed or replaced since recto was started; it has to be started again.", Quoted(root)).into(),
+        Denial::GitFolder => "Nothing is written inside .git; start recto with --allow-git-writes to change that.".into(),
+        Denial::ClientSandbox => "The client's sandbox does not allow it.".into(),
+        Denial::Editor { message } if message.is_empty() => "The editor refused it.".into(),
+        Denial::Editor { message } => format!("The editor says: {}", Quoted(message)).into(),
+        Denial::System => return None,
+        Denial::ForeignOwner => "The file belongs to another user or group, and replacing it would change that.".into(),
+        Denial::Folder => "Its folder cannot be written, which is how a file is replaced.".into(),
+        Denial::MountPoint => "The file is a mount point of its own and cannot be replaced.".into(),
+    };
+    Some(hint)
+}
+
+/// The hint for a folder whose files can be listed.
+fn folder_hint(path: &str, commit: Option<&str>, served: &Served) -> Hint {
+    let Some(tool) = served.name("ListFiles") else { return "It is a folder.".into() };
+    let pattern = everything_below(path);
+    let same_commit = if commit.is_some() { " and the same commit" } else { "" };
+    let text =
+        format!("It is a folder: {tool} with pattern {pattern}{same_commit} lists its files.");
+    let mut arguments = Map::from_iter([("pattern".to_string(), pattern.into())]);
+    if let Some(commit) = commit {
+        arguments.insert("commit".into(), commit.into());
+    }
+    Hint { text, next: Some(NextCall { tool: Some("ListFiles"), arguments }) }
+}
+
+/// The hint for a path that does not start at `/`.
+fn absolute_hint(path: &str, root: Option<&str>) -> Hint {
+    let the_root = root.map(|root| format!(" The root is {}.", Quoted(root))).unwrap_or_default();
+    if let Some(rest) = path.strip_prefix("file://") {
+        // A path has no escapes, so that one with escapes cannot be suggested.
+        return match rest.starts_with('/') && !rest.contains('%') {
+            true => Hint::again("Leave file:// off: {}", "path", rest.into()),
+            false => "Write it as a path that starts at /.".into(),
+        };
+    }
+    if path.starts_with('~') {
+        return format!("~ is not expanded; write the home folder out.{the_root}").into();
+    }
+    let path = path.strip_prefix("./").unwrap_or(path);
+    match root {
+        Some(root) if !path.is_empty() && !path.split('/').any(|part| part == "..") => {
+            let whole = format!("{}/{path}", root.trim_end_matches('/'));
+            Hint::again("Start the path at /: {}", "path", whole.into())
+        }
+        _ => format!("Start the path at /.{the_root}").into(),
+    }
+}
+
+/// Returns the pattern for all files below a folder.
+fn everything_below(folder: &str) -> String {
+    let mut pattern = String::new();
+    for c in folder.trim_end_matches('/').chars() {
+        if matches!(c, '*' | '?' | '[' | '{' | '\\') {
+            pattern.push('\\');
+        }
+        pattern.push(c);
+    }
+    pattern + "/**"
+}
+
+fn listed(lines: &[usize]) -> String {
+    let lines: Vec<String> = lines.iter().map(usize::to_string).collect();
+    lines.join(", ")
+}
+
+fn capitalized(sentence: &str) -> String {
+    let mut rest = sentence.chars();
+    rest.next().map_or(String::new(), |first| first.to_uppercase().chain(rest).collect())
+}

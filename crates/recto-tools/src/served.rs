@@ -1,0 +1,65 @@
+//! The tools on offer, and how the client spells their names.
+
+use std::borrow::Cow;
+
+use crate::tools::{self, Tool};
+
+/// How tool names are spelled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Names {
+    /// With dots, as declared.
+    #[default]
+    Dotted,
+    /// With underscores instead of dots.
+    Underscore,
+}
+
+impl Names {
+    /// Returns the published name of a tool.
+    pub fn spell(self, tool: &Tool) -> Cow<'static, str> {
+        match self {
+            Names::Dotted => tool.name.into(),
+            Names::Underscore => tools::underscored(tool.name).into(),
+        }
+    }
+}
+
+/// The tools that a client is offered. Whatever names a tool to a model asks here, so that it is
+/// neither one that is missing nor a name that the client does not know.
+#[derive(Clone)]
+pub struct Served {
+    tools: Vec<&'static Tool>,
+    names: Names,
+}
+
+impl Served {
+    /// Offers some tools.
+    pub fn new(tools: Vec<&'static Tool>, names: Names) -> Served {
+        Served { tools, names }
+    }
+
+    /// Offers every tool under its declared name.
+    pub fn all() -> Served {
+        Served::new(tools::ALL.to_vec(), Names::Dotted)
+    }
+
+    /// Returns the tools, in their listed order.
+    pub fn tools(&self) -> &[&'static Tool] {
+        &self.tools
+    }
+
+    /// Finds an offered tool by either spelling of its name.
+    pub fn find(&self, name: &str) -> Option<&'static Tool> {
+        tools::find(name).filter(|found| self.tools.iter().any(|tool| tool.name == found.name))
+    }
+
+    /// Returns the published name of a tool, if it is offered.
+    pub fn name(&self, tool: &str) -> Option<Cow<'static, str>> {
+        self.find(tool).map(|tool| self.names.spell(tool))
+    }
+
+    /// Returns the published names of all offered tools.
+    pub fn published(&self) -> impl Iterator<Item = Cow<'static, str>> {
+        self.tools.iter().map(|tool| self.names.spell(tool))
+    }
+}

@@ -1,0 +1,169 @@
+//! The same lines of many files, read by several threads.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::Instant;
+
+use recto_store::error::Error as StoreError;
+use recto_store::path::AbsPath;
+use recto_store::sync::lock;
+use recto_store::{Context, Listing, Store};
+
+use super::ReadEnv;
+use super::rows::{self, Budget, Rows, Wanted};
+use crate::error::{Error, Result};
+use crate::limits;
+
+/// More threads than this do not pay.
+const MAX_THREADS: usize = 8;
+
+/// The same lines of many files, read by several threads. Files are taken in their order, so that
+/// once enough rows are found, they are the first ones.
+pub struct ManyFiles<'a, S: ?Sized> {
+    context: &'a Context,
+    store: &'a S,
+    folder: &'a AbsPath,
+    wanted: &'a Wanted,
+    files: &'a [String],
+    budget: Budget,
+    started: Instant,
+    next: AtomicUsize,
+    n_rows: AtomicUsize,
+    n_bytes: AtomicUsize,
+    is_over: AtomicBool,
+    n_binary: AtomicU64,
+    n_unreadable: AtomicU64,
+}
+
+impl<'a, S: Store + ?Sized> ManyFiles<'a, S> {
+    pub fn new(
+        env: &'a ReadEnv<'a>,
+        store: &'a S,
+        folder: &'a AbsPath,
+        wanted: &'a Wanted,
+        listing: &'a Listing,
+    ) -> ManyFiles<'a, S> {
+        ManyFiles {
+            context: env.context,
+            store,
+            folder,
+            wanted,
+            files: &listing.files,
+            budget: Budget {
+                max_bytes: limits::BYTES_OF_MANY.min(env.max_read_bytes),
+                max_rows: limits::ROWS_OF_MANY,
+                max_line: limits::LINE_OF_MANY,
+            },
+            started: Instant::now(),
+            next: AtomicUsize::new(0),
+            n_rows: AtomicUsize::new(0),
+            n_bytes: AtomicUsize::new(0),
+            is_over: AtomicBool::new(listing.stopped.is_some()),
+            n_binary: AtomicU64::new(0),
+            n_unreadable: AtomicU64::new(0),
+        }
+    }
+
+    /// The first files that have rows, as many rows as there is room for, and whether there are more.
+    pub fn choose(&self) -> Result<(Vec<(&'a str, Rows)>, bool)> {
+        let found = self.run()?;
+        let mut chosen = Vec::new();
+        let (mut n_rows, mut n_bytes) = (limits::ROWS_OF_MANY, self.budget.max_bytes);
+        let mut is_cut = self.is_over.load(Ordering::Relaxed);
+        for (file, read) in self.files.iter().zip(found) {
+            let Some(mut read) = read.filter(|read| !read.rows.is_empty()) else { continue };
+            // One row always has room.
+            let max_bytes = if chosen.is_empty() { usize::MAX } else { n_bytes };
+            is_cut |= read.cut(n_rows, max_bytes) || read.next.is_some();
+            if read.rows.is_empty() {
+                is_cut = true;
+                break;
+            }
+            n_rows -= read.rows.len();
+            n_bytes = n_bytes.saturating_sub(read.n_bytes);
+            chosen.push((file.as_str(), read));
+        }
+        Ok((chosen, is_cut))
+    }
+
+    /// What the answer says where there was no time to look at all files.
+    pub fn time_is_over(&self) -> Option<String> {
+        let n_seen = self.next.load(Ordering::Relaxed);
+        let n_left = self.files.len().saturating_sub(n_seen);
+        let is_late = self.started.elapsed() > limits::SEARCH_TIME;
+        (is_late && n_left > 0).then(|| {
+            format!(
+                "stopped after {} s, {n_left} files were not searched",
+                limits::SEARCH_TIME.as_secs()
+            )
+        })
+    }
+
+    /// Returns how many files are not text.
+    pub fn n_binary(&self) -> u64 {
+        self.n_binary.load(Ordering::Relaxed)
+    }
+
+    /// Returns how many files could not be read.
+    pub fn n_unreadable(&self) -> u64 {
+        self.n_unreadable.load(Ordering::Relaxed)
+    }
+
+    /// The rows of each file that was read, by its place in the list.
+    fn run(&self) -> Result<Vec<Option<Rows>>> {
+        let found = Mutex::new(Vec::new());
+        let n_threads = recto_store::limits::n_threads();
+        let n_threads = n_threads.min(MAX_THREADS).min(self.files.len().div_ceil(16)).max(1);
+        std::thread::scope(|scope| {
+            for _ in 1..n_threads {
+                scope.spawn(|| self.work(&found));
+            }
+            self.work(&found);
+        });
+        self.context.cancel.check()?;
+        let mut by_file: Vec<Option<Rows>> = Vec::new();
+        by_file.resize_with(self.files.len(), || None);
+        for (index, rows) in found.into_inner().unwrap_or_else(PoisonError::into_inner) {
+            by_file[index] = Some(rows);
+        }
+        Ok(by_file)
+    }
+
+    fn work(&self, found: &Mutex<Vec<(usize, Rows)>>) {
+        let mut reader = self.store.bulk(self.context);
+        loop {
+            if self.started.elapsed() > limits::SEARCH_TIME
+                || self.n_rows.load(Ordering::Relaxed) > self.budget.max_rows
+                || self.n_bytes.load(Ordering::Relaxed) > self.budget.max_bytes
+                || self.context.cancel.check().is_err()
+            {
+                self.is_over.store(true, Ordering::Relaxed);
+                return;
+            }
+            let index = self.next.fetch_add(1, Ordering::Relaxed);
+            let Some(file) = self.files.get(index) else { return };
+            let path = AbsPath::of(self.folder.as_path().join(file), file.clone());
+            let text = reader.text(&path).map_err(Error::from);
+            match text.and_then(|text| rows::read(text, &path, self.wanted, self.budget)) {
+                Ok(rows) if rows.rows.is_empty() => {}
+                Ok(rows) => {
+                    self.n_rows.fetch_add(rows.rows.len(), Ordering::Relaxed);
+                    self.n_bytes.fetch_add(rows.n_bytes, Ordering::Relaxed);
+                    lock(found).push((index, rows));
+                }
+                Err(Error::Store(StoreError::BinaryFile { .. })) => {
+                    self.n_binary.fetch_add(1, Ordering::Relaxed);
+                }
+                // It went away meanwhile, or is a submodule.
+                Err(Error::Store(
+                    StoreError::FileNotFound { .. }
+                    | StoreError::NotAFile { .. }
+                    | StoreError::Cancelled,
+                )) => {}
+                Err(_) => {
+                    self.n_unreadable.fetch_add(1, Ordering::Relaxed);
+                }
+            }
+        }
+    }
+}
