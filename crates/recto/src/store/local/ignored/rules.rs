@@ -276,16 +276,26 @@ fn parse_class(text: &[u8]) -> Option<(Box<[bool; 256]>, &[u8])> {
     };
     let mut is_first = true;
     let mut before = None;
+    // Where the last search for the end of a class name ended: up to there, `[:` is plain text.
+    // Without it, a long line of `[:[:[:` would take quadratic time.
+    let mut n_left_plain = usize::MAX;
     loop {
         let (byte, others) = rest.split_first()?;
         rest = others;
         match byte {
             b']' if !is_first => break,
-            b'[' if let Some(name) = posix_name(rest) => {
-                let is_of = posix_class(name)?;
-                (0..=255).filter(is_of).for_each(|byte| class[usize::from(byte)] = true);
-                rest = &rest[name.len() + 3..];
-                before = None;
+            b'[' if rest.starts_with(b":") && rest.len() < n_left_plain => {
+                let end = rest.iter().position(|byte| *byte == b']')?;
+                if let Some(name) = rest[1..end].strip_suffix(b":") {
+                    let is_of = posix_class(name)?;
+                    (0..=255).filter(is_of).for_each(|byte| class[usize::from(byte)] = true);
+                    rest = &rest[end + 1..];
+                    before = None;
+                } else {
+                    n_left_plain = rest.len() - end;
+                    class[usize::from(b'[')] = true;
+                    before = Some(b'[');
+                }
             }
             b'-' if before.is_some() && !rest.starts_with(b"]") => {
                 let (mut last, mut others) = rest.split_first()?;
@@ -313,13 +323,6 @@ fn parse_class(text: &[u8]) -> Option<(Box<[bool; 256]>, &[u8])> {
         class.iter_mut().for_each(|is_in| *is_in = !*is_in);
     }
     Some((class, rest))
-}
-
-/// The name in `:name:]`, which stands behind a bracket. Without the second colon the bracket is
-/// one byte of the class like others.
-fn posix_name(text: &[u8]) -> Option<&[u8]> {
-    let text = text.strip_prefix(b":")?;
-    text[..text.iter().position(|byte| *byte == b']')?].strip_suffix(b":")
 }
 
 fn posix_class(name: &[u8]) -> Option<fn(&u8) -> bool> {
