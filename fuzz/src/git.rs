@@ -74,9 +74,7 @@ fn check_ignored(rules: &[u8], path: &[u8]) {
         assert!(decided.is_none() || !set.is_empty());
         let is_path = !path.is_empty() && path.split(|byte| *byte == b'/').all(|it| !it.is_empty());
         let are_short = rules.split(|byte| *byte == b'\n').all(is_short);
-        // There git stops to see the end of a name.
-        let is_quirk = rules.windows(3).any(|bytes| bytes == b"*\\/");
-        if is_path && !is_quirk && path.len() <= MAX_COMPARED && are_short {
+        if is_path && path.len() <= MAX_COMPARED && are_short {
             let expected = ignored::decide(rules, path, is_folder);
             let shown = (String::from_utf8_lossy(rules), String::from_utf8_lossy(path));
             assert_eq!(decided, expected, "{shown:?} {is_folder}");

@@ -77,13 +77,18 @@ impl Pattern<'_> {
         let n_stars = self.bytes[at..].iter().take_while(|byte| **byte == b'*').count();
         let end = at + n_stars;
         let starts_a_part = at == 0 || self.bytes[at - 1] == b'/';
-        let ends_a_part = self.bytes.get(end).is_none_or(|byte| *byte == b'/');
+        let rest = &self.bytes[end..];
+        let ends_a_part = rest.is_empty() || rest.starts_with(b"/") || rest.starts_with(b"\\/");
         if n_stars == 1 || self.is_name || !starts_a_part || !ends_a_part {
             let n_name = text.iter().take_while(|byte| **byte != b'/').count();
             return (0..=n_name).any(|n_taken| self.is_match(end, &text[n_taken..]));
         }
-        if end == self.bytes.len() {
+        if rest.is_empty() {
             return !text.is_empty();
+        }
+        // Only a plain slash may match nothing.
+        if rest.starts_with(b"\\") {
+            return (0..text.len()).any(|n_taken| self.is_match(end, &text[n_taken..]));
         }
         let behind_slash = |index: &usize| *index == 0 || text[*index - 1] == b'/';
         let mut starts = (0..text.len()).filter(behind_slash);

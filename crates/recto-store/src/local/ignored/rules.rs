@@ -1,8 +1,9 @@
-//! The rules of one `.gitignore`, read as git reads them: byte by byte, the last one that says
-//! something decides.
+//! The rules of one `.gitignore`, matched byte by byte as git does; the last rule that matches a
+//! path decides.
 //!
-//! Crates that do this turn rules into regular expressions, where `{a,b}` means something, POSIX
-//! classes do not, and a file of many rules takes gigabytes.
+//! The matcher never backtracks over `**`, so the time for one path and one rule grows with the
+//! product of their lengths. `docs/decisions/0012-ignore-rules.md` compares it with git and with
+//! the crates that could replace it.
 
 /// The rules of one file, in its order.
 #[derive(Debug, Default)]
@@ -105,13 +106,19 @@ impl Rule {
 
 impl Part {
     fn parse(name: &[u8]) -> Option<Part> {
-        let is_any = name.len() > 1 && name.iter().all(|byte| *byte == b'*');
-        if is_any { Some(Part::AnyFolders) } else { Wild::parse(name).map(Part::Name) }
+        match is_any_folders(name) {
+            true => Some(Part::AnyFolders),
+            false => Wild::parse(name).map(Part::Name),
+        }
     }
 }
 
-/// What stands between the slashes of a pattern. A slash in a class is one of its bytes, one behind
-/// a backslash is one all the same.
+fn is_any_folders(part: &[u8]) -> bool {
+    part.len() > 1 && part.iter().all(|byte| *byte == b'*')
+}
+
+/// Splits a pattern at its slashes. A slash inside a class is a byte of that class; an escaped slash
+/// separates too, but `**\/` matches at least one folder where `**/` can match none.
 fn split_at_slashes(path: &[u8]) -> Option<Vec<&[u8]>> {
     let (mut parts, mut start, mut at) = (Vec::new(), 0, 0);
     while let Some(byte) = path.get(at) {
@@ -121,7 +128,11 @@ fn split_at_slashes(path: &[u8]) -> Option<Vec<&[u8]>> {
             _ => 1,
         };
         if *byte == b'/' || path[at..].starts_with(b"\\/") {
-            parts.push(&path[start..at]);
+            let part = &path[start..at];
+            parts.push(part);
+            if *byte == b'\\' && is_any_folders(part) {
+                parts.push(b"*");
+            }
             start = at + n_taken;
         }
         at += n_taken;
@@ -265,16 +276,26 @@ fn parse_class(text: &[u8]) -> Option<(Box<[bool; 256]>, &[u8])> {
     };
     let mut is_first = true;
     let mut before = None;
+    // Where the last search for the end of a class name ended: up to there, `[:` is plain text.
+    // Without it, a long line of `[:[:[:` would take quadratic time.
+    let mut n_left_plain = usize::MAX;
     loop {
         let (byte, others) = rest.split_first()?;
         rest = others;
         match byte {
             b']' if !is_first => break,
-            b'[' if let Some(name) = posix_name(rest) => {
-                let is_of = posix_class(name)?;
-                (0..=255).filter(is_of).for_each(|byte| class[usize::from(byte)] = true);
-                rest = &rest[name.len() + 3..];
-                before = None;
+            b'[' if rest.starts_with(b":") && rest.len() < n_left_plain => {
+                let end = rest.iter().position(|byte| *byte == b']')?;
+                if let Some(name) = rest[1..end].strip_suffix(b":") {
+                    let is_of = posix_class(name)?;
+                    (0..=255).filter(is_of).for_each(|byte| class[usize::from(byte)] = true);
+                    rest = &rest[end + 1..];
+                    before = None;
+                } else {
+                    n_left_plain = rest.len() - end;
+                    class[usize::from(b'[')] = true;
+                    before = Some(b'[');
+                }
             }
             b'-' if before.is_some() && !rest.starts_with(b"]") => {
                 let (mut last, mut others) = rest.split_first()?;
@@ -304,13 +325,6 @@ fn parse_class(text: &[u8]) -> Option<(Box<[bool; 256]>, &[u8])> {
     Some((class, rest))
 }
 
-/// The name in `:name:]`, which stands behind a bracket. Without the second colon the bracket is
-/// one byte of the class like others.
-fn posix_name(text: &[u8]) -> Option<&[u8]> {
-    let text = text.strip_prefix(b":")?;
-    text[..text.iter().position(|byte| *byte == b']')?].strip_suffix(b":")
-}
-
 fn posix_class(name: &[u8]) -> Option<fn(&u8) -> bool> {
     Some(match name {
         b"alnum" => u8::is_ascii_alphanumeric,
@@ -327,4 +341,21 @@ fn posix_class(name: &[u8]) -> Option<fn(&u8) -> bool> {
         b"xdigit" => u8::is_ascii_hexdigit,
         _ => return None,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Matchers that backtrack over `**` need 2³⁰ steps for this, and do not end.
+    #[test]
+    fn many_wildcards_do_not_multiply() {
+        for part in ["a", "*a", "?", "[a]*"] {
+            let rule = format!("**/{part}/").repeat(30) + "b";
+            let rules = RuleSet::parse(rule.as_bytes());
+            let folders = "a/".repeat(60);
+            assert_eq!(rules.decide(format!("{folders}a").as_bytes(), false), None, "{rule}");
+            assert_eq!(rules.decide(format!("{folders}b").as_bytes(), false), Some(true), "{rule}");
+        }
+    }
 }

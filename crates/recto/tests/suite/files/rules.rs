@@ -6,6 +6,42 @@ use super::listing::check;
 use super::trees::{files, git, has_git, make_repository, not_ignored};
 use super::yard::{Random, Session, Yard};
 
+const PLACES: [&str; 3] = [".gitignore", ".git/info/exclude", "d/.gitignore"];
+
+/// Compares what is listed with what git lists, for each text as the rules in each of some places.
+fn check_rules<'a>(texts: impl IntoIterator<Item = &'a str>, places: &[&str]) {
+    let names = [
+        "a", "b", "ab", "abc", "A", "a b", "a ", "a\t", "#a", "!a", "\\a", "[a]", "a]", "{a,b}",
+        "a*", "a?", "-a", "é", "日", "x.txt", "x.TXT", ".x", "0", "_", "^",
+    ];
+    let yard = Yard::new();
+    let session = yard.serve(&[]);
+    let tree = yard.path("root/t");
+    for folder in ["", "d/", "d/e/", "d/e/f/", "a x/", "e/"] {
+        std::fs::create_dir_all(tree.join(folder)).unwrap();
+        for name in names {
+            std::fs::write(tree.join(format!("{folder}{name}")), "").unwrap();
+        }
+    }
+    make_repository(&tree, &mut Random::new(0));
+    std::fs::write(tree.join(".git/info/exclude"), "").unwrap();
+    let mut failures = Vec::new();
+    let mut n_checked = 0;
+    for text in texts {
+        for place in places {
+            std::fs::write(tree.join(place), text).unwrap();
+            let shown = not_ignored(&tree);
+            let is_shown = |path: &String| shown.contains(path);
+            let checked = check(&session, &tree, "**", &files(&tree), is_shown);
+            failures.extend(checked.err().map(|error| format!("{text:?} in {place}: {error}")));
+            std::fs::remove_file(tree.join(place)).unwrap();
+            n_checked += 1;
+        }
+    }
+    let shown = failures.join("\n\n");
+    assert!(failures.is_empty(), "{} of {n_checked} rules\n\n{shown}", failures.len());
+}
+
 /// Rules that are hard to read.
 #[test]
 fn hard_rules_are_read_as_git_reads_them() {
@@ -13,10 +49,6 @@ fn hard_rules_are_read_as_git_reads_them() {
         println!("skipped: there is no git to ask");
         return;
     }
-    let names = [
-        "a", "b", "ab", "abc", "A", "a b", "a ", "a\t", "#a", "!a", "\\a", "[a]", "a]", "{a,b}",
-        "a*", "a?", "-a", "é", "日", "x.txt", "x.TXT", ".x", "0", "_", "^",
-    ];
     let rules = [
         "\u{feff}a\nb",
         "a\r\nb\r\n",
@@ -110,6 +142,8 @@ fn hard_rules_are_read_as_git_reads_them() {
         "**/e/**/b",
         // Found by the target `git` of `fuzz/`.
         "d\\/a",
+        "**\\/a",
+        "d/**\\/a",
         "d\\/*",
         "d\\/e/a",
         "d\\\\/a",
@@ -123,6 +157,7 @@ fn hard_rules_are_read_as_git_reads_them() {
         "[[:]",
         "[[::]]",
         "[[:alpha:]",
+        "[[:\\][:alpha:]]",
         "d/?",
         "d?a",
         "d[/]a",
@@ -141,31 +176,68 @@ fn hard_rules_are_read_as_git_reads_them() {
         "\x0ca",
         "a\x0c",
     ];
-    let yard = Yard::new();
-    let session = yard.serve(&[]);
-    let tree = yard.path("root/t");
-    for folder in ["", "d/", "d/e/", "d/e/f/", "a x/", "e/"] {
-        std::fs::create_dir_all(tree.join(folder)).unwrap();
-        for name in names {
-            std::fs::write(tree.join(format!("{folder}{name}")), "").unwrap();
-        }
+    check_rules(rules, &PLACES);
+}
+
+/// Rules made of random pieces. `**` is always a whole part of a path: before 2.52, git gave it
+/// that meaning right after a literal too (`a**/b`).
+#[test]
+fn random_rules_are_read_as_git_reads_them() {
+    if !has_git() {
+        println!("skipped: there is no git to ask");
+        return;
     }
-    make_repository(&tree, &mut Random::new(0));
-    std::fs::write(tree.join(".git/info/exclude"), "").unwrap();
-    let mut failures = Vec::new();
-    for rule in rules {
-        for place in [".gitignore", ".git/info/exclude", "d/.gitignore"] {
-            std::fs::write(tree.join(place), rule).unwrap();
-            let shown = not_ignored(&tree);
-            let is_shown = |path: &String| shown.contains(path);
-            let checked = check(&session, &tree, "**", &files(&tree), is_shown);
-            failures.extend(checked.err().map(|error| format!("{rule:?} in {place}: {error}")));
-            std::fs::remove_file(tree.join(place)).unwrap();
+    const PIECES: &[&str] = &[
+        "a",
+        "b",
+        "d",
+        "e",
+        "x",
+        ".",
+        "é",
+        "*",
+        "?",
+        "!",
+        "#",
+        "-",
+        "]",
+        "[",
+        "\\",
+        " ",
+        "\t",
+        "\r",
+        "\\a",
+        "\\*",
+        "\\ ",
+        "\\\\",
+        "[a]",
+        "[!a]",
+        "[^b]",
+        "[a-e]",
+        "[]a]",
+        "[a-]",
+        "[\\]]",
+        "[/]",
+        "[[:alpha:]]",
+        "[![:space:]]",
+        "[[:a]",
+        "[[:a:]]",
+    ];
+    const SEPARATORS: &[&str] = &["/", "/", "\\/", "/**/", "/**\\/", "/*/", "\n", "\n!", "\r\n"];
+    let mut random = Random::new(12);
+    let mut text = || {
+        let mut text = random.pick(&["", "", "/", "**/", "!", "\u{feff}", "*\n!"]).to_string();
+        for n_parts in (0..1 + random.below(4)).rev() {
+            for _ in 0..1 + random.below(3) {
+                let piece = random.pick(PIECES);
+                text.push_str(if text.ends_with('*') && piece == "*" { "a" } else { piece });
+            }
+            text.push_str(if n_parts > 0 { random.pick(SEPARATORS) } else { "" });
         }
-    }
-    let n_rules = rules.len() * 3;
-    let shown = failures.join("\n\n");
-    assert!(failures.is_empty(), "{} of {n_rules} rules\n\n{shown}", failures.len());
+        text + random.pick(&["", "", "/", "/**", " ", "\r"])
+    };
+    let texts: Vec<String> = (0..600).map(|_| text()).collect();
+    check_rules(texts.iter().map(String::as_str), &PLACES[..1]);
 }
 
 /// A tool that looks around has no index to consult; what the rules name is left out.
