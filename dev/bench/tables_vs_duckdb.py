@@ -2,10 +2,10 @@
 r"""Compares the previews of the messy corpus with what DuckDB says about the same files.
 
     pip install duckdb
-    python bench/tables_vs_duckdb.py
-    python bench/tables_vs_duckdb.py --public
-    python bench/tables_vs_duckdb.py --made 10000
-    python bench/tables_vs_duckdb.py --debian FOLDER
+    python dev/bench/tables_vs_duckdb.py
+    python dev/bench/tables_vs_duckdb.py --public
+    python dev/bench/tables_vs_duckdb.py --made 10000
+    python dev/bench/tables_vs_duckdb.py --debian FOLDER
 
 Names, types and the number of rows are compared. DuckDB is asked as it comes. Where that gives
 another answer and `expected.toml` has something to tell it, it is asked once more: with an option
@@ -50,7 +50,7 @@ import duckdb
 import made_tables
 import public_tables
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 CORPUS = ROOT / "crates/recto-tables/tests/messy"
 PARQUET = ROOT / "crates/recto-tables/tests/parquet"
 DIFFERENCES = pathlib.Path(__file__).with_name("public_differences.toml")

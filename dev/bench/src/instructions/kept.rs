@@ -64,7 +64,7 @@ impl Kept {
 
     fn to_text(&self) -> String {
         let mut text = format!(
-            "# Instructions of one call, kept by `bench/instructions --update`; not edited by hand.\n\
+            "# Instructions of one call, kept by `dev/bench/instructions --update`; not edited by hand.\n\
              counted_with = \"{}\"\n\n[counts]\n",
             self.counted_with
         );

@@ -10,7 +10,7 @@ use crate::tables::NAMES;
 
 /// Where the project is.
 pub fn top() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
 /// Inputs by target.

@@ -1,5 +1,5 @@
 //! A guard that needs no clock: how many instructions calls cost, counted by valgrind and compared
-//! with what is kept in `bench/instructions.toml`. Load does not change a count.
+//! with what is kept in `dev/bench/instructions.toml`. Load does not change a count.
 //!
 //! A session with one call and one with many are counted; the difference, by call, is free of
 //! what starting costs. Counts hold for one compiler and one valgrind; others are not compared.
@@ -66,14 +66,14 @@ pub fn run(recto: &Path, kept: &Path, is_update: bool) -> Result<()> {
     }
     if !fallen.is_empty() {
         println!(
-            "cheaper than kept: {}. `bench/instructions --update` keeps it that way.",
+            "cheaper than kept: {}. `dev/bench/instructions --update` keeps it that way.",
             fallen.join(", ")
         );
     }
     match grown.is_empty() {
         true => Ok(()),
         false => Err(format!(
-            "dearer than kept by more than {:.0} %: {}. If that is meant, `bench/instructions --update` accepts it",
+            "dearer than kept by more than {:.0} %: {}. If that is meant, `dev/bench/instructions --update` accepts it",
             TOLERANCE * 100.0,
             grown.join(", ")
         )

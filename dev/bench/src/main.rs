@@ -44,13 +44,13 @@ Options:
                 and DuckDB where they are installed (RECTO_BENCH_PYTHON names a Python that has
                 the duckdb module). Needs 2 GB of disk
   --editor      The relay between an editor and an agent instead, and calls through an editor
-  --peers       recto beside the servers that bench/install-peers installs, on the same work
+  --peers       recto beside the servers that dev/bench/install-peers installs, on the same work
   --growth      How costs grow with sizes, and a plot of it in docs/growth.svg, or where --plot
                 says. Needs 1 GB of disk
   --plot PATH   Where --growth draws
   --huge        A log of 4 GB, an edit in 1 GB, a million files, a line of 100 MB: time, memory,
                 and how fast a cancelled call ends. Needs 5 GB of disk and some minutes
-  --instructions  Instructions of core calls, compared with bench/instructions.toml; an error if
+  --instructions  Instructions of core calls, compared with dev/bench/instructions.toml; an error if
                 one grew by more than 5 %. Needs valgrind
   --update      Keeps the instructions as they are counted now
   --quick       A tenth of the rounds
@@ -146,7 +146,7 @@ fn run(options: Options) -> Result<()> {
         }
         Mode::Huge => huge::run(&recto),
         Mode::Instructions => {
-            let kept = Path::new("bench/instructions.toml");
+            let kept = Path::new("dev/bench/instructions.toml");
             instructions::run(&recto, kept, options.is_update)
         }
     }
