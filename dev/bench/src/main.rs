@@ -44,7 +44,7 @@ Options:
                 and DuckDB where they are installed (RECTO_BENCH_PYTHON names a Python that has
                 the duckdb module). Needs 2 GB of disk
   --editor      The relay between an editor and an agent instead, and calls through an editor
-  --peers       recto beside the servers that dev/bench/install-peers installs, on the same work
+  --peers       recto beside the servers that dev/support/install-peers installs, on the same work
   --growth      How costs grow with sizes, and a plot of it in docs/growth.svg, or where --plot
                 says. Needs 1 GB of disk
   --plot PATH   Where --growth draws

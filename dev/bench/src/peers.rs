@@ -72,7 +72,7 @@ impl<'a> Peers<'a> {
         let programs = Server::ALL.map(|server| server.program(recto));
         for (server, program) in Server::ALL.iter().zip(&programs) {
             if program.is_none() {
-                eprintln!("{} is not installed; dev/bench/install-peers does that", server.name());
+                eprintln!("{} is not installed; dev/support/install-peers does that", server.name());
             }
         }
         let echo = Pipes::start(&mut Command::new("cat"))?;

@@ -8,28 +8,26 @@
 #![allow(clippy::print_stdout)]
 
 mod cell;
-mod client;
 mod files;
 mod mounts;
-mod operations;
 mod process;
-mod random;
-mod server;
-mod table;
+mod session;
 mod tracer;
 mod trials;
 
-use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode};
+use std::path::PathBuf;
+use std::process::ExitCode;
 use std::time::Instant;
 
+use recto_dev::Result;
+use recto_dev::servers::{Kind, Server, find_recto};
+use recto_dev::table::Table;
+
 use cell::Cell;
-use server::{Kind, Server};
-use table::Table;
 use trials::{ALL, Trial};
 
-/// What can go wrong is told to the one who runs this, and that is all.
-type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
+/// The version of mcp-text-editor that is tried.
+const TEXT_EDITOR: &str = "1.2.2";
 
 const HELP: &str = "\
 Tries recto and other file servers where data is lost, and prints a Markdown table.
@@ -128,29 +126,19 @@ fn run(options: Options) -> Result<usize> {
         ALL.iter().for_each(|trial| println!("{}", trial.name));
         return Ok(0);
     }
-    let recto = match options.recto {
-        Some(path) => {
-            path.canonicalize().map_err(|error| format!("{}: {error}", path.display()))?
-        }
-        None => find_recto()?,
-    };
-    let mut servers = vec![Some(Server::recto(recto))];
-    if !options.has_no_peers {
-        servers.extend(server::peers());
-    }
-    let mut headings = vec!["trial".to_string()];
-    headings.extend(servers.iter().zip(server::NAMES).map(|(_, name)| name.to_string()));
-    headings.push("goal".into());
-    let mut table = Table::new(headings);
+    let servers = Server::all(&find_recto(options.recto)?, TEXT_EDITOR);
+    let servers = if options.has_no_peers { &servers[..1] } else { &servers };
+    let names = servers.iter().map(|server| server.name.as_str());
+    let mut table = Table::of_text(["trial"].into_iter().chain(names).chain(["goal"]));
     let mut n_missed = 0;
     let is_chosen =
         |trial: &&Trial| options.only.is_empty() || options.only.iter().any(|n| n == trial.name);
     for trial in ALL.iter().filter(is_chosen) {
         let columns: Vec<Vec<Cell>> = servers
             .iter()
-            .map(|server| match server {
-                Some(server) => attempt(trial, server, options.is_long),
-                None => vec![Cell::none(); trial.rows.len()],
+            .map(|server| match server.is_installed() {
+                true => attempt(trial, server, options.is_long),
+                false => vec![Cell::none(); trial.rows.len()],
             })
             .collect();
         for (index, (what, goal)) in trial.rows.iter().enumerate() {
@@ -182,20 +170,4 @@ fn attempt(trial: &Trial, server: &Server, is_long: bool) -> Vec<Cell> {
     let seconds = started.elapsed().as_secs_f32();
     eprintln!("{}, {}, {seconds:.1} s: {}", trial.name, server.name, told.join("; "));
     cells
-}
-
-/// The release build in the target folder that this program was built into.
-fn find_recto() -> Result<PathBuf> {
-    let program = std::env::current_exe()?;
-    let target = program.parent().and_then(Path::parent).ok_or("not in a target folder")?;
-    let recto = target.join("release/recto");
-    if !recto.exists() {
-        eprintln!("{} is not there; building it", recto.display());
-        let mut build = Command::new("cargo");
-        build.args(["build", "--release", "-p", "recto", "--target-dir"]).arg(target);
-        if !build.status()?.success() || !recto.exists() {
-            return Err("recto could not be built; name a built one with --recto".into());
-        }
-    }
-    Ok(recto)
 }

@@ -16,8 +16,9 @@ mod power;
 mod swap;
 mod unread;
 
+use recto_dev::servers::Server;
+
 use crate::cell::Cell;
-use crate::server::Server;
 use crate::{Effort, Result};
 
 /// One trial.

@@ -36,7 +36,7 @@ impl Server {
     pub const ALL: [Server; 4] =
         [Server::Recto, Server::Official, Server::RustMcp, Server::TextEditor];
 
-    /// The name with the version that `dev/bench/install-peers` installs.
+    /// The name with the version that `dev/support/install-peers` installs.
     pub const fn name(self) -> &'static str {
         match self {
             Server::Recto => "recto",
@@ -99,7 +99,7 @@ impl Server {
     }
 }
 
-/// Where `dev/bench/install-peers` installs them.
+/// Where `dev/support/install-peers` installs them.
 fn folder_of_peers() -> Option<PathBuf> {
     if let Some(folder) = std::env::var_os("RECTO_PEERS") {
         return Some(folder.into());

@@ -3,9 +3,11 @@
 
 use std::path::Path;
 
+use recto_dev::servers::Server;
+
 use super::Trial;
 use crate::cell::Cell;
-use crate::server::Server;
+use crate::session::Session;
 use crate::tracer::Tracer;
 use crate::{Result, files};
 
@@ -62,10 +64,10 @@ fn crash(server: &Server, before: Option<&str>, n: usize, tally: &mut Tally) -> 
         std::fs::write(&path, before)?;
     }
     let after = files::version(2, N_BYTES);
-    let mut session = server.open(folder.path())?;
-    let tracer = Tracer::attach(session.process_id(), n)?;
+    let mut session = Session::open(server, folder.path())?;
+    let tracer = Tracer::attach(session.client.process_id(), n)?;
     let outcome = session.write(&path, &after);
-    session.kill()?;
+    session.client.kill()?;
     let Some(call) = tracer.wait()? else {
         let reply = outcome?;
         return match reply.is_done() && std::fs::read_to_string(&path)? == after {
@@ -84,7 +86,7 @@ fn crash(server: &Server, before: Option<&str>, n: usize, tally: &mut Tally) -> 
     }
     if has_leftovers(folder.path())? {
         tally.n_leftovers += 1;
-        let mut session = server.open(folder.path())?;
+        let mut session = Session::open(server, folder.path())?;
         session.write(&folder.path().join("other.txt"), "a change\n")?;
         tally.n_uncleaned += usize::from(has_leftovers(folder.path())?);
     }

@@ -5,11 +5,12 @@ use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
 use std::path::Path;
 
+use recto_dev::servers::{Kind, Server};
 use rustix::fs::{XattrFlags, getxattr, setxattr};
 
 use super::Trial;
 use crate::cell::Cell;
-use crate::server::{Kind, Server};
+use crate::session::Session;
 use crate::{Effort, Result, process};
 
 pub const TRIAL: Trial = Trial {
@@ -70,7 +71,7 @@ fn run(_: Effort, server: &Server) -> Result<Vec<Cell>> {
     let folder = tempfile::tempdir()?;
     let path = folder.path().join("f.txt");
     fs::write(&path, "same\nother\nsame\n")?;
-    let reply = server.open(folder.path())?.edit(&path, "same", "changed")?;
+    let reply = Session::open(server, folder.path())?.edit(&path, "same", "changed")?;
     let is_kept = fs::read_to_string(&path)? == "same\nother\nsame\n";
     cells.push(match (reply.is_done(), is_kept) {
         (false, true) => Cell::new(true, "refuses"),
@@ -91,7 +92,7 @@ fn edit(
     let path = folder.path().join("f.txt");
     fs::write(&path, text)?;
     prepare(&path)?;
-    let reply = server.open(folder.path())?.edit(&path, "two", "TWO")?;
+    let reply = Session::open(server, folder.path())?.edit(&path, "two", "TWO")?;
     if !reply.is_done() {
         return Ok(Cell::new(false, "refuses"));
     }

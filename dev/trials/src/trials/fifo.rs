@@ -3,14 +3,14 @@
 
 use std::time::{Duration, Instant};
 
+use recto_dev::servers::{Kind, Server};
+use recto_dev::table::{milliseconds, percentile};
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 use serde_json::json;
 
 use super::Trial;
 use crate::cell::Cell;
-use crate::operations::read_call;
-use crate::server::{Kind, Server};
-use crate::table::{milliseconds, percentile};
+use crate::session::{Session, read_call};
 use crate::{Effort, Result};
 
 pub const TRIAL: Trial = Trial {
@@ -34,15 +34,15 @@ fn run(_: Effort, server: &Server) -> Result<Vec<Cell>> {
     std::fs::write(&plain, "plain text\n")?;
 
     // Sent without waiting: some never come back.
-    let mut session = server.open(folder.path())?;
+    let mut session = Session::open(server, folder.path())?;
     let patience = Duration::from_secs(3);
-    session.patience = patience;
+    session.set_patience(patience);
     let mut killed_by = None;
     for n in 0..20 {
         let (tool, arguments) = read_call(server.kind, &fifo(n));
         let (_, line) =
-            session.prepare("tools/call", json!({"name": tool, "arguments": arguments}));
-        session.send(&line)?;
+            session.client.prepare("tools/call", json!({"name": tool, "arguments": arguments}));
+        session.client.send(&line)?;
         // Time to get stuck in it.
         std::thread::sleep(Duration::from_millis(20));
         if session.read(&plain).is_err() {
@@ -53,8 +53,8 @@ fn run(_: Effort, server: &Server) -> Result<Vec<Cell>> {
     if let Some(n) = killed_by {
         return Ok(vec![Cell::new(false, format!("{n} stop the server"))]);
     }
-    let mut session = server.open(folder.path())?;
-    session.patience = patience;
+    let mut session = Session::open(server, folder.path())?;
+    session.set_patience(patience);
     let (mut n_refused, mut n_hanging, mut slowest) = (0, 0, Duration::ZERO);
     for n in 0..20 {
         let started = Instant::now();
@@ -70,14 +70,14 @@ fn run(_: Effort, server: &Server) -> Result<Vec<Cell>> {
     let told = format!("{n_refused} refused, {n_hanging} hang, slowest {}", milliseconds(slowest));
     let first = Cell::new(n_refused == 20 && slowest < Duration::from_millis(500), told);
 
-    let mut session = server.open(folder.path())?;
-    session.patience = patience;
+    let mut session = Session::open(server, folder.path())?;
+    session.set_patience(patience);
     let mut times = Vec::new();
     for n in 0..N_FIFOS * 3 {
         let (tool, arguments) = read_call(server.kind, &fifo(n % N_FIFOS));
         let (_, line) =
-            session.prepare("tools/call", json!({"name": tool, "arguments": arguments}));
-        session.send(&line)?;
+            session.client.prepare("tools/call", json!({"name": tool, "arguments": arguments}));
+        session.client.send(&line)?;
         let started = Instant::now();
         let is_done = match (server.kind, n % 4) {
             (Kind::Recto, 1) => session.call("ListFiles", json!({"pattern": "*"}))?.is_done(),
@@ -92,6 +92,6 @@ fn run(_: Effort, server: &Server) -> Result<Vec<Cell>> {
             return Ok(vec![first, Cell::new(false, "another call is refused")]);
         }
     }
-    let p99 = percentile(&mut times, 99);
+    let p99 = percentile(&times, 99);
     Ok(vec![first, Cell::new(p99 < Duration::from_millis(20), milliseconds(p99))])
 }

@@ -4,14 +4,15 @@ use std::collections::HashSet;
 use std::io::Write;
 use std::time::{Duration, Instant};
 
+use recto_dev::process::megabytes;
+use recto_dev::servers::{Kind, Server};
+use recto_dev::table::grouped;
 use serde_json::{Value, json};
 
 use super::Trial;
 use crate::cell::Cell;
-use crate::operations::read_call;
-use crate::server::{Kind, Server};
-use crate::table::grouped;
-use crate::{Effort, Result, process};
+use crate::session::{Session, read_call};
+use crate::{Effort, Result};
 
 pub const TRIAL: Trial = Trial {
     name: "flood",
@@ -27,26 +28,28 @@ fn run(_: Effort, server: &Server) -> Result<Vec<Cell>> {
     let folder = tempfile::tempdir()?;
     let path = folder.path().join("f.txt");
     std::fs::write(&path, "plain text\n")?;
-    let mut session = server.open(folder.path())?;
+    let mut session = Session::open(server, folder.path())?;
     let (tool, arguments) = read_call(server.kind, &path);
     let mut open = HashSet::new();
     let mut lines = Vec::new();
     for n in 0..n_requests {
         let (id, line) = match n % 2 {
-            0 => session.prepare("ping", json!({})),
-            _ => session.prepare("tools/call", json!({"name": tool, "arguments": arguments})),
+            0 => session.client.prepare("ping", json!({})),
+            _ => {
+                session.client.prepare("tools/call", json!({"name": tool, "arguments": arguments}))
+            }
         };
         open.insert(id);
         lines.extend(line);
     }
-    let mut input = session.take_input()?;
+    let mut input = session.client.take_input()?;
     let writer = std::thread::spawn(move || input.write_all(&lines).map(|()| input));
     std::thread::sleep(Duration::from_secs(1));
     let deadline = Instant::now() + Duration::from_secs(120);
     let (mut n_wrong, mut ended) = (0, None);
     while !open.is_empty() {
         let answer = match session.receive(deadline) {
-            Ok(line) => serde_json::from_slice::<Value>(&line)?,
+            Ok(line) => serde_json::from_slice::<Value>(line)?,
             Err(error) => {
                 ended = Some(error.to_string());
                 break;
@@ -55,14 +58,14 @@ fn run(_: Effort, server: &Server) -> Result<Vec<Cell>> {
         let is_asked = answer["id"].as_u64().is_some_and(|id| open.remove(&id));
         n_wrong += usize::from(!is_asked || answer.get("result").is_none());
     }
-    let peak = process::megabytes(session.process_id(), "VmHWM").unwrap_or(f64::NAN);
+    let peak = megabytes(session.client.process_id(), "VmHWM").unwrap_or(f64::NAN);
     if ended.is_some() {
-        session.kill()?;
+        session.client.kill()?;
     }
     if let Ok(Ok(input)) = writer.join() {
-        session.give_input(input);
+        session.client.give_input(input);
     }
-    let is_alive = ended.is_none() && session.is_alive(Duration::from_secs(5));
+    let is_alive = ended.is_none() && session.client.is_alive(Duration::from_secs(5));
     let is_met = open.is_empty() && n_wrong == 0 && is_alive && peak <= 128.0;
     let n_answered = grouped(n_requests - open.len());
     let mut told = format!("{n_answered} of {} answered, {n_wrong} wrong", grouped(n_requests));

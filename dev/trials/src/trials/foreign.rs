@@ -7,10 +7,11 @@ use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use recto_dev::servers::Server;
+
 use super::Trial;
 use crate::cell::Cell;
-use crate::client::Session;
-use crate::server::Server;
+use crate::session::Session;
 use crate::{Effort, Result};
 
 pub const APPENDER: Trial = Trial {
@@ -85,7 +86,7 @@ fn append(server: &Server, options: &[&str], n_lines: usize, script: &str) -> Re
     let folder = tempfile::tempdir()?;
     let path = folder.path().join("f.txt");
     std::fs::write(&path, "n = 0;\n")?;
-    let mut session = server.open_with(folder.path(), options)?;
+    let mut session = Session::open_with(server, folder.path(), options)?;
     let mut shell = Command::new("sh")
         .args(["-c", &format!("i=0; {script}")])
         .env("F", &path)
@@ -126,7 +127,7 @@ fn editor(effort: Effort, server: &Server) -> Result<Vec<Cell>> {
     let folder = tempfile::tempdir()?;
     let path = folder.path().join("f.txt");
     std::fs::write(&path, "n = 0;\ntheirs = 0;\n")?;
-    let mut session = server.open(folder.path())?;
+    let mut session = Session::open(server, folder.path())?;
     let is_over = AtomicBool::new(false);
     let mut counter = Counter::new();
     let (edited, saved) = std::thread::scope(|scope| {

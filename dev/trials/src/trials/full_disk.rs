@@ -1,9 +1,11 @@
 //! A disk that becomes full while a file is written.
 
+use recto_dev::servers::Server;
+
 use super::Trial;
 use crate::cell::Cell;
 use crate::mounts::Mount;
-use crate::server::Server;
+use crate::session::Session;
 use crate::{Effort, Result, files, process};
 
 pub const TRIAL: Trial = Trial {
@@ -24,14 +26,14 @@ fn run(_: Effort, server: &Server) -> Result<Vec<Cell>> {
     let path = place.path().join("f.txt");
     let before = files::version(1, 1_500_000);
     std::fs::write(&path, &before)?;
-    let mut session = server.open(place.path())?;
+    let mut session = Session::open(server, place.path())?;
     // More than the disk holds, also for those who empty the file first.
     let reply = session.write(&path, &files::version(2, 5_000_000))?;
     let found = std::fs::read_to_string(&path)?;
     let n_left = files::names(place.path())?.len() - 1;
     // It must still work once there is space.
     let later = session.write(&path, &files::version(3, 1_000_000))?;
-    session.kill()?;
+    session.client.kill()?;
     mount.unmount()?;
     let kept = match found {
         found if found == before => "keeps the old one",

@@ -4,12 +4,14 @@ use std::fs::File;
 use std::io::Write;
 use std::time::Duration;
 
+use recto_dev::process::megabytes;
+use recto_dev::servers::{Kind, Server};
 use serde_json::json;
 
 use super::Trial;
 use crate::cell::Cell;
-use crate::server::{Kind, Server};
-use crate::{Effort, Result, process};
+use crate::session::Session;
+use crate::{Effort, Result};
 
 pub const TRIAL: Trial = Trial {
     name: "huge-line",
@@ -29,8 +31,8 @@ fn run(_: Effort, server: &Server) -> Result<Vec<Cell>> {
         file.write_all(&piece)?;
     }
     drop(file);
-    let mut session = server.open(folder.path())?;
-    session.patience = Duration::from_secs(60);
+    let mut session = Session::open(server, folder.path())?;
+    session.set_patience(Duration::from_secs(60));
     let mut outcomes = vec![session.read(&path)];
     if server.kind == Kind::Recto {
         // Every other way to look into it.
@@ -45,8 +47,8 @@ fn run(_: Effort, server: &Server) -> Result<Vec<Cell>> {
             outcomes.push(session.call(tool, arguments));
         }
     }
-    let peak = process::megabytes(session.process_id(), "VmHWM").unwrap_or(f64::NAN);
-    let is_alive = session.is_alive(Duration::from_secs(5));
+    let peak = megabytes(session.client.process_id(), "VmHWM").unwrap_or(f64::NAN);
+    let is_alive = session.client.is_alive(Duration::from_secs(5));
     let n_answered = outcomes.iter().filter(|outcome| outcome.is_ok()).count();
     let first = match &outcomes[0] {
         Ok(reply) if reply.is_done() => "answers".to_string(),
@@ -61,10 +63,10 @@ fn run(_: Effort, server: &Server) -> Result<Vec<Cell>> {
         return Ok(vec![read, Cell::none()]);
     }
 
-    let mut session = server.open(folder.path())?;
-    session.patience = Duration::from_secs(60);
+    let mut session = Session::open(server, folder.path())?;
+    session.set_patience(Duration::from_secs(60));
     let edited = session.edit(&path, "b", "c");
-    let peak = process::megabytes(session.process_id(), "VmHWM").unwrap_or(f64::NAN);
+    let peak = megabytes(session.client.process_id(), "VmHWM").unwrap_or(f64::NAN);
     let said = match &edited {
         Ok(_) => "answers".to_string(),
         Err(error) => error.to_string(),

@@ -3,12 +3,14 @@
 
 use std::time::Duration;
 
+use recto_dev::process::megabytes;
+use recto_dev::servers::Server;
 use serde_json::{Map, Value, json};
 
 use super::Trial;
 use crate::cell::Cell;
-use crate::server::Server;
-use crate::{Effort, Result, process};
+use crate::session::Session;
+use crate::{Effort, Result};
 
 pub const TRIAL: Trial = Trial {
     name: "huge-numbers",
@@ -36,9 +38,8 @@ fn run(_: Effort, server: &Server) -> Result<Vec<Cell>> {
     let folder = tempfile::tempdir()?;
     let path = folder.path().join("f.csv");
     let text: String = (0..1000).map(|n| format!("line,{n}\n")).collect();
-    let mut session = server.open(folder.path())?;
-    let list = session.request("tools/list", json!({}))?;
-    let crate::client::Reply::Done(_, list) = list else { return Err("no tools".into()) };
+    let mut session = Session::open(server, folder.path())?;
+    let list = session.client.request("tools/list", json!({}))?.1.result()?;
     let tools = list["tools"].as_array().cloned().unwrap_or_default();
     let mut n_calls = 0;
     for tool in &tools {
@@ -57,8 +58,8 @@ fn run(_: Effort, server: &Server) -> Result<Vec<Cell>> {
             }
         }
     }
-    let is_alive = session.is_alive(Duration::from_secs(5));
-    let peak = process::megabytes(session.process_id(), "VmHWM")?;
+    let is_alive = session.client.is_alive(Duration::from_secs(5));
+    let peak = megabytes(session.client.process_id(), "VmHWM")?;
     let told = format!("{n_calls} calls answered, peak {peak:.0} MB");
     Ok(vec![Cell::new(is_alive && n_calls > 0 && peak < 128.0, told)])
 }

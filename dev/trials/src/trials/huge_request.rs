@@ -2,12 +2,14 @@
 
 use std::time::{Duration, Instant};
 
+use recto_dev::process::megabytes;
+use recto_dev::servers::{Kind, Server};
 use serde_json::Value;
 
 use super::Trial;
 use crate::cell::Cell;
-use crate::server::{Kind, Server};
-use crate::{Effort, Result, process};
+use crate::session::Session;
+use crate::{Effort, Result};
 
 pub const TRIAL: Trial = Trial {
     name: "huge-request",
@@ -19,8 +21,9 @@ fn run(_: Effort, server: &Server) -> Result<Vec<Cell>> {
     let folder = tempfile::tempdir()?;
     let path = folder.path().join("f.txt");
     std::fs::write(&path, "plain text\n")?;
-    let mut session = server.open(folder.path())?;
-    session.patience = Duration::from_secs(60);
+    let mut session = Session::open(server, folder.path())?;
+    let patience = Duration::from_secs(60);
+    session.set_patience(patience);
     let (tool, name, content) = match server.kind {
         Kind::Recto => ("write_text_file", "path", "content"),
         Kind::TextEditor => ("create_text_file", "file_path", "contents"),
@@ -33,15 +36,15 @@ fn run(_: Effort, server: &Server) -> Result<Vec<Cell>> {
     );
     let piece = vec![b'a'; 1 << 20];
     let sent = (|| {
-        session.send(head.as_bytes())?;
+        session.client.send(head.as_bytes())?;
         for _ in 0..200 {
-            session.send(&piece)?;
+            session.client.send(&piece)?;
         }
-        session.send(b"\"}}}\n")
+        session.client.send(b"\"}}}\n")
     })();
-    let deadline = Instant::now() + session.patience;
-    let answer = sent.and_then(|()| session.receive(deadline));
-    let peak = process::megabytes(session.process_id(), "VmHWM").unwrap_or(f64::NAN);
+    let deadline = Instant::now() + patience;
+    let answer = sent.and_then(|()| session.receive(deadline).map(<[u8]>::to_vec));
+    let peak = megabytes(session.client.process_id(), "VmHWM").unwrap_or(f64::NAN);
     let said = match &answer {
         Err(error) => error.to_string(),
         Ok(line) => match serde_json::from_slice::<Value>(line)? {

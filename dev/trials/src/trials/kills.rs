@@ -2,13 +2,14 @@
 
 use std::time::Duration;
 
+use recto_dev::random::Random;
+use recto_dev::servers::{Kind, Server};
+use recto_dev::table::grouped;
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::Trial;
 use crate::cell::Cell;
-use crate::random::Random;
-use crate::server::{Kind, Server};
-use crate::table::grouped;
+use crate::session::Session;
 use crate::{Effort, Result, files};
 
 pub const TRIAL: Trial = Trial {
@@ -37,9 +38,9 @@ fn run(effort: Effort, server: &Server) -> Result<Vec<Cell>> {
     let mut version = 0;
     std::fs::write(&path, files::counted(version, N_BYTES))?;
     for _ in 0..n_kills {
-        let mut session = server.open(folder.path())?;
-        let process = Pid::from_raw(session.process_id() as i32).ok_or("no process")?;
-        let moment = Duration::from_micros(random.below(20_000));
+        let mut session = Session::open(server, folder.path())?;
+        let process = Pid::from_raw(session.client.process_id() as i32).ok_or("no process")?;
+        let moment = Duration::from_micros(random.below(20_000) as u64);
         let killer = std::thread::spawn(move || {
             std::thread::sleep(moment);
             kill_process(process, Signal::KILL)
@@ -54,7 +55,7 @@ fn run(effort: Effort, server: &Server) -> Result<Vec<Cell>> {
             }
         };
         killer.join().map_err(|_| "the killer panicked")??;
-        session.kill()?;
+        session.client.kill()?;
         if let Some(text) = stopped {
             return Err(format!("an edit was refused: {text}").into());
         }
@@ -69,7 +70,7 @@ fn run(effort: Effort, server: &Server) -> Result<Vec<Cell>> {
             }
         }
     }
-    let mut session = server.open(folder.path())?;
+    let mut session = Session::open(server, folder.path())?;
     session.write(&folder.path().join("other.txt"), "a change\n")?;
     let n_left = files::names(folder.path())?.len() - 2;
     let text =

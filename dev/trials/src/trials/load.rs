@@ -4,14 +4,16 @@
 use std::path::Path;
 use std::time::Instant;
 
+use recto_dev::client::Reply;
+use recto_dev::process::megabytes;
+use recto_dev::random::Random;
+use recto_dev::servers::{Kind, Server};
+use recto_dev::table::grouped;
 use serde_json::json;
 
 use super::Trial;
 use crate::cell::Cell;
-use crate::client::{Reply, Session};
-use crate::random::Random;
-use crate::server::{Kind, Server};
-use crate::table::grouped;
+use crate::session::Session;
 use crate::{Effort, Result, files, process};
 
 pub const TRIAL: Trial = Trial {
@@ -24,7 +26,7 @@ pub const TRIAL: Trial = Trial {
     run,
 };
 
-const N_FILES: u64 = 50;
+const N_FILES: usize = 50;
 
 fn run(effort: Effort, server: &Server) -> Result<Vec<Cell>> {
     let n_calls = match server.kind {
@@ -35,14 +37,14 @@ fn run(effort: Effort, server: &Server) -> Result<Vec<Cell>> {
     let warm_up = (n_calls / 10).max(n_calls.min(20_000) / 2);
     let folder = tempfile::tempdir()?;
     let mut random = Random::new(0x10ad);
-    let mut session = server.open_with(folder.path(), &["--durability", "rename"])?;
+    let mut session = Session::open_with(server, folder.path(), &["--durability", "rename"])?;
     let mut before = None;
     let (mut n_done, mut n_refused) = (0, 0);
     let started = Instant::now();
     for round in 0..n_calls {
         if round == warm_up {
-            let id = session.process_id();
-            before = Some((process::megabytes(id, "VmRSS")?, process::n_handles(id)?));
+            let id = session.client.process_id();
+            before = Some((megabytes(id, "VmRSS")?, process::n_handles(id)?));
         }
         match call(&mut session, folder.path(), &mut random, round)?.is_done() {
             true => n_done += 1,
@@ -50,9 +52,9 @@ fn run(effort: Effort, server: &Server) -> Result<Vec<Cell>> {
         }
     }
     let seconds = started.elapsed().as_secs_f64();
-    let id = session.process_id();
+    let id = session.client.process_id();
     let (memory, handles) = before.ok_or("no warm-up")?;
-    let growth = process::megabytes(id, "VmRSS")? - memory;
+    let growth = megabytes(id, "VmRSS")? - memory;
     let n_handles = process::n_handles(id)?;
     let is_ours = |name: &std::ffi::OsString| name.to_string_lossy().ends_with(".txt");
     let n_left = files::names(folder.path())?.iter().filter(|name| !is_ours(name)).count();
@@ -87,7 +89,7 @@ fn call(session: &mut Session, folder: &Path, random: &mut Random, round: usize)
     }
     match random.below(12) {
         0 => session.write(&path, &files::counted(round, 4000)),
-        1 => session.write(&path, &files::version(round, random.below(100_000) as usize + 100)),
+        1 => session.write(&path, &files::version(round, random.below(100_000) + 100)),
         2 => session.edit(&path, "n = ", "n = 1"),
         3 => session.edit(&path, "not there", "at all"),
         4 => session.call("text.read", json!({"path": path, "lines": [-5, 0]})),

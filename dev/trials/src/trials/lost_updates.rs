@@ -5,13 +5,14 @@ use std::collections::HashSet;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use recto_dev::client::Reply;
+use recto_dev::servers::{Kind, Server};
+use recto_dev::table::{grouped, milliseconds, percentile};
 use serde_json::{Value, json};
 
 use super::Trial;
 use crate::cell::Cell;
-use crate::client::{Reply, Session};
-use crate::server::{Kind, Server};
-use crate::table::{grouped, milliseconds, percentile};
+use crate::session::Session;
 use crate::{Effort, Result};
 
 pub const TRIAL: Trial = Trial {
@@ -37,7 +38,8 @@ fn run(effort: Effort, server: &Server) -> Result<Vec<Cell>> {
     let folder = tempfile::tempdir()?;
     let path = folder.path().join("f.txt");
     std::fs::write(&path, "start\nend\n")?;
-    let sessions: Result<Vec<_>> = (0..n_processes).map(|_| server.open(folder.path())).collect();
+    let sessions: Result<Vec<_>> =
+        (0..n_processes).map(|_| Session::open(server, folder.path())).collect();
     let sessions = sessions?;
     let works: Vec<Work> = std::thread::scope(|scope| {
         let start = |(process, session)| {
@@ -74,8 +76,8 @@ fn run(effort: Effort, server: &Server) -> Result<Vec<Cell>> {
         && is_framed
         && ended.is_none()
         && acknowledged.len() == n_processes * n_edits;
-    let mut times: Vec<_> = works.iter().flat_map(|work| work.times.iter().copied()).collect();
-    let p99 = percentile(&mut times, 99);
+    let times: Vec<_> = works.iter().flat_map(|work| work.times.iter().copied()).collect();
+    let p99 = percentile(&times, 99);
     let time = match effort.is_long() {
         true => Cell::new(p99 < Duration::from_millis(50), milliseconds(p99)),
         false => Cell::told(milliseconds(p99)),
@@ -99,7 +101,7 @@ fn work(mut session: Session, path: &Path, process: usize, n_edits: usize) -> Wo
                 n_misses = 0;
             }
             // Stale, or a peer that found the file without the text it is to edit.
-            Ok(Reply::Refused(text)) => {
+            Ok(Reply::Refused(text) | Reply::Failed(text)) => {
                 work.n_stale += 1;
                 n_misses += 1;
                 let is_stale = text.starts_with("File changed since it was read");

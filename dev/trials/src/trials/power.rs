@@ -7,11 +7,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use recto_dev::random::Random;
+use recto_dev::servers::{Kind, Server};
+
 use super::Trial;
 use crate::cell::Cell;
 use crate::mounts::{self, Mount};
-use crate::random::Random;
-use crate::server::{Kind, Server};
+use crate::session::Session;
 use crate::{Effort, Result, files, process};
 
 pub const EXT4: Trial = Trial {
@@ -52,9 +54,9 @@ fn run(effort: Effort, server: &Server, filesystem: &str) -> Result<Vec<Cell>> {
     for _ in 0..n_cuts {
         std::fs::write(&path, files::counted(0, N_BYTES))?;
         rustix::fs::syncfs(File::open(&place)?)?;
-        let mut session = server.open(&place)?;
+        let mut session = Session::open(server, &place)?;
         let disk = File::open(&place)?;
-        let moment = Duration::from_micros(random.below(150_000));
+        let moment = Duration::from_micros(random.below(150_000) as u64);
         let is_cut = Arc::new(AtomicBool::new(false));
         let cutting = is_cut.clone();
         let cutter = std::thread::spawn(move || {
@@ -75,7 +77,7 @@ fn run(effort: Effort, server: &Server, filesystem: &str) -> Result<Vec<Cell>> {
             acknowledged += 1;
         }
         let cut = cutter.join().map_err(|_| "the cutter panicked")?;
-        session.kill()?;
+        session.client.kill()?;
         cut?;
         mount.unmount()?;
         mount = Mount::image(&image, &place)?;

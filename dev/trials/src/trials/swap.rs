@@ -4,14 +4,15 @@
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use recto_dev::client::Reply;
+use recto_dev::servers::{Kind, Server};
+use recto_dev::table::grouped;
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use serde_json::json;
 
 use super::Trial;
 use crate::cell::Cell;
-use crate::client::{Reply, Session};
-use crate::server::{Kind, Server};
-use crate::table::grouped;
+use crate::session::Session;
 use crate::{Effort, Result};
 
 pub const TRIAL: Trial = Trial {
@@ -108,7 +109,7 @@ fn race(
     tally: &mut Tally,
 ) -> Result<()> {
     let secret = format!("{SECRET},text\n1,2\n");
-    let mut session = server.open_with(root, &["--durability", "rename"])?;
+    let mut session = Session::open_with(server, root, &["--durability", "rename"])?;
     for round in 0..n_calls {
         // Outside stands what must not be seen and must not change.
         let target = outside.join("f");

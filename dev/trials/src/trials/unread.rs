@@ -3,13 +3,14 @@
 use std::io::Write;
 use std::time::{Duration, Instant};
 
+use recto_dev::process::megabytes;
+use recto_dev::servers::Server;
 use serde_json::json;
 
 use super::Trial;
 use crate::cell::Cell;
-use crate::operations::read_call;
-use crate::server::Server;
-use crate::{Effort, Result, process};
+use crate::session::{Session, read_call};
+use crate::{Effort, Result};
 
 pub const TRIAL: Trial = Trial {
     name: "unread",
@@ -29,13 +30,15 @@ fn run(_: Effort, server: &Server) -> Result<Vec<Cell>> {
     let folder = tempfile::tempdir()?;
     let path = folder.path().join("f.txt");
     std::fs::write(&path, crate::files::version(1, 4 << 20))?;
-    let mut session = server.open_with(folder.path(), &["--max-read-bytes", "4194304"])?;
-    session.patience = Duration::from_secs(60);
+    let mut session = Session::open_with(server, folder.path(), &["--max-read-bytes", "4194304"])?;
+    session.set_patience(Duration::from_secs(60));
     let (tool, arguments) = read_call(server.kind, &path);
     let lines: Vec<_> = (0..N_CALLS)
-        .map(|_| session.prepare("tools/call", json!({"name": tool, "arguments": arguments})).1)
+        .map(|_| {
+            session.client.prepare("tools/call", json!({"name": tool, "arguments": arguments})).1
+        })
         .collect();
-    let mut input = session.take_input()?;
+    let mut input = session.client.take_input()?;
     // The server may stop reading; that must not stop us.
     let writer = std::thread::spawn(move || {
         for line in lines {
@@ -48,12 +51,12 @@ fn run(_: Effort, server: &Server) -> Result<Vec<Cell>> {
     // Until it has settled.
     while changed.elapsed() < Duration::from_secs(2) && started.elapsed() < Duration::from_secs(60)
     {
-        let now = process::megabytes(session.process_id(), "VmHWM").unwrap_or(peak);
+        let now = megabytes(session.client.process_id(), "VmHWM").unwrap_or(peak);
         if now > peak * 1.02 {
             (peak, changed) = (now, Instant::now());
         }
         if peak > ENOUGH_MEGABYTES {
-            session.kill()?;
+            session.client.kill()?;
             return Ok(vec![Cell::new(false, "over 4 GB")]);
         }
         std::thread::sleep(Duration::from_millis(50));
@@ -63,9 +66,9 @@ fn run(_: Effort, server: &Server) -> Result<Vec<Cell>> {
     while n_answered < N_CALLS && session.receive(deadline).is_ok_and(|line| line.len() > 4 << 20) {
         n_answered += 1;
     }
-    peak = process::megabytes(session.process_id(), "VmHWM").unwrap_or(peak).max(peak);
+    peak = megabytes(session.client.process_id(), "VmHWM").unwrap_or(peak).max(peak);
     // Ends the writer if it still waits.
-    session.kill()?;
+    session.client.kill()?;
     let written = writer.join().map_err(|_| "the writer panicked")?;
     let is_met = peak <= 128.0 && n_answered == N_CALLS && written.is_ok();
     Ok(vec![Cell::new(is_met, format!("{peak:.0} MB, {n_answered} answered"))])

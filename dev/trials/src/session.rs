@@ -1,14 +1,55 @@
-//! What every server can do, in the words of each: read, write, edit.
+//! A session with one of the servers: starting it, and reading, writing and editing with the tools
+//! that it has.
 
 use std::path::Path;
+use std::time::{Duration, Instant};
 
+use recto_dev::client::{Client, Limits, Reply};
+use recto_dev::servers::{Kind, Server};
 use serde_json::{Value, json};
 
 use crate::Result;
-use crate::client::{Reply, Session};
-use crate::server::Kind;
+
+/// A running server.
+pub struct Session {
+    pub kind: Kind,
+    pub client: Client,
+}
 
 impl Session {
+    /// Starts a server on a folder. It may take 20 seconds for an answer, and 4 GB of memory.
+    pub fn open(server: &Server, root: &Path) -> Result<Session> {
+        Session::open_with(server, root, &[])
+    }
+
+    /// The same with options that only recto has.
+    pub fn open_with(server: &Server, root: &Path, options: &[&str]) -> Result<Session> {
+        let mut command = server.command(root);
+        if server.kind == Kind::Recto {
+            command.args(options);
+        }
+        let mut client = Client::start(&mut command)?;
+        client.limits = Some(Limits { patience: Duration::from_secs(20), megabytes: 4096.0 });
+        client.initialize()?;
+        Ok(Session { kind: server.kind, client })
+    }
+
+    /// Sets how long the server may take for an answer.
+    pub fn set_patience(&mut self, patience: Duration) {
+        self.client.limits = self.client.limits.map(|limits| Limits { patience, ..limits });
+    }
+
+    /// Calls a tool.
+    pub fn call(&mut self, tool: &str, arguments: Value) -> Result<Reply> {
+        Ok(self.client.call(tool, arguments)?.1)
+    }
+
+    /// Waits for the next line.
+    pub fn receive(&mut self, deadline: Instant) -> Result<&[u8]> {
+        self.client.receive(Some(deadline))?;
+        Ok(self.client.line())
+    }
+
     /// Reads a file from its beginning.
     pub fn read(&mut self, path: &Path) -> Result<Reply> {
         let (tool, arguments) = read_call(self.kind, path);
@@ -47,7 +88,7 @@ impl Session {
         }
     }
 
-    /// mcp-text-editor's way: read for the hashes, then patch all lines.
+    /// Edits with mcp-text-editor: reads the hashes, then patches all lines.
     fn patch(&mut self, path: &Path, change: impl FnOnce(&str) -> Option<String>) -> Result<Reply> {
         let read = self.read(path)?;
         let Reply::Done(text, _) = &read else { return Ok(read) };
@@ -69,7 +110,7 @@ impl Session {
     }
 }
 
-/// The call that reads a file.
+/// Returns the call that reads a file.
 pub fn read_call(kind: Kind, path: &Path) -> (&'static str, Value) {
     match kind {
         Kind::TextEditor => {
@@ -80,7 +121,7 @@ pub fn read_call(kind: Kind, path: &Path) -> (&'static str, Value) {
     }
 }
 
-/// mcp-text-editor reports its refusals as results that say so inside.
+/// Recognizes the errors of mcp-text-editor, which it reports as results.
 fn editors_reply(reply: Reply) -> Reply {
     match reply {
         Reply::Done(text, _) if text.contains("\"result\": \"error\"") => Reply::Refused(text),
