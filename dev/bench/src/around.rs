@@ -10,12 +10,13 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use recto_dev::process::megabytes;
+use recto_dev::table::{Table, median, milliseconds};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::client::{Client, Expect};
-use crate::files::{MB, text};
-use crate::table::{Table, median, milliseconds};
+use crate::files::{MB, settle, text, write_text};
+use crate::programs::{self, is_installed};
 use crate::{Result, machine};
 
 const N_FOLDERS: usize = 100;
@@ -23,16 +24,13 @@ const N_FILES: usize = 1000;
 const LOG_BYTES: usize = 512 * MB;
 const CSV_BYTES: usize = 1024 * MB;
 
-/// A remembered version is trusted once the file has been left alone for two seconds.
-const SETTLED: Duration = Duration::from_millis(2100);
-
 /// Makes the files, measures, and prints the table.
 pub fn run(recto: &Path, is_quick: bool) -> Result<()> {
     let folder = TempDir::with_prefix("recto-bench-")?;
     let n_rounds = if is_quick { 3 } else { 15 };
     println!("{}\n", machine::describe(folder.path())?);
     let headings = ["what", "recto", "others", "ratio", "goal", "most memory"];
-    let mut table = Table::new(headings);
+    let mut table = Table::of_numbers(headings);
     let around = Around { recto, folder: folder.path().canonicalize()?, n_rounds };
     around.tree(&mut table)?;
     around.log(&mut table)?;
@@ -53,7 +51,8 @@ struct Row {
     time: Duration,
     others: Vec<(&'static str, Option<Duration>)>,
     goal: &'static str,
-    kilobytes: usize,
+    /// In MB.
+    peak: f64,
 }
 
 impl Row {
@@ -74,18 +73,12 @@ impl Row {
             self.others.iter().map(other).collect::<Vec<_>>().join(", "),
             ratio,
             self.goal.to_string(),
-            format!("{:.1} MB", self.kilobytes as f64 / 1024.0),
+            format!("{:.1} MB", self.peak),
         ]
     }
 }
 
 impl Around<'_> {
-    fn client(&self) -> Result<Client> {
-        let mut client = Client::start(self.recto, &self.folder, &[])?;
-        client.initialize()?;
-        Ok(client)
-    }
-
     /// Measures a call and the first of some programs that is installed, in turns.
     fn beside(
         &self,
@@ -94,11 +87,11 @@ impl Around<'_> {
         programs: &[&[&str]],
         goal: &'static str,
     ) -> Result<Row> {
-        let mut client = self.client()?;
+        let (mut client, _) = programs::open(self.recto, &self.folder, &[])?;
         let program = programs.iter().find(|program| is_installed(program[0]));
         let (mut times, mut others) = (Vec::new(), Vec::new());
         for _ in 0..=self.n_rounds {
-            let (exchange, _) = client.call(tool, arguments.clone(), Expect::Success)?;
+            let (exchange, _) = client.call_ok(tool, arguments.clone())?;
             times.push(exchange.time());
             if let Some(program) = program {
                 others.push(time_of(program, &self.folder)?);
@@ -111,13 +104,13 @@ impl Around<'_> {
             time: median(&times[1..]),
             others: vec![(name.unwrap_or("others"), program.map(|_| median(&others[1..])))],
             goal,
-            kilobytes: machine::kilobytes(client.process_id(), "VmHWM")?,
+            peak: megabytes(client.process_id(), "VmHWM")?,
         };
         client.stop()?;
         Ok(row)
     }
 
-    fn tree(&self, table: &mut Table<6>) -> Result<()> {
+    fn tree(&self, table: &mut Table) -> Result<()> {
         eprintln!("a tree of {} files", N_FOLDERS * N_FILES);
         for folder in 0..N_FOLDERS {
             for part in 0..N_FILES / 50 {
@@ -140,28 +133,21 @@ impl Around<'_> {
         Ok(())
     }
 
-    fn log(&self, table: &mut Table<6>) -> Result<()> {
+    fn log(&self, table: &mut Table) -> Result<()> {
         eprintln!("a log of 512 MB");
         let path = self.folder.join("log.txt");
-        let mut log = BufWriter::new(File::create(&path)?);
-        let mut n_lines = 0;
-        for seed in 0..LOG_BYTES / MB {
-            let piece = text(seed as u64, MB);
-            n_lines += piece.matches('\n').count();
-            log.write_all(piece.as_bytes())?;
-        }
-        log.into_inner()?.sync_all()?;
+        let n_lines = write_text(&path, LOG_BYTES / MB, MB)?;
         let first = n_lines / 10 * 9;
         let page =
             |line: usize| json!({"file_path": "log.txt", "lines": format!("{line}-{}", line + 19)});
         let sed = format!("{first},{last}p;{last}q", last = first + 19);
         let (mut firsts, mut nexts, mut tails) = (Vec::new(), Vec::new(), Vec::new());
-        let (mut counts, mut seds, mut kilobytes) = (Vec::new(), Vec::new(), 0);
-        std::thread::sleep(SETTLED);
+        let (mut counts, mut seds, mut peak) = (Vec::new(), Vec::new(), 0.0);
+        settle();
         for round in 0..=self.n_rounds {
-            let mut client = self.client()?;
+            let (mut client, _) = programs::open(self.recto, &self.folder, &[])?;
             let mut time = |arguments: Value| -> Result<Duration> {
-                Ok(client.call("ReadLines", arguments, Expect::Success)?.0.time())
+                Ok(client.call_ok("ReadLines", arguments)?.0.time())
             };
             let all = [
                 time(page(first))?,
@@ -178,7 +164,7 @@ impl Around<'_> {
                     times.push(time);
                 }
             }
-            kilobytes = machine::kilobytes(client.process_id(), "VmHWM")?.max(kilobytes);
+            peak = megabytes(client.process_id(), "VmHWM")?.max(peak);
             client.stop()?;
         }
         let others = vec![("wc -l", Some(median(&counts))), ("sed -n", Some(median(&seds)))];
@@ -187,13 +173,13 @@ impl Around<'_> {
             ("the next 20 lines", nexts, Vec::new(), "< 1 ms"),
             ("the last 20 lines then", tails, Vec::new(), "< 1 ms"),
         ] {
-            let row = Row { what: what.into(), time: median(&times), others, goal, kilobytes };
+            let row = Row { what: what.into(), time: median(&times), others, goal, peak };
             table.add(row.cells());
         }
         Ok(fs::remove_file(path)?)
     }
 
-    fn tables(&self, table: &mut Table<6>) -> Result<()> {
+    fn tables(&self, table: &mut Table) -> Result<()> {
         eprintln!("a CSV file of 1 GB");
         let path = self.folder.join("big.csv");
         let mut csv = BufWriter::new(File::create(&path)?);
@@ -241,16 +227,16 @@ impl Around<'_> {
         file: &str,
         others: Vec<(&'static str, Option<Duration>)>,
     ) -> Result<Row> {
-        let mut client = self.client()?;
+        let (mut client, _) = programs::open(self.recto, &self.folder, &[])?;
         let mut times = Vec::new();
         for _ in 0..=self.n_rounds {
             let arguments = json!({"file_path": file, "limit": 100});
-            times.push(client.call("ReadAsTable", arguments, Expect::Success)?.0.time());
+            times.push(client.call_ok("ReadAsTable", arguments)?.0.time());
         }
-        let kilobytes = machine::kilobytes(client.process_id(), "VmHWM")?;
+        let peak = megabytes(client.process_id(), "VmHWM")?;
         client.stop()?;
         let time = median(&times[1..]);
-        Ok(Row { what: what.into(), time, others, goal: "faster than DuckDB", kilobytes })
+        Ok(Row { what: what.into(), time, others, goal: "faster than DuckDB", peak })
     }
 
     /// How long DuckDB takes, or `None` where there is none.
@@ -271,11 +257,6 @@ impl Around<'_> {
         let seconds = String::from_utf8_lossy(&output.stdout).trim().parse::<f64>();
         Ok(seconds.ok().filter(|_| output.status.success()).map(Duration::from_secs_f64))
     }
-}
-
-fn is_installed(program: &str) -> bool {
-    let command = Command::new(program).arg("--version").stdout(Stdio::null()).status();
-    command.is_ok_and(|status| status.success())
 }
 
 fn time_of(program: &[&str], folder: &Path) -> Result<Duration> {

@@ -14,13 +14,13 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
+use recto_dev::client::Client;
+use recto_dev::table::{Table, milliseconds, percentile};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::client::{Client, Expect, Pipes};
 use crate::files::text;
-use crate::table::{Table, milliseconds, percentile};
-use crate::{N_WARM_UP, Result, machine};
+use crate::{N_WARM_UP, Result, machine, programs};
 
 const N_MESSAGES: usize = 5000;
 const N_CALLS: usize = 1000;
@@ -30,7 +30,7 @@ const SESSION: &str = "session";
 pub fn run(recto: &Path, is_quick: bool) -> Result<()> {
     let folder = TempDir::with_prefix("recto-bench-")?;
     println!("{}\n", machine::describe(folder.path())?);
-    let mut table = Table::new(["what", "p50", "p99", "goal", "rounds"]);
+    let mut table = Table::of_numbers(["what", "p50", "p99", "goal", "rounds"]);
     let fewer = if is_quick { 10 } else { 1 };
     messages(recto, N_MESSAGES / fewer, &mut table)?;
     calls(recto, folder.path(), N_CALLS / fewer, &mut table)?;
@@ -38,15 +38,10 @@ pub fn run(recto: &Path, is_quick: bool) -> Result<()> {
     Ok(folder.close()?)
 }
 
-/// Times of one thing, sorted.
+/// Times of one thing.
 struct Times(Vec<Duration>);
 
 impl Times {
-    fn new(mut times: Vec<Duration>) -> Times {
-        times.sort();
-        Times(times)
-    }
-
     fn cells(&self, what: &str, goal: &str) -> [String; 5] {
         let shown = |percent| milliseconds(percentile(&self.0, percent));
         [what.into(), shown(50), shown(99), goal.into(), self.0.len().to_string()]
@@ -63,17 +58,17 @@ impl Times {
 }
 
 /// A message there and back through `cat`, alone and behind the relay, in turns.
-fn messages(recto: &Path, n_rounds: usize, table: &mut Table<5>) -> Result<()> {
+fn messages(recto: &Path, n_rounds: usize, table: &mut Table) -> Result<()> {
     eprintln!("messages");
     let params = json!({"text": "a".repeat(200)});
     let line = format!("{}\n", json!({"jsonrpc": "2.0", "method": "x", "params": params}));
-    let mut direct = Pipes::start(&mut Command::new("cat"))?;
-    let mut relayed = Pipes::start(Command::new(recto).args(["acp", "--", "cat"]))?;
+    let mut direct = Client::start(&mut Command::new("cat"))?;
+    let mut relayed = Client::start(Command::new(recto).args(["acp", "--", "cat"]))?;
     let mut times = [Vec::new(), Vec::new()];
     for round in 0..N_WARM_UP + n_rounds {
         for (pipes, times) in [&mut direct, &mut relayed].into_iter().zip(&mut times) {
             let exchange = pipes.exchange(line.as_bytes())?;
-            if exchange.n_bytes() != line.len() {
+            if exchange.n_bytes != line.len() {
                 return Err("a message came back as another".into());
             }
             if round >= N_WARM_UP {
@@ -83,7 +78,7 @@ fn messages(recto: &Path, n_rounds: usize, table: &mut Table<5>) -> Result<()> {
     }
     direct.stop()?;
     relayed.stop()?;
-    let [direct, relayed] = times.map(Times::new);
+    let [direct, relayed] = times.map(Times);
     let size = line.len();
     table.add(direct.cells(&format!("{size} B through `cat` and back"), ""));
     table.add(relayed.cells(&format!("{size} B through `recto acp -- cat` and back"), ""));
@@ -92,7 +87,7 @@ fn messages(recto: &Path, n_rounds: usize, table: &mut Table<5>) -> Result<()> {
 }
 
 /// Calls through an editor, and the same on the disk.
-fn calls(recto: &Path, folder: &Path, n_rounds: usize, table: &mut Table<5>) -> Result<()> {
+fn calls(recto: &Path, folder: &Path, n_rounds: usize, table: &mut Table) -> Result<()> {
     let folder = folder.canonicalize()?;
     let path = folder.join("2kb.txt");
     fs::write(&path, format!("old\n{}", text(1, 2000)))?;
@@ -102,10 +97,9 @@ fn calls(recto: &Path, folder: &Path, n_rounds: usize, table: &mut Table<5>) -> 
     fs::File::options().write(true).open(&path)?.set_modified(hour_ago)?;
     std::thread::sleep(Duration::from_secs(3));
 
-    let mut disk = Client::start(recto, &folder, &[])?;
-    disk.initialize()?;
+    let (mut disk, _) = programs::open(recto, &folder, &[])?;
     let mut editor = Editor::start(recto, &folder)?;
-    let mut client = Client::spawn(&mut editor.server)?;
+    let mut client = Client::start(&mut editor.server)?;
     client.initialize()?;
     for tool in ["read_text_file", "edit_text_file"] {
         eprintln!("{tool}");
@@ -117,7 +111,7 @@ fn calls(recto: &Path, folder: &Path, n_rounds: usize, table: &mut Table<5>) -> 
         let (mut beyond, mut own, mut n_asked) = (Vec::new(), Vec::new(), 0);
         for round in 0..N_WARM_UP + n_rounds {
             editor.spent();
-            let (exchange, _) = client.call(tool, arguments(round), Expect::Success)?;
+            let (exchange, _) = client.call_ok(tool, arguments(round))?;
             let spent = editor.spent();
             n_asked = spent.n_requests;
             if n_asked == 0 {
@@ -132,16 +126,16 @@ fn calls(recto: &Path, folder: &Path, n_rounds: usize, table: &mut Table<5>) -> 
             // An edit on the disk waits for the disk, which says nothing here.
             "edit_text_file" => Ok(Vec::new()),
             _ => (0..n_rounds)
-                .map(|round| Ok(disk.call(tool, arguments(round), Expect::Success)?.0.time()))
+                .map(|round| Ok(disk.call_ok(tool, arguments(round))?.0.time()))
                 .collect(),
         };
         let what = format!("`{tool}` through an editor, beyond its own time");
-        table.add(Times::new(beyond).cells(&what, "< 0.5 ms"));
+        table.add(Times(beyond).cells(&what, "< 0.5 ms"));
         let what = format!("the editor's own time for it, {n_asked} requests");
-        table.add(Times::new(own).cells(&what, ""));
+        table.add(Times(own).cells(&what, ""));
         let on_disk = on_disk?;
         if !on_disk.is_empty() {
-            table.add(Times::new(on_disk).cells(&format!("`{tool}` without an editor"), ""));
+            table.add(Times(on_disk).cells(&format!("`{tool}` without an editor"), ""));
         }
     }
     client.stop()?;

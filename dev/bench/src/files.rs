@@ -4,7 +4,9 @@ use std::fmt::Write as _;
 use std::fs;
 use std::io::Write as _;
 use std::path::Path;
+use std::time::Duration;
 
+use recto_dev::random::Random;
 use tempfile::TempDir;
 
 use crate::Result;
@@ -47,15 +49,7 @@ impl Folder {
             [&lines[place..place + 2], &[changed(&lines[place + 2])], &lines[place + 3..place + 5]];
         let near_miss = near_miss.concat().concat();
 
-        let mut large = fs::File::create(path.join("64mb.txt"))?;
-        let mut n_lines_of_64mb = 0;
-        for seed in 0..64 {
-            let piece = text(100 + seed, MB);
-            n_lines_of_64mb += piece.matches('\n').count();
-            large.write_all(piece.as_bytes())?;
-        }
-        // What still has to reach the disk would be paid for by the first row that syncs.
-        large.sync_all()?;
+        let n_lines_of_64mb = write_text(&path.join("64mb.txt"), 64, MB)?;
         Ok(Folder { folder, n_lines_of_64mb, near_miss })
     }
 
@@ -69,12 +63,31 @@ impl Folder {
     }
 }
 
+/// Writes pieces of text to a new file and returns how many lines it has.
+pub fn write_text(path: &Path, n_pieces: usize, n_bytes: usize) -> Result<usize> {
+    let pieces: Vec<_> = (0..n_pieces.min(16)).map(|seed| text(seed as u64, n_bytes)).collect();
+    let mut file = fs::File::create(path)?;
+    let mut n_lines = 0;
+    for piece in pieces.iter().cycle().take(n_pieces) {
+        n_lines += piece.matches('\n').count();
+        file.write_all(piece.as_bytes())?;
+    }
+    // Otherwise the first row that syncs would wait for this file too.
+    file.sync_all()?;
+    Ok(n_lines)
+}
+
+/// Waits until recto trusts the time stamps of the files, which takes two seconds without a change.
+pub fn settle() {
+    std::thread::sleep(Duration::from_millis(2100));
+}
+
 /// Exactly `n_bytes` of text in lines that look like code.
 pub fn text(seed: u64, n_bytes: usize) -> String {
-    let mut random = Xorshift::new(seed);
+    let mut random = Random::new(seed);
     let mut text = String::with_capacity(n_bytes + 128);
     while text.len() < n_bytes {
-        random.push_line(&mut text);
+        push_line(&mut random, &mut text);
     }
     // The last line is cut to fit, and filled up where that would cut a character.
     text.truncate(text.floor_char_boundary(n_bytes - 1));
@@ -84,10 +97,10 @@ pub fn text(seed: u64, n_bytes: usize) -> String {
 }
 
 fn n_lines(seed: u64, n_lines: usize) -> Vec<String> {
-    let mut random = Xorshift::new(seed);
+    let mut random = Random::new(seed);
     let mut line = || {
         let mut line = String::new();
-        random.push_line(&mut line);
+        push_line(&mut random, &mut line);
         line
     };
     (0..n_lines).map(|_| line()).collect()
@@ -119,56 +132,39 @@ pub fn with_marks(text: &str) -> String {
     marked
 }
 
-/// Numbers that look random and are the same in every run.
-struct Xorshift(u64);
-
-impl Xorshift {
-    fn new(seed: u64) -> Xorshift {
-        // Neighbouring seeds start far apart, and none is 0, where the sequence would stay.
-        Xorshift((seed + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15))
+fn push_line(random: &mut Random, line: &mut String) {
+    const WORDS: [&str; 24] = [
+        "let",
+        "mut",
+        "value",
+        "count",
+        "=",
+        "+",
+        "if",
+        "else",
+        "{",
+        "}",
+        "return",
+        "match",
+        "self.path",
+        "Some(index)",
+        "\"text\"",
+        "'\\n'",
+        "//",
+        "for",
+        "in",
+        "lines()",
+        "&str",
+        "->",
+        "größe",
+        "ok?",
+    ];
+    line.push_str(&"            "[..4 * random.below(4)]);
+    for _ in 0..2 + random.below(8) {
+        line.push_str(WORDS[random.below(WORDS.len())]);
+        line.push(' ');
     }
-
-    fn below(&mut self, bound: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 >> 32) as usize % bound
-    }
-
-    fn push_line(&mut self, line: &mut String) {
-        const WORDS: [&str; 24] = [
-            "let",
-            "mut",
-            "value",
-            "count",
-            "=",
-            "+",
-            "if",
-            "else",
-            "{",
-            "}",
-            "return",
-            "match",
-            "self.path",
-            "Some(index)",
-            "\"text\"",
-            "'\\n'",
-            "//",
-            "for",
-            "in",
-            "lines()",
-            "&str",
-            "->",
-            "größe",
-            "ok?",
-        ];
-        line.push_str(&"            "[..4 * self.below(4)]);
-        for _ in 0..2 + self.below(8) {
-            line.push_str(WORDS[self.below(WORDS.len())]);
-            line.push(' ');
-        }
-        writeln!(line, "x{};", self.below(100_000)).expect("a string can be written to");
-    }
+    writeln!(line, "x{};", random.below(100_000)).expect("a string can be written to");
 }
 
 #[cfg(test)]

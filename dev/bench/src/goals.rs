@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::table::grouped;
+use recto_dev::table::grouped;
 
 /// The most that something may take.
 #[derive(Debug, Clone, Copy)]

@@ -6,10 +6,11 @@ mod series;
 
 use std::path::Path;
 
+use recto_dev::table::{Table, grouped, milliseconds};
+
 use series::Growth;
 
 use crate::plot::{self, Panel};
-use crate::table::{Table, grouped, milliseconds};
 use crate::{Result, machine};
 
 /// One thing that grows.
@@ -35,7 +36,7 @@ pub fn run(recto: &Path, plot: &Path, is_quick: bool) -> Result<()> {
     let growth = Growth::prepare(recto, is_quick)?;
     println!("{}\n", machine::describe(growth.folder())?);
     let all = growth.measure()?;
-    let mut table = Table::new(["what", "measured at", "exponent"]);
+    let mut table = Table::of_numbers(["what", "measured at", "exponent"]);
     for series in &all {
         let points: Vec<_> = series.points.iter().map(|&point| series.told(point)).collect();
         let exponent = format!("{:.2}", exponent(&series.points));

@@ -7,13 +7,14 @@ use std::io::{BufWriter, Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use recto_dev::client::{Client, text_of};
+use recto_dev::process::megabytes;
+use recto_dev::table::{Table, milliseconds};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::client::{Client, Expect, text_of};
-use crate::files::{MB, mark, text};
-use crate::table::{Table, milliseconds};
-use crate::{Result, machine};
+use crate::files::{MB, mark, settle, text, write_text};
+use crate::{Result, machine, programs};
 
 const N_FILES: usize = 1_000_000;
 
@@ -25,7 +26,8 @@ pub fn run(recto: &Path) -> Result<()> {
     let scratch = TempDir::with_prefix("recto-bench-")?;
     let huge = Huge { recto, folder: scratch.path().canonicalize()? };
     println!("{}\n", machine::describe(&huge.folder)?);
-    let mut table = Table::new(["what", "time", "right", "most memory", "limit", "cancelled"]);
+    let mut table =
+        Table::of_numbers(["what", "time", "right", "most memory", "limit", "cancelled"]);
     for row in [Huge::log, Huge::edit, Huge::tree, Huge::line] {
         for cells in row(&huge)? {
             table.add(cells);
@@ -54,7 +56,7 @@ impl Huge<'_> {
     /// Pages at the end of 4 GB of text.
     fn log(&self) -> Result<Vec<[String; 6]>> {
         let path = self.folder.join("log.txt");
-        let n_lines = write_text(&path, 4096)?;
+        let n_lines = write_text(&path, 4096, MB)?;
         let last = last_lines(&path)?;
         let is_last = |result: &Value| contains_lines(&text_of(result), &last);
         let is_page = |result: &Value| {
@@ -72,7 +74,7 @@ impl Huge<'_> {
         let line = n_lines / 100 * 99;
         let next =
             question("20 lines at 99 % of it, then", format!("{line}-{}", line + 19), &is_page);
-        std::thread::sleep(Duration::from_millis(2100));
+        settle();
         let cells = self.ask(&[first, next])?;
         fs::remove_file(&path)?;
         Ok(cells)
@@ -81,7 +83,7 @@ impl Huge<'_> {
     /// One edit in the middle of 1 GB.
     fn edit(&self) -> Result<Vec<[String; 6]>> {
         let path = self.folder.join("edited.txt");
-        write_text(&path, 512)?;
+        write_text(&path, 512, MB)?;
         let mut file = fs::OpenOptions::new().append(true).open(&path)?;
         let n_before = file.metadata()?.len();
         writeln!(file, "{}", mark(0, false))?;
@@ -165,7 +167,7 @@ impl Huge<'_> {
         let whole = json!({"path": path, "line": 2});
         let lines = json!({"file_path": path, "lines": "2-3"});
         let after = json!({"file_path": path, "lines": "3"});
-        std::thread::sleep(Duration::from_millis(2100));
+        settle();
         let cells = self.ask(&[
             read("read_text_file of a line of 100 MB", whole, "read_text_file", &is_cut),
             read("ReadLines of it", lines, "ReadLines", &is_cut),
@@ -177,14 +179,14 @@ impl Huge<'_> {
 
     /// Asks in one session; and each in a fresh one, where it is cancelled halfway.
     fn ask(&self, questions: &[Question<'_>]) -> Result<Vec<[String; 6]>> {
-        let mut client = self.client()?;
+        let (mut client, _) = programs::open(self.recto, &self.folder, &[])?;
         let mut cells = Vec::new();
         for question in questions {
             eprintln!("{}", question.what);
             // A cancelled call changes nothing, so it goes first; how long the whole takes is not
             // known yet, and a call that is over sooner says so.
             let cancelled = self.cancel(question)?;
-            let called = client.call(question.tool, question.arguments.clone(), Expect::Success);
+            let called = client.call_ok(question.tool, question.arguments.clone());
             let (time, is_right) = match called {
                 Ok((exchange, result)) => {
                     let is_right = (question.is_right)(&result);
@@ -192,12 +194,12 @@ impl Huge<'_> {
                 }
                 Err(error) => ("–".into(), error.to_string()),
             };
-            let n_kilobytes = machine::kilobytes(client.process_id(), "VmHWM")?;
+            let peak = megabytes(client.process_id(), "VmHWM")?;
             cells.push([
                 question.what.to_string(),
                 time,
                 is_right,
-                format!("{:.1} MB", n_kilobytes as f64 / 1024.0),
+                format!("{peak:.1} MB"),
                 question.limit.map_or(String::new(), |limit| format!("≤ {limit} MB")),
                 cancelled,
             ]);
@@ -209,12 +211,13 @@ impl Huge<'_> {
     /// How long the server still works on a call that is cancelled after 50 ms. A cancelled call
     /// has no answer, so its end is when nothing runs any more.
     fn cancel(&self, question: &Question<'_>) -> Result<String> {
-        let mut client = self.client()?;
+        let (mut client, _) = programs::open(self.recto, &self.folder, &[])?;
         let params = json!({"name": question.tool, "arguments": question.arguments});
-        let id = client.send("tools/call", &params)?;
+        let (id, line) = client.prepare("tools/call", params);
+        client.send(&line)?;
         std::thread::sleep(Duration::from_millis(50));
         let started = Instant::now();
-        client.cancel(id)?;
+        client.notify("notifications/cancelled", json!({"requestId": id, "reason": "measured"}))?;
         let mut rest_since = Instant::now();
         while rest_since.elapsed() < REST && started.elapsed() < Duration::from_secs(60) {
             std::thread::sleep(Duration::from_millis(1));
@@ -223,7 +226,7 @@ impl Huge<'_> {
             }
         }
         let time = rest_since - started;
-        let is_over = client.has_result(id)?;
+        let is_over = has_result(&mut client, id)?;
         client.stop()?;
         Ok(match time.as_millis() {
             _ if is_over => "over before".into(),
@@ -231,27 +234,23 @@ impl Huge<'_> {
             _ => milliseconds(time),
         })
     }
-
-    fn client(&self) -> Result<Client> {
-        let mut client = Client::start(self.recto, &self.folder, &[])?;
-        client.initialize()?;
-        Ok(client)
-    }
 }
 
-/// Writes text of so many megabytes and returns how many lines it has.
-fn write_text(path: &Path, n_megabytes: usize) -> Result<usize> {
-    eprintln!("{n_megabytes} MB of text");
-    let pieces: Vec<_> = (0..16).map(|seed| text(seed, MB)).collect();
-    let mut file = File::create(path)?;
-    let mut n_lines = 0;
-    for index in 0..n_megabytes {
-        let piece = &pieces[index % pieces.len()];
-        n_lines += piece.matches('\n').count();
-        file.write_all(piece.as_bytes())?;
+/// Whether a request has been answered with a result, found out by a ping that follows it.
+fn has_result(client: &mut Client, id: u64) -> Result<bool> {
+    let (ping, line) = client.prepare("ping", json!({}));
+    client.send(&line)?;
+    let mut has_result = false;
+    loop {
+        client.receive(None)?;
+        let answer: Value = serde_json::from_slice(client.line())?;
+        if answer["id"] == id {
+            has_result = answer["result"]["isError"] != true && answer.get("error").is_none();
+        }
+        if answer["id"] == ping {
+            return Ok(has_result);
+        }
     }
-    file.sync_all()?;
-    Ok(n_lines)
 }
 
 fn last_lines(path: &Path) -> Result<Vec<String>> {

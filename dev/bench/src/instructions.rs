@@ -8,14 +8,16 @@ mod kept;
 mod operations;
 
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
+
+use recto_dev::client::Client;
+use recto_dev::table::{Table, grouped};
 
 use kept::Kept;
 use operations::{Files, OPERATIONS, Operation};
 
 use crate::Result;
-use crate::client::{Client, Expect};
-use crate::table::{Table, grouped};
+use crate::programs::is_installed;
 
 /// More than this is a change.
 const TOLERANCE: f64 = 0.05;
@@ -35,7 +37,7 @@ pub fn run(recto: &Path, kept: &Path, is_update: bool) -> Result<()> {
     }
     let files = Files::create()?;
     let mut now = Kept { counted_with: here, ..Kept::default() };
-    let mut table = Table::new(["operation", "instructions", "kept", "change"]);
+    let mut table = Table::of_numbers(["operation", "instructions", "kept", "change"]);
     let (mut grown, mut fallen) = (Vec::new(), Vec::new());
     for operation in OPERATIONS {
         eprintln!("{}", operation.name);
@@ -122,20 +124,15 @@ fn count_session(
     command.arg(format!("--log-file={}", log.display()));
     command.arg(format!("--callgrind-out-file={}", out.display()));
     command.arg(recto).arg("serve").arg(files.root());
-    let mut client = Client::spawn(&mut command)?;
+    let mut client = Client::start(&mut command)?;
     client.initialize()?;
     for round in 0..n_calls {
         let arguments = (operation.arguments)(files, round);
-        client.call(operation.tool, arguments, Expect::Success)?;
+        client.call_ok(operation.tool, arguments)?;
     }
     client.stop()?;
     let log = std::fs::read_to_string(log)?;
     let counted = log.lines().find_map(|line| line.split_once("Collected :"));
     let counted = counted.ok_or("valgrind did not say what it counted")?.1;
     Ok(counted.trim().parse()?)
-}
-
-fn is_installed(program: &str) -> bool {
-    let command = Command::new(program).arg("--version").stdout(Stdio::null()).status();
-    command.is_ok_and(|status| status.success())
 }

@@ -3,6 +3,8 @@
 use std::fs;
 use std::path::Path;
 
+use recto_dev::process::megabytes;
+
 use crate::Result;
 
 /// Cores, kernel and filesystem, in one line.
@@ -29,14 +31,6 @@ fn filesystem<'a>(mounts: &'a str, folder: &Path) -> &'a str {
     deepest.0
 }
 
-/// A number from a process's status: `VmRSS` is what it uses, `VmHWM` the most it used.
-pub fn kilobytes(process_id: u32, field: &str) -> Result<usize> {
-    let status = fs::read_to_string(format!("/proc/{process_id}/status"))?;
-    let value = status.lines().find_map(|line| line.strip_prefix(field)?.strip_prefix(':'));
-    let number = value.and_then(|value| value.split_whitespace().next());
-    Ok(number.ok_or_else(|| format!("no {field} in the process's status"))?.parse()?)
-}
-
 /// Whether a thread of a process runs, or waits for the disk.
 pub fn is_running(process_id: u32) -> Result<bool> {
     for task in fs::read_dir(format!("/proc/{process_id}/task"))? {
@@ -50,17 +44,17 @@ pub fn is_running(process_id: u32) -> Result<bool> {
     Ok(false)
 }
 
-/// The same number, summed over a process and all that it started and that still run.
-pub fn kilobytes_of_family(process_id: u32, field: &str) -> Result<usize> {
-    let mut n_kilobytes = kilobytes(process_id, field)?;
+/// The memory of a process and of its descendants in MB; see [`megabytes`].
+pub fn megabytes_of_family(process_id: u32, field: &str) -> Result<f64> {
+    let mut sum = megabytes(process_id, field)?;
     for task in fs::read_dir(format!("/proc/{process_id}/task"))? {
         let children = fs::read_to_string(task?.path().join("children")).unwrap_or_default();
         for child in children.split_whitespace() {
             // One that has ended meanwhile has no status any more.
-            n_kilobytes += kilobytes_of_family(child.parse()?, field).unwrap_or(0);
+            sum += megabytes_of_family(child.parse()?, field).unwrap_or(0.0);
         }
     }
-    Ok(n_kilobytes)
+    Ok(sum)
 }
 
 #[cfg(test)]

@@ -7,7 +7,6 @@
 #![allow(clippy::print_stdout)]
 
 mod around;
-mod client;
 mod editor;
 mod files;
 mod goals;
@@ -15,22 +14,24 @@ mod growth;
 mod huge;
 mod instructions;
 mod machine;
+mod measured;
 mod peers;
 mod plot;
+mod programs;
 mod rounds;
 mod rows;
 mod sizes;
-mod table;
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode};
+use std::process::ExitCode;
 
+use recto_dev::Result;
+use recto_dev::servers::find_recto;
+use recto_dev::table::Table;
+
+use measured::Measured;
 use rounds::Bench;
 use rows::{ROWS, Row, YARDSTICKS};
-use table::{Measured, Table};
-
-/// What can go wrong is told to the one who runs this, and that is all.
-type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
 
 const HELP: &str = "\
 Measures what recto costs and prints Markdown tables.
@@ -126,15 +127,7 @@ fn run(options: Options) -> Result<()> {
         println!("{HELP}");
         return Ok(());
     }
-    let recto = match options.recto {
-        Some(path) => path,
-        None => find_recto()?,
-    };
-    let built = std::fs::metadata(&recto).and_then(|metadata| metadata.modified());
-    let built = built.map_err(|error| format!("{}: {error}", recto.display()))?;
-    let minutes = built.elapsed().map_or(0, |age| age.as_secs() / 60);
-    eprintln!("measuring {}, built {minutes} minutes ago", recto.display());
-
+    let recto = find_recto(options.recto)?;
     match options.mode {
         Mode::Calls => run_calls(recto, options.is_quick),
         Mode::Around => around::run(&recto, options.is_quick),
@@ -156,7 +149,7 @@ fn run_calls(recto: PathBuf, is_quick: bool) -> Result<()> {
     let mut bench = Bench::prepare(recto)?;
     println!("{}\n", machine::describe(bench.folder.path())?);
 
-    let mut times = Table::new(["what", "median", "p99", "goal", "rounds", "answer"]);
+    let mut times = Table::of_numbers(["what", "median", "p99", "goal", "rounds", "answer"]);
     for (rows, remark) in [(YARDSTICKS, ""), (ROWS, ""), (YARDSTICKS, ", afterwards")] {
         for row in rows {
             let measured = measure(&mut bench, row, is_quick)?;
@@ -165,7 +158,7 @@ fn run_calls(recto: PathBuf, is_quick: bool) -> Result<()> {
     }
     println!("{times}");
 
-    let mut others = Table::new(["what", "size", "goal"]);
+    let mut others = Table::of_numbers(["what", "size", "goal"]);
     for size in sizes::measure(&mut bench)? {
         others.add([size.what.to_string(), size.value, size.goal]);
     }
@@ -184,20 +177,4 @@ fn measure(bench: &mut Bench, row: &Row, is_quick: bool) -> Result<Measured> {
         }
     }
     Ok(measured)
-}
-
-/// The release build in the target folder that this program was built into.
-fn find_recto() -> Result<PathBuf> {
-    let program = std::env::current_exe()?;
-    let target = program.parent().and_then(Path::parent).ok_or("not in a target folder")?;
-    let recto = target.join("release/recto");
-    if !recto.exists() {
-        eprintln!("{} is not there; building it", recto.display());
-        let mut build = Command::new("cargo");
-        build.args(["build", "--release", "-p", "recto", "--target-dir"]).arg(target);
-        if !build.status()?.success() || !recto.exists() {
-            return Err("recto could not be built; name a built one with --recto".into());
-        }
-    }
-    Ok(recto)
 }

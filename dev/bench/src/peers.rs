@@ -2,26 +2,27 @@
 //! alike. A server that is not installed is a column of dashes, and one that answers wrongly fails
 //! instead of having a time.
 
+mod calls;
 mod material;
 mod results;
-mod servers;
 mod session;
 mod work;
 mod yardsticks;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
+use recto_dev::client::Client;
+use recto_dev::servers::Server;
+
 use material::{Material, N_NEXT};
-use results::{Cell, N_COLUMNS, Row, Sizes};
-use servers::Server;
+use results::{Cell, N_COLUMNS, N_SERVERS, Row, Sizes};
 use session::Session;
 use work::{N_LINES, Work};
 use yardsticks::Yardstick;
 
-use crate::client::Pipes;
-use crate::files::{MB, text};
+use crate::files::{MB, settle, text};
 use crate::goals::{self, Goal};
 use crate::rounds::Sample;
 use crate::{Result, machine};
@@ -29,21 +30,22 @@ use crate::{Result, machine};
 /// Rounds before the first that counts.
 const N_WARM_UP: usize = 2;
 
-/// A remembered version is trusted once the file has been left alone for two seconds.
-const SETTLED: Duration = Duration::from_millis(2100);
+/// The version of mcp-text-editor that is measured.
+const TEXT_EDITOR: &str = "1.0.2";
 
 /// Makes the files, measures, and prints the tables.
 pub fn run(recto: &Path, is_quick: bool) -> Result<()> {
     let material = Material::create()?;
     println!("{}\n", machine::describe(&material.root)?);
     let mut peers = Peers::start(recto, &material, is_quick)?;
-    std::thread::sleep(SETTLED);
+    settle();
     let mut rows = vec![peers.starts()?];
     rows.extend(peers.reads()?);
     rows.extend(peers.pages()?);
     rows.extend(peers.changes()?);
     rows.push(peers.list()?);
-    results::print(&rows, &peers.sizes()?);
+    let sizes = peers.sizes()?;
+    results::print(&peers.servers, &rows, &sizes);
     peers.stop()?;
     material.remove()
 }
@@ -51,11 +53,12 @@ pub fn run(recto: &Path, is_quick: bool) -> Result<()> {
 /// The servers that are installed, and what they have shown so far.
 struct Peers<'a> {
     material: &'a Material,
-    programs: [Option<PathBuf>; Server::ALL.len()],
+    servers: [Server; N_SERVERS],
     /// One session for all rows that do not need a fresh one.
     sessions: Vec<Option<Session>>,
-    peaks: [usize; Server::ALL.len()],
-    echo: Pipes,
+    /// In MB.
+    peaks: [f64; N_SERVERS],
+    echo: Client,
     is_quick: bool,
 }
 
@@ -69,22 +72,20 @@ struct Plan {
 
 impl<'a> Peers<'a> {
     fn start(recto: &Path, material: &'a Material, is_quick: bool) -> Result<Peers<'a>> {
-        let programs = Server::ALL.map(|server| server.program(recto));
-        for (server, program) in Server::ALL.iter().zip(&programs) {
-            if program.is_none() {
-                eprintln!("{} is not installed; dev/support/install-peers does that", server.name());
-            }
+        let servers = Server::all(recto, TEXT_EDITOR);
+        for server in servers.iter().filter(|server| !server.is_installed()) {
+            eprintln!("{} is not installed; dev/support/install-peers does that", server.name);
         }
-        let echo = Pipes::start(&mut Command::new("cat"))?;
+        let echo = Client::start(&mut Command::new("cat"))?;
         let mut peers = Peers {
             material,
-            programs,
+            servers,
             sessions: Vec::new(),
             peaks: Default::default(),
             echo,
             is_quick,
         };
-        for index in 0..Server::ALL.len() {
+        for index in 0..N_SERVERS {
             let session = peers.open(index)?.map(|(session, _)| session);
             peers.sessions.push(session);
         }
@@ -98,11 +99,12 @@ impl<'a> Peers<'a> {
 
     /// One more session with a server, if it is installed.
     fn open(&self, index: usize) -> Result<Option<(Session, Sample)>> {
-        let Some(program) = &self.programs[index] else { return Ok(None) };
-        let server = Server::ALL[index];
-        let command = server.command(program, &self.material.root);
-        let opened = Session::open(server, command);
-        opened.map(Some).map_err(|error| format!("{}: {error}", server.name()).into())
+        let server = &self.servers[index];
+        if !server.is_installed() {
+            return Ok(None);
+        }
+        let opened = Session::open(server, &self.material.root);
+        opened.map(Some).map_err(|error| format!("{}: {error}", server.name).into())
     }
 
     /// How long one contender may take for one row.
@@ -128,7 +130,7 @@ impl<'a> Peers<'a> {
                 if cell.failure.is_some() || cell.spent > self.budget() {
                     continue;
                 }
-                let sample = match column == Server::ALL.len() {
+                let sample = match column == N_SERVERS {
                     true => plan.yardstick.measure(&self.material.root, &mut self.echo, round),
                     false => one(self, column, round),
                 };
@@ -140,9 +142,9 @@ impl<'a> Peers<'a> {
     }
 
     fn cells(&self) -> [Option<Cell>; N_COLUMNS] {
-        std::array::from_fn(|column| match self.programs.get(column) {
-            Some(None) => None,
-            _ => Some(Cell::default()),
+        std::array::from_fn(|column| {
+            let server = self.servers.get(column);
+            server.is_none_or(Server::is_installed).then(Cell::default)
         })
     }
 
@@ -159,7 +161,7 @@ impl<'a> Peers<'a> {
     fn note_peaks(&mut self) -> Result<()> {
         for (peak, session) in self.peaks.iter_mut().zip(&self.sessions) {
             if let Some(session) = session {
-                *peak = session.kilobytes("VmHWM")?.max(*peak);
+                *peak = session.megabytes("VmHWM")?.max(*peak);
             }
         }
         Ok(())
@@ -239,7 +241,7 @@ impl<'a> Peers<'a> {
         eprintln!("{}", what[0]);
         let (mut firsts, mut nexts) = (self.cells(), self.cells());
         for round in 0..self.n_rounds(10).max(2) {
-            for index in 0..Server::ALL.len() {
+            for index in 0..N_SERVERS {
                 let (Some(first), Some(next)) = (&mut firsts[index], &mut nexts[index]) else {
                     continue;
                 };
@@ -261,15 +263,15 @@ impl<'a> Peers<'a> {
                     next.failure = first.failure.clone();
                 }
                 // One that was ended has no peak any more.
-                let peak = session.kilobytes("VmHWM").unwrap_or(0);
+                let peak = session.megabytes("VmHWM").unwrap_or(0.0);
                 self.peaks[index] = peak.max(self.peaks[index]);
                 session.close()?;
             }
-            if let Some(cell) = &mut firsts[Server::ALL.len()] {
+            if let Some(cell) = &mut firsts[N_SERVERS] {
                 let sample = yardstick.measure(&self.material.root, &mut self.echo, round);
                 cell.add(sample, false);
             }
-            if let Some(cell) = &mut nexts[Server::ALL.len()] {
+            if let Some(cell) = &mut nexts[N_SERVERS] {
                 for _ in 0..N_NEXT {
                     let echo = Yardstick::Echo;
                     cell.add(echo.measure(&self.material.root, &mut self.echo, round), false);
@@ -289,8 +291,7 @@ impl<'a> Peers<'a> {
 
     fn changes(&mut self) -> Result<[Row; 3]> {
         let root = &self.material.root;
-        let path =
-            |what: &str, index: usize| root.join(format!("{what}-{:?}.txt", Server::ALL[index]));
+        let path = |what: &str, index: usize| root.join(format!("{what}-{index}.txt"));
         let plan = |what, goal| Plan { what, goal, n_rounds: 50, yardstick: Yardstick::Sync };
         let write = plan("write 1 MB, new content, durable", goals::WRITE_1_MB);
         let write = self.measure(write, |peers, index, round| {
@@ -327,17 +328,16 @@ impl<'a> Peers<'a> {
     fn sizes(&mut self) -> Result<Vec<Option<Sizes>>> {
         self.note_peaks()?;
         let mut sizes = Vec::new();
-        for index in 0..Server::ALL.len() {
+        for index in 0..N_SERVERS {
             let Some((mut session, _)) = self.open(index)? else {
                 sizes.push(None);
                 continue;
             };
             // Some still load something after they have answered.
             std::thread::sleep(Duration::from_millis(500));
-            let idle_kilobytes = session.kilobytes("VmRSS")?;
+            let idle = session.megabytes("VmRSS")?;
             let n_characters = session.tools()?.to_string().chars().count();
-            let peak_kilobytes = self.peaks[index];
-            sizes.push(Some(Sizes { idle_kilobytes, peak_kilobytes, n_characters }));
+            sizes.push(Some(Sizes { idle, peak: self.peaks[index], n_characters }));
             session.close()?;
         }
         Ok(sizes)

@@ -5,11 +5,11 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+use recto_dev::client::{Client, Exchange, Reply};
 use serde_json::{Value, json};
 
-use crate::Result;
-use crate::client::{Client, Exchange, Expect, Pipes};
 use crate::files::{self, Folder, MB, N_MARKS, mark};
+use crate::{Result, programs};
 
 /// One measurement.
 pub struct Sample {
@@ -20,7 +20,7 @@ pub struct Sample {
 
 impl From<Exchange> for Sample {
     fn from(exchange: Exchange) -> Sample {
-        Sample { time: exchange.time(), n_bytes: Some(exchange.n_bytes()) }
+        Sample { time: exchange.time(), n_bytes: Some(exchange.n_bytes) }
     }
 }
 
@@ -33,7 +33,7 @@ impl From<Duration> for Sample {
 /// What rounds work with.
 pub struct Bench {
     recto: PathBuf,
-    pub cat: Pipes,
+    pub cat: Client,
     /// A server with its defaults, the same for all rows.
     pub durable: Client,
     /// A server that does not wait for the disk.
@@ -45,14 +45,9 @@ impl Bench {
     /// Makes the files and starts the servers.
     pub fn prepare(recto: PathBuf) -> Result<Bench> {
         let folder = Folder::create()?;
-        let start = |options: &[&str]| -> Result<Client> {
-            let mut client = Client::start(&recto, folder.path(), options)?;
-            client.initialize()?;
-            Ok(client)
-        };
-        let durable = start(&[])?;
-        let renaming = start(&["--durability", "rename"])?;
-        let cat = Pipes::start(&mut Command::new("cat"))?;
+        let (durable, _) = programs::open(&recto, folder.path(), &[])?;
+        let (renaming, _) = programs::open(&recto, folder.path(), &["--durability", "rename"])?;
+        let cat = Client::start(&mut Command::new("cat"))?;
         Ok(Bench { recto, cat, durable, renaming, folder })
     }
 
@@ -66,16 +61,17 @@ impl Bench {
 
     /// Starts one more server and opens a session with it.
     pub fn open_session(&self) -> Result<(Client, Exchange)> {
-        let mut client = Client::start(&self.recto, self.folder.path(), &[])?;
-        let exchange = client.initialize()?;
-        Ok((client, exchange))
+        programs::open(&self.recto, self.folder.path(), &[])
     }
 
-    /// Asks for a string that is not there.
-    pub fn refused_edit(&mut self, old_string: &str) -> Result<(Exchange, Value)> {
+    /// Asks for a string that is not in the file, and returns the text of the refusal.
+    pub fn refused_edit(&mut self, old_string: &str) -> Result<(Exchange, String)> {
         let path = self.path("10000-lines.txt");
         let arguments = json!({"path": path, "old_string": old_string, "new_string": "new"});
-        self.durable.call("edit_text_file", arguments, Expect::Refusal)
+        match self.durable.call("edit_text_file", arguments)? {
+            (exchange, Reply::Refused(text)) => Ok((exchange, text)),
+            (_, reply) => Err(format!("expected a refusal, got: {:.200}", reply.text()).into()),
+        }
     }
 
     pub fn path(&self, name: &str) -> PathBuf {
@@ -83,7 +79,7 @@ impl Bench {
     }
 
     pub fn call(&mut self, tool: &str, arguments: Value) -> Result<Sample> {
-        Ok(self.durable.call(tool, arguments, Expect::Success)?.0.into())
+        Ok(self.durable.call_ok(tool, arguments)?.0.into())
     }
 
     pub fn miss(&mut self, old_string: &str) -> Result<Sample> {
@@ -102,7 +98,7 @@ impl Bench {
         let arguments = json!({"path": self.path("2kb.txt")});
         let started = Instant::now();
         let (mut client, _) = self.open_session()?;
-        let (exchange, _) = client.call("read_text_file", arguments, Expect::Success)?;
+        let (exchange, _) = client.call_ok("read_text_file", arguments)?;
         client.stop()?;
         let time = exchange.received - started;
         Ok(Sample { time, ..exchange.into() })
@@ -123,11 +119,7 @@ impl Bench {
     }
 
     pub fn edit_all_marks(&mut self, name: &str, round: usize) -> Result<Sample> {
-        let edit = |index| {
-            let (old, new) = toggled(index, round);
-            json!({"old_string": old, "new_string": new})
-        };
-        let edits: Vec<_> = (0..N_MARKS).map(edit).collect();
+        let edits = toggled_edits(N_MARKS, round);
         let path = self.path(name);
         self.call("multi_edit_text_file", json!({"path": path, "edits": edits}))
     }
@@ -157,6 +149,15 @@ impl Bench {
 pub fn toggled(index: usize, round: usize) -> (String, String) {
     let is_set = !round.is_multiple_of(2);
     (mark(index, is_set), mark(index, !is_set))
+}
+
+/// Edits that toggle so many marks, evenly spread.
+pub fn toggled_edits(n_edits: usize, round: usize) -> Vec<Value> {
+    let edit = |index| {
+        let (old, new) = toggled(index, round);
+        json!({"old_string": old, "new_string": new})
+    };
+    (0..N_MARKS).step_by(N_MARKS / n_edits).map(edit).collect()
 }
 
 pub fn run_true() -> Result<Sample> {

@@ -4,7 +4,6 @@
 use serde_json::json;
 
 use crate::Result;
-use crate::client::Expect;
 use crate::files::N_MARKS;
 use crate::goals::{self, Goal};
 use crate::rounds::{Bench, Sample, run_true, toggled};
@@ -104,7 +103,7 @@ pub const ROWS: &[Row] = &[
         n_rounds: 100,
         round: |bench, round| {
             let arguments = bench.new_content(round);
-            Ok(bench.renaming.call("write_text_file", arguments, Expect::Success)?.0.into())
+            Ok(bench.renaming.call_ok("write_text_file", arguments)?.0.into())
         },
     },
     Row {

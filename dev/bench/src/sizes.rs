@@ -1,13 +1,12 @@
 //! What is not a time: the characters that a model pays for, and memory.
 
+use recto_dev::process::megabytes;
+use recto_dev::table::grouped;
 use serde_json::{Value, json};
 
 use crate::Result;
-use crate::client::text_of;
 use crate::goals::{self, Goal};
-use crate::machine::kilobytes;
 use crate::rounds::Bench;
-use crate::table::grouped;
 
 /// One line of the table of sizes.
 pub struct Size {
@@ -18,14 +17,15 @@ pub struct Size {
 
 /// Measures all of them; last, because the highest use of memory is that of all rows.
 pub fn measure(bench: &mut Bench) -> Result<Vec<Size>> {
-    let (_, mut list) = bench.durable.request("tools/list", json!({}))?;
+    let (_, list) = bench.durable.request("tools/list", json!({}))?;
+    let mut list = list.result()?;
     let (_, refusal) = bench.refused_edit(&bench.folder.near_miss.clone())?;
     let (client, _) = bench.open_session()?;
-    let n_idle = kilobytes(client.process_id(), "VmRSS")?;
+    let n_idle = megabytes(client.process_id(), "VmRSS")?;
     client.stop()?;
     let server = bench.durable.process_id();
-    let n_after = kilobytes(server, "VmRSS")?;
-    let n_peak = kilobytes(server, "VmHWM")?;
+    let n_after = megabytes(server, "VmRSS")?;
+    let n_peak = megabytes(server, "VmHWM")?;
 
     let whole_list = list["tools"].to_string();
     forget_what_models_do_not_see(&mut list["tools"]);
@@ -33,11 +33,7 @@ pub fn measure(bench: &mut Bench) -> Result<Vec<Size>> {
     Ok(vec![
         in_tokens("tools/list, all of it", &whole_list, Some(goals::TOOLS)),
         in_tokens("tools/list: names, descriptions, arguments", &seen_list, None),
-        in_tokens(
-            "text of a miss in 10,000 lines",
-            &text_of(&refusal),
-            Some(goals::TEXT_OF_A_MISS),
-        ),
+        in_tokens("text of a miss in 10,000 lines", &refusal, Some(goals::TEXT_OF_A_MISS)),
         in_megabytes("memory after initialize", n_idle, Some(goals::IDLE)),
         in_megabytes("memory after all rows", n_after, None),
         in_megabytes("most memory during all rows", n_peak, Some(goals::PEAK)),
@@ -61,8 +57,7 @@ fn in_tokens(what: &'static str, text: &str, goal: Option<Goal>) -> Size {
     Size { what, value, goal: beside(goal, n_tokens as f64) }
 }
 
-fn in_megabytes(what: &'static str, n_kilobytes: usize, goal: Option<Goal>) -> Size {
-    let n_megabytes = n_kilobytes as f64 / 1024.0;
+fn in_megabytes(what: &'static str, n_megabytes: f64, goal: Option<Goal>) -> Size {
     Size { what, value: format!("{n_megabytes:.1} MB"), goal: beside(goal, n_megabytes) }
 }
 

@@ -149,6 +149,12 @@ impl Client {
         self.request("tools/call", json!({"name": tool, "arguments": arguments}))
     }
 
+    /// Calls a tool and returns its result. A refusal is an error.
+    pub fn call_ok(&mut self, tool: &str, arguments: Value) -> Result<(Exchange, Value)> {
+        let (exchange, reply) = self.call(tool, arguments)?;
+        Ok((exchange, reply.result()?))
+    }
+
     /// Sends a request and waits for its answer. Neither building the one nor parsing the other is
     /// part of the time.
     pub fn request(&mut self, method: &str, params: Value) -> Result<(Exchange, Reply)> {

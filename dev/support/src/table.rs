@@ -11,6 +11,11 @@ pub fn percentile(times: &[Duration], percent: usize) -> Duration {
     sorted.get(rank.saturating_sub(1)).copied().unwrap_or_default()
 }
 
+/// Returns the time in the middle.
+pub fn median(times: &[Duration]) -> Duration {
+    percentile(times, 50)
+}
+
 /// Formats a time as milliseconds with three significant digits.
 pub fn milliseconds(time: Duration) -> String {
     let milliseconds = time.as_secs_f64() * 1e3;
@@ -71,7 +76,9 @@ impl fmt::Display for Table {
         if !self.is_aligned {
             writeln!(f, "| {} |", self.rows[0].join(" | "))?;
             writeln!(f, "|{}", "---|".repeat(self.rows[0].len()))?;
-            return self.rows[1..].iter().try_for_each(|row| writeln!(f, "| {} |", row.join(" | ")));
+            return self.rows[1..]
+                .iter()
+                .try_for_each(|row| writeln!(f, "| {} |", row.join(" | ")));
         }
         let widths: Vec<_> = (0..self.rows[0].len()).map(|column| self.width(column)).collect();
         for (index, row) in self.rows.iter().enumerate() {

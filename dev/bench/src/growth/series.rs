@@ -2,22 +2,18 @@
 //! bytes.
 
 use std::fs::{self, File};
-use std::io::{BufWriter, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use serde_json::json;
+use recto_dev::client::Client;
+use recto_dev::table::percentile;
+use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use super::{Kind, Series};
-use crate::Result;
-use crate::client::{Client, Expect};
-use crate::files::{N_MARKS, text, with_marks};
-use crate::rounds::toggled;
-use crate::table::percentile;
-
-/// A remembered version is trusted once the file has been left alone for two seconds.
-const SETTLED: Duration = Duration::from_millis(2100);
+use crate::files::{settle, text, with_marks, write_text};
+use crate::rounds::toggled_edits;
+use crate::{Result, programs};
 
 /// Measures once, in a session and a round.
 type One<'a> = Box<dyn FnMut(&mut Client, usize) -> Result<Duration> + 'a>;
@@ -69,7 +65,7 @@ impl Growth {
             fs::write(&path, text(1, size))?;
             let arguments = json!({"path": path});
             Ok(Box::new(move |client, _| {
-                Ok(client.call("read_text_file", arguments.clone(), Expect::Success)?.0.time())
+                Ok(client.call_ok("read_text_file", arguments.clone())?.0.time())
             }))
         })
     }
@@ -81,20 +77,13 @@ impl Growth {
         for size in [1_000_000, 10_000_000, 100_000_000, 1_000_000_000] {
             eprintln!("a page of {size} bytes");
             let path = self.folder.join("log.txt");
-            let mut log = BufWriter::new(File::create(&path)?);
-            let mut n_lines = 0;
-            for seed in 0..size / 1_000_000 {
-                let piece = text(seed as u64, 1_000_000);
-                n_lines += piece.matches('\n').count();
-                log.write_all(piece.as_bytes())?;
-            }
-            log.into_inner()?.sync_all()?;
-            std::thread::sleep(SETTLED);
+            let n_lines = write_text(&path, size / 1_000_000, 1_000_000)?;
+            settle();
             let line = n_lines / 10 * 9;
             let page = |client: &mut Client, line: usize| -> Result<Duration> {
                 let lines = format!("{line}-{}", line + 19);
                 let arguments = json!({"file_path": path, "lines": lines});
-                Ok(client.call("ReadLines", arguments, Expect::Success)?.0.time())
+                Ok(client.call_ok("ReadLines", arguments)?.0.time())
             };
             let (mut first, mut next) = (Vec::new(), Vec::new());
             for _ in 0..if self.is_quick { 2 } else { 5 } {
@@ -127,7 +116,7 @@ impl Growth {
             let lines = format!("{}-{}", n_lines / 2, n_lines / 2 + 19);
             let arguments = json!({"file_path": path, "lines": lines});
             Ok(Box::new(move |client, _| {
-                Ok(client.call("ReadLines", arguments.clone(), Expect::Success)?.0.time())
+                Ok(client.call_ok("ReadLines", arguments.clone())?.0.time())
             }))
         })
     }
@@ -151,13 +140,8 @@ impl Growth {
         let path = self.folder.join(name);
         fs::write(&path, with_marks(&text(2, size)))?;
         Ok(Box::new(move |client, round| {
-            let edit = |index: usize| {
-                let (old, new) = toggled(index, round);
-                json!({"old_string": old, "new_string": new})
-            };
-            let edits: Vec<_> = (0..N_MARKS).step_by(N_MARKS / n_edits).map(edit).collect();
-            let arguments = json!({"path": path, "edits": edits});
-            Ok(client.call("multi_edit_text_file", arguments, Expect::Success)?.0.time())
+            let arguments = json!({"path": path, "edits": toggled_edits(n_edits, round)});
+            Ok(client.call_ok("multi_edit_text_file", arguments)?.0.time())
         }))
     }
 
@@ -175,7 +159,7 @@ impl Growth {
             }
             Ok(Box::new(move |client, _| {
                 let arguments = json!({"pattern": format!("tree-{n_files}/**/*.rs")});
-                let (exchange, result) = client.call("ListFiles", arguments, Expect::Success)?;
+                let (exchange, result) = client.call_ok("ListFiles", arguments)?;
                 match result["structuredContent"]["total"] == json!(n_files / 4) {
                     true => Ok(exchange.time()),
                     false => Err("not all files were found".into()),
@@ -195,8 +179,7 @@ impl Growth {
         for _ in 0..if self.is_quick { 2 } else { 10 } {
             for (n_calls, best) in &mut points {
                 let started = Instant::now();
-                let n_answers =
-                    client.flood("tools/call", &params, *n_calls as usize, BUDGET / 10)?;
+                let n_answers = flood(&mut client, &params, *n_calls as usize, BUDGET / 10)?;
                 *best = best.max(n_answers as f64 / started.elapsed().as_secs_f64());
             }
         }
@@ -220,7 +203,7 @@ impl Growth {
         for &size in sizes {
             prepared.push((size, prepare(size)?, self.client()?, Vec::new()));
         }
-        std::thread::sleep(SETTLED);
+        settle();
         let budget = BUDGET * sizes.len() as u32 / if self.is_quick { 8 } else { 1 };
         let started = Instant::now();
         for round in 0..N_ROUNDS {
@@ -244,18 +227,37 @@ impl Growth {
     }
 
     fn client(&self) -> Result<Client> {
-        let mut client = Client::start(&self.recto, &self.folder, &[])?;
-        client.initialize()?;
-        Ok(client)
+        Ok(programs::open(&self.recto, &self.folder, &[])?.0)
     }
+}
+
+/// Keeps `n_calls` requests in flight for a while and returns how many were answered.
+fn flood(client: &mut Client, params: &Value, n_calls: usize, time: Duration) -> Result<usize> {
+    let started = Instant::now();
+    let (mut n_sent, mut n_answers, mut n_bytes) = (0, 0, None);
+    while n_answers < n_sent || n_sent == 0 {
+        while n_sent < n_answers + n_calls && started.elapsed() < time {
+            let (_, line) = client.prepare("tools/call", params.clone());
+            client.send(&line)?;
+            n_sent += 1;
+        }
+        client.receive(None)?;
+        let answer = client.line();
+        // The same request has the same answer, except for the id.
+        let n_bytes = *n_bytes.get_or_insert(answer.len());
+        if answer.len().abs_diff(n_bytes) > 20 {
+            let answer = String::from_utf8_lossy(answer);
+            return Err(format!("another answer than before: {answer:.200}").into());
+        }
+        n_answers += 1;
+    }
+    Ok(n_answers)
 }
 
 /// The time of the tenth that was quickest: how a cost grows is asked of the program, and not of
 /// what else the machine does.
 fn quick(times: &[Duration]) -> Duration {
-    let mut times = times.to_vec();
-    times.sort();
-    percentile(&times, 10)
+    percentile(times, 10)
 }
 
 fn milliseconds(time: Duration) -> f64 {

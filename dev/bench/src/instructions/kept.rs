@@ -69,7 +69,7 @@ impl Kept {
             self.counted_with
         );
         for (name, count) in &self.counts {
-            let count = crate::table::grouped(*count as usize).replace(',', "_");
+            let count = recto_dev::table::grouped(*count as usize).replace(',', "_");
             writeln!(text, "{name} = {count}").expect("a string can be written to");
         }
         text

@@ -2,14 +2,13 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::Result;
-use crate::files::{KB, MB, N_MARKS, text, with_marks};
-use crate::rounds::toggled;
+use crate::files::{KB, MB, N_MARKS, settle, text, with_marks};
+use crate::rounds::{toggled, toggled_edits};
 
 /// A call that is counted.
 pub struct Operation {
@@ -58,14 +57,7 @@ pub const OPERATIONS: &[Operation] = &[
         name: "edit_100_in_1mb",
         tool: "multi_edit_text_file",
         n_calls: 2,
-        arguments: |files, round| {
-            let edit = |index| {
-                let (old, new) = toggled(index, round);
-                json!({"old_string": old, "new_string": new})
-            };
-            let edits: Vec<_> = (0..N_MARKS).map(edit).collect();
-            json!({"path": files.edited(), "edits": edits})
-        },
+        arguments: |files, round| json!({"path": files.edited(), "edits": toggled_edits(N_MARKS, round)}),
     },
     Operation {
         name: "write_1mb",
@@ -124,8 +116,7 @@ impl Files {
         };
         let rows: String = (0..20_000).map(row).collect();
         fs::write(root.join("table.csv"), format!("id,name,price,day,is_open\n{rows}"))?;
-        // What was seen of a file is remembered once it has been left alone for two seconds.
-        std::thread::sleep(Duration::from_millis(2100));
+        settle();
         Ok(files)
     }
 

@@ -1,15 +1,15 @@
 //! The files that all servers work on. What is changed, each has for itself.
 
 use std::fs::{self, File};
-use std::io::{BufRead, BufReader, BufWriter, Write as _};
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 
-use super::servers::Server;
+use super::results::N_SERVERS;
 use super::work::{N_LINES, Replaced};
 use crate::Result;
-use crate::files::{KB, MB, N_MARKS, mark, text, with_marks};
+use crate::files::{KB, MB, N_MARKS, mark, text, with_marks, write_text};
 
 const LOG_BYTES: usize = 512 * MB;
 const N_FILES: usize = 20_000;
@@ -45,14 +45,14 @@ impl Material {
         fs::write(root.join("2kb.txt"), &small)?;
         fs::write(root.join("1mb.txt"), &large)?;
         let marked = with_marks(&text(4, MB));
-        for server in Server::ALL {
+        for index in 0..N_SERVERS {
             for name in ["1-edit", "100-edits"] {
-                fs::write(root.join(format!("{name}-{server:?}.txt")), &marked)?;
+                fs::write(root.join(format!("{name}-{index}.txt")), &marked)?;
             }
         }
         eprintln!("a tree of {N_FILES} files and a log of {} MB", LOG_BYTES / MB);
         let paths = tree(&root.join("tree"))?;
-        let n_lines_of_log = log(&root.join("log.txt"))?;
+        let n_lines_of_log = write_text(&root.join("log.txt"), LOG_BYTES / MB, MB)?;
         let first = n_lines_of_log / 10 * 9;
         let mut lines = BufReader::new(File::open(root.join("log.txt"))?).lines().skip(first - 1);
         let pages: Vec<_> =
@@ -115,18 +115,4 @@ fn tree(folder: &Path) -> Result<Vec<String>> {
     }
     paths.sort();
     Ok(paths)
-}
-
-/// Writes a log and returns how many lines it has.
-fn log(path: &Path) -> Result<usize> {
-    let mut log = BufWriter::new(File::create(path)?);
-    let mut n_lines = 0;
-    for seed in 0..LOG_BYTES / MB {
-        let piece = text(seed as u64, MB);
-        n_lines += piece.matches('\n').count();
-        log.write_all(piece.as_bytes())?;
-    }
-    // What still has to reach the disk would be paid for by the first row that syncs.
-    log.into_inner()?.sync_all()?;
-    Ok(n_lines)
 }

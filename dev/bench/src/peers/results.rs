@@ -2,13 +2,18 @@
 
 use std::time::Duration;
 
-use super::servers::{NoTool, Server};
+use recto_dev::servers::Server;
+use recto_dev::table::{Table, grouped, median, milliseconds, percentile};
+
+use super::calls::NoTool;
 use crate::goals::{self, Goal};
 use crate::rounds::Sample;
-use crate::table::{Table, grouped, median, milliseconds, percentile};
+
+/// How many servers there are.
+pub const N_SERVERS: usize = 4;
 
 /// Servers and the yardstick.
-pub const N_COLUMNS: usize = Server::ALL.len() + 1;
+pub const N_COLUMNS: usize = N_SERVERS + 1;
 
 /// Why there is no time.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -54,9 +59,7 @@ impl Cell {
     }
 
     fn p99(&self) -> Option<Duration> {
-        let mut times = self.times.clone();
-        times.sort();
-        self.median().map(|_| percentile(&times, 99))
+        self.median().map(|_| percentile(&self.times, 99))
     }
 }
 
@@ -72,29 +75,19 @@ pub struct Row {
 /// What is not a time, for one server.
 #[derive(Default, Clone)]
 pub struct Sizes {
-    pub idle_kilobytes: usize,
-    pub peak_kilobytes: usize,
+    /// In MB.
+    pub idle: f64,
+    /// In MB.
+    pub peak: f64,
     pub n_characters: usize,
 }
 
-const HEADINGS: [&str; N_COLUMNS + 2] = {
-    let names = Server::ALL;
-    [
-        "work",
-        "goal",
-        names[0].name(),
-        names[1].name(),
-        names[2].name(),
-        names[3].name(),
-        "yardstick",
-    ]
-};
-
 /// Prints all tables.
-pub fn print(rows: &[Row], sizes: &[Option<Sizes>]) {
+pub fn print(servers: &[Server], rows: &[Row], sizes: &[Option<Sizes>]) {
+    let names: Vec<&str> = servers.iter().map(|server| server.name.as_str()).collect();
     let mut notes: Vec<String> = Vec::new();
     let mut note = |column: usize, reason: &str| {
-        let name = Server::ALL.get(column).map_or("the yardstick", |server| server.name());
+        let name = names.get(column).unwrap_or(&"the yardstick");
         let text = format!("{name}: {}", reason.replace('\n', " "));
         let place = notes.iter().position(|note| *note == text);
         place.unwrap_or_else(|| {
@@ -102,33 +95,31 @@ pub fn print(rows: &[Row], sizes: &[Option<Sizes>]) {
             notes.len() - 1
         }) + 1
     };
-    let mut medians = Table::new(HEADINGS);
+    let mut medians = Table::of_numbers([&["work", "goal"], &names[..], &["yardstick"]].concat());
     for row in rows {
-        let goal = row.goal.beside_time(row.cells[0].as_ref().and_then(Cell::median));
-        let [what, rest @ ..] = cells(row, |column, cell| match (&cell.failure, cell.median()) {
+        let recto = row.cells[0].as_ref().and_then(Cell::median);
+        let mut cells = cells(row, |column, cell| match (&cell.failure, cell.median()) {
             (Some(Failure::NoTool(reason)), _) => format!("no tool [{}]", note(column, reason)),
             (Some(Failure::Wrong(reason)), _) => format!("fails [{}]", note(column, reason)),
             (None, Some(time)) if column == 0 => milliseconds(time),
-            (None, Some(time)) if column < Server::ALL.len() => {
-                let recto = row.cells[0].as_ref().and_then(Cell::median);
+            (None, Some(time)) if column < N_SERVERS => {
                 let ratio = recto.map(|recto| ratio(time.as_secs_f64() / recto.as_secs_f64()));
                 format!("{} ({})", milliseconds(time), ratio.unwrap_or("–".into()))
             }
             (None, Some(time)) => format!("{} {}", row.yardstick, milliseconds(time)),
             (None, None) => "–".into(),
         });
-        let mut texts = [what, goal].into_iter().chain(rest);
-        medians.add(std::array::from_fn(|_| texts.next().unwrap_or_default()));
+        cells.insert(1, row.goal.beside_time(recto));
+        medians.add(cells);
     }
     println!("Median, and how many times as long as recto:\n\n{medians}");
     for (index, note) in notes.iter().enumerate() {
         println!("[{}] {note}  ", index + 1);
     }
 
-    let headings = without_goal(HEADINGS);
-    let mut p99s = Table::new(headings);
-    let mut bytes = Table::new(headings);
-    let mut rounds = Table::new(headings);
+    // A goal is one for medians.
+    let headings = [&["work"], &names[..], &["yardstick"]].concat();
+    let [mut p99s, mut bytes, mut rounds] = [(); 3].map(|()| Table::of_numbers(headings.clone()));
     let none = || "–".to_string();
     for row in rows {
         p99s.add(cells(row, |_, cell| cell.p99().map_or_else(none, milliseconds)));
@@ -141,42 +132,29 @@ pub fn print(rows: &[Row], sizes: &[Option<Sizes>]) {
     println!("\np99 (the slowest where there are fewer than 100 rounds):\n\n{p99s}");
     println!("Bytes of an answer, as sent:\n\n{bytes}");
     println!("Rounds that counted:\n\n{rounds}");
-    print_sizes(sizes);
+    print_sizes(&names, sizes);
     print_misses(rows, sizes);
 }
 
-/// A goal is one for medians.
-fn without_goal([work, _, rest @ ..]: [&str; N_COLUMNS + 2]) -> [&str; N_COLUMNS + 1] {
-    let mut headings = [work].into_iter().chain(rest);
-    std::array::from_fn(|_| headings.next().unwrap_or_default())
+fn cells(row: &Row, mut cell: impl FnMut(usize, &Cell) -> String) -> Vec<String> {
+    let mut cells = vec![row.what.to_string()];
+    for (column, one) in row.cells.iter().enumerate() {
+        cells.push(one.as_ref().map_or("–".into(), |one| cell(column, one)));
+    }
+    cells
 }
 
-fn cells(row: &Row, mut cell: impl FnMut(usize, &Cell) -> String) -> [String; N_COLUMNS + 1] {
-    let mut texts = [row.what.to_string()].into_iter().chain(row.cells.iter().enumerate().map(
-        |(column, one)| match one {
-            Some(one) => cell(column, one),
-            None => "–".into(),
-        },
-    ));
-    std::array::from_fn(|_| texts.next().unwrap_or_default())
-}
-
-fn print_sizes(sizes: &[Option<Sizes>]) {
-    let headings: [&str; 6] = std::array::from_fn(|index| HEADINGS[index]);
-    let mut table = Table::new(headings);
+fn print_sizes(names: &[&str], sizes: &[Option<Sizes>]) {
+    let mut table = Table::of_numbers([&["work", "goal"], names].concat());
     let recto = sizes.first().cloned().flatten().unwrap_or_default();
     let mut add = |what: &str, goal: String, value: fn(&Sizes) -> String| {
-        let mut texts = [what.to_string(), goal]
-            .into_iter()
-            .chain(sizes.iter().map(|sizes| sizes.as_ref().map_or_else(|| "–".into(), value)));
-        table.add(std::array::from_fn(|_| texts.next().unwrap_or_default()));
+        let mut cells = vec![what.to_string(), goal];
+        cells.extend(sizes.iter().map(|sizes| sizes.as_ref().map_or("–".into(), value)));
+        table.add(cells);
     };
-    let goal = |goal: Goal, n_kilobytes| goal.beside(megabytes(n_kilobytes));
-    add("memory, idle", goal(goals::IDLE, recto.idle_kilobytes), |sizes| {
-        format!("{:.1} MB", megabytes(sizes.idle_kilobytes))
-    });
-    add("memory, peak of all rows", goal(goals::PEAK, recto.peak_kilobytes), |sizes| {
-        format!("{:.1} MB", megabytes(sizes.peak_kilobytes))
+    add("memory, idle", goals::IDLE.beside(recto.idle), |sizes| format!("{:.1} MB", sizes.idle));
+    add("memory, peak of all rows", goals::PEAK.beside(recto.peak), |sizes| {
+        format!("{:.1} MB", sizes.peak)
     });
     add("tools/list, characters / 4", String::new(), |sizes| grouped(sizes.n_characters / 4));
     println!("{table}");
@@ -195,11 +173,10 @@ fn print_misses(rows: &[Row], sizes: &[Option<Sizes>]) {
         }
     }
     if let Some(Some(sizes)) = sizes.first() {
-        for (what, n_kilobytes, goal) in [
-            ("memory, idle", sizes.idle_kilobytes, goals::IDLE),
-            ("memory, peak", sizes.peak_kilobytes, goals::PEAK),
-        ] {
-            let missed = goal.missed_by(megabytes(n_kilobytes));
+        for (what, megabytes, goal) in
+            [("memory, idle", sizes.idle, goals::IDLE), ("memory, peak", sizes.peak, goals::PEAK)]
+        {
+            let missed = goal.missed_by(megabytes);
             misses.extend(missed.map(|by| format!("{what} ({})", ratio(by))));
         }
     }
@@ -207,10 +184,6 @@ fn print_misses(rows: &[Row], sizes: &[Option<Sizes>]) {
         [] => println!("recto keeps every goal."),
         misses => println!("recto over its goal: {}.", misses.join(", ")),
     }
-}
-
-fn megabytes(n_kilobytes: usize) -> f64 {
-    n_kilobytes as f64 / 1024.0
 }
 
 /// Two digits that mean something.

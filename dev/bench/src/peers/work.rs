@@ -4,9 +4,8 @@
 use std::fs;
 use std::path::Path;
 
+use recto_dev::client::text_of;
 use serde_json::Value;
-
-use crate::client::text_of;
 
 /// How many lines a page has.
 pub const N_LINES: usize = 20;

@@ -6,9 +6,11 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
+use recto_dev::client::Client;
+
 use crate::Result;
-use crate::client::Pipes;
 use crate::files::{MB, text};
+use crate::programs::is_installed;
 use crate::rounds::Sample;
 
 /// Something comparable.
@@ -40,7 +42,7 @@ impl Yardstick {
     }
 
     /// Measures once.
-    pub fn measure(self, root: &Path, echo: &mut Pipes, round: usize) -> Result<Sample> {
+    pub fn measure(self, root: &Path, echo: &mut Client, round: usize) -> Result<Sample> {
         match self {
             Yardstick::Start => time_of(&["/bin/true"], root),
             Yardstick::Echo => Ok(echo.exchange(b"a line\n")?.into()),
@@ -61,11 +63,6 @@ impl Yardstick {
             }
         }
     }
-}
-
-fn is_installed(program: &str) -> bool {
-    let command = Command::new(program).arg("--version").stdout(Stdio::null()).status();
-    command.is_ok_and(|status| status.success())
 }
 
 /// Runs a program; its output is read to the end, as an answer would be.

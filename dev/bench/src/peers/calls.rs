@@ -1,21 +1,11 @@
-//! The servers: where they are installed, how they are started, and with which call each does a
-//! piece of work. Whether an answer is right is left to [`super::work`].
+//! The call with which each server does a piece of work. [`super::work`] checks the answers.
 
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::path::Path;
 
+use recto_dev::servers::Kind;
 use serde_json::{Value, json};
 
 use super::work::{N_LINES, Replaced, Work};
-
-/// A server that is measured.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Server {
-    Recto,
-    Official,
-    RustMcp,
-    TextEditor,
-}
 
 /// A tool and its arguments.
 pub type Call = Result<(&'static str, Value), NoTool>;
@@ -32,81 +22,31 @@ impl std::fmt::Display for NoTool {
 
 impl std::error::Error for NoTool {}
 
-impl Server {
-    pub const ALL: [Server; 4] =
-        [Server::Recto, Server::Official, Server::RustMcp, Server::TextEditor];
-
-    /// The name with the version that `dev/support/install-peers` installs.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Server::Recto => "recto",
-            Server::Official => "official 2026.8.31",
-            Server::RustMcp => "rust-mcp-filesystem 0.4.5",
-            Server::TextEditor => "mcp-text-editor 1.0.2",
+/// Returns the call that has to precede the work and is not measured: mcp-text-editor needs the
+/// hashes of the lines that change.
+pub fn question(kind: Kind, work: &Work<'_>) -> Option<(&'static str, Value)> {
+    let range = |line: usize| json!({"start": line, "end": line});
+    let (path, ranges) = match (kind, work) {
+        (Kind::TextEditor, Work::Write { path, .. }) if path.exists() => {
+            (path, vec![json!({"start": 1})])
         }
-    }
-
-    /// Where the program is, if it is installed.
-    pub fn program(self, recto: &Path) -> Option<PathBuf> {
-        let installed = match self {
-            Server::Recto => return Some(recto.to_path_buf()),
-            Server::Official => "official-2026.8.31/node_modules/.bin/mcp-server-filesystem",
-            Server::RustMcp => "rust-mcp-filesystem-0.4.5/bin/rust-mcp-filesystem",
-            Server::TextEditor => "mcp-text-editor-1.0.2/bin/mcp-text-editor",
-        };
-        Some(folder_of_peers()?.join(installed)).filter(|program| program.exists())
-    }
-
-    /// How it is started with its defaults, so that it may read and write beneath `root`.
-    pub fn command(self, program: &Path, root: &Path) -> Command {
-        let mut command = Command::new(program);
-        match self {
-            Server::Recto => command.arg("serve").arg(root),
-            Server::Official => command.arg(root),
-            Server::RustMcp => command.arg("--allow-write").arg(root),
-            // It knows no roots.
-            Server::TextEditor => &mut command,
-        };
-        command.stderr(Stdio::null());
-        command
-    }
-
-    /// What has to be asked before the work and does not count: only one server wants the hashes
-    /// of the lines that change.
-    pub fn question(self, work: &Work<'_>) -> Option<(&'static str, Value)> {
-        let range = |line: usize| json!({"start": line, "end": line});
-        let (path, ranges) = match (self, work) {
-            (Server::TextEditor, Work::Write { path, .. }) if path.exists() => {
-                (path, vec![json!({"start": 1})])
-            }
-            (Server::TextEditor, Work::Edit { path, edits, .. }) => {
-                (path, edits.iter().map(|edit| range(edit.line)).collect())
-            }
-            _ => return None,
-        };
-        let files = json!([{"file_path": path, "ranges": ranges}]);
-        Some(("get_text_file_contents", json!({"files": files})))
-    }
-
-    /// The call that does the work. `hashes` is the answer to [`Server::question`].
-    pub fn call(self, work: &Work<'_>, hashes: Option<&Value>) -> Call {
-        match self {
-            Server::Recto => Ok(recto(work)),
-            Server::Official => official(work),
-            Server::RustMcp => Ok(rust_mcp(work)),
-            Server::TextEditor => text_editor(work, hashes),
+        (Kind::TextEditor, Work::Edit { path, edits, .. }) => {
+            (path, edits.iter().map(|edit| range(edit.line)).collect())
         }
-    }
+        _ => return None,
+    };
+    let files = json!([{"file_path": path, "ranges": ranges}]);
+    Some(("get_text_file_contents", json!({"files": files})))
 }
 
-/// Where `dev/support/install-peers` installs them.
-fn folder_of_peers() -> Option<PathBuf> {
-    if let Some(folder) = std::env::var_os("RECTO_PEERS") {
-        return Some(folder.into());
+/// Returns the call that does the work. `hashes` is the answer to [`question`].
+pub fn call(kind: Kind, work: &Work<'_>, hashes: Option<&Value>) -> Call {
+    match kind {
+        Kind::Recto => Ok(recto(work)),
+        Kind::Official => official(work),
+        Kind::RustMcp => Ok(rust_mcp(work)),
+        Kind::TextEditor => text_editor(work, hashes),
     }
-    let cache = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from);
-    let cache = cache.or_else(|| Some(Path::new(&std::env::var_os("HOME")?).join(".cache")));
-    Some(cache?.join("recto/peers"))
 }
 
 fn recto(work: &Work<'_>) -> (&'static str, Value) {
