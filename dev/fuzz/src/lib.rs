@@ -19,6 +19,8 @@ pub mod tables;
 
 pub mod git;
 
+pub mod corpus;
+
 pub mod seeds;
 
 mod fields;

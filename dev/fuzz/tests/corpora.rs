@@ -1,10 +1,9 @@
-//! Replays what the fuzzers kept and what they started from.
+//! Replays the corpora and the seeds.
 #![allow(clippy::unwrap_used)]
 
 use std::fs;
-use std::path::Path;
 
-use recto_fuzz::{Check, TARGETS, seeds};
+use recto_fuzz::{Check, TARGETS, corpus, seeds};
 
 fn check_of(target: &str) -> Check {
     TARGETS.iter().find(|(name, _)| *name == target).unwrap().1
@@ -24,12 +23,18 @@ fn every_seed_holds() {
 #[test]
 fn every_corpus_holds() {
     for (target, check) in TARGETS {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus").join(target);
-        let mut n_inputs = 0;
-        for entry in fs::read_dir(&folder).unwrap() {
-            check(&fs::read(entry.unwrap().path()).unwrap());
-            n_inputs += 1;
-        }
-        assert!(n_inputs > 0, "{target}: no corpus");
+        let inputs = corpus::inputs(target).unwrap();
+        assert!(!inputs.is_empty(), "{target}: no corpus");
+        eprintln!("{target}: {} inputs", inputs.len());
+        inputs.iter().for_each(|input| check(input));
+    }
+}
+
+#[test]
+fn packing_keeps_every_input_in_any_order() {
+    for (target, _) in TARGETS {
+        let inputs = corpus::unpack(&fs::read(corpus::archive(target)).unwrap()).unwrap();
+        let reversed = inputs.iter().rev().cloned().collect();
+        assert_eq!(corpus::unpack(&corpus::pack(reversed).unwrap()).unwrap(), inputs, "{target}");
     }
 }
