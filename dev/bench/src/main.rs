@@ -1,9 +1,9 @@
-//! What recto costs, seen by a client over pipes, as Markdown on stdout.
+//! Measures what recto costs a client over pipes, and prints Markdown.
 //!
-//! Everything is measured and nothing asserted: goals stand beside the numbers. Only a wrong
-//! answer ends the run, because its time would mean nothing.
+//! It asserts nothing: goals are shown beside the numbers. Only a wrong answer ends the run, because
+//! its time would be meaningless.
 
-// Markdown on stdout is what this program is for.
+// The output is Markdown on stdout.
 #![allow(clippy::print_stdout)]
 
 mod around;
@@ -39,8 +39,8 @@ Measures what recto costs and prints Markdown tables.
 Usage: cargo run --release -p recto-bench -- [OPTIONS]
 
 Options:
-  --recto PATH  The program to measure; otherwise `recto` in target/release, which is built
-                if it is not there. One that is there is taken as it is: build it first
+  --recto PATH  The program to measure; by default `recto` in target/release, which is built
+                only if it does not exist
   --around      Listing, searching, huge logs and tables instead, beside fd, rg, wc, sed, head
                 and DuckDB where they are installed (RECTO_BENCH_PYTHON names a Python that has
                 the duckdb module). Needs 2 GB of disk

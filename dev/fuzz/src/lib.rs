@@ -1,7 +1,7 @@
-//! What must hold for any input whatever. Each target is a function from bytes to a panic or
-//! nothing; libFuzzer and the replay of the corpora run the same ones.
+//! Fuzz targets. Each is a function that panics if an invariant does not hold for its input.
+//! libFuzzer and the replay of the corpora call the same functions.
 //!
-//! Finding inputs is left to libFuzzer, making the first ones to [`seeds`].
+//! [`seeds`] makes the first inputs, libFuzzer finds more, and [`corpus`] stores them.
 
 pub mod document;
 

@@ -331,3 +331,69 @@ impl Drop for Client {
         let _ = self.kill();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    fn shell(script: &str) -> Client {
+        Client::start(Command::new("sh").args(["-c", script])).unwrap()
+    }
+
+    #[test]
+    fn lines_that_arrive_together_are_received_one_by_one() {
+        let mut client = shell("cat");
+        assert_eq!(client.exchange(b"a\nbc\n").unwrap().n_bytes, 2);
+        client.receive(None).unwrap();
+        assert_eq!(client.line(), b"bc\n");
+        assert_eq!(client.exchange(b"d\n").unwrap().n_bytes, 2);
+        assert_eq!(client.line(), b"d\n");
+        client.stop().unwrap();
+    }
+
+    #[test]
+    fn a_line_without_an_end_is_not_received() {
+        let mut client = shell("printf 'a\\nb'; exit 7");
+        client.receive(None).unwrap();
+        assert_eq!(client.line(), b"a\n");
+        let error = client.receive(None).unwrap_err().to_string();
+        assert_eq!(error, "the server ended: exit status: 7");
+    }
+
+    #[test]
+    fn a_silent_server_is_not_waited_for() {
+        let mut client = shell("printf 'a\\nb'; exec sleep 600");
+        client.limits = Some(Limits { patience: Duration::from_millis(50), megabytes: 4096.0 });
+        client.receive(client.deadline()).unwrap();
+        let error = client.receive(client.deadline()).unwrap_err().to_string();
+        assert_eq!(error, "no answer in time");
+    }
+
+    #[test]
+    fn a_flood_of_answers_is_not_kept_in_memory() {
+        let line = "a".repeat(100_002);
+        let mut client = shell(&format!("yes {line} | head -n 1000"));
+        for _ in 0..1000 {
+            client.receive(None).unwrap();
+            assert_eq!(client.line().len(), 100_003);
+        }
+        assert!(client.buffer.len() < 4 * MANY, "{} bytes", client.buffer.len());
+        assert!(client.receive(None).is_err());
+    }
+
+    #[test]
+    fn answers_to_earlier_requests_and_notifications_are_skipped() {
+        let answers = [
+            r#"{"id":1,"result":{}}"#,
+            r#"{"method":"log"}"#,
+            r#"{"id":2,"result":{"isError":true,"content":[{"text":"no"}]}}"#,
+        ];
+        let mut client =
+            shell(&format!("printf '%s\\n' '{}'; cat >/dev/null", answers.join("' '")));
+        client.prepare("ping", json!({}));
+        let (_, reply) = client.request("tools/call", json!({})).unwrap();
+        assert!(matches!(reply, Reply::Refused(text) if text == "no"));
+    }
+}

@@ -1,10 +1,9 @@
-//! Trials of reliability, run through real pipes against recto and other servers, as a Markdown
-//! table on stdout.
+//! Runs reliability trials on recto and other servers over pipes, and prints a Markdown table.
 //!
-//! Every trial has a goal. recto's cells say `ok` or `FAILS`, and the program ends with 1 if one
-//! fails; what other servers do is told and not judged.
+//! Every trial has a goal. recto's cells say `ok` or `FAILS`, and the exit status is 1 if one fails;
+//! the results of other servers are reported without a verdict.
 
-// Markdown on stdout is what this program is for.
+// The output is Markdown on stdout.
 #![allow(clippy::print_stdout)]
 
 mod cell;
@@ -37,13 +36,13 @@ Usage: cargo run --release -p recto-trials -- [OPTIONS]
 Options:
   --long        As many rounds as the goals name, for recto; others are always tried in short
   --only NAME   This trial only; may be repeated
-  --recto PATH  The program to try; otherwise `recto` in target/release, which is built if it
-                is not there. One that is there is taken as it is: build it first
+  --recto PATH  The program to try; by default `recto` in target/release, which is built
+                only if it does not exist
   --no-peers    recto only
   --list        The names of the trials
   --help        This text
 
-Other servers are taken from RECTO_PEERS, otherwise from ~/.cache/recto/peers, if they are there.
+Other servers are tried if dev/support/install-peers has installed them.
 Works in folders of its own beneath $TMPDIR, or /tmp, and removes them. Some trials need root
 (mounting) or the right to trace; where they cannot run they say so.";
 
