@@ -1,6 +1,6 @@
 //! Prints previews of the files named on the command line, one line of JSON for each.
 //!
-//! `bench/tables_vs_duckdb.py` compares them with what DuckDB says.
+//! `dev/bench/tables_vs_duckdb.py` compares them with what DuckDB says.
 #![allow(clippy::print_stdout)]
 
 use std::error::Error;

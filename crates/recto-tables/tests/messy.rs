@@ -1,6 +1,6 @@
 //! Messy files as people have them, and what a careful person expects of each.
 //!
-//! The files and `expected.toml` are in `messy/`. `bench/tables_vs_duckdb.py` compares the same
+//! The files and `expected.toml` are in `messy/`. `dev/bench/tables_vs_duckdb.py` compares the same
 //! files with DuckDB.
 #![allow(clippy::unwrap_used, missing_docs)]
 

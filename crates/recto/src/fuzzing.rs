@@ -1,4 +1,4 @@
-//! Parts that no caller needs, under one name for the targets in `fuzz/`: what reads other
+//! Parts that no caller needs, under one name for the targets in `dev/fuzz`: what reads other
 //! people's bytes should be tried with any bytes.
 
 pub use crate::acp::relay::inject::{Session, Splice};

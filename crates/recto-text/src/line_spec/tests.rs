@@ -152,7 +152,7 @@ fn going_on_keeps_what_was_asked_for() {
     }
 }
 
-/// Found by the target `lines` of `fuzz/`.
+/// Found by the target `lines` of `dev/fuzz`.
 #[test]
 fn a_file_without_lines_has_no_range_not_even_an_empty_one() {
     for spec in ["+4-8", "1-", "+1", "-3", "5 +/-9"] {

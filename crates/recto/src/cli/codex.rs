@@ -1,8 +1,8 @@
 //! `recto codex`: `recto acp` with the Codex adapter, and Codex told about the tools.
 //!
 //! What Codex is told travels in `CODEX_CONFIG`, which the adapter merges over the user's own
-//! configuration. Measured with codex-acp 2.6.0 and Codex 0.166.0; `e2e/tests/test_codex_command.py`
-//! repeats it.
+//! configuration. Measured with codex-acp 2.6.0 and Codex 0.166.0;
+//! `dev/e2e/tests/test_codex_command.py` repeats it.
 
 use std::ffi::{OsStr, OsString};
 use std::io::IsTerminal;

@@ -152,8 +152,8 @@ fn every_source_says_what_it_is_and_holds_one_idea() {
         "crates/recto-tables/tests",
         "crates/recto/src",
         "crates/recto/tests",
-        "fuzz/src",
-        "fuzz/fuzz_targets",
+        "dev/fuzz/src",
+        "dev/fuzz/fuzz_targets",
     ] {
         sources(&top().join(folder), &mut files);
     }

@@ -140,7 +140,7 @@ fn hard_rules_are_read_as_git_reads_them() {
         "d/e",
         "d/e/",
         "**/e/**/b",
-        // Found by the target `git` of `fuzz/`.
+        // Found by the target `git` of `dev/fuzz`.
         "d\\/a",
         "**\\/a",
         "d/**\\/a",

@@ -138,7 +138,7 @@ fn git(arguments: &[&str]) -> Option<String> {
 /// This project's files, each several times, with other lines changed each time.
 fn mutations(n_pairs: usize) -> Vec<Pair> {
     let mut files = Vec::new();
-    for folder in ["crates", "docs", "contracts", "bench"] {
+    for folder in ["crates", "docs", "contracts", "dev/bench"] {
         files_below(&top().join(folder), &mut files);
     }
     files.extend(entries(&top()).into_iter().filter(|path| path.is_file()));

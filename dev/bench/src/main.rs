@@ -1,0 +1,180 @@
+//! Measures what recto costs a client over pipes, and prints Markdown.
+//!
+//! It asserts nothing: goals are shown beside the numbers. Only a wrong answer ends the run, because
+//! its time would be meaningless.
+
+// The output is Markdown on stdout.
+#![allow(clippy::print_stdout)]
+
+mod around;
+mod editor;
+mod files;
+mod goals;
+mod growth;
+mod huge;
+mod instructions;
+mod machine;
+mod measured;
+mod peers;
+mod plot;
+mod programs;
+mod rounds;
+mod rows;
+mod sizes;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use recto_dev::Result;
+use recto_dev::servers::find_recto;
+use recto_dev::table::Table;
+
+use measured::Measured;
+use rounds::Bench;
+use rows::{ROWS, Row, YARDSTICKS};
+
+const HELP: &str = "\
+Measures what recto costs and prints Markdown tables.
+
+Usage: cargo run --release -p recto-bench -- [OPTIONS]
+
+Options:
+  --recto PATH  The program to measure; by default `recto` in target/release, which is built
+                only if it does not exist
+  --around      Listing, searching, huge logs and tables instead, beside fd, rg, wc, sed, head
+                and DuckDB where they are installed (RECTO_BENCH_PYTHON names a Python that has
+                the duckdb module). Needs 2 GB of disk
+  --editor      The relay between an editor and an agent instead, and calls through an editor
+  --peers       recto beside the servers that dev/support/install-peers installs, on the same work
+  --growth      How costs grow with sizes, and a plot of it in docs/growth.svg, or where --plot
+                says. Needs 1 GB of disk
+  --plot PATH   Where --growth draws
+  --huge        A log of 4 GB, an edit in 1 GB, a million files, a line of 100 MB: time, memory,
+                and how fast a cancelled call ends. Needs 5 GB of disk and some minutes
+  --instructions  Instructions of core calls, compared with dev/bench/instructions.toml; an error if
+                one grew by more than 5 %. Needs valgrind
+  --update      Keeps the instructions as they are counted now
+  --quick       A tenth of the rounds
+  --help        This text
+
+Works in a folder of its own beneath $TMPDIR, or /tmp, and removes it. Writes cost what that
+folder's filesystem makes of them; a tmpfs makes nothing of fsync.";
+
+/// Rounds before the first that counts.
+const N_WARM_UP: usize = 3;
+
+/// What is measured.
+#[derive(Default)]
+enum Mode {
+    #[default]
+    Calls,
+    Around,
+    Editor,
+    Peers,
+    Growth,
+    Huge,
+    Instructions,
+}
+
+/// What the command line says.
+#[derive(Default)]
+struct Options {
+    recto: Option<PathBuf>,
+    plot: Option<PathBuf>,
+    is_quick: bool,
+    is_update: bool,
+    mode: Mode,
+    wants_help: bool,
+}
+
+fn main() -> ExitCode {
+    match parse(std::env::args().skip(1)).and_then(run) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("recto-bench: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn parse(mut arguments: impl Iterator<Item = String>) -> Result<Options> {
+    let mut options = Options::default();
+    while let Some(argument) = arguments.next() {
+        match argument.as_str() {
+            "--recto" => {
+                options.recto = Some(arguments.next().ok_or("--recto needs a path")?.into());
+            }
+            "--plot" => {
+                options.plot = Some(arguments.next().ok_or("--plot needs a path")?.into());
+            }
+            "--around" => options.mode = Mode::Around,
+            "--editor" => options.mode = Mode::Editor,
+            "--peers" => options.mode = Mode::Peers,
+            "--growth" => options.mode = Mode::Growth,
+            "--huge" => options.mode = Mode::Huge,
+            "--instructions" => options.mode = Mode::Instructions,
+            "--update" => options.is_update = true,
+            "--quick" => options.is_quick = true,
+            "--help" | "-h" => options.wants_help = true,
+            _ => return Err(format!("unknown option {argument}; try --help").into()),
+        }
+    }
+    Ok(options)
+}
+
+fn run(options: Options) -> Result<()> {
+    if options.wants_help {
+        println!("{HELP}");
+        return Ok(());
+    }
+    let recto = find_recto(options.recto)?;
+    match options.mode {
+        Mode::Calls => run_calls(recto, options.is_quick),
+        Mode::Around => around::run(&recto, options.is_quick),
+        Mode::Editor => editor::run(&recto, options.is_quick),
+        Mode::Peers => peers::run(&recto, options.is_quick),
+        Mode::Growth => {
+            let plot = options.plot.unwrap_or_else(|| "docs/growth.svg".into());
+            growth::run(&recto, &plot, options.is_quick)
+        }
+        Mode::Huge => huge::run(&recto),
+        Mode::Instructions => {
+            let kept = Path::new("dev/bench/instructions.toml");
+            instructions::run(&recto, kept, options.is_update)
+        }
+    }
+}
+
+fn run_calls(recto: PathBuf, is_quick: bool) -> Result<()> {
+    let mut bench = Bench::prepare(recto)?;
+    println!("{}\n", machine::describe(bench.folder.path())?);
+
+    let mut times = Table::of_numbers(["what", "median", "p99", "goal", "rounds", "answer"]);
+    for (rows, remark) in [(YARDSTICKS, ""), (ROWS, ""), (YARDSTICKS, ", afterwards")] {
+        for row in rows {
+            let measured = measure(&mut bench, row, is_quick)?;
+            times.add(measured.cells(row.what, remark, row.goal));
+        }
+    }
+    println!("{times}");
+
+    let mut others = Table::of_numbers(["what", "size", "goal"]);
+    for size in sizes::measure(&mut bench)? {
+        others.add([size.what.to_string(), size.value, size.goal]);
+    }
+    println!("{others}");
+    bench.stop()
+}
+
+fn measure(bench: &mut Bench, row: &Row, is_quick: bool) -> Result<Measured> {
+    eprintln!("{}", row.what);
+    let n_rounds = if is_quick { row.n_rounds.div_ceil(10) } else { row.n_rounds };
+    let mut measured = Measured::default();
+    for round in 0..N_WARM_UP + n_rounds {
+        let sample = (row.round)(bench, round).map_err(|error| format!("{}: {error}", row.what))?;
+        if round >= N_WARM_UP {
+            measured.add(sample);
+        }
+    }
+    Ok(measured)
+}

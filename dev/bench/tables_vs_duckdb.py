@@ -1,0 +1,375 @@
+#!/usr/bin/env python3
+r"""Compares the previews of the messy corpus with what DuckDB says about the same files.
+
+    pip install duckdb
+    python dev/bench/tables_vs_duckdb.py
+    python dev/bench/tables_vs_duckdb.py --public
+    python dev/bench/tables_vs_duckdb.py --made 10000
+    python dev/bench/tables_vs_duckdb.py --debian FOLDER
+
+Names, types and the number of rows are compared. DuckDB is asked as it comes. Where that gives
+another answer and `expected.toml` has something to tell it, it is asked once more: with an option
+(that short rows are to be padded), or with the same text in UTF-8. It is told how a file is written
+and never a header or a type; a delimiter is something to detect, so that files which agree only
+because it was told are counted by themselves. What still differs is printed with the reason that
+`expected.toml` gives, and a difference without a reason fails the run.
+
+Files that are no tables, for us or by intent, are left out: DuckDB makes a table of every text.
+What says the same counts as the same: no columns at all and DuckDB's one made-up column without a
+value in it, text and DuckDB's type for a column of nulls, and a name that DuckDB had to change
+because it differs from another only by case. What we cut when we show it is compared as far as it
+is shown, and by its length: of more than 4,096 columns the first ones and how many there are, of a
+name with more than 200 characters the first ones and how many it has. The Parquet files of the
+tests are compared too; both sides read the types that stand in them, in words like `integer`.
+
+With `--public` the tables of public packages are compared as well; `public_tables.py` says which
+those are. `public_differences.toml` has who is right and why for every file that DuckDB reads
+otherwise as it comes, and what to tell it the second time. A difference that is not in it fails the
+run, and so does an entry for a file that does not differ. Where both refuse a file, they agree.
+
+With `--debian` the tables in the Debian packages of a folder are compared, with DuckDB as it comes
+and without reasons. All packages that have tables are found and fetched like this:
+
+    apt-get download $(apt-file search -l -x '\.(csv|tsv|psv|tab|ndjson|jsonl|geojson)(\.gz)?$')
+
+With `--made` that many tables are made up (`made_tables.py`), of which it is known what they are to
+be read as. That tells who is right where the answers differ, and how often DuckDB itself is. It
+fails if DuckDB is right more often than we are.
+"""
+
+import collections
+import json
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import tomllib
+
+import duckdb
+import made_tables
+import public_tables
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+CORPUS = ROOT / "crates/recto-tables/tests/messy"
+PARQUET = ROOT / "crates/recto-tables/tests/parquet"
+DIFFERENCES = pathlib.Path(__file__).with_name("public_differences.toml")
+
+# More rows than these are not counted; the example shows no more.
+MAX_ROWS = 100_000
+
+WORDS = {
+    "BOOLEAN": "boolean",
+    "BIGINT": "integer",
+    "HUGEINT": "integer",
+    "UBIGINT": "integer",
+    "BIGNUM": "integer",
+    "DOUBLE": "number",
+    "DATE": "date",
+    "TIME": "time",
+    "TIMESTAMP": "timestamp",
+    "TIMESTAMP WITH TIME ZONE": "timestamp",
+    "VARCHAR": "text",
+    "UUID": "text",
+    '"NULL"': "text",
+    "JSON": "json",
+    "GEOMETRY": "json",
+}
+
+# A name that we cut: what is shown of it, and how many characters it has beyond that.
+CUT_NAME = re.compile(r"(.{200})… \(\+(\d+) characters\)", re.DOTALL)
+
+# What a Parquet file's own types are called here and there.
+FAMILIES = {
+    "integer": r"u?int\d+|U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?",
+    "number": r"float(16)?|double|decimal.*|FLOAT|DOUBLE|DECIMAL.*",
+    "timestamp": r"timestamp.*|TIMESTAMP.*",
+    "time": r"time.*|TIME.*",
+    "text": r"string|enum|uuid|VARCHAR|UUID",
+    "binary": r"binary|fixed.*|BLOB",
+    "null": r'null|"NULL"',
+    "json": r"(list|struct|map)<.*|json|bson|JSON|STRUCT.*|MAP.*|.*\]",
+}
+
+
+PARQUET_DIFFERS = {
+    "names.parquet": "DuckDB makes up C2 where the file names no column, and column2 in CSV files.",
+    "no_columns.parquet": "DuckDB reads no file without columns.",
+}
+
+
+def word(kind):
+    """A DuckDB type in our words; whatever is nested is JSON."""
+    if kind.endswith("]") or kind.startswith(("STRUCT", "MAP")):
+        return "json"
+    return WORDS.get(kind, kind)
+
+
+def family(kind):
+    """A type of a Parquet file in a word for both sides."""
+    return next((name for name, form in FAMILIES.items() if re.fullmatch(form, kind)), kind.lower())
+
+
+def names_as_in_sql(columns):
+    """DuckDB counts names that differ from an earlier one only by case."""
+    seen, renamed = {}, []
+    for name, kind in columns:
+        n_before = seen.get(name.lower(), 0)
+        seen[name.lower()] = n_before + 1
+        renamed.append([f"{name}_{n_before}" if n_before else name, kind])
+    return renamed
+
+
+def as_shown(theirs, answer):
+    """DuckDB's answer with its columns and names cut where ours are, if nothing but that differs."""
+    if isinstance(theirs, str) or "error" in answer:
+        return theirs
+    (columns, n_rows), ours = theirs, answer["columns"]
+    if len(columns) == answer["n_columns"]:
+        columns = columns[: len(ours)]
+    if len(columns) != len(ours):
+        return theirs
+    names = [name_as_shown(name, our_name) for (name, _), (our_name, _) in zip(columns, ours)]
+    return [[name, kind] for name, (_, kind) in zip(names, columns)], n_rows
+
+
+def name_as_shown(name, our_name):
+    """The name as we show it, if ours is cut and has the same beginning and length."""
+    cut = CUT_NAME.fullmatch(our_name)
+    is_same = cut and name.startswith(cut[1]) and len(name) == len(cut[1]) + int(cut[2])
+    return our_name if is_same else name
+
+
+def our_answer(answer):
+    """Columns and the number of rows, or the error, as `ask_duckdb` has them."""
+    return answer.get("error") or (names_as_in_sql(answer["columns"]), answer["n_rows"])
+
+
+def ask_duckdb(path, is_json, options):
+    """Columns and the number of rows, or the error."""
+    function = "read_json_auto" if is_json else "read_csv_auto"
+    options = f", {options}" if options else ""
+    source = f"{function}({quoted(path)}{options})"
+    try:
+        described = duckdb.execute(f"DESCRIBE SELECT * FROM {source}").fetchall()
+        # A table, because counting alone would not read the values.
+        duckdb.execute(f"CREATE OR REPLACE TEMP TABLE read AS SELECT * FROM {source}")
+        n_rows = duckdb.execute("SELECT count(*) FROM read").fetchall()[0][0]
+    except duckdb.Error as error:
+        return str(error).splitlines()[0]
+    columns = [[name, word(kind)] for name, kind, *_ in described]
+    if [name for name, _ in columns] in (["column0"], ["json"]):
+        n_values = duckdb.execute(f'SELECT count("{columns[0][0]}") FROM read').fetchall()[0][0]
+        if n_values == 0:
+            return [], 0
+    return columns, min(n_rows, MAX_ROWS)
+
+
+def quoted(path):
+    return "'" + str(path).replace("'", "''") + "'"
+
+
+def compare_parquet():
+    """How many Parquet files there are, and how many read the same on both sides."""
+    paths = sorted(PARQUET.glob("*.parquet"))
+    n_same = 0
+    for path, answer in zip(paths, ask_us(map(str, paths)), strict=True):
+        ours = [[name, family(kind)] for name, kind in answer.get("columns", [])]
+        try:
+            source = f"read_parquet({quoted(path)})"
+            described = duckdb.execute(f"DESCRIBE SELECT * FROM {source}").fetchall()
+            theirs = [[name, family(kind)] for name, kind, *_ in described]
+        except duckdb.Error as error:
+            theirs = str(error).splitlines()[0]
+        if ours == theirs:
+            n_same += 1
+        else:
+            print(f"{path.name}: {PARQUET_DIFFERS.get(path.name, 'NOT EXPLAINED')}")
+            print(f"    ours:   {ours}\n    DuckDB: {theirs}\n")
+    return len(paths), n_same
+
+
+def in_utf8(path, entry):
+    """The file, or a copy that DuckDB can decode."""
+    if "encoding" not in entry:
+        return path
+    copy = pathlib.Path(tempfile.gettempdir()) / f"utf8_{path.name}"
+    copy.write_bytes(path.read_bytes().decode(entry["encoding"]).encode())
+    return copy
+
+
+def ask_us(paths):
+    command = ["cargo", "run", "--release", "--quiet", "--package", "recto-tables"]
+    command += ["--example", "preview", "--"]
+    output = subprocess.run([*command, *paths], cwd=ROOT, check=True, capture_output=True, text=True)
+    return [json.loads(line) for line in output.stdout.split("\n") if line]
+
+
+def compare_own():
+    """How many own tables there are, agree, agree once DuckDB is told more, how many of those are
+    told a delimiter, and how many lack a reason: for the files as they were first written, and for
+    those that were added later."""
+    with open(CORPUS / "expected.toml", "rb") as file:
+        entries = [entry for entry in tomllib.load(file)["file"] if "error" not in entry]
+    answers = ask_us([str(CORPUS / entry["name"]) for entry in entries])
+    n_parquet, n_parquet_same = compare_parquet()
+    first, later = [n_parquet, n_parquet_same, 0, 0, 0], [0] * 5
+    for entry, answer in zip(entries, answers, strict=True):
+        of_file = compare_entry(entry, answer)
+        counts = later if "later" in entry else first
+        counts[:] = [n + n_more for n, n_more in zip(counts, of_file)]
+    return first, later
+
+
+def compare_entry(entry, answer):
+    """The counts of `compare_own` for one file."""
+    path = CORPUS / entry["name"]
+    is_json = path.suffix in public_tables.JSON_ENDINGS or path.read_bytes().startswith(b"{")
+    ours = our_answer(answer)
+    theirs = as_shown(ask_duckdb(path, is_json, ""), answer)
+    if ours == theirs:
+        if entry.keys() & {"differs", "duckdb", "encoding"}:
+            print(f"{entry['name']}: does not differ at all\n")
+        return 1, 1, 0, 0, 0
+    if "duckdb" in entry or "encoding" in entry:
+        told = ask_duckdb(in_utf8(path, entry), is_json, entry.get("duckdb"))
+        theirs = as_shown(told, answer)
+        if ours == theirs:
+            if "differs" in entry:
+                print(f"{entry['name']}: does not differ at all\n")
+            return 1, 0, 1, "delim " in entry.get("duckdb", ""), 0
+    print(f"{entry['name']}: {entry.get('differs', 'NOT EXPLAINED')}")
+    print(f"    ours:   {ours}\n    DuckDB: {theirs}\n")
+    return 1, 0, 0, 0, "differs" not in entry
+
+
+def compare_public():
+    """The same for public tables; an entry that is out of date counts as one that is missing."""
+    with open(DIFFERENCES, "rb") as file:
+        reasons = tomllib.load(file)
+    tables = public_tables.tables()
+    n_same = n_told = n_delimiters = n_unexplained = 0
+    n_by_right = collections.Counter()
+    for (key, path), answer in zip(tables, ask_us(str(path) for _, path in tables), strict=True):
+        is_json = public_tables.ending(key) in public_tables.JSON_ENDINGS
+        ours = our_answer(answer)
+        theirs = as_shown(ask_duckdb(path, is_json, ""), answer)
+        reason = reasons.pop(key, None)
+        if ours == theirs or isinstance(ours, str) and isinstance(theirs, str):
+            n_same += 1
+            if reason is not None:
+                n_unexplained += 1
+                print(f"{key}: does not differ at all\n")
+            continue
+        if reason is None:
+            n_unexplained += 1
+            print(f"{key}: NOT EXPLAINED")
+            print_difference(ours, theirs)
+            continue
+        n_by_right[reason["right"]] += 1
+        if reason.keys() & {"duckdb", "encoding"}:
+            told = ask_duckdb(in_utf8(path, reason), is_json, reason.get("duckdb"))
+            told = as_shown(told, answer)
+            if told == ours:
+                n_told += 1
+                n_delimiters += "delim " in reason.get("duckdb", "")
+            else:
+                n_unexplained += 1
+                print(f"{key}: differs even when told")
+                print_difference(ours, told)
+        print(f"{key}: right is {reason['right']}. {reason['why']}")
+        print_difference(ours, theirs)
+    for key in reasons:
+        n_unexplained += 1
+        print(f"{key}: is not among the public tables\n")
+    print("right:", ", ".join(f"{who} {n}" for who, n in n_by_right.most_common()))
+    return len(tables), n_same, n_told, n_delimiters, n_unexplained
+
+
+def compare_debian(folder):
+    """Prints how many tables of Debian packages read the same, and those that do not."""
+    tables = [pair for pair in public_tables.debian_tables(folder) if ".parquet" not in pair[0]]
+    answers = [answer for some in batches(tables) for answer in ask_us(str(path) for _, path in some)]
+    n_same = 0
+    for (key, path), answer in zip(tables, answers, strict=True):
+        is_json = public_tables.ending(key) in public_tables.JSON_ENDINGS
+        ours = our_answer(answer)
+        theirs = as_shown(ask_duckdb(path, is_json, ""), answer)
+        if ours == theirs or isinstance(ours, str) and isinstance(theirs, str):
+            n_same += 1
+        else:
+            print(f"{key}:")
+            print_difference(ours, theirs)
+    print(f"Debian's tables: the same {share(n_same, len(tables))}")
+
+
+def compare_made(n_tables):
+    """Prints how often each side reads what was written, and whether we do so as often."""
+    made = [made_tables.make(number) for number in range(n_tables)]
+    with tempfile.TemporaryDirectory() as folder:
+        paths = [pathlib.Path(folder) / f"{number}.csv" for number in range(n_tables)]
+        for path, table in zip(paths, made):
+            path.write_bytes(table.data)
+        answers = [answer for some in batches(paths) for answer in ask_us(map(str, some))]
+        n = collections.Counter()
+        for path, table, answer in zip(paths, made, answers, strict=True):
+            truth = names_as_in_sql(table.columns), table.n_rows
+            ours = our_answer(answer)
+            theirs = told = ask_duckdb(path, False, "")
+            if ours != theirs and table.options:
+                told = ask_duckdb(path, False, table.options)
+            n["same"] += ours == theirs
+            n["same once told"] += ours == told
+            n["ours"] += ours == truth
+            n["theirs"] += theirs == truth
+            n["both"] += ours == theirs == truth
+            if theirs == truth != ours:
+                print(f"{path.stem}: right is duckdb.")
+                print_difference(ours, theirs)
+    print(f"made tables: the same {share(n['same'], n_tables)},", end=" ")
+    print(f"once DuckDB is told how to read {share(n['same once told'], n_tables)}")
+    print(f"right: ours {share(n['ours'], n_tables)}, DuckDB {share(n['theirs'], n_tables)};", end=" ")
+    print(f"where DuckDB is right, we are for {share(n['both'], n['theirs'])}")
+    return n["ours"] >= n["theirs"]
+
+
+def batches(paths):
+    """Not more paths than a command line takes."""
+    return (paths[at : at + 1_000] for at in range(0, len(paths), 1_000))
+
+
+def print_difference(ours, theirs):
+    """Both answers; of long lists of columns only where they differ."""
+    if isinstance(ours, tuple) and isinstance(theirs, tuple) and len(ours[0]) == len(theirs[0]) > 8:
+        pairs = [pair for pair in zip(ours[0], theirs[0]) if pair[0] != pair[1]]
+        ours = [pair[0] for pair in pairs], ours[1]
+        theirs = [pair[1] for pair in pairs], theirs[1]
+    print(f"    ours:   {ours}\n    DuckDB: {theirs}\n")
+
+
+def main():
+    if "--made" in sys.argv:
+        is_ahead = compare_made(int(sys.argv[sys.argv.index("--made") + 1]))
+        sys.exit(not is_ahead)
+    if "--debian" in sys.argv:
+        compare_debian(pathlib.Path(sys.argv[sys.argv.index("--debian") + 1]))
+        return
+    first, later = compare_own()
+    counts = [("own", first), ("later own", later)]
+    if "--public" in sys.argv:
+        counts.append(("public", compare_public()))
+        counts.append(("all", [sum(pair) for pair in zip(*(numbers for _, numbers in counts))]))
+    print(f"DuckDB {duckdb.__version__}")
+    for what, (n_files, n_same, n_told, n_delimiters, n_unexplained) in counts:
+        print(f"{what} files: the same {share(n_same, n_files)},", end=" ")
+        print(f"once DuckDB is told how to read {share(n_same + n_told, n_files)},", end=" ")
+        print(f"{n_delimiters} of them with a delimiter told, {n_unexplained} without a reason")
+    sys.exit(n_unexplained > 0)
+
+
+def share(n, n_all):
+    return f"{n} of {n_all} ({n / n_all:.1%})"
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,105 @@
+//! recto and the servers that it is compared with: where they are installed and how they start.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use crate::Result;
+
+/// A server, which determines the tools that it has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// recto.
+    Recto,
+    /// The TypeScript server of the protocol's authors.
+    Official,
+    /// rust-mcp-filesystem.
+    RustMcp,
+    /// mcp-text-editor.
+    TextEditor,
+}
+
+/// A server at the place where `dev/support/install-peers` installs it.
+pub struct Server {
+    /// Which one it is.
+    pub kind: Kind,
+    /// Its name and version.
+    pub name: String,
+    program: PathBuf,
+}
+
+impl Server {
+    /// Returns recto and its peers in the order in which tables show them. The tools of
+    /// mcp-text-editor differ between its versions, so the caller chooses one.
+    pub fn all(recto: &Path, text_editor: &str) -> [Server; 4] {
+        let peer = |kind, name, version, program| Server {
+            kind,
+            name: format!("{name} {version}"),
+            program: folder_of_peers().join(format!("{name}-{version}/{program}")),
+        };
+        let official = "node_modules/.bin/mcp-server-filesystem";
+        let rust_mcp = "bin/rust-mcp-filesystem";
+        [
+            Server { kind: Kind::Recto, name: "recto".into(), program: recto.to_path_buf() },
+            peer(Kind::Official, "official", "2026.8.31", official),
+            peer(Kind::RustMcp, "rust-mcp-filesystem", "0.4.5", rust_mcp),
+            peer(Kind::TextEditor, "mcp-text-editor", text_editor, "bin/mcp-text-editor"),
+        ]
+    }
+
+    /// Whether the program exists.
+    pub fn is_installed(&self) -> bool {
+        self.program.exists()
+    }
+
+    /// Returns the command that serves a folder for reading and writing, with default settings.
+    pub fn command(&self, root: &Path) -> Command {
+        let mut command = Command::new(&self.program);
+        match self.kind {
+            Kind::Recto => command.arg("serve").arg(root),
+            Kind::Official => command.arg(root),
+            Kind::RustMcp => command.arg("--allow-write").arg(root),
+            // It has no roots.
+            Kind::TextEditor => command.current_dir(root),
+        };
+        command.stderr(Stdio::null());
+        command
+    }
+}
+
+fn folder_of_peers() -> PathBuf {
+    if let Some(folder) = std::env::var_os("RECTO_PEERS") {
+        return folder.into();
+    }
+    let cache = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from);
+    let home = || Path::new(&std::env::var_os("HOME").unwrap_or_default()).join(".cache");
+    cache.unwrap_or_else(home).join("recto/peers")
+}
+
+/// Returns the recto that the user named, or else the release build in the target folder of the
+/// running program, which is built if it does not exist.
+pub fn find_recto(named: Option<PathBuf>) -> Result<PathBuf> {
+    let recto = match named {
+        Some(path) => path,
+        None => release_build()?,
+    };
+    let at = |error| format!("{}: {error}", recto.display());
+    let age = recto.metadata().and_then(|metadata| metadata.modified()).map_err(at)?.elapsed();
+    let minutes = age.map_or(0, |age| age.as_secs() / 60);
+    eprintln!("using {}, built {minutes} minutes ago", recto.display());
+    Ok(recto.canonicalize().map_err(at)?)
+}
+
+fn release_build() -> Result<PathBuf> {
+    let program = std::env::current_exe()?;
+    let target = program.parent().and_then(Path::parent).ok_or("not in a target folder")?;
+    let recto = target.join("release/recto");
+    if !recto.exists() {
+        eprintln!("{} does not exist; building it", recto.display());
+        let mut build = Command::new("cargo");
+        build.args(["build", "--release", "-p", "recto", "--target-dir"]).arg(target);
+        if !build.status()?.success() || !recto.exists() {
+            return Err("recto could not be built; name a built one with --recto".into());
+        }
+    }
+    Ok(recto)
+}

@@ -1,0 +1,53 @@
+//! The list of trials. Each is one file: what it does to a server, and what it calls good.
+
+mod crash;
+mod fidelity;
+mod fifo;
+mod flood;
+mod foreign;
+mod full_disk;
+mod huge_line;
+mod huge_numbers;
+mod huge_request;
+mod kills;
+mod load;
+mod lost_updates;
+mod power;
+mod swap;
+mod unread;
+
+use recto_dev::servers::Server;
+
+use crate::cell::Cell;
+use crate::{Effort, Result};
+
+/// One trial.
+pub struct Trial {
+    pub name: &'static str,
+    /// Its rows in the table: what is tried, and the goal.
+    pub rows: &'static [(&'static str, &'static str)],
+    /// Tries one server. A cell for each row; fewer where the last one speaks for the rest.
+    pub run: fn(Effort, &Server) -> Result<Vec<Cell>>,
+}
+
+/// All trials, in the order of the table.
+pub const ALL: &[Trial] = &[
+    crash::REPLACE,
+    crash::CREATE,
+    kills::TRIAL,
+    full_disk::TRIAL,
+    power::EXT4,
+    power::XFS,
+    lost_updates::TRIAL,
+    foreign::APPENDER,
+    foreign::EDITOR,
+    swap::TRIAL,
+    fifo::TRIAL,
+    huge_numbers::TRIAL,
+    huge_line::TRIAL,
+    huge_request::TRIAL,
+    unread::TRIAL,
+    flood::TRIAL,
+    fidelity::TRIAL,
+    load::TRIAL,
+];
