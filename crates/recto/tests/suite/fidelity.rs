@@ -5,8 +5,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::case::Actual;
-use crate::client::{Client, Revision, run};
+use crate::client::{Actual, Client, Revision, run};
 
 const ATTRIBUTE: &str = "user.recto.note";
 

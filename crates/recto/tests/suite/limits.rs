@@ -12,8 +12,7 @@ use recto::limits::{self, Reached};
 use rustix::fs::{FlockOperation, flock};
 use serde_json::json;
 
-use crate::case::Actual;
-use crate::client::BINARY;
+use crate::client::{Actual, BINARY};
 use crate::files::yard::{Session, Yard, rows};
 use crate::protocol::server::{Server, cut};
 

@@ -5,10 +5,13 @@
 
 #![allow(clippy::unwrap_used, clippy::print_stdout, missing_docs)]
 
-mod acp;
-mod case;
+#[path = "../support/client.rs"]
+#[allow(dead_code, reason = "the contracts use the rest")]
 mod client;
-mod contracts;
+#[path = "../support/scripted_editor.rs"]
+mod scripted_editor;
+
+mod acp;
 mod crashes;
 mod docs;
 mod doctor;
@@ -30,5 +33,4 @@ mod sandbox;
 mod teaching;
 mod there_and_back;
 mod tidy;
-mod tree;
 mod walls;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use crate::case::Actual;
+use crate::client::Actual;
 use crate::files::yard::{Session, Yard};
 
 const ADDED: &str = "Zq";

@@ -80,7 +80,7 @@ fn what_cannot_be_read_is_counted() {
     let expected = expected.map(|below| yard.spelled(&format!("root/{below}")));
     assert_eq!(strings(&answer["files"]), expected);
     assert!(answer["note"].as_str().unwrap().contains("1 folder"), "{answer}");
-    let crate::case::Actual::Answer { structured, text } =
+    let crate::client::Actual::Answer { structured, text } =
         session.call("ReadLines", json!({"file_path": "**", "match": "inside"}))
     else {
         panic!("one closed file is no failure");

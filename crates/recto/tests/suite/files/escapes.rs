@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::worlds::{DOORS, Worlds};
 use super::yard::said;
-use crate::case::Actual;
+use crate::client::Actual;
 
 /// Folders outside, and ways that lead out.
 const FOLDERS: &[&str] = &[

@@ -8,8 +8,7 @@ use serde_json::{Map, Value, json};
 use tokio::process::Command;
 
 use super::yard::{INSIDE, Session, Yard, rows, said};
-use crate::case::Actual;
-use crate::client::BINARY;
+use crate::client::{Actual, BINARY};
 
 const DENY: &[&str] = &[
     "--deny",

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::paging::follow;
 use super::yard::{Session, Yard, rows};
-use crate::case::Actual;
+use crate::client::Actual;
 
 const N_LINES: u64 = 9_000;
 

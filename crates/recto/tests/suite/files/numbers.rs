@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::rules::limit_memory;
 use super::yard::{INSIDE, Session, Yard, rows};
-use crate::case::Actual;
+use crate::client::Actual;
 
 fn yard() -> Yard {
     let yard = Yard::new();

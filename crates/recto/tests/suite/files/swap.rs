@@ -8,7 +8,7 @@ use rustix::fs::{CWD, RenameFlags, renameat_with};
 use serde_json::{Value, json};
 
 use super::yard::{INSIDE, OUTSIDE, Session, Yard, said};
-use crate::case::Actual;
+use crate::client::Actual;
 use crate::walls::Walls;
 
 /// How many calls are made behind each arrangement of walls: seconds, or with `RECTO_LONG` minutes.

@@ -10,7 +10,7 @@ use rustix::fs::{CWD, Mode, mkfifoat};
 use serde_json::Value;
 
 use super::yard::{INSIDE, OUTSIDE, Session, Yard, rows, said, strings};
-use crate::case::Actual;
+use crate::client::Actual;
 use crate::links_out;
 use crate::walls::Walls;
 

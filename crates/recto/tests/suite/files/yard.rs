@@ -8,8 +8,7 @@ use serde_json::{Map, Value, json};
 use tokio::process::Command;
 use tokio::runtime::Runtime;
 
-use crate::case::Actual;
-use crate::client::{BINARY, Client, Revision};
+use crate::client::{Actual, BINARY, Client, Revision};
 
 pub const INSIDE: &str = "inside\n";
 /// What must never be seen.

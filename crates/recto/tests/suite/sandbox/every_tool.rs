@@ -10,8 +10,7 @@ use serde_json::{Map, Value, json};
 
 use super::playground::{OUTSIDE, Playground, Snapshot};
 use super::ways::WAYS;
-use crate::case::Actual;
-use crate::client::{Client, Revision, run};
+use crate::client::{Actual, Client, Revision, run};
 use crate::links_out;
 use crate::walls::Walls;
 

@@ -11,8 +11,7 @@ use tokio::process::Command;
 
 use super::playground::Expected::*;
 use super::playground::{Playground, Row, missing, opens, rows};
-use crate::case::Actual;
-use crate::client::{BINARY, Client, Revision, run};
+use crate::client::{Actual, BINARY, Client, Revision, run};
 
 const NOBODY: u32 = 65534;
 

@@ -11,8 +11,7 @@ use std::time::Duration;
 use recto_text::quote::Quoted;
 use serde_json::{Map, Value, json};
 
-use crate::case::Actual;
-use crate::client::{Client, Revision, run};
+use crate::client::{Actual, Client, Revision, run};
 use crate::walls::Walls;
 
 pub const INSIDE: &str = "inside\n";

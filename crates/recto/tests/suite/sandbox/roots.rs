@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::playground::Expected::*;
 use super::playground::{Playground, missing, opens, outside, rows};
-use crate::case::Actual;
+use crate::client::Actual;
 use crate::files::yard::{INSIDE, OUTSIDE, Session, Yard};
 
 #[test]

@@ -9,8 +9,7 @@ use rustix::fs::{CWD, RenameFlags, renameat_with};
 use serde_json::{Map, Value, json};
 
 use super::playground::{OUTSIDE, Playground, Snapshot};
-use crate::case::Actual;
-use crate::client::{Client, Revision, run};
+use crate::client::{Actual, Client, Revision, run};
 use crate::walls::Walls;
 
 /// How many times each tool is tried for each kind of swap behind each arrangement of walls:

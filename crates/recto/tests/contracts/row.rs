@@ -6,9 +6,10 @@ use std::path::Path;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
+use crate::client::Actual;
 use crate::tree::Tree;
 
-/// The root that stands in the tables.
+/// The root that the tables name.
 pub const ROOT: &str = "/test";
 
 #[derive(Deserialize)]
@@ -18,14 +19,15 @@ struct Table {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Row {
-    name: String,
-    from: Option<String>,
+pub struct Row {
+    pub name: String,
+    /// The numbered test case of the contract that it is.
+    pub from: Option<String>,
     #[serde(default)]
     options: Vec<String>,
     only: Option<String>,
-    /// What is committed to a repository at the root, tagged v1, v2 and so on, before `files` are
-    /// laid over the work tree. Such a row runs on disk only.
+    /// The commits of a repository at the root, tagged v1, v2 and so on; `files` are written over
+    /// the work tree afterwards. Such a row runs on disk only.
     #[serde(default)]
     commits: Vec<BTreeMap<String, toml::Value>>,
     #[serde(default)]
@@ -36,7 +38,7 @@ struct Row {
     /// The same as JSON, which has nulls.
     answer_json: Option<String>,
     text: Option<Vec<toml::Value>>,
-    error: Option<ExpectedError>,
+    pub error: Option<ExpectedError>,
     #[serde(default)]
     after: BTreeMap<String, toml::Value>,
 }
@@ -51,9 +53,6 @@ pub struct ExpectedError {
 
 /// A row with its real root put in.
 pub struct Case {
-    pub name: String,
-    /// The numbered test case of the contract that it is.
-    pub from: Option<String>,
     pub options: Vec<String>,
     pub is_for_disk_only: bool,
     /// The work tree at each commit.
@@ -69,19 +68,8 @@ pub enum Expected {
     Error(ExpectedError),
 }
 
-/// What a call gave.
-#[derive(Debug)]
-pub enum Actual {
-    Answer { structured: Value, text: Vec<String> },
-    Error { code: i32, message: String, hint: Option<String> },
-}
-
-/// How many rows a tool's table has.
-pub fn count(tool: &str) -> usize {
-    load(tool).len()
-}
-
-fn load(tool: &str) -> Vec<Row> {
+/// Reads the rows of a tool's table.
+pub fn rows(tool: &str) -> Vec<Row> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../contracts/{tool}.toml"));
     let text = std::fs::read_to_string(&path)
         .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
@@ -90,13 +78,9 @@ fn load(tool: &str) -> Vec<Row> {
     table.case
 }
 
-/// The rows of a tool's table, for a given root each.
-pub fn cases(tool: &str) -> impl Iterator<Item = Box<dyn FnOnce(&Path) -> Case>> {
-    load(tool).into_iter().map(|row| Box::new(move |root: &Path| row.at(root)) as Box<_>)
-}
-
 impl Row {
-    fn at(self, root: &Path) -> Case {
+    /// Puts the real root in.
+    pub fn at(&self, root: &Path) -> Case {
         let root = root.to_str().unwrap();
         let with_root = |text: &str| text.replace(ROOT, root);
         let mut before = Tree::default();
@@ -108,22 +92,22 @@ impl Row {
         before.update(&self.files);
         let mut after = before.clone();
         after.update(&self.after);
-        let arguments = match (self.call, self.call_json) {
-            (Some(call), None) => resolve(&call, root),
-            (None, Some(json)) => serde_json::from_str(&with_root(&json)).unwrap(),
+        let arguments = match (&self.call, &self.call_json) {
+            (Some(call), None) => resolve(call, root),
+            (None, Some(json)) => serde_json::from_str(&with_root(json)).unwrap(),
             _ => panic!("{}: one of call and call_json", self.name),
         };
         let Value::Object(arguments) = arguments else {
             panic!("{}: arguments are an object", self.name)
         };
         let block = |text: &toml::Value| resolve(text, root).as_str().unwrap().to_string();
-        let answer = self.answer.map(|answer| resolve(&answer, root));
+        let answer = self.answer.as_ref().map(|answer| resolve(answer, root));
         let answer_json =
-            self.answer_json.map(|json| serde_json::from_str(&with_root(&json)).unwrap());
-        let expected = match (answer.or(answer_json), self.error) {
+            self.answer_json.as_ref().map(|json| serde_json::from_str(&with_root(json)).unwrap());
+        let expected = match (answer.or(answer_json), &self.error) {
             (Some(structured), None) => Expected::Answer {
                 structured,
-                text: self.text.map(|blocks| blocks.iter().map(block).collect()),
+                text: self.text.as_ref().map(|blocks| blocks.iter().map(block).collect()),
             },
             (None, Some(error)) => Expected::Error(ExpectedError {
                 code: error.code,
@@ -133,8 +117,6 @@ impl Row {
             _ => panic!("{}: one of answer and error", self.name),
         };
         Case {
-            name: self.name,
-            from: self.from,
             options: self.options.iter().map(|option| with_root(option)).collect(),
             is_for_disk_only: self.only.as_deref() == Some("disk") || !commits.is_empty(),
             commits,
@@ -147,7 +129,7 @@ impl Row {
 }
 
 impl Case {
-    /// Compares, and says everything about a row that does not hold.
+    /// Compares a call and the files after it with the row.
     pub fn check(&self, actual: Actual, tree: Tree) -> Result<(), String> {
         let matches = match (&self.expected, &actual) {
             (
@@ -171,7 +153,7 @@ impl Case {
                 Expected::Answer { structured, text } => format!("{structured} {text:?}"),
                 Expected::Error(error) => format!("{error:?}"),
             };
-            return Err(format!("{}:\n  expected {expected}\n  found    {actual:?}", self.name));
+            return Err(format!("expected {expected}\nfound    {actual:?}"));
         }
         let is_same = match self.commits.as_slice() {
             [] => tree == self.after,
@@ -179,10 +161,7 @@ impl Case {
             _ => tree.clone().without_git() == self.after.clone().without_git(),
         };
         if !is_same {
-            return Err(format!(
-                "{}: files after:\n  expected {:?}\n  found    {tree:?}",
-                self.name, self.after
-            ));
+            return Err(format!("files after: expected {:?}\nfound {tree:?}", self.after));
         }
         Ok(())
     }

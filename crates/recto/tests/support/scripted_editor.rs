@@ -1,14 +1,22 @@
-//! An editor that does as a test says: buffers over a folder, with the habits and the accidents
-//! of real ones.
+//! A scripted editor: buffers over a folder, with the habits and failures of real editors, and
+//! the tools that run over both.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard};
-use std::time::Duration;
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::{Duration, SystemTime};
 
+use recto::call::Calls;
 use recto::caller::Caller;
+use recto::cli::parse_options;
 use recto::store::editor::{Change, Editor, EditorError, Outcome};
+use recto::store::local::Options;
+use recto::store::{GitRevisions, LocalStore};
+use recto::workspace::Workspace;
+use serde_json::{Map, Value};
+
+use crate::client::Actual;
 
 /// What an editor does as a matter of course.
 #[derive(Clone, Default)]
@@ -187,4 +195,92 @@ impl Editor for ScriptedEditor {
         }
         Ok(Outcome::Written { stands: self.read(path, caller).ok() })
     }
+}
+
+/// A folder, an editor over it, and the tools over both.
+pub struct EditorFixture {
+    folder: tempfile::TempDir,
+    pub editor: Arc<ScriptedEditor>,
+    calls: Calls,
+}
+
+impl EditorFixture {
+    pub fn new(editor: ScriptedEditor) -> EditorFixture {
+        EditorFixture::with_options(editor, &[])
+    }
+
+    pub fn with_options(editor: ScriptedEditor, options: &[String]) -> EditorFixture {
+        let folder = tempfile::tempdir().unwrap();
+        EditorFixture::at(folder, editor, options)
+    }
+
+    /// Opens a folder that already has files.
+    pub fn at(
+        folder: tempfile::TempDir,
+        editor: ScriptedEditor,
+        options: &[String],
+    ) -> EditorFixture {
+        let root = folder.path().canonicalize().unwrap();
+        let config = parse_options(options).unwrap();
+        let local = Arc::new(
+            LocalStore::open(Options {
+                roots: vec![root.clone()],
+                hidden: config.hidden.clone(),
+                allows_git_writes: config.allows_git_writes,
+                is_durable: false,
+            })
+            .unwrap(),
+        );
+        let editor = Arc::new(editor);
+        let calls = Calls::new(
+            Arc::new(Workspace::new(local.clone(), editor.clone())),
+            Arc::new(GitRevisions::new(local, Vec::new())),
+            config.tools().unwrap(),
+            root,
+            config.max_read_bytes,
+        );
+        EditorFixture { folder, editor, calls }
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().canonicalize().unwrap().join(name)
+    }
+
+    /// Writes a file to disk with an old modification time.
+    pub fn put(&self, name: &str, bytes: impl AsRef<[u8]>) -> PathBuf {
+        let path = self.path(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, bytes).unwrap();
+        make_old(&path);
+        path
+    }
+
+    /// Returns the text on disk.
+    pub fn disk(&self, name: &str) -> Option<String> {
+        std::fs::read(self.path(name)).ok().map(|bytes| String::from_utf8_lossy(&bytes).into())
+    }
+
+    /// Returns the text in the editor's buffer.
+    pub fn buffer(&self, name: &str) -> Option<String> {
+        self.editor.buffers().get(&self.path(name)).cloned()
+    }
+
+    pub fn call(&self, tool: &str, arguments: Value) -> Actual {
+        self.call_as(tool, arguments, &Caller::default())
+    }
+
+    pub fn call_as(&self, tool: &str, arguments: Value, caller: &Caller) -> Actual {
+        let Value::Object(arguments) = arguments else { panic!("arguments are an object") };
+        self.call_with(tool, arguments, caller)
+    }
+
+    pub fn call_with(&self, tool: &str, arguments: Map<String, Value>, caller: &Caller) -> Actual {
+        self.calls.call(self.calls.find(tool).unwrap(), arguments, caller).into()
+    }
+}
+
+/// Sets the modification time of a file to an hour ago.
+pub fn make_old(path: &Path) {
+    let hour_ago = SystemTime::now() - Duration::from_secs(3600);
+    std::fs::File::options().write(true).open(path).unwrap().set_modified(hour_ago).unwrap();
 }

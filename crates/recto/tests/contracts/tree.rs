@@ -7,9 +7,9 @@ use std::process::Command;
 
 use recto::store::memory::Node;
 
-use crate::case::repeated;
+use crate::row::{ROOT, repeated};
 
-/// What stands at a path.
+/// The kind and content of one path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Entry {
     File { bytes: Vec<u8>, mode: Option<u32> },
@@ -49,8 +49,7 @@ impl Tree {
             match entry {
                 Entry::Folder => std::fs::create_dir_all(&path).unwrap(),
                 Entry::Link(target) => {
-                    symlink(target.replace(crate::case::ROOT, root.to_str().unwrap()), &path)
-                        .unwrap()
+                    symlink(target.replace(ROOT, root.to_str().unwrap()), &path).unwrap()
                 }
                 Entry::Fifo => {
                     let mode = rustix::fs::Mode::from_raw_mode(0o644);
@@ -89,9 +88,7 @@ impl Tree {
                 Entry::Folder
             } else if kind.is_symlink() {
                 let target = std::fs::read_link(entry.path()).unwrap();
-                Entry::Link(
-                    target.to_str().unwrap().replace(root.to_str().unwrap(), crate::case::ROOT),
-                )
+                Entry::Link(target.to_str().unwrap().replace(root.to_str().unwrap(), ROOT))
             } else if kind.is_fifo() {
                 Entry::Fifo
             } else {

@@ -3,6 +3,8 @@
 use std::ffi::OsString;
 use std::path::Path;
 
+use recto::tools::Answer;
+use recto_text::Error;
 use rmcp::RoleClient;
 use rmcp::model::{CallToolRequestParams, CallToolResult, ProtocolVersion, RequestMetaObject};
 use rmcp::service::{ClientLifecycleMode, ClientServiceExt, RunningService, ServiceError};
@@ -10,9 +12,28 @@ use rmcp::transport::TokioChildProcess;
 use serde_json::{Map, Value};
 use tokio::process::Command;
 
-use crate::case::Actual;
-
 pub const BINARY: &str = env!("CARGO_BIN_EXE_recto");
+
+/// The outcome of a call.
+#[derive(Debug)]
+pub enum Actual {
+    Answer { structured: Value, text: Vec<String> },
+    Error { code: i32, message: String, hint: Option<String> },
+}
+
+impl From<Result<Answer, Error>> for Actual {
+    fn from(called: Result<Answer, Error>) -> Actual {
+        match called {
+            Ok(answer) => Actual::Answer {
+                structured: Value::Object(answer.object().into_owned()),
+                text: answer.text,
+            },
+            Err(error) => {
+                Actual::Error { code: error.code(), message: error.to_string(), hint: error.hint() }
+            }
+        }
+    }
+}
 
 /// A client and the server that it started.
 pub struct Client {
