@@ -66,7 +66,16 @@ fn entries(root: &Path) -> Vec<String> {
 
 #[test]
 fn a_killed_write_leaves_old_or_new_and_no_leftovers_after_the_next() {
-    let n_kills = if std::env::var_os("RECTO_LONG").is_some() { 1000 } else { 60 };
+    check_kills(60);
+}
+
+#[test]
+#[ignore = "long: 1,000 kills"]
+fn a_killed_write_leaves_old_or_new_and_no_leftovers_after_the_next_long() {
+    check_kills(1_000);
+}
+
+fn check_kills(n_kills: usize) {
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path();
     let path = root.join("f.txt");

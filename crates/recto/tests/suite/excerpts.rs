@@ -17,7 +17,7 @@ use serde_json::{Map, Value, json};
 
 use crate::client::Actual;
 use crate::model::random::Random;
-use crate::protocol::server::Server;
+use crate::server::Server;
 
 const TOOLS: [&str; 5] =
     ["edit_text_file", "multi_edit_text_file", "text.replace", "text.insert", "text.append"];
@@ -121,7 +121,16 @@ fn comparable(actual: Actual) -> (Value, String) {
 
 #[test]
 fn lines_and_the_whole_give_the_same() {
-    let n_rounds = if std::env::var_os("RECTO_LONG").is_some() { 200_000 } else { 4_000 };
+    check_rounds(4_000);
+}
+
+#[test]
+#[ignore = "long: 200,000 rounds"]
+fn lines_and_the_whole_give_the_same_long() {
+    check_rounds(200_000);
+}
+
+fn check_rounds(n_rounds: usize) {
     let mut random = Random::new(17);
     let (mut n_changed, mut n_refused) = (0, 0);
     let folders = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];

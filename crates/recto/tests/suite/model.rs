@@ -57,9 +57,18 @@ type Tree = BTreeMap<String, Option<String>>;
 
 #[test]
 fn every_sequence_of_calls_ends_as_the_reference_says() {
-    let is_long = std::env::var_os("RECTO_LONG").is_some();
+    check_sequences(2_000);
+}
+
+#[test]
+#[ignore = "long: 20,000 sequences"]
+fn every_sequence_of_calls_ends_as_the_reference_says_long() {
+    check_sequences(20_000);
+}
+
+fn check_sequences(n_sequences: u64) {
     let mut counts = Counts::default();
-    for seed in 1..=if is_long { 20_000 } else { 2_000 } {
+    for seed in 1..=n_sequences {
         let mut random = Random::new(seed);
         let mut session = Session::new(&mut random);
         for n_call in 1..=random.below(12) + 1 {

@@ -1,6 +1,7 @@
 //! The built binary, started and called by a real client.
 
 use std::ffi::OsString;
+use std::os::fd::IntoRawFd;
 use std::path::Path;
 
 use recto::tools::Answer;
@@ -128,6 +129,23 @@ fn actual(result: CallToolResult) -> Actual {
     };
     assert_eq!(text, [expected_text], "the text says the same");
     Actual::Error { code: error["code"].as_i64().unwrap() as i32, message, hint }
+}
+
+/// The user of servers that must not run as root.
+pub const NOBODY: u32 = 65534;
+
+/// Returns a command that serves a folder as a user whom the system can refuse something: tests that
+/// run as root start the server as nobody.
+pub fn serve_unprivileged(root: &Path) -> Command {
+    let mut command = Command::new(BINARY);
+    if rustix::process::geteuid().is_root() {
+        // By its handle, because the build may be in a folder that nobody else can enter.
+        let program = std::fs::File::open(BINARY).unwrap().into_raw_fd();
+        command = Command::new(format!("/proc/self/fd/{program}"));
+        command.uid(NOBODY).gid(NOBODY).current_dir("/");
+    }
+    command.arg("serve").arg(root).env("RECTO_LOG", "error");
+    command
 }
 
 /// Runs a future to its end.

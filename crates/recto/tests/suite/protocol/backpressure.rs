@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use super::server::{Server, cut};
+use crate::server::{Server, cut};
 
 const MEGABYTE: usize = 1 << 20;
 

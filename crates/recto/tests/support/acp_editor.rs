@@ -12,7 +12,7 @@ use std::time::{Duration, Instant, SystemTime};
 use rustix::process::{Pid, Signal, kill_process, test_kill_process};
 use serde_json::{Value, json};
 
-use super::agent;
+use crate::acp_agent;
 use crate::client::BINARY;
 
 /// How long to wait for anything before a test gives up.
@@ -51,7 +51,7 @@ impl Default for Habits {
             ignores_reads: false,
             is_unordered: false,
             options: Vec::new(),
-            agent: agent::command(),
+            agent: acp_agent::command(),
             folders: &[],
         }
     }
@@ -65,7 +65,7 @@ impl Habits {
 
 /// What the person has open, and what was seen.
 #[derive(Default)]
-pub struct Desk {
+pub struct EditorState {
     pub buffers: Mutex<HashMap<String, String>>,
     /// Every write that came, in order.
     pub writes: Mutex<Vec<(String, String)>>,
@@ -82,7 +82,7 @@ pub struct Editor {
     last_id: Mutex<u64>,
     /// Lines that nobody waited for.
     others: Mutex<Receiver<String>>,
-    pub desk: Arc<Desk>,
+    pub state: Arc<EditorState>,
     pub folder: tempfile::TempDir,
     pub runtime: tempfile::TempDir,
 }
@@ -112,22 +112,30 @@ impl Editor {
         let output = child.stdout.take().unwrap();
         let (others_sender, others) = channel();
         let waiting: Arc<Mutex<HashMap<u64, Sender<Value>>>> = Arc::default();
-        let desk = Arc::new(Desk::default());
+        let state = Arc::new(EditorState::default());
         let reader = Reader {
             habits,
             input: input.clone(),
             waiting: waiting.clone(),
             others: others_sender,
-            desk: desk.clone(),
+            state: state.clone(),
         };
         std::thread::spawn(move || reader.run(output));
         let (last_id, others) = (Mutex::new(0), Mutex::new(others));
-        Editor { child, input, waiting, last_id, others, desk, folder, runtime }
+        Editor { child, input, waiting, last_id, others, state, folder, runtime }
     }
 
     /// Starts, and shakes hands.
     pub fn ready(habits: Habits) -> Editor {
         Editor::agreed(habits, 1, Value::Null)
+    }
+
+    /// Begins a session whose server the agent does not start, and returns the server's token.
+    pub fn idle_session(&self) -> String {
+        let params = json!({"cwd": self.folder.path(), "mcpServers": [], "_meta": {"idle": true}});
+        let answer = self.request("session/new", params);
+        let entry = &answer["result"]["_meta"]["received"]["mcpServers"][0];
+        entry["env"][1]["value"].as_str().unwrap().to_string()
     }
 
     /// Starts, and agrees on a version with an agent that offers what the test says.
@@ -171,7 +179,7 @@ impl Editor {
         // Where the disk is new, the tools give an editor time to notice.
         let file = std::fs::File::options().write(true).open(self.path(name)).unwrap();
         file.set_modified(SystemTime::now() - Duration::from_secs(60)).unwrap();
-        self.desk.buffers.lock().unwrap().insert(self.spelled(name), text.into());
+        self.state.buffers.lock().unwrap().insert(self.spelled(name), text.into());
     }
 
     /// Waits until so many calls are shown to be over: that takes another way than their answers,
@@ -181,7 +189,7 @@ impl Editor {
             matches!(update["update"]["status"].as_str(), Some("completed" | "failed"))
         };
         let start = Instant::now();
-        while self.desk.updates.lock().unwrap().iter().filter(is_end).count() < n_calls
+        while self.state.updates.lock().unwrap().iter().filter(is_end).count() < n_calls
             && start.elapsed() < Duration::from_secs(30)
         {
             std::thread::sleep(Duration::from_millis(5));
@@ -286,7 +294,7 @@ struct Reader {
     input: Arc<Mutex<Option<ChildStdin>>>,
     waiting: Arc<Mutex<HashMap<u64, Sender<Value>>>>,
     others: Sender<String>,
-    desk: Arc<Desk>,
+    state: Arc<EditorState>,
 }
 
 impl Reader {
@@ -301,7 +309,7 @@ impl Reader {
             } else if message["method"].as_str().is_some_and(|method| method.starts_with("fs/")) {
                 self.take(message, index);
             } else if message["method"] == "session/update" {
-                self.desk.updates.lock().unwrap().push(message["params"].clone());
+                self.state.updates.lock().unwrap().push(message["params"].clone());
             } else {
                 let _ = self.others.send(line);
             }
@@ -310,19 +318,19 @@ impl Reader {
     }
 
     fn take(&self, request: Value, index: usize) {
-        self.desk.requests.lock().unwrap().push(request.clone());
+        self.state.requests.lock().unwrap().push(request.clone());
         let path = request["params"]["path"].as_str().unwrap().to_string();
         let answer = if request["method"] == "fs/read_text_file" {
-            match self.desk.buffers.lock().unwrap().get(&path) {
+            match self.state.buffers.lock().unwrap().get(&path) {
                 Some(text) => json!({"result": {"content": text}}),
                 None => json!({"error": {"code": -32002, "message": "not found"}}),
             }
         } else {
             let content = request["params"]["content"].as_str().unwrap().to_string();
-            self.desk.writes.lock().unwrap().push((path.clone(), content.clone()));
+            self.state.writes.lock().unwrap().push((path.clone(), content.clone()));
             match self.habits.writes {
                 Writes::Taken | Writes::Unanswered => {
-                    self.desk.buffers.lock().unwrap().insert(path, content);
+                    self.state.buffers.lock().unwrap().insert(path, content);
                     json!({"result": {}})
                 }
                 Writes::Declined => json!({"error": {"code": -32000, "message": "declined"}}),

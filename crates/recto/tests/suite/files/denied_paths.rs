@@ -3,12 +3,10 @@
 
 use std::os::unix::fs::PermissionsExt;
 
-use rustix::process::geteuid;
 use serde_json::{Map, Value, json};
-use tokio::process::Command;
 
-use super::yard::{INSIDE, Session, Yard, rows, said};
-use crate::client::{Actual, BINARY};
+use crate::client::{Actual, serve_unprivileged};
+use crate::test_dir::{INSIDE, Session, TestDir, rows, said};
 
 const DENY: &[&str] = &[
     "--deny",
@@ -50,23 +48,23 @@ const OPEN: &[&str] = &[
     "x/y/deep/inside.txt",
 ];
 
-/// The same yard with and without what is denied.
-fn worlds() -> [Yard; 2] {
+/// The same dir with and without what is denied.
+fn worlds() -> [TestDir; 2] {
     [true, false].map(|has_denied| {
-        let yard = Yard::new();
+        let dir = TestDir::new();
         for below in OPEN {
-            yard.file(&format!("root/{below}"), INSIDE);
+            dir.file(&format!("root/{below}"), INSIDE);
         }
         for below in DENIED.iter().filter(|_| has_denied) {
-            yard.file(&format!("root/{below}"), "inside,denied\n1,2\n");
+            dir.file(&format!("root/{below}"), "inside,denied\n1,2\n");
         }
-        yard.link("root/to-pem", "a.pem")
+        dir.link("root/to-pem", "a.pem")
             .link("root/to-anchored", "anchored")
             .link("root/sub/to-anchored", "../anchored/inside.txt")
             .link("root/to-sub", "sub")
             .link("root/by-hidden", "sub/hidden/../deep/a.key")
             .link("root/link.pem", "inside.txt");
-        yard
+        dir
     })
 }
 
@@ -126,8 +124,8 @@ const ATTEMPTS: &[&str] = &[
 
 #[test]
 fn what_is_denied_cannot_be_told_from_what_does_not_exist() {
-    let yards = worlds();
-    let sessions = yards.each_ref().map(|yard| yard.serve(DENY));
+    let dirs = worlds();
+    let sessions = dirs.each_ref().map(|dir| dir.serve(DENY));
     for path in ATTEMPTS {
         for (tool, arguments) in [
             ("ListFiles", json!({"pattern": path})),
@@ -138,7 +136,7 @@ fn what_is_denied_cannot_be_told_from_what_does_not_exist() {
         ] {
             let told = [0, 1].map(|index| {
                 let told = said(&sessions[index].call(tool, arguments.clone()));
-                told.replace(yards[index].base(), "")
+                told.replace(dirs[index].base(), "")
             });
             assert_eq!(told[0], told[1], "{tool} {arguments}");
             assert!(!told[0].contains("denied\n"), "{tool} {arguments} told {}", told[0]);
@@ -148,10 +146,10 @@ fn what_is_denied_cannot_be_told_from_what_does_not_exist() {
 
 #[test]
 fn what_is_denied_is_left_out_and_the_rest_is_not() {
-    let [yard, _] = worlds();
-    let session = yard.serve(DENY);
+    let [dir, _] = worlds();
+    let session = dir.serve(DENY);
     let open: Vec<String> =
-        OPEN.iter().map(|below| yard.spelled(&format!("root/{below}"))).collect();
+        OPEN.iter().map(|below| dir.spelled(&format!("root/{below}"))).collect();
     assert_eq!(session.list("**"), open);
     let answer = session.answer("ReadLines", json!({"file_path": "**", "match": "inside"}));
     let found: Vec<String> = rows(&answer).into_iter().map(|(path, ..)| path).collect();
@@ -165,7 +163,7 @@ fn what_is_denied_is_left_out_and_the_rest_is_not() {
 }
 
 /// A profile as Codex sends it: all can be read but these.
-fn closing(yard: &Yard, places: &[Value]) -> Map<String, Value> {
+fn closing(dir: &TestDir, places: &[Value]) -> Map<String, Value> {
     let mut entries = vec![
         json!({"path": {"type": "special", "value": {"kind": "root"}}, "access": "read"}),
         json!({
@@ -181,16 +179,16 @@ fn closing(yard: &Yard, places: &[Value]) -> Map<String, Value> {
     });
     let state = json!({
         "permissionProfile": profile,
-        "sandboxCwd": format!("file://{}", yard.spelled("root")),
+        "sandboxCwd": format!("file://{}", dir.spelled("root")),
     });
     Map::from_iter([("codex/sandbox-state-meta".to_string(), state)])
 }
 
-/// The same yard with and without what the profile closes.
-fn closed_worlds() -> [Yard; 2] {
+/// The same dir with and without what the profile closes.
+fn closed_worlds() -> [TestDir; 2] {
     [true, false].map(|has_closed| {
-        let yard = Yard::new();
-        yard.file("root/inside.txt", INSIDE)
+        let dir = TestDir::new();
+        dir.file("root/inside.txt", INSIDE)
             .file("root/sub/inside.txt", INSIDE)
             .folder("root/sub/shut")
             .link("alias", "root/sub/shut")
@@ -200,22 +198,22 @@ fn closed_worlds() -> [Yard; 2] {
             .link("root/to-key", "sub/my.key");
         if has_closed {
             for below in ["closed/a.txt", "closed/.a", "sub/shut/deep/b.txt", "sub/my.key"] {
-                yard.file(&format!("root/{below}"), "inside,closed\n1,2\n");
+                dir.file(&format!("root/{below}"), "inside,closed\n1,2\n");
             }
-            yard.link("root/closed/link", "../inside.txt").folder("root/closed/folder");
-            yard.file("root/closed/.gitignore", "a.txt\n");
+            dir.link("root/closed/link", "../inside.txt").folder("root/closed/folder");
+            dir.file("root/closed/.gitignore", "a.txt\n");
         }
-        yard
+        dir
     })
 }
 
-fn profile_of(yard: &Yard) -> Map<String, Value> {
+fn profile_of(dir: &TestDir) -> Map<String, Value> {
     closing(
-        yard,
+        dir,
         &[
-            json!({"type": "path", "path": yard.spelled("root/closed")}),
+            json!({"type": "path", "path": dir.spelled("root/closed")}),
             // By a link to it.
-            json!({"type": "path", "path": yard.spelled("alias")}),
+            json!({"type": "path", "path": dir.spelled("alias")}),
             json!({"type": "glob_pattern", "pattern": "**/*.key"}),
         ],
     )
@@ -250,7 +248,7 @@ const CLOSED_ATTEMPTS: &[&str] = &[
     "sub/../closed/*",
 ];
 
-fn check_closed(yards: &[Yard; 2], sessions: &[Session; 2], attempts: &[&str]) {
+fn check_closed(dirs: &[TestDir; 2], sessions: &[Session; 2], attempts: &[&str]) {
     for path in attempts {
         for (tool, arguments) in [
             ("ListFiles", json!({"pattern": path})),
@@ -260,9 +258,9 @@ fn check_closed(yards: &[Yard; 2], sessions: &[Session; 2], attempts: &[&str]) {
             ("ReadAsTable", json!({"file_path": path})),
         ] {
             let told = [0, 1].map(|index| {
-                let meta = Some(profile_of(&yards[index]));
+                let meta = Some(profile_of(&dirs[index]));
                 let told = said(&sessions[index].call_with_meta(tool, arguments.clone(), meta));
-                told.replace(yards[index].base(), "")
+                told.replace(dirs[index].base(), "")
             });
             assert_eq!(told[0], told[1], "{tool} {arguments}");
             assert!(!told[0].contains("inside,closed"), "{tool} {arguments} told {}", told[0]);
@@ -272,14 +270,14 @@ fn check_closed(yards: &[Yard; 2], sessions: &[Session; 2], attempts: &[&str]) {
 
 #[test]
 fn what_a_clients_sandbox_closes_cannot_be_told_from_what_does_not_exist() {
-    let yards = closed_worlds();
-    let sessions = yards.each_ref().map(|yard| yard.serve(&[]));
-    check_closed(&yards, &sessions, CLOSED_ATTEMPTS);
+    let dirs = closed_worlds();
+    let sessions = dirs.each_ref().map(|dir| dir.serve(&[]));
+    check_closed(&dirs, &sessions, CLOSED_ATTEMPTS);
     // Without a profile all of it is there.
     let answer = sessions[0].answer("ReadLines", json!({"file_path": "**", "match": "closed"}));
     assert!(rows(&answer).len() >= 4, "{answer}");
     let refused = |path: &str| {
-        let meta = Some(profile_of(&yards[0]));
+        let meta = Some(profile_of(&dirs[0]));
         let told = sessions[0].call_with_meta("ReadLines", json!({"file_path": path}), meta);
         matches!(told, Actual::Error { code: -32002, .. })
     };
@@ -292,42 +290,26 @@ fn what_a_clients_sandbox_closes_cannot_be_told_from_what_does_not_exist() {
 /// What they lead to may be read, but whether they are there may not.
 #[test]
 fn ways_through_what_a_clients_sandbox_closes_tell_nothing() {
-    let yards = closed_worlds();
-    let sessions = yards.each_ref().map(|yard| yard.serve(&[]));
+    let dirs = closed_worlds();
+    let sessions = dirs.each_ref().map(|dir| dir.serve(&[]));
     let ways = ["closed/link", "closed/folder/../../inside.txt", "closed/folder/../../*.txt"];
-    check_closed(&yards, &sessions, &ways);
+    check_closed(&dirs, &sessions, &ways);
 }
 
 /// Folders that cannot be read are counted, but not where nothing may be read.
 #[test]
 fn closed_folders_that_cannot_be_read_are_not_counted() {
-    let yards = closed_worlds();
-    std::fs::create_dir_all(yards[0].path("root/closed/locked")).unwrap();
+    let dirs = closed_worlds();
+    std::fs::create_dir_all(dirs[0].path("root/closed/locked")).unwrap();
     let set_mode = |below: &str, mode| {
         let mode = std::fs::Permissions::from_mode(mode);
-        std::fs::set_permissions(yards[0].path(below), mode).unwrap();
+        std::fs::set_permissions(dirs[0].path(below), mode).unwrap();
     };
-    let sessions = yards.each_ref().map(|yard| {
-        std::fs::set_permissions(yard.path(""), PermissionsExt::from_mode(0o755)).unwrap();
-        Session::start_command(unprivileged(yard))
+    let sessions = dirs.each_ref().map(|dir| {
+        std::fs::set_permissions(dir.path(""), PermissionsExt::from_mode(0o755)).unwrap();
+        Session::start_command(serve_unprivileged(&dir.path("root")))
     });
     set_mode("root/closed/locked", 0o000);
-    check_closed(&yards, &sessions, CLOSED_ATTEMPTS);
+    check_closed(&dirs, &sessions, CLOSED_ATTEMPTS);
     set_mode("root/closed/locked", 0o755);
-}
-
-/// A server that the system can refuse something: root may do everything.
-pub fn unprivileged(yard: &Yard) -> Command {
-    const NOBODY: u32 = 65534;
-    let mut command = Command::new(BINARY);
-    if geteuid().is_root() {
-        let binary = yard.path("recto");
-        if std::fs::hard_link(BINARY, &binary).is_err() {
-            std::fs::copy(BINARY, &binary).unwrap();
-        }
-        command = Command::new(binary);
-        command.uid(NOBODY).gid(NOBODY).current_dir("/");
-    }
-    command.arg("serve").arg(yard.path("root"));
-    command
 }

@@ -1,13 +1,13 @@
 //! Ways out of a root: `..`, links in every position, and the kernel's own back doors.
 
-use super::playground::Expected::*;
-use super::playground::{Playground, missing, opens, outside, rows};
-use crate::links_out;
+use crate::escaping_links;
+use crate::sandbox_fixture::Expected::*;
+use crate::sandbox_fixture::{SandboxFixture, missing, opens, outside, rows};
 
 #[test]
 fn a_path_that_does_not_start_at_the_root_is_outside() {
-    let playground = Playground::new();
-    playground.link("outside/back", "{base}/root");
+    let fixture = SandboxFixture::new();
+    fixture.link("outside/back", "{base}/root");
     let mut table = outside(&[
         "root-sibling/{t}",
         "roo/{t}",
@@ -35,16 +35,16 @@ fn a_path_that_does_not_start_at_the_root_is_outside() {
         "/no/such/folder/at/all",
     ]);
     for inside in ["root/inside.txt", "outside/secret.txt", "outside/missing.txt"] {
-        table.push((format!("/proc/self/root{}", playground.spelled(inside)), Outside));
+        table.push((format!("/proc/self/root{}", fixture.spelled(inside)), Outside));
     }
-    playground.check(&[], &table);
+    fixture.check(&[], &table);
 }
 
 #[test]
 fn dots_do_not_climb_out() {
-    let playground = Playground::new();
-    playground.link("root/to-deep", "sub/deep").link("root/to-file", "inside.txt");
-    playground.check(
+    let fixture = SandboxFixture::new();
+    fixture.link("root/to-deep", "sub/deep").link("root/to-file", "inside.txt");
+    fixture.check(
         &[],
         &outside(&[
             "root/..",
@@ -77,8 +77,8 @@ fn dots_do_not_climb_out() {
 
 #[test]
 fn dots_that_stay_inside_are_those_of_the_kernel() {
-    let playground = Playground::new();
-    playground.link("root/to-deep", "sub/deep").link("root/sub/to-root", "..");
+    let fixture = SandboxFixture::new();
+    fixture.link("root/to-deep", "sub/deep").link("root/sub/to-root", "..");
     let table = rows([
         ("root/sub/../inside.txt", opens("root/inside.txt")),
         ("root/sub/deep/../../inside.txt", opens("root/inside.txt")),
@@ -91,19 +91,19 @@ fn dots_that_stay_inside_are_those_of_the_kernel() {
         ("root/no/../inside.txt", NoFolder),
         ("root/inside.txt/../inside.txt", NoFolder),
     ]);
-    playground.check(&[], &table);
+    fixture.check(&[], &table);
 }
 
 #[test]
 fn links_do_not_lead_out() {
-    let playground = Playground::new();
+    let fixture = SandboxFixture::new();
     let link = |below: &str, target: &str| {
-        playground.link(below, target);
+        fixture.link(below, target);
     };
-    links_out::lay(link);
-    links_out::lay_files(&[("root/file-proc-{name}", "/proc/self/root/outside/{name}")], link);
-    playground.link("root/back", "../outside/back/inside.txt").link("outside/back", "{base}/root");
-    playground.check(
+    escaping_links::lay(link);
+    escaping_links::lay_files(&[("root/file-proc-{name}", "/proc/self/root/outside/{name}")], link);
+    fixture.link("root/back", "../outside/back/inside.txt").link("outside/back", "{base}/root");
+    fixture.check(
         &[],
         &outside(&[
             "root/file-abs-{t}",
@@ -142,7 +142,7 @@ fn links_do_not_lead_out() {
 
 #[test]
 fn links_to_the_kernels_back_doors_do_not_open() {
-    let playground = Playground::new();
+    let fixture = SandboxFixture::new();
     let doors = [
         "/proc/self/environ",
         "/proc/self/fd/0",
@@ -158,22 +158,21 @@ fn links_to_the_kernels_back_doors_do_not_open() {
     ];
     let mut table = Vec::new();
     for (index, door) in doors.into_iter().enumerate() {
-        playground.link(&format!("root/door-{index}"), door);
+        fixture.link(&format!("root/door-{index}"), door);
         table.push((format!("root/door-{index}"), Outside));
         table.push((format!("root/door-{index}/etc/passwd"), Outside));
     }
-    playground.link("root/proc", "/proc").link("root/dev", "/dev");
+    fixture.link("root/proc", "/proc").link("root/dev", "/dev");
     table.extend(outside(&["root/proc/self/environ", "root/proc/version", "root/dev/null"]));
-    playground
-        .link("root/inside-by-proc", &format!("/proc/self/root{}", playground.spelled("root")));
+    fixture.link("root/inside-by-proc", &format!("/proc/self/root{}", fixture.spelled("root")));
     table.extend(outside(&["root/inside-by-proc/inside.txt"]));
-    playground.check(&[], &table);
+    fixture.check(&[], &table);
 }
 
 #[test]
 fn links_that_stay_inside_work_and_stay_links() {
-    let playground = Playground::new();
-    playground
+    let fixture = SandboxFixture::new();
+    fixture
         .link("root/rel", "sub/inside.txt")
         .link("root/abs", "{base}/root/sub/inside.txt")
         .link("root/sub/up", "../inside.txt")
@@ -212,14 +211,14 @@ fn links_that_stay_inside_work_and_stay_links() {
         ("root/folder/fresh.txt", missing("root/sub/fresh.txt")),
         ("root/new-in-no-folder", LeadsToNoFolder("no")),
     ]);
-    playground.check(&[], &table);
+    fixture.check(&[], &table);
 }
 
 #[test]
 fn links_that_climb_above_the_root_and_come_back_work() {
-    let playground = Playground::new();
-    let base_name = playground.path("").file_name().unwrap().to_str().unwrap().to_string();
-    playground
+    let fixture = SandboxFixture::new();
+    let base_name = fixture.path("").file_name().unwrap().to_str().unwrap().to_string();
+    fixture
         .link("root/twice", &format!("../../{base_name}/root/inside.txt"))
         .link("root/sub/twice", &format!("../../../{base_name}/root/sub/inside.txt"))
         .link("root/dotted", "{base}/root/../root/inside.txt");
@@ -228,14 +227,14 @@ fn links_that_climb_above_the_root_and_come_back_work() {
         ("root/sub/twice", opens("root/sub/inside.txt")),
         ("root/dotted", opens("root/inside.txt")),
     ]);
-    playground.check(&[], &table);
+    fixture.check(&[], &table);
 }
 
 /// Where a link's own path leads through another link, `..` is that of the other's target.
 #[test]
 fn dots_in_a_links_target_are_those_of_the_kernel() {
-    let playground = Playground::new();
-    playground
+    let fixture = SandboxFixture::new();
+    fixture
         .file("elsewhere/outside/secret.txt")
         .file("elsewhere/root/inside.txt")
         .link("root/to-deep", "sub/deep")
@@ -257,13 +256,13 @@ fn dots_in_a_links_target_are_those_of_the_kernel() {
         ("root/by-outside-twice", Outside),
         ("root/by-outside-abs", Outside),
     ]);
-    playground.check(&[], &table);
+    fixture.check(&[], &table);
 }
 
 #[test]
 fn loops_end() {
-    let playground = Playground::new();
-    playground
+    let fixture = SandboxFixture::new();
+    fixture
         .link("root/self", "self")
         .link("root/self-abs", "{base}/root/self-abs")
         .link("root/one", "two")
@@ -283,15 +282,15 @@ fn loops_end() {
         ("root/growing", NotAFile),
         ("root/through-parent", NotAFile),
     ]);
-    playground.check(&[], &table);
+    fixture.check(&[], &table);
 }
 
 #[test]
 fn forty_links_are_followed_and_no_more() {
-    let playground = Playground::new();
-    playground.link("root/link-1", "inside.txt").link("root/out-1", "../outside/secret.txt");
+    let fixture = SandboxFixture::new();
+    fixture.link("root/link-1", "inside.txt").link("root/out-1", "../outside/secret.txt");
     for n in 2..=41 {
-        playground
+        fixture
             .link(&format!("root/link-{n}"), &format!("link-{}", n - 1))
             .link(&format!("root/out-{n}"), &format!("out-{}", n - 1));
     }
@@ -301,5 +300,5 @@ fn forty_links_are_followed_and_no_more() {
         ("root/out-40", Outside),
         ("root/out-41", NotAFile),
     ]);
-    playground.check(&[], &table);
+    fixture.check(&[], &table);
 }

@@ -1,7 +1,7 @@
 //! What `--deny` hides, and what is not written inside `.git`.
 
-use super::playground::Expected::*;
-use super::playground::{Playground, missing, opens, outside, rows};
+use crate::sandbox_fixture::Expected::*;
+use crate::sandbox_fixture::{SandboxFixture, missing, opens, outside, rows};
 
 const DENY: &[&str] = &[
     "--deny",
@@ -22,8 +22,8 @@ const DENY: &[&str] = &[
     "{one,two}.cfg",
 ];
 
-fn with_denied_files() -> Playground {
-    let playground = Playground::new();
+fn with_denied_files() -> SandboxFixture {
+    let fixture = SandboxFixture::new();
     for path in [
         "a.pem",
         "sub/deep/b.pem",
@@ -43,14 +43,14 @@ fn with_denied_files() -> Playground {
         "A.PEM",
         ".ENV",
     ] {
-        playground.file(&format!("root/{path}"));
+        fixture.file(&format!("root/{path}"));
     }
-    playground
+    fixture
 }
 
 #[test]
 fn denied_paths_answer_as_if_they_lay_outside() {
-    let playground = with_denied_files();
+    let fixture = with_denied_files();
     let table = outside(&[
         // A name anywhere.
         "root/a.pem",
@@ -89,13 +89,13 @@ fn denied_paths_answer_as_if_they_lay_outside() {
         "root/sub/hidden/../inside.txt",
         "root/a.pem/../inside.txt",
     ]);
-    playground.check(DENY, &table);
+    fixture.check(DENY, &table);
 }
 
 #[test]
 fn denied_paths_are_hidden_from_links() {
-    let playground = with_denied_files();
-    playground
+    let fixture = with_denied_files();
+    fixture
         .link("root/to-pem", "a.pem")
         .link("root/to-pem-abs", "{base}/root/sub/deep/b.pem")
         .link("root/to-missing-pem", "no-such.pem")
@@ -121,12 +121,12 @@ fn denied_paths_are_hidden_from_links() {
         "root/through-parent",
         "root/link.pem",
     ]);
-    playground.check(DENY, &table);
+    fixture.check(DENY, &table);
 }
 
 #[test]
 fn what_no_pattern_names_is_not_hidden() {
-    let playground = with_denied_files();
+    let fixture = with_denied_files();
     let table = rows([
         ("root/inside.txt", opens("root/inside.txt")),
         ("root/sub/anchored/inside.txt", opens("root/sub/anchored/inside.txt")),
@@ -139,11 +139,11 @@ fn what_no_pattern_names_is_not_hidden() {
         ("root/a.pem.txt", missing("root/a.pem.txt")),
         ("root/pem", missing("root/pem")),
     ]);
-    playground.check(DENY, &table);
+    fixture.check(DENY, &table);
 }
 
-fn with_git_folders() -> Playground {
-    let playground = Playground::new();
+fn with_git_folders() -> SandboxFixture {
+    let fixture = SandboxFixture::new();
     for path in [
         ".git/config",
         ".git/hooks/pre-commit",
@@ -156,15 +156,15 @@ fn with_git_folders() -> Playground {
         "git/config",
         ".git2/config",
     ] {
-        playground.file(&format!("root/{path}"));
+        fixture.file(&format!("root/{path}"));
     }
-    playground
+    fixture
         .link("root/to-git", ".git")
         .link("root/to-config", ".git/config")
         .link("root/to-config-abs", "{base}/root/nested/.git/config")
         .link("root/to-hooks", ".git/hooks")
         .link("root/to-new-hook", ".git/hooks/post-commit");
-    playground
+    fixture
 }
 
 #[test]

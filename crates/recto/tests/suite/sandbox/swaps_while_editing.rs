@@ -8,16 +8,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use serde_json::{Map, Value, json};
 
-use super::playground::{OUTSIDE, Playground, Snapshot};
 use crate::client::{Actual, Client, Revision, run};
-use crate::walls::Walls;
+use crate::confinement::Confinement;
+use crate::sandbox_fixture::{OUTSIDE, SandboxFixture, Snapshot};
 
-/// How many times each tool is tried for each kind of swap behind each arrangement of walls:
-/// seconds, or with `RECTO_LONG` a quarter of an hour, and then more than 100,000 times for the
-/// three kinds together.
-fn n_rounds() -> usize {
-    if std::env::var_os("RECTO_LONG").is_some() { 34_000 } else { 400 }
-}
+/// The calls of each tool for each kind of swap under each kind of confinement; the long form takes a
+/// quarter of an hour.
+const SHORT: usize = 400;
+const LONG: usize = 34_000;
 
 fn arguments(value: Value) -> Map<String, Value> {
     match value {
@@ -63,11 +61,11 @@ impl Tally {
 }
 
 /// Races calls for `path` against swaps of two names in `root`, for every toolset that writes and
-/// behind every arrangement of walls.
-fn check(playground: &Playground, one: &str, other: &str, path: &str) {
-    for walls in Walls::ALL {
+/// under every kind of confinement.
+fn check(n_rounds: usize, fixture: &SandboxFixture, one: &str, other: &str, path: &str) {
+    for confinement in Confinement::ALL {
         for toolset in [Toolset::Edit, Toolset::Text] {
-            check_behind(walls, toolset, playground, one, other, path);
+            check_with(confinement, n_rounds, toolset, fixture, one, other, path);
         }
     }
 }
@@ -122,27 +120,28 @@ impl Toolset {
     }
 }
 
-fn check_behind(
-    walls: Walls,
+fn check_with(
+    confinement: Confinement,
+    n_rounds: usize,
     toolset: Toolset,
-    playground: &Playground,
+    fixture: &SandboxFixture,
     one: &str,
     other: &str,
     path: &str,
 ) {
-    let outside = Snapshot::take(&playground.path("outside"));
+    let outside = Snapshot::take(&fixture.path("outside"));
     let is_over = AtomicBool::new(false);
-    let (one, other) = (playground.path(one), playground.path(other));
-    let path = playground.spelled(path);
+    let (one, other) = (fixture.path(one), fixture.path(other));
+    let path = fixture.spelled(path);
     let (mut reads, mut writes) = (Tally::default(), Tally::default());
     std::thread::scope(|scope| {
         scope.spawn(|| swap(&one, &other, &is_over));
         // The swaps end also when a call panics.
         let _end = Raise(&is_over);
         run(async {
-            let command = walls.serve(&playground.path("root"), &["--durability", "rename"]);
+            let command = confinement.serve(&fixture.path("root"), &["--durability", "rename"]);
             let client = Client::start_command(command.into(), Revision::Handshake).await;
-            for round in 0..n_rounds() {
+            for round in 0..n_rounds {
                 let new = format!("{path}-{toolset:?}-{}", round % 2_000);
                 let (read, written) = toolset.attack(&client, &path, &new, round).await;
                 if let Actual::Answer { structured, .. } = &read {
@@ -155,10 +154,10 @@ fn check_behind(
             client.stop().await;
         });
     });
-    println!("{walls:?}, {toolset:?}: reads {reads:?}, writes {writes:?}");
-    let changed = outside.changed(&Snapshot::take(&playground.path("outside")));
+    println!("{confinement:?}, {toolset:?}: reads {reads:?}, writes {writes:?}");
+    let changed = outside.changed(&Snapshot::take(&fixture.path("outside")));
     assert_eq!(changed, [] as [&Path; 0], "the outside changed");
-    assert_eq!(std::fs::read_to_string(playground.path("outside/f")).unwrap(), OUTSIDE);
+    assert_eq!(std::fs::read_to_string(fixture.path("outside/f")).unwrap(), OUTSIDE);
     for tally in [reads, writes] {
         assert!(
             tally.n_done > 0 && tally.refused.contains_key(&-32002),
@@ -177,25 +176,55 @@ impl Drop for Raise<'_> {
 
 #[test]
 fn a_folder_swapped_for_a_link_never_leads_out() {
-    let playground = Playground::new();
-    playground.file("root/d/f").file("outside/f").link("root/e", "../outside");
-    check(&playground, "root/d", "root/e", "root/d/f");
+    check_folder(SHORT);
+}
+
+#[test]
+#[ignore = "long: 34,000 calls of each kind"]
+fn a_folder_swapped_for_a_link_never_leads_out_long() {
+    check_folder(LONG);
+}
+
+fn check_folder(n_rounds: usize) {
+    let fixture = SandboxFixture::new();
+    fixture.file("root/d/f").file("outside/f").link("root/e", "../outside");
+    check(n_rounds, &fixture, "root/d", "root/e", "root/d/f");
 }
 
 #[test]
 fn a_file_swapped_for_a_link_never_leads_out() {
-    let playground = Playground::new();
-    playground.file("root/f").file("outside/f").link("root/g", "../outside/f");
-    check(&playground, "root/f", "root/g", "root/f");
+    check_file(SHORT);
+}
+
+#[test]
+#[ignore = "long: 34,000 calls of each kind"]
+fn a_file_swapped_for_a_link_never_leads_out_long() {
+    check_file(LONG);
+}
+
+fn check_file(n_rounds: usize) {
+    let fixture = SandboxFixture::new();
+    fixture.file("root/f").file("outside/f").link("root/g", "../outside/f");
+    check(n_rounds, &fixture, "root/f", "root/g", "root/f");
 }
 
 #[test]
 fn a_folder_far_above_swapped_for_a_link_never_leads_out() {
-    let playground = Playground::new();
-    playground
+    check_folder_above(SHORT);
+}
+
+#[test]
+#[ignore = "long: 34,000 calls of each kind"]
+fn a_folder_far_above_swapped_for_a_link_never_leads_out_long() {
+    check_folder_above(LONG);
+}
+
+fn check_folder_above(n_rounds: usize) {
+    let fixture = SandboxFixture::new();
+    fixture
         .file("root/d/x/y/f")
         .file("outside/f")
         .file("outside/x/y/f")
         .link("root/e", "{base}/outside");
-    check(&playground, "root/d", "root/e", "root/d/x/y/f");
+    check(n_rounds, &fixture, "root/d", "root/e", "root/d/x/y/f");
 }

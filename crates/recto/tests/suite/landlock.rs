@@ -1,14 +1,14 @@
-//! What the program does with the kernel's wall when it starts, and what it says.
+//! How a server starts with, without and despite Landlock, and what it logs.
 
 use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-use recto::wall::{Openings, Wish};
+use recto::wall::{Openings, Status, Wish};
 use serde_json::json;
 
-use super::{Walls, errno, filter};
 use crate::client::BINARY;
+use crate::confinement::{Confinement, errno, filter};
 
 /// A session of one call.
 fn run(mut command: Command, path: &Path) -> Output {
@@ -62,20 +62,20 @@ fn is_here() -> bool {
 #[test]
 fn says_once_how_far_the_wall_stands() {
     let (folder, path) = folder();
-    let output = run(Walls::Both.serve(folder.path(), &[""; 0]), &path);
+    let output = run(Confinement::Full.serve(folder.path(), &[""; 0]), &path);
     assert!(answers(&output), "{output:?}");
     let said = said(&output);
     assert_eq!(said.len(), 1, "{said:?}");
     let (level, word) = if is_here() { ("info", "fully") } else { ("warn", "") };
     assert!(said[0].starts_with(&format!("{level} Landlock is {word}")), "{said:?}");
-    let output = run(Walls::Both.serve(folder.path(), &["--log", "off"]), &path);
+    let output = run(Confinement::Full.serve(folder.path(), &["--log", "off"]), &path);
     assert!(answers(&output) && output.stderr.is_empty(), "{output:?}");
 }
 
 #[test]
 fn serves_without_the_wall_where_it_is_switched_off_and_says_so() {
     let (folder, path) = folder();
-    let output = run(Walls::First.serve(folder.path(), &[""; 0]), &path);
+    let output = run(Confinement::WithoutLandlock.serve(folder.path(), &[""; 0]), &path);
     assert!(answers(&output), "{output:?}");
     assert_eq!(said(&output), ["warn Landlock is switched off; recto's own wall stands alone"]);
 }
@@ -83,41 +83,50 @@ fn serves_without_the_wall_where_it_is_switched_off_and_says_so() {
 /// Kernels without it, kernels that were started without it, and containers that filter it.
 #[test]
 fn serves_without_the_wall_where_there_is_none_but_not_if_it_is_required() {
-    let (folder, path) = folder();
-    let (create, restrict) = (libc::SYS_landlock_create_ruleset, libc::SYS_landlock_restrict_self);
-    for (system_call, number, reason) in [
-        (create, libc::ENOSYS, "this kernel or container has none"),
-        (create, libc::EPERM, "this kernel or container has none"),
-        (create, libc::EOPNOTSUPP, "the kernel was started without it"),
-        // As behind sixteen others.
-        (restrict, libc::E2BIG, "the kernel refused to raise it"),
+    for (number, reason) in [
+        (libc::ENOSYS, "this kernel or container has none"),
+        (libc::EPERM, "this kernel or container has none"),
+        (libc::EOPNOTSUPP, "the kernel was started without it"),
     ] {
-        if system_call == restrict && !is_here() {
-            continue;
-        }
-        let start = |options: &[&str]| {
-            let mut command = Walls::Both.serve(folder.path(), options);
-            filter(&mut command, system_call, errno(number));
-            run(command, &path)
-        };
-        let output = start(&[]);
-        assert!(answers(&output), "{output:?}");
-        let expected =
-            format!("warn Landlock is not available ({reason}); recto's own wall stands alone");
-        assert_eq!(said(&output), [expected]);
-        let output = start(&["--require-landlock"]);
-        assert_eq!(output.status.code(), Some(2), "{output:?}");
-        assert!(output.stdout.is_empty(), "{output:?}");
-        let text = String::from_utf8(output.stderr).unwrap();
-        let expected = format!("recto: --require-landlock: Landlock is not available ({reason})");
-        assert!(text.starts_with(&expected), "{text}");
+        check_unavailable(libc::SYS_landlock_create_ruleset, number, reason);
     }
+}
+
+/// Starts servers for which a system call of Landlock fails.
+pub fn check_unavailable(system_call: libc::c_long, number: i32, reason: &str) {
+    let (folder, path) = folder();
+    let start = |options: &[&str]| {
+        let mut command = Confinement::Full.serve(folder.path(), options);
+        filter(&mut command, system_call, errno(number));
+        run(command, &path)
+    };
+    let output = start(&[]);
+    assert!(answers(&output), "{output:?}");
+    let expected =
+        format!("warn Landlock is not available ({reason}); recto's own wall stands alone");
+    assert_eq!(said(&output), [expected]);
+    let output = start(&["--require-landlock"]);
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
+    assert!(output.stdout.is_empty(), "{output:?}");
+    let text = String::from_utf8(output.stderr).unwrap();
+    let expected = format!("recto: --require-landlock: Landlock is not available ({reason})");
+    assert!(text.starts_with(&expected), "{text}");
+}
+
+#[test]
+fn a_layer_that_is_switched_off_refuses_nothing() {
+    let (_folder, path) = folder();
+    let thread = std::thread::spawn(move || {
+        assert_eq!(Openings::default().close_the_rest(Wish::Off), Ok(Status::Off));
+        std::fs::read(path).unwrap();
+    });
+    thread.join().unwrap();
 }
 
 #[test]
 fn a_wall_that_is_required_and_there_lets_calls_through() {
     let (folder, path) = folder();
-    let output = run(Walls::Both.serve(folder.path(), &["--require-landlock"]), &path);
+    let output = run(Confinement::Full.serve(folder.path(), &["--require-landlock"]), &path);
     assert_eq!(answers(&output), is_here(), "{output:?}");
 }
 
@@ -129,7 +138,7 @@ fn what_cannot_be_served_is_said_alone() {
         (folder.path().join("gone"), "No such file or directory (os error 2)"),
     ] {
         for options in [&[][..], &["--require-landlock"]] {
-            let output = run(Walls::Both.serve(&root, options), &path);
+            let output = run(Confinement::Full.serve(&root, options), &path);
             assert_eq!(output.status.code(), Some(2), "{output:?}");
             let expected = format!("recto: cannot serve {}: {reason}\n", root.display());
             assert_eq!(String::from_utf8(output.stderr).unwrap(), expected);
@@ -148,7 +157,7 @@ fn a_wall_cannot_be_both_required_and_off() {
 #[test]
 fn every_thread_stands_behind_the_wall() {
     let (folder, path) = folder();
-    let mut command = Walls::Both.serve(folder.path(), &[""; 0]);
+    let mut command = Confinement::Full.serve(folder.path(), &[""; 0]);
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     let mut input = child.stdin.take().unwrap();
     let client = json!({"name": "test", "version": "0"});

@@ -1,8 +1,8 @@
-//! The table of ways out. `{t}` is the target's name, `{base}` the playground; what does not start
+//! The table of ways out. `{t}` is the target's name, `{base}` the fixture; what does not start
 //! with `/` is below it.
 
 /// Ways that lead out of `root`, each to a target that exists and to one that does not.
-pub const WAYS: &[&str] = &[
+pub const ESCAPE_PATHS: &[&str] = &[
     // By a path that does not start at the root.
     "root-sibling/{t}",
     "roo/{t}",

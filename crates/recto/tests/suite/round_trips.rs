@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 
 use crate::client::Actual;
-use crate::files::yard::{Session, Yard};
+use crate::test_dir::{Session, TestDir};
 
 const ADDED: &str = "Zq";
 
@@ -58,14 +58,14 @@ impl File<'_> {
 
 #[test]
 fn what_is_put_in_and_taken_out_again_leaves_nothing() {
-    let yard = Yard::new();
-    let session = yard.serve(&["--durability", "rename"]);
+    let dir = TestDir::new();
+    let session = dir.serve(&["--durability", "rename"]);
     let (mut n_changed, mut n_refused) = (0, 0);
     for source in files() {
         let name = source.file_name().unwrap().to_str().unwrap();
         let before = std::fs::read(&source).unwrap();
-        yard.file(&format!("root/{name}"), &before);
-        let path = yard.path(format!("root/{name}"));
+        dir.file(&format!("root/{name}"), &before);
+        let path = dir.path(format!("root/{name}"));
         let file = File { session: &session, name, path, before };
         let Actual::Answer { mut structured, .. } =
             session.call("text.read", json!({"path": name}))

@@ -15,25 +15,25 @@ pub const INSIDE: &str = "inside\n";
 pub const OUTSIDE: &str = "hushed,outside\n1,2\n";
 
 /// A temporary folder: `root` is served, the rest is outside.
-pub struct Yard {
+pub struct TestDir {
     /// Removed at the end.
     _folder: tempfile::TempDir,
     base: PathBuf,
 }
 
-impl Yard {
-    pub fn new() -> Yard {
+impl TestDir {
+    pub fn new() -> TestDir {
         let folder = tempfile::tempdir().unwrap();
         let base = folder.path().canonicalize().unwrap();
         std::fs::create_dir(base.join("root")).unwrap();
-        Yard { _folder: folder, base }
+        TestDir { _folder: folder, base }
     }
 
     pub fn path(&self, below: impl AsRef<Path>) -> PathBuf {
         self.base.join(below)
     }
 
-    /// A path as a caller writes it: below the yard, unless it starts with `/`.
+    /// A path as a caller writes it: below the dir, unless it starts with `/`.
     pub fn spelled(&self, path: &str) -> String {
         if path.starts_with('/') { path.into() } else { format!("{}/{path}", self.base()) }
     }
@@ -42,20 +42,20 @@ impl Yard {
         self.base.to_str().unwrap()
     }
 
-    pub fn file(&self, below: &str, bytes: impl AsRef<[u8]>) -> &Yard {
+    pub fn file(&self, below: &str, bytes: impl AsRef<[u8]>) -> &TestDir {
         let path = self.path(below);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(path, bytes).unwrap();
         self
     }
 
-    pub fn folder(&self, below: &str) -> &Yard {
+    pub fn folder(&self, below: &str) -> &TestDir {
         std::fs::create_dir_all(self.path(below)).unwrap();
         self
     }
 
-    /// Makes a link; `{base}` in its target is the yard.
-    pub fn link(&self, below: &str, target: &str) -> &Yard {
+    /// Makes a link; `{base}` in its target is the dir.
+    pub fn link(&self, below: &str, target: &str) -> &TestDir {
         let path = self.path(below);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         symlink(target.replace("{base}", self.base()), path).unwrap();

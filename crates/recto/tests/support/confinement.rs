@@ -1,8 +1,5 @@
-//! The walls one by one: the kernel's without ours, ours without the kernel's, and ours without a
-//! system call that it does without.
-
-mod kernel;
-mod start;
+//! Servers with and without the layers that confine them: Landlock, and recto's own walk of each
+//! path.
 
 use std::ffi::OsStr;
 use std::io::{Error, Result};
@@ -12,33 +9,33 @@ use std::process::Command;
 
 use crate::client::BINARY;
 
-/// Behind which walls a server is attacked.
+/// The layers that confine a server under attack.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Walls {
-    /// Both, as it is started by default.
-    Both,
+pub enum Confinement {
+    /// Landlock and the walk, which is the default.
+    Full,
     /// `--no-landlock`: the walk alone.
-    First,
-    /// The walk alone, where `openat2` ends the process. There is no other way to resolve a path
-    /// than the walk, so this is no fallback but a proof.
-    FirstWithoutOpenat2,
+    WithoutLandlock,
+    /// The walk alone, where `openat2` kills the process: the walk does not depend on it.
+    WithoutOpenat2,
 }
 
-impl Walls {
-    pub const ALL: [Walls; 3] = [Walls::Both, Walls::First, Walls::FirstWithoutOpenat2];
+impl Confinement {
+    pub const ALL: [Confinement; 3] =
+        [Confinement::Full, Confinement::WithoutLandlock, Confinement::WithoutOpenat2];
 
-    /// A server of a folder.
+    /// Returns the command that serves a folder.
     pub fn serve(self, root: &Path, options: &[impl AsRef<OsStr>]) -> Command {
         let mut command = Command::new(BINARY);
         command.arg("serve").arg(root).args(options);
-        // Hundreds of servers are started, and each would say how far its walls stand.
+        // Otherwise each of hundreds of servers logs the state of Landlock.
         command.env("RECTO_LOG", "error");
         match self {
-            Walls::Both => {}
-            Walls::First => {
+            Confinement::Full => {}
+            Confinement::WithoutLandlock => {
                 command.arg("--no-landlock");
             }
-            Walls::FirstWithoutOpenat2 => {
+            Confinement::WithoutOpenat2 => {
                 command.arg("--no-landlock");
                 filter(&mut command, libc::SYS_openat2, libc::SECCOMP_RET_KILL_PROCESS);
             }

@@ -2,9 +2,9 @@
 
 use serde_json::json;
 
-use super::worlds::{DOORS, Worlds};
-use super::yard::said;
+use super::outside_variants::{DOORS, OutsideVariants};
 use crate::client::Actual;
+use crate::test_dir::said;
 
 /// Folders outside, and ways that lead out.
 const FOLDERS: &[&str] = &[
@@ -90,12 +90,12 @@ const PATTERNS: &[&str] = &[
 
 #[test]
 fn what_lies_outside_cannot_be_told_from_what_does_not_exist() {
-    for worlds in Worlds::each() {
+    for worlds in OutsideVariants::each() {
         check_folders(&worlds);
     }
 }
 
-fn check_folders(worlds: &Worlds) {
+fn check_folders(worlds: &OutsideVariants) {
     let doors = (0..DOORS.len()).map(|index| format!("root/door-{index}"));
     for folder in FOLDERS.iter().map(|folder| folder.to_string()).chain(doors) {
         for name in ["secret.txt", "missing.txt", "secret.txt/x"] {
@@ -120,12 +120,12 @@ fn check_folders(worlds: &Worlds) {
 
 #[test]
 fn links_to_files_outside_are_neither_listed_nor_read() {
-    for worlds in Worlds::each() {
+    for worlds in OutsideVariants::each() {
         check_links(&worlds);
     }
 }
 
-fn check_links(worlds: &Worlds) {
+fn check_links(worlds: &OutsideVariants) {
     let mut links = vec!["back".to_string(), "to-bytes".into()];
     for name in ["secret.txt", "missing.txt"] {
         let of = |kind: &str| format!("{kind}-{name}");
@@ -221,12 +221,12 @@ const WILD: &[&str] = &[
 
 #[test]
 fn wildcards_do_not_match_a_way_out() {
-    for worlds in Worlds::each() {
+    for worlds in OutsideVariants::each() {
         check_wildcards(&worlds);
     }
 }
 
-fn check_wildcards(worlds: &Worlds) {
+fn check_wildcards(worlds: &OutsideVariants) {
     for pattern in WILD {
         for ignored in [false, true] {
             worlds.check_inside("ListFiles", &json!({"pattern": pattern, "ignored": ignored}));
@@ -240,12 +240,12 @@ fn check_wildcards(worlds: &Worlds) {
 /// Relative paths start at the root, and have the same ways out.
 #[test]
 fn relative_ways_out_are_ways_out() {
-    let worlds = Worlds::new();
+    let worlds = OutsideVariants::new();
     let call = |tool: &str, path: &str| {
         let name = if tool == "ListFiles" { "pattern" } else { "file_path" };
-        let said = worlds.0.iter().map(|(yard, session)| {
+        let said = worlds.0.iter().map(|(dir, session)| {
             let told = said(&session.call(tool, json!({name: path})));
-            told.replace(yard.base(), "{base}")
+            told.replace(dir.base(), "{base}")
         });
         let said: Vec<String> = said.collect();
         assert!(said.iter().all(|told| *told == said[0]), "{tool} {path}: {said:?}");
@@ -283,14 +283,14 @@ fn relative_ways_out_are_ways_out() {
 /// Names that no file can have, and loops of links.
 #[test]
 fn impossible_names_and_loops_tell_nothing() {
-    let worlds = Worlds::with(|yard| {
-        yard.link("root/self", "self")
+    let worlds = OutsideVariants::with(|dir| {
+        dir.link("root/self", "self")
             .link("root/one", "two")
             .link("root/two", "{base}/root/one")
             .link("root/growing", "growing/growing")
             .link("root/out-1", "../outside/secret.txt");
         for n in 2..=41 {
-            yard.link(&format!("root/out-{n}"), &format!("out-{}", n - 1));
+            dir.link(&format!("root/out-{n}"), &format!("out-{}", n - 1));
         }
     });
     let long = "n".repeat(256);
@@ -327,13 +327,13 @@ fn impossible_names_and_loops_tell_nothing() {
 /// The pattern that was asked for, not another that was tried meanwhile.
 #[test]
 fn a_refusal_is_in_the_callers_own_words() {
-    let worlds = Worlds::with(|yard| {
-        yard.link("root/self", "self");
+    let worlds = OutsideVariants::with(|dir| {
+        dir.link("root/self", "self");
     });
-    let (yard, session) = &worlds.0[0];
+    let (dir, session) = &worlds.0[0];
     for path in ["root/folder-abs", "root/back", "root/self", "root/door-3", "outside", "/", "/etc"]
     {
-        for path in [yard.spelled(path), path.trim_start_matches("root/").to_string()] {
+        for path in [dir.spelled(path), path.trim_start_matches("root/").to_string()] {
             let actual = session.call("ListFiles", json!({"pattern": path}));
             if let Actual::Error { message, .. } = actual {
                 let is_named = message.ends_with(&format!(": {path}"))

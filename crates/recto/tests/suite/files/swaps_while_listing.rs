@@ -7,14 +7,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use serde_json::{Value, json};
 
-use super::yard::{INSIDE, OUTSIDE, Session, Yard, said};
 use crate::client::Actual;
-use crate::walls::Walls;
+use crate::confinement::Confinement;
+use crate::test_dir::{INSIDE, OUTSIDE, Session, TestDir, said};
 
-/// How many calls are made behind each arrangement of walls: seconds, or with `RECTO_LONG` minutes.
-fn n_rounds() -> usize {
-    if std::env::var_os("RECTO_LONG").is_some() { 100_000 } else { 700 }
-}
+/// The calls that are made under each kind of confinement.
+const SHORT: usize = 700;
+const LONG: usize = 100_000;
 
 /// Exchanges two names until told to stop.
 fn swap(one: &Path, other: &Path, is_over: &AtomicBool) {
@@ -33,23 +32,30 @@ impl Drop for Raise<'_> {
     }
 }
 
-/// Races calls against swaps of two names, behind every arrangement of walls. The calls take turns.
-fn check(yard: &Yard, one: &str, other: &str, calls: &[(&str, Value)]) {
-    for walls in Walls::ALL {
-        check_behind(walls, yard, one, other, calls);
+/// Races calls against swaps of two names, under every kind of confinement. The calls take turns.
+fn check(n_rounds: usize, dir: &TestDir, one: &str, other: &str, calls: &[(&str, Value)]) {
+    for confinement in Confinement::ALL {
+        check_with(confinement, n_rounds, dir, one, other, calls);
     }
 }
 
-fn check_behind(walls: Walls, yard: &Yard, one: &str, other: &str, calls: &[(&str, Value)]) {
+fn check_with(
+    confinement: Confinement,
+    n_rounds: usize,
+    dir: &TestDir,
+    one: &str,
+    other: &str,
+    calls: &[(&str, Value)],
+) {
     let is_over = AtomicBool::new(false);
-    let (one, other) = (yard.path(one), yard.path(other));
+    let (one, other) = (dir.path(one), dir.path(other));
     let (mut n_found, mut n_empty, mut n_refused) = (0, 0, 0);
     std::thread::scope(|scope| {
         scope.spawn(|| swap(&one, &other, &is_over));
         // The swaps end also when a call panics.
         let _end = Raise(&is_over);
-        let session = Session::start_command(walls.serve(&yard.path("root"), &[""; 0]).into());
-        for round in 0..n_rounds() {
+        let session = Session::start_command(confinement.serve(&dir.path("root"), &[""; 0]).into());
+        for round in 0..n_rounds {
             let (tool, arguments) = &calls[round % calls.len()];
             let actual = session.call(tool, arguments.clone());
             let told = said(&actual);
@@ -70,53 +76,85 @@ fn check_behind(walls: Walls, yard: &Yard, one: &str, other: &str, calls: &[(&st
             }
         }
     });
-    println!("{walls:?}: {n_found} found something, {n_empty} nothing, {n_refused} were refused");
+    println!(
+        "{confinement:?}: {n_found} found something, {n_empty} nothing, {n_refused} were refused"
+    );
     assert!(n_found > 0 && n_empty + n_refused > 0, "there was no race");
 }
 
 /// Inside are `plain` names, outside `hush` names.
-fn with_files(folders: &[&str]) -> Yard {
-    let yard = Yard::new();
+fn with_files(folders: &[&str]) -> TestDir {
+    let dir = TestDir::new();
     for folder in folders {
         for n in 0..3 {
-            yard.file(&format!("root/{folder}/plain-{n}.txt"), INSIDE);
+            dir.file(&format!("root/{folder}/plain-{n}.txt"), INSIDE);
         }
     }
     for folder in ["", "x/", "x/y/"] {
-        yard.file(&format!("outside/{folder}hush.txt"), OUTSIDE);
-        yard.file(&format!("outside/{folder}plain-0.txt"), OUTSIDE);
+        dir.file(&format!("outside/{folder}hush.txt"), OUTSIDE);
+        dir.file(&format!("outside/{folder}plain-0.txt"), OUTSIDE);
     }
-    yard
+    dir
 }
 
 #[test]
 fn a_folder_swapped_for_a_link_is_not_listed_through() {
-    let yard = with_files(&["d", "d/x/y"]);
-    yard.link("root/e", "../outside");
-    let patterns = [yard.spelled("root/d/**"), "d/*".into(), "**/d/**".into(), "d/x/y/*".into()];
+    check_listed_folder(SHORT);
+}
+
+#[test]
+#[ignore = "long: 100,000 calls of each kind"]
+fn a_folder_swapped_for_a_link_is_not_listed_through_long() {
+    check_listed_folder(LONG);
+}
+
+fn check_listed_folder(n_rounds: usize) {
+    let dir = with_files(&["d", "d/x/y"]);
+    dir.link("root/e", "../outside");
+    let patterns = [dir.spelled("root/d/**"), "d/*".into(), "**/d/**".into(), "d/x/y/*".into()];
     let calls = patterns.map(|pattern| ("ListFiles", json!({"pattern": pattern})));
-    check(&yard, "root/d", "root/e", &calls);
+    check(n_rounds, &dir, "root/d", "root/e", &calls);
 }
 
 #[test]
 fn a_folder_swapped_for_a_link_is_not_searched_through() {
-    let yard = with_files(&["d", "d/x/y"]);
-    yard.link("root/e", "{base}/outside");
-    let patterns = [yard.spelled("root/d/**"), "d/*".into(), "**/*.txt".into(), "d/x/y/*".into()];
+    check_searched_folder(SHORT);
+}
+
+#[test]
+#[ignore = "long: 100,000 calls of each kind"]
+fn a_folder_swapped_for_a_link_is_not_searched_through_long() {
+    check_searched_folder(LONG);
+}
+
+fn check_searched_folder(n_rounds: usize) {
+    let dir = with_files(&["d", "d/x/y"]);
+    dir.link("root/e", "{base}/outside");
+    let patterns = [dir.spelled("root/d/**"), "d/*".into(), "**/*.txt".into(), "d/x/y/*".into()];
     let calls =
         patterns.map(|path| ("ReadLines", json!({"file_path": path, "match": "side", "ctx": 1})));
-    check(&yard, "root/d", "root/e", &calls);
+    check(n_rounds, &dir, "root/d", "root/e", &calls);
 }
 
 #[test]
 fn a_file_swapped_for_a_link_is_neither_read_nor_searched() {
-    let yard = with_files(&["d"]);
-    yard.link("root/d/e", "../../outside/hush.txt");
-    yard.file("root/d/plain-0.txt", "plain,inside\n1,2\n");
+    check_file(SHORT);
+}
+
+#[test]
+#[ignore = "long: 100,000 calls of each kind"]
+fn a_file_swapped_for_a_link_is_neither_read_nor_searched_long() {
+    check_file(LONG);
+}
+
+fn check_file(n_rounds: usize) {
+    let dir = with_files(&["d"]);
+    dir.link("root/d/e", "../../outside/hush.txt");
+    dir.file("root/d/plain-0.txt", "plain,inside\n1,2\n");
     let calls = [
         ("ReadLines", json!({"file_path": "d/plain-0.txt", "match": "side"})),
         ("ReadLines", json!({"file_path": "**/plain-0*", "match": "side"})),
         ("ReadAsTable", json!({"file_path": "d/plain-0.txt"})),
     ];
-    check(&yard, "root/d/plain-0.txt", "root/d/e", &calls);
+    check(n_rounds, &dir, "root/d/plain-0.txt", "root/d/e", &calls);
 }

@@ -12,7 +12,7 @@ use recto_text::quote::Quoted;
 use serde_json::{Map, Value, json};
 
 use crate::client::{Actual, Client, Revision, run};
-use crate::walls::Walls;
+use crate::confinement::Confinement;
 
 pub const INSIDE: &str = "inside\n";
 pub const OUTSIDE: &str = "outside\n";
@@ -72,7 +72,7 @@ pub fn missing(target: impl Into<PathBuf>) -> Expected {
     Missing(target.into())
 }
 
-/// One path and what it answers. Paths that do not start with `/` are below the playground.
+/// One path and what it answers. Paths that do not start with `/` are below the fixture.
 pub type Row = (String, Expected);
 
 /// Rows for a target that exists and one that does not: `{t}` stands for its name.
@@ -93,22 +93,22 @@ pub fn rows<const N: usize>(rows: [(&str, Expected); N]) -> Vec<Row> {
 }
 
 /// A temporary folder: `root` is served, the rest is outside.
-pub struct Playground {
+pub struct SandboxFixture {
     /// Removed at the end.
     _folder: tempfile::TempDir,
     base: PathBuf,
 }
 
-impl Playground {
-    pub fn new() -> Playground {
+impl SandboxFixture {
+    pub fn new() -> SandboxFixture {
         let folder = tempfile::tempdir().unwrap();
         let base = folder.path().canonicalize().unwrap();
-        let playground = Playground { _folder: folder, base };
-        playground.file("root/inside.txt").file("root/sub/inside.txt").file("root/sub/deep/f.txt");
+        let fixture = SandboxFixture { _folder: folder, base };
+        fixture.file("root/inside.txt").file("root/sub/inside.txt").file("root/sub/deep/f.txt");
         for folder in ["", "outside/", "outside/deep/", "root-sibling/", "roo/"] {
-            playground.file(&format!("{folder}secret.txt"));
+            fixture.file(&format!("{folder}secret.txt"));
         }
-        playground
+        fixture
     }
 
     pub fn path(&self, below: impl AsRef<Path>) -> PathBuf {
@@ -122,20 +122,20 @@ impl Playground {
     }
 
     /// Writes a file, and the folders above it, with the text of its side.
-    pub fn file(&self, below: &str) -> &Playground {
+    pub fn file(&self, below: &str) -> &SandboxFixture {
         let is_inside = ["root/", "second/"].iter().any(|root| below.starts_with(root));
         self.file_with(below, if is_inside { INSIDE } else { OUTSIDE })
     }
 
-    pub fn file_with(&self, below: &str, text: &str) -> &Playground {
+    pub fn file_with(&self, below: &str, text: &str) -> &SandboxFixture {
         let path = self.path(below);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(path, text).unwrap();
         self
     }
 
-    /// Makes a link; `{base}` in its target is the playground.
-    pub fn link(&self, below: &str, target: &str) -> &Playground {
+    /// Makes a link; `{base}` in its target is the fixture.
+    pub fn link(&self, below: &str, target: &str) -> &SandboxFixture {
         let path = self.path(below);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         symlink(target.replace("{base}", self.base.to_str().unwrap()), path).unwrap();
@@ -147,7 +147,7 @@ impl Playground {
         self.check_roots(&["root"], options, rows);
     }
 
-    /// Checks a table against a server of several roots, behind every arrangement of walls.
+    /// Checks a table against a server of several roots, under every kind of confinement.
     pub fn check_roots(&self, roots: &[&str], options: &[&str], rows: &[Row]) {
         let roots: Vec<String> = roots.iter().map(|root| self.spelled(root)).collect();
         let mut arguments: Vec<String> =
@@ -158,8 +158,8 @@ impl Playground {
         // A hint names the roots as they really are.
         let real = |root: &String| std::fs::canonicalize(root).unwrap().display().to_string();
         let real_roots: Vec<String> = roots.iter().map(real).collect();
-        for walls in Walls::ALL {
-            let command = walls.serve(Path::new(&roots[0]), &arguments);
+        for confinement in Confinement::ALL {
+            let command = confinement.serve(Path::new(&roots[0]), &arguments);
             run(async {
                 let client = Client::start_command(command.into(), Revision::Handshake).await;
                 self.check_with(client, &real_roots, rows).await;
@@ -241,7 +241,7 @@ impl Playground {
     }
 }
 
-/// Arguments that would work on any file of the playground.
+/// Arguments that would work on any file of the fixture.
 pub fn arguments(tool: &str, path: &str) -> Map<String, Value> {
     let edit = json!({"old_string": "side", "new_string": "-edited"});
     let arguments = match tool {

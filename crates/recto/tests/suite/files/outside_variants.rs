@@ -1,4 +1,4 @@
-//! Worlds that differ only outside of the root: full of files, empty, and full of things that are
+//! OutsideVariants that differ only outside of the root: full of files, empty, and full of things that are
 //! no files. What is said must be the same in all of them.
 
 use std::ffi::OsStr;
@@ -9,10 +9,10 @@ use recto_text::quote::Quoted;
 use rustix::fs::{CWD, Mode, mkfifoat};
 use serde_json::Value;
 
-use super::yard::{INSIDE, OUTSIDE, Session, Yard, rows, said, strings};
 use crate::client::Actual;
-use crate::links_out;
-use crate::walls::Walls;
+use crate::confinement::Confinement;
+use crate::escaping_links;
+use crate::test_dir::{INSIDE, OUTSIDE, Session, TestDir, rows, said, strings};
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Outside {
@@ -40,90 +40,90 @@ pub const DOORS: [&str; 10] = [
 ];
 
 /// The same inside in every world.
-fn world(outside: Outside) -> Yard {
-    let yard = Yard::new();
+fn world(outside: Outside) -> TestDir {
+    let dir = TestDir::new();
     for below in ["inside.txt", "sub/inside.txt", "sub/deep/f.txt"] {
-        yard.file(&format!("root/{below}"), INSIDE);
+        dir.file(&format!("root/{below}"), INSIDE);
     }
     let link = |below: &str, target: &str| {
-        yard.link(below, target);
+        dir.link(below, target);
     };
-    links_out::lay(link);
-    links_out::lay_files(&[("root/file-proc-{name}", "/proc/self/root/outside/{name}")], link);
-    yard.link("root/back", "../outside/back/inside.txt")
+    escaping_links::lay(link);
+    escaping_links::lay_files(&[("root/file-proc-{name}", "/proc/self/root/outside/{name}")], link);
+    dir.link("root/back", "../outside/back/inside.txt")
         .link("root/back-folder", "{base}/outside/back")
         .link("root/to-deep", "sub/deep")
         .link("root/to-file", "inside.txt")
         .link("root/proc", "/proc")
         .link("root/by-proc", "/proc/self/root{base}/root");
     for (index, door) in DOORS.iter().enumerate() {
-        yard.link(&format!("root/door-{index}"), door);
+        dir.link(&format!("root/door-{index}"), door);
     }
-    symlink(OsStr::from_bytes(b"../outside/\xff"), yard.path("root/to-bytes")).unwrap();
-    symlink(OsStr::from_bytes(b"../\xff/../outside"), yard.path("root/by-bytes")).unwrap();
-    furnish(&yard, outside);
-    yard
+    symlink(OsStr::from_bytes(b"../outside/\xff"), dir.path("root/to-bytes")).unwrap();
+    symlink(OsStr::from_bytes(b"../\xff/../outside"), dir.path("root/by-bytes")).unwrap();
+    furnish(&dir, outside);
+    dir
 }
 
-fn furnish(yard: &Yard, outside: Outside) {
+fn furnish(dir: &TestDir, outside: Outside) {
     match outside {
         Outside::Nothing => {}
         Outside::Files => {
             for place in PLACES {
-                yard.file(&format!("{place}secret.txt"), OUTSIDE);
-                yard.file(&format!("{place}hush.txt"), OUTSIDE);
+                dir.file(&format!("{place}secret.txt"), OUTSIDE);
+                dir.file(&format!("{place}hush.txt"), OUTSIDE);
             }
-            yard.link("outside/back", "{base}/root");
+            dir.link("outside/back", "{base}/root");
             let bytes = OsStr::from_bytes(b"outside/\xff");
-            std::fs::write(yard.path(bytes), OUTSIDE).unwrap();
-            std::fs::create_dir(yard.path(OsStr::from_bytes(b"\xff"))).unwrap();
+            std::fs::write(dir.path(bytes), OUTSIDE).unwrap();
+            std::fs::create_dir(dir.path(OsStr::from_bytes(b"\xff"))).unwrap();
         }
         Outside::Strange => {
-            yard.file("outside/secret.txt/hush.txt", OUTSIDE).file("secret.txt/hush.txt", OUTSIDE);
+            dir.file("outside/secret.txt/hush.txt", OUTSIDE).file("secret.txt/hush.txt", OUTSIDE);
             let mode = Mode::from_raw_mode(0o666);
-            mkfifoat(CWD, yard.path("outside/deep"), mode).unwrap();
-            mkfifoat(CWD, yard.path("root-sibling"), mode).unwrap();
-            yard.link("roo", "roo").link("outside/back", "back");
-            yard.file("ROOT", OUTSIDE);
+            mkfifoat(CWD, dir.path("outside/deep"), mode).unwrap();
+            mkfifoat(CWD, dir.path("root-sibling"), mode).unwrap();
+            dir.link("roo", "roo").link("outside/back", "back");
+            dir.file("ROOT", OUTSIDE);
         }
     }
 }
 
 /// The worlds with their servers.
-pub struct Worlds(pub Vec<(Yard, Session)>);
+pub struct OutsideVariants(pub Vec<(TestDir, Session)>);
 
-impl Worlds {
-    /// Behind both walls.
-    pub fn new() -> Worlds {
-        Worlds::with(|_| ())
+impl OutsideVariants {
+    /// With every layer of confinement.
+    pub fn new() -> OutsideVariants {
+        OutsideVariants::with(|_| ())
     }
 
     /// The same, with more inside of each.
-    pub fn with(furnish: impl Fn(&Yard)) -> Worlds {
-        Worlds::behind(Walls::Both, furnish)
+    pub fn with(furnish: impl Fn(&TestDir)) -> OutsideVariants {
+        OutsideVariants::behind(Confinement::Full, furnish)
     }
 
-    /// One after the other, behind every arrangement of walls.
-    pub fn each() -> impl Iterator<Item = Worlds> {
-        Walls::ALL.into_iter().map(|walls| Worlds::behind(walls, |_| ()))
+    /// One after the other, under every kind of confinement.
+    pub fn each() -> impl Iterator<Item = OutsideVariants> {
+        Confinement::ALL.into_iter().map(|confinement| OutsideVariants::behind(confinement, |_| ()))
     }
 
-    fn behind(walls: Walls, furnish: impl Fn(&Yard)) -> Worlds {
+    fn behind(confinement: Confinement, furnish: impl Fn(&TestDir)) -> OutsideVariants {
         let worlds = [Outside::Files, Outside::Nothing, Outside::Strange].map(|outside| {
-            let yard = world(outside);
-            furnish(&yard);
-            let command = walls.serve(&yard.path("root"), &[""; 0]);
-            (yard, Session::start_command(command.into()))
+            let dir = world(outside);
+            furnish(&dir);
+            let command = confinement.serve(&dir.path("root"), &[""; 0]);
+            (dir, Session::start_command(command.into()))
         });
-        Worlds(worlds.into())
+        OutsideVariants(worlds.into())
     }
 
     /// Makes a call in every world, and gives what all of them said, and the answer of the first.
     pub fn call(&self, tool: &str, arguments: &Value) -> (String, Actual) {
         let mut first = None;
-        for (yard, session) in &self.0 {
-            let actual = session.call(tool, at(yard, arguments));
-            let told = said(&actual).replace(yard.base(), "{base}");
+        for (dir, session) in &self.0 {
+            let actual = session.call(tool, at(dir, arguments));
+            let told = said(&actual).replace(dir.base(), "{base}");
             assert!(!told.contains("hush"), "{tool} {arguments} told {told}");
             assert!(!told.contains("root:x:0"), "{tool} {arguments} told {told}");
             match &first {
@@ -139,10 +139,10 @@ impl Worlds {
         let (told, actual) = self.call(tool, arguments);
         match &actual {
             Actual::Error { code: -32002, message, hint: Some(hint) } => {
-                let (yard, _) = &self.0[0];
-                let path = path_of(&at(yard, arguments));
+                let (dir, _) = &self.0[0];
+                let path = path_of(&at(dir, arguments));
                 assert_eq!(*message, format!("Permission denied: {}", Quoted(&path)));
-                let root = yard.spelled("root");
+                let root = dir.spelled("root");
                 assert_eq!(*hint, format!("Only files in these folders can be used: {root}"));
             }
             _ => panic!("{tool} {arguments} told {told}"),
@@ -152,7 +152,7 @@ impl Worlds {
     /// A pattern that may be refused, or may find what is inside.
     pub fn check_inside(&self, tool: &str, arguments: &Value) {
         let (told, actual) = self.call(tool, arguments);
-        let (yard, _) = &self.0[0];
+        let (dir, _) = &self.0[0];
         let structured = match actual {
             Actual::Answer { structured, .. } => structured,
             Actual::Error { code: -32600, .. } => return,
@@ -165,15 +165,15 @@ impl Worlds {
         };
         for file in files {
             let real = std::fs::canonicalize(&file).unwrap();
-            assert!(real.starts_with(yard.path("root")), "{tool} {arguments} told {told}");
+            assert!(real.starts_with(dir.path("root")), "{tool} {arguments} told {told}");
             assert_eq!(std::fs::read_to_string(real).unwrap(), INSIDE);
         }
     }
 }
 
-/// A path with the world's own places in it; below the yard, unless it starts with `/` or `{base}`.
-fn expanded(yard: &Yard, path: &str) -> String {
-    yard.spelled(&path.replace("{base}", yard.base()))
+/// A path with the world's own places in it; below the dir, unless it starts with `/` or `{base}`.
+fn expanded(dir: &TestDir, path: &str) -> String {
+    dir.spelled(&path.replace("{base}", dir.base()))
 }
 
 fn path_of(arguments: &Value) -> String {
@@ -181,11 +181,11 @@ fn path_of(arguments: &Value) -> String {
     path.unwrap().as_str().unwrap().to_string()
 }
 
-fn at(yard: &Yard, arguments: &Value) -> Value {
+fn at(dir: &TestDir, arguments: &Value) -> Value {
     let mut arguments = arguments.clone();
     for name in ["pattern", "file_path"] {
         if let Some(path) = arguments.get(name).and_then(Value::as_str) {
-            arguments[name] = expanded(yard, path).into();
+            arguments[name] = expanded(dir, path).into();
         }
     }
     arguments
