@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use recto::call::Calls;
@@ -64,10 +64,22 @@ struct Counts {
 
 #[test]
 fn real_changes_give_the_same_bytes_by_lines_and_by_strings() {
+    check(pairs::all());
+}
+
+#[test]
+#[ignore = "long: the whole history of this repository, or of the one in RECTO_REPLAY"]
+fn real_changes_give_the_same_bytes_by_lines_and_by_strings_long() {
+    let top = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let repository = std::env::var_os("RECTO_REPLAY").map_or(top, PathBuf::from);
+    check(vec![("commits", pairs::history(&repository).collect())]);
+}
+
+fn check(sources: Vec<(&'static str, Vec<Pair>)>) {
     let mut counts = Counts::default();
     let mut random = Random(0xc0de);
     let mut n_pairs = 0;
-    for (source, pairs) in pairs::all() {
+    for (source, pairs) in sources {
         for pair in pairs {
             let variant = VARIANTS[n_pairs % VARIANTS.len()];
             n_pairs += 1;

@@ -253,7 +253,7 @@ fn nothing_is_written_for_a_server_that_is_gone() {
 
 #[test]
 #[ignore = "long: takes a minute"]
-fn what_is_read_for_a_write_is_given_up_and_the_write_is_not() {
+fn what_is_read_for_a_write_is_given_up_and_the_write_is_not_long() {
     let by_hand = ByHand::new();
     let start = Instant::now();
     let compared = by_hand.begin(Some("old"));

@@ -247,7 +247,7 @@ fn a_relay_is_nudged_again_and_again_until_it_answers() {
 
 #[test]
 #[ignore = "long: takes a minute and a half"]
-fn a_relay_that_says_nothing_is_given_up_and_one_that_has_it_still_is_not() {
+fn a_relay_that_says_nothing_is_given_up_and_one_that_has_it_still_is_not_long() {
     let start = Instant::now();
     let (silent, _input, _stream) = fake_relay();
     let unanswered = in_thread(&silent, |client| (write(client, "new"), Instant::now()));
@@ -327,7 +327,7 @@ fn a_text_of_100_megabytes_comes_through_and_a_longer_one_is_refused() {
 
 #[test]
 #[ignore = "long: takes half a minute"]
-fn a_read_that_is_not_answered_is_given_up() {
+fn a_read_that_is_not_answered_is_given_up_long() {
     let (client, _input, _stream) = fake_relay();
     let start = Instant::now();
     let read = client.read(Path::new("/f"), &Caller::default());
