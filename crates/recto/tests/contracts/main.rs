@@ -16,6 +16,8 @@
 #[allow(dead_code, reason = "the suite uses the rest")]
 mod client;
 mod editor;
+#[path = "../support/in_process.rs"]
+mod in_process;
 mod row;
 #[path = "../support/scripted_editor.rs"]
 #[allow(dead_code, reason = "the suite uses the rest")]
@@ -29,10 +31,8 @@ use std::sync::Arc;
 
 use libtest_mimic::{Arguments, Failed, Trial};
 use recto::call::Calls;
-use recto::caller::Caller;
 use recto::cli::parse_options;
-use recto::store::local::Options;
-use recto::store::{GitRevisions, LocalStore, MemoryStore};
+use recto::store::MemoryStore;
 use recto::tools;
 use serde_json::Value;
 
@@ -136,8 +136,8 @@ fn in_memory(tool: &str, row: &Row) -> Result<(), String> {
         root.to_path_buf(),
         config.max_read_bytes,
     );
-    let called = calls.call(calls.find(tool).unwrap(), case.arguments.clone(), &Caller::default());
-    case.check(called.into(), Tree::from_nodes(root, store.nodes()))
+    let actual = in_process::call(&calls, tool, case.arguments.clone());
+    case.check(actual, Tree::from_nodes(root, store.nodes()))
 }
 
 fn by_excerpt(tool: &str, row: &Row) -> Result<(), String> {
@@ -145,19 +145,10 @@ fn by_excerpt(tool: &str, row: &Row) -> Result<(), String> {
     let root = folder.path().canonicalize().unwrap();
     let case = row.at(&root);
     case.before.write(&root);
-    let config = parse_options(&case.options).unwrap();
-    let store = LocalStore::open(Options {
-        roots: vec![root.clone()],
-        hidden: config.hidden.clone(),
-        allows_git_writes: config.allows_git_writes,
-        is_durable: false,
-    });
-    let store = Arc::new(store.unwrap().with_max_whole_change(0));
-    let revisions = Arc::new(GitRevisions::new(store.clone(), Vec::new()));
-    let calls =
-        Calls::new(store, revisions, tools::ALL.to_vec(), root.clone(), config.max_read_bytes);
-    let called = calls.call(calls.find(tool).unwrap(), case.arguments.clone(), &Caller::default());
-    case.check(called.into(), Tree::read(&root, &case.after))
+    let store = in_process::local_store(&root, &case.options).with_max_whole_change(0);
+    let calls = in_process::calls(&root, &case.options, store);
+    let actual = in_process::call(&calls, tool, case.arguments.clone());
+    case.check(actual, Tree::read(&root, &case.after))
 }
 
 fn with_handshake(tool: &str, row: &Row) -> Result<(), String> {

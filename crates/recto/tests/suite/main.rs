@@ -14,6 +14,8 @@ mod acp_editor;
 mod client;
 #[path = "../support/confinement.rs"]
 mod confinement;
+#[path = "../support/in_process.rs"]
+mod in_process;
 #[path = "../support/sandbox_fixture.rs"]
 #[allow(dead_code, reason = "the conditional tests use the rest")]
 mod sandbox_fixture;

@@ -11,12 +11,12 @@ use recto::call::Calls;
 use recto::caller::Caller;
 use recto::cli::parse_options;
 use recto::store::editor::{Change, Editor, EditorError, Outcome};
-use recto::store::local::Options;
 use recto::store::{GitRevisions, LocalStore};
 use recto::workspace::Workspace;
 use serde_json::{Map, Value};
 
 use crate::client::Actual;
+use crate::in_process::local_store;
 
 /// What an editor does as a matter of course.
 #[derive(Clone, Default)]
@@ -209,6 +209,14 @@ impl EditorFixture {
         EditorFixture::with_options(editor, &[])
     }
 
+    /// Uses a clock by which every file is old enough to be known by its time stamps.
+    pub fn with_clock_ahead(editor: ScriptedEditor) -> EditorFixture {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        let store = local_store(&root, &[]).with_clock_ahead(Duration::from_secs(2));
+        EditorFixture::over(store, folder, editor, &[])
+    }
+
     pub fn with_options(editor: ScriptedEditor, options: &[String]) -> EditorFixture {
         let folder = tempfile::tempdir().unwrap();
         EditorFixture::at(folder, editor, options)
@@ -221,16 +229,19 @@ impl EditorFixture {
         options: &[String],
     ) -> EditorFixture {
         let root = folder.path().canonicalize().unwrap();
+        EditorFixture::over(local_store(&root, options), folder, editor, options)
+    }
+
+    /// Uses a store that differs from the usual one.
+    fn over(
+        local: LocalStore,
+        folder: tempfile::TempDir,
+        editor: ScriptedEditor,
+        options: &[String],
+    ) -> EditorFixture {
+        let root = folder.path().canonicalize().unwrap();
         let config = parse_options(options).unwrap();
-        let local = Arc::new(
-            LocalStore::open(Options {
-                roots: vec![root.clone()],
-                hidden: config.hidden.clone(),
-                allows_git_writes: config.allows_git_writes,
-                is_durable: false,
-            })
-            .unwrap(),
-        );
+        let local = Arc::new(local);
         let editor = Arc::new(editor);
         let calls = Calls::new(
             Arc::new(Workspace::new(local.clone(), editor.clone())),

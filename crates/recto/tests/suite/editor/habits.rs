@@ -164,18 +164,14 @@ fn a_change_of_an_old_file_is_noticed() {
         // Everything again, and a while longer because the disk is new and the editor differs.
         (false, Some(Accident::Disk("z\n")), 1 + 8 + 2),
     ];
-    let desks = rows.map(|(saves, accident, n_reads)| {
+    for (saves, accident, n_reads) in rows {
         let editor = ScriptedEditor::new(Habits { saves, ..Habits::default() });
-        let fixture = EditorFixture::new(match accident {
+        let fixture = EditorFixture::with_clock_ahead(match accident {
             Some(accident) => editor.with(Verb::Read, 1, accident),
             None => editor,
         });
         let path = fixture.put("f.txt", "a\n");
         fixture.editor.open(&path, "a\n");
-        (fixture, saves, n_reads)
-    });
-    std::thread::sleep(Duration::from_millis(2100));
-    for (fixture, saves, n_reads) in desks {
         let edit = json!({"path": fixture.path("f.txt"), "old_string": "a", "new_string": "b"});
         let answer = answer(fixture.call("edit_text_file", edit));
         assert_eq!(answer.get("remarks").is_some(), !saves, "{answer}");

@@ -2,15 +2,17 @@
 //! inode's time tells.
 
 use std::collections::BTreeSet;
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::time::Duration;
 
+use recto::call::Calls;
 use recto_text::Digest;
 use rustix::fs::{CWD, Timespec, Timestamps, utimensat};
 use serde_json::{Value, json};
 
 use super::paging::follow;
 use crate::client::Actual;
+use crate::in_process::{call, calls, local_store};
 use crate::test_dir::{Session, TestDir, rows};
 
 const N_LINES: u64 = 9_000;
@@ -146,6 +148,19 @@ fn lines_of_a_large_file_are_found_in_every_encoding() {
     }
 }
 
+/// Returns the tools with a clock that is ahead.
+fn start(dir: &TestDir, clock_ahead: Duration) -> Calls {
+    let root = dir.path("root");
+    calls(&root, &[], local_store(&root, &[]).with_clock_ahead(clock_ahead))
+}
+
+fn answer(calls: &Calls, tool: &str, arguments: &Value) -> Value {
+    match call(calls, tool, arguments.as_object().unwrap().clone()) {
+        Actual::Answer { structured, .. } => structured,
+        error => panic!("{arguments}: {error:?}"),
+    }
+}
+
 /// A file that is held is read again by its lines once they are known, and nothing differs.
 #[test]
 fn lines_that_are_known_are_the_same_in_every_encoding() {
@@ -162,10 +177,10 @@ fn lines_that_are_known_are_the_same_in_every_encoding() {
     dir.file("root/le.txt", wide(u16::to_le_bytes));
     dir.file("root/be.txt", wide(u16::to_be_bytes));
     dir.file("root/latin.txt", encoding_rs::WINDOWS_1252.encode(&text).0);
-    // What was written just now is not remembered.
-    std::thread::sleep(Duration::from_millis(2_100));
+    // By the usual clock, what was written just now is not remembered.
+    let start = || start(&dir, Duration::from_secs(2));
     for name in names {
-        let session = dir.serve(&[]);
+        let session = start();
         for arguments in [
             json!({"lines": "1,17,4000-4002,8999-"}),
             json!({"lines": "+1"}),
@@ -176,18 +191,18 @@ fn lines_that_are_known_are_the_same_in_every_encoding() {
         ] {
             let mut arguments = arguments;
             arguments["file_path"] = name.into();
-            let fresh = dir.serve(&[]).answer("ReadLines", arguments.clone());
-            let known = session.answer("ReadLines", arguments.clone());
+            let fresh = answer(&start(), "ReadLines", &arguments);
+            let known = answer(&session, "ReadLines", &arguments);
             assert_eq!(fresh, known, "{arguments}");
             assert_eq!(known["total_lines"], 9_001, "{arguments}");
         }
-        let hash = |session: &Session| {
+        let hash = |session: &Calls| {
             let page =
                 json!({"path": dir.spelled(&format!("root/{name}")), "lines": [9_001, 9_002]});
-            let answer = session.answer("text.read", page);
+            let answer = answer(session, "text.read", &page);
             (answer["hash"].clone(), answer["lines"].clone())
         };
-        assert_eq!(hash(&session), hash(&dir.serve(&[])), "{name}");
+        assert_eq!(hash(&session), hash(&start()), "{name}");
     }
 }
 
@@ -312,12 +327,15 @@ fn a_change_that_only_the_inode_tells_is_seen() {
     for (name, text) in [("large.txt", text("\n")), ("small.txt", "1: small\nend".to_string())] {
         dir.file(&format!("root/{name}"), text);
     }
-    let session = dir.serve(&[]);
-    let read = |name: &str| {
-        let answer =
-            session.answer("ReadLines", json!({"file_path": name, "lines": 1, "match": ":"}));
+    let read = |session: &Calls, name: &str| {
+        let arguments = json!({"file_path": name, "lines": 1, "match": ":"});
+        let answer = answer(session, "ReadLines", &arguments);
         let content = rows(&answer)[0].2.clone();
         (content, answer["hash"].as_str().unwrap().to_string(), answer["total_lines"].clone())
+    };
+    let inode_time = |name: &str| {
+        let status = std::fs::metadata(dir.path(format!("root/{name}"))).unwrap();
+        (status.ctime(), status.ctime_nsec())
     };
     let change = |name: &str, n: u8| {
         let path = dir.path(format!("root/{name}"));
@@ -334,18 +352,24 @@ fn a_change_that_only_the_inode_tells_is_seen() {
     };
     let mut seen = BTreeSet::new();
     let mut digit = b'1';
-    for pause in [0, 0, 2200, 0, 2200] {
-        std::thread::sleep(Duration::from_millis(pause));
-        for name in ["large.txt", "small.txt"] {
-            // Twice, so that what was remembered is used.
-            let first = read(name);
-            assert_eq!(read(name), first, "{name}");
-            assert!(first.0.starts_with(&format!("{}: ", digit as char)), "{name}: {first:?}");
-            assert!(seen.insert((name, first.1.clone())), "{name}: {} came again", first.1);
+    for clock_ahead in [Duration::ZERO, Duration::from_secs(2)] {
+        let session = start(&dir, clock_ahead);
+        for _ in 0..3 {
+            digit += 1;
+            for name in ["large.txt", "small.txt"] {
+                let before = inode_time(name);
+                change(name, digit);
+                // An old file was not written to within the same tick of the system's clock.
+                while !clock_ahead.is_zero() && inode_time(name) == before {
+                    change(name, digit);
+                }
+                // Twice, so that what was remembered is used.
+                let first = read(&session, name);
+                assert_eq!(read(&session, name), first, "{name}");
+                assert!(first.0.starts_with(&format!("{}: ", digit as char)), "{name}: {first:?}");
+                assert!(seen.insert((name, first.1.clone())), "{name}: {} came again", first.1);
+            }
         }
-        digit += 1;
-        change("large.txt", digit);
-        change("small.txt", digit);
     }
 }
 
