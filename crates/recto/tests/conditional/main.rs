@@ -31,6 +31,9 @@ mod server;
 #[path = "../suite/landlock.rs"]
 #[allow(dead_code, unused_imports, reason = "the suite uses the rest")]
 mod start;
+#[path = "../support/test_dir.rs"]
+#[allow(dead_code, reason = "the suite uses the rest")]
+mod test_dir;
 
 mod devices;
 mod hanging;

@@ -1,4 +1,4 @@
-//! Links that lead out of a root, which the tests of the sandbox and of the files toolset lay.
+//! Links that lead out of a root, for the tests of the sandbox and of the files toolset.
 
 /// A name that is there outside, and one that is not.
 const NAMES: [&str; 2] = ["secret.txt", "missing.txt"];

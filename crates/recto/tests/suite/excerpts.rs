@@ -1,7 +1,7 @@
-//! Changes to files that are not held: done to some lines of them, they do what they do to the
-//! whole.
+//! Changes to files that are too large to be read whole have the same result as changes to the whole
+//! text.
 //!
-//! A store that holds no file stands beside one that holds every file. Both get the same calls.
+//! A store that never reads a whole file and one that always does get the same calls.
 
 use std::path::Path;
 

@@ -1,5 +1,5 @@
-//! The files toolset from outside, through the built binary: listing, searching and reading
-//! compared with references that share no code with them, and attacked by whoever wants out.
+//! The files toolset through the built binary: listing, searching and reading compared with
+//! independent references, and attempts to leave the roots.
 
 mod commits;
 mod denied_paths;

@@ -1,4 +1,4 @@
-//! Refusals teach: the call that a hint proposes works.
+//! Hints of errors: the call that a hint proposes works.
 
 use std::path::Path;
 use std::sync::Arc;

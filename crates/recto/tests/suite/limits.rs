@@ -1,5 +1,5 @@
-//! The limits, each from both sides: what just fits, and what does not. Those that other rooms
-//! test are named in `recto::limits`.
+//! Each limit from both sides: the most that fits, and one more. `recto::limits` names the test of
+//! each limit; some are in other modules.
 
 use std::fs::File;
 use std::io::Write;
@@ -13,13 +13,6 @@ use serde_json::json;
 use crate::client::{Actual, BINARY};
 use crate::server::{Server, cut};
 use crate::test_dir::{Session, TestDir, rows};
-
-/// The most memory that a process has had so far.
-fn most_resident_bytes(process: u32) -> usize {
-    let text = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap();
-    let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
-    line.trim().strip_suffix(" kB").unwrap().parse::<usize>().unwrap() * 1024
-}
 
 #[test]
 fn every_limit_has_a_test_that_exists() {
@@ -77,7 +70,7 @@ fn a_request_of_too_many_values_is_refused_before_it_is_parsed() {
         assert_eq!(answer["id"], id, "{}", cut(&answer.to_string()));
         assert_eq!(answer["error"]["code"], -32600, "{}", cut(&answer.to_string()));
     }
-    let highest = most_resident_bytes(server.id());
+    let highest = server.most_resident_bytes();
     println!("{} MB at most", highest >> 20);
     assert!(highest < 192 << 20, "{} MB", highest >> 20);
     server.check_serves();
@@ -111,7 +104,7 @@ fn a_flood_of_requests_full_of_values_takes_little_memory() {
         assert_eq!(answer["result"]["isError"], true, "{}", cut(&answer.to_string()));
     }
     drop(writer.join().unwrap());
-    let highest = most_resident_bytes(server.id());
+    let highest = server.most_resident_bytes();
     println!("{} MB at most", highest >> 20);
     assert!(highest < 192 << 20, "{} MB", highest >> 20);
 }

@@ -1,5 +1,5 @@
-//! Files as people have them, in many encodings: a change puts in what it was asked to and nothing
-//! else, and taken back it leaves the bytes as they were.
+//! Files in many encodings: a change inserts exactly what it was asked to, and a second change that
+//! undoes it restores every byte.
 
 use std::path::{Path, PathBuf};
 

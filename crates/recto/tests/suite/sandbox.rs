@@ -1,5 +1,5 @@
-//! The sandbox from outside: paths that must not lead anywhere, crossed with every tool of the
-//! built binary. Every table ends with the same question: what changed, and was it only that?
+//! Paths that the sandbox must refuse, crossed with every tool of the built binary. Each check
+//! compares everything that changed on disk with what may change.
 
 mod deny_and_git;
 mod escape_paths;

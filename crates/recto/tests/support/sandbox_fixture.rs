@@ -1,10 +1,12 @@
-//! A folder with an inside and an outside, and the one check that knows how to attack it.
+//! A test folder with files on either side of its root, and the one check that knows how to attack
+//! it.
 //!
 //! Text inside reads "inside", text outside "outside", so that every edit of a table would work
-//! on either if the wall were not there.
+//! on either if nothing confined the server.
 
 use std::collections::BTreeMap;
-use std::os::unix::fs::{MetadataExt, symlink};
+use std::ops::Deref;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -13,6 +15,7 @@ use serde_json::{Map, Value, json};
 
 use crate::client::{Actual, Client, Revision, run};
 use crate::confinement::Confinement;
+use crate::test_dir::TestDir;
 
 pub const INSIDE: &str = "inside\n";
 pub const OUTSIDE: &str = "outside\n";
@@ -92,33 +95,25 @@ pub fn rows<const N: usize>(rows: [(&str, Expected); N]) -> Vec<Row> {
     rows.into_iter().map(|(path, expected)| (path.to_string(), expected)).collect()
 }
 
-/// A temporary folder: `root` is served, the rest is outside.
-pub struct SandboxFixture {
-    /// Removed at the end.
-    _folder: tempfile::TempDir,
-    base: PathBuf,
+/// A test folder with something on either side.
+pub struct SandboxFixture(TestDir);
+
+impl Deref for SandboxFixture {
+    type Target = TestDir;
+
+    fn deref(&self) -> &TestDir {
+        &self.0
+    }
 }
 
 impl SandboxFixture {
     pub fn new() -> SandboxFixture {
-        let folder = tempfile::tempdir().unwrap();
-        let base = folder.path().canonicalize().unwrap();
-        let fixture = SandboxFixture { _folder: folder, base };
+        let fixture = SandboxFixture(TestDir::new());
         fixture.file("root/inside.txt").file("root/sub/inside.txt").file("root/sub/deep/f.txt");
         for folder in ["", "outside/", "outside/deep/", "root-sibling/", "roo/"] {
             fixture.file(&format!("{folder}secret.txt"));
         }
         fixture
-    }
-
-    pub fn path(&self, below: impl AsRef<Path>) -> PathBuf {
-        self.base.join(below)
-    }
-
-    /// A path as a caller writes it.
-    pub fn spelled(&self, path: &str) -> String {
-        let base = self.base.to_str().unwrap();
-        if path.starts_with('/') { path.to_string() } else { format!("{base}/{path}") }
     }
 
     /// Writes a file, and the folders above it, with the text of its side.
@@ -128,17 +123,13 @@ impl SandboxFixture {
     }
 
     pub fn file_with(&self, below: &str, text: &str) -> &SandboxFixture {
-        let path = self.path(below);
-        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-        std::fs::write(path, text).unwrap();
+        self.0.file(below, text);
         self
     }
 
-    /// Makes a link; `{base}` in its target is the fixture.
+    /// Makes a link; `{base}` in its target is the test folder.
     pub fn link(&self, below: &str, target: &str) -> &SandboxFixture {
-        let path = self.path(below);
-        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-        symlink(target.replace("{base}", self.base.to_str().unwrap()), path).unwrap();
+        self.0.link(below, target);
         self
     }
 
@@ -198,14 +189,14 @@ impl SandboxFixture {
         expected: &Expected,
     ) -> Result<(), String> {
         let path = self.spelled(path);
-        let before = Snapshot::take(&self.base);
+        let before = Snapshot::take(&self.path(""));
         let call = client.call(tool, arguments(tool, &path));
         let answer = tokio::time::timeout(MAX_WAIT, call).await;
         let actual = answer.map_err(|_| format!("no answer within {MAX_WAIT:?}"))?;
-        let changed = before.changed(&Snapshot::take(&self.base));
+        let changed = before.changed(&Snapshot::take(&self.path("")));
         let now = |path: &PathBuf| std::fs::read_to_string(self.path(path)).unwrap_or_default();
         let texts: Vec<String> = changed.iter().map(now).collect();
-        before.restore(&self.base, &changed);
+        before.restore(&self.path(""), &changed);
         let found: String = format!("{actual:?}").chars().take(300).collect();
         let no_change = || match &changed[..] {
             [] => Ok(()),

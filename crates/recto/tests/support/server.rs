@@ -77,6 +77,13 @@ impl Server {
         self.child.id()
     }
 
+    /// Returns the most memory that the server has had so far.
+    pub fn most_resident_bytes(&self) -> usize {
+        let text = std::fs::read_to_string(format!("/proc/{}/status", self.id())).unwrap();
+        let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+        line.trim().strip_suffix(" kB").unwrap().parse::<usize>().unwrap() * 1024
+    }
+
     /// Hands the input over to another thread.
     pub fn take_input(&mut self) -> ChildStdin {
         self.input.take().unwrap()

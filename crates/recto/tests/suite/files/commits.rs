@@ -1,5 +1,4 @@
-//! Ways out by a commit: paths that lead out are no way into other repositories, and what a
-//! repository holds beyond the roots is not there.
+//! Commits as a way out of a root: neither a path nor a planted repository reveals what lies outside.
 
 use serde_json::{Value, json};
 
@@ -72,8 +71,8 @@ const WAYS: &[&str] = &[
 
 const COMMITS: &[&str] = &["HEAD", "main", "HEAD:outside", "HEAD^{tree}", "../outside", "no-such"];
 
-/// Makes every call in every world, and says what is told about the outside.
-fn check(worlds: &[(TestDir, Session)]) {
+/// Makes every call in every variant, and says what is told about the outside.
+fn check(variants: &[(TestDir, Session)]) {
     for way in WAYS {
         for commit in COMMITS {
             let all = |dir: &TestDir| {
@@ -82,7 +81,7 @@ fn check(worlds: &[(TestDir, Session)]) {
                 calls(&path, commit)
             };
             for index in 0..4 {
-                let told = worlds.iter().map(|(dir, session)| {
+                let told = variants.iter().map(|(dir, session)| {
                     let (tool, arguments) = all(dir)[index].clone();
                     let told = said(&session.call(tool, arguments));
                     assert!(!told.contains("hush"), "{tool} {way} at {commit} told {told}");
@@ -96,7 +95,7 @@ fn check(worlds: &[(TestDir, Session)]) {
     }
 }
 
-/// Links with absolute targets are committed, so that every world has its own hashes.
+/// Links with absolute targets are committed, so that every variant has its own hashes.
 fn without_versions(told: &str) -> String {
     let is_version = |word: &&str| {
         word.len() >= 7 && word.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b))
@@ -109,19 +108,19 @@ fn without_versions(told: &str) -> String {
 
 #[test]
 fn a_commit_is_no_way_out() {
-    let worlds = OutsideVariants::with(|dir| commit_all(dir, "root"));
-    let (_, session) = &worlds.0[0];
+    let variants = OutsideVariants::with(|dir| commit_all(dir, "root"));
+    let (_, session) = &variants.0[0];
     let listed = session.answer("ListFiles", json!({"pattern": "**/inside.*", "commit": "HEAD"}));
     assert_eq!(listed["files"], json!(["inside.txt", "sub/inside.txt"]), "{listed}");
     // A repository outside, where there is anything.
-    commit_all(&worlds.0[0].0, "outside");
-    check(&worlds.0);
+    commit_all(&variants.0[0].0, "outside");
+    check(&variants.0);
 }
 
 /// The same root, with and without a repository around it.
 #[test]
 fn a_repository_around_the_root_is_not_found() {
-    let worlds = [true, false].map(|has_repository| {
+    let variants = [true, false].map(|has_repository| {
         let dir = TestDir::new();
         dir.file("root/inside.txt", INSIDE).file("root/sub/inside.txt", INSIDE);
         dir.link("root/folder-abs", "{base}/outside").link("root/up", "..");
@@ -132,7 +131,7 @@ fn a_repository_around_the_root_is_not_found() {
         let session = dir.serve(&[]);
         (dir, session)
     });
-    check(&worlds);
+    check(&variants);
 }
 
 /// A repository that is planted inside and says that its files lie elsewhere.
@@ -168,7 +167,7 @@ fn a_planted_repository_does_not_lead_out() {
         }),
     ];
     for (name, plant) in plants {
-        let worlds = [true, false].map(|is_full| {
+        let variants = [true, false].map(|is_full| {
             let dir = TestDir::new();
             dir.file("root/inside.txt", INSIDE);
             if is_full {
@@ -182,7 +181,7 @@ fn a_planted_repository_does_not_lead_out() {
         for path in ["**", "secret.txt", "%", "inside.txt"] {
             for commit in ["HEAD", "main", "refs/heads/main"] {
                 for index in 0..4 {
-                    let told = worlds.each_ref().map(|(dir, session)| {
+                    let told = variants.each_ref().map(|(dir, session)| {
                         let (tool, arguments) = calls(path, commit)[index].clone();
                         let told = said(&session.call(tool, arguments));
                         told.replace(dir.base(), "{base}")

@@ -1,5 +1,5 @@
-//! What `--deny` and a client's own sandbox hide: not listed, not searched, not read, and not
-//! told apart from what is not there.
+//! Paths that `--deny` or the client's sandbox closes: they are not listed, searched or read, and are
+//! indistinguishable from paths that do not exist.
 
 use std::os::unix::fs::PermissionsExt;
 
@@ -49,7 +49,7 @@ const OPEN: &[&str] = &[
 ];
 
 /// The same dir with and without what is denied.
-fn worlds() -> [TestDir; 2] {
+fn variants() -> [TestDir; 2] {
     [true, false].map(|has_denied| {
         let dir = TestDir::new();
         for below in OPEN {
@@ -124,7 +124,7 @@ const ATTEMPTS: &[&str] = &[
 
 #[test]
 fn what_is_denied_cannot_be_told_from_what_does_not_exist() {
-    let dirs = worlds();
+    let dirs = variants();
     let sessions = dirs.each_ref().map(|dir| dir.serve(DENY));
     for path in ATTEMPTS {
         for (tool, arguments) in [
@@ -146,7 +146,7 @@ fn what_is_denied_cannot_be_told_from_what_does_not_exist() {
 
 #[test]
 fn what_is_denied_is_left_out_and_the_rest_is_not() {
-    let [dir, _] = worlds();
+    let [dir, _] = variants();
     let session = dir.serve(DENY);
     let open: Vec<String> =
         OPEN.iter().map(|below| dir.spelled(&format!("root/{below}"))).collect();
@@ -185,7 +185,7 @@ fn closing(dir: &TestDir, places: &[Value]) -> Map<String, Value> {
 }
 
 /// The same dir with and without what the profile closes.
-fn closed_worlds() -> [TestDir; 2] {
+fn closed_variants() -> [TestDir; 2] {
     [true, false].map(|has_closed| {
         let dir = TestDir::new();
         dir.file("root/inside.txt", INSIDE)
@@ -270,7 +270,7 @@ fn check_closed(dirs: &[TestDir; 2], sessions: &[Session; 2], attempts: &[&str])
 
 #[test]
 fn what_a_clients_sandbox_closes_cannot_be_told_from_what_does_not_exist() {
-    let dirs = closed_worlds();
+    let dirs = closed_variants();
     let sessions = dirs.each_ref().map(|dir| dir.serve(&[]));
     check_closed(&dirs, &sessions, CLOSED_ATTEMPTS);
     // Without a profile all of it is there.
@@ -290,7 +290,7 @@ fn what_a_clients_sandbox_closes_cannot_be_told_from_what_does_not_exist() {
 /// What they lead to may be read, but whether they are there may not.
 #[test]
 fn ways_through_what_a_clients_sandbox_closes_tell_nothing() {
-    let dirs = closed_worlds();
+    let dirs = closed_variants();
     let sessions = dirs.each_ref().map(|dir| dir.serve(&[]));
     let ways = ["closed/link", "closed/folder/../../inside.txt", "closed/folder/../../*.txt"];
     check_closed(&dirs, &sessions, &ways);
@@ -299,7 +299,7 @@ fn ways_through_what_a_clients_sandbox_closes_tell_nothing() {
 /// Folders that cannot be read are counted, but not where nothing may be read.
 #[test]
 fn closed_folders_that_cannot_be_read_are_not_counted() {
-    let dirs = closed_worlds();
+    let dirs = closed_variants();
     std::fs::create_dir_all(dirs[0].path("root/closed/locked")).unwrap();
     let set_mode = |below: &str, mode| {
         let mode = std::fs::Permissions::from_mode(mode);

@@ -1,5 +1,5 @@
-//! OutsideVariants that differ only outside of the root: full of files, empty, and full of things that are
-//! no files. What is said must be the same in all of them.
+//! Test folders that differ only outside of the root: full of files, empty, and full of entries that
+//! are not files. A server must answer the same in all of them.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -39,8 +39,8 @@ pub const DOORS: [&str; 10] = [
     "/dev/no-such-device",
 ];
 
-/// The same inside in every world.
-fn world(outside: Outside) -> TestDir {
+/// The same inside in every variant.
+fn variant(outside: Outside) -> TestDir {
     let dir = TestDir::new();
     for below in ["inside.txt", "sub/inside.txt", "sub/deep/f.txt"] {
         dir.file(&format!("root/{below}"), INSIDE);
@@ -89,7 +89,7 @@ fn furnish(dir: &TestDir, outside: Outside) {
     }
 }
 
-/// The worlds with their servers.
+/// The variants with their servers.
 pub struct OutsideVariants(pub Vec<(TestDir, Session)>);
 
 impl OutsideVariants {
@@ -109,16 +109,16 @@ impl OutsideVariants {
     }
 
     fn behind(confinement: Confinement, furnish: impl Fn(&TestDir)) -> OutsideVariants {
-        let worlds = [Outside::Files, Outside::Nothing, Outside::Strange].map(|outside| {
-            let dir = world(outside);
+        let variants = [Outside::Files, Outside::Nothing, Outside::Strange].map(|outside| {
+            let dir = variant(outside);
             furnish(&dir);
             let command = confinement.serve(&dir.path("root"), &[""; 0]);
             (dir, Session::start_command(command.into()))
         });
-        OutsideVariants(worlds.into())
+        OutsideVariants(variants.into())
     }
 
-    /// Makes a call in every world, and gives what all of them said, and the answer of the first.
+    /// Makes a call in every variant, and gives what all of them said, and the answer of the first.
     pub fn call(&self, tool: &str, arguments: &Value) -> (String, Actual) {
         let mut first = None;
         for (dir, session) in &self.0 {
@@ -171,7 +171,7 @@ impl OutsideVariants {
     }
 }
 
-/// A path with the world's own places in it; below the dir, unless it starts with `/` or `{base}`.
+/// A path with the variant's own places in it; below the dir, unless it starts with `/` or `{base}`.
 fn expanded(dir: &TestDir, path: &str) -> String {
     dir.spelled(&path.replace("{base}", dir.base()))
 }

@@ -1,4 +1,4 @@
-//! Ways out of a root, by every argument that names files.
+//! Paths and patterns that lead out of a root, for every argument of the files toolset.
 
 use serde_json::json;
 
@@ -90,42 +90,42 @@ const PATTERNS: &[&str] = &[
 
 #[test]
 fn what_lies_outside_cannot_be_told_from_what_does_not_exist() {
-    for worlds in OutsideVariants::each() {
-        check_folders(&worlds);
+    for variants in OutsideVariants::each() {
+        check_folders(&variants);
     }
 }
 
-fn check_folders(worlds: &OutsideVariants) {
+fn check_folders(variants: &OutsideVariants) {
     let doors = (0..DOORS.len()).map(|index| format!("root/door-{index}"));
     for folder in FOLDERS.iter().map(|folder| folder.to_string()).chain(doors) {
         for name in ["secret.txt", "missing.txt", "secret.txt/x"] {
             let path = format!("{folder}/{name}");
-            worlds.check_denied("ListFiles", &json!({"pattern": path}));
-            worlds.check_denied("ReadLines", &json!({"file_path": path}));
-            worlds.check_denied("ReadAsTable", &json!({"file_path": path}));
+            variants.check_denied("ListFiles", &json!({"pattern": path}));
+            variants.check_denied("ReadLines", &json!({"file_path": path}));
+            variants.check_denied("ReadAsTable", &json!({"file_path": path}));
         }
         for pattern in PATTERNS {
             let path = format!("{folder}/{pattern}");
-            worlds.check_denied("ListFiles", &json!({"pattern": path}));
-            worlds.check_denied("ReadLines", &json!({"file_path": path, "match": "s"}));
+            variants.check_denied("ListFiles", &json!({"pattern": path}));
+            variants.check_denied("ReadLines", &json!({"file_path": path, "match": "s"}));
         }
-        worlds.check_denied("ReadAsTable", &json!({"file_path": format!("{folder}/*")}));
-        worlds.check_denied("ReadLines", &json!({"file_path": folder}));
-        worlds.check_denied("ReadLines", &json!({"file_path": format!("{folder}/"), "lines": 1}));
-        worlds.check_denied("ReadAsTable", &json!({"file_path": folder}));
-        worlds.check_inside("ListFiles", &json!({"pattern": folder}));
-        worlds.check_inside("ListFiles", &json!({"pattern": format!("{folder}/")}));
+        variants.check_denied("ReadAsTable", &json!({"file_path": format!("{folder}/*")}));
+        variants.check_denied("ReadLines", &json!({"file_path": folder}));
+        variants.check_denied("ReadLines", &json!({"file_path": format!("{folder}/"), "lines": 1}));
+        variants.check_denied("ReadAsTable", &json!({"file_path": folder}));
+        variants.check_inside("ListFiles", &json!({"pattern": folder}));
+        variants.check_inside("ListFiles", &json!({"pattern": format!("{folder}/")}));
     }
 }
 
 #[test]
 fn links_to_files_outside_are_neither_listed_nor_read() {
-    for worlds in OutsideVariants::each() {
-        check_links(&worlds);
+    for variants in OutsideVariants::each() {
+        check_links(&variants);
     }
 }
 
-fn check_links(worlds: &OutsideVariants) {
+fn check_links(variants: &OutsideVariants) {
     let mut links = vec!["back".to_string(), "to-bytes".into()];
     for name in ["secret.txt", "missing.txt"] {
         let of = |kind: &str| format!("{kind}-{name}");
@@ -135,12 +135,12 @@ fn check_links(worlds: &OutsideVariants) {
     links.extend((0..DOORS.len()).map(|index| format!("door-{index}")));
     for link in links {
         let path = format!("root/{link}");
-        worlds.check_denied("ReadLines", &json!({"file_path": path}));
-        worlds.check_denied("ReadAsTable", &json!({"file_path": path}));
+        variants.check_denied("ReadLines", &json!({"file_path": path}));
+        variants.check_denied("ReadAsTable", &json!({"file_path": path}));
         for pattern in [path.clone(), format!("{path}*"), format!("root/{{{link},{link}/*}}")] {
-            worlds.check_inside("ListFiles", &json!({"pattern": pattern, "ignored": true}));
-            worlds.check_inside("ReadLines", &json!({"file_path": pattern, "match": "s"}));
-            worlds.check_inside("ReadAsTable", &json!({"file_path": pattern}));
+            variants.check_inside("ListFiles", &json!({"pattern": pattern, "ignored": true}));
+            variants.check_inside("ReadLines", &json!({"file_path": pattern, "match": "s"}));
+            variants.check_inside("ReadAsTable", &json!({"file_path": pattern}));
         }
     }
 }
@@ -221,29 +221,29 @@ const WILD: &[&str] = &[
 
 #[test]
 fn wildcards_do_not_match_a_way_out() {
-    for worlds in OutsideVariants::each() {
-        check_wildcards(&worlds);
+    for variants in OutsideVariants::each() {
+        check_wildcards(&variants);
     }
 }
 
-fn check_wildcards(worlds: &OutsideVariants) {
+fn check_wildcards(variants: &OutsideVariants) {
     for pattern in WILD {
         for ignored in [false, true] {
-            worlds.check_inside("ListFiles", &json!({"pattern": pattern, "ignored": ignored}));
+            variants.check_inside("ListFiles", &json!({"pattern": pattern, "ignored": ignored}));
         }
-        worlds.check_inside("ReadLines", &json!({"file_path": pattern}));
-        worlds.check_inside("ReadLines", &json!({"file_path": pattern, "match": "s", "ctx": 3}));
-        worlds.check_inside("ReadAsTable", &json!({"file_path": pattern}));
+        variants.check_inside("ReadLines", &json!({"file_path": pattern}));
+        variants.check_inside("ReadLines", &json!({"file_path": pattern, "match": "s", "ctx": 3}));
+        variants.check_inside("ReadAsTable", &json!({"file_path": pattern}));
     }
 }
 
 /// Relative paths start at the root, and have the same ways out.
 #[test]
 fn relative_ways_out_are_ways_out() {
-    let worlds = OutsideVariants::new();
+    let variants = OutsideVariants::new();
     let call = |tool: &str, path: &str| {
         let name = if tool == "ListFiles" { "pattern" } else { "file_path" };
-        let said = worlds.0.iter().map(|(dir, session)| {
+        let said = variants.0.iter().map(|(dir, session)| {
             let told = said(&session.call(tool, json!({name: path})));
             told.replace(dir.base(), "{base}")
         });
@@ -283,7 +283,7 @@ fn relative_ways_out_are_ways_out() {
 /// Names that no file can have, and loops of links.
 #[test]
 fn impossible_names_and_loops_tell_nothing() {
-    let worlds = OutsideVariants::with(|dir| {
+    let variants = OutsideVariants::with(|dir| {
         dir.link("root/self", "self")
             .link("root/one", "two")
             .link("root/two", "{base}/root/one")
@@ -318,19 +318,19 @@ fn impossible_names_and_loops_tell_nothing() {
         paths.extend([format!("root/{name}/../inside.*"), format!("root/{{{name},x}}")]);
     }
     for path in &paths {
-        worlds.check_inside("ListFiles", &json!({"pattern": path}));
-        worlds.check_inside("ReadLines", &json!({"file_path": path, "match": "s"}));
-        worlds.check_inside("ReadAsTable", &json!({"file_path": path}));
+        variants.check_inside("ListFiles", &json!({"pattern": path}));
+        variants.check_inside("ReadLines", &json!({"file_path": path, "match": "s"}));
+        variants.check_inside("ReadAsTable", &json!({"file_path": path}));
     }
 }
 
 /// The pattern that was asked for, not another that was tried meanwhile.
 #[test]
 fn a_refusal_is_in_the_callers_own_words() {
-    let worlds = OutsideVariants::with(|dir| {
+    let variants = OutsideVariants::with(|dir| {
         dir.link("root/self", "self");
     });
-    let (dir, session) = &worlds.0[0];
+    let (dir, session) = &variants.0[0];
     for path in ["root/folder-abs", "root/back", "root/self", "root/door-3", "outside", "/", "/etc"]
     {
         for path in [dir.spelled(path), path.trim_start_matches("root/").to_string()] {

@@ -1,36 +1,16 @@
-//! The race: while a client lists and searches, somebody swaps what is walked for a link to the
-//! outside, as fast as the system lets them.
+//! Races: while a client lists and searches, another process swaps the folder for a link to the
+//! outside.
 
-use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
-
-use rustix::fs::{CWD, RenameFlags, renameat_with};
 use serde_json::{Value, json};
 
 use crate::client::Actual;
 use crate::confinement::Confinement;
+use crate::swaps::while_swapping;
 use crate::test_dir::{INSIDE, OUTSIDE, Session, TestDir, said};
 
 /// The calls that are made under each kind of confinement.
 const SHORT: usize = 700;
 const LONG: usize = 100_000;
-
-/// Exchanges two names until told to stop.
-fn swap(one: &Path, other: &Path, is_over: &AtomicBool) {
-    let exchange = || renameat_with(CWD, one, CWD, other, RenameFlags::EXCHANGE).unwrap();
-    while !is_over.load(Ordering::Relaxed) {
-        exchange();
-        exchange();
-    }
-}
-
-struct Raise<'a>(&'a AtomicBool);
-
-impl Drop for Raise<'_> {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::Relaxed);
-    }
-}
 
 /// Races calls against swaps of two names, under every kind of confinement. The calls take turns.
 fn check(n_rounds: usize, dir: &TestDir, one: &str, other: &str, calls: &[(&str, Value)]) {
@@ -47,13 +27,9 @@ fn check_with(
     other: &str,
     calls: &[(&str, Value)],
 ) {
-    let is_over = AtomicBool::new(false);
     let (one, other) = (dir.path(one), dir.path(other));
     let (mut n_found, mut n_empty, mut n_refused) = (0, 0, 0);
-    std::thread::scope(|scope| {
-        scope.spawn(|| swap(&one, &other, &is_over));
-        // The swaps end also when a call panics.
-        let _end = Raise(&is_over);
+    while_swapping(&one, &other, || {
         let session = Session::start_command(confinement.serve(&dir.path("root"), &[""; 0]).into());
         for round in 0..n_rounds {
             let (tool, arguments) = &calls[round % calls.len()];

@@ -1,4 +1,4 @@
-//! What lies outside the roots, is hidden or is closed by the client stays so at a revision.
+//! Paths that are outside the roots, hidden or closed by the client stay so at a revision.
 
 use std::os::unix::fs::symlink;
 use std::path::Path;

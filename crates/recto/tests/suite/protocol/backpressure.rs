@@ -1,4 +1,5 @@
-//! Limits: lines that are too long, answers that nobody reads.
+//! Requests that are too long, answers that the client does not read, and floods of messages: memory
+//! stays bounded.
 
 use std::io::Write;
 use std::time::{Duration, Instant};
@@ -70,7 +71,7 @@ fn answers_that_nobody_reads_take_little_memory_and_are_all_there() {
     // Until the memory has not grown for a while.
     let (mut highest, mut since) = (0, Instant::now());
     while since.elapsed() < Duration::from_millis(500) {
-        let now = most_resident_bytes(server.id());
+        let now = server.most_resident_bytes();
         if now > highest {
             (highest, since) = (now, Instant::now());
         }
@@ -85,7 +86,7 @@ fn answers_that_nobody_reads_take_little_memory_and_are_all_there() {
         assert!(!std::mem::replace(&mut is_answered[id - 1000], true), "{id} twice");
         assert!(line.len() > 2 * MEGABYTE, "{}", cut(&line));
     }
-    let highest = most_resident_bytes(server.id());
+    let highest = server.most_resident_bytes();
     assert!(highest < MAX_BYTES, "{} MB while they are read", highest / MEGABYTE);
     server.check_serves();
 }
@@ -96,7 +97,7 @@ fn a_path_as_long_as_a_request_takes_little_memory() {
     let path = format!("{}/{}x", server.spelled("a"), "a/".repeat(7_000_000));
     let answer = server.call("read_text_file", json!({"path": path}));
     assert_eq!(answer["result"]["isError"], true, "{}", cut(&answer.to_string()));
-    let highest = most_resident_bytes(server.id());
+    let highest = server.most_resident_bytes();
     assert!(highest < 128 * MEGABYTE, "{} MB", highest / MEGABYTE);
     server.check_serves();
 }
@@ -131,13 +132,6 @@ fn calls_leave_no_handles_open() {
     server.check_serves();
 }
 
-/// The most memory that the process has had so far.
-fn most_resident_bytes(process: u32) -> usize {
-    let text = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap();
-    let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
-    line.trim().strip_suffix(" kB").unwrap().parse::<usize>().unwrap() * 1024
-}
-
 /// Nothing about them is answered, so that nothing slows the client down.
 #[test]
 fn a_flood_of_notifications_takes_little_memory_and_keeps_nobody_waiting() {
@@ -155,7 +149,7 @@ fn a_flood_of_notifications_takes_little_memory_and_keeps_nobody_waiting() {
     });
     assert_eq!(server.next().unwrap()["id"], 77);
     let input = flood.join().unwrap();
-    let most = most_resident_bytes(server.id());
+    let most = server.most_resident_bytes();
     assert!(most < 48 * MEGABYTE, "{most} bytes");
     drop(input);
     assert!(server.wait(Duration::from_secs(20)).success());

@@ -1,4 +1,4 @@
-//! What `--deny` hides, and what is not written inside `.git`.
+//! Paths that `--deny` hides, and changes inside `.git`.
 
 use crate::sandbox_fixture::Expected::*;
 use crate::sandbox_fixture::{SandboxFixture, missing, opens, outside, rows};

@@ -1,5 +1,5 @@
-//! The table of ways out. `{t}` is the target's name, `{base}` the fixture; what does not start
-//! with `/` is below it.
+//! Paths that lead out of a root. `{t}` is the target's name and `{base}` the test folder; a path that
+//! does not start with `/` is below it.
 
 /// Ways that lead out of `root`, each to a target that exists and to one that does not.
 pub const ESCAPE_PATHS: &[&str] = &[

@@ -1,5 +1,5 @@
-//! Ways out, crossed with every argument of every tool that names files, for targets that exist and
-//! targets that do not, under every kind of confinement.
+//! Every escape path in every argument that names a file, for targets that exist and targets that do
+//! not, under every kind of confinement.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;

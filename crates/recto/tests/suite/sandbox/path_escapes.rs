@@ -1,4 +1,4 @@
-//! Ways out of a root: `..`, links in every position, and the kernel's own back doors.
+//! Paths that lead out of a root: `..`, links in every position, `/proc` and `/dev`.
 
 use crate::escaping_links;
 use crate::sandbox_fixture::Expected::*;

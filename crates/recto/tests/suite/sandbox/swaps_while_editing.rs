@@ -1,16 +1,14 @@
-//! The race: while a client reads and writes, somebody swaps what it names for a link to the
-//! outside, as fast as the system lets them.
+//! Races: while a client reads and writes, another process swaps the path for a link to the outside.
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
 
-use rustix::fs::{CWD, RenameFlags, renameat_with};
 use serde_json::{Map, Value, json};
 
 use crate::client::{Actual, Client, Revision, run};
 use crate::confinement::Confinement;
 use crate::sandbox_fixture::{OUTSIDE, SandboxFixture, Snapshot};
+use crate::swaps::while_swapping;
 
 /// The calls of each tool for each kind of swap under each kind of confinement; the long form takes a
 /// quarter of an hour.
@@ -21,15 +19,6 @@ fn arguments(value: Value) -> Map<String, Value> {
     match value {
         Value::Object(map) => map,
         _ => unreachable!(),
-    }
-}
-
-/// Exchanges two names until told to stop, and once more if that left them exchanged.
-fn swap(one: &Path, other: &Path, is_over: &AtomicBool) {
-    let exchange = || renameat_with(CWD, one, CWD, other, RenameFlags::EXCHANGE).unwrap();
-    while !is_over.load(Ordering::Relaxed) {
-        exchange();
-        exchange();
     }
 }
 
@@ -130,14 +119,10 @@ fn check_with(
     path: &str,
 ) {
     let outside = Snapshot::take(&fixture.path("outside"));
-    let is_over = AtomicBool::new(false);
     let (one, other) = (fixture.path(one), fixture.path(other));
     let path = fixture.spelled(path);
     let (mut reads, mut writes) = (Tally::default(), Tally::default());
-    std::thread::scope(|scope| {
-        scope.spawn(|| swap(&one, &other, &is_over));
-        // The swaps end also when a call panics.
-        let _end = Raise(&is_over);
+    while_swapping(&one, &other, || {
         run(async {
             let command = confinement.serve(&fixture.path("root"), &["--durability", "rename"]);
             let client = Client::start_command(command.into(), Revision::Handshake).await;
@@ -163,14 +148,6 @@ fn check_with(
             tally.n_done > 0 && tally.refused.contains_key(&-32002),
             "there was no race: {tally:?}"
         );
-    }
-}
-
-struct Raise<'a>(&'a AtomicBool);
-
-impl Drop for Raise<'_> {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::Relaxed);
     }
 }
 
