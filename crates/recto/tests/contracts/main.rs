@@ -17,6 +17,7 @@
 mod client;
 mod editor;
 #[path = "../support/in_process.rs"]
+#[allow(dead_code, reason = "the suite uses the rest")]
 mod in_process;
 mod row;
 #[path = "../support/scripted_editor.rs"]

@@ -8,18 +8,7 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 
 use crate::client::BINARY;
-
-/// Deterministic, so that a failure can be repeated.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, end: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0 % end
-    }
-}
+use crate::random::Random;
 
 fn content(version: usize) -> String {
     format!("version {version}\n").repeat(2_000_000 / 12)
@@ -88,17 +77,17 @@ fn check_kills(n_kills: usize) {
         assert!(started.elapsed() < Duration::from_secs(20));
         std::thread::sleep(Duration::from_micros(50));
     }
-    let n_micros = 2 * started.elapsed().as_micros() as u64;
+    let n_micros = 2 * started.elapsed().as_micros() as usize;
     child.kill().unwrap();
     child.wait().unwrap();
 
-    let mut random = Random(0x5eed);
+    let mut random = Random::new(0x5eed);
     let (mut n_old, mut n_new, mut n_leftovers) = (0, 0, 0);
     let mut current = 1;
     for round in 0..n_kills {
         let next = round + 2;
         let mut child = start_write(root, next);
-        std::thread::sleep(Duration::from_micros(random.below(n_micros)));
+        std::thread::sleep(Duration::from_micros(random.below(n_micros) as u64));
         child.kill().unwrap();
         child.wait().unwrap();
         let found = std::fs::read_to_string(&path).unwrap();

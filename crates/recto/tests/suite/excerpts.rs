@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::client::Actual;
 use crate::in_process::{self, call};
-use crate::model::random::Random;
+use crate::random::Random;
 use crate::server::Server;
 
 const TOOLS: [&str; 5] =

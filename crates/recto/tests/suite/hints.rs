@@ -7,9 +7,11 @@ use recto::call::Calls;
 use recto::caller::Caller;
 use recto::store::MemoryStore;
 use recto::store::memory::Node;
-use recto::tools::{self, Answer};
+use recto::tools::Answer;
 use recto_text::{Digest, Error};
 use serde_json::{Value, json};
+
+use crate::in_process::in_memory;
 
 /// One process with one file.
 struct Process {
@@ -23,14 +25,7 @@ impl Process {
     fn with(text: &str) -> Process {
         let root = Path::new("/test");
         let nodes = [(FILE.into(), Node::File(text.into()))].into();
-        let store = Arc::new(MemoryStore::new(root, nodes, |_| false));
-        let calls = Calls::new(
-            store.clone(),
-            store.clone(),
-            tools::ALL.to_vec(),
-            root.to_path_buf(),
-            1 << 20,
-        );
+        let (calls, store) = in_memory(root, nodes, 1 << 20);
         Process { store, calls }
     }
 

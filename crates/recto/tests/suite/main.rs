@@ -93,6 +93,7 @@ mod model;
 mod properties;
 mod protocol;
 mod races;
+mod random;
 mod replay;
 mod round_trips;
 mod sandbox;

@@ -7,7 +7,8 @@ use serde_json::{Value, json};
 
 use super::globs::{escaped, matches};
 use super::trees::{self, files, make_repository, not_ignored};
-use crate::test_dir::{Random, Session, TestDir, strings};
+use crate::random::Random;
+use crate::test_dir::{Session, TestDir, strings};
 
 /// None of these reaches into `.git`, which git does not talk about.
 const PATTERNS: &[&str] = &[

@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use crate::test_dir::{Random, Session, TestDir, rows};
+use crate::random::Random;
+use crate::test_dir::{Session, TestDir, rows};
 
 /// Follows `next` to the end, changing nothing but the lines.
 pub fn follow(session: &Session, arguments: Value) -> Vec<(u64, String)> {

@@ -4,7 +4,8 @@ use serde_json::json;
 
 use super::listing::check;
 use super::trees::{files, git, make_repository, not_ignored};
-use crate::test_dir::{Random, Session, TestDir};
+use crate::random::Random;
+use crate::test_dir::{Session, TestDir};
 
 /// Rules that are hard to read.
 #[test]

@@ -8,7 +8,8 @@ use serde_json::{Value, json};
 
 use super::globs::matches;
 use super::trees::git;
-use crate::test_dir::{Random, TestDir, rows};
+use crate::random::Random;
+use crate::test_dir::{TestDir, rows};
 
 const WORDS: &[&str] = &[
     "alpha",

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Command;
 
-use crate::test_dir::Random;
+use crate::random::Random;
 
 const FOLDERS: &[&str] =
     &["a", "b", "src", "lib", "build", "target", ".hid", "doc s", "ünï", "[b]", "new\nline", "UP"];

@@ -11,6 +11,8 @@ use std::process::Command;
 
 use serde::{Deserialize, Serialize};
 
+use crate::random::Random;
+
 /// Larger files only take longer.
 const MAX_BYTES: usize = 60_000;
 
@@ -66,18 +68,6 @@ fn an_archive_can_be_made_of_the_history() {
     }
 }
 
-/// Xorshift: the same numbers on every machine.
-pub struct Random(pub u64);
-
-impl Random {
-    pub fn below(&mut self, n: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 >> 11) as usize % n.max(1)
-    }
-}
-
 /// Pairs the old versions of different files.
 fn neighbours(pairs: &[Pair]) -> Vec<Pair> {
     let both = pairs.windows(2).filter(|both| both[0].name != both[1].name);
@@ -116,7 +106,7 @@ fn usable(bytes: Vec<u8>) -> Option<String> {
 
 /// Returns files of the archive, each with some lines changed.
 fn mutations(pairs: &[Pair]) -> Vec<Pair> {
-    let mut random = Random(0x5eed);
+    let mut random = Random::new(0x5eed);
     let texts = pairs.iter().filter(|pair| !pair.new.is_empty()).cycle();
     texts
         .map(|Pair { name, new, .. }| Pair {

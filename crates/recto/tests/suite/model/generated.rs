@@ -7,48 +7,13 @@ use super::call::{Action, Call, Terms};
 use super::files::{Encoding, File, Files, ROOT};
 use super::lines::{Line, joined, lines};
 use super::strings::Edit;
+use crate::random::Random;
 
 /// Few and short, so that lines repeat and strings overlap.
 const WORDS: &[&str] = &[
     "a", "a", "b", "c", "", "", "aa", "ab", "ä", "日本", "😀", "  a", "\ta", "}", "x\ry",
     "e\u{301}", "\u{feff}",
 ];
-
-/// Xorshift: the same numbers on every machine.
-pub struct Random(u64);
-
-impl Random {
-    pub fn new(seed: u64) -> Random {
-        let mut random = Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
-        for _ in 0..8 {
-            random.next();
-        }
-        random
-    }
-
-    fn next(&mut self) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0
-    }
-
-    pub fn below(&mut self, n: usize) -> usize {
-        (self.next() >> 11) as usize % n
-    }
-
-    pub fn one_in(&mut self, n: usize) -> bool {
-        self.below(n) == 0
-    }
-
-    fn pick<T: Clone>(&mut self, items: &[T]) -> T {
-        items[self.below(items.len())].clone()
-    }
-
-    fn between(&mut self, first: i64, last: i64) -> i64 {
-        first + self.below((last - first + 1) as usize) as i64
-    }
-}
 
 /// A text of up to `max_lines` lines: LF, CRLF or mixed, with or without a final ending.
 fn text(random: &mut Random, max_lines: usize) -> String {
@@ -135,7 +100,7 @@ fn written(random: &mut Random, relative: String, is_for_edit_toolset: bool) -> 
 fn hash(random: &mut Random, known: &Known<'_>, file: Option<&File>) -> String {
     match (random.below(16), file) {
         (0, _) if !known.hashes.is_empty() => random.pick(known.hashes),
-        (1, _) | (_, None) => format!("{:012x}", random.next() >> 16),
+        (1, _) | (_, None) => format!("{:012x}", random.below(1 << 48)),
         (_, Some(file)) => file.hash(),
     }
 }
