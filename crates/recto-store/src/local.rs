@@ -30,6 +30,7 @@ pub mod sys;
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::error::Denial;
 use crate::error::{Error, Result};
@@ -105,6 +106,13 @@ impl LocalStore {
     /// Changes smaller files by their lines too, so that tests need no large ones.
     pub fn with_max_whole_change(self, max_whole_change: u64) -> LocalStore {
         LocalStore { max_whole_change, ..self }
+    }
+
+    /// Sets the clock ahead that decides when a file is old enough to be known by its time stamps, so
+    /// that tests need not wait.
+    pub fn with_clock_ahead(mut self, clock_ahead: Duration) -> LocalStore {
+        self.indexes.clock_ahead = clock_ahead;
+        self
     }
 
     /// The roots as their real paths.

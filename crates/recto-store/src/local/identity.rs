@@ -31,9 +31,9 @@ impl Identity {
 
     /// The same for a file that nobody wrote to for a while; of one that is newer, the next write
     /// could look the same.
-    pub fn settled(status: &Stat) -> Option<Identity> {
+    pub fn settled(status: &Stat, now: SystemTime) -> Option<Identity> {
         let changed = Duration::new(status.st_ctime.max(0) as u64, status.st_ctime_nsec as u32);
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let now = now.duration_since(UNIX_EPOCH).unwrap_or_default();
         (now.saturating_sub(changed) >= MIN_AGE).then(|| Identity::of(status))
     }
 

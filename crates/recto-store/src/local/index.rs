@@ -5,6 +5,7 @@
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, SystemTime};
 
 use memchr::memchr_iter;
 use recto_text::encoding::Encoding;
@@ -97,6 +98,8 @@ pub struct Indexes {
     known: Mutex<VecDeque<(Identity, Arc<Index>)>>,
     /// The beginning of a file that grows, which was looked at last.
     beginning: Mutex<Option<(Identity, Arc<Index>)>>,
+    /// How far the clock is set ahead.
+    pub clock_ahead: Duration,
 }
 
 impl Indexes {
@@ -125,10 +128,15 @@ impl Indexes {
         *beginning = Some((Identity::of(status), index.clone()));
     }
 
+    /// Identifies a file that is old enough to be known by its time stamps.
+    pub fn settled(&self, status: &Stat) -> Option<Identity> {
+        Identity::settled(status, SystemTime::now() + self.clock_ahead)
+    }
+
     /// Remembers what a pass told that began when the file had this status, unless a write just
     /// before or after it could look the same.
     pub fn remember(&self, status: &Stat, index: &Arc<Index>) {
-        let Some(identity) = Identity::settled(status) else { return };
+        let Some(identity) = self.settled(status) else { return };
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         known.retain(|(other, _)| !other.is_same_file(&identity));
         known.push_back((identity, index.clone()));

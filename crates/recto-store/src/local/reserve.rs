@@ -74,7 +74,7 @@ impl LocalStore {
             Some(file) if file.is_large() => Content::Large,
             Some(file) => Content::Bytes(file.read_whole(path, context)?),
         };
-        let identity = file.as_ref().and_then(|file| Identity::settled(&file.status));
+        let identity = file.as_ref().and_then(|file| self.indexes.settled(&file.status));
         let modified = file.and_then(|file| {
             let since_epoch = Duration::from_secs(u64::try_from(file.status.st_mtime).ok()?);
             UNIX_EPOCH.checked_add(since_epoch)
@@ -149,7 +149,7 @@ mod tests {
     use super::*;
     use crate::local::Options;
 
-    /// A store of a folder, and the path of a file in it.
+    /// Opens a store, and returns it with the path of a file in it.
     fn open(root: &Path) -> (LocalStore, AbsPath) {
         let options = Options {
             roots: vec![root.to_path_buf()],
@@ -161,9 +161,17 @@ mod tests {
         (LocalStore::open(options).unwrap(), path)
     }
 
-    fn look(root: &Path) -> OnDisk {
+    fn look(root: &Path, clock_ahead: Duration) -> OnDisk {
         let (store, path) = open(root);
-        store.on_disk(&path, &Context::default()).unwrap()
+        store.with_clock_ahead(clock_ahead).on_disk(&path, &Context::default()).unwrap()
+    }
+
+    /// Writes a file until its time stamps differ.
+    fn write_later(file: &Path, text: &str) {
+        let before = file.metadata().unwrap().modified().unwrap();
+        while file.metadata().unwrap().modified().unwrap() == before {
+            std::fs::write(file, text).unwrap();
+        }
     }
 
     fn check(root: &Path, seen: &OnDisk, is_untouched: bool, is_unmoved: bool) {
@@ -180,16 +188,15 @@ mod tests {
         let root = folder.path().canonicalize().unwrap();
         let file = root.join("f");
         std::fs::write(&file, "old").unwrap();
-        let seen_new = look(&root);
+        let seen_new = look(&root, Duration::ZERO);
         check(&root, &seen_new, false, true);
-        std::thread::sleep(Duration::from_millis(2100));
-        let seen_old = look(&root);
+        let seen_old = look(&root, Duration::from_secs(2));
         check(&root, &seen_old, true, true);
         check(&root, &seen_new, false, true);
-        std::fs::write(&file, "new").unwrap();
+        write_later(&file, "new");
         check(&root, &seen_old, false, false);
         // The same again, but by another write.
-        std::fs::write(&file, "old").unwrap();
+        write_later(&file, "old");
         check(&root, &seen_old, false, true);
         std::fs::rename(&file, root.join("g")).unwrap();
         check(&root, &seen_old, false, false);

@@ -1,9 +1,7 @@
 //! `recto acp` as an editor and an agent see it: the built binary between a scripted editor and a
 //! scripted agent, and the link alone.
 
-mod agent;
 mod changes;
-mod editor;
 mod ends;
 mod inject;
 mod kills;

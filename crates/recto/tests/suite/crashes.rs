@@ -8,18 +8,7 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 
 use crate::client::BINARY;
-
-/// Deterministic, so that a failure can be repeated.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, end: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0 % end
-    }
-}
+use crate::random::Random;
 
 fn content(version: usize) -> String {
     format!("version {version}\n").repeat(2_000_000 / 12)
@@ -66,7 +55,16 @@ fn entries(root: &Path) -> Vec<String> {
 
 #[test]
 fn a_killed_write_leaves_old_or_new_and_no_leftovers_after_the_next() {
-    let n_kills = if std::env::var_os("RECTO_LONG").is_some() { 1000 } else { 60 };
+    check_kills(60);
+}
+
+#[test]
+#[ignore = "long: 1,000 kills"]
+fn a_killed_write_leaves_old_or_new_and_no_leftovers_after_the_next_long() {
+    check_kills(1_000);
+}
+
+fn check_kills(n_kills: usize) {
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path();
     let path = root.join("f.txt");
@@ -79,17 +77,17 @@ fn a_killed_write_leaves_old_or_new_and_no_leftovers_after_the_next() {
         assert!(started.elapsed() < Duration::from_secs(20));
         std::thread::sleep(Duration::from_micros(50));
     }
-    let n_micros = 2 * started.elapsed().as_micros() as u64;
+    let n_micros = 2 * started.elapsed().as_micros() as usize;
     child.kill().unwrap();
     child.wait().unwrap();
 
-    let mut random = Random(0x5eed);
+    let mut random = Random::new(0x5eed);
     let (mut n_old, mut n_new, mut n_leftovers) = (0, 0, 0);
     let mut current = 1;
     for round in 0..n_kills {
         let next = round + 2;
         let mut child = start_write(root, next);
-        std::thread::sleep(Duration::from_micros(random.below(n_micros)));
+        std::thread::sleep(Duration::from_micros(random.below(n_micros) as u64));
         child.kill().unwrap();
         child.wait().unwrap();
         let found = std::fs::read_to_string(&path).unwrap();

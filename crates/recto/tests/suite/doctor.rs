@@ -14,9 +14,9 @@ use recto_text::Digest;
 use rustix::io::Errno;
 
 use crate::client::BINARY;
+use crate::confinement::{errno, filter};
 use crate::faults::disturbed::Disturbed;
-use crate::protocol::server::names;
-use crate::walls::{errno, filter};
+use crate::server::names;
 
 fn doctor(root: &Path, options: &[&str]) -> Command {
     let mut command = Command::new(BINARY);

@@ -1,69 +1,26 @@
-//! Changes to files that are not held: done to some lines of them, they do what they do to the
-//! whole.
+//! Changes to files that are too large to be read whole have the same result as changes to the whole
+//! text.
 //!
-//! A store that holds no file stands beside one that holds every file. Both get the same calls.
+//! A store that never reads a whole file and one that always does get the same calls.
 
 use std::path::Path;
-use std::sync::Arc;
 
 use recto::call::Calls;
-use recto::caller::Caller;
-use recto::cli::parse_options;
-use recto::store::local::Options;
-use recto::store::{GitRevisions, LocalStore};
-use recto::tools;
 use recto_text::Digest;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
-use crate::case::{Actual, cases};
-use crate::model::random::Random;
-use crate::protocol::server::Server;
-use crate::tree::Tree;
+use crate::client::Actual;
+use crate::in_process::{self, call};
+use crate::random::Random;
+use crate::server::Server;
 
 const TOOLS: [&str; 5] =
     ["edit_text_file", "multi_edit_text_file", "text.replace", "text.insert", "text.append"];
 
-/// Calls on a folder whose files are held up to a size.
-fn calls(root: &Path, options: &[String], max_whole_change: u64) -> Calls {
-    let config = parse_options(options).unwrap();
-    let store = LocalStore::open(Options {
-        roots: vec![root.to_path_buf()],
-        hidden: config.hidden.clone(),
-        allows_git_writes: config.allows_git_writes,
-        is_durable: false,
-    });
-    let store = Arc::new(store.unwrap().with_max_whole_change(max_whole_change));
-    let revisions = Arc::new(GitRevisions::new(store.clone(), Vec::new()));
-    Calls::new(store, revisions, tools::ALL.to_vec(), root.to_path_buf(), config.max_read_bytes)
-}
-
-fn call(calls: &Calls, tool: &str, arguments: Map<String, Value>) -> Actual {
-    match calls.call(calls.find(tool).unwrap(), arguments, &Caller::default()) {
-        Ok(answer) => Actual::Answer {
-            structured: Value::Object(answer.object().into_owned()),
-            text: answer.text,
-        },
-        Err(error) => {
-            Actual::Error { code: error.code(), message: error.to_string(), hint: error.hint() }
-        }
-    }
-}
-
-#[test]
-fn the_contracts_hold_by_lines() {
-    let mut failures = Vec::new();
-    for tool in TOOLS {
-        for case in cases(tool) {
-            let folder = tempfile::tempdir().unwrap();
-            let root = folder.path().canonicalize().unwrap();
-            let case = case(&root);
-            case.before.write(&root);
-            let calls = calls(&root, &case.options, 0);
-            let actual = call(&calls, tool, case.arguments.clone());
-            failures.extend(case.check(actual, Tree::read(&root, &case.after)).err());
-        }
-    }
-    assert!(failures.is_empty(), "{} rows fail\n\n{}", failures.len(), failures.join("\n\n"));
+/// Returns the tools over a folder whose files are read whole up to a size.
+fn calls(root: &Path, max_whole_change: u64) -> Calls {
+    let store = in_process::local_store(root, &[]).with_max_whole_change(max_whole_change);
+    in_process::calls(root, &[], store)
 }
 
 /// A text with more lines than an excerpt takes around a place, few of them alike.
@@ -147,13 +104,22 @@ fn comparable(actual: Actual) -> (Value, String) {
 
 #[test]
 fn lines_and_the_whole_give_the_same() {
-    let n_rounds = if std::env::var_os("RECTO_LONG").is_some() { 200_000 } else { 4_000 };
+    check_rounds(4_000);
+}
+
+#[test]
+#[ignore = "long: 200,000 rounds"]
+fn lines_and_the_whole_give_the_same_long() {
+    check_rounds(200_000);
+}
+
+fn check_rounds(n_rounds: usize) {
     let mut random = Random::new(17);
     let (mut n_changed, mut n_refused) = (0, 0);
     let folders = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
     let stores = [(&folders[0], 0), (&folders[1], u64::MAX)]
         .map(|(folder, max)| (folder.path().canonicalize().unwrap(), max))
-        .map(|(root, max)| (calls(&root, &[], max), root));
+        .map(|(root, max)| (calls(&root, max), root));
     for _ in 0..n_rounds {
         let before = text(&mut random);
         let (tool, arguments) = request(&mut random, &before);
@@ -178,7 +144,7 @@ fn lines_of_megabytes_are_edited_without_a_diff() {
     let folders = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
     let stores = [(&folders[0], 0), (&folders[1], u64::MAX)]
         .map(|(folder, max)| (folder.path().canonicalize().unwrap(), max))
-        .map(|(root, max)| (calls(&root, &[], max), root));
+        .map(|(root, max)| (calls(&root, max), root));
     let filler = "äöü€".repeat(300_000);
     for ending in ["\n", "\r\n"] {
         let before = format!("first{ending}{filler}HERE{filler}THERE{filler}{ending}last");
@@ -254,7 +220,7 @@ fn strings_that_stand_far_apart_are_refused_in_the_same_words() {
     let folders = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
     let stores = [(&folders[0], 0), (&folders[1], u64::MAX)]
         .map(|(folder, max)| (folder.path().canonicalize().unwrap(), max))
-        .map(|(root, max)| (calls(&root, &[], max), root));
+        .map(|(root, max)| (calls(&root, max), root));
     let between = "between\n".repeat((17 << 20) / 8);
     let text = format!("first twin\n{between}last twin\n");
     for (olds, message) in [
@@ -298,7 +264,7 @@ fn edits_that_go_on_from_each_other_are_the_same_by_lines() {
         let arguments = json!({"path": root.join("f"), "edits": edits});
         let [by_lines, whole] = [0, u64::MAX].map(|max_whole_change| {
             std::fs::write(root.join("f"), &text).unwrap();
-            let calls = calls(&root, &[], max_whole_change);
+            let calls = calls(&root, max_whole_change);
             let arguments = arguments.as_object().unwrap().clone();
             let answer = comparable(call(&calls, "multi_edit_text_file", arguments));
             (answer.1, std::fs::read_to_string(root.join("f")).unwrap())
@@ -314,7 +280,7 @@ fn strings_that_stand_far_apart_need_calls_of_their_own() {
     let root = folder.path().canonicalize().unwrap();
     let text = format!("first\n{}last\n", "between\n".repeat((17 << 20) / 8));
     std::fs::write(root.join("f"), &text).unwrap();
-    let calls = calls(&root, &[], 0);
+    let calls = calls(&root, 0);
     let edit = |old: &str| json!({"old_string": old, "new_string": "new"});
     let edits = json!({"path": root.join("f"), "edits": [edit("first"), edit("last")]});
     let refused = call(&calls, "multi_edit_text_file", edits.as_object().unwrap().clone());

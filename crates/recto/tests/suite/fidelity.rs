@@ -1,14 +1,13 @@
-//! An edit leaves every other byte, the mode, the owner and the attributes as they were.
+//! An edit changes neither the mode of a file nor any other byte. Owners and attributes are tested in
+//! `tests/conditional`.
 
-use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
+use std::fs::Metadata;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::case::Actual;
-use crate::client::{Client, Revision, run};
-
-const ATTRIBUTE: &str = "user.recto.note";
+use crate::client::{Actual, Client, Revision, run};
 
 /// Encodes for a file; ASCII is the same in all of these.
 fn legacy(label: &str, text: &str) -> Vec<u8> {
@@ -65,29 +64,22 @@ fn replace(bytes: &[u8], old: &[u8], new: &[u8]) -> Vec<u8> {
     [&bytes[..at], new, &bytes[at + old.len()..]].concat()
 }
 
-fn attribute(path: &Path) -> Option<Vec<u8>> {
-    let mut value = vec![0; 64];
-    let n_bytes = rustix::fs::getxattr(path, ATTRIBUTE, &mut value[..]).ok()?;
-    value.truncate(n_bytes);
-    Some(value)
+#[test]
+fn an_edit_keeps_the_mode_and_every_other_byte() {
+    check_edits(|_| (), |_, _| ());
 }
 
-#[test]
-fn an_edit_keeps_everything_else() {
-    let is_root = rustix::process::geteuid().is_root();
+/// Edits each form of file and checks it; `prepare` sees each file before the edits, and `check`
+/// each file and its metadata before an edit afterwards.
+pub fn check_edits(prepare: fn(&Path), check: fn(&Path, &Metadata)) {
     run(async {
         let folder = tempfile::tempdir().unwrap();
         let client = Client::start(folder.path(), &[], Revision::Handshake).await;
         for (index, (name, bytes, encode)) in files().into_iter().enumerate() {
             let path = folder.path().join(format!("{name}.txt"));
             std::fs::write(&path, &bytes).unwrap();
-            let has_attributes =
-                rustix::fs::setxattr(&path, ATTRIBUTE, b"kept", rustix::fs::XattrFlags::empty())
-                    .is_ok();
-            // The mode last: giving a file away drops bits of it.
-            if is_root {
-                chown(&path, Some(4321), Some(8765)).unwrap();
-            }
+            prepare(&path);
+            // The mode last: a change of the owner drops bits of it.
             let mode = [0o640, 0o755, 0o604][index % 3];
             std::fs::set_permissions(&path, PermissionsExt::from_mode(mode)).unwrap();
             let before = std::fs::metadata(&path).unwrap();
@@ -109,18 +101,7 @@ fn an_edit_keeps_everything_else() {
                 assert!(std::fs::read(&path).unwrap() == expected, "{name}: bytes");
                 let after = std::fs::metadata(&path).unwrap();
                 assert_eq!(after.mode(), before.mode(), "{name}: mode");
-                assert_eq!(
-                    (after.uid(), after.gid()),
-                    (before.uid(), before.gid()),
-                    "{name}: owner"
-                );
-                if has_attributes {
-                    assert_eq!(
-                        attribute(&path).as_deref(),
-                        Some(&b"kept"[..]),
-                        "{name}: attributes"
-                    );
-                }
+                check(&path, &before);
             }
         }
         client.stop().await;
@@ -166,8 +147,8 @@ fn a_new_file_obeys_the_umask_and_a_hard_link_is_reported() {
     });
 }
 
-/// One call; the code it was refused with, if it was.
-fn call(folder: &Path, tool: &str, arguments: Value) -> Actual {
+/// Makes one call.
+pub fn call(folder: &Path, tool: &str, arguments: Value) -> Actual {
     run(async {
         let client = Client::start(folder, &[], Revision::Handshake).await;
         let Value::Object(arguments) = arguments else { unreachable!() };
@@ -175,39 +156,6 @@ fn call(folder: &Path, tool: &str, arguments: Value) -> Actual {
         client.stop().await;
         called
     })
-}
-
-#[test]
-fn an_edit_does_not_give_a_file_the_access_list_of_its_folder() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("secret.txt");
-    std::fs::write(&path, "secret\n").unwrap();
-    std::fs::set_permissions(&path, PermissionsExt::from_mode(0o640)).unwrap();
-    // Whoever may do what with a new file here: its owner, user 1234, its group, all others.
-    let entries: [(u16, u16, u32); 5] = [
-        (0x01, 7, u32::MAX),
-        (0x02, 6, 1234),
-        (0x04, 4, u32::MAX),
-        (0x10, 6, u32::MAX),
-        (0x20, 0, u32::MAX),
-    ];
-    let mut list = 2u32.to_le_bytes().to_vec();
-    for (tag, permissions, id) in entries {
-        list.extend(tag.to_le_bytes());
-        list.extend(permissions.to_le_bytes());
-        list.extend(id.to_le_bytes());
-    }
-    let flags = rustix::fs::XattrFlags::empty();
-    if rustix::fs::setxattr(folder.path(), "system.posix_acl_default", &list, flags).is_err() {
-        println!("this filesystem has no access lists");
-        return;
-    }
-    let edit = json!({"path": path, "old_string": "secret", "new_string": "private"});
-    assert!(matches!(call(folder.path(), "edit_text_file", edit), Actual::Answer { .. }));
-    let mut value = [0; 256];
-    let found = rustix::fs::getxattr(&path, "system.posix_acl_access", &mut value[..]);
-    assert_eq!(found.err(), Some(rustix::io::Errno::NODATA));
-    assert_eq!(std::fs::metadata(&path).unwrap().mode() & 0o777, 0o640);
 }
 
 #[test]

@@ -1,20 +1,19 @@
-//! The files toolset from outside, through the built binary: listing, searching and reading
-//! compared with references that share no code with them, and attacked by whoever wants out.
+//! The files toolset through the built binary: listing, searching and reading compared with
+//! independent references, and attempts to leave the roots.
 
 mod commits;
+mod denied_paths;
 mod disturbances;
-mod escapes;
 mod globs;
 mod growing;
-mod hidden;
 mod inside;
 mod large;
 mod listing;
 mod numbers;
+mod outside_variants;
 mod paging;
+mod pattern_escapes;
 mod rules;
 mod search;
-mod swap;
+mod swaps_while_listing;
 mod trees;
-mod worlds;
-pub mod yard;

@@ -1,5 +1,6 @@
 //! Files at revisions, compared with what git itself says, and repositories that mean harm.
 
+mod access;
 mod agrees;
 mod budgets;
 mod damage;
@@ -8,4 +9,3 @@ mod globs;
 mod hostile;
 mod packs;
 mod spellings;
-mod walls;

@@ -1,7 +1,5 @@
-//! The limits, each from both sides: what just fits, and what does not. Those that other rooms
-//! test are named in `recto::limits`.
-
-mod hanging;
+//! Each limit from both sides: the most that fits, and one more. `recto::limits` names the test of
+//! each limit; some are in other modules.
 
 use std::fs::File;
 use std::io::Write;
@@ -12,17 +10,9 @@ use recto::limits::{self, Reached};
 use rustix::fs::{FlockOperation, flock};
 use serde_json::json;
 
-use crate::case::Actual;
-use crate::client::BINARY;
-use crate::files::yard::{Session, Yard, rows};
-use crate::protocol::server::{Server, cut};
-
-/// The most memory that a process has had so far.
-fn most_resident_bytes(process: u32) -> usize {
-    let text = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap();
-    let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
-    line.trim().strip_suffix(" kB").unwrap().parse::<usize>().unwrap() * 1024
-}
+use crate::client::{Actual, BINARY};
+use crate::server::{Server, cut};
+use crate::test_dir::{Session, TestDir, rows};
 
 #[test]
 fn every_limit_has_a_test_that_exists() {
@@ -33,7 +23,8 @@ fn every_limit_has_a_test_that_exists() {
     }
     for limit in limits::ALL {
         if let Reached::By(test) = limit.test {
-            let forms = ["#[test]\nfn", "#[test]\n    fn", "#[tokio::test]\n    async fn"];
+            let forms =
+                ["#[test]\nfn", "#[test]\n    fn", "#[tokio::test]\n    async fn", "\npub fn"];
             let is_there = forms.iter().any(|form| sources.contains(&format!("{form} {test}()")));
             assert!(is_there, "{}: no test is called {test}", limit.name);
         }
@@ -79,7 +70,7 @@ fn a_request_of_too_many_values_is_refused_before_it_is_parsed() {
         assert_eq!(answer["id"], id, "{}", cut(&answer.to_string()));
         assert_eq!(answer["error"]["code"], -32600, "{}", cut(&answer.to_string()));
     }
-    let highest = most_resident_bytes(server.id());
+    let highest = server.most_resident_bytes();
     println!("{} MB at most", highest >> 20);
     assert!(highest < 192 << 20, "{} MB", highest >> 20);
     server.check_serves();
@@ -113,21 +104,21 @@ fn a_flood_of_requests_full_of_values_takes_little_memory() {
         assert_eq!(answer["result"]["isError"], true, "{}", cut(&answer.to_string()));
     }
     drop(writer.join().unwrap());
-    let highest = most_resident_bytes(server.id());
+    let highest = server.most_resident_bytes();
     println!("{} MB at most", highest >> 20);
     assert!(highest < 192 << 20, "{} MB", highest >> 20);
 }
 
 #[test]
 fn a_read_returns_as_much_as_it_may_and_says_how_to_go_on() {
-    let yard = Yard::new();
+    let dir = TestDir::new();
     let line = "0123456789abcde\n";
     let most = limits::READ_BYTES;
-    yard.file("root/fits.txt", line.repeat(most / 16));
-    yard.file("root/more.txt", line.repeat(most / 16 + 1));
-    let session = yard.serve(&[]);
+    dir.file("root/fits.txt", line.repeat(most / 16));
+    dir.file("root/more.txt", line.repeat(most / 16 + 1));
+    let session = dir.serve(&[]);
     let read = |name: &str| {
-        session.answer("read_text_file", json!({"path": yard.spelled(&format!("root/{name}"))}))
+        session.answer("read_text_file", json!({"path": dir.spelled(&format!("root/{name}"))}))
     };
     let whole = read("fits.txt");
     assert_eq!(whole["content"].as_str().unwrap().len(), most);
@@ -156,11 +147,11 @@ fn more_than_16_mebibytes_cannot_be_asked_for() {
 
 #[test]
 fn a_long_line_among_many_files_is_cut_sooner() {
-    let yard = Yard::new();
+    let dir = TestDir::new();
     for name in ["a", "b"] {
-        yard.file(&format!("root/{name}.txt"), format!("hit {}\n", "x".repeat(100_000)));
+        dir.file(&format!("root/{name}.txt"), format!("hit {}\n", "x".repeat(100_000)));
     }
-    let session = yard.serve(&[]);
+    let session = dir.serve(&[]);
     for (pattern, most) in [("*.txt", limits::LINE_OF_MANY), ("a.txt", limits::LINE)] {
         let answer = session.answer("ReadLines", json!({"file_path": pattern, "match": "hit"}));
         for (_, _, text) in rows(&answer) {
@@ -171,10 +162,10 @@ fn a_long_line_among_many_files_is_cut_sooner() {
 
 #[test]
 fn only_so_many_hits_of_a_file_are_looked_for() {
-    let yard = Yard::new();
-    yard.file("root/fits.txt", "x\n".repeat(limits::HITS));
-    yard.file("root/more.txt", "x\n".repeat(limits::HITS + 1));
-    let session = yard.serve(&["--max-read-bytes", "16777216"]);
+    let dir = TestDir::new();
+    dir.file("root/fits.txt", "x\n".repeat(limits::HITS));
+    dir.file("root/more.txt", "x\n".repeat(limits::HITS + 1));
+    let session = dir.serve(&["--max-read-bytes", "16777216"]);
     for (name, next) in [("fits.txt", json!(null)), ("more.txt", json!("20001-"))] {
         let answer = session.answer("ReadLines", json!({"file_path": name, "match": "x"}));
         assert_eq!(rows(&answer).len(), limits::HITS, "{name}");
@@ -197,16 +188,16 @@ fn check(session: &Session, tool: &str, name: &str, fits: &str, beyond: &str) {
 
 #[test]
 fn a_text_to_look_for_has_a_longest_length() {
-    let yard = Yard::new();
-    yard.file("root/a.txt", "text\n");
+    let dir = TestDir::new();
+    dir.file("root/a.txt", "text\n");
     let text = "x".repeat(limits::NEEDLE + 1);
-    check(&yard.serve(&[]), "ReadLines", "match", &text[1..], &text);
+    check(&dir.serve(&[]), "ReadLines", "match", &text[1..], &text);
 }
 
 #[test]
 fn a_pattern_has_a_longest_length() {
-    let yard = Yard::new();
-    let session = yard.serve(&[]);
+    let dir = TestDir::new();
+    let session = dir.serve(&[]);
     let pattern = format!("*{}", "x".repeat(limits::GLOB));
     check(&session, "ListFiles", "pattern", &pattern[..limits::GLOB], &pattern);
     // At a commit it is another language.
@@ -217,8 +208,8 @@ fn a_pattern_has_a_longest_length() {
 
 #[test]
 fn braces_stand_for_so_many_patterns_and_no_more() {
-    let yard = Yard::new();
-    let session = yard.serve(&[]);
+    let dir = TestDir::new();
+    let session = dir.serve(&[]);
     let names = |n: usize| format!("{{{}}}*", vec!["a"; n].join(","));
     let most = limits::GLOB_ALTERNATIVES;
     check(&session, "ListFiles", "pattern", &names(most), &names(most + 1));
@@ -235,25 +226,25 @@ fn braces_stand_for_so_many_patterns_and_no_more() {
 
 #[test]
 fn a_pattern_has_so_many_parts_and_no_more() {
-    let yard = Yard::new();
+    let dir = TestDir::new();
     let parts = |n: usize| vec!["*"; n].join("/");
     let most = limits::GLOB_PARTS;
-    check(&yard.serve(&[]), "ListFiles", "pattern", &parts(most), &parts(most + 1));
+    check(&dir.serve(&[]), "ListFiles", "pattern", &parts(most), &parts(most + 1));
 }
 
 #[test]
 fn a_file_larger_than_a_gibibyte_is_not_changed() {
-    let yard = Yard::new();
-    yard.file("root/large.txt", "");
+    let dir = TestDir::new();
+    dir.file("root/large.txt", "");
     // It takes no room on the disk.
-    let file = File::options().write(true).open(yard.path("root/large.txt")).unwrap();
+    let file = File::options().write(true).open(dir.path("root/large.txt")).unwrap();
     file.set_len(limits::CHANGED_FILE as u64 + 1).unwrap();
     drop(file);
-    let session = yard.serve(&[]);
-    let path = yard.spelled("root/large.txt");
+    let session = dir.serve(&[]);
+    let path = dir.spelled("root/large.txt");
     let edit = json!({"path": path, "old_string": "a", "new_string": "b"});
     // What a link leads to is not held either.
-    yard.link("root/to-large.txt", "large.txt");
+    dir.link("root/to-large.txt", "large.txt");
     let hash = "000000000000";
     let removal = |path: &str| json!({"path": path, "hash": hash});
     for (tool, arguments) in [
@@ -272,11 +263,11 @@ fn a_file_larger_than_a_gibibyte_is_not_changed() {
 
 #[test]
 fn a_folder_that_stays_locked_is_busy() {
-    let yard = Yard::new();
-    let folder = File::open(yard.path("root")).unwrap();
+    let dir = TestDir::new();
+    let folder = File::open(dir.path("root")).unwrap();
     flock(&folder, FlockOperation::LockExclusive).unwrap();
-    let session = yard.serve(&[]);
-    let write = json!({"path": yard.spelled("root/a.txt"), "content": "text\n"});
+    let session = dir.serve(&[]);
+    let write = json!({"path": dir.spelled("root/a.txt"), "content": "text\n"});
     let start = std::time::Instant::now();
     assert_eq!(session.code("write_text_file", write.clone()), -32017);
     assert!(start.elapsed() >= limits::LOCK_WAIT, "it gave up after {:?}", start.elapsed());

@@ -1,34 +1,101 @@
-//! Everything that is tested from outside: the contract tables, the built binary with a real
-//! client, the sandbox, the write protocol under faults and kills.
+//! Tests of the program from outside, in one test program because linking takes time.
 //!
-//! One test program, because linking is what takes time.
+//! Where a new test goes:
+//!
+//! - A rule of a tool, or a bug fixed in one, is a row in `contracts/<tool>.toml`, which
+//!   `tests/contracts` runs in memory, with an editor and through the binary.
+//! - A test that needs root, a mount or a feature of the kernel goes to `tests/conditional`, which
+//!   reports it as ignored where it cannot run.
+//! - Everything else goes to one of the modules below. A fixture that several of them or another test
+//!   program uses goes to `tests/support`.
+//!
+//! How text is changed:
+//!
+//! - [`fidelity`]: an edit keeps the mode and every other byte of a file.
+//! - [`round_trips`]: files in many encodings, changed and changed back.
+//! - [`replay`]: real changes from an archive of this project's history, made by calls.
+//! - [`model`]: random sequences of calls compared with a reference implementation.
+//! - [`properties`]: laws for every text and every edit.
+//! - [`excerpts`]: changes to files that are too large to be read whole.
+//! - [`hints`]: the call that a hint proposes works.
+//!
+//! How files are written:
+//!
+//! - [`faults`]: the write protocol when system calls fail, and with concurrent writers.
+//! - [`crashes`]: `kill -9` at random moments of a write.
+//! - [`races`]: several processes that edit one file.
+//!
+//! What may be read and written:
+//!
+//! - [`sandbox`]: paths that lead out of the roots, for every tool; denied paths, permissions, kinds of
+//!   files, roots.
+//! - [`landlock`]: how a server starts with and without Landlock.
+//! - [`escaping_links`], [`swaps`]: links and races that several of these tests use.
+//!
+//! What a tool finds:
+//!
+//! - [`files`]: the files toolset: listing, searching, paging, ignore rules, large files, and the same
+//!   attempts to leave the roots as in [`sandbox`].
+//! - [`git`]: files at revisions, compared with git; damaged and hostile repositories.
+//!
+//! What clients see:
+//!
+//! - [`protocol`]: MCP on stdio: malformed lines, handshakes, backpressure, lifetimes, `tools/list`.
+//! - [`editor`]: an editor between the tools and the disk.
+//! - [`acp`]: `recto acp` between a scripted editor and a scripted agent.
+//! - [`limits`]: each limit from both sides.
+//! - [`log`], [`doctor`]: the log on stderr, and `recto doctor`.
+//!
+//! What the repository promises:
+//!
+//! - [`docs`]: pages that are generated from the code.
+//! - [`tidy`]: rules of ARCHITECTURE.md that the compiler does not enforce.
 
 #![allow(clippy::unwrap_used, clippy::print_stdout, missing_docs)]
 
-mod acp;
-mod case;
+#[path = "../support/acp_agent.rs"]
+mod acp_agent;
+#[path = "../support/acp_editor.rs"]
+mod acp_editor;
+#[path = "../support/client.rs"]
+#[allow(dead_code, reason = "the contracts use the rest")]
 mod client;
-mod contracts;
+#[path = "../support/confinement.rs"]
+mod confinement;
+#[path = "../support/in_process.rs"]
+mod in_process;
+#[path = "../support/sandbox_fixture.rs"]
+#[allow(dead_code, reason = "the conditional tests use the rest")]
+mod sandbox_fixture;
+#[path = "../support/scripted_editor.rs"]
+mod scripted_editor;
+#[path = "../support/server.rs"]
+mod server;
+#[path = "../support/test_dir.rs"]
+mod test_dir;
+
+mod acp;
 mod crashes;
 mod docs;
 mod doctor;
 mod editor;
+mod escaping_links;
 mod excerpts;
 mod faults;
 mod fidelity;
 mod files;
 mod git;
+mod hints;
+mod landlock;
 mod limits;
-mod links_out;
 mod log;
 mod model;
 mod properties;
 mod protocol;
 mod races;
+mod random;
 mod replay;
+mod round_trips;
 mod sandbox;
-mod teaching;
-mod there_and_back;
+mod swaps;
 mod tidy;
-mod tree;
-mod walls;

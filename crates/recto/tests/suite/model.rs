@@ -14,13 +14,16 @@ use serde_json::{Map, Value};
 
 mod call;
 mod files;
+mod generated;
 mod lines;
-pub mod random;
 mod strings;
 
 use call::{Action, Call};
 use files::{File, Files, ROOT};
-use random::{Known, Random};
+use generated::Known;
+
+use crate::in_process::in_memory;
+use crate::random::Random;
 
 /// How often each thing must have happened in 2,000 sequences, so that the test tests it.
 const AT_LEAST: usize = 200;
@@ -57,9 +60,18 @@ type Tree = BTreeMap<String, Option<String>>;
 
 #[test]
 fn every_sequence_of_calls_ends_as_the_reference_says() {
-    let is_long = std::env::var_os("RECTO_LONG").is_some();
+    check_sequences(2_000);
+}
+
+#[test]
+#[ignore = "long: 20,000 sequences"]
+fn every_sequence_of_calls_ends_as_the_reference_says_long() {
+    check_sequences(20_000);
+}
+
+fn check_sequences(n_sequences: u64) {
     let mut counts = Counts::default();
-    for seed in 1..=if is_long { 20_000 } else { 2_000 } {
+    for seed in 1..=n_sequences {
         let mut random = Random::new(seed);
         let mut session = Session::new(&mut random);
         for n_call in 1..=random.below(12) + 1 {
@@ -100,7 +112,7 @@ impl Session {
         let mut model = Files { max_read_bytes, ..Files::default() };
         model.folders.extend(["".to_string(), "in".to_string()]);
         for path in ["a", "b", "in/c"] {
-            model.files.insert(path.into(), random::file(random));
+            model.files.insert(path.into(), generated::file(random));
         }
         let root = Path::new(ROOT);
         let mut nodes: BTreeMap<PathBuf, Node> = model
@@ -109,14 +121,7 @@ impl Session {
             .map(|(path, file)| (root.join(path), Node::File(file.bytes())))
             .collect();
         nodes.insert(root.join("in"), Node::Folder);
-        let store = Arc::new(MemoryStore::new(root, nodes, |_| false));
-        let calls = Calls::new(
-            store.clone(),
-            store.clone(),
-            tools::ALL.to_vec(),
-            root.to_path_buf(),
-            max_read_bytes,
-        );
+        let (calls, store) = in_memory(root, nodes, max_read_bytes);
         let (hashes, texts, read) = Default::default();
         let mut session = Session { model, store, calls, hashes, texts, read };
         session.remember();
@@ -126,12 +131,12 @@ impl Session {
     /// One call on both sides; what differs, if anything does.
     fn step(&mut self, random: &mut Random, counts: &mut Counts) -> Result<(), String> {
         let known = Known { files: &self.model, hashes: &self.hashes };
-        let call = random::call(random, &known);
+        let call = generated::call(random, &known);
         let tool = call.action.tool();
         let before = self.model.clone();
-        let arguments = random::respelled(random, call.arguments());
+        let arguments = generated::respelled(random, call.arguments());
         let (arguments, expected) = if random.one_in(25) {
-            (random::broken(random, tool, arguments), Err(-32600))
+            (generated::broken(random, tool, arguments), Err(-32600))
         } else {
             (arguments, self.model.run(&call))
         };

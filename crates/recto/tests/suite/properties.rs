@@ -2,16 +2,15 @@
 
 use std::path::Path;
 use std::process::Command;
-use std::sync::Arc;
 
 use proptest::prelude::*;
-use recto::call::Calls;
 use recto::caller::Caller;
-use recto::store::MemoryStore;
 use recto::store::memory::Node;
-use recto::tools::{self, Answer};
+use recto::tools::Answer;
 use recto_text::Error;
 use serde_json::{Value, json};
+
+use crate::in_process::in_memory;
 
 const FILE: &str = "/test/f.txt";
 
@@ -19,9 +18,7 @@ const FILE: &str = "/test/f.txt";
 fn call(bytes: &[u8], tool: &str, arguments: Value) -> (Result<Answer, Error>, Vec<u8>) {
     let root = Path::new("/test");
     let nodes = [(FILE.into(), Node::File(bytes.to_vec()))].into();
-    let store = Arc::new(MemoryStore::new(root, nodes, |_| false));
-    let calls =
-        Calls::new(store.clone(), store.clone(), tools::ALL.to_vec(), root.to_path_buf(), 1 << 20);
+    let (calls, store) = in_memory(root, nodes, 1 << 20);
     let Value::Object(mut arguments) = arguments else { unreachable!() };
     arguments.insert("path".into(), FILE.into());
     let answer = calls.call(calls.find(tool).unwrap(), arguments, &Caller::default());

@@ -4,8 +4,7 @@ use std::path::Path;
 
 use serde_json::{Map, Value, json};
 
-use crate::case::Actual;
-use crate::client::{Client, Revision, run};
+use crate::client::{Actual, Client, Revision, run};
 
 const N_PROCESSES: usize = 4;
 const N_EDITS: usize = 250;

@@ -5,14 +5,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use recto::call::Calls;
 use recto::caller::Caller;
 use recto::store::MemoryStore;
 use recto::store::memory::Node;
-use recto::tools;
 use recto_text::Digest;
 use serde_json::{Map, Value, json};
 
@@ -20,7 +19,10 @@ mod hunks;
 mod pairs;
 
 use hunks::{Hunk, hunks, lines};
-use pairs::{Pair, Random};
+use pairs::Pair;
+
+use crate::in_process::in_memory;
+use crate::random::Random;
 
 const FILE: &str = "/test/file";
 
@@ -64,10 +66,22 @@ struct Counts {
 
 #[test]
 fn real_changes_give_the_same_bytes_by_lines_and_by_strings() {
+    check(pairs::all());
+}
+
+#[test]
+#[ignore = "long: the whole history of this repository, or of the one in RECTO_REPLAY"]
+fn real_changes_give_the_same_bytes_by_lines_and_by_strings_long() {
+    let top = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let repository = std::env::var_os("RECTO_REPLAY").map_or(top, PathBuf::from);
+    check(vec![("commits", pairs::history(&repository).collect())]);
+}
+
+fn check(sources: Vec<(&'static str, Vec<Pair>)>) {
     let mut counts = Counts::default();
-    let mut random = Random(0xc0de);
+    let mut random = Random::new(0xc0de);
     let mut n_pairs = 0;
-    for (source, pairs) in pairs::all() {
+    for (source, pairs) in sources {
         for pair in pairs {
             let variant = VARIANTS[n_pairs % VARIANTS.len()];
             n_pairs += 1;
@@ -308,14 +322,7 @@ impl<'a> Session<'a> {
     fn new(pair: &'a Pair) -> Session<'a> {
         let root = Path::new("/test");
         let nodes = [(FILE.into(), Node::File(pair.old.clone().into_bytes()))].into();
-        let store = Arc::new(MemoryStore::new(root, nodes, |_| false));
-        let calls = Calls::new(
-            store.clone(),
-            store.clone(),
-            tools::ALL.to_vec(),
-            root.to_path_buf(),
-            1 << 20,
-        );
+        let (calls, store) = in_memory(root, nodes, 1 << 20);
         Session { pair, store, calls, hash: Digest::of(pair.old.as_bytes()).to_string() }
     }
 

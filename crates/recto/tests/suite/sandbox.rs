@@ -1,13 +1,12 @@
-//! The sandbox from outside: paths that must not lead anywhere, crossed with every tool of the
-//! built binary. Every table ends with the same question: what changed, and was it only that?
+//! Paths that the sandbox must refuse, crossed with every tool of the built binary. Each check
+//! compares everything that changed on disk with what may change.
 
-mod escapes;
+mod deny_and_git;
+mod escape_paths;
 mod every_tool;
-mod hidden;
 mod kinds;
 mod names;
+mod path_escapes;
 mod permissions;
-mod playground;
 mod roots;
-mod swap;
-mod ways;
+mod swaps_while_editing;

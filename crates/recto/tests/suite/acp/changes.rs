@@ -10,8 +10,7 @@ use recto::caller::Caller;
 use recto::store::editor::{Change, Editor as _, EditorError, Outcome};
 use serde_json::{Value, json};
 
-use super::editor::{Editor, Habits, MAX_WAIT, Writes};
-use super::link::idle_session;
+use crate::acp_editor::{Editor, Habits, MAX_WAIT, Writes};
 
 const READ: &str = "fs/read_text_file";
 const WRITE: &str = "fs/write_text_file";
@@ -27,7 +26,7 @@ impl ByHand {
     fn new() -> ByHand {
         let writes = Writes::Unanswered;
         let editor = Editor::ready(Habits { ignores_reads: true, writes, ..Habits::default() });
-        let token = idle_session(&editor);
+        let token = editor.idle_session();
         let client = Arc::new(LinkClient::connect(&editor.socket(), &token).unwrap());
         ByHand { editor, client, caller: Caller::default() }
     }
@@ -50,11 +49,11 @@ impl ByHand {
             assert!(start.elapsed() < MAX_WAIT, "there is no request {number}");
             std::thread::sleep(Duration::from_millis(1));
         }
-        self.editor.desk.requests.lock().unwrap()[number - 1].clone()
+        self.editor.state.requests.lock().unwrap()[number - 1].clone()
     }
 
     fn n_requests(&self) -> usize {
-        self.editor.desk.requests.lock().unwrap().len()
+        self.editor.state.requests.lock().unwrap().len()
     }
 
     fn answer(&self, request: &Value, mut answer: Value) {
@@ -131,23 +130,23 @@ fn every_answer_leads_to_the_next_request_or_to_the_end() {
         (None, vec![taken(), error(-32002)], written(None)),
         (None, vec![error(-32000)], refused()),
     ];
-    let desk = ByHand::new();
+    let by_hand = ByHand::new();
     let mut n_asked = 0;
     for (before, answers, expected) in rows {
-        let outcome = desk.begin(before);
+        let outcome = by_hand.begin(before);
         let methods = if before.is_some() { [READ, WRITE, READ] } else { [WRITE, READ, ""] };
         for (method, answer) in methods.iter().zip(&answers) {
             n_asked += 1;
-            let request = desk.request(n_asked);
+            let request = by_hand.request(n_asked);
             assert_eq!(request["method"], *method, "{before:?} {answers:?}");
-            assert_eq!(request["params"]["path"], desk.editor.spelled("f.txt"));
-            desk.answer(&request, answer.clone());
+            assert_eq!(request["params"]["path"], by_hand.editor.spelled("f.txt"));
+            by_hand.answer(&request, answer.clone());
             // An answer that comes twice is no second one.
-            desk.answer(&request, answer.clone());
+            by_hand.answer(&request, answer.clone());
         }
         assert_eq!(outcome.recv_timeout(MAX_WAIT), Ok(expected), "{before:?} {answers:?}");
     }
-    desk.check_quiet(n_asked);
+    by_hand.check_quiet(n_asked);
 }
 
 #[test]
@@ -157,118 +156,115 @@ fn a_call_that_is_taken_back_waits_for_nothing_but_a_write() {
     for (n_answered, expected, is_at_once) in
         [(0, cancelled(), true), (1, written(None), false), (2, written(None), true)]
     {
-        let desk = ByHand::new();
-        let outcome = desk.begin(Some("old"));
+        let by_hand = ByHand::new();
+        let outcome = by_hand.begin(Some("old"));
         let answers = [text("old"), taken(), text("new")];
         for (number, answer) in answers.iter().take(n_answered).enumerate() {
-            desk.answer(&desk.request(number + 1), answer.clone());
+            by_hand.answer(&by_hand.request(number + 1), answer.clone());
         }
-        let next = desk.request(n_answered + 1);
-        desk.caller.cancel.raise();
+        let next = by_hand.request(n_answered + 1);
+        by_hand.caller.cancel.raise();
         if !is_at_once {
             let early = outcome.recv_timeout(Duration::from_millis(200));
             assert!(early.is_err(), "the editor may still write: {early:?}");
-            desk.answer(&next, answers[n_answered].clone());
+            by_hand.answer(&next, answers[n_answered].clone());
         }
         let end = outcome.recv_timeout(Duration::from_secs(2));
         assert_eq!(end, Ok(expected), "{n_answered}");
-        desk.answer(&next, answers[n_answered].clone());
-        desk.check_quiet(n_answered + 1);
+        by_hand.answer(&next, answers[n_answered].clone());
+        by_hand.check_quiet(n_answered + 1);
     }
 }
 
 /// JSON can say what no text can hold, and JavaScript does.
 #[test]
 fn half_a_surrogate_pair_is_no_text_and_does_not_end_the_link() {
-    let desk = ByHand::new();
+    let by_hand = ByHand::new();
     let half = |number: usize| {
-        let id = desk.request(number)["id"].clone();
+        let id = by_hand.request(number)["id"].clone();
         let line = format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"content":"a\ud800"}}}}"#);
-        desk.editor.send_line(&line);
+        by_hand.editor.send_line(&line);
     };
-    let (client, path) = (desk.client.clone(), desk.editor.path("f.txt"));
+    let (client, path) = (by_hand.client.clone(), by_hand.editor.path("f.txt"));
     let read = std::thread::spawn(move || client.read(&path, &Caller::default()));
     half(1);
     assert!(matches!(read.join().unwrap(), Err(EditorError::Refused { .. })));
-    let compared = desk.begin(Some("old"));
+    let compared = by_hand.begin(Some("old"));
     half(2);
     let outcome = compared.recv_timeout(MAX_WAIT).unwrap();
     assert!(matches!(outcome, Err(EditorError::Refused { .. })), "{outcome:?}");
-    let read_back = desk.begin(None);
-    desk.answer(&desk.request(3), taken());
+    let read_back = by_hand.begin(None);
+    by_hand.answer(&by_hand.request(3), taken());
     half(4);
     assert_eq!(read_back.recv_timeout(MAX_WAIT), Ok(written(None)));
     // A whole pair is a letter like any other.
-    let compared = desk.begin(Some("\u{1f980}"));
-    let id = desk.request(5)["id"].clone();
+    let compared = by_hand.begin(Some("\u{1f980}"));
+    let id = by_hand.request(5)["id"].clone();
     let pair = format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"content":"\ud83e\udd80"}}}}"#);
-    desk.editor.send_line(&pair);
-    assert_eq!(desk.request(6)["method"], WRITE);
+    by_hand.editor.send_line(&pair);
+    assert_eq!(by_hand.request(6)["method"], WRITE);
     drop(compared);
 }
 
 /// Both call their first change 1.
 #[test]
 fn a_call_of_another_server_that_is_taken_back_does_not_matter() {
-    let desk = ByHand::new();
-    let token = idle_session(&desk.editor);
-    let other = Arc::new(LinkClient::connect(&desk.editor.socket(), &token).unwrap());
-    let kept = desk.begin(Some("old"));
-    let request = desk.request(1);
-    let (caller, path) = (Caller::default(), desk.editor.path("g.txt"));
+    let by_hand = ByHand::new();
+    let token = by_hand.editor.idle_session();
+    let other = Arc::new(LinkClient::connect(&by_hand.editor.socket(), &token).unwrap());
+    let kept = by_hand.begin(Some("old"));
+    let request = by_hand.request(1);
+    let (caller, path) = (Caller::default(), by_hand.editor.path("g.txt"));
     let calling = caller.clone();
     let taken_back = std::thread::spawn(move || {
         other.write(&path, &Change { before: Some("old"), after: "new" }, &calling)
     });
-    desk.request(2);
+    by_hand.request(2);
     caller.cancel.raise();
     assert_eq!(taken_back.join().unwrap(), Err(EditorError::Cancelled));
     for (number, answer) in [(1, text("old")), (3, taken()), (4, text("new"))] {
-        let request = if number == 1 { request.clone() } else { desk.request(number) };
-        desk.answer(&request, answer);
+        let request = if number == 1 { request.clone() } else { by_hand.request(number) };
+        by_hand.answer(&request, answer);
     }
     assert_eq!(kept.recv_timeout(MAX_WAIT), Ok(written(Some("new"))));
 }
 
 #[test]
 fn an_editor_that_goes_before_it_has_the_text_leaves_the_change_to_the_disk() {
-    let desk = ByHand::new();
-    let outcome = desk.begin(Some("old"));
-    desk.request(1);
-    desk.editor.close_input();
+    let by_hand = ByHand::new();
+    let outcome = by_hand.begin(Some("old"));
+    by_hand.request(1);
+    by_hand.editor.close_input();
     assert_eq!(outcome.recv_timeout(MAX_WAIT), Ok(Err(EditorError::NotSent)));
 }
 
 #[test]
 fn nothing_is_written_for_a_server_that_is_gone() {
-    let desk = ByHand::new();
-    let outcome = desk.begin(Some("old"));
-    let request = desk.request(1);
-    desk.client.close();
+    let by_hand = ByHand::new();
+    let outcome = by_hand.begin(Some("old"));
+    let request = by_hand.request(1);
+    by_hand.client.close();
     assert_eq!(outcome.recv_timeout(MAX_WAIT), Ok(Err(EditorError::Unanswered)));
     // The relay notices by itself, a moment later.
-    desk.wait_for_no_server();
-    desk.answer(&request, text("old"));
-    desk.check_quiet(1);
+    by_hand.wait_for_no_server();
+    by_hand.answer(&request, text("old"));
+    by_hand.check_quiet(1);
 }
 
-/// Takes a minute.
 #[test]
-fn what_is_read_for_a_write_is_given_up_and_the_write_is_not() {
-    if std::env::var_os("RECTO_LONG").is_none() {
-        return;
-    }
-    let desk = ByHand::new();
+#[ignore = "long: takes a minute"]
+fn what_is_read_for_a_write_is_given_up_and_the_write_is_not_long() {
+    let by_hand = ByHand::new();
     let start = Instant::now();
-    let compared = desk.begin(Some("old"));
-    let read_back = desk.begin(None);
-    let (first, second) = (desk.request(1), desk.request(2));
+    let compared = by_hand.begin(Some("old"));
+    let read_back = by_hand.begin(None);
+    let (first, second) = (by_hand.request(1), by_hand.request(2));
     let write = if first["method"] == WRITE { first } else { second };
     std::thread::sleep(Duration::from_secs(32));
     assert_eq!(compared.try_recv(), Ok(Err(EditorError::Silent)), "nothing was written");
     assert!(read_back.try_recv().is_err(), "a person may take longer");
-    desk.answer(&write, taken());
-    desk.request(3);
+    by_hand.answer(&write, taken());
+    by_hand.request(3);
     assert_eq!(read_back.recv_timeout(Duration::from_secs(33)), Ok(written(None)));
     assert!(start.elapsed() > Duration::from_secs(60), "{:?}", start.elapsed());
 }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant, SystemTime};
 use rustix::process::Signal;
 use serde_json::json;
 
-use super::editor::{Editor, Habits, check_gone, kill};
+use crate::acp_editor::{Editor, Habits, check_gone, kill};
 use crate::client::BINARY;
 
 const SOON: Duration = Duration::from_secs(5);

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use super::editor::{Editor, Habits, Writes, called, read};
+use crate::acp_editor::{Editor, Habits, Writes, called, read};
 use crate::client::BINARY;
 
 /// The params of a request as the agent got them.
@@ -189,9 +189,9 @@ fn tools_see_the_buffer_and_write_to_it() {
     let arguments = json!({"path": path, "old_string": "unsaved", "new_string": "edited"});
     let answer = editor.call(&session, "edit_text_file", arguments);
     assert_eq!(answer["isError"], false, "{answer}");
-    assert_eq!(editor.desk.buffers.lock().unwrap()[&path], "edited\n");
+    assert_eq!(editor.state.buffers.lock().unwrap()[&path], "edited\n");
     assert_eq!(read(&editor.path("f.txt")), "on disk\n", "the editor has not saved");
-    for request in editor.desk.requests.lock().unwrap().iter() {
+    for request in editor.state.requests.lock().unwrap().iter() {
         assert!(request["id"].as_str().unwrap().starts_with("recto-"), "{request}");
         assert_eq!(request["params"]["sessionId"], session.as_str());
     }
@@ -207,7 +207,7 @@ fn a_declined_write_writes_nothing() {
     let answer = editor.call(&session, "write_text_file", arguments);
     assert_eq!(answer["_meta"]["error"]["code"], -32002, "{answer}");
     assert_eq!(read(&editor.path("f.txt")), "old\n");
-    assert_eq!(editor.desk.writes.lock().unwrap().len(), 1);
+    assert_eq!(editor.state.writes.lock().unwrap().len(), 1);
 }
 
 #[test]
@@ -221,9 +221,9 @@ fn an_editor_without_files_still_gets_tools_and_events() {
         params["callId"] = "call 1".into();
         let answer = editor.request("test/call", params);
         assert_eq!(answer["result"]["structuredContent"]["content"], "on disk\n", "{answer}");
-        assert!(editor.desk.requests.lock().unwrap().is_empty(), "it was asked for a file");
+        assert!(editor.state.requests.lock().unwrap().is_empty(), "it was asked for a file");
         editor.wait_for_ends(1);
-        let updates = editor.desk.updates.lock().unwrap();
+        let updates = editor.state.updates.lock().unwrap();
         let kinds: Vec<_> =
             updates.iter().map(|update| &update["update"]["sessionUpdate"]).collect();
         assert_eq!(kinds, ["tool_call", "tool_call_update"]);

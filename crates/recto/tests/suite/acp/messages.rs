@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
 
-use super::editor::{Editor, Habits};
+use crate::acp_editor::{Editor, Habits};
 use crate::client::BINARY;
 
 /// Lines that come back from the agent as the same bytes, through both directions.
@@ -67,7 +67,7 @@ fn a_batch_of_the_agents_with_events_is_taken_one_by_one() {
     editor.request("test/say", json!({"lines": [batch, r#"[{"method":"a"},{"method":"b"}]"#]}));
     assert_eq!(editor.next_line(), r#"{"method":"other","n":1.0}"#);
     assert_eq!(editor.next_line(), r#"[{"method":"a"},{"method":"b"}]"#);
-    assert_eq!(*editor.desk.updates.lock().unwrap(), [params]);
+    assert_eq!(*editor.state.updates.lock().unwrap(), [params]);
 }
 
 #[test]

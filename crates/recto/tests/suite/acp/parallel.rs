@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::editor::{Editor, Habits, MAX_WAIT, called};
+use crate::acp_editor::{Editor, Habits, MAX_WAIT, called};
 
 #[test]
 fn two_hundred_calls_at_once_are_not_mixed_up() {
@@ -38,16 +38,16 @@ fn two_hundred_calls_at_once_are_not_mixed_up() {
         let expected = format!("text {}\n", n / 2 * 2);
         assert_eq!(answer["result"]["result"]["content"], expected, "{answer}");
     }
-    let buffers = editor.desk.buffers.lock().unwrap();
+    let buffers = editor.state.buffers.lock().unwrap();
     for n in 0..N {
         let word = if n % 2 == 0 { "text" } else { "done" };
         let path = editor.spelled(&format!("{n}.txt"));
         assert_eq!(buffers[&path], format!("{word} {n}\n"));
-        assert_eq!(super::editor::read(&editor.path(&format!("{n}.txt"))), "on disk\n");
+        assert_eq!(crate::acp_editor::read(&editor.path(&format!("{n}.txt"))), "on disk\n");
     }
-    assert_eq!(editor.desk.writes.lock().unwrap().len(), N / 2);
+    assert_eq!(editor.state.writes.lock().unwrap().len(), N / 2);
     editor.wait_for_ends(N);
-    let updates = editor.desk.updates.lock().unwrap();
+    let updates = editor.state.updates.lock().unwrap();
     for n in 0..N {
         let id = format!("call {n}");
         let of_call: Vec<_> = updates
@@ -69,7 +69,7 @@ fn sessions_do_not_hear_of_each_other() {
         let arguments = json!({"path": editor.spelled("f.txt")});
         editor.call(session, "read_text_file", arguments);
     }
-    let requests = editor.desk.requests.lock().unwrap();
+    let requests = editor.state.requests.lock().unwrap();
     let mut asked: Vec<_> =
         requests.iter().map(|request| &request["params"]["sessionId"]).collect();
     asked.dedup();

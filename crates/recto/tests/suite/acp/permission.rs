@@ -7,8 +7,7 @@ use recto::limits;
 use recto_text::Digest;
 use serde_json::{Value, json};
 
-use super::editor::{Editor, Habits, read};
-use super::link::idle_session;
+use crate::acp_editor::{Editor, Habits, read};
 
 const ON_DISK: &str = "one\ntwo\n";
 const IN_EDITOR: &str = "one\ntwo\nthree\n";
@@ -43,7 +42,7 @@ fn shown(content: &Value) -> Vec<String> {
         .collect()
 }
 
-fn desk() -> (Editor, String) {
+fn start() -> (Editor, String) {
     let (editor, session) = Editor::in_session(Habits::options(&["--deny", "*.pem"]));
     std::fs::write(editor.path("f.txt"), ON_DISK).unwrap();
     editor.open("f.txt", IN_EDITOR);
@@ -54,7 +53,7 @@ fn desk() -> (Editor, String) {
 
 #[test]
 fn every_tool_shows_what_it_would_change() {
-    let (editor, session) = desk();
+    let (editor, session) = start();
     let hash = Digest::of(IN_EDITOR.as_bytes()).to_string();
     let path = editor.spelled("f.txt");
     let edits =
@@ -100,17 +99,17 @@ fn every_tool_shows_what_it_would_change() {
         let blocks = shown(&asked(&editor, &session, tool, &arguments));
         assert_eq!(blocks, [r#"new "new\n""#], "{tool}");
     }
-    assert_eq!(editor.desk.writes.lock().unwrap().len(), 0, "nothing was written");
-    assert_eq!(editor.desk.buffers.lock().unwrap()[&path], IN_EDITOR);
+    assert_eq!(editor.state.writes.lock().unwrap().len(), 0, "nothing was written");
+    assert_eq!(editor.state.buffers.lock().unwrap()[&path], IN_EDITOR);
     assert_eq!(read(&editor.path("f.txt")), ON_DISK);
     assert!(!editor.path("new.txt").exists() && !editor.path("a").exists());
-    let updates = editor.desk.updates.lock().unwrap();
+    let updates = editor.state.updates.lock().unwrap();
     assert_eq!(*updates, [Value::Null; 0], "a rehearsal is no call");
 }
 
 #[test]
 fn what_changes_nothing_or_would_fail_is_said() {
-    let (editor, session) = desk();
+    let (editor, session) = start();
     let same = json!({"path": editor.spelled("saved.txt"), "content": ON_DISK});
     let blocks = shown(&asked(&editor, &session, "write_text_file", &same));
     assert_eq!(blocks, ["Nothing to change: the file already has this text."]);
@@ -142,7 +141,7 @@ fn what_changes_nothing_or_would_fail_is_said() {
 /// The editor would hand out any file: nobody asks it.
 #[test]
 fn nothing_is_shown_of_a_file_behind_a_wall() {
-    let (editor, session) = desk();
+    let (editor, session) = start();
     let outside = tempfile::tempdir().unwrap();
     let secret = outside.path().canonicalize().unwrap().join("secret.txt");
     std::fs::write(&secret, SECRET).unwrap();
@@ -151,7 +150,7 @@ fn nothing_is_shown_of_a_file_behind_a_wall() {
     let secret = secret.to_str().unwrap().to_string();
     let mut paths = vec![secret, editor.spelled("key.pem"), editor.spelled("link.txt")];
     for path in &paths {
-        editor.desk.buffers.lock().unwrap().insert(path.clone(), SECRET.into());
+        editor.state.buffers.lock().unwrap().insert(path.clone(), SECRET.into());
     }
     std::fs::create_dir(editor.path("folder")).unwrap();
     paths.push(format!("{}/../link.txt", editor.spelled("folder")));
@@ -169,13 +168,13 @@ fn nothing_is_shown_of_a_file_behind_a_wall() {
             assert_eq!(shown(&content)[0], "As things stand, this would fail:", "{tool} {path}");
         }
     }
-    assert!(editor.desk.requests.lock().unwrap().is_empty(), "the editor was asked");
+    assert!(editor.state.requests.lock().unwrap().is_empty(), "the editor was asked");
 }
 
 #[test]
 fn where_nobody_knows_the_arguments_are_shown() {
     let editor = Editor::ready(Habits::default());
-    idle_session(&editor);
+    editor.idle_session();
     std::fs::write(editor.path("f.txt"), ON_DISK).unwrap();
     let path = editor.spelled("f.txt");
     let write = json!({"path": path, "content": "new\n"});
@@ -188,7 +187,7 @@ fn where_nobody_knows_the_arguments_are_shown() {
 
 #[test]
 fn of_a_large_file_what_the_call_says_is_shown() {
-    let (editor, session) = desk();
+    let (editor, session) = start();
     let write = json!({"path": editor.spelled("large.txt"), "content": "new\n"});
     let not_shown = "What the file holds now, if it exists, is not shown.";
     let large = std::fs::File::create(editor.path("large.txt")).unwrap();
@@ -209,5 +208,5 @@ fn an_editor_that_does_not_answer_is_not_waited_for() {
     let write = json!({"path": editor.spelled("f.txt"), "content": "new\n"});
     let blocks = shown(&asked(&editor, &session, "write_text_file", &write));
     assert_eq!(blocks[0], r#"new "new\n""#);
-    assert_eq!(editor.desk.requests.lock().unwrap().len(), 1);
+    assert_eq!(editor.state.requests.lock().unwrap().len(), 1);
 }

@@ -11,8 +11,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::editor::{Editor, Habits, read};
-use super::link::idle_session;
+use crate::acp_editor::{Editor, Habits, read};
 use crate::client::BINARY;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -142,7 +141,7 @@ fn check(kind: Change, fault: Fault) {
     let mut at = 1;
     loop {
         let editor = Editor::ready(Habits::default());
-        let token = idle_session(&editor);
+        let token = editor.idle_session();
         std::fs::write(editor.path("f.txt"), "old\n").unwrap();
         editor.open("f.txt", "old\n");
         let socket = editor.runtime.path().join("proxy");
@@ -152,7 +151,7 @@ fn check(kind: Change, fault: Fault) {
         std::thread::sleep(Duration::from_millis(20));
 
         let code = answer["_meta"]["error"]["code"].as_i64();
-        let n_writes = editor.desk.writes.lock().unwrap().len();
+        let n_writes = editor.state.writes.lock().unwrap().len();
         let is_on_disk = match kind {
             Change::Edit => read(&editor.path("f.txt")) != "old\n",
             Change::Create => editor.path("new.txt").exists(),

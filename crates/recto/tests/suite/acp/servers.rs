@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use super::agent::Server;
-use super::editor::{Editor, Habits, MAX_WAIT, check_gone, kill};
+use crate::acp_agent::Server;
+use crate::acp_editor::{Editor, Habits, MAX_WAIT, check_gone, kill};
 
 const N_SERVERS: usize = 3;
 const N_CALLS: usize = 20;
@@ -49,9 +49,9 @@ fn all_of_them_are_served_and_their_calls_are_not_mixed_up() {
         }
     });
     editor.wait_for_ends(N_SERVERS * N_CALLS);
-    let buffers = editor.desk.buffers.lock().unwrap();
-    let updates = editor.desk.updates.lock().unwrap();
-    assert_eq!(editor.desk.writes.lock().unwrap().len(), N_SERVERS * N_CALLS);
+    let buffers = editor.state.buffers.lock().unwrap();
+    let updates = editor.state.updates.lock().unwrap();
+    assert_eq!(editor.state.writes.lock().unwrap().len(), N_SERVERS * N_CALLS);
     for (server, call) in all() {
         let name = name(server, call);
         let path = editor.spelled(&name);
@@ -82,7 +82,7 @@ fn one_that_goes_leaves_the_others_their_editor() {
         let answer = edit(&servers[idx], &editor, &name, None);
         assert_eq!(answer["isError"], false, "{answer}");
         assert_eq!(
-            editor.desk.buffers.lock().unwrap()[&editor.spelled(&name)],
+            editor.state.buffers.lock().unwrap()[&editor.spelled(&name)],
             format!("{name}\n")
         );
         kill(servers[idx].process, Signal::KILL);
@@ -95,7 +95,7 @@ fn one_that_goes_ends_no_calls_but_its_own() {
     let editor = Editor::ready(Habits { ignores_reads: true, ..Habits::default() });
     let servers = servers(&editor);
     let ended = || {
-        let updates = editor.desk.updates.lock().unwrap();
+        let updates = editor.state.updates.lock().unwrap();
         let failed = updates.iter().map(|update| &update["update"]);
         let failed = failed.filter(|update| update["status"] == "failed");
         failed.map(|update| update["toolCallId"].clone()).collect::<Vec<_>>()
@@ -111,7 +111,7 @@ fn one_that_goes_ends_no_calls_but_its_own() {
             };
             scope.spawn(edit);
             let start = Instant::now();
-            while editor.desk.updates.lock().unwrap().len() <= idx {
+            while editor.state.updates.lock().unwrap().len() <= idx {
                 assert!(start.elapsed() < MAX_WAIT, "call {idx} never began");
                 std::thread::sleep(Duration::from_millis(5));
             }
@@ -136,7 +136,7 @@ fn what_is_known_of_a_call_outlives_a_session_that_is_resumed() {
         let call = json!({"sessionId": session, "tool": "read_text_file", "arguments": read, "callId": "7"});
         editor.request("test/call", call);
         editor.wait_for_ends(1);
-        let n_updates = editor.desk.updates.lock().unwrap().len();
+        let n_updates = editor.state.updates.lock().unwrap().len();
         let params = json!({"sessionId": session, "cwd": editor.folder.path(), "mcpServers": [], "_meta": {"idle": true}});
         editor.request(method, params);
         let told =
@@ -144,7 +144,7 @@ fn what_is_known_of_a_call_outlives_a_session_that_is_resumed() {
         let message = json!({"jsonrpc": "2.0", "method": "session/update",
             "params": {"sessionId": session, "update": told}});
         editor.request("test/say", json!({"lines": [message.to_string()]}));
-        let updates = editor.desk.updates.lock().unwrap();
+        let updates = editor.state.updates.lock().unwrap();
         assert_eq!(updates.len() - n_updates, n_shown, "{method}: {updates:?}");
     }
 }

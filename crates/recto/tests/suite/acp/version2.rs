@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use super::editor::{Editor, Habits, called, read};
+use crate::acp_editor::{Editor, Habits, called, read};
 
 fn session() -> (Editor, String) {
     // An editor that also speaks the first version says so, in case the agent does not.
@@ -14,7 +14,7 @@ fn session() -> (Editor, String) {
 
 /// The updates of a call, as the editor got them.
 fn updates(editor: &Editor, id: &str) -> Vec<Value> {
-    let updates = editor.desk.updates.lock().unwrap();
+    let updates = editor.state.updates.lock().unwrap();
     let of_call = |update: &&Value| update["update"]["toolCallId"] == id;
     updates.iter().filter(of_call).map(|update| update["update"].clone()).collect()
 }
@@ -62,7 +62,7 @@ fn a_call_is_told_by_updates_and_shown_as_a_patch() {
         assert!(diff.get("oldText").is_none() && diff.get("newText").is_none());
     }
     assert_eq!(read(&editor.path("f.txt")), "one\n2\nthree\n");
-    assert!(editor.desk.requests.lock().unwrap().is_empty(), "there are no such methods");
+    assert!(editor.state.requests.lock().unwrap().is_empty(), "there are no such methods");
 }
 
 #[test]

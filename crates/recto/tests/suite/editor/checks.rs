@@ -3,34 +3,36 @@
 use recto::caller::{Access, Caller, Entry, Place, Sandbox};
 use serde_json::{Value, json};
 
-use super::desk::Desk;
-use super::script::{Habits, ScriptedEditor, Verb};
-use crate::case::Actual;
+use crate::client::Actual;
+use crate::scripted_editor::{EditorFixture, Habits, ScriptedEditor, Verb};
 
-fn desk(habits: Habits) -> Desk {
-    let desk = Desk::with_options(ScriptedEditor::new(habits), &["--deny".into(), "*.key".into()]);
-    desk.put("f.txt", "text\n");
-    desk.put("secret.key", "key\n");
-    desk.put(".git/config", "[core]\n");
-    std::fs::create_dir(desk.path("folder")).unwrap();
+fn fixture(habits: Habits) -> EditorFixture {
+    let fixture = EditorFixture::with_options(
+        ScriptedEditor::new(habits),
+        &["--deny".into(), "*.key".into()],
+    );
+    fixture.put("f.txt", "text\n");
+    fixture.put("secret.key", "key\n");
+    fixture.put(".git/config", "[core]\n");
+    std::fs::create_dir(fixture.path("folder")).unwrap();
     let mode = rustix::fs::Mode::from_raw_mode(0o644);
-    rustix::fs::mkfifoat(rustix::fs::CWD, desk.path("fifo"), mode).unwrap();
-    std::os::unix::fs::symlink("/etc/passwd", desk.path("out")).unwrap();
-    std::os::unix::fs::symlink("nowhere", desk.path("dangling")).unwrap();
-    desk.put("binary", b"\x89PNG\0\x01");
-    desk
+    rustix::fs::mkfifoat(rustix::fs::CWD, fixture.path("fifo"), mode).unwrap();
+    std::os::unix::fs::symlink("/etc/passwd", fixture.path("out")).unwrap();
+    std::os::unix::fs::symlink("nowhere", fixture.path("dangling")).unwrap();
+    fixture.put("binary", b"\x89PNG\0\x01");
+    fixture
 }
 
 /// The answer with the folder's name taken out.
-fn plain(desk: &Desk, actual: Actual) -> String {
-    let root = desk.path("f.txt").parent().unwrap().display().to_string();
+fn plain(fixture: &EditorFixture, actual: Actual) -> String {
+    let root = fixture.path("f.txt").parent().unwrap().display().to_string();
     format!("{actual:?}").replace(&root, "/root")
 }
 
 #[test]
 fn refusals_are_those_of_the_disk_and_the_editor_is_not_asked() {
-    let with = desk(Habits { is_empty_for_missing: true, ..Habits::default() });
-    let without = desk(Habits { lacks_read: true, lacks_write: true, ..Habits::default() });
+    let with = fixture(Habits { is_empty_for_missing: true, ..Habits::default() });
+    let without = fixture(Habits { lacks_read: true, lacks_write: true, ..Habits::default() });
     let mut n_refused = 0;
     for name in [
         "missing.txt",
@@ -61,11 +63,11 @@ fn refusals_are_those_of_the_disk_and_the_editor_is_not_asked() {
             if is_read || (name == ".git/config" && tool.starts_with("Read")) {
                 continue; // Which is allowed.
             }
-            let call = |desk: &Desk| {
+            let call = |fixture: &EditorFixture| {
                 let mut arguments: Value = arguments.clone();
                 let key = if tool.starts_with("Read") { "file_path" } else { "path" };
-                arguments[key] = format!("{}/{name}", desk.path("").display()).into();
-                plain(desk, desk.call(tool, arguments))
+                arguments[key] = format!("{}/{name}", fixture.path("").display()).into();
+                plain(fixture, fixture.call(tool, arguments))
             };
             let (found, expected) = (call(&with), call(&without));
             assert_eq!(found, expected, "{tool} {name}");
@@ -78,36 +80,36 @@ fn refusals_are_those_of_the_disk_and_the_editor_is_not_asked() {
 
 #[test]
 fn the_sandbox_of_the_client_holds_for_the_editor_too() {
-    let desk = desk(Habits::default());
+    let fixture = fixture(Habits::default());
     let rule = |access| Caller {
-        sandbox: Sandbox::Limited(vec![Entry { place: Place::Beneath(desk.path("")), access }]),
+        sandbox: Sandbox::Limited(vec![Entry { place: Place::Beneath(fixture.path("")), access }]),
         ..Caller::default()
     };
-    let path = desk.path("f.txt");
+    let path = fixture.path("f.txt");
     let edit = json!({"path": path, "old_string": "text", "new_string": "x"});
     for (access, tool, arguments) in [
         (Access::Read, "edit_text_file", &edit),
         (Access::None, "edit_text_file", &edit),
         (Access::None, "read_text_file", &json!({"path": path})),
     ] {
-        let actual = desk.call_as(tool, arguments.clone(), &rule(access));
+        let actual = fixture.call_as(tool, arguments.clone(), &rule(access));
         assert!(matches!(actual, Actual::Error { code: -32002, .. }), "{actual:?}");
     }
-    assert_eq!((desk.editor.count(Verb::Read), desk.editor.count(Verb::Write)), (0, 0));
+    assert_eq!((fixture.editor.count(Verb::Read), fixture.editor.count(Verb::Write)), (0, 0));
 }
 
 #[test]
 fn a_cancelled_call_asks_nothing() {
-    let desk = desk(Habits::default());
+    let fixture = fixture(Habits::default());
     let caller = Caller::default();
     caller.cancel.raise();
     for tool in ["read_text_file", "write_text_file"] {
-        let mut arguments = json!({"path": desk.path("f.txt")});
+        let mut arguments = json!({"path": fixture.path("f.txt")});
         if tool == "write_text_file" {
             arguments["content"] = "x\n".into();
         }
-        let actual = desk.call_as(tool, arguments, &caller);
+        let actual = fixture.call_as(tool, arguments, &caller);
         assert!(matches!(actual, Actual::Error { code: -32800, .. }), "{actual:?}");
     }
-    assert_eq!((desk.editor.count(Verb::Read), desk.editor.count(Verb::Write)), (0, 0));
+    assert_eq!((fixture.editor.count(Verb::Read), fixture.editor.count(Verb::Write)), (0, 0));
 }

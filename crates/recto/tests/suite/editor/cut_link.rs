@@ -4,9 +4,8 @@
 use recto::store::editor::EditorError;
 use serde_json::{Value, json};
 
-use super::desk::Desk;
-use super::script::{Accident, Habits, ScriptedEditor, Verb};
-use crate::case::Actual;
+use crate::client::Actual;
+use crate::scripted_editor::{Accident, EditorFixture, Habits, ScriptedEditor, Verb};
 
 /// Where a change is to be found afterwards.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,11 +36,11 @@ fn check(verb: Verb, number: usize, accident: Accident, place: Place, code: Opti
         }
         let habits = Habits { normalises: true, ..Habits::default() };
         let editor = ScriptedEditor::new(habits).with(verb, number, accident.clone());
-        let desk = Desk::new(editor);
-        let path = desk.put("f.txt", ON_DISK);
-        desk.editor.open(&path, IN_EDITOR);
-        arguments["path"] = desk.path(name).to_str().unwrap().into();
-        let actual = desk.call(tool, arguments);
+        let fixture = EditorFixture::new(editor);
+        let path = fixture.put("f.txt", ON_DISK);
+        fixture.editor.open(&path, IN_EDITOR);
+        arguments["path"] = fixture.path(name).to_str().unwrap().into();
+        let actual = fixture.call(tool, arguments);
         let found = match &actual {
             Actual::Answer { .. } => None,
             Actual::Error { code, .. } => Some(*code),
@@ -56,9 +55,9 @@ fn check(verb: Verb, number: usize, accident: Accident, place: Place, code: Opti
             Place::Disk => (before.0, Some(on_disk)),
             Place::Nowhere => before,
         };
-        let (buffer, disk) = (desk.buffer(name), desk.disk(name));
+        let (buffer, disk) = (fixture.buffer(name), fixture.disk(name));
         assert_eq!((buffer.as_deref(), disk.as_deref()), expected, "{tool} {name}");
-        assert!(desk.editor.count(Verb::Write) <= 1, "{tool}: sent twice");
+        assert!(fixture.editor.count(Verb::Write) <= 1, "{tool}: sent twice");
     }
 }
 
@@ -90,12 +89,12 @@ fn a_text_that_an_editor_takes_back_is_not_called_written() {
             // The first reading is the call's, the second compares, the third reads back.
             editor = editor.with(Verb::Read, 5, Accident::Types("1\ntwo\n"));
         }
-        let desk = Desk::new(editor);
-        let path = desk.put("f.txt", ON_DISK);
-        desk.editor.open(&path, IN_EDITOR);
+        let fixture = EditorFixture::new(editor);
+        let path = fixture.put("f.txt", ON_DISK);
+        fixture.editor.open(&path, IN_EDITOR);
         let mut arguments = edit.clone();
         arguments["path"] = path.to_str().unwrap().into();
-        let actual = desk.call("edit_text_file", arguments);
+        let actual = fixture.call("edit_text_file", arguments);
         match (is_late, &actual) {
             (true, Actual::Answer { .. }) => {}
             (false, Actual::Error { code: -32018, message, .. }) => {
@@ -132,10 +131,12 @@ fn a_call_that_is_taken_back_in_time_changes_nothing() {
 #[test]
 fn a_named_version_is_stale_where_the_disk_has_another() {
     let editor = ScriptedEditor::new(Habits { normalises: true, ..Habits::default() });
-    let desk = Desk::new(editor.with(Verb::Write, 1, Accident::Fails(EditorError::NotSent)));
-    desk.put("f.txt", ON_DISK);
+    let fixture =
+        EditorFixture::new(editor.with(Verb::Write, 1, Accident::Fails(EditorError::NotSent)));
+    fixture.put("f.txt", ON_DISK);
     let hash = recto_text::Digest::of(IN_EDITOR.as_bytes()).to_string();
-    let actual = desk.call("text.append", json!({"path": "f.txt", "hash": hash, "content": "x\n"}));
+    let actual =
+        fixture.call("text.append", json!({"path": "f.txt", "hash": hash, "content": "x\n"}));
     assert!(matches!(actual, Actual::Error { code: -32013, .. }), "{actual:?}");
-    assert_eq!(desk.disk("f.txt").as_deref(), Some(ON_DISK));
+    assert_eq!(fixture.disk("f.txt").as_deref(), Some(ON_DISK));
 }

@@ -4,9 +4,8 @@ use expect_test::expect;
 use recto::store::editor::EditorError;
 use serde_json::{Value, json};
 
-use super::desk::Desk;
-use super::script::{Accident, Habits, ScriptedEditor, Verb};
-use crate::case::Actual;
+use crate::client::Actual;
+use crate::scripted_editor::{Accident, EditorFixture, Habits, ScriptedEditor, Verb};
 
 const DISK: &str = "name,n\ndisk,1\n";
 const BUFFER: &str = "name,n\nbuffer,1\n";
@@ -48,8 +47,8 @@ fn editors() -> Vec<(String, ScriptedEditor)> {
 }
 
 /// Calls, and the file that they are about.
-fn calls(desk: &Desk) -> Vec<(&'static str, &'static str, Value)> {
-    let (old, new) = (desk.path("f.csv"), desk.path("new.txt"));
+fn calls(fixture: &EditorFixture) -> Vec<(&'static str, &'static str, Value)> {
+    let (old, new) = (fixture.path("f.csv"), fixture.path("new.txt"));
     vec![
         ("read_text_file", "f.csv", json!({"path": old})),
         ("ReadLines", "f.csv", json!({"file_path": "f.csv", "match": ","})),
@@ -68,17 +67,17 @@ fn calls(desk: &Desk) -> Vec<(&'static str, &'static str, Value)> {
 }
 
 /// In one word: what was read, what was changed, or the code; with + where there are remarks.
-fn outcome(desk: &Desk, tool: &str, name: &str, mut arguments: Value) -> String {
+fn outcome(fixture: &EditorFixture, tool: &str, name: &str, mut arguments: Value) -> String {
     if tool == "file.remove" {
-        let hash = match desk.call("text.read", json!({"path": name})) {
+        let hash = match fixture.call("text.read", json!({"path": name})) {
             Actual::Answer { structured, .. } => structured["hash"].clone(),
             Actual::Error { .. } => recto_text::Digest::of(DISK.as_bytes()).to_string().into(),
         };
         arguments["hash"] = hash;
     }
-    let before = (desk.buffer(name), desk.disk(name));
-    let actual = desk.call(tool, arguments);
-    let after = (desk.buffer(name), desk.disk(name));
+    let before = (fixture.buffer(name), fixture.disk(name));
+    let actual = fixture.call(tool, arguments);
+    let after = (fixture.buffer(name), fixture.disk(name));
     let mut words = Vec::new();
     if after.0 != before.0 {
         words.push("buffer".to_string());
@@ -87,8 +86,8 @@ fn outcome(desk: &Desk, tool: &str, name: &str, mut arguments: Value) -> String 
         words.push(if after.1.is_some() { "disk".into() } else { "gone".into() });
     }
     assert!(words.len() <= 1, "{tool}: written twice");
-    assert!(desk.editor.count(Verb::Write) <= 1, "{tool}: sent twice");
-    let leftovers = std::fs::read_dir(desk.path("")).unwrap().flatten();
+    assert!(fixture.editor.count(Verb::Write) <= 1, "{tool}: sent twice");
+    let leftovers = std::fs::read_dir(fixture.path("")).unwrap().flatten();
     let n_folders = leftovers.filter(|entry| entry.file_type().unwrap().is_dir()).count();
     let has_remarks = match &actual {
         Actual::Error { code, .. } => {
@@ -122,11 +121,11 @@ fn a_call_ends_where_it_should() {
         for column in 0..heads.len() {
             let (editor_name, editor) = editors().swap_remove(idx);
             name = editor_name;
-            let desk = Desk::new(editor);
-            let path = desk.put("f.csv", DISK);
-            desk.editor.open(&path, BUFFER);
-            let (tool, file, arguments) = calls(&desk).swap_remove(column);
-            cells.push(outcome(&desk, tool, file, arguments));
+            let fixture = EditorFixture::new(editor);
+            let path = fixture.put("f.csv", DISK);
+            fixture.editor.open(&path, BUFFER);
+            let (tool, file, arguments) = calls(&fixture).swap_remove(column);
+            cells.push(outcome(&fixture, tool, file, arguments));
         }
         line(&name, cells);
     }
@@ -156,11 +155,11 @@ fn a_call_ends_where_it_should() {
 #[test]
 fn a_refusal_is_in_the_words_of_the_editor() {
     let editor = ScriptedEditor::new(Habits::default());
-    let desk = Desk::new(editor.with(Verb::Write, 0, Accident::Fails(refused())));
-    let path = desk.put("f.txt", "a\n");
-    let actual = desk.call("write_text_file", json!({"path": path, "content": "b\n"}));
+    let fixture = EditorFixture::new(editor.with(Verb::Write, 0, Accident::Fails(refused())));
+    let path = fixture.put("f.txt", "a\n");
+    let actual = fixture.call("write_text_file", json!({"path": path, "content": "b\n"}));
     let Actual::Error { code, message, hint } = actual else { panic!("{actual:?}") };
     assert_eq!((code, message), (-32002, format!("Permission denied: {}", path.display())));
     assert_eq!(hint.as_deref(), Some("The editor says: declined"));
-    assert_eq!(desk.disk("f.txt").as_deref(), Some("a\n"));
+    assert_eq!(fixture.disk("f.txt").as_deref(), Some("a\n"));
 }

@@ -10,9 +10,8 @@ use recto::store::{LocalStore, Store};
 use recto::workspace::Workspace;
 use serde_json::{Value, json};
 
-use super::desk::Desk;
-use super::script::{Accident, Habits, ScriptedEditor, Verb};
-use crate::case::Actual;
+use crate::client::Actual;
+use crate::scripted_editor::{Accident, EditorFixture, Habits, ScriptedEditor, Verb};
 
 fn answer(actual: Actual) -> Value {
     match actual {
@@ -28,42 +27,42 @@ fn zed() -> Habits {
 
 #[test]
 fn a_crlf_file_is_lf_in_the_editor_and_stays_crlf_on_the_disk() {
-    let desk = Desk::new(ScriptedEditor::new(zed()));
-    let path = desk.put("f.txt", "one\r\ntwo\r\n");
-    let read = answer(desk.call("text.read", json!({"path": "f.txt"})));
+    let fixture = EditorFixture::new(ScriptedEditor::new(zed()));
+    let path = fixture.put("f.txt", "one\r\ntwo\r\n");
+    let read = answer(fixture.call("text.read", json!({"path": "f.txt"})));
     assert_eq!((&read["content"], read.get("remarks")), (&json!("one\ntwo\n"), None));
-    let replaced = answer(desk.call(
+    let replaced = answer(fixture.call(
         "text.replace",
         json!({"path": "f.txt", "hash": read["hash"], "lines": [1, 2], "old": "one", "new": "1"}),
     ));
     assert_eq!(replaced.get("remarks"), None);
-    assert_eq!(desk.disk("f.txt").as_deref(), Some("1\r\ntwo\r\n"));
+    assert_eq!(fixture.disk("f.txt").as_deref(), Some("1\r\ntwo\r\n"));
     let edit = json!({"path": path, "old_string": "1\r\ntwo", "new_string": "1\r\n2"});
-    let edited = answer(desk.call("edit_text_file", edit));
-    assert_eq!(desk.disk("f.txt").as_deref(), Some("1\r\n2\r\n"));
-    let removed = desk.call("file.remove", json!({"path": "f.txt", "hash": edited["hash"]}));
+    let edited = answer(fixture.call("edit_text_file", edit));
+    assert_eq!(fixture.disk("f.txt").as_deref(), Some("1\r\n2\r\n"));
+    let removed = fixture.call("file.remove", json!({"path": "f.txt", "hash": edited["hash"]}));
     assert_eq!(answer(removed)["removed"], true);
-    assert_eq!(desk.disk("f.txt"), None);
+    assert_eq!(fixture.disk("f.txt"), None);
 }
 
 #[test]
 fn a_missing_file_is_missing_although_the_editor_answers_for_it() {
-    let desk = Desk::new(ScriptedEditor::new(zed()));
+    let fixture = EditorFixture::new(ScriptedEditor::new(zed()));
     for (tool, arguments) in [
-        ("read_text_file", json!({"path": desk.path("new.txt")})),
+        ("read_text_file", json!({"path": fixture.path("new.txt")})),
         ("text.read", json!({"path": "new.txt"})),
         ("ReadLines", json!({"file_path": "new.txt"})),
         ("ReadAsTable", json!({"file_path": "new.txt"})),
         ("text.append", json!({"path": "new.txt", "hash": "000000000000", "content": "x\n"})),
         ("file.remove", json!({"path": "new.txt", "hash": "000000000000"})),
     ] {
-        let actual = desk.call(tool, arguments);
+        let actual = fixture.call(tool, arguments);
         assert!(matches!(actual, Actual::Error { code: -32001, .. }), "{tool}: {actual:?}");
     }
     let create = json!({"path": "a/b/new.txt", "content": "x\n"});
-    answer(desk.call("file.create", create.clone()));
-    assert_eq!(desk.disk("a/b/new.txt").as_deref(), Some("x\n"));
-    let again = desk.call("file.create", create);
+    answer(fixture.call("file.create", create.clone()));
+    assert_eq!(fixture.disk("a/b/new.txt").as_deref(), Some("x\n"));
+    let again = fixture.call("file.create", create);
     assert!(matches!(again, Actual::Error { code: -32006, .. }), "{again:?}");
 }
 
@@ -71,17 +70,17 @@ fn a_missing_file_is_missing_although_the_editor_answers_for_it() {
 fn the_version_is_that_of_what_the_editor_made_of_it() {
     let formats = |text: &str| text.replace("a=1", "a = 1");
     let habits = Habits { formats: Some(formats), ..zed() };
-    let desk = Desk::new(ScriptedEditor::new(habits));
-    let path = desk.put("f.txt", "old\n");
+    let fixture = EditorFixture::new(ScriptedEditor::new(habits));
+    let path = fixture.put("f.txt", "old\n");
     let edit = json!({"path": path, "old_string": "old", "new_string": "a=1"});
-    let edited = answer(desk.call("edit_text_file", edit));
+    let edited = answer(fixture.call("edit_text_file", edit));
     assert_eq!(edited["remarks"], json!(["the editor changed the text while saving it"]));
     let append = json!({"path": "f.txt", "hash": edited["hash"], "content": "b\n"});
-    let appended = answer(desk.call("text.append", append));
+    let appended = answer(fixture.call("text.append", append));
     assert_eq!(appended.get("remarks"), None);
-    assert_eq!(desk.disk("f.txt").as_deref(), Some("a = 1\nb\n"));
-    let created = answer(desk.call("file.create", json!({"path": "g.txt", "content": "a=1"})));
-    let read = answer(desk.call("text.read", json!({"path": "g.txt"})));
+    assert_eq!(fixture.disk("f.txt").as_deref(), Some("a = 1\nb\n"));
+    let created = answer(fixture.call("file.create", json!({"path": "g.txt", "content": "a=1"})));
+    let read = answer(fixture.call("text.read", json!({"path": "g.txt"})));
     assert_eq!((&read["content"], &read["hash"]), (&json!("a = 1"), &created["hash"]));
 }
 
@@ -94,63 +93,65 @@ fn an_editor_with_its_own_endings_has_taken_the_text() {
         (None, "a\r\nb\n"),
         (Some(with_newline as fn(&str) -> String), "a\nb"),
     ] {
-        let desk = Desk::new(ScriptedEditor::new(Habits { formats, ..zed() }));
-        let path = desk.put("f.txt", "a\nb\n");
+        let fixture = EditorFixture::new(ScriptedEditor::new(Habits { formats, ..zed() }));
+        let path = fixture.put("f.txt", "a\nb\n");
         let written =
-            answer(desk.call("write_text_file", json!({"path": path, "content": content})));
+            answer(fixture.call("write_text_file", json!({"path": path, "content": content})));
         let says = json!(["the editor changed the text while saving it"]);
         assert_eq!(written["remarks"], says, "{content:?}");
-        let read = answer(desk.call("text.read", json!({"path": "f.txt"})));
+        let read = answer(fixture.call("text.read", json!({"path": "f.txt"})));
         assert_eq!(read["hash"], written["hash"], "{content:?}");
     }
 }
 
 #[test]
 fn a_bom_in_the_buffer_is_not_text_and_stays() {
-    let desk = Desk::new(ScriptedEditor::new(Habits { saves: true, ..Habits::default() }));
-    let path = desk.put("f.txt", "\u{feff}a\n");
-    let read = answer(desk.call("read_text_file", json!({"path": path})));
+    let fixture =
+        EditorFixture::new(ScriptedEditor::new(Habits { saves: true, ..Habits::default() }));
+    let path = fixture.put("f.txt", "\u{feff}a\n");
+    let read = answer(fixture.call("read_text_file", json!({"path": path})));
     assert_eq!(read["content"], "a\n");
     let edit = json!({"path": path, "old_string": "a", "new_string": "b"});
-    answer(desk.call("edit_text_file", edit));
-    assert_eq!(desk.disk("f.txt").as_deref(), Some("\u{feff}b\n"));
+    answer(fixture.call("edit_text_file", edit));
+    assert_eq!(fixture.disk("f.txt").as_deref(), Some("\u{feff}b\n"));
 }
 
 #[test]
 fn an_editor_that_loses_an_encoding_is_left_aside() {
-    let desk = Desk::new(ScriptedEditor::new(Habits { saves: true, ..Habits::default() }));
-    let path = desk.put("f.txt", b"d\xe9j\xe0 vu, caf\xe9 cr\xe8me\n");
-    let read = answer(desk.call("read_text_file", json!({"path": path})));
+    let fixture =
+        EditorFixture::new(ScriptedEditor::new(Habits { saves: true, ..Habits::default() }));
+    let path = fixture.put("f.txt", b"d\xe9j\xe0 vu, caf\xe9 cr\xe8me\n");
+    let read = answer(fixture.call("read_text_file", json!({"path": path})));
     assert_eq!(read["content"], "déjà vu, café crème\n");
     let says = "the editor does not know this file's encoding; this is the file on disk";
     assert_eq!(read["remarks"], json!([says]));
     let edit = json!({"path": path, "old_string": "vu", "new_string": "lu"});
-    answer(desk.call("edit_text_file", edit));
+    answer(fixture.call("edit_text_file", edit));
     assert_eq!(std::fs::read(&path).unwrap(), b"d\xe9j\xe0 lu, caf\xe9 cr\xe8me\n");
-    assert_eq!(desk.editor.count(Verb::Write), 0);
+    assert_eq!(fixture.editor.count(Verb::Write), 0);
 }
 
 #[test]
 fn saving_in_place_does_not_wait_for_us() {
-    let desk = Desk::new(ScriptedEditor::new(zed()));
-    let path = desk.put("f.txt", "a\n");
+    let fixture = EditorFixture::new(ScriptedEditor::new(zed()));
+    let path = fixture.put("f.txt", "a\n");
     let started = Instant::now();
-    answer(desk.call("write_text_file", json!({"path": path, "content": "b\n"})));
+    answer(fixture.call("write_text_file", json!({"path": path, "content": "b\n"})));
     assert!(started.elapsed() < Duration::from_secs(5), "{:?}", started.elapsed());
-    assert_eq!(desk.disk("f.txt").as_deref(), Some("b\n"));
+    assert_eq!(fixture.disk("f.txt").as_deref(), Some("b\n"));
 }
 
 #[test]
 fn what_was_just_written_to_the_disk_is_not_undone() {
     let editor = ScriptedEditor::new(Habits { saves: true, ..Habits::default() });
     // The editor notices only before it is asked for the third time.
-    let desk = Desk::new(editor.with(Verb::Read, 3, Accident::Types("let a = 1;\n")));
-    let path = desk.put("f.rs", "let a=1;\n");
-    desk.editor.open(&path, "let a=1;\n");
+    let fixture = EditorFixture::new(editor.with(Verb::Read, 3, Accident::Types("let a = 1;\n")));
+    let path = fixture.put("f.rs", "let a=1;\n");
+    fixture.editor.open(&path, "let a=1;\n");
     std::fs::write(&path, "let a = 1;\n").unwrap();
     let edit = json!({"path": path, "old_string": "1", "new_string": "2"});
-    assert_eq!(answer(desk.call("edit_text_file", edit)).get("remarks"), None);
-    assert_eq!(desk.disk("f.rs").as_deref(), Some("let a = 2;\n"));
+    assert_eq!(answer(fixture.call("edit_text_file", edit)).get("remarks"), None);
+    assert_eq!(fixture.disk("f.rs").as_deref(), Some("let a = 2;\n"));
 }
 
 /// Its time stamps are trusted, and must tell.
@@ -163,23 +164,19 @@ fn a_change_of_an_old_file_is_noticed() {
         // Everything again, and a while longer because the disk is new and the editor differs.
         (false, Some(Accident::Disk("z\n")), 1 + 8 + 2),
     ];
-    let desks = rows.map(|(saves, accident, n_reads)| {
+    for (saves, accident, n_reads) in rows {
         let editor = ScriptedEditor::new(Habits { saves, ..Habits::default() });
-        let desk = Desk::new(match accident {
+        let fixture = EditorFixture::with_clock_ahead(match accident {
             Some(accident) => editor.with(Verb::Read, 1, accident),
             None => editor,
         });
-        let path = desk.put("f.txt", "a\n");
-        desk.editor.open(&path, "a\n");
-        (desk, saves, n_reads)
-    });
-    std::thread::sleep(Duration::from_millis(2100));
-    for (desk, saves, n_reads) in desks {
-        let edit = json!({"path": desk.path("f.txt"), "old_string": "a", "new_string": "b"});
-        let answer = answer(desk.call("edit_text_file", edit));
+        let path = fixture.put("f.txt", "a\n");
+        fixture.editor.open(&path, "a\n");
+        let edit = json!({"path": fixture.path("f.txt"), "old_string": "a", "new_string": "b"});
+        let answer = answer(fixture.call("edit_text_file", edit));
         assert_eq!(answer.get("remarks").is_some(), !saves, "{answer}");
-        assert_eq!(desk.buffer("f.txt").as_deref(), Some("b\n"));
-        assert_eq!(desk.editor.count(Verb::Read), n_reads, "{saves}");
+        assert_eq!(fixture.buffer("f.txt").as_deref(), Some("b\n"));
+        assert_eq!(fixture.editor.count(Verb::Read), n_reads, "{saves}");
     }
 }
 
@@ -188,23 +185,23 @@ fn what_comes_between_read_and_write_is_not_lost() {
     for accident in [Accident::Types("typed\na\n"), Accident::Disk("typed\na\n")] {
         let is_on_disk = matches!(accident, Accident::Disk(_));
         let editor = ScriptedEditor::new(Habits { saves: true, ..Habits::default() });
-        let desk = Desk::new(editor.with(Verb::Read, 2, accident));
-        let path = desk.put("f.txt", "a\n");
+        let fixture = EditorFixture::new(editor.with(Verb::Read, 2, accident));
+        let path = fixture.put("f.txt", "a\n");
         if !is_on_disk {
-            desk.editor.open(&path, "a\n");
+            fixture.editor.open(&path, "a\n");
         }
         let edit = json!({"path": path, "old_string": "a", "new_string": "b"});
-        answer(desk.call("edit_text_file", edit));
-        assert_eq!(desk.disk("f.txt").as_deref(), Some("typed\nb\n"));
+        answer(fixture.call("edit_text_file", edit));
+        assert_eq!(fixture.disk("f.txt").as_deref(), Some("typed\nb\n"));
     }
     let editor = ScriptedEditor::new(Habits { saves: true, ..Habits::default() });
-    let desk = Desk::new(editor.with(Verb::Read, 2, Accident::Types("typed\n")));
-    desk.put("f.txt", "a\n");
+    let fixture = EditorFixture::new(editor.with(Verb::Read, 2, Accident::Types("typed\n")));
+    fixture.put("f.txt", "a\n");
     let hash = recto_text::Digest::of(b"a\n").to_string();
     let append = json!({"path": "f.txt", "hash": hash, "content": "b\n"});
-    let actual = desk.call("text.append", append);
+    let actual = fixture.call("text.append", append);
     assert!(matches!(actual, Actual::Error { code: -32013, .. }), "{actual:?}");
-    assert_eq!(desk.editor.count(Verb::Write), 0);
+    assert_eq!(fixture.editor.count(Verb::Write), 0);
 }
 
 #[test]

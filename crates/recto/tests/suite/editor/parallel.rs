@@ -4,9 +4,8 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::desk::Desk;
-use super::script::{Habits, ScriptedEditor};
-use crate::case::Actual;
+use crate::client::Actual;
+use crate::scripted_editor::{EditorFixture, Habits, ScriptedEditor};
 
 /// Later requests are often answered before earlier ones.
 fn out_of_order() -> ScriptedEditor {
@@ -14,17 +13,17 @@ fn out_of_order() -> ScriptedEditor {
     ScriptedEditor::new(Habits { delay: Some(delay), saves: true, ..Habits::default() })
 }
 
-fn edit_all(desk: &Desk, name: impl Fn(usize) -> String) {
+fn edit_all(fixture: &EditorFixture, name: impl Fn(usize) -> String) {
     const N_THREADS: usize = 64;
     for idx in 0..N_THREADS {
-        desk.put(&name(idx), format!("file {idx}: old\n"));
+        fixture.put(&name(idx), format!("file {idx}: old\n"));
     }
     std::thread::scope(|scope| {
         for idx in 0..N_THREADS {
-            let path = desk.path(&name(idx));
+            let path = fixture.path(&name(idx));
             scope.spawn(move || {
                 let arguments = json!({"path": path, "old_string": "old", "new_string": "new"});
-                let actual = desk.call("edit_text_file", arguments);
+                let actual = fixture.call("edit_text_file", arguments);
                 let Actual::Answer { structured, .. } = &actual else { panic!("{actual:?}") };
                 assert_eq!(structured.get("remarks"), None);
             });
@@ -32,32 +31,32 @@ fn edit_all(desk: &Desk, name: impl Fn(usize) -> String) {
     });
     for idx in 0..N_THREADS {
         let expected = format!("file {idx}: new\n");
-        assert_eq!(desk.buffer(&name(idx)), Some(expected.clone()));
-        assert_eq!(desk.disk(&name(idx)), Some(expected));
+        assert_eq!(fixture.buffer(&name(idx)), Some(expected.clone()));
+        assert_eq!(fixture.disk(&name(idx)), Some(expected));
     }
 }
 
 #[test]
 fn edits_of_different_files_do_not_meet() {
-    edit_all(&Desk::new(out_of_order()), |idx| format!("{idx}/f.txt"));
-    edit_all(&Desk::new(out_of_order()), |idx| format!("f{idx}.txt"));
+    edit_all(&EditorFixture::new(out_of_order()), |idx| format!("{idx}/f.txt"));
+    edit_all(&EditorFixture::new(out_of_order()), |idx| format!("f{idx}.txt"));
 }
 
 #[test]
 fn one_of_those_who_name_a_version_wins_each_round() {
     const N_ROUNDS: usize = 10;
-    let desk = Desk::new(out_of_order());
-    desk.put("f.txt", "start\n");
+    let fixture = EditorFixture::new(out_of_order());
+    fixture.put("f.txt", "start\n");
     for round in 0..N_ROUNDS {
-        let read = desk.call("text.read", json!({"path": "f.txt"}));
+        let read = fixture.call("text.read", json!({"path": "f.txt"}));
         let Actual::Answer { structured, .. } = read else { panic!("{read:?}") };
         let outcomes = std::thread::scope(|scope| {
             let threads = (0..8).map(|thread| {
-                let (desk, hash) = (&desk, structured["hash"].clone());
+                let (fixture, hash) = (&fixture, structured["hash"].clone());
                 scope.spawn(move || {
                     let content = format!("{round}-{thread}\n");
-                    let path = desk.path("f.txt");
-                    desk.call(
+                    let path = fixture.path("f.txt");
+                    fixture.call(
                         "edit_text_file",
                         json!({
                             "path": path,
@@ -77,32 +76,32 @@ fn one_of_those_who_name_a_version_wins_each_round() {
             outcomes.iter().filter(|actual| matches!(actual, Actual::Error { code: -32013, .. }));
         assert_eq!((n_won, n_stale.count()), (1, 7), "round {round}: {outcomes:?}");
     }
-    let text = desk.disk("f.txt").unwrap();
+    let text = fixture.disk("f.txt").unwrap();
     assert_eq!(text.lines().count(), 1 + N_ROUNDS);
-    assert_eq!(desk.buffer("f.txt"), Some(text));
+    assert_eq!(fixture.buffer("f.txt"), Some(text));
 }
 
 #[test]
 fn edits_that_name_no_version_are_all_there() {
-    let desk = Desk::new(out_of_order());
-    desk.put("f.txt", "end\n");
+    let fixture = EditorFixture::new(out_of_order());
+    fixture.put("f.txt", "end\n");
     std::thread::scope(|scope| {
         for thread in 0..8 {
-            let desk = &desk;
+            let fixture = &fixture;
             scope.spawn(move || {
                 for n in 0..5 {
                     let arguments: Value = json!({
-                        "path": desk.path("f.txt"),
+                        "path": fixture.path("f.txt"),
                         "old_string": "end\n",
                         "new_string": format!("{thread}-{n}\nend\n"),
                     });
-                    let actual = desk.call("edit_text_file", arguments);
+                    let actual = fixture.call("edit_text_file", arguments);
                     assert!(matches!(actual, Actual::Answer { .. }), "{actual:?}");
                 }
             });
         }
     });
-    let text = desk.disk("f.txt").unwrap();
+    let text = fixture.disk("f.txt").unwrap();
     let mut lines: Vec<_> = text.lines().collect();
     lines.sort();
     lines.dedup();

@@ -2,9 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::desk::Desk;
-use super::script::{Habits, ScriptedEditor, Verb};
-use crate::case::Actual;
+use crate::client::Actual;
+use crate::scripted_editor::{EditorFixture, Habits, ScriptedEditor, Verb};
 
 fn answer(actual: Actual) -> Value {
     match actual {
@@ -25,42 +24,42 @@ const UNSAVED: &str = "the editor has unsaved changes; this is its text, the fil
 #[test]
 fn a_new_file_exists_before_it_is_saved() {
     let habits = Habits { is_empty_for_missing: true, ..Habits::default() };
-    let desk = Desk::new(ScriptedEditor::new(habits));
-    let path = desk.path("new[1].txt");
+    let fixture = EditorFixture::new(ScriptedEditor::new(habits));
+    let path = fixture.path("new[1].txt");
     let write = json!({"path": path, "content": "a\n"});
-    let written = answer(desk.call("write_text_file", write));
+    let written = answer(fixture.call("write_text_file", write));
     assert_eq!((&written["created"], &written["remarks"]), (&json!(true), &json!([UNSAVED])));
-    assert_eq!(desk.disk("new[1].txt"), None);
+    assert_eq!(fixture.disk("new[1].txt"), None);
 
-    let read = answer(desk.call("read_text_file", json!({"path": path})));
+    let read = answer(fixture.call("read_text_file", json!({"path": path})));
     assert_eq!((&read["content"], &read["remarks"]), (&json!("a\n"), &json!([UNSAVED])));
-    let lines = answer(desk.call("ReadLines", json!({"file_path": path})));
+    let lines = answer(fixture.call("ReadLines", json!({"file_path": path})));
     assert_eq!(lines["rows"][0]["content"], "a", "a name with wildcards that one file has");
     let edit = json!({"path": path, "old_string": "a", "new_string": "b"});
-    let edited = answer(desk.call("edit_text_file", edit));
-    assert_eq!(desk.buffer("new[1].txt").as_deref(), Some("b\n"));
+    let edited = answer(fixture.call("edit_text_file", edit));
+    assert_eq!(fixture.buffer("new[1].txt").as_deref(), Some("b\n"));
 
     let create = json!({"path": path, "content": "c\n"});
-    assert_eq!(code(desk.call("file.create", create)), -32006);
+    assert_eq!(code(fixture.call("file.create", create)), -32006);
     let remove = json!({"path": path, "hash": edited["hash"]});
-    assert_eq!(code(desk.call("file.remove", remove.clone())), -32017);
-    let listed = answer(desk.call("ListFiles", json!({"pattern": "*.txt"})));
+    assert_eq!(code(fixture.call("file.remove", remove.clone())), -32017);
+    let listed = answer(fixture.call("ListFiles", json!({"pattern": "*.txt"})));
     let says = "files that the editor has not saved yet are not listed";
     assert_eq!((&listed["total"], &listed["remarks"]), (&json!(0), &json!([says])));
 
     // Once it has been on the disk, the disk decides.
-    desk.put("new[1].txt", "b\n");
-    let read = answer(desk.call("read_text_file", json!({"path": path})));
+    fixture.put("new[1].txt", "b\n");
+    let read = answer(fixture.call("read_text_file", json!({"path": path})));
     assert_eq!(read.get("remarks"), None);
-    assert_eq!(answer(desk.call("file.remove", remove))["removed"], true);
-    assert_eq!(code(desk.call("read_text_file", json!({"path": path}))), -32001);
+    assert_eq!(answer(fixture.call("file.remove", remove))["removed"], true);
+    assert_eq!(code(fixture.call("read_text_file", json!({"path": path}))), -32001);
 }
 
 #[test]
 fn unsaved_changes_are_read_edited_and_told() {
-    let desk = Desk::new(ScriptedEditor::new(Habits::default()));
-    let path = desk.put("f.txt", "disk\n");
-    desk.editor.open(&path, "buffer\n");
+    let fixture = EditorFixture::new(ScriptedEditor::new(Habits::default()));
+    let path = fixture.put("f.txt", "disk\n");
+    fixture.editor.open(&path, "buffer\n");
     for (tool, arguments) in [
         ("read_text_file", json!({"path": path})),
         ("text.read", json!({"path": path})),
@@ -72,79 +71,80 @@ fn unsaved_changes_are_read_edited_and_told() {
         ("edit_text_file", json!({"path": path, "old_string": "buffer", "new_string": "edited"})),
         ("write_text_file", json!({"path": path, "content": "edited\n"})),
     ] {
-        assert_eq!(answer(desk.call(tool, arguments))["remarks"], json!([UNSAVED]), "{tool}");
+        assert_eq!(answer(fixture.call(tool, arguments))["remarks"], json!([UNSAVED]), "{tool}");
     }
-    assert_eq!(desk.buffer("f.txt").as_deref(), Some("edited\n"));
-    assert_eq!(desk.disk("f.txt").as_deref(), Some("disk\n"));
+    assert_eq!(fixture.buffer("f.txt").as_deref(), Some("edited\n"));
+    assert_eq!(fixture.disk("f.txt").as_deref(), Some("disk\n"));
     let hash = recto_text::Digest::of(b"edited\n").to_string();
-    let actual = desk.call("file.remove", json!({"path": path, "hash": hash}));
+    let actual = fixture.call("file.remove", json!({"path": path, "hash": hash}));
     let Actual::Error { code, message, .. } = actual else { panic!("{actual:?}") };
     let says = format!("File has unsaved changes in the editor: {}", path.display());
     assert_eq!((code, message), (-32017, says));
-    assert_eq!(desk.disk("f.txt").as_deref(), Some("disk\n"));
+    assert_eq!(fixture.disk("f.txt").as_deref(), Some("disk\n"));
 }
 
 #[test]
 fn an_edit_that_saves_leaves_nothing_unsaved_to_tell() {
-    let desk = Desk::new(ScriptedEditor::new(Habits { saves: true, ..Habits::default() }));
-    let path = desk.put("f.txt", "disk\n");
-    desk.editor.open(&path, "buffer\n");
+    let fixture =
+        EditorFixture::new(ScriptedEditor::new(Habits { saves: true, ..Habits::default() }));
+    let path = fixture.put("f.txt", "disk\n");
+    fixture.editor.open(&path, "buffer\n");
     let edit = json!({"path": path, "old_string": "buffer", "new_string": "edited"});
-    assert_eq!(answer(desk.call("edit_text_file", edit)).get("remarks"), None);
-    assert_eq!(desk.disk("f.txt").as_deref(), Some("edited\n"));
+    assert_eq!(answer(fixture.call("edit_text_file", edit)).get("remarks"), None);
+    assert_eq!(fixture.disk("f.txt").as_deref(), Some("edited\n"));
 }
 
 #[test]
 fn many_files_are_searched_on_the_disk_without_asking() {
-    let desk = Desk::new(ScriptedEditor::new(Habits::default()));
+    let fixture = EditorFixture::new(ScriptedEditor::new(Habits::default()));
     for n in 0..40 {
-        desk.put(&format!("{n}.txt"), "needle\n");
+        fixture.put(&format!("{n}.txt"), "needle\n");
     }
     let search = json!({"file_path": "*.txt", "match": "needle"});
-    let found = answer(desk.call("ReadLines", search.clone()));
+    let found = answer(fixture.call("ReadLines", search.clone()));
     let on_disk = "searched on the disk: what is unsaved in the editor is not seen";
     assert_eq!(found["rows"].as_array().unwrap().len(), 40);
     assert_eq!(found["remarks"], json!([on_disk]));
-    assert_eq!(desk.editor.count(Verb::Read), 0);
+    assert_eq!(fixture.editor.count(Verb::Read), 0);
     // What is known to differ is told.
-    desk.editor.open(&desk.path("7.txt"), "nothing\n");
-    answer(desk.call("text.read", json!({"path": "7.txt"})));
-    let found = answer(desk.call("ReadLines", search));
+    fixture.editor.open(&fixture.path("7.txt"), "nothing\n");
+    answer(fixture.call("text.read", json!({"path": "7.txt"})));
+    let found = answer(fixture.call("ReadLines", search));
     let says = "the editor has unsaved changes; this is the text on disk, without them";
     assert_eq!(found["remarks"], json!([on_disk, says]));
-    assert_eq!(desk.editor.count(Verb::Read), 1);
+    assert_eq!(fixture.editor.count(Verb::Read), 1);
 }
 
 #[test]
 fn large_files_and_bytes_stay_on_the_disk() {
-    let desk = Desk::new(ScriptedEditor::new(Habits::default()));
+    let fixture = EditorFixture::new(ScriptedEditor::new(Habits::default()));
     let line = "0123456789abcde\n";
-    let path = desk.put("large.txt", line.repeat((16 << 20) / line.len() + 1));
+    let path = fixture.put("large.txt", line.repeat((16 << 20) / line.len() + 1));
     let says = json!(["larger than 16 MiB: taken from the disk, not from the editor"]);
     for (tool, arguments) in [
         ("read_text_file", json!({"path": path, "limit": 1})),
         ("ReadLines", json!({"file_path": path, "lines": "3"})),
         ("write_text_file", json!({"path": path, "content": "small\n"})),
     ] {
-        assert_eq!(answer(desk.call(tool, arguments))["remarks"], says, "{tool}");
+        assert_eq!(answer(fixture.call(tool, arguments))["remarks"], says, "{tool}");
     }
     let create = json!({"path": "b.txt", "content": "YQ==", "encoding": "base64"});
-    assert_eq!(answer(desk.call("file.create", create)).get("remarks"), None);
-    assert_eq!(desk.disk("b.txt").as_deref(), Some("a"));
-    let new = json!({"path": desk.path("new.txt"), "content": line.repeat((16 << 20) / 15)});
-    assert_eq!(answer(desk.call("write_text_file", new))["remarks"], says);
-    assert!(desk.disk("new.txt").is_some());
-    assert_eq!((desk.editor.count(Verb::Read), desk.editor.count(Verb::Write)), (0, 0));
+    assert_eq!(answer(fixture.call("file.create", create)).get("remarks"), None);
+    assert_eq!(fixture.disk("b.txt").as_deref(), Some("a"));
+    let new = json!({"path": fixture.path("new.txt"), "content": line.repeat((16 << 20) / 15)});
+    assert_eq!(answer(fixture.call("write_text_file", new))["remarks"], says);
+    assert!(fixture.disk("new.txt").is_some());
+    assert_eq!((fixture.editor.count(Verb::Read), fixture.editor.count(Verb::Write)), (0, 0));
 }
 
 #[test]
 fn an_editor_that_only_reads_hands_out_versions_that_a_change_accepts() {
     let habits = Habits { lacks_write: true, normalises: true, ..Habits::default() };
-    let desk = Desk::new(ScriptedEditor::new(habits));
-    desk.put("f.txt", "a\r\n");
-    let read = answer(desk.call("text.read", json!({"path": "f.txt"})));
+    let fixture = EditorFixture::new(ScriptedEditor::new(habits));
+    fixture.put("f.txt", "a\r\n");
+    let read = answer(fixture.call("text.read", json!({"path": "f.txt"})));
     assert_eq!(read["content"], "a\r\n");
     let append = json!({"path": "f.txt", "hash": read["hash"], "content": "b\r\n"});
-    answer(desk.call("text.append", append));
-    assert_eq!(desk.disk("f.txt").as_deref(), Some("a\r\nb\r\n"));
+    answer(fixture.call("text.append", append));
+    assert_eq!(fixture.disk("f.txt").as_deref(), Some("a\r\nb\r\n"));
 }

@@ -1,11 +1,10 @@
-//! Ways out by a commit: paths that lead out are no way into other repositories, and what a
-//! repository holds beyond the roots is not there.
+//! Commits as a way out of a root: neither a path nor a planted repository reveals what lies outside.
 
 use serde_json::{Value, json};
 
-use super::trees::{git, has_git};
-use super::worlds::Worlds;
-use super::yard::{INSIDE, OUTSIDE, Session, Yard, rows, said};
+use super::outside_variants::OutsideVariants;
+use super::trees::git;
+use crate::test_dir::{INSIDE, OUTSIDE, Session, TestDir, rows, said};
 
 /// Calls of every tool at a commit.
 fn calls(path: &str, commit: &str) -> [(&'static str, Value); 4] {
@@ -17,8 +16,8 @@ fn calls(path: &str, commit: &str) -> [(&'static str, Value); 4] {
     ]
 }
 
-fn commit_all(yard: &Yard, below: &str) {
-    let folder = yard.path(below);
+fn commit_all(dir: &TestDir, below: &str) {
+    let folder = dir.path(below);
     git(&folder, &["init", "-q", "-b", "main"]);
     git(&folder, &["add", "-A", "-f"]);
     git(&folder, &["commit", "-q", "-m", "all"]);
@@ -72,21 +71,21 @@ const WAYS: &[&str] = &[
 
 const COMMITS: &[&str] = &["HEAD", "main", "HEAD:outside", "HEAD^{tree}", "../outside", "no-such"];
 
-/// Makes every call in every world, and says what is told about the outside.
-fn check(worlds: &[(Yard, Session)]) {
+/// Makes every call in every variant, and says what is told about the outside.
+fn check(variants: &[(TestDir, Session)]) {
     for way in WAYS {
         for commit in COMMITS {
-            let all = |yard: &Yard| {
+            let all = |dir: &TestDir| {
                 let is_below = way.starts_with("root") || way.starts_with("outside");
-                let path = if is_below { yard.spelled(way) } else { way.to_string() };
+                let path = if is_below { dir.spelled(way) } else { way.to_string() };
                 calls(&path, commit)
             };
             for index in 0..4 {
-                let told = worlds.iter().map(|(yard, session)| {
-                    let (tool, arguments) = all(yard)[index].clone();
+                let told = variants.iter().map(|(dir, session)| {
+                    let (tool, arguments) = all(dir)[index].clone();
                     let told = said(&session.call(tool, arguments));
                     assert!(!told.contains("hush"), "{tool} {way} at {commit} told {told}");
-                    without_versions(&told.replace(yard.base(), "{base}"))
+                    without_versions(&told.replace(dir.base(), "{base}"))
                 });
                 let told: Vec<String> = told.collect();
                 let is_same = told.iter().all(|other| *other == told[0]);
@@ -96,7 +95,7 @@ fn check(worlds: &[(Yard, Session)]) {
     }
 }
 
-/// Links with absolute targets are committed, so that every world has its own hashes.
+/// Links with absolute targets are committed, so that every variant has its own hashes.
 fn without_versions(told: &str) -> String {
     let is_version = |word: &&str| {
         word.len() >= 7 && word.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b))
@@ -109,95 +108,83 @@ fn without_versions(told: &str) -> String {
 
 #[test]
 fn a_commit_is_no_way_out() {
-    if !has_git() {
-        println!("skipped: there is no git to commit with");
-        return;
-    }
-    let worlds = Worlds::with(|yard| commit_all(yard, "root"));
-    let (_, session) = &worlds.0[0];
+    let variants = OutsideVariants::with(|dir| commit_all(dir, "root"));
+    let (_, session) = &variants.0[0];
     let listed = session.answer("ListFiles", json!({"pattern": "**/inside.*", "commit": "HEAD"}));
     assert_eq!(listed["files"], json!(["inside.txt", "sub/inside.txt"]), "{listed}");
     // A repository outside, where there is anything.
-    commit_all(&worlds.0[0].0, "outside");
-    check(&worlds.0);
+    commit_all(&variants.0[0].0, "outside");
+    check(&variants.0);
 }
 
 /// The same root, with and without a repository around it.
 #[test]
 fn a_repository_around_the_root_is_not_found() {
-    if !has_git() {
-        println!("skipped: there is no git to commit with");
-        return;
-    }
-    let worlds = [true, false].map(|has_repository| {
-        let yard = Yard::new();
-        yard.file("root/inside.txt", INSIDE).file("root/sub/inside.txt", INSIDE);
-        yard.link("root/folder-abs", "{base}/outside").link("root/up", "..");
+    let variants = [true, false].map(|has_repository| {
+        let dir = TestDir::new();
+        dir.file("root/inside.txt", INSIDE).file("root/sub/inside.txt", INSIDE);
+        dir.link("root/folder-abs", "{base}/outside").link("root/up", "..");
         if has_repository {
-            yard.file("outside/secret.txt", OUTSIDE).file("outside/hush.txt", OUTSIDE);
-            commit_all(&yard, "");
+            dir.file("outside/secret.txt", OUTSIDE).file("outside/hush.txt", OUTSIDE);
+            commit_all(&dir, "");
         }
-        let session = yard.serve(&[]);
-        (yard, session)
+        let session = dir.serve(&[]);
+        (dir, session)
     });
-    check(&worlds);
+    check(&variants);
 }
 
 /// A repository that is planted inside and says that its files lie elsewhere.
 #[test]
 fn a_planted_repository_does_not_lead_out() {
-    if !has_git() {
-        println!("skipped: there is no git to commit with");
-        return;
-    }
-    type Plant = fn(&Yard);
+    type Plant = fn(&TestDir);
     let plants: [(&str, Plant); 6] = [
-        ("a file that names a folder outside", |yard| {
-            yard.file("root/.git", format!("gitdir: {}\n", yard.spelled("outside/.git")));
+        ("a file that names a folder outside", |dir| {
+            dir.file("root/.git", format!("gitdir: {}\n", dir.spelled("outside/.git")));
         }),
-        ("a relative one", |yard| {
-            yard.file("root/.git", "gitdir: ../outside/.git\n");
+        ("a relative one", |dir| {
+            dir.file("root/.git", "gitdir: ../outside/.git\n");
         }),
-        ("a link", |yard| {
-            yard.link("root/.git", "../outside/.git");
+        ("a link", |dir| {
+            dir.link("root/.git", "../outside/.git");
         }),
-        ("objects behind a link", |yard| {
-            yard.file("root/.git/HEAD", "ref: refs/heads/main\n")
+        ("objects behind a link", |dir| {
+            dir.file("root/.git/HEAD", "ref: refs/heads/main\n")
                 .link("root/.git/objects", "../../outside/.git/objects")
                 .link("root/.git/refs", "../../outside/.git/refs");
         }),
-        ("objects that are alternates", |yard| {
-            let objects = yard.spelled("outside/.git/objects");
-            yard.file("root/.git/HEAD", "ref: refs/heads/main\n")
+        ("objects that are alternates", |dir| {
+            let objects = dir.spelled("outside/.git/objects");
+            dir.file("root/.git/HEAD", "ref: refs/heads/main\n")
                 .file("root/.git/objects/info/alternates", format!("{objects}\n"))
                 .link("root/.git/refs", "../../outside/.git/refs");
         }),
-        ("a common folder", |yard| {
-            yard.file("root/.git/HEAD", "ref: refs/heads/main\n")
-                .file("root/.git/commondir", format!("{}\n", yard.spelled("outside/.git")))
+        ("a common folder", |dir| {
+            dir.file("root/.git/HEAD", "ref: refs/heads/main\n")
+                .file("root/.git/commondir", format!("{}\n", dir.spelled("outside/.git")))
                 .folder("root/.git/objects")
                 .folder("root/.git/refs");
         }),
     ];
     for (name, plant) in plants {
-        let worlds = [true, false].map(|is_full| {
-            let yard = Yard::new();
-            yard.file("root/inside.txt", INSIDE);
+        let variants = [true, false].map(|is_full| {
+            let dir = TestDir::new();
+            dir.file("root/inside.txt", INSIDE);
             if is_full {
-                yard.file("outside/secret.txt", OUTSIDE).file("outside/hush.txt", OUTSIDE);
-                commit_all(&yard, "outside");
+                dir.file("outside/secret.txt", OUTSIDE).file("outside/hush.txt", OUTSIDE);
+                commit_all(&dir, "outside");
             }
-            plant(&yard);
-            let session = yard.serve(&[]);
-            (yard, session)
+            plant(&dir);
+            let session = dir.serve(&[]);
+            (dir, session)
         });
         for path in ["**", "secret.txt", "%", "inside.txt"] {
             for commit in ["HEAD", "main", "refs/heads/main"] {
                 for index in 0..4 {
-                    let told = worlds.each_ref().map(|(yard, session)| {
+                    let told = variants.each_ref().map(|(dir, session)| {
                         let (tool, arguments) = calls(path, commit)[index].clone();
                         let told = said(&session.call(tool, arguments));
-                        told.replace(yard.base(), "{base}")
+                        told.replace(dir.base(), "{base}")
                     });
                     assert!(!told[0].contains("hush"), "{name}: {path} told {}", told[0]);
                     assert_eq!(told[0], told[1], "{name}: call {index}, {path} at {commit}");
@@ -210,26 +197,22 @@ fn a_planted_repository_does_not_lead_out() {
 /// The root is a repository, and holds others.
 #[test]
 fn paths_in_answers_can_be_given_again() {
-    if !has_git() {
-        println!("skipped: there is no git to commit with");
-        return;
-    }
-    let yard = Yard::new();
-    yard.file("root/outer/inner/a.txt", "inner\n");
-    commit_all(&yard, "root/outer/inner");
-    yard.file("root/outer/a.txt", "outer\n").link("root/outer/link", "a.txt");
-    commit_all(&yard, "root/outer");
-    let inner = yard.spelled("root/outer/inner/a.txt");
+    let dir = TestDir::new();
+    dir.file("root/outer/inner/a.txt", "inner\n");
+    commit_all(&dir, "root/outer/inner");
+    dir.file("root/outer/a.txt", "outer\n").link("root/outer/link", "a.txt");
+    commit_all(&dir, "root/outer");
+    let inner = dir.spelled("root/outer/inner/a.txt");
     for (root, pattern, found, text) in [
         ("root/outer", "a.*", "a.txt".to_string(), "outer"),
         ("root/outer", "outer/a.*", "a.txt".into(), "outer"),
         ("root/outer", "outer/inner/*", inner.clone(), "inner"),
         ("root", "outer/inner/*", inner, "inner"),
-        ("root", "outer/a.*", yard.spelled("root/outer/a.txt"), "outer"),
+        ("root", "outer/a.*", dir.spelled("root/outer/a.txt"), "outer"),
     ] {
-        let session = Session::start(&yard.path(root), &[]);
+        let session = Session::start(&dir.path(root), &[]);
         let pattern = match pattern.contains('/') {
-            true => yard.spelled(&format!("root/{pattern}")),
+            true => dir.spelled(&format!("root/{pattern}")),
             false => pattern.into(),
         };
         let listed = session.answer("ListFiles", json!({"pattern": pattern, "commit": "HEAD"}));
@@ -239,7 +222,7 @@ fn paths_in_answers_can_be_given_again() {
         let read = session.answer("ReadLines", json!({"file_path": found, "commit": "HEAD"}));
         assert_eq!(rows(&read), [(String::new(), 1, text.to_string())], "{root} {pattern}");
     }
-    let session = Session::start(&yard.path("root/outer"), &[]);
+    let session = Session::start(&dir.path("root/outer"), &[]);
     let told = said(&session.call("ReadLines", json!({"file_path": "link", "commit": "HEAD"})));
     assert!(told.contains("a.txt") && told.contains("symbolic link"), "{told}");
     let told = said(&session.call("ReadLines", json!({"file_path": "a.txt", "commit": "HEAD"})));
@@ -248,16 +231,12 @@ fn paths_in_answers_can_be_given_again() {
 
 #[test]
 fn a_pattern_below_a_link_of_today_finds_what_was_there() {
-    if !has_git() {
-        println!("skipped: there is no git to commit with");
-        return;
-    }
-    let yard = Yard::new();
-    yard.file("root/old/a.txt", "a\n");
-    commit_all(&yard, "root");
-    std::fs::remove_dir_all(yard.path("root/old")).unwrap();
-    yard.link("root/old", "/etc");
-    let session = yard.serve(&[]);
+    let dir = TestDir::new();
+    dir.file("root/old/a.txt", "a\n");
+    commit_all(&dir, "root");
+    std::fs::remove_dir_all(dir.path("root/old")).unwrap();
+    dir.link("root/old", "/etc");
+    let session = dir.serve(&[]);
     for file_path in ["old/*.txt", "old/**", "**/*.txt"] {
         let answer = session.answer("ReadLines", json!({"file_path": file_path, "commit": "HEAD"}));
         assert_eq!(rows(&answer), [("old/a.txt".to_string(), 1, "a".to_string())], "{file_path}");
@@ -267,13 +246,10 @@ fn a_pattern_below_a_link_of_today_finds_what_was_there() {
 /// A pattern that reads like a hidden name is a pattern all the same.
 #[test]
 fn what_is_hidden_by_a_pattern_is_not_there_at_a_commit_either() {
-    if !has_git() {
-        return;
-    }
-    let yard = Yard::new();
-    yard.file("root/a.pem", INSIDE).file("root/b.txt", INSIDE);
-    commit_all(&yard, "root");
-    let session = yard.serve(&["--deny", "*.pem"]);
+    let dir = TestDir::new();
+    dir.file("root/a.pem", INSIDE).file("root/b.txt", INSIDE);
+    commit_all(&dir, "root");
+    let session = dir.serve(&["--deny", "*.pem"]);
     for (pattern, n_files) in [("*.pem", 0), ("**/*.pem", 0), ("*.p?m", 0), ("*.{pem,txt}", 1)] {
         for commit in [Value::Null, "HEAD".into()] {
             let arguments = json!({"file_path": pattern, "commit": commit});

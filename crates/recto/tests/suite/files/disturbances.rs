@@ -8,30 +8,30 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use rustix::fs::{CWD, FileType, Mode, OFlags, makedev, mkdirat, mkfifoat, mknodat, openat};
 use serde_json::json;
 
-use super::hidden::unprivileged;
-use super::yard::{INSIDE, Session, Yard, rows, strings};
+use crate::client::{Actual, serve_unprivileged};
+use crate::test_dir::{INSIDE, Session, TestDir, rows, strings};
 
 const MODE: Mode = Mode::from_raw_mode(0o666);
 
 #[test]
 fn what_is_no_file_is_passed_by() {
-    let yard = Yard::new();
+    let dir = TestDir::new();
     let mut expected = Vec::new();
     for n in 0..20 {
-        yard.file(&format!("root/d/file-{n:02}.txt"), INSIDE);
-        expected.push(yard.spelled(&format!("root/d/file-{n:02}.txt")));
+        dir.file(&format!("root/d/file-{n:02}.txt"), INSIDE);
+        expected.push(dir.spelled(&format!("root/d/file-{n:02}.txt")));
     }
     for n in 0..1000 {
-        mkfifoat(CWD, yard.path(format!("root/d/pipe-{n}.txt")), MODE).unwrap();
+        mkfifoat(CWD, dir.path(format!("root/d/pipe-{n}.txt")), MODE).unwrap();
     }
     for n in 0..200 {
-        yard.link(&format!("root/d/to-pipe-{n}.txt"), &format!("pipe-{n}.txt"))
+        dir.link(&format!("root/d/to-pipe-{n}.txt"), &format!("pipe-{n}.txt"))
             .link(&format!("root/d/broken-{n}.txt"), "no-such-file")
             .link(&format!("root/d/loop-{n}.txt"), &format!("loop-{n}.txt"))
             .link(&format!("root/d/to-folder-{n}.txt"), ".");
     }
     let _sockets: Vec<UnixListener> = (0..20)
-        .map(|n| UnixListener::bind(yard.path(format!("root/d/s-{n}.txt"))).unwrap())
+        .map(|n| UnixListener::bind(dir.path(format!("root/d/s-{n}.txt"))).unwrap())
         .collect();
     for (name, kind, device) in [
         ("null.txt", FileType::CharacterDevice, makedev(1, 3)),
@@ -39,11 +39,11 @@ fn what_is_no_file_is_passed_by() {
         ("tty.txt", FileType::CharacterDevice, makedev(5, 0)),
         ("loop.txt", FileType::BlockDevice, makedev(7, 0)),
     ] {
-        if let Err(errno) = mknodat(CWD, yard.path(format!("root/d/{name}")), kind, MODE, device) {
+        if let Err(errno) = mknodat(CWD, dir.path(format!("root/d/{name}")), kind, MODE, device) {
             println!("without the device {name}: {errno}");
         }
     }
-    let session = yard.serve(&[]);
+    let session = dir.serve(&[]);
     for pattern in ["**", "d/*", "**/*.txt", "d/*-*.txt"] {
         assert_eq!(session.list(pattern), expected, "{pattern}");
         let answer = session.answer("ReadLines", json!({"file_path": pattern, "match": "in"}));
@@ -61,26 +61,26 @@ fn what_is_no_file_is_passed_by() {
 
 #[test]
 fn what_cannot_be_read_is_counted() {
-    let yard = Yard::new();
+    let dir = TestDir::new();
     for below in ["a.txt", "closed.txt", "no-read/a.txt", "no-enter/a.txt", "open/a.txt"] {
-        yard.file(&format!("root/{below}"), INSIDE);
+        dir.file(&format!("root/{below}"), INSIDE);
     }
     let modes = [("closed.txt", 0o000), ("no-read", 0o311), ("no-enter", 0o644)];
     let set_mode = |below: &str, mode| {
-        std::fs::set_permissions(yard.path(below), PermissionsExt::from_mode(mode)).unwrap();
+        std::fs::set_permissions(dir.path(below), PermissionsExt::from_mode(mode)).unwrap();
     };
     set_mode("", 0o755);
     for (below, mode) in modes {
         set_mode(&format!("root/{below}"), mode);
     }
     // Whoever owns them could still do as they like.
-    let session = Session::start_command(unprivileged(&yard));
+    let session = Session::start_command(serve_unprivileged(&dir.path("root")));
     let answer = session.answer("ListFiles", json!({"pattern": "**"}));
     let expected = ["a.txt", "closed.txt", "no-enter/a.txt", "open/a.txt"];
-    let expected = expected.map(|below| yard.spelled(&format!("root/{below}")));
+    let expected = expected.map(|below| dir.spelled(&format!("root/{below}")));
     assert_eq!(strings(&answer["files"]), expected);
     assert!(answer["note"].as_str().unwrap().contains("1 folder"), "{answer}");
-    let crate::case::Actual::Answer { structured, text } =
+    let Actual::Answer { structured, text } =
         session.call("ReadLines", json!({"file_path": "**", "match": "inside"}))
     else {
         panic!("one closed file is no failure");
@@ -101,15 +101,15 @@ fn what_cannot_be_read_is_counted() {
 /// More names than are taken from the system at a time, and the rules among the last.
 #[test]
 fn a_folder_of_twenty_thousand_files_is_listed_in_order() {
-    let yard = Yard::new();
-    yard.folder("root/d");
+    let dir = TestDir::new();
+    dir.folder("root/d");
     let name = |n: usize| format!("{n:05}-{}.txt", "long-name-".repeat(6));
     for n in 0..20_000 {
-        std::fs::write(yard.path(format!("root/d/{}", name(n))), "").unwrap();
+        std::fs::write(dir.path(format!("root/d/{}", name(n))), "").unwrap();
     }
-    yard.file("root/d/.gitignore", "*7-*\n").file("root/d/00000-first.txt", INSIDE);
-    let session = yard.serve(&["--max-read-bytes", "10000000"]);
-    let path = |name: String| yard.spelled(&format!("root/d/{name}"));
+    dir.file("root/d/.gitignore", "*7-*\n").file("root/d/00000-first.txt", INSIDE);
+    let session = dir.serve(&["--max-read-bytes", "10000000"]);
+    let path = |name: String| dir.spelled(&format!("root/d/{name}"));
     let mut expected = vec![path("00000-first.txt".into())];
     expected.extend((0..20_000).filter(|n| n % 10 != 7).map(name).map(path));
     for (limit, n_listed) in [(json!(null), 1000), (json!(7), 7), (json!("100000"), 18_001)] {
@@ -125,7 +125,7 @@ fn a_folder_of_twenty_thousand_files_is_listed_in_order() {
     assert_eq!(answer["truncated"], false, "{answer}");
     drop(session);
     // The default budget of an answer is a MiB.
-    let session = yard.serve(&[]);
+    let session = dir.serve(&[]);
     let answer = session.answer("ListFiles", json!({"pattern": "d/*", "limit": 100_000}));
     let n_listed = strings(&answer["files"]).len();
     assert!((1000..18_000).contains(&n_listed), "{n_listed}");
@@ -136,9 +136,9 @@ fn a_folder_of_twenty_thousand_files_is_listed_in_order() {
 /// What is not walked is not silently left out.
 #[test]
 fn three_hundred_folders_deep_is_listed_or_said() {
-    let yard = Yard::new();
+    let dir = TestDir::new();
     let flags = OFlags::DIRECTORY | OFlags::PATH;
-    let mut folder = openat(CWD, yard.path("root"), flags, Mode::empty()).unwrap();
+    let mut folder = openat(CWD, dir.path("root"), flags, Mode::empty()).unwrap();
     for depth in 1..=300 {
         mkdirat(&folder, "d", Mode::from_raw_mode(0o755)).unwrap();
         folder = openat(&folder, "d", flags, Mode::empty()).unwrap();
@@ -148,8 +148,8 @@ fn three_hundred_folders_deep_is_listed_or_said() {
             rustix::io::write(file, INSIDE.as_bytes()).unwrap();
         }
     }
-    let session = yard.serve(&[]);
-    let at = |depth: usize| yard.spelled(&format!("root/{}f.txt", "d/".repeat(depth)));
+    let session = dir.serve(&[]);
+    let at = |depth: usize| dir.spelled(&format!("root/{}f.txt", "d/".repeat(depth)));
     for path in [at(10), at(200), at(300)] {
         let answer = session.answer("ReadLines", json!({"file_path": path}));
         assert_eq!(rows(&answer).len(), 1);
@@ -166,12 +166,12 @@ fn three_hundred_folders_deep_is_listed_or_said() {
 
 #[test]
 fn files_that_come_and_go_do_not_disturb_those_that_stay() {
-    let yard = Yard::new();
+    let dir = TestDir::new();
     let mut expected = Vec::new();
     for n in 0..60 {
         let below = format!("root/d{}/stays-{n:02}.txt", n % 6);
-        yard.file(&below, INSIDE);
-        expected.push(yard.spelled(&below));
+        dir.file(&below, INSIDE);
+        expected.push(dir.spelled(&below));
     }
     expected.sort();
     let is_over = AtomicBool::new(false);
@@ -179,7 +179,7 @@ fn files_that_come_and_go_do_not_disturb_those_that_stay() {
         scope.spawn(|| {
             let mut n = 0;
             while !is_over.load(Ordering::Relaxed) {
-                let folder = yard.path(format!("root/d{}", n % 6));
+                let folder = dir.path(format!("root/d{}", n % 6));
                 let file = folder.join(format!("goes-{n}.txt"));
                 std::fs::write(&file, INSIDE).unwrap();
                 let inner = folder.join(format!("goes-{n}"));
@@ -198,7 +198,7 @@ fn files_that_come_and_go_do_not_disturb_those_that_stay() {
             }
         }
         let _end = Raise(&is_over);
-        let session = yard.serve(&[]);
+        let session = dir.serve(&[]);
         for round in 0..150 {
             let found = match round % 2 {
                 0 => session.list("**"),

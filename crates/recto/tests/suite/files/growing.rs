@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::yard::{Session, Yard, rows};
+use crate::test_dir::{Session, TestDir, rows};
 
 /// Runs something while a file is written to again and again.
 fn while_written(file: File, write: fn(&mut File, u64), run: impl FnOnce()) {
@@ -64,12 +64,12 @@ fn check_log(session: &Session, path: &str) -> bool {
 #[test]
 fn a_log_that_grows_is_read() {
     for n_bytes in [200 << 10, 20 << 20] {
-        let yard = Yard::new();
-        yard.file("root/a.log", lines(n_bytes));
-        let session = yard.serve(&[]);
+        let dir = TestDir::new();
+        dir.file("root/a.log", lines(n_bytes));
+        let session = dir.serve(&[]);
         let n_lines = n_bytes / 20;
         assert!(!check_log(&session, "a.log"), "nobody writes");
-        let file = File::options().append(true).open(yard.path("root/a.log")).unwrap();
+        let file = File::options().append(true).open(dir.path("root/a.log")).unwrap();
         // Lines go on to be counted, so that each can be told by its text.
         NEXT.store(n_lines as u64, Ordering::Relaxed);
         let append = |file: &mut File, _| {
@@ -87,10 +87,10 @@ static NEXT: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(0)
 
 #[test]
 fn a_table_that_grows_is_shown() {
-    let yard = Yard::new();
-    yard.file("root/t.csv", "a,b\n1,2\n");
-    let session = yard.serve(&[]);
-    let file = File::options().append(true).open(yard.path("root/t.csv")).unwrap();
+    let dir = TestDir::new();
+    dir.file("root/t.csv", "a,b\n1,2\n");
+    let session = dir.serve(&[]);
+    let file = File::options().append(true).open(dir.path("root/t.csv")).unwrap();
     while_written(
         file,
         |file, _| file.write_all(b"3,4\n").unwrap(),

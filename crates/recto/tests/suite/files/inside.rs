@@ -6,11 +6,11 @@ use std::os::unix::ffi::OsStrExt;
 
 use serde_json::json;
 
-use super::yard::{INSIDE, OUTSIDE, Session, Yard, rows};
+use crate::test_dir::{INSIDE, OUTSIDE, Session, TestDir, rows};
 
-fn with_links() -> Yard {
-    let yard = Yard::new();
-    yard.file("root/inside.txt", INSIDE)
+fn with_links() -> TestDir {
+    let dir = TestDir::new();
+    dir.file("root/inside.txt", INSIDE)
         .file("root/sub/inside.txt", INSIDE)
         .file("root/sub/deep/f.txt", INSIDE)
         .file("root/sub/table.csv", "a,b\n1,2\n")
@@ -30,20 +30,20 @@ fn with_links() -> Yard {
         .link("root/rel", "sub/inside.txt")
         .link("root/to-folder", "folder")
         .link("root/to-table", "sub/table.csv");
-    yard
+    dir
 }
 
 /// The paths that a pattern lists, seen from the root.
-fn listed(session: &Session, yard: &Yard, pattern: &str) -> Vec<String> {
-    let root = format!("{}/", yard.spelled("root"));
+fn listed(session: &Session, dir: &TestDir, pattern: &str) -> Vec<String> {
+    let root = format!("{}/", dir.spelled("root"));
     let below = |path: String| path.strip_prefix(&root).unwrap().to_string();
     session.list(pattern).into_iter().map(below).collect()
 }
 
 #[test]
 fn links_to_files_inside_are_listed_and_links_to_folders_are_not_walked() {
-    let yard = with_links();
-    let session = yard.serve(&[]);
+    let dir = with_links();
+    let session = dir.serve(&[]);
     for (pattern, expected) in [
         ("*", "abs by-parent chain-1 chain-2 inside.txt rel to-table"),
         (
@@ -69,16 +69,16 @@ fn links_to_files_inside_are_listed_and_links_to_folders_are_not_walked() {
         ("folder/deep/../../*.txt", "inside.txt"),
     ] {
         let expected: Vec<&str> = expected.split_whitespace().collect();
-        assert_eq!(listed(&session, &yard, pattern), expected, "{pattern}");
-        let absolute = yard.spelled(&format!("root/{pattern}"));
-        assert_eq!(listed(&session, &yard, &absolute), expected, "{absolute}");
+        assert_eq!(listed(&session, &dir, pattern), expected, "{pattern}");
+        let absolute = dir.spelled(&format!("root/{pattern}"));
+        assert_eq!(listed(&session, &dir, &absolute), expected, "{absolute}");
     }
 }
 
 #[test]
 fn what_matches_nothing_is_an_empty_list() {
-    let yard = with_links();
-    let session = yard.serve(&[]);
+    let dir = with_links();
+    let session = dir.serve(&[]);
     for pattern in
         ["loop", "dangling", "no-such-file", "no/such/file", "no/such/*", "[x]/**", "*.q"]
     {
@@ -88,8 +88,8 @@ fn what_matches_nothing_is_an_empty_list() {
 
 #[test]
 fn links_to_files_inside_are_read_and_searched() {
-    let yard = with_links();
-    let session = yard.serve(&[]);
+    let dir = with_links();
+    let session = dir.serve(&[]);
     for path in ["rel", "abs", "by-parent", "chain-1", "folder/inside.txt", "here/here/rel"] {
         let answer = session.answer("ReadLines", json!({"file_path": path}));
         assert_eq!(rows(&answer), [(String::new(), 1, "inside".to_string())], "{path}");
@@ -108,48 +108,48 @@ fn links_to_files_inside_are_read_and_searched() {
 
 #[test]
 fn every_root_is_listed_by_its_own_name() {
-    let yard = with_links();
-    yard.file("second/inside.txt", INSIDE)
+    let dir = with_links();
+    dir.file("second/inside.txt", INSIDE)
         .link("root/into-second", "../second/inside.txt")
         .link("second/into-root", "../root/inside.txt")
         .link("second/out", "../outside/hush.txt")
         .link("alias", "root");
-    let second = yard.spelled("second");
-    let session = Session::start(&yard.path("alias"), &["--root", &second]);
+    let second = dir.spelled("second");
+    let session = Session::start(&dir.path("alias"), &["--root", &second]);
     assert_eq!(
         session.list(&format!("{second}/**")),
         ["inside.txt", "into-root"].map(|name| format!("{second}/{name}"))
     );
     for root in ["alias", "root"] {
-        let pattern = yard.spelled(&format!("{root}/in*"));
+        let pattern = dir.spelled(&format!("{root}/in*"));
         let expected = ["inside.txt", "into-second"];
-        let expected = expected.map(|name| yard.spelled(&format!("{root}/{name}")));
+        let expected = expected.map(|name| dir.spelled(&format!("{root}/{name}")));
         assert_eq!(session.list(&pattern), expected);
     }
     for pattern in ["../second/*", "{..,x}/second/*"] {
         let code = session.code("ListFiles", json!({"pattern": pattern}));
         assert!([-32002, -32600].contains(&code), "{pattern}: {code}");
     }
-    let both = session.code("ListFiles", json!({"pattern": yard.spelled("{root,second}/*")}));
+    let both = session.code("ListFiles", json!({"pattern": dir.spelled("{root,second}/*")}));
     assert_eq!(both, -32002);
 }
 
 #[test]
 fn a_file_whose_name_is_a_pattern_is_that_file() {
-    let yard = Yard::new();
+    let dir = TestDir::new();
     let names = ["[id].tsx", "a*b.txt", "{x}.txt", "what?.txt", "**", "[a", "{b", r"c\*d.txt"];
     for name in names {
-        yard.file(&format!("root/{name}"), format!("this is {name}\n"));
-        yard.file(&format!("root/app/{name}/page.tsx"), format!("in {name}\n"));
+        dir.file(&format!("root/{name}"), format!("this is {name}\n"));
+        dir.file(&format!("root/app/{name}/page.tsx"), format!("in {name}\n"));
     }
     for name in ["i.tsx", "axb.txt", "x.txt", "whatx.txt", "app/i/page.tsx"] {
-        yard.file(&format!("root/{name}"), "this is another\n");
+        dir.file(&format!("root/{name}"), "this is another\n");
     }
-    let session = yard.serve(&[]);
+    let session = dir.serve(&[]);
     for name in names {
         for (path, text) in [
             (name.to_string(), format!("this is {name}")),
-            (yard.spelled(&format!("root/{name}")), format!("this is {name}")),
+            (dir.spelled(&format!("root/{name}")), format!("this is {name}")),
             (format!("app/{name}/page.tsx"), format!("in {name}")),
         ] {
             let answer = session.answer("ReadLines", json!({"file_path": path}));
@@ -164,18 +164,18 @@ fn a_file_whose_name_is_a_pattern_is_that_file() {
 
 #[test]
 fn bytes_that_are_no_text_are_counted_and_never_spelled() {
-    let yard = Yard::new();
-    yard.file("root/a.txt", INSIDE);
+    let dir = TestDir::new();
+    dir.file("root/a.txt", INSIDE);
     for name in [&b"\xff.txt"[..], b"b\xc3.txt", b"\xed\xa0\x80.txt"] {
-        std::fs::write(yard.path("root").join(OsStr::from_bytes(name)), INSIDE).unwrap();
+        std::fs::write(dir.path("root").join(OsStr::from_bytes(name)), INSIDE).unwrap();
     }
-    let folder = yard.path("root").join(OsStr::from_bytes(b"\xf0folder"));
+    let folder = dir.path("root").join(OsStr::from_bytes(b"\xf0folder"));
     std::fs::create_dir(&folder).unwrap();
     std::fs::write(folder.join("c.txt"), INSIDE).unwrap();
-    std::os::unix::fs::symlink(OsStr::from_bytes(b"\xff.txt"), yard.path("root/link")).unwrap();
-    let session = yard.serve(&[]);
+    std::os::unix::fs::symlink(OsStr::from_bytes(b"\xff.txt"), dir.path("root/link")).unwrap();
+    let session = dir.serve(&[]);
     let answer = session.answer("ListFiles", json!({"pattern": "**"}));
-    assert_eq!(answer["files"], json!([yard.spelled("root/a.txt"), yard.spelled("root/link")]));
+    assert_eq!(answer["files"], json!([dir.spelled("root/a.txt"), dir.spelled("root/link")]));
     assert_eq!(answer["total"], 2, "{answer}");
     assert!(answer["note"].as_str().unwrap().contains("4 names that are not UTF-8"), "{answer}");
     let answer = session.answer("ReadLines", json!({"file_path": "**", "match": "inside"}));

@@ -2,16 +2,18 @@
 //! inode's time tells.
 
 use std::collections::BTreeSet;
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::time::Duration;
 
+use recto::call::Calls;
 use recto_text::Digest;
 use rustix::fs::{CWD, Timespec, Timestamps, utimensat};
 use serde_json::{Value, json};
 
 use super::paging::follow;
-use super::yard::{Session, Yard, rows};
-use crate::case::Actual;
+use crate::client::Actual;
+use crate::in_process::{call, calls, local_store};
+use crate::test_dir::{Session, TestDir, rows};
 
 const N_LINES: u64 = 9_000;
 
@@ -84,22 +86,22 @@ fn check(session: &Session, path: &str, n_ranges: u64) {
 
 #[test]
 fn large_files_are_read_by_ranges_and_matches() {
-    let yard = Yard::new();
-    yard.file("root/lf.txt", text("\n"));
-    yard.file("root/crlf.txt", format!("\u{feff}{}", text("\r\n")));
-    let session = yard.serve(&[]);
+    let dir = TestDir::new();
+    dir.file("root/lf.txt", text("\n"));
+    dir.file("root/crlf.txt", format!("\u{feff}{}", text("\r\n")));
+    let session = dir.serve(&[]);
     check(&session, "lf.txt", 150);
     check(&session, "crlf.txt", 150);
 }
 
 #[test]
 fn large_files_in_utf16_are_read_by_ranges_and_matches() {
-    let yard = Yard::new();
+    let dir = TestDir::new();
     let units: Vec<u8> =
         format!("\u{feff}{}", text("\r\n")).encode_utf16().flat_map(u16::to_le_bytes).collect();
     assert!(units.len() > 20 << 20);
-    yard.file("root/wide.txt", units);
-    let mut session = yard.serve(&[]);
+    dir.file("root/wide.txt", units);
+    let mut session = dir.serve(&[]);
     session.limit = Duration::from_secs(20);
     check(&session, "wide.txt", 150);
 }
@@ -108,7 +110,7 @@ fn large_files_in_utf16_are_read_by_ranges_and_matches() {
 /// characters.
 #[test]
 fn lines_of_a_large_file_are_found_in_every_encoding() {
-    let yard = Yard::new();
+    let dir = TestDir::new();
     // Characters of one, two and four bytes, or of one unit and two.
     let line = |n: u64, text: &str| format!("{n} {}", text.repeat(500 + (n % 11) as usize));
     let whole = |n_lines: u64, text: &str| -> String {
@@ -121,7 +123,7 @@ fn lines_of_a_large_file_are_found_in_every_encoding() {
     let encoded = |encoding: &'static encoding_rs::Encoding, text: &str| {
         encoding.encode(&whole(5_000, text)).0.into_owned()
     };
-    let session = yard.serve(&[]);
+    let session = dir.serve(&[]);
     for (name, text, bytes) in [
         ("le.txt", "a😀é", wide(u16::to_le_bytes)),
         ("be.txt", "a😀é", wide(u16::to_be_bytes)),
@@ -129,7 +131,7 @@ fn lines_of_a_large_file_are_found_in_every_encoding() {
         ("latin.txt", "déjà vu, ", encoded(encoding_rs::WINDOWS_1252, "déjà vu, ")),
     ] {
         assert!(bytes.len() > 16 << 20, "{name}: {}", bytes.len());
-        yard.file(&format!("root/{name}"), bytes);
+        dir.file(&format!("root/{name}"), bytes);
         let some: BTreeSet<u64> = (0..60).map(|n| 1 + n * 1_009 % 5_000).collect();
         let spelled: Vec<String> = some.iter().map(u64::to_string).collect();
         let arguments = json!({"file_path": name, "lines": spelled.join(",")});
@@ -146,10 +148,23 @@ fn lines_of_a_large_file_are_found_in_every_encoding() {
     }
 }
 
+/// Returns the tools with a clock that is ahead.
+fn start(dir: &TestDir, clock_ahead: Duration) -> Calls {
+    let root = dir.path("root");
+    calls(&root, &[], local_store(&root, &[]).with_clock_ahead(clock_ahead))
+}
+
+fn answer(calls: &Calls, tool: &str, arguments: &Value) -> Value {
+    match call(calls, tool, arguments.as_object().unwrap().clone()) {
+        Actual::Answer { structured, .. } => structured,
+        error => panic!("{arguments}: {error:?}"),
+    }
+}
+
 /// A file that is held is read again by its lines once they are known, and nothing differs.
 #[test]
 fn lines_that_are_known_are_the_same_in_every_encoding() {
-    let yard = Yard::new();
+    let dir = TestDir::new();
     let text: String =
         (1..=9_000).map(|n| format!("{n} {}\r\n", "d\u{e9}j\u{e0} vu, ".repeat(20))).collect();
     let text = text + "sans fin";
@@ -157,15 +172,15 @@ fn lines_that_are_known_are_the_same_in_every_encoding() {
         format!("\u{feff}{text}").encode_utf16().flat_map(to_bytes).collect()
     };
     let names = ["utf8.txt", "bom.txt", "le.txt", "be.txt", "latin.txt"];
-    yard.file("root/utf8.txt", &text);
-    yard.file("root/bom.txt", format!("\u{feff}{text}"));
-    yard.file("root/le.txt", wide(u16::to_le_bytes));
-    yard.file("root/be.txt", wide(u16::to_be_bytes));
-    yard.file("root/latin.txt", encoding_rs::WINDOWS_1252.encode(&text).0);
-    // What was written just now is not remembered.
-    std::thread::sleep(Duration::from_millis(2_100));
+    dir.file("root/utf8.txt", &text);
+    dir.file("root/bom.txt", format!("\u{feff}{text}"));
+    dir.file("root/le.txt", wide(u16::to_le_bytes));
+    dir.file("root/be.txt", wide(u16::to_be_bytes));
+    dir.file("root/latin.txt", encoding_rs::WINDOWS_1252.encode(&text).0);
+    // By the usual clock, what was written just now is not remembered.
+    let start = || start(&dir, Duration::from_secs(2));
     for name in names {
-        let session = yard.serve(&[]);
+        let session = start();
         for arguments in [
             json!({"lines": "1,17,4000-4002,8999-"}),
             json!({"lines": "+1"}),
@@ -176,37 +191,37 @@ fn lines_that_are_known_are_the_same_in_every_encoding() {
         ] {
             let mut arguments = arguments;
             arguments["file_path"] = name.into();
-            let fresh = yard.serve(&[]).answer("ReadLines", arguments.clone());
-            let known = session.answer("ReadLines", arguments.clone());
+            let fresh = answer(&start(), "ReadLines", &arguments);
+            let known = answer(&session, "ReadLines", &arguments);
             assert_eq!(fresh, known, "{arguments}");
             assert_eq!(known["total_lines"], 9_001, "{arguments}");
         }
-        let hash = |session: &Session| {
+        let hash = |session: &Calls| {
             let page =
-                json!({"path": yard.spelled(&format!("root/{name}")), "lines": [9_001, 9_002]});
-            let answer = session.answer("text.read", page);
+                json!({"path": dir.spelled(&format!("root/{name}")), "lines": [9_001, 9_002]});
+            let answer = answer(session, "text.read", &page);
             (answer["hash"].clone(), answer["lines"].clone())
         };
-        assert_eq!(hash(&session), hash(&yard.serve(&[])), "{name}");
+        assert_eq!(hash(&session), hash(&start()), "{name}");
     }
 }
 
 /// What a file is shows only where it is more than ASCII, and an edit sees the same.
 #[test]
 fn a_large_file_that_starts_as_ascii_may_be_legacy_text() {
-    let yard = Yard::new();
+    let dir = TestDir::new();
     let mut bytes = b"plain ascii, line by line\n".repeat((17 << 20) / 26);
     bytes.extend(b"un caf\xe9 d\xe9j\xe0 vu\n".repeat(2));
     bytes.extend(b"the \xe9nd\n");
-    yard.file("root/f.txt", &bytes);
-    yard.file("root/nul.txt", [&bytes[..], b"\0\n"].concat());
+    dir.file("root/f.txt", &bytes);
+    dir.file("root/nul.txt", [&bytes[..], b"\0\n"].concat());
     let damaged = [&bytes[..], "na\u{ef}ve \u{2603}\n".repeat(60_000).as_bytes()].concat();
-    yard.file("root/damaged.txt", damaged);
+    dir.file("root/damaged.txt", damaged);
     let plain = b"plain ascii, line by line\n".repeat((17 << 20) / 26);
     let (degree, more) = (b"20\x81\x8e outside\n", &plain[..26 << 15]);
     let japanese = b"\x90\xda\x91\xb1\x83G\x83\x89\x81[\x82\xaa\x94\xad\x90\xb6\x82\xb5\x82\xdc\x82\xb5\x82\xbd\n";
-    yard.file("root/sjis.txt", [&plain[..], degree, more, &japanese.repeat(40)].concat());
-    let session = yard.serve(&[]);
+    dir.file("root/sjis.txt", [&plain[..], degree, more, &japanese.repeat(40)].concat());
+    let session = dir.serve(&[]);
     let contents = |arguments: Value| -> Vec<String> {
         rows(&session.answer("ReadLines", arguments)).into_iter().map(|row| row.2).collect()
     };
@@ -225,7 +240,7 @@ fn a_large_file_that_starts_as_ascii_may_be_legacy_text() {
         contents(json!({"file_path": "sjis.txt", "lines": "+1"})),
         ["接続エラーが発生しました"]
     );
-    let path = yard.spelled("root/f.txt");
+    let path = dir.spelled("root/f.txt");
     let edit = json!({"path": path, "old_string": "the énd", "new_string": "thé end"});
     session.answer("edit_text_file", edit);
     assert!(std::fs::read(path).unwrap().ends_with(b"th\xe9 end\n"));
@@ -233,9 +248,9 @@ fn a_large_file_that_starts_as_ascii_may_be_legacy_text() {
 
 #[test]
 fn pages_of_a_large_file_joined_give_the_whole() {
-    let yard = Yard::new();
-    yard.file("root/f.txt", text("\r\n"));
-    let session = yard.serve(&[]);
+    let dir = TestDir::new();
+    dir.file("root/f.txt", text("\r\n"));
+    let session = dir.serve(&[]);
     for arguments in [json!({"file_path": "f.txt"}), json!({"file_path": "f.txt", "match": "and"})]
     {
         let found = follow(&session, arguments.clone());
@@ -250,9 +265,9 @@ fn pages_of_a_large_file_joined_give_the_whole() {
 /// Line ends at every place around the borders of what is read at once.
 #[test]
 fn lines_are_counted_right_at_every_border() {
-    let yard = Yard::new();
+    let dir = TestDir::new();
     const PIECE: usize = 256 << 10;
-    let session = yard.serve(&[]);
+    let session = dir.serve(&[]);
     for (shift, ending) in [(0, "\n"), (1, "\n"), (0, "\r\n"), (1, "\r\n"), (2, "\r\n")] {
         // Every line ends at or around the end of a piece.
         let mut text = String::new();
@@ -266,7 +281,7 @@ fn lines_are_counted_right_at_every_border() {
             text.push_str(ending);
             assert_eq!(text.len(), end);
         }
-        yard.file("root/f.txt", &text);
+        dir.file("root/f.txt", &text);
         let arguments = json!({"file_path": "f.txt", "lines": "1-3,+2-,20"});
         let answer = session.answer("ReadLines", arguments);
         assert_eq!(answer["total_lines"], 66, "{shift} {ending:?}");
@@ -281,10 +296,10 @@ fn lines_are_counted_right_at_every_border() {
 
 #[test]
 fn a_line_of_twenty_mebibytes_is_cut_and_found() {
-    let yard = Yard::new();
+    let dir = TestDir::new();
     let giant = "0123456789".repeat(2 << 20);
-    yard.file("root/f.txt", format!("first\n{giant} Needle {giant} last\nend"));
-    let session = yard.serve(&[]);
+    dir.file("root/f.txt", format!("first\n{giant} Needle {giant} last\nend"));
+    let session = dir.serve(&[]);
     let answer = session.answer("ReadLines", json!({"file_path": "f.txt"}));
     assert_eq!(numbers(&answer), [1, 2, 3]);
     assert_eq!(answer["rows"][1]["cut"], true);
@@ -308,19 +323,22 @@ fn a_line_of_twenty_mebibytes_is_cut_and_found() {
 /// tells. Once while it is young, and once when it has been remembered.
 #[test]
 fn a_change_that_only_the_inode_tells_is_seen() {
-    let yard = Yard::new();
+    let dir = TestDir::new();
     for (name, text) in [("large.txt", text("\n")), ("small.txt", "1: small\nend".to_string())] {
-        yard.file(&format!("root/{name}"), text);
+        dir.file(&format!("root/{name}"), text);
     }
-    let session = yard.serve(&[]);
-    let read = |name: &str| {
-        let answer =
-            session.answer("ReadLines", json!({"file_path": name, "lines": 1, "match": ":"}));
+    let read = |session: &Calls, name: &str| {
+        let arguments = json!({"file_path": name, "lines": 1, "match": ":"});
+        let answer = answer(session, "ReadLines", &arguments);
         let content = rows(&answer)[0].2.clone();
         (content, answer["hash"].as_str().unwrap().to_string(), answer["total_lines"].clone())
     };
+    let inode_time = |name: &str| {
+        let status = std::fs::metadata(dir.path(format!("root/{name}"))).unwrap();
+        (status.ctime(), status.ctime_nsec())
+    };
     let change = |name: &str, n: u8| {
-        let path = yard.path(format!("root/{name}"));
+        let path = dir.path(format!("root/{name}"));
         let time = std::fs::metadata(&path).unwrap().modified().unwrap();
         let file = std::fs::File::options().write(true).open(&path).unwrap();
         file.write_all_at(&[n], 0).unwrap();
@@ -334,27 +352,33 @@ fn a_change_that_only_the_inode_tells_is_seen() {
     };
     let mut seen = BTreeSet::new();
     let mut digit = b'1';
-    for pause in [0, 0, 2200, 0, 2200] {
-        std::thread::sleep(Duration::from_millis(pause));
-        for name in ["large.txt", "small.txt"] {
-            // Twice, so that what was remembered is used.
-            let first = read(name);
-            assert_eq!(read(name), first, "{name}");
-            assert!(first.0.starts_with(&format!("{}: ", digit as char)), "{name}: {first:?}");
-            assert!(seen.insert((name, first.1.clone())), "{name}: {} came again", first.1);
+    for clock_ahead in [Duration::ZERO, Duration::from_secs(2)] {
+        let session = start(&dir, clock_ahead);
+        for _ in 0..3 {
+            digit += 1;
+            for name in ["large.txt", "small.txt"] {
+                let before = inode_time(name);
+                change(name, digit);
+                // An old file was not written to within the same tick of the system's clock.
+                while !clock_ahead.is_zero() && inode_time(name) == before {
+                    change(name, digit);
+                }
+                // Twice, so that what was remembered is used.
+                let first = read(&session, name);
+                assert_eq!(read(&session, name), first, "{name}");
+                assert!(first.0.starts_with(&format!("{}: ", digit as char)), "{name}: {first:?}");
+                assert!(seen.insert((name, first.1.clone())), "{name}: {} came again", first.1);
+            }
         }
-        digit += 1;
-        change("large.txt", digit);
-        change("small.txt", digit);
     }
 }
 
 #[test]
 fn a_large_file_that_is_no_text_is_named_by_its_hash() {
-    let yard = Yard::new();
+    let dir = TestDir::new();
     let bytes: Vec<u8> = (0..17 << 20).map(|n: u32| (n % 251) as u8).collect();
-    yard.file("root/f.bin", &bytes);
-    let session = yard.serve(&[]);
+    dir.file("root/f.bin", &bytes);
+    let session = dir.serve(&[]);
     let hash = Digest::of(&bytes).to_string();
     for (tool, name) in [("text.read", "path"), ("ReadLines", "file_path")] {
         match session.call(tool, json!({name: "f.bin"})) {
@@ -366,5 +390,5 @@ fn a_large_file_that_is_no_text_is_named_by_its_hash() {
         }
     }
     session.answer("file.remove", json!({"path": "f.bin", "hash": hash}));
-    assert!(!yard.path("root/f.bin").exists());
+    assert!(!dir.path("root/f.bin").exists());
 }

@@ -6,13 +6,9 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use super::globs::{escaped, matches};
-use super::trees::{self, files, has_git, make_repository, not_ignored};
-use super::yard::{Random, Session, Yard, strings};
-
-/// How many trees are compared: seconds, or with `RECTO_LONG` minutes.
-fn n_trees() -> u64 {
-    if std::env::var_os("RECTO_LONG").is_some() { 5_000 } else { 200 }
-}
+use super::trees::{self, files, make_repository, not_ignored};
+use crate::random::Random;
+use crate::test_dir::{Session, TestDir, strings};
 
 /// None of these reaches into `.git`, which git does not talk about.
 const PATTERNS: &[&str] = &[
@@ -112,17 +108,23 @@ fn patterns_from(files: &[String], random: &mut Random) -> Vec<String> {
 
 #[test]
 fn random_trees_are_listed_as_git_and_a_plain_walk_see_them() {
-    if !has_git() {
-        println!("skipped: there is no git to ask");
-        return;
-    }
-    let yard = Yard::new();
-    let session = yard.serve(&[]);
+    check_trees(200);
+}
+
+#[test]
+#[ignore = "long: 5,000 trees"]
+fn random_trees_are_listed_as_git_and_a_plain_walk_see_them_long() {
+    check_trees(5_000);
+}
+
+fn check_trees(n_trees: u64) {
+    let dir = TestDir::new();
+    let session = dir.serve(&[]);
     let mut failures = Vec::new();
     let (mut n_files, mut n_shown, mut n_patterns) = (0, 0, 0);
-    for seed in 0..n_trees() {
+    for seed in 0..n_trees {
         let mut random = Random::new(seed);
-        let tree = yard.path(format!("root/t{seed}"));
+        let tree = dir.path(format!("root/t{seed}"));
         trees::make(&tree, &mut random);
         let all = files(&tree);
         let patterns = patterns_from(&all, &mut random);
@@ -145,7 +147,7 @@ fn random_trees_are_listed_as_git_and_a_plain_walk_see_them() {
         n_shown += shown.len();
         std::fs::remove_dir_all(tree).unwrap();
     }
-    println!("{n_files} files in {} trees, {n_shown} not ignored", n_trees());
+    println!("{n_files} files in {n_trees} trees, {n_shown} not ignored");
     let shown = failures[..failures.len().min(8)].join("\n\n");
     assert!(failures.is_empty(), "{} of {n_patterns} patterns\n\n{shown}", failures.len());
     assert!(n_shown > n_files / 5 && n_shown < n_files * 9 / 10, "{n_shown} of {n_files}");

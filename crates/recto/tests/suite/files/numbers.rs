@@ -5,17 +5,17 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use super::rules::limit_memory;
-use super::yard::{INSIDE, Session, Yard, rows};
-use crate::case::Actual;
+use crate::client::Actual;
+use crate::test_dir::{INSIDE, Session, TestDir, rows};
 
-fn yard() -> Yard {
-    let yard = Yard::new();
-    yard.file("root/f.txt", "one\ntwo\nthree\nfour\nfive\n").file("root/t.csv", "a,b\n1,2\n3,4\n");
+fn dir() -> TestDir {
+    let dir = TestDir::new();
+    dir.file("root/f.txt", "one\ntwo\nthree\nfour\nfive\n").file("root/t.csv", "a,b\n1,2\n3,4\n");
     for name in ["a", "b", "aaaa", "abab"] {
-        yard.file(&format!("root/{name}.txt"), INSIDE);
-        yard.file(&format!("root/a/{name}/b/{name}.txt"), INSIDE);
+        dir.file(&format!("root/{name}.txt"), INSIDE);
+        dir.file(&format!("root/a/{name}/b/{name}.txt"), INSIDE);
     }
-    yard
+    dir
 }
 
 /// As many as there are, or a refusal of the argument.
@@ -33,8 +33,8 @@ fn check(session: &Session, tool: &str, arguments: Value, expected: Option<usize
 
 #[test]
 fn numbers_of_any_size_are_numbers() {
-    let yard = yard();
-    let session = yard.serve(&[]);
+    let dir = dir();
+    let session = dir.serve(&[]);
     let huge = [
         json!(i64::MAX),
         json!(u64::MAX),
@@ -86,8 +86,8 @@ fn numbers_of_any_size_are_numbers() {
 
 #[test]
 fn what_is_no_number_is_refused() {
-    let yard = yard();
-    let session = yard.serve(&[]);
+    let dir = dir();
+    let session = dir.serve(&[]);
     let wrong = [
         json!(-1),
         json!(-1e300),
@@ -213,12 +213,12 @@ fn braces() -> Vec<String> {
 
 #[test]
 fn hard_patterns_are_answered_at_once() {
-    let yard = yard();
+    let dir = dir();
     for n in 0..50 {
-        yard.file(&format!("root/long/{n:02}{}", "a".repeat(250)), INSIDE);
-        yard.file(&format!("root/long/{}{n:02}", "ab".repeat(120)), INSIDE);
+        dir.file(&format!("root/long/{n:02}{}", "a".repeat(250)), INSIDE);
+        dir.file(&format!("root/long/{}{n:02}", "ab".repeat(120)), INSIDE);
     }
-    let session = yard.serve(&[]);
+    let session = dir.serve(&[]);
     for pattern in hard_patterns() {
         for pattern in [pattern.clone(), format!("long/{pattern}")] {
             for (tool, name) in [("ListFiles", "pattern"), ("ReadLines", "file_path")] {
@@ -238,31 +238,31 @@ fn hard_patterns_are_answered_at_once() {
         }
     }
     // All is well after that, and nothing is left of it.
-    assert_eq!(session.list("f.txt"), [yard.spelled("root/f.txt")]);
+    assert_eq!(session.list("f.txt"), [dir.spelled("root/f.txt")]);
 }
 
 /// What braces stand for is bounded while they are written out, not after that.
 #[test]
 fn hard_patterns_do_not_take_memory() {
-    let yard = yard();
+    let dir = dir();
     let mut command = tokio::process::Command::new(crate::client::BINARY);
-    command.arg("serve").arg(yard.path("root"));
+    command.arg("serve").arg(dir.path("root"));
     limit_memory(&mut command, 200 << 20);
     let session = Session::start_command(command);
     for pattern in braces() {
         session.call("ListFiles", json!({"pattern": pattern}));
     }
-    assert_eq!(session.list("f.txt"), [yard.spelled("root/f.txt")]);
+    assert_eq!(session.list("f.txt"), [dir.spelled("root/f.txt")]);
 }
 
 /// Time grows with the length of what is asked for, not faster.
 #[test]
 fn a_pattern_twice_as_long_does_not_take_four_times_as_long() {
-    let yard = yard();
+    let dir = dir();
     for n in 0..200 {
-        yard.file(&format!("root/long/{n:03}{}", "a".repeat(250)), INSIDE);
+        dir.file(&format!("root/long/{n:03}{}", "a".repeat(250)), INSIDE);
     }
-    let session = yard.serve(&[]);
+    let session = dir.serve(&[]);
     let time = |n_parts: usize| {
         let pattern = format!("long/{}b", "*a".repeat(n_parts));
         (0..5)
@@ -281,11 +281,11 @@ fn a_pattern_twice_as_long_does_not_take_four_times_as_long() {
 /// Each alternative is tried at each place of each name, and nearly fits.
 #[test]
 fn names_and_patterns_made_for_each_other_are_answered_in_time() {
-    let yard = Yard::new();
+    let dir = TestDir::new();
     for n in 0..40 {
-        yard.file(&format!("root/{n:02}{}", "a".repeat(250)), "");
+        dir.file(&format!("root/{n:02}{}", "a".repeat(250)), "");
     }
-    let session = yard.serve(&[]);
+    let session = dir.serve(&[]);
     let pattern = |n: usize| format!("{}{}b", "{*a,*aa}".repeat(n), "a".repeat(120));
     // Too much to match is refused before it is tried.
     let refused = session.call("ListFiles", json!({"pattern": pattern(8)}));

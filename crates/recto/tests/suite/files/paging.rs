@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use super::yard::{Random, Session, Yard, rows};
+use crate::random::Random;
+use crate::test_dir::{Session, TestDir, rows};
 
 /// Follows `next` to the end, changing nothing but the lines.
 pub fn follow(session: &Session, arguments: Value) -> Vec<(u64, String)> {
@@ -85,13 +86,13 @@ fn around(lines: &BTreeSet<u64>, ctx: u64, n_lines: u64) -> BTreeSet<u64> {
 
 #[test]
 fn pages_of_ranges_and_matches_joined_give_what_was_asked_for() {
-    let yard = Yard::new();
+    let dir = TestDir::new();
     let budgets = ["1", "40", "100", "333", "2000"];
-    let sessions = budgets.map(|budget| yard.serve(&["--max-read-bytes", budget]));
+    let sessions = budgets.map(|budget| dir.serve(&["--max-read-bytes", budget]));
     for seed in 0..250 {
         let mut random = Random::new(seed);
         let text = text(&mut random);
-        yard.file("root/f", &text.bytes);
+        dir.file("root/f", &text.bytes);
         let n_lines = text.lines.len() as u64;
         let ranges: Vec<_> =
             (0..random.below(4)).map(|_| range(&mut random, n_lines as i64)).collect();
@@ -126,15 +127,15 @@ fn pages_of_ranges_and_matches_joined_give_what_was_asked_for() {
 /// The context that was asked for comes too, and nothing keeps a caller going round in circles.
 #[test]
 fn pages_with_context_come_to_an_end_and_leave_nothing_out() {
-    let yard = Yard::new();
+    let dir = TestDir::new();
     let text: String = (1..=60)
         .map(|n| if n % 20 == 10 { format!("hit {n}\n") } else { format!("line {n}\n") })
         .collect();
-    yard.file("root/f", text);
+    dir.file("root/f", text);
     let hits = BTreeSet::from([10, 30, 50]);
     let mut failures = Vec::new();
     for budget in ["130", "200", "500"] {
-        let session = yard.serve(&["--max-read-bytes", budget]);
+        let session = dir.serve(&["--max-read-bytes", budget]);
         for (arguments, named) in [
             (json!({"file_path": "f", "lines": "10,30,50"}), &hits),
             (json!({"file_path": "f", "match": "hit"}), &hits),
@@ -162,10 +163,10 @@ fn pages_with_context_come_to_an_end_and_leave_nothing_out() {
 /// More hits than are looked for at once.
 #[test]
 fn every_hit_of_a_file_is_found() {
-    let yard = Yard::new();
-    yard.file("root/f", "x\n".repeat(30_000));
+    let dir = TestDir::new();
+    dir.file("root/f", "x\n".repeat(30_000));
     for budget in ["1000000", "10000000"] {
-        let session = yard.serve(&["--max-read-bytes", budget]);
+        let session = dir.serve(&["--max-read-bytes", budget]);
         let found = follow(&session, json!({"file_path": "f", "match": "X"}));
         let is_each = found.iter().zip(1..).all(|((line, _), n)| *line == n);
         assert!(is_each && found.len() == 30_000, "{} rows, {budget} bytes each", found.len());

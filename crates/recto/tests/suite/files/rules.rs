@@ -3,8 +3,9 @@
 use serde_json::json;
 
 use super::listing::check;
-use super::trees::{files, git, has_git, make_repository, not_ignored};
-use super::yard::{Random, Session, Yard};
+use super::trees::{files, git, make_repository, not_ignored};
+use crate::random::Random;
+use crate::test_dir::{Session, TestDir};
 
 const PLACES: [&str; 3] = [".gitignore", ".git/info/exclude", "d/.gitignore"];
 
@@ -14,9 +15,9 @@ fn check_rules<'a>(texts: impl IntoIterator<Item = &'a str>, places: &[&str]) {
         "a", "b", "ab", "abc", "A", "a b", "a ", "a\t", "#a", "!a", "\\a", "[a]", "a]", "{a,b}",
         "a*", "a?", "-a", "é", "日", "x.txt", "x.TXT", ".x", "0", "_", "^",
     ];
-    let yard = Yard::new();
-    let session = yard.serve(&[]);
-    let tree = yard.path("root/t");
+    let dir = TestDir::new();
+    let session = dir.serve(&[]);
+    let tree = dir.path("root/t");
     for folder in ["", "d/", "d/e/", "d/e/f/", "a x/", "e/"] {
         std::fs::create_dir_all(tree.join(folder)).unwrap();
         for name in names {
@@ -45,10 +46,6 @@ fn check_rules<'a>(texts: impl IntoIterator<Item = &'a str>, places: &[&str]) {
 /// Rules that are hard to read.
 #[test]
 fn hard_rules_are_read_as_git_reads_them() {
-    if !has_git() {
-        println!("skipped: there is no git to ask");
-        return;
-    }
     let rules = [
         "\u{feff}a\nb",
         "a\r\nb\r\n",
@@ -183,10 +180,6 @@ fn hard_rules_are_read_as_git_reads_them() {
 /// that meaning right after a literal too (`a**/b`).
 #[test]
 fn random_rules_are_read_as_git_reads_them() {
-    if !has_git() {
-        println!("skipped: there is no git to ask");
-        return;
-    }
     const PIECES: &[&str] = &[
         "a",
         "b",
@@ -243,22 +236,18 @@ fn random_rules_are_read_as_git_reads_them() {
 /// A tool that looks around has no index to consult; what the rules name is left out.
 #[test]
 fn tracked_files_that_the_rules_name_are_left_out() {
-    if !has_git() {
-        println!("skipped: there is no git to ask");
-        return;
-    }
-    let yard = Yard::new();
-    yard.file("root/.gitignore", "*.log\n").file("root/a.log", "").file("root/a.txt", "");
-    let root = yard.path("root");
+    let dir = TestDir::new();
+    dir.file("root/.gitignore", "*.log\n").file("root/a.log", "").file("root/a.txt", "");
+    let root = dir.path("root");
     git(&root, &["init", "-q"]);
     git(&root, &["add", "-f", "."]);
-    let session = yard.serve(&[]);
-    assert_eq!(session.list("*"), [yard.spelled("root/a.txt")]);
+    let session = dir.serve(&[]);
+    assert_eq!(session.list("*"), [dir.spelled("root/a.txt")]);
     let answer = session.answer("ListFiles", json!({"pattern": "*.log"}));
     assert_eq!(answer["total"], 0);
     assert!(answer["note"].as_str().unwrap().contains("ignored: true"), "{answer}");
     let answer = session.answer("ListFiles", json!({"pattern": "*.log", "ignored": "true"}));
-    assert_eq!(answer["files"], json!([yard.spelled("root/a.log")]));
+    assert_eq!(answer["files"], json!([dir.spelled("root/a.log")]));
 }
 
 /// Whoever can plant a link or a pipe must not bring in rules from elsewhere, nor hold up a walk.
@@ -271,40 +260,40 @@ fn rules_come_from_regular_files_inside_only() {
         (".git/info", "../../outside/repository/info"),
         (".git/info/exclude", "../../../outside/everything"),
     ] {
-        let yard = Yard::new();
-        yard.file("root/a.txt", "")
+        let dir = TestDir::new();
+        dir.file("root/a.txt", "")
             .file("outside/everything", "*\n")
             .file("outside/repository/HEAD", "ref: refs/heads/main\n")
             .file("outside/repository/info/exclude", "*\n")
             .link(&format!("root/{name}"), target);
-        let session = yard.serve(&[]);
-        assert_eq!(session.list("**"), [yard.spelled("root/a.txt")], "{name} to {target}");
+        let session = dir.serve(&[]);
+        assert_eq!(session.list("**"), [dir.spelled("root/a.txt")], "{name} to {target}");
     }
     for name in [".gitignore", ".git/info/exclude", ".git"] {
-        let yard = Yard::new();
-        yard.file("root/a.txt", "");
-        let path = yard.path(format!("root/{name}"));
+        let dir = TestDir::new();
+        dir.file("root/a.txt", "");
+        let path = dir.path(format!("root/{name}"));
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         let mode = rustix::fs::Mode::from_raw_mode(0o666);
         rustix::fs::mkfifoat(rustix::fs::CWD, path, mode).unwrap();
-        let session = yard.serve(&[]);
-        assert_eq!(session.list("**"), [yard.spelled("root/a.txt")], "{name} is a pipe");
+        let session = dir.serve(&[]);
+        assert_eq!(session.list("**"), [dir.spelled("root/a.txt")], "{name} is a pipe");
     }
 }
 
 /// A repository that somebody else made must not take the machine down by its rules.
 #[test]
 fn many_rules_take_neither_time_nor_memory() {
-    let yard = Yard::new();
+    let dir = TestDir::new();
     let rules: String = (0..60_000).map(|n| format!("{n}/**/{n:x}*/*.q\n")).collect();
     let mut folder = "root/".to_string();
     for _ in 0..10 {
-        yard.file(&format!("{folder}.gitignore"), &rules[..1 << 20]);
-        yard.file(&format!("{folder}f.txt"), "");
+        dir.file(&format!("{folder}.gitignore"), &rules[..1 << 20]);
+        dir.file(&format!("{folder}f.txt"), "");
         folder.push_str("d/");
     }
     let mut command = tokio::process::Command::new(crate::client::BINARY);
-    command.arg("serve").arg(yard.path("root"));
+    command.arg("serve").arg(dir.path("root"));
     limit_memory(&mut command, 512 << 20);
     let session = Session::start_command(command);
     let answer = session.answer("ListFiles", json!({"pattern": "**"}));
@@ -324,29 +313,25 @@ pub fn limit_memory(command: &mut tokio::process::Command, n_bytes: u64) {
 /// The rules of linked work trees lie in the repository that they belong to.
 #[test]
 fn a_linked_work_tree_has_the_rules_of_its_repository() {
-    if !has_git() {
-        println!("skipped: there is no git to ask");
-        return;
-    }
-    let yard = Yard::new();
-    yard.file("root/main/a.txt", "a\n");
-    let main = yard.path("root/main");
+    let dir = TestDir::new();
+    dir.file("root/main/a.txt", "a\n");
+    let main = dir.path("root/main");
     git(&main, &["init", "-q", "-b", "main"]);
     git(&main, &["add", "-A"]);
     git(&main, &["commit", "-q", "-m", "all"]);
     git(&main, &["worktree", "add", "-q", "../tree"]);
-    yard.file("root/main/.git/info/exclude", "*.local\n");
-    yard.file("root/tree/x.local", "x\n").file("root/tree/sub/x.local", "x\n");
+    dir.file("root/main/.git/info/exclude", "*.local\n");
+    dir.file("root/tree/x.local", "x\n").file("root/tree/sub/x.local", "x\n");
     // One that names a folder outside, whose rules would leave out everything.
-    yard.file("outside/info/exclude", "*\n").file("root/planted/a.txt", "a\n");
-    yard.file("root/planted/.git", "gitdir: ../../outside\n");
-    let session = yard.serve(&[]);
+    dir.file("outside/info/exclude", "*\n").file("root/planted/a.txt", "a\n");
+    dir.file("root/planted/.git", "gitdir: ../../outside\n");
+    let session = dir.serve(&[]);
     let listed = |pattern: &str| session.list(pattern);
-    assert_eq!(listed("tree/**"), [yard.spelled("root/tree/a.txt")]);
+    assert_eq!(listed("tree/**"), [dir.spelled("root/tree/a.txt")]);
     assert_eq!(listed("*/*.local"), [""; 0]);
     assert_eq!(listed("tree/sub/*"), [""; 0]);
-    assert_eq!(listed("planted/*"), [yard.spelled("root/planted/a.txt")]);
-    let hides = yard.serve(&["--deny", "info"]);
+    assert_eq!(listed("planted/*"), [dir.spelled("root/planted/a.txt")]);
+    let hides = dir.serve(&["--deny", "info"]);
     let pattern = json!({"pattern": "tree/*"});
     assert_eq!(hides.answer("ListFiles", pattern)["total"], 2, "what is hidden is not read");
 }

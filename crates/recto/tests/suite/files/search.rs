@@ -7,8 +7,9 @@ use recto::limits;
 use serde_json::{Value, json};
 
 use super::globs::matches;
-use super::trees::{git, has_git};
-use super::yard::{Random, Yard, rows};
+use super::trees::git;
+use crate::random::Random;
+use crate::test_dir::{TestDir, rows};
 
 const WORDS: &[&str] = &[
     "alpha",
@@ -178,9 +179,13 @@ fn without_ending(line: &str) -> &str {
     }
 }
 
-fn search(yard: &Yard, session: &super::yard::Session, arguments: Value) -> (Vec<Row>, Value) {
+fn search(
+    dir: &TestDir,
+    session: &crate::test_dir::Session,
+    arguments: Value,
+) -> (Vec<Row>, Value) {
     let answer = session.answer("ReadLines", arguments);
-    let root = format!("{}/", yard.spelled("root"));
+    let root = format!("{}/", dir.spelled("root"));
     let mut found = rows(&answer);
     found.iter_mut().for_each(|row| row.0 = row.0.strip_prefix(&root).unwrap().to_string());
     (found, answer)
@@ -188,9 +193,9 @@ fn search(yard: &Yard, session: &super::yard::Session, arguments: Value) -> (Vec
 
 #[test]
 fn a_search_over_five_thousand_files_finds_what_a_plain_one_finds() {
-    let yard = Yard::new();
-    let files = make(&yard.path("root"));
-    let session = yard.serve(&[]);
+    let dir = TestDir::new();
+    let files = make(&dir.path("root"));
+    let session = dir.serve(&[]);
     let of = |pattern: &str| files.iter().filter(|(path, _)| matches(pattern, path)).collect();
     for (pattern, needle, ctx) in [
         ("**", "needle", 0),
@@ -206,7 +211,7 @@ fn a_search_over_five_thousand_files_finds_what_a_plain_one_finds() {
     ] {
         let expected = reference(&files, pattern, needle, ctx);
         let arguments = json!({"file_path": pattern, "match": needle, "ctx": ctx});
-        let (found, answer) = search(&yard, &session, arguments);
+        let (found, answer) = search(&dir, &session, arguments);
         let shown = format!("{pattern} {needle}: {} of {} rows", found.len(), expected.len());
         println!("{shown}, truncated {}", answer["truncated"]);
         let matching: Vec<(&String, &Stored)> = of(pattern);
@@ -229,8 +234,8 @@ fn a_search_over_five_thousand_files_finds_what_a_plain_one_finds() {
                 "{row}"
             );
         }
-        if has_git() && needle.is_ascii() {
-            check_git(&yard, &files, pattern, needle, ctx, &found);
+        if needle.is_ascii() {
+            check_git(&dir, &files, pattern, needle, ctx, &found);
         }
     }
 }
@@ -241,7 +246,7 @@ fn n_bytes(rows: &[Row]) -> usize {
 
 /// What `git grep` finds in the same files, where it reads them as we do.
 fn check_git(
-    yard: &Yard,
+    dir: &TestDir,
     files: &BTreeMap<String, Stored>,
     pattern: &str,
     needle: &str,
@@ -250,7 +255,7 @@ fn check_git(
 ) {
     let arguments = ["grep", "--no-index", "-n", "-i", "-F", "-I", "-z", "-e", needle, "--", "."];
     let mut expected = BTreeSet::new();
-    for line in git(&yard.path("root"), &arguments).split_terminator('\n') {
+    for line in git(&dir.path("root"), &arguments).split_terminator('\n') {
         let (path, rest) = line.split_once('\0').unwrap();
         let number = rest.split_once(|c: char| !c.is_ascii_digit()).unwrap().0;
         let is_utf8 = matches!(files.get(path), Some(Stored::Utf8(_)));
@@ -271,12 +276,12 @@ fn check_git(
 
 #[test]
 fn a_file_with_too_many_hits_is_shown_as_far_as_there_is_room() {
-    let yard = Yard::new();
-    yard.file("root/a.txt", "needle\n".repeat(20));
-    yard.file("root/b.log", format!("needle {}\n", "x".repeat(400)).repeat(900));
-    yard.file("root/c.txt", "needle\n");
-    let session = yard.serve(&[]);
-    let (found, answer) = search(&yard, &session, json!({"file_path": "**", "match": "needle"}));
+    let dir = TestDir::new();
+    dir.file("root/a.txt", "needle\n".repeat(20));
+    dir.file("root/b.log", format!("needle {}\n", "x".repeat(400)).repeat(900));
+    dir.file("root/c.txt", "needle\n");
+    let session = dir.serve(&[]);
+    let (found, answer) = search(&dir, &session, json!({"file_path": "**", "match": "needle"}));
     assert_eq!(answer["truncated"], true);
     let n_in = |name: &str| found.iter().filter(|row| row.0 == name).count();
     assert_eq!(n_in("a.txt"), 20);
@@ -286,12 +291,12 @@ fn a_file_with_too_many_hits_is_shown_as_far_as_there_is_room() {
 
 #[test]
 fn what_is_found_is_bounded_and_the_first() {
-    let yard = Yard::new();
+    let dir = TestDir::new();
     for n in 0..300 {
-        yard.file(&format!("root/f{n:03}.txt"), "hit\nmiss\n".repeat(10));
+        dir.file(&format!("root/f{n:03}.txt"), "hit\nmiss\n".repeat(10));
     }
-    yard.file("root/g.txt", format!("{}\n", "wide hit ".repeat(50)).repeat(1000));
-    let session = yard.serve(&[]);
+    dir.file("root/g.txt", format!("{}\n", "wide hit ".repeat(50)).repeat(1000));
+    let session = dir.serve(&[]);
     // 100 files have 1000 hits.
     for (pattern, n_rows, is_truncated) in [
         ("f0*.txt", 1000, false),
@@ -300,8 +305,7 @@ fn what_is_found_is_bounded_and_the_first() {
         ("{f0??,f100}.txt", 1000, true),
         ("f00?.txt", 100, false),
     ] {
-        let (found, answer) =
-            search(&yard, &session, json!({"file_path": pattern, "match": "HIT"}));
+        let (found, answer) = search(&dir, &session, json!({"file_path": pattern, "match": "HIT"}));
         assert_eq!(
             (found.len(), &answer["truncated"]),
             (n_rows, &json!(is_truncated)),
@@ -311,30 +315,30 @@ fn what_is_found_is_bounded_and_the_first() {
             .map(|n| (format!("f{:03}.txt", n / 10), (n % 10) as u64 * 2 + 1, "hit".to_string()));
         assert_eq!(found, expected.collect::<Vec<Row>>(), "{pattern}");
     }
-    let (found, answer) = search(&yard, &session, json!({"file_path": "g*", "match": "hit"}));
+    let (found, answer) = search(&dir, &session, json!({"file_path": "g*", "match": "hit"}));
     assert!((200..1000).contains(&found.len()), "{}", found.len());
     assert_eq!(answer["truncated"], true);
     // The first line of every file, until there is no more room.
-    let (found, answer) = search(&yard, &session, json!({"file_path": "f*", "lines": "1,+1"}));
+    let (found, answer) = search(&dir, &session, json!({"file_path": "f*", "lines": "1,+1"}));
     assert_eq!((found.len(), &answer["truncated"]), (600, &json!(false)));
-    let (found, answer) = search(&yard, &session, json!({"file_path": "f*", "lines": "1-5"}));
+    let (found, answer) = search(&dir, &session, json!({"file_path": "f*", "lines": "1-5"}));
     assert_eq!((found.len(), &answer["truncated"]), (1000, &json!(true)));
 }
 
 /// Files that are cut already, behind others that are not.
 #[test]
 fn what_is_found_in_long_files_is_bounded_too() {
-    let yard = Yard::new();
+    let dir = TestDir::new();
     let wide = format!("hit {}\n", "x".repeat(490));
-    yard.file("root/a1.txt", "hit\n".repeat(10)).file("root/b1.txt", wide.repeat(200));
+    dir.file("root/a1.txt", "hit\n".repeat(10)).file("root/b1.txt", wide.repeat(200));
     for n in 2..7 {
-        yard.file(&format!("root/a{n}.txt"), "hit\n".repeat(1500));
-        yard.file(&format!("root/b{n}.txt"), wide.repeat(900));
+        dir.file(&format!("root/a{n}.txt"), "hit\n".repeat(1500));
+        dir.file(&format!("root/b{n}.txt"), wide.repeat(900));
     }
-    let session = yard.serve(&[]);
-    let (found, answer) = search(&yard, &session, json!({"file_path": "a*", "match": "hit"}));
+    let session = dir.serve(&[]);
+    let (found, answer) = search(&dir, &session, json!({"file_path": "a*", "match": "hit"}));
     assert_eq!((found.len(), &answer["truncated"]), (1000, &json!(true)));
-    let (found, answer) = search(&yard, &session, json!({"file_path": "b*", "match": "hit"}));
+    let (found, answer) = search(&dir, &session, json!({"file_path": "b*", "match": "hit"}));
     let n_bytes: usize = found.iter().map(|(_, _, text)| text.len()).sum();
     assert!((100_000..=limits::BYTES_OF_MANY).contains(&n_bytes), "{n_bytes} bytes");
     assert_eq!(answer["truncated"], true);
@@ -343,9 +347,9 @@ fn what_is_found_in_long_files_is_bounded_too() {
 /// The ending of a line is not part of it.
 #[test]
 fn a_needle_is_found_in_lines_and_not_in_their_endings() {
-    let yard = Yard::new();
-    yard.file("root/a.txt", "one\r\ntw\ro\r\nthree").file("root/b.txt", "one\r\ntw\ro\r\nthree");
-    let session = yard.serve(&[]);
+    let dir = TestDir::new();
+    dir.file("root/a.txt", "one\r\ntw\ro\r\nthree").file("root/b.txt", "one\r\ntw\ro\r\nthree");
+    let session = dir.serve(&[]);
     for (needle, n_lines) in [("\r", 1), ("e\r", 0), ("W\rO", 1), ("\r\r", 0), ("o", 2)] {
         for (path, n_files) in [("a.txt", 1), ("*.txt", 2)] {
             let answer = session.answer("ReadLines", json!({"file_path": path, "match": needle}));
@@ -361,7 +365,7 @@ fn a_needle_is_found_in_lines_and_not_in_their_endings() {
 /// Files are found from the folder of the one before, but a link's target is not in that folder.
 #[test]
 fn a_link_among_files_is_read_where_it_leads_and_the_next_file_where_it_is() {
-    let yard = Yard::new();
+    let dir = TestDir::new();
     for (path, text) in [
         ("root/d/b.txt", "hit d/b\n"),
         ("root/d/d.txt", "hit d/d\n"),
@@ -370,11 +374,11 @@ fn a_link_among_files_is_read_where_it_leads_and_the_next_file_where_it_is() {
         ("root/e/d.txt", "hit e/d\n"),
         ("out.txt", "hit outside\n"),
     ] {
-        yard.file(path, text);
+        dir.file(path, text);
     }
-    yard.link("root/d/a.txt", "../e/a.txt").link("root/d/c.txt", "{base}/out.txt");
-    let session = yard.serve(&[]);
-    let (found, _) = search(&yard, &session, json!({"file_path": "**/*.txt", "match": "hit"}));
+    dir.link("root/d/a.txt", "../e/a.txt").link("root/d/c.txt", "{base}/out.txt");
+    let session = dir.serve(&[]);
+    let (found, _) = search(&dir, &session, json!({"file_path": "**/*.txt", "match": "hit"}));
     let found: Vec<_> = found.iter().map(|row| (row.0.as_str(), row.2.as_str())).collect();
     let expected = [
         ("d/a.txt", "hit e/a"),

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Command;
 
-use super::yard::Random;
+use crate::random::Random;
 
 const FOLDERS: &[&str] =
     &["a", "b", "src", "lib", "build", "target", ".hid", "doc s", "ünï", "[b]", "new\nline", "UP"];
@@ -199,10 +199,6 @@ pub fn git(folder: &Path, arguments: &[&str]) -> String {
     // `git grep` says with 1 that there is none.
     assert!(output.status.code().is_some_and(|code| code <= 1), "git {arguments:?}: {output:?}");
     String::from_utf8_lossy(&output.stdout).into_owned()
-}
-
-pub fn has_git() -> bool {
-    Command::new("git").arg("--version").output().is_ok_and(|output| output.status.success())
 }
 
 /// Every file beneath a folder, and every link to one, but nothing of `.git`.

@@ -209,7 +209,7 @@ fn pointers_outside_are_refused() {
 }
 
 #[test]
-fn links_out_of_a_git_directory_are_refused() {
+fn escaping_links_of_a_git_directory_are_refused() {
     for (name, target, words) in [
         ("HEAD", "HEAD", "HEAD in its git directory is a link that leads out"),
         ("config", "config", "config in its git directory is a link that leads out"),

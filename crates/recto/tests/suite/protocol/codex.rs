@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::server::{Server, stateless};
+use crate::server::{Server, stateless};
 
 const KEY: &str = "codex/sandbox-state-meta";
 

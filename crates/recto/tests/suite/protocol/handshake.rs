@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::server::{STATELESS, Server, stateless};
+use crate::server::{STATELESS, Server, stateless};
 
 const REVISIONS: [&str; 3] = ["2025-03-26", "2025-06-18", "2025-11-25"];
 

@@ -13,8 +13,8 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use super::server::{Server, names, stateless};
 use crate::client::BINARY;
+use crate::server::{Server, names, stateless};
 
 const AT_END_OF_INPUT: Duration = Duration::from_secs(2);
 const AT_SIGNAL: Duration = Duration::from_secs(3);

@@ -6,8 +6,8 @@ use recto::tools::{self, Tool};
 use recto_text::{Digest, Error};
 use serde_json::{Map, Value, json};
 
-use super::server::{Server, stateless};
 use crate::client::BINARY;
+use crate::server::{Server, stateless};
 
 fn listed(options: &[&str]) -> Vec<Value> {
     Server::ready(options).tools()

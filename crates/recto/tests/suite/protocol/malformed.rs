@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use super::server::{Server, cut};
+use crate::server::{Server, cut};
 
 /// What a line is answered with.
 enum Answer {

@@ -4,7 +4,7 @@
 use recto_text::Digest;
 use serde_json::{Value, json};
 
-use super::server::Server;
+use crate::server::Server;
 
 /// One call of each tool that works, and one that is refused.
 fn calls(server: &Server) -> [(&'static str, Value); 4] {

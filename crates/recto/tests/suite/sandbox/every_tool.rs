@@ -1,5 +1,5 @@
-//! Ways out, crossed with every argument of every tool that names files, for targets that exist and
-//! targets that do not, behind every arrangement of walls.
+//! Every escape path in every argument that names a file, for targets that exist and targets that do
+//! not, under every kind of confinement.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -8,14 +8,13 @@ use std::os::unix::fs::symlink;
 use recto_text::quote::Quoted;
 use serde_json::{Map, Value, json};
 
-use super::playground::{OUTSIDE, Playground, Snapshot};
-use super::ways::WAYS;
-use crate::case::Actual;
-use crate::client::{Client, Revision, run};
-use crate::links_out;
-use crate::walls::Walls;
+use super::escape_paths::ESCAPE_PATHS;
+use crate::client::{Actual, Client, Revision, run};
+use crate::confinement::Confinement;
+use crate::escaping_links;
+use crate::sandbox_fixture::{OUTSIDE, SandboxFixture, Snapshot};
 
-/// An argument that names files, with others that would work on any file of the playground.
+/// An argument that names files, with others that would work on any file of the fixture.
 struct Parameter {
     tool: &'static str,
     name: &'static str,
@@ -76,12 +75,12 @@ fn parameters() -> Vec<Parameter> {
     ]
 }
 
-fn furnished() -> Playground {
-    let playground = Playground::new();
+fn furnished() -> SandboxFixture {
+    let fixture = SandboxFixture::new();
     let link = |below: &str, target: &str| {
-        playground.link(below, target);
+        fixture.link(below, target);
     };
-    links_out::lay(link);
+    escaping_links::lay(link);
     let to_files = [
         ("root/file-proc-{name}", "/proc/self/root{base}/outside/{name}"),
         ("root/file-double-{name}", "{base}//outside//{name}"),
@@ -89,8 +88,8 @@ fn furnished() -> Playground {
         ("root/file-back-{name}", "../root/../outside/{name}"),
         ("root/file-sibling-{name}", "{base}/root-sibling/{name}"),
     ];
-    links_out::lay_files(&to_files, link);
-    playground
+    escaping_links::lay_files(&to_files, link);
+    fixture
         .link("root/folder-double", "..//outside")
         .link("root/folder-dot", "../outside/.")
         .link("root/folder-back", "../outside/deep/..")
@@ -115,13 +114,12 @@ fn furnished() -> Playground {
         .link("root/by-proc", "/proc/self/root{base}/outside")
         .link("root/by-thread", "/proc/thread-self/root{base}/outside")
         .link("root/by-init", "/proc/1/root{base}/outside");
-    symlink(OsStr::from_bytes(b"../\xff/../outside"), playground.path("root/by-bytes")).unwrap();
-    playground
+    symlink(OsStr::from_bytes(b"../\xff/../outside"), fixture.path("root/by-bytes")).unwrap();
+    fixture
 }
 
-fn arguments(playground: &Playground, parameter: &Parameter, path: &str) -> Map<String, Value> {
-    let path =
-        playground.spelled(&path.replace("{base}", playground.spelled("").trim_end_matches('/')));
+fn arguments(fixture: &SandboxFixture, parameter: &Parameter, path: &str) -> Map<String, Value> {
+    let path = fixture.spelled(&path.replace("{base}", fixture.spelled("").trim_end_matches('/')));
     let Value::Object(mut arguments) = parameter.more.clone() else { unreachable!() };
     arguments.insert(parameter.name.into(), format!("{path}{}", parameter.suffix).into());
     arguments
@@ -130,16 +128,16 @@ fn arguments(playground: &Playground, parameter: &Parameter, path: &str) -> Map<
 /// Makes one call and gives what it told, without the name of the target; or what is wrong.
 async fn attack(
     client: &Client,
-    playground: &Playground,
+    fixture: &SandboxFixture,
     parameter: &Parameter,
     path: &str,
     name: &str,
 ) -> Result<String, String> {
-    let arguments = arguments(playground, parameter, path);
+    let arguments = arguments(fixture, parameter, path);
     let asked = arguments[parameter.name].as_str().unwrap().to_string();
     let told = match client.call(parameter.tool, arguments).await {
         Actual::Error { code, message, hint } => {
-            let root = playground.spelled("root");
+            let root = fixture.spelled("root");
             let roots = format!("Only files in these folders can be used: {root}");
             let denied = format!("Permission denied: {}", Quoted(&asked));
             if parameter.told == Told::Refused
@@ -164,16 +162,20 @@ async fn attack(
     Ok(told.replace(name, "{t}"))
 }
 
-async fn attack_all(client: &Client, playground: &Playground, failures: &mut Vec<String>) -> usize {
-    let before = Snapshot::take(&playground.path(""));
+async fn attack_all(
+    client: &Client,
+    fixture: &SandboxFixture,
+    failures: &mut Vec<String>,
+) -> usize {
+    let before = Snapshot::take(&fixture.path(""));
     let mut n_calls = 0;
-    for way in WAYS {
+    for way in ESCAPE_PATHS {
         for parameter in &parameters() {
             let mut told = Vec::new();
             for name in ["secret.txt", "missing.txt"] {
                 n_calls += 1;
                 let path = way.replace("{t}", name);
-                match attack(client, playground, parameter, &path, name).await {
+                match attack(client, fixture, parameter, &path, name).await {
                     Ok(text) => told.push(text),
                     Err(text) => {
                         failures
@@ -188,7 +190,7 @@ async fn attack_all(client: &Client, playground: &Playground, failures: &mut Vec
                 failures.push(format!("{tool} {name} {way}:\n  {existing}\n  {missing}"));
             }
         }
-        let changed = before.changed(&Snapshot::take(&playground.path("")));
+        let changed = before.changed(&Snapshot::take(&fixture.path("")));
         if !changed.is_empty() {
             failures.push(format!("{way} changed {changed:?}"));
             return n_calls;
@@ -201,30 +203,40 @@ async fn attack_all(client: &Client, playground: &Playground, failures: &mut Vec
 fn no_argument_of_any_tool_is_a_way_out() {
     let mut n_calls = 0;
     let mut failures = Vec::new();
-    for walls in Walls::ALL {
-        let playground = furnished();
-        let command = walls.serve(&playground.path("root"), &[""; 0]);
+    for confinement in Confinement::ALL {
+        let fixture = furnished();
+        let command = confinement.serve(&fixture.path("root"), &[""; 0]);
         run(async {
             let client = Client::start_command(command.into(), Revision::Handshake).await;
-            n_calls += attack_all(&client, &playground, &mut failures).await;
+            n_calls += attack_all(&client, &fixture, &mut failures).await;
             client.stop().await;
         });
-        assert!(failures.is_empty(), "{walls:?}: {}\n{}", failures.len(), failures.join("\n"));
+        assert!(
+            failures.is_empty(),
+            "{confinement:?}: {}\n{}",
+            failures.len(),
+            failures.join("\n")
+        );
     }
     println!(
-        "{} ways out × {} arguments × 2 targets × {} walls: {n_calls} calls",
-        WAYS.len(),
+        "{} ways out × {} arguments × 2 targets × {} confinement: {n_calls} calls",
+        ESCAPE_PATHS.len(),
         parameters().len(),
-        Walls::ALL.len()
+        Confinement::ALL.len()
     );
 }
 
 #[test]
 fn the_table_is_large_enough_and_names_every_tool() {
-    let mut ways = WAYS.to_vec();
+    let mut ways = ESCAPE_PATHS.to_vec();
     ways.sort();
     ways.dedup();
-    assert!(ways.len() >= 160 && ways.len() == WAYS.len(), "{} of {}", ways.len(), WAYS.len());
+    assert!(
+        ways.len() >= 160 && ways.len() == ESCAPE_PATHS.len(),
+        "{} of {}",
+        ways.len(),
+        ESCAPE_PATHS.len()
+    );
     assert!(ways.iter().all(|way| way.contains("{t}")));
     let parameters = parameters();
     for tool in recto::tools::ALL {

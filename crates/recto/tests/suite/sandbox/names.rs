@@ -5,13 +5,13 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::symlink;
 
-use super::playground::Expected::*;
-use super::playground::{INSIDE, Playground, missing, opens, rows};
+use crate::sandbox_fixture::Expected::*;
+use crate::sandbox_fixture::{INSIDE, SandboxFixture, missing, opens, rows};
 
 #[test]
 fn spare_slashes_and_dots_change_nothing() {
-    let playground = Playground::new();
-    let root = playground.spelled("root");
+    let fixture = SandboxFixture::new();
+    let root = fixture.spelled("root");
     let mut table = rows([
         ("root//inside.txt", opens("root/inside.txt")),
         ("root///sub////inside.txt", opens("root/sub/inside.txt")),
@@ -22,14 +22,14 @@ fn spare_slashes_and_dots_change_nothing() {
     table.push((format!("/{root}/inside.txt"), opens("root/inside.txt")));
     table.push((format!("//{root}/inside.txt"), opens("root/inside.txt")));
     table.push((format!("/.{root}/inside.txt"), opens("root/inside.txt")));
-    playground.check(&[], &table);
+    fixture.check(&[], &table);
 }
 
 /// A trailing slash asks for a folder; the kernel opens no file by it and creates none.
 #[test]
 fn a_trailing_slash_names_no_file() {
-    let playground = Playground::new();
-    playground.link("root/to-file", "inside.txt");
+    let fixture = SandboxFixture::new();
+    fixture.link("root/to-file", "inside.txt");
     let table = rows([
         ("root/inside.txt/", Refused),
         ("root/inside.txt/.", Refused),
@@ -38,12 +38,12 @@ fn a_trailing_slash_names_no_file() {
         ("root/new/.", Refused),
         ("root/sub/", Folder),
     ]);
-    playground.check(&[], &table);
+    fixture.check(&[], &table);
 }
 
 #[test]
 fn unusual_names_are_names() {
-    let playground = Playground::new();
+    let fixture = SandboxFixture::new();
     let names = [
         "line\nbreak",
         "tab\tand \u{1b}[31mescape",
@@ -63,7 +63,7 @@ fn unusual_names_are_names() {
     let mut table = Vec::new();
     for name in names {
         let path = format!("root/{name}");
-        playground.file(&path);
+        fixture.file(&path);
         table.push((path.clone(), opens(path)));
     }
     // Encodings of dots and slashes are not decoded.
@@ -72,15 +72,15 @@ fn unusual_names_are_names() {
         ("root/..%2foutside", missing("root/..%2foutside")),
         ("root/..\\outside", missing("root/..\\outside")),
     ]));
-    playground.check(&[], &table);
+    fixture.check(&[], &table);
 }
 
 #[test]
 fn names_and_paths_have_the_file_systems_limits() {
-    let playground = Playground::new();
+    let fixture = SandboxFixture::new();
     let longest = format!("root/{}", "n".repeat(255));
     let new = format!("root/{}", "m".repeat(255));
-    playground.file(&longest);
+    fixture.file(&longest);
     let too_long = "n".repeat(256);
     let table = vec![
         (longest.clone(), opens(longest)),
@@ -103,33 +103,33 @@ fn names_and_paths_have_the_file_systems_limits() {
         ("root/nul\0.txt".to_string(), Refused),
         (format!("root/inside.txt\0{}", "/../../outside/secret.txt"), Refused),
     ];
-    playground.check(&[], &table);
+    fixture.check(&[], &table);
 }
 
 /// A path can be as long as a request; it must not keep a thread busy for longer than any other.
 #[test]
 fn a_path_as_long_as_a_request_is_answered_at_once() {
-    let playground = Playground::new();
+    let fixture = SandboxFixture::new();
     let table = [
         (format!("root/{}", "n".repeat(14_000_000)), Refused),
         (format!("root/{}no/x", "sub/../".repeat(2_000_000)), Refused),
     ];
-    playground.check(&[], &table);
+    fixture.check(&[], &table);
 }
 
 #[test]
 fn a_path_of_a_megabyte_is_answered_at_once_whatever_is_denied() {
-    let playground = Playground::new();
+    let fixture = SandboxFixture::new();
     let table = [(format!("root/{}x", "a/".repeat(500_000)), Refused)];
-    playground.check(&["--deny", "*.pem", "--deny", "id_*[0-9]", "--deny", "/secrets"], &table);
+    fixture.check(&["--deny", "*.pem", "--deny", "id_*[0-9]", "--deny", "/secrets"], &table);
 }
 
 #[test]
 fn a_deep_folder_is_walked() {
-    let playground = Playground::new();
+    let fixture = SandboxFixture::new();
     let n_levels = 500;
     let mut folder = rustix::fs::open(
-        playground.path("root"),
+        fixture.path("root"),
         rustix::fs::OFlags::DIRECTORY | rustix::fs::OFlags::PATH,
         rustix::fs::Mode::empty(),
     )
@@ -140,23 +140,23 @@ fn a_deep_folder_is_walked() {
         folder = rustix::fs::openat(&folder, "d", flags, rustix::fs::Mode::empty()).unwrap();
     }
     let path = format!("root/{}f.txt", "d/".repeat(n_levels));
-    playground.check(&[], &[(path.clone(), missing(path))]);
+    fixture.check(&[], &[(path.clone(), missing(path))]);
 }
 
 #[test]
 fn a_links_target_need_not_be_text() {
-    let playground = Playground::new();
+    let fixture = SandboxFixture::new();
     let bytes = OsStr::from_bytes(b"root/\xff\xfe.txt");
-    std::fs::write(playground.path(bytes), INSIDE).unwrap();
-    symlink(OsStr::from_bytes(b"\xff\xfe.txt"), playground.path("root/to-bytes")).unwrap();
-    symlink(OsStr::from_bytes(b"\xffmissing"), playground.path("root/to-nothing")).unwrap();
-    symlink(OsStr::from_bytes(b"../outside/\xff"), playground.path("root/out")).unwrap();
-    symlink(OsStr::from_bytes(b"../outside\xff/../outside"), playground.path("root/way")).unwrap();
+    std::fs::write(fixture.path(bytes), INSIDE).unwrap();
+    symlink(OsStr::from_bytes(b"\xff\xfe.txt"), fixture.path("root/to-bytes")).unwrap();
+    symlink(OsStr::from_bytes(b"\xffmissing"), fixture.path("root/to-nothing")).unwrap();
+    symlink(OsStr::from_bytes(b"../outside/\xff"), fixture.path("root/out")).unwrap();
+    symlink(OsStr::from_bytes(b"../outside\xff/../outside"), fixture.path("root/way")).unwrap();
     let table = rows([
         ("root/to-bytes", opens(bytes)),
         ("root/to-nothing", missing(OsStr::from_bytes(b"root/\xffmissing"))),
         ("root/out", Outside),
         ("root/way/secret.txt", Outside),
     ]);
-    playground.check(&[], &table);
+    fixture.check(&[], &table);
 }

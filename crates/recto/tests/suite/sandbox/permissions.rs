@@ -1,83 +1,53 @@
-//! What the system refuses, asked as somebody whom it can refuse: root may do everything, so a
-//! test that runs as root starts the server as nobody.
+//! Files and folders that the system does not permit the server to use.
 
-use std::os::unix::fs::{PermissionsExt, chown};
-use std::path::PathBuf;
-use std::sync::{Mutex, PoisonError};
+use std::os::unix::fs::PermissionsExt;
 
 use rustix::process::geteuid;
 use serde_json::json;
-use tokio::process::Command;
 
-use super::playground::Expected::*;
-use super::playground::{Playground, Row, missing, opens, rows};
-use crate::case::Actual;
-use crate::client::{BINARY, Client, Revision, run};
+use crate::client::{Actual, Client, NOBODY, Revision, run, serve_unprivileged};
+use crate::sandbox_fixture::Expected::*;
+use crate::sandbox_fixture::{Row, SandboxFixture, missing, opens, rows};
 
-const NOBODY: u32 = 65534;
-
-fn set_mode(playground: &Playground, below: &str, mode: u32) {
-    std::fs::set_permissions(playground.path(below), PermissionsExt::from_mode(mode)).unwrap();
+fn set_mode(fixture: &SandboxFixture, below: &str, mode: u32) {
+    std::fs::set_permissions(fixture.path(below), PermissionsExt::from_mode(mode)).unwrap();
 }
 
 /// Gives everything to whom the server will run as.
-fn give_away(playground: &Playground, below: &str) {
+fn give_away(fixture: &SandboxFixture, below: &str) {
     if geteuid().is_root() {
-        let path = playground.path(below);
+        let path = fixture.path(below);
         std::os::unix::fs::lchown(&path, Some(NOBODY), Some(NOBODY)).unwrap();
         if path.is_dir() && !path.is_symlink() {
             for entry in std::fs::read_dir(&path).unwrap() {
                 let name = entry.unwrap().file_name();
-                give_away(playground, &format!("{below}/{}", name.to_str().unwrap()));
+                give_away(fixture, &format!("{below}/{}", name.to_str().unwrap()));
             }
         }
     }
 }
 
-/// Another name for the program is a change to it, which the other tests would see.
-static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
-
-/// A server that the system can refuse something.
-fn command(playground: &Playground) -> Command {
-    if !geteuid().is_root() {
-        return Command::new(BINARY);
-    }
-    // The build may lie in a folder that nobody else can enter.
-    let binary: PathBuf = playground.path("recto");
-    if std::fs::hard_link(BINARY, &binary).is_err() {
-        std::fs::copy(BINARY, &binary).unwrap();
-    }
-    let mut command = Command::new(binary);
-    command.uid(NOBODY).gid(NOBODY).current_dir("/");
-    command
-}
-
 /// Checks a table of paths below `root`, some of which have got other modes.
-fn check(playground: &Playground, modes: &[(&str, u32)], table: &[Row]) {
-    let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
-    set_mode(playground, "", 0o755);
-    give_away(playground, "root");
+fn check(fixture: &SandboxFixture, modes: &[(&str, u32)], table: &[Row]) {
+    set_mode(fixture, "", 0o755);
+    give_away(fixture, "root");
     for (path, mode) in modes {
-        set_mode(playground, path, *mode);
+        set_mode(fixture, path, *mode);
     }
-    if geteuid().is_root() && playground.path("root/foreign.txt").exists() {
-        chown(playground.path("root/foreign.txt"), Some(0), Some(0)).unwrap();
-    }
-    let mut command = command(playground);
-    command.arg("serve").arg(playground.path("root"));
+    let command = serve_unprivileged(&fixture.path("root"));
     run(async {
         let client = Client::start_command(command, Revision::Handshake).await;
-        playground.check_with(client, &[playground.spelled("root")], table).await;
+        fixture.check_with(client, &[fixture.spelled("root")], table).await;
     });
     // So that they can be removed by whoever made them.
     for (path, _) in modes {
-        set_mode(playground, path, 0o755);
+        set_mode(fixture, path, 0o755);
     }
 }
 
 #[test]
 fn what_the_system_refuses_is_refused_and_unchanged() {
-    let playground = Playground::new();
+    let fixture = SandboxFixture::new();
     for path in [
         "closed.txt",
         "write-only.txt",
@@ -87,9 +57,9 @@ fn what_the_system_refuses_is_refused_and_unchanged() {
         "no-entry/deep/inside.txt",
         "no-list/inside.txt",
     ] {
-        playground.file(&format!("root/{path}"));
+        fixture.file(&format!("root/{path}"));
     }
-    playground
+    fixture
         .link("root/to-closed", "closed.txt")
         .link("root/to-read-only", "read-only/inside.txt")
         .link("root/to-no-entry", "no-entry/inside.txt");
@@ -119,32 +89,30 @@ fn what_the_system_refuses_is_refused_and_unchanged() {
         ("root/inside.txt", opens("root/inside.txt")),
         ("root/new.txt", missing("root/new.txt")),
     ]);
-    check(&playground, &modes, &table);
+    check(&fixture, &modes, &table);
 }
 
 /// Existence comes before permission: what is not there cannot be edited by anybody.
 #[test]
 fn a_missing_file_in_a_read_only_folder_is_missing_and_cannot_be_created() {
-    let playground = Playground::new();
-    playground.file("root/read-only/inside.txt");
+    let fixture = SandboxFixture::new();
+    fixture.file("root/read-only/inside.txt");
     let table = rows([("root/read-only/new.txt", CannotCreate)]);
-    check(&playground, &[("root/read-only", 0o555)], &table);
+    check(&fixture, &[("root/read-only", 0o555)], &table);
 }
 
 #[test]
 fn a_dry_run_says_where_no_file_can_be_created() {
-    let playground = Playground::new();
-    playground.file("root/read-only/inside.txt");
-    let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
-    set_mode(&playground, "", 0o755);
-    give_away(&playground, "root");
-    set_mode(&playground, "root/read-only", 0o555);
-    let mut command = command(&playground);
-    command.arg("serve").arg(playground.path("root"));
+    let fixture = SandboxFixture::new();
+    fixture.file("root/read-only/inside.txt");
+    set_mode(&fixture, "", 0o755);
+    give_away(&fixture, "root");
+    set_mode(&fixture, "root/read-only", 0o555);
+    let command = serve_unprivileged(&fixture.path("root"));
     run(async {
         let client = Client::start_command(command, Revision::Handshake).await;
         for (path, is_refused) in [("root/read-only/new.txt", true), ("root/new.txt", false)] {
-            let path = playground.spelled(path);
+            let path = fixture.spelled(path);
             let call = json!({"path": path, "content": "x", "dry_run": true});
             let answer = client.call("write_text_file", call.as_object().unwrap().clone()).await;
             assert_eq!(
@@ -155,17 +123,5 @@ fn a_dry_run_says_where_no_file_can_be_created() {
         }
         client.stop().await;
     });
-    set_mode(&playground, "root/read-only", 0o755);
-}
-
-#[test]
-fn a_file_of_another_owner_is_not_replaced() {
-    if !geteuid().is_root() {
-        println!("skipped: only root can make a file of another owner");
-        return;
-    }
-    let playground = Playground::new();
-    playground.file("root/foreign.txt");
-    let table = rows([("root/foreign.txt", ReadableForeign)]);
-    check(&playground, &[("root/foreign.txt", 0o666)], &table);
+    set_mode(&fixture, "root/read-only", 0o755);
 }

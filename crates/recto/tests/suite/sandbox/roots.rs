@@ -4,15 +4,15 @@ use std::os::unix::fs::PermissionsExt;
 
 use serde_json::{Value, json};
 
-use super::playground::Expected::*;
-use super::playground::{Playground, missing, opens, outside, rows};
-use crate::case::Actual;
-use crate::files::yard::{INSIDE, OUTSIDE, Session, Yard};
+use crate::client::{Actual, serve_unprivileged};
+use crate::sandbox_fixture::Expected::*;
+use crate::sandbox_fixture::{SandboxFixture, missing, opens, outside, rows};
+use crate::test_dir::{INSIDE, OUTSIDE, Session, TestDir};
 
 #[test]
 fn a_root_given_through_a_link_has_both_names() {
-    let playground = Playground::new();
-    playground
+    let fixture = SandboxFixture::new();
+    fixture
         .link("alias", "root")
         .link("root/by-alias", "{base}/alias/sub/inside.txt")
         .link("root/by-real", "{base}/root/sub/inside.txt")
@@ -28,13 +28,13 @@ fn a_root_given_through_a_link_has_both_names() {
         ("alias", Folder),
     ]);
     table.extend(outside(&["alias/out", "alias/../outside/{t}", "alias/../secret.txt"]));
-    playground.check_roots(&["alias"], &[], &table);
+    fixture.check_roots(&["alias"], &[], &table);
 }
 
 #[test]
 fn links_lead_from_one_root_into_another() {
-    let playground = Playground::new();
-    playground
+    let fixture = SandboxFixture::new();
+    fixture
         .file("second/inside.txt")
         .file("second/sub/inside.txt")
         .link("root/abs", "{base}/second/inside.txt")
@@ -71,20 +71,20 @@ fn links_lead_from_one_root_into_another() {
         "root/../second/inside.txt",
         "second/../outside/{t}",
     ]));
-    playground.check_roots(&["root", "second"], &[], &table);
+    fixture.check_roots(&["root", "second"], &[], &table);
 }
 
 #[test]
 fn a_link_is_refused_where_the_other_root_is_not_served() {
-    let playground = Playground::new();
-    playground.file("second/inside.txt").link("root/rel", "../second/inside.txt");
-    playground.check(&[], &outside(&["root/rel"]));
+    let fixture = SandboxFixture::new();
+    fixture.file("second/inside.txt").link("root/rel", "../second/inside.txt");
+    fixture.check(&[], &outside(&["root/rel"]));
 }
 
 #[test]
 fn a_root_inside_a_root_is_one_more_way_in() {
-    let playground = Playground::new();
-    playground.link("root/sub/up", "../inside.txt").link("root/down", "sub/inside.txt");
+    let fixture = SandboxFixture::new();
+    fixture.link("root/sub/up", "../inside.txt").link("root/down", "sub/inside.txt");
     let table = rows([
         ("root/inside.txt", opens("root/inside.txt")),
         ("root/sub/inside.txt", opens("root/sub/inside.txt")),
@@ -94,25 +94,25 @@ fn a_root_inside_a_root_is_one_more_way_in() {
         ("root/../outside/secret.txt", Outside),
         ("root/sub/../../outside/secret.txt", Outside),
     ]);
-    playground.check_roots(&["root", "root/sub"], &[], &table);
-    playground.check_roots(&["root/sub", "root"], &[], &table);
+    fixture.check_roots(&["root", "root/sub"], &[], &table);
+    fixture.check_roots(&["root/sub", "root"], &[], &table);
 }
 
 /// The path never leaves the outer root.
 #[test]
 fn dots_out_of_an_inner_root_stay_in_the_outer_one() {
-    let playground = Playground::new();
+    let fixture = SandboxFixture::new();
     let table = rows([
         ("root/sub/../inside.txt", opens("root/inside.txt")),
         ("root/sub/deep/../../inside.txt", opens("root/inside.txt")),
     ]);
-    playground.check_roots(&["root", "root/sub"], &[], &table);
+    fixture.check_roots(&["root", "root/sub"], &[], &table);
 }
 
 #[test]
 fn what_is_denied_in_one_of_two_nested_roots_is_denied_by_every_way() {
-    let playground = Playground::new();
-    playground
+    let fixture = SandboxFixture::new();
+    fixture
         .file("root/sub/keys/inside.txt")
         .link("root/to-sub", "sub")
         .link("root/to-sub-abs", "{base}/root/sub");
@@ -125,16 +125,16 @@ fn what_is_denied_in_one_of_two_nested_roots_is_denied_by_every_way() {
     ]);
     // As the outer root sees it, and as the inner one does.
     for pattern in ["/sub/keys", "sub/keys", "/keys"] {
-        playground.check_roots(&["root", "root/sub"], &["--deny", pattern], &ways);
+        fixture.check_roots(&["root", "root/sub"], &["--deny", pattern], &ways);
     }
 }
 
 #[test]
 fn dots_do_not_step_around_what_an_inner_root_denies() {
-    let playground = Playground::new();
-    playground.file("root/sub/keys/inside.txt").file("root/other/f.txt");
+    let fixture = SandboxFixture::new();
+    fixture.file("root/sub/keys/inside.txt").file("root/other/f.txt");
     let ways = outside(&["root/sub/keys/inside.txt", "root/other/../sub/keys/inside.txt"]);
-    playground.check_roots(&["root", "root/sub"], &["--deny", "/keys"], &ways);
+    fixture.check_roots(&["root", "root/sub"], &["--deny", "/keys"], &ways);
 }
 
 /// Whether a call is refused because a root is not what it was.
@@ -152,20 +152,20 @@ fn check_replaced(session: &Session, tool: &str, arguments: Value) {
 #[test]
 fn a_root_that_was_moved_or_replaced_is_not_served() {
     for change in [
-        |yard: &Yard| {
-            yard.link("root", "outside");
+        |dir: &TestDir| {
+            dir.link("root", "outside");
         },
-        |yard: &Yard| {
-            yard.file("root/inside.txt", "another folder\n");
+        |dir: &TestDir| {
+            dir.file("root/inside.txt", "another folder\n");
         },
-        |_: &Yard| (),
+        |_: &TestDir| (),
     ] {
-        let yard = Yard::new();
-        yard.file("root/inside.txt", INSIDE).file("outside/inside.txt", OUTSIDE);
-        let session = yard.serve(&[]);
-        let path = yard.spelled("root/inside.txt");
-        std::fs::rename(yard.path("root"), yard.path("moved")).unwrap();
-        change(&yard);
+        let dir = TestDir::new();
+        dir.file("root/inside.txt", INSIDE).file("outside/inside.txt", OUTSIDE);
+        let session = dir.serve(&[]);
+        let path = dir.spelled("root/inside.txt");
+        std::fs::rename(dir.path("root"), dir.path("moved")).unwrap();
+        change(&dir);
         for (tool, arguments) in [
             ("read_text_file", json!({"path": path})),
             ("write_text_file", json!({"path": path, "content": "written\n"})),
@@ -175,53 +175,53 @@ fn a_root_that_was_moved_or_replaced_is_not_served() {
         ] {
             check_replaced(&session, tool, arguments);
         }
-        assert_eq!(std::fs::read_to_string(yard.path("moved/inside.txt")).unwrap(), INSIDE);
-        assert!(!yard.path("moved/new.txt").exists());
+        assert_eq!(std::fs::read_to_string(dir.path("moved/inside.txt")).unwrap(), INSIDE);
+        assert!(!dir.path("moved/new.txt").exists());
     }
 }
 
 #[test]
 fn a_root_that_was_moved_and_is_linked_to_is_the_same_folder() {
-    let yard = Yard::new();
-    yard.file("root/inside.txt", INSIDE);
-    let session = yard.serve(&[]);
-    let path = yard.spelled("root/inside.txt");
-    std::fs::rename(yard.path("root"), yard.path("moved")).unwrap();
-    yard.link("root", "moved");
+    let dir = TestDir::new();
+    dir.file("root/inside.txt", INSIDE);
+    let session = dir.serve(&[]);
+    let path = dir.spelled("root/inside.txt");
+    std::fs::rename(dir.path("root"), dir.path("moved")).unwrap();
+    dir.link("root", "moved");
     session.answer("write_text_file", json!({"path": path, "content": "written\n"}));
-    assert_eq!(std::fs::read_to_string(yard.path("moved/inside.txt")).unwrap(), "written\n");
+    assert_eq!(std::fs::read_to_string(dir.path("moved/inside.txt")).unwrap(), "written\n");
 }
 
 #[test]
 fn links_do_not_lead_into_a_root_that_was_replaced() {
-    let yard = Yard::new();
-    yard.file("other/inside.txt", INSIDE);
-    yard.link("root/folder", "{base}/other").link("root/file", "../other/inside.txt");
-    let session = yard.serve(&["--no-landlock", &yard.spelled("other")]);
-    std::fs::rename(yard.path("other"), yard.path("moved")).unwrap();
-    yard.file("other/inside.txt", "another folder\n");
+    let dir = TestDir::new();
+    dir.file("other/inside.txt", INSIDE);
+    dir.link("root/folder", "{base}/other").link("root/file", "../other/inside.txt");
+    let session = dir.serve(&["--no-landlock", &dir.spelled("other")]);
+    std::fs::rename(dir.path("other"), dir.path("moved")).unwrap();
+    dir.file("other/inside.txt", "another folder\n");
     for (tool, arguments) in [
-        ("read_text_file", json!({"path": yard.spelled("root/file")})),
+        ("read_text_file", json!({"path": dir.spelled("root/file")})),
         ("text.read", json!({"path": "folder/inside.txt"})),
-        ("write_text_file", json!({"path": yard.spelled("root/file"), "content": "written\n"})),
+        ("write_text_file", json!({"path": dir.spelled("root/file"), "content": "written\n"})),
         ("file.create", json!({"path": "folder/new.txt", "content": "created\n"})),
         ("ReadLines", json!({"file_path": "folder/inside.txt"})),
     ] {
         check_replaced(&session, tool, arguments);
     }
-    assert_eq!(std::fs::read_to_string(yard.path("moved/inside.txt")).unwrap(), INSIDE);
-    assert!(!yard.path("moved/new.txt").exists());
+    assert_eq!(std::fs::read_to_string(dir.path("moved/inside.txt")).unwrap(), INSIDE);
+    assert!(!dir.path("moved/new.txt").exists());
 }
 
 #[test]
 fn a_root_whose_link_leads_elsewhere_by_now_is_not_served() {
-    let yard = Yard::new();
-    yard.file("v1/inside.txt", INSIDE).file("v2/inside.txt", OUTSIDE).link("current", "v1");
-    let session = Session::start(&yard.path("current"), &[]);
-    yard.link("next", "v2");
-    std::fs::rename(yard.path("next"), yard.path("current")).unwrap();
+    let dir = TestDir::new();
+    dir.file("v1/inside.txt", INSIDE).file("v2/inside.txt", OUTSIDE).link("current", "v1");
+    let session = Session::start(&dir.path("current"), &[]);
+    dir.link("next", "v2");
+    std::fs::rename(dir.path("next"), dir.path("current")).unwrap();
     for path in ["current/inside.txt", "v1/inside.txt"] {
-        check_replaced(&session, "read_text_file", json!({"path": yard.spelled(path)}));
+        check_replaced(&session, "read_text_file", json!({"path": dir.spelled(path)}));
     }
     check_replaced(&session, "text.read", json!({"path": "inside.txt"}));
     check_replaced(&session, "ListFiles", json!({"pattern": "**"}));
@@ -229,30 +229,30 @@ fn a_root_whose_link_leads_elsewhere_by_now_is_not_served() {
 
 #[test]
 fn a_root_named_by_way_of_another_folder_does_not_need_it() {
-    let yard = Yard::new();
-    yard.file("root/inside.txt", INSIDE).folder("bin");
-    let session = Session::start(&yard.path("bin/../root"), &[]);
-    std::fs::remove_dir(yard.path("bin")).unwrap();
+    let dir = TestDir::new();
+    dir.file("root/inside.txt", INSIDE).folder("bin");
+    let session = Session::start(&dir.path("bin/../root"), &[]);
+    std::fs::remove_dir(dir.path("bin")).unwrap();
     for path in ["root/inside.txt", "bin/../root/inside.txt"] {
-        let read = json!({"path": yard.spelled(path)});
+        let read = json!({"path": dir.spelled(path)});
         assert_eq!(session.answer("read_text_file", read)["content"], INSIDE, "{path}");
     }
-    assert_eq!(session.list("*"), [yard.spelled("root/inside.txt")]);
+    assert_eq!(session.list("*"), [dir.spelled("root/inside.txt")]);
 }
 
 /// A build makes its folder anew.
 #[test]
 fn a_root_inside_a_root_may_be_made_anew() {
     for options in [&[][..], &["--no-landlock"]] {
-        let yard = Yard::new();
-        yard.file("root/build/old.txt", INSIDE);
+        let dir = TestDir::new();
+        dir.file("root/build/old.txt", INSIDE);
         let mut options = options.to_vec();
-        let inner = yard.spelled("root/build");
+        let inner = dir.spelled("root/build");
         options.push(&inner);
-        let session = yard.serve(&options);
-        std::fs::remove_dir_all(yard.path("root/build")).unwrap();
-        yard.file("root/build/new.txt", INSIDE);
-        let path = yard.spelled("root/build/new.txt");
+        let session = dir.serve(&options);
+        std::fs::remove_dir_all(dir.path("root/build")).unwrap();
+        dir.file("root/build/new.txt", INSIDE);
+        let path = dir.spelled("root/build/new.txt");
         assert_eq!(session.answer("read_text_file", json!({"path": path}))["content"], INSIDE);
         session.answer("file.create", json!({"path": "build/made.txt", "content": "made\n"}));
         let listed = ["made.txt", "new.txt"].map(|name| format!("{inner}/{name}"));
@@ -262,17 +262,15 @@ fn a_root_inside_a_root_may_be_made_anew() {
 
 #[test]
 fn a_root_that_cannot_be_reached_by_its_path_is_the_same_folder() {
-    if rustix::process::geteuid().is_root() {
-        return;
-    }
-    let yard = Yard::new();
-    yard.file("above/root/inside.txt", INSIDE);
-    let session = Session::start(&yard.path("above/root"), &[]);
+    let dir = TestDir::new();
+    dir.file("above/root/inside.txt", INSIDE);
+    std::fs::set_permissions(dir.path(""), PermissionsExt::from_mode(0o755)).unwrap();
+    let session = Session::start_command(serve_unprivileged(&dir.path("above/root")));
     let set_mode = |mode| {
         let permissions = std::fs::Permissions::from_mode(mode);
-        std::fs::set_permissions(yard.path("above"), permissions).unwrap();
+        std::fs::set_permissions(dir.path("above"), permissions).unwrap();
     };
-    let path = yard.spelled("above/root/inside.txt");
+    let path = dir.spelled("above/root/inside.txt");
     set_mode(0);
     let answer = session.call("read_text_file", json!({"path": path}));
     set_mode(0o755);

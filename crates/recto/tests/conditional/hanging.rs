@@ -1,0 +1,168 @@
+//! Calls that hang in a file system which never answers, like a network mount whose server is gone.
+//! Here it is a FUSE mount that nobody serves.
+
+use std::ffi::CString;
+use std::fs::File;
+use std::io::{Error, Result};
+use std::os::fd::AsRawFd;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use recto::limits;
+use serde_json::{Value, json};
+
+use crate::server::Server;
+
+/// A mount in which every look hangs until it is dropped.
+struct Hole {
+    _device: File,
+    path: CString,
+}
+
+impl Hole {
+    fn at(path: &Path) -> Result<Hole> {
+        std::fs::create_dir(path)?;
+        let device = File::options().read(true).write(true).open("/dev/fuse")?;
+        let options = format!("fd={},rootmode=40000,user_id=0,group_id=0", device.as_raw_fd());
+        let options = CString::new(options).unwrap();
+        let path = CString::new(path.as_os_str().as_bytes()).unwrap();
+        let (source, kind) = (c"recto-test", c"fuse");
+        // SAFETY: all pointers are to strings that live until the call returns.
+        let is_mounted = unsafe {
+            let options = options.as_ptr().cast();
+            libc::mount(source.as_ptr(), path.as_ptr(), kind.as_ptr(), 0, options)
+        };
+        match is_mounted {
+            0 => Ok(Hole { _device: device, path }),
+            _ => Err(Error::last_os_error()),
+        }
+    }
+}
+
+impl Drop for Hole {
+    fn drop(&mut self) {
+        // SAFETY: the path lives until the call returns.
+        unsafe { libc::umount2(self.path.as_ptr(), libc::MNT_DETACH) };
+    }
+}
+
+/// Whether such a mount can be made here.
+pub fn can_mount() -> bool {
+    let folder = tempfile::tempdir().unwrap();
+    Hole::at(&folder.path().join("hole")).is_ok()
+}
+
+/// Starts a server with a hole in its folder.
+fn server() -> (Server, Hole) {
+    let mut server = Server::ready(&[]);
+    let hole = Hole::at(&server.path("hole")).unwrap();
+    server.check_serves();
+    (server, hole)
+}
+
+fn send_call(server: &mut Server, name: &str) -> u64 {
+    let path = server.path(name);
+    let id = server.new_id();
+    let params = json!({"name": "read_text_file", "arguments": {"path": path}});
+    server.send(&json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params}));
+    id
+}
+
+fn hang(server: &mut Server) -> u64 {
+    send_call(server, "hole/file.txt")
+}
+
+fn cancel(server: &mut Server, id: u64) {
+    let params = json!({"requestId": id});
+    server.send(&json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params}));
+}
+
+fn n_threads(server: &Server) -> usize {
+    std::fs::read_dir(format!("/proc/{}/task", server.id())).unwrap().count()
+}
+
+/// Waits until so many threads more than at first hang.
+fn wait_for_threads(server: &Server, n: usize) {
+    let start = Instant::now();
+    while n_threads(server) < n {
+        assert!(start.elapsed() < Duration::from_secs(20), "{} threads", n_threads(server));
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+pub fn a_call_that_hangs_can_be_taken_back() {
+    let (mut server, _hole) = server();
+    let ids: Vec<u64> = (0..limits::RUNNING_CALLS).map(|_| hang(&mut server)).collect();
+    wait_for_threads(&server, limits::RUNNING_CALLS);
+    // No call may run, but whoever asks for less than a file is answered.
+    assert_eq!(server.request("ping", json!({}))["result"], json!({}));
+    for id in ids {
+        cancel(&mut server, id);
+    }
+    server.check_serves();
+    server.close_input();
+    assert!(server.wait(Duration::from_secs(15)).success());
+}
+
+pub fn calls_that_hang_are_bounded_and_the_rest_of_the_server_goes_on() {
+    let (mut server, hole) = server();
+    let start = Instant::now();
+    // One that is taken back before it hangs leaves no thread behind, so that it may take more.
+    let refused = loop {
+        let id = hang(&mut server);
+        std::thread::sleep(Duration::from_millis(5));
+        cancel(&mut server, id);
+        assert!(n_threads(&server) <= limits::CALL_THREADS + 10, "{}", n_threads(&server));
+        assert!(start.elapsed() < Duration::from_secs(60), "{} threads", n_threads(&server));
+        if n_threads(&server) >= limits::CALL_THREADS {
+            let id = send_call(&mut server, "inside.txt");
+            let answer = next_answer(&mut server, id);
+            if answer["result"]["isError"] == true {
+                break answer;
+            }
+        }
+    };
+    assert_eq!(refused["result"]["_meta"]["error"]["code"], -32017, "{refused}");
+    assert_eq!(server.request("ping", json!({}))["result"], json!({}));
+    // A long request is parsed on a thread of its own.
+    let long = json!({"_meta": {"filler": "x".repeat(200_000)}});
+    assert_eq!(server.request("ping", long)["result"], json!({}));
+    // Whoever hung comes back when the mount is gone.
+    drop(hole);
+    let start = Instant::now();
+    loop {
+        let id = send_call(&mut server, "inside.txt");
+        let answer = next_answer(&mut server, id);
+        if answer["result"]["isError"] == false {
+            break;
+        }
+        assert!(start.elapsed() < Duration::from_secs(20), "{answer}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    server.check_serves();
+}
+
+fn next_answer(server: &mut Server, id: u64) -> Value {
+    loop {
+        let answer = server.next().expect("the server is there");
+        if answer["id"] == id {
+            return answer;
+        }
+    }
+}
+
+/// Takes half a minute.
+pub fn calls_that_hang_without_end_make_way_for_others() {
+    let (mut server, _hole) = server();
+    for _ in 0..limits::RUNNING_CALLS {
+        hang(&mut server);
+    }
+    wait_for_threads(&server, limits::RUNNING_CALLS);
+    let start = Instant::now();
+    std::thread::sleep(limits::SLOW_CALL - Duration::from_secs(5));
+    let id = send_call(&mut server, "inside.txt");
+    let answer = next_answer(&mut server, id);
+    assert_eq!(answer["result"]["isError"], false, "{answer}");
+    assert!(start.elapsed() >= limits::SLOW_CALL - Duration::from_secs(1), "{:?}", start.elapsed());
+}

@@ -1,0 +1,162 @@
+//! Landlock alone: plain system calls on both sides of it. It refuses what lies outside, and permits
+//! what a write needs.
+
+use std::fs;
+use std::io::{ErrorKind, Result};
+use std::net::{TcpListener, TcpStream};
+use std::os::unix::fs::symlink;
+use std::path::Path;
+
+use recto::wall::{Openings, Status, Wish};
+use rustix::fs::{AtFlags, CWD, Mode, OFlags, RenameFlags, linkat, openat, renameat_with};
+
+use crate::start;
+
+/// Returns what the kernel can enforce.
+pub fn status() -> Status {
+    Openings::default().try_out(Wish::BestEffort).unwrap()
+}
+
+/// Runs on a confined thread of its own; the test's other threads stay free.
+fn confined(openings: Openings, attack: impl FnOnce(Status) + Send + 'static) {
+    let thread =
+        std::thread::spawn(move || attack(openings.close_the_rest(Wish::BestEffort).unwrap()));
+    thread.join().unwrap();
+}
+
+fn refused<T>(what: &str, result: Result<T>) {
+    match result {
+        Ok(_) => panic!("{what} worked"),
+        Err(error) => {
+            let is_refusal =
+                matches!(error.kind(), ErrorKind::PermissionDenied | ErrorKind::CrossesDevices);
+            assert!(is_refusal, "{what}: {error}");
+        }
+    }
+}
+
+/// Three folders: one that may be written, one that may be read, one that may not be touched.
+fn folders() -> (tempfile::TempDir, Openings) {
+    let base = tempfile::tempdir().unwrap();
+    for folder in ["writable/sub", "readable", "closed/sub"] {
+        fs::create_dir_all(base.path().join(folder)).unwrap();
+    }
+    for file in ["writable/f", "writable/g", "writable/sub/f", "readable/f", "closed/f"] {
+        fs::write(base.path().join(file), "text\n").unwrap();
+    }
+    symlink("../closed", base.path().join("writable/out")).unwrap();
+    symlink("../closed/f", base.path().join("writable/out-f")).unwrap();
+    let at = |name: &str| base.path().join(name);
+    let openings = Openings { readable: vec![at("readable")], writable: vec![at("writable")] };
+    (base, openings)
+}
+
+fn reads(path: &Path) -> [(&'static str, Result<()>); 2] {
+    [("read", fs::read(path).map(drop)), ("append", append(path))]
+}
+
+fn append(path: &Path) -> Result<()> {
+    fs::OpenOptions::new().append(true).open(path).map(drop)
+}
+
+pub fn what_lies_outside_is_neither_read_nor_written() {
+    let (base, openings) = folders();
+    let at = base.path().to_path_buf();
+    confined(openings, move |_| {
+        for name in ["closed/f", "writable/out-f", "writable/out/f", "writable/../closed/f"] {
+            for (what, result) in reads(&at.join(name)) {
+                refused(&format!("{what} {name}"), result);
+            }
+        }
+        for name in ["/etc/passwd", "/proc/self/environ", "/proc/self/root/etc/passwd", "/dev/null"]
+        {
+            refused(name, fs::read(name));
+        }
+        for name in ["closed", "/", "/proc/self/fd", "/etc", "writable/out"] {
+            refused(name, fs::read_dir(at.join(name)).map(drop));
+        }
+        for name in ["closed/new", "writable/out/new", "readable/new", "new"] {
+            refused(&format!("create {name}"), fs::write(at.join(name), "new"));
+            refused(&format!("mkdir {name}"), fs::create_dir(at.join(name)));
+            refused(&format!("symlink {name}"), symlink("f", at.join(name)));
+        }
+        for name in ["closed/f", "readable/f"] {
+            refused(&format!("truncate {name}"), fs::File::create(at.join(name)).map(drop));
+            refused(&format!("remove {name}"), fs::remove_file(at.join(name)));
+            refused(&format!("move {name} in"), fs::rename(at.join(name), at.join("writable/h")));
+            refused(
+                &format!("link {name} in"),
+                fs::hard_link(at.join(name), at.join("writable/h")),
+            );
+            refused(&format!("move over {name}"), fs::rename(at.join("writable/f"), at.join(name)));
+        }
+        refused("link out", fs::hard_link(at.join("writable/f"), at.join("closed/g")));
+        refused("rmdir", fs::remove_dir(at.join("closed/sub")));
+        fs::read(at.join("readable/f")).unwrap();
+        fs::read_dir(at.join("readable")).unwrap();
+    });
+    assert_eq!(fs::read_to_string(base.path().join("closed/f")).unwrap(), "text\n");
+    assert_eq!(fs::read_dir(base.path().join("closed")).unwrap().count(), 2);
+    assert_eq!(fs::read_dir(base.path().join("readable")).unwrap().count(), 1);
+}
+
+/// The steps of the write protocol, and exchanges from one folder to another.
+pub fn what_a_write_needs_is_let_through() {
+    let (base, openings) = folders();
+    let at = base.path().join("writable");
+    confined(openings, move |status| {
+        let folder = openat(CWD, &at, OFlags::PATH | OFlags::DIRECTORY, Mode::empty()).unwrap();
+        let flags = OFlags::TMPFILE | OFlags::WRONLY;
+        let mode = Mode::from_raw_mode(0o666);
+        let nameless = openat(&folder, ".", flags, mode).unwrap();
+        rustix::io::write(&nameless, b"new\n").unwrap();
+        let by_proc = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&nameless));
+        linkat(CWD, by_proc, &folder, "by-proc", AtFlags::SYMLINK_FOLLOW).unwrap();
+        let exchange = |one: &str, other: &str| {
+            renameat_with(&folder, one, &folder, other, RenameFlags::EXCHANGE)
+        };
+        exchange("by-proc", "f").unwrap();
+        renameat_with(&folder, "by-proc", &folder, "aside", RenameFlags::NOREPLACE).unwrap();
+        renameat_with(&folder, "out", &folder, "out-aside", RenameFlags::NOREPLACE).unwrap();
+        fs::remove_file(at.join("aside")).unwrap();
+        fs::create_dir_all(at.join("a/b")).unwrap();
+        fs::remove_dir(at.join("a/b")).unwrap();
+        assert_eq!(fs::read(at.join("f")).unwrap(), b"new\n");
+        let abi = match status {
+            Status::Full { abi } | Status::Partial { abi } => abi,
+            other => unreachable!("{other}"),
+        };
+        // The first version had no rules for that, and refused it.
+        match exchange("g", "sub/f") {
+            Ok(()) => assert!(abi >= 2),
+            Err(errno) => assert!(abi == 1, "{errno}"),
+        }
+    });
+}
+
+pub fn the_network_is_closed() {
+    let outside = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = outside.local_addr().unwrap();
+    confined(Openings::default(), move |_| {
+        refused("bind", TcpListener::bind("127.0.0.1:0"));
+        refused("connect", TcpStream::connect(address));
+    });
+    TcpStream::connect(address).unwrap();
+}
+
+pub fn other_processes_get_no_signals() {
+    let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
+    let id = rustix::process::Pid::from_raw(child.id() as i32).unwrap();
+    confined(Openings::default(), move |_| {
+        let sent = rustix::process::kill_process(id, rustix::process::Signal::KILL);
+        assert_eq!(sent, Err(rustix::io::Errno::PERM));
+    });
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
+
+/// As it does for the seventeenth layer.
+pub fn serves_without_landlock_if_the_kernel_does_not_enforce_it() {
+    let restrict = libc::SYS_landlock_restrict_self;
+    start::check_unavailable(restrict, libc::E2BIG, "the kernel refused to raise it");
+}

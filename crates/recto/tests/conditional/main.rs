@@ -1,0 +1,135 @@
+//! Tests that need something which not every machine has: root, device nodes, a FUSE mount, Landlock,
+//! access lists.
+//!
+//! Each test names its need, which is printed before its name. Where the need is not met the test is
+//! reported as ignored. A test with a `_long` name takes half a minute or more and only runs with
+//! `--ignored`.
+
+#![allow(clippy::unwrap_used, clippy::print_stdout, missing_docs)]
+
+#[path = "../support/acp_agent.rs"]
+#[allow(dead_code, reason = "the suite uses the rest")]
+mod acp_agent;
+#[path = "../support/acp_editor.rs"]
+#[allow(dead_code, reason = "the suite uses the rest")]
+mod acp_editor;
+#[path = "../support/client.rs"]
+#[allow(dead_code, reason = "the suite uses the rest")]
+mod client;
+#[path = "../support/confinement.rs"]
+#[allow(dead_code, reason = "the suite uses the rest")]
+mod confinement;
+#[path = "../suite/fidelity.rs"]
+#[allow(dead_code, unused_imports, reason = "the suite uses the rest")]
+mod fidelity;
+#[path = "../support/sandbox_fixture.rs"]
+#[allow(dead_code, reason = "the suite uses the rest")]
+mod sandbox_fixture;
+#[path = "../support/server.rs"]
+#[allow(dead_code, reason = "the suite uses the rest")]
+mod server;
+#[path = "../suite/landlock.rs"]
+#[allow(dead_code, unused_imports, reason = "the suite uses the rest")]
+mod start;
+#[path = "../support/test_dir.rs"]
+#[allow(dead_code, reason = "the suite uses the rest")]
+mod test_dir;
+
+mod devices;
+mod hanging;
+mod landlock;
+mod ownership;
+
+use std::process::ExitCode;
+
+use libtest_mimic::{Arguments, Trial};
+use recto::wall::Status;
+
+/// What a test needs.
+#[derive(Clone, Copy)]
+enum Need {
+    AccessLists,
+    Attributes,
+    Devices,
+    Fuse,
+    Landlock,
+    LandlockForNetwork,
+    LandlockForSignals,
+    Root,
+}
+
+impl Need {
+    /// Returns the words for it, and whether it is met.
+    fn probe(self) -> (&'static str, bool) {
+        match self {
+            Need::AccessLists => ("needs access lists", ownership::can_have_access_lists()),
+            Need::Attributes => ("needs user attributes", ownership::can_have_attributes()),
+            Need::Devices => ("needs device nodes", devices::can_be_made()),
+            Need::Fuse => ("needs a FUSE mount", hanging::can_mount()),
+            Need::Landlock => {
+                let is_met = !matches!(landlock::status(), Status::Missing | Status::Disabled);
+                ("needs Landlock", is_met)
+            }
+            Need::LandlockForNetwork => {
+                let status = landlock::status();
+                let is_met = matches!(status, Status::Full { .. } | Status::Partial { abi: 4.. });
+                ("needs Landlock ABI 4", is_met)
+            }
+            Need::LandlockForSignals => ("needs all of Landlock", landlock::status().is_full()),
+            Need::Root => ("needs root", rustix::process::geteuid().is_root()),
+        }
+    }
+}
+
+/// A need, the name of a test, and the test.
+type Test = (Need, &'static str, fn());
+
+macro_rules! tests {
+    ($($need:ident: $module:ident::$test:ident,)*) => {
+        [$((Need::$need, concat!(stringify!($module), "::", stringify!($test)), $module::$test)),*]
+    };
+}
+
+const TESTS: [Test; 15] = tests![
+    AccessLists: ownership::an_edit_does_not_give_a_file_the_access_list_of_its_folder,
+    Attributes: ownership::an_edit_keeps_attributes,
+    Devices: devices::devices_are_refused_at_once,
+    Devices: devices::a_device_that_looks_like_a_leftover_does_not_hold_up_a_write,
+    Fuse: hanging::a_call_that_hangs_can_be_taken_back,
+    Fuse: hanging::calls_that_hang_are_bounded_and_the_rest_of_the_server_goes_on,
+    Fuse: hanging::calls_that_hang_without_end_make_way_for_others,
+    Landlock: landlock::what_lies_outside_is_neither_read_nor_written,
+    Landlock: landlock::what_a_write_needs_is_let_through,
+    LandlockForNetwork: landlock::the_network_is_closed,
+    LandlockForSignals: landlock::other_processes_get_no_signals,
+    LandlockForSignals: landlock::serves_without_landlock_if_the_kernel_does_not_enforce_it,
+    Root: ownership::a_file_of_another_owner_is_not_replaced,
+    Root: ownership::an_edit_keeps_the_owner,
+    Root: ownership::another_user_is_refused,
+];
+
+/// The tests that take half a minute or more.
+const LONG: [&str; 1] = ["hanging::calls_that_hang_without_end_make_way_for_others"];
+
+fn main() -> ExitCode {
+    // The helper processes of these tests are this program.
+    if acp_agent::plays_if_asked() {
+        return ExitCode::SUCCESS;
+    }
+    if let Some(socket) = std::env::var_os(ownership::KNOCK) {
+        ownership::knock(&socket);
+        return ExitCode::SUCCESS;
+    }
+    let trial = |(need, name, test): Test| {
+        let (words, is_met) = need.probe();
+        let is_long = LONG.contains(&name);
+        let kind = if is_long { format!("long, {words}") } else { words.into() };
+        let run = move || {
+            test();
+            Ok(())
+        };
+        Trial::test(name, run).with_kind(kind).with_ignored_flag(is_long || !is_met)
+    };
+    let trials = TESTS.into_iter().map(trial).collect();
+    libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
+}

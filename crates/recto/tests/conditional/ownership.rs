@@ -1,0 +1,142 @@
+//! Owners, access lists and extended attributes of files, and users who are not ours.
+
+use std::ffi::OsStr;
+use std::fs::Metadata;
+use std::io::{Read, Write};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use recto::acp::link::LinkClient;
+use rustix::fs::{XattrFlags, getxattr, setxattr};
+use serde_json::json;
+
+use crate::acp_editor::{Editor, Habits};
+use crate::client::{Actual, Client, NOBODY, Revision, run, serve_unprivileged};
+use crate::fidelity::{call, check_edits};
+use crate::sandbox_fixture::Expected::ReadableForeign;
+use crate::sandbox_fixture::{SandboxFixture, rows};
+
+/// Names the socket to [`knock`] at.
+pub const KNOCK: &str = "RECTO_KNOCK";
+
+const ATTRIBUTE: &str = "user.recto.note";
+
+pub fn an_edit_keeps_the_owner() {
+    check_edits(
+        |path| chown(path, Some(4321), Some(8765)).unwrap(),
+        |path, before| {
+            let owner = |metadata: &Metadata| (metadata.uid(), metadata.gid());
+            assert_eq!(owner(&std::fs::metadata(path).unwrap()), owner(before));
+        },
+    );
+}
+
+/// Whether a file in the folder for temporary files can have attributes.
+pub fn can_have_attributes() -> bool {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    setxattr(file.path(), ATTRIBUTE, b"kept", XattrFlags::empty()).is_ok()
+}
+
+pub fn an_edit_keeps_attributes() {
+    check_edits(
+        |path| setxattr(path, ATTRIBUTE, b"kept", XattrFlags::empty()).unwrap(),
+        |path, _| {
+            let mut value = [0; 64];
+            let n_bytes = getxattr(path, ATTRIBUTE, &mut value[..]).unwrap();
+            assert_eq!(&value[..n_bytes], b"kept");
+        },
+    );
+}
+
+/// Whether a folder can have a default access list.
+pub fn can_have_access_lists() -> bool {
+    set_default_access_list(tempfile::tempdir().unwrap().path()).is_ok()
+}
+
+/// Sets the permissions of new files in a folder: for the owner, user 1234, the group and others.
+fn set_default_access_list(folder: &Path) -> rustix::io::Result<()> {
+    let entries: [(u16, u16, u32); 5] = [
+        (0x01, 7, u32::MAX),
+        (0x02, 6, 1234),
+        (0x04, 4, u32::MAX),
+        (0x10, 6, u32::MAX),
+        (0x20, 0, u32::MAX),
+    ];
+    let mut list = 2u32.to_le_bytes().to_vec();
+    for (tag, permissions, id) in entries {
+        list.extend(tag.to_le_bytes());
+        list.extend(permissions.to_le_bytes());
+        list.extend(id.to_le_bytes());
+    }
+    setxattr(folder, "system.posix_acl_default", &list, XattrFlags::empty())
+}
+
+pub fn an_edit_does_not_give_a_file_the_access_list_of_its_folder() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("secret.txt");
+    std::fs::write(&path, "secret\n").unwrap();
+    std::fs::set_permissions(&path, PermissionsExt::from_mode(0o640)).unwrap();
+    set_default_access_list(folder.path()).unwrap();
+    let edit = json!({"path": path, "old_string": "secret", "new_string": "private"});
+    assert!(matches!(call(folder.path(), "edit_text_file", edit), Actual::Answer { .. }));
+    let mut value = [0; 256];
+    let found = getxattr(&path, "system.posix_acl_access", &mut value[..]);
+    assert_eq!(found.err(), Some(rustix::io::Errno::NODATA));
+    assert_eq!(std::fs::metadata(&path).unwrap().mode() & 0o777, 0o640);
+}
+
+pub fn a_file_of_another_owner_is_not_replaced() {
+    let fixture = SandboxFixture::new();
+    fixture.file("root/foreign.txt");
+    for (below, mode) in [("", 0o755), ("root/foreign.txt", 0o666)] {
+        let mode = PermissionsExt::from_mode(mode);
+        std::fs::set_permissions(fixture.path(below), mode).unwrap();
+    }
+    chown(fixture.path("root"), Some(NOBODY), Some(NOBODY)).unwrap();
+    run(async {
+        let command = serve_unprivileged(&fixture.path("root"));
+        let client = Client::start_command(command, Revision::Handshake).await;
+        let table = rows([("root/foreign.txt", ReadableForeign)]);
+        fixture.check_with(client, &[fixture.spelled("root")], &table).await;
+    });
+}
+
+/// Connects to a relay as another user would, in a process of its own, and prints the answer.
+pub fn knock(socket: &OsStr) {
+    let mut stream = UnixStream::connect(socket).unwrap();
+    let hello = json!({"hello": {"token": std::env::var("RECTO_TOKEN").unwrap()}});
+    // A connection that is closed at once is an answer as well.
+    let _ = writeln!(stream, "{hello}");
+    let mut answer = String::new();
+    let _ = stream.read_to_string(&mut answer);
+    println!("<{answer}>");
+}
+
+pub fn another_user_is_refused() {
+    let editor = Editor::ready(Habits::default());
+    let token = editor.idle_session();
+    // The mode of the folder alone would refuse them: open everything but the last check.
+    let open =
+        |path: &Path| std::fs::set_permissions(path, PermissionsExt::from_mode(0o777)).unwrap();
+    open(editor.runtime.path());
+    open(editor.folder.path());
+    open(editor.socket().parent().unwrap());
+    open(&editor.socket());
+    // recto itself would refuse a socket of another user, so this program connects.
+    let program = editor.folder.path().join("knock");
+    std::fs::copy(std::env::current_exe().unwrap(), &program).unwrap();
+    let knocked = Command::new(program)
+        .env(KNOCK, editor.socket())
+        .env("RECTO_TOKEN", &token)
+        .uid(NOBODY)
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    let answer = String::from_utf8(knocked.stdout).unwrap();
+    assert!(answer.contains("<>"), "it connected and was not answered: {answer}");
+    assert!(editor.stderr().contains("belongs to another user"), "{}", editor.stderr());
+    assert!(LinkClient::connect(&editor.socket(), &token).is_ok(), "the token is not used up");
+}

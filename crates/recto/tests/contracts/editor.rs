@@ -1,0 +1,86 @@
+//! A row with an editor as the store: the editor has the files of the row, and the disk has stale
+//! text under the same names.
+
+use recto::caller::Caller;
+use recto::glob::Glob;
+use serde_json::Value;
+
+use crate::client::Actual;
+use crate::row::{Case, Row};
+use crate::scripted_editor::{EditorFixture, Habits, ScriptedEditor, make_old};
+use crate::tree::Tree;
+
+const STALE: &str = "stale\n";
+
+const UNSAVED: &str = "the editor has unsaved changes; this is its text, the file on disk differs";
+
+const ON_DISK: &str = "searched on the disk: what is unsaved in the editor is not seen";
+
+/// Whether a row is about text, which is all that an editor has: no links, modes or commits, no
+/// bytes that are not text.
+pub fn applies(_: &str, case: &Case) -> bool {
+    !case.is_for_disk_only
+        && case.before.texts().is_some()
+        && case.after.texts().is_some()
+        && case.arguments.get("encoding") != Some(&Value::from("base64"))
+}
+
+/// Whether a tool works on the disk even if an editor is connected: files are removed, listed and
+/// searched there. The disk then has the same text as the editor.
+fn is_about_disk(tool: &str, case: &Case) -> bool {
+    let file_path = case.arguments.get("file_path").and_then(Value::as_str).unwrap_or_default();
+    match tool {
+        "file.remove" | "ListFiles" => true,
+        "ReadLines" => Glob::is_glob(file_path),
+        _ => false,
+    }
+}
+
+pub fn check(tool: &str, row: &Row) -> Result<(), String> {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().canonicalize().unwrap();
+    let case = row.at(&root);
+    let is_stale = !is_about_disk(tool, &case);
+    let before = if is_stale { case.before.with_texts(STALE) } else { case.before.clone() };
+    before.write(&root);
+    let fixture = EditorFixture::at(folder, ScriptedEditor::new(Habits::default()), &case.options);
+    for (name, text) in case.before.texts().unwrap() {
+        let path = root.join(name);
+        make_old(&path);
+        fixture.editor.open(&path, &text);
+    }
+    let mut actual = fixture.call_with(tool, case.arguments.clone(), &Caller::default());
+    if let Actual::Answer { structured, text } = &mut actual
+        && is_stale
+    {
+        let is_still_nowhere = structured["created"] == true && structured["dry_run"] == true;
+        let remarks = structured.as_object_mut().unwrap().remove("remarks");
+        if is_still_nowhere && remarks.is_none() {
+            // Neither the disk nor the editor has it.
+        } else if remarks != Some(vec![UNSAVED].into()) || text.pop().as_deref() != Some(UNSAVED) {
+            return Err(format!("the remarks on a stale disk are {remarks:?}"));
+        }
+    }
+    if let Actual::Answer { structured, text } = &mut actual
+        && !is_stale
+        && tool == "ReadLines"
+        && structured["files"].as_u64() > Some(0)
+    {
+        let remarks = structured.as_object_mut().unwrap().remove("remarks");
+        if remarks != Some(vec![ON_DISK].into()) || text.pop().as_deref() != Some(ON_DISK) {
+            return Err(format!("the remarks on a search are {remarks:?}"));
+        }
+    }
+    let disk = Tree::read(&root, &case.after);
+    let expected = if is_stale { before.with_folders(&case.after) } else { case.after.clone() };
+    if disk != expected {
+        return Err(format!("the files on disk are {disk:?}"));
+    }
+    if !is_stale {
+        return case.check(actual, disk);
+    }
+    let buffers = fixture.editor.buffers().clone();
+    let below = |path: std::path::PathBuf| path.strip_prefix(&root).unwrap().to_path_buf();
+    let texts = buffers.into_iter().map(|(path, text)| (below(path), text)).collect();
+    case.check(actual, disk.with_files(texts))
+}

@@ -1,0 +1,192 @@
+//! Test folders that differ only outside of the root: full of files, empty, and full of entries that
+//! are not files. A server must answer the same in all of them.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::symlink;
+
+use recto_text::quote::Quoted;
+use rustix::fs::{CWD, Mode, mkfifoat};
+use serde_json::Value;
+
+use crate::client::Actual;
+use crate::confinement::Confinement;
+use crate::escaping_links;
+use crate::test_dir::{INSIDE, OUTSIDE, Session, TestDir, rows, said, strings};
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Outside {
+    Files,
+    Nothing,
+    /// Where files were there are folders, and pipes and loops where folders were.
+    Strange,
+}
+
+/// Places outside, each with a name that may be asked for and one that may not be told.
+const PLACES: [&str; 5] = ["", "outside/", "outside/deep/", "root-sibling/", "roo/"];
+
+/// Doors of the kernel.
+pub const DOORS: [&str; 10] = [
+    "/proc/self/environ",
+    "/proc/self/fd/0",
+    "/proc/self/mem",
+    "/proc/self/root",
+    "/proc/self/cwd",
+    "/proc/self/no-such-file",
+    "/dev/null",
+    "/dev/stdin",
+    "/dev/fd/0",
+    "/dev/no-such-device",
+];
+
+/// The same inside in every variant.
+fn variant(outside: Outside) -> TestDir {
+    let dir = TestDir::new();
+    for below in ["inside.txt", "sub/inside.txt", "sub/deep/f.txt"] {
+        dir.file(&format!("root/{below}"), INSIDE);
+    }
+    let link = |below: &str, target: &str| {
+        dir.link(below, target);
+    };
+    escaping_links::lay(link);
+    escaping_links::lay_files(&[("root/file-proc-{name}", "/proc/self/root/outside/{name}")], link);
+    dir.link("root/back", "../outside/back/inside.txt")
+        .link("root/back-folder", "{base}/outside/back")
+        .link("root/to-deep", "sub/deep")
+        .link("root/to-file", "inside.txt")
+        .link("root/proc", "/proc")
+        .link("root/by-proc", "/proc/self/root{base}/root");
+    for (index, door) in DOORS.iter().enumerate() {
+        dir.link(&format!("root/door-{index}"), door);
+    }
+    symlink(OsStr::from_bytes(b"../outside/\xff"), dir.path("root/to-bytes")).unwrap();
+    symlink(OsStr::from_bytes(b"../\xff/../outside"), dir.path("root/by-bytes")).unwrap();
+    furnish(&dir, outside);
+    dir
+}
+
+fn furnish(dir: &TestDir, outside: Outside) {
+    match outside {
+        Outside::Nothing => {}
+        Outside::Files => {
+            for place in PLACES {
+                dir.file(&format!("{place}secret.txt"), OUTSIDE);
+                dir.file(&format!("{place}hush.txt"), OUTSIDE);
+            }
+            dir.link("outside/back", "{base}/root");
+            let bytes = OsStr::from_bytes(b"outside/\xff");
+            std::fs::write(dir.path(bytes), OUTSIDE).unwrap();
+            std::fs::create_dir(dir.path(OsStr::from_bytes(b"\xff"))).unwrap();
+        }
+        Outside::Strange => {
+            dir.file("outside/secret.txt/hush.txt", OUTSIDE).file("secret.txt/hush.txt", OUTSIDE);
+            let mode = Mode::from_raw_mode(0o666);
+            mkfifoat(CWD, dir.path("outside/deep"), mode).unwrap();
+            mkfifoat(CWD, dir.path("root-sibling"), mode).unwrap();
+            dir.link("roo", "roo").link("outside/back", "back");
+            dir.file("ROOT", OUTSIDE);
+        }
+    }
+}
+
+/// The variants with their servers.
+pub struct OutsideVariants(pub Vec<(TestDir, Session)>);
+
+impl OutsideVariants {
+    /// With every layer of confinement.
+    pub fn new() -> OutsideVariants {
+        OutsideVariants::with(|_| ())
+    }
+
+    /// The same, with more inside of each.
+    pub fn with(furnish: impl Fn(&TestDir)) -> OutsideVariants {
+        OutsideVariants::behind(Confinement::Full, furnish)
+    }
+
+    /// One after the other, under every kind of confinement.
+    pub fn each() -> impl Iterator<Item = OutsideVariants> {
+        Confinement::ALL.into_iter().map(|confinement| OutsideVariants::behind(confinement, |_| ()))
+    }
+
+    fn behind(confinement: Confinement, furnish: impl Fn(&TestDir)) -> OutsideVariants {
+        let variants = [Outside::Files, Outside::Nothing, Outside::Strange].map(|outside| {
+            let dir = variant(outside);
+            furnish(&dir);
+            let command = confinement.serve(&dir.path("root"), &[""; 0]);
+            (dir, Session::start_command(command.into()))
+        });
+        OutsideVariants(variants.into())
+    }
+
+    /// Makes a call in every variant, and gives what all of them said, and the answer of the first.
+    pub fn call(&self, tool: &str, arguments: &Value) -> (String, Actual) {
+        let mut first = None;
+        for (dir, session) in &self.0 {
+            let actual = session.call(tool, at(dir, arguments));
+            let told = said(&actual).replace(dir.base(), "{base}");
+            assert!(!told.contains("hush"), "{tool} {arguments} told {told}");
+            assert!(!told.contains("root:x:0"), "{tool} {arguments} told {told}");
+            match &first {
+                None => first = Some((told, actual)),
+                Some((same, _)) => assert_eq!(told, *same, "{tool} {arguments}"),
+            }
+        }
+        first.unwrap()
+    }
+
+    /// A path that lies outside.
+    pub fn check_denied(&self, tool: &str, arguments: &Value) {
+        let (told, actual) = self.call(tool, arguments);
+        match &actual {
+            Actual::Error { code: -32002, message, hint: Some(hint) } => {
+                let (dir, _) = &self.0[0];
+                let path = path_of(&at(dir, arguments));
+                assert_eq!(*message, format!("Permission denied: {}", Quoted(&path)));
+                let root = dir.spelled("root");
+                assert_eq!(*hint, format!("Only files in these folders can be used: {root}"));
+            }
+            _ => panic!("{tool} {arguments} told {told}"),
+        }
+    }
+
+    /// A pattern that may be refused, or may find what is inside.
+    pub fn check_inside(&self, tool: &str, arguments: &Value) {
+        let (told, actual) = self.call(tool, arguments);
+        let (dir, _) = &self.0[0];
+        let structured = match actual {
+            Actual::Answer { structured, .. } => structured,
+            Actual::Error { code: -32600, .. } => return,
+            Actual::Error { code: -32003..=-32001, .. } => return,
+            Actual::Error { .. } => panic!("{tool} {arguments} told {told}"),
+        };
+        let files = match tool {
+            "ListFiles" => strings(&structured["files"]),
+            _ => rows(&structured).into_iter().map(|(path, ..)| path).collect(),
+        };
+        for file in files {
+            let real = std::fs::canonicalize(&file).unwrap();
+            assert!(real.starts_with(dir.path("root")), "{tool} {arguments} told {told}");
+            assert_eq!(std::fs::read_to_string(real).unwrap(), INSIDE);
+        }
+    }
+}
+
+/// A path with the variant's own places in it; below the dir, unless it starts with `/` or `{base}`.
+fn expanded(dir: &TestDir, path: &str) -> String {
+    dir.spelled(&path.replace("{base}", dir.base()))
+}
+
+fn path_of(arguments: &Value) -> String {
+    let path = arguments.get("pattern").or(arguments.get("file_path"));
+    path.unwrap().as_str().unwrap().to_string()
+}
+
+fn at(dir: &TestDir, arguments: &Value) -> Value {
+    let mut arguments = arguments.clone();
+    for name in ["pattern", "file_path"] {
+        if let Some(path) = arguments.get(name).and_then(Value::as_str) {
+            arguments[name] = expanded(dir, path).into();
+        }
+    }
+    arguments
+}

@@ -1,0 +1,186 @@
+//! Hints of errors: the call that a hint proposes works.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use recto::call::Calls;
+use recto::caller::Caller;
+use recto::store::MemoryStore;
+use recto::store::memory::Node;
+use recto::tools::Answer;
+use recto_text::{Digest, Error};
+use serde_json::{Value, json};
+
+use crate::in_process::in_memory;
+
+/// One process with one file.
+struct Process {
+    store: Arc<MemoryStore>,
+    calls: Calls,
+}
+
+const FILE: &str = "/test/f.txt";
+
+impl Process {
+    fn with(text: &str) -> Process {
+        let root = Path::new("/test");
+        let nodes = [(FILE.into(), Node::File(text.into()))].into();
+        let (calls, store) = in_memory(root, nodes, 1 << 20);
+        Process { store, calls }
+    }
+
+    fn call(&self, tool: &str, arguments: &Value) -> Result<Answer, Error> {
+        let Value::Object(mut arguments) = arguments.clone() else { unreachable!() };
+        arguments.insert("path".into(), "f.txt".into());
+        self.calls.call(self.calls.find(tool).unwrap(), arguments, &Caller::default())
+    }
+
+    fn text(&self) -> String {
+        match self.store.nodes().remove(Path::new(FILE)) {
+            Some(Node::File(bytes)) => String::from_utf8(bytes).unwrap(),
+            _ => unreachable!(),
+        }
+    }
+}
+
+fn hash(text: &str) -> String {
+    Digest::of(text.as_bytes()).to_string()
+}
+
+/// The first `[a, b]` in a text.
+fn range(text: &str) -> Value {
+    let start = text.find('[').unwrap();
+    let end = start + text[start..].find(']').unwrap();
+    serde_json::from_str(&text[start..=end]).unwrap()
+}
+
+/// Makes a call that is refused, then the one that the refusal proposes.
+fn check(
+    text: &str,
+    tool: &str,
+    mut arguments: Value,
+    propose: impl Fn(&Error, &mut Value),
+    after: &str,
+) {
+    let process = Process::with(text);
+    let error = process.call(tool, &arguments).unwrap_err();
+    assert_eq!(process.text(), text, "refused");
+    propose(&error, &mut arguments);
+    process
+        .call(tool, &arguments)
+        .unwrap_or_else(|again| panic!("{error}: {:?}: {again}", error.hint()));
+    assert_eq!(process.text(), after, "{error}");
+}
+
+fn take_range(error: &Error, arguments: &mut Value) {
+    arguments["lines"] = range(&error.hint().unwrap());
+}
+
+#[test]
+fn the_call_that_a_hint_proposes_works() {
+    let text = "a\nb\nc\nd\n";
+    let replace = |lines: Value, old: &str| json!({"hash": hash(text), "lines": lines, "old": old, "new": "x"});
+    // The text stands elsewhere.
+    check(text, "text.replace", replace(json!([1, 2]), "c"), take_range, "a\nb\nx\nd\n");
+    check(text, "text.replace", replace(json!([3, 5]), "a\nb"), take_range, "x\nc\nd\n");
+    // The range is too short, empty or reversed.
+    check(text, "text.replace", replace(json!([2, 3]), "b\nc"), take_range, "a\nx\nd\n");
+    check(text, "text.replace", replace(json!([2, 2]), "b"), take_range, "a\nx\nc\nd\n");
+    check(text, "text.replace", replace(json!([3, 2]), "b\nc"), take_range, "a\nx\nd\n");
+    // The end lies behind the file.
+    check(text, "text.replace", replace(json!([2, 9]), "d"), take_range, "a\nb\nc\nx\n");
+    // The text stands there more than once.
+    let twice = json!({"hash": hash("a\na\n"), "lines": [1, 3], "old": "a", "new": "x"});
+    check("a\na\n", "text.replace", twice, take_range, "x\na\n");
+    // The line to insert before is another one.
+    let insert = json!({"hash": hash(text), "line": 1, "anchor": "c", "content": "x"});
+    let take_line = |error: &Error, arguments: &mut Value| {
+        let hint = error.hint().unwrap();
+        arguments["line"] = hint.rsplit(' ').next().unwrap().trim_end_matches('.').into();
+    };
+    check(text, "text.insert", insert, take_line, "a\nb\nx\nc\nd\n");
+    // Only a part of the line was named.
+    let part = json!({"hash": hash("\tlet a;\n"), "lines": [1, 2], "old": "let", "new": "x"});
+    let take_line = |error: &Error, arguments: &mut Value| {
+        let hint = error.hint().unwrap();
+        arguments["old"] = serde_json::from_str(hint.rsplit(": ").next().unwrap()).unwrap();
+    };
+    check("\tlet a;\n", "text.replace", part, take_line, "x\n");
+    // The version is an old one: the message names the new one.
+    let stale = json!({"hash": "0123456789ab", "lines": [2, 3], "old": "b", "new": "x"});
+    let take_hash = |error: &Error, arguments: &mut Value| {
+        let message = error.to_string();
+        let now = message.split("now ").nth(1).unwrap().trim_end_matches(')');
+        arguments["hash"] = now.into();
+    };
+    check(text, "text.replace", stale, take_hash, "a\nx\nc\nd\n");
+    // Past the end: the hint names the tool that adds there.
+    let process = Process::with(text);
+    let insert = json!({"hash": hash(text), "line": 5, "anchor": "", "content": "e"});
+    let error = process.call("text.insert", &insert).unwrap_err();
+    assert!(error.hint().unwrap().contains("text.append"), "{error}");
+    process.call("text.append", &json!({"hash": hash(text), "content": "e\n"})).unwrap();
+    assert_eq!(process.text(), "a\nb\nc\nd\ne\n");
+}
+
+#[test]
+fn a_stale_version_that_is_still_known_says_which_lines_changed() {
+    let process = Process::with("a\nb\nc\nd\n");
+    let read = process.call("text.read", &json!({})).unwrap();
+    let seen = read.structured["hash"].clone();
+    let append = json!({"hash": seen, "content": "e\n"});
+    process.call("text.append", &append).unwrap();
+    let edit = json!({"path": FILE, "old_string": "b\n", "new_string": "B\n"});
+    let Value::Object(edit) = edit else { unreachable!() };
+    process
+        .calls
+        .call(process.calls.find("edit_text_file").unwrap(), edit, &Caller::default())
+        .unwrap();
+    let error = process.call("text.append", &append).unwrap_err();
+    assert_eq!(error.code(), -32013);
+    assert!(
+        error.hint().unwrap().starts_with("Changed since: line 2, line 5."),
+        "{:?}",
+        error.hint()
+    );
+}
+
+#[test]
+fn a_second_read_costs_only_what_changed() {
+    let text: String = (1..=2000).map(|n| format!("line {n}\n")).collect();
+    let process = Process::with(&text);
+    let seen =
+        process.call("text.read", &json!({"lines": [1, 20]})).unwrap().structured["hash"].clone();
+    let unchanged = process.call("text.read", &json!({"since": seen})).unwrap();
+    assert_eq!(unchanged.structured["unchanged"], true);
+    let n_chars: usize = unchanged.text.iter().map(|block| block.chars().count()).sum();
+    assert!(n_chars / 4 < 40, "{:?}", unchanged.text);
+    let structured = Value::Object(unchanged.structured).to_string();
+    assert!(structured.len() / 4 < 40, "{structured}");
+
+    let change = json!({"hash": seen, "lines": [1000, 1002], "old": "line 1000\nline 1001", "new": "one line"});
+    process.call("text.replace", &change).unwrap();
+    let changed = process.call("text.read", &json!({"since": seen})).unwrap();
+    assert_eq!(
+        changed.structured["changes"],
+        json!([{"start": 1000, "end": 1001, "content": "one line\n", "removed": 2}])
+    );
+    assert_eq!(changed.structured["total_lines"], 1999);
+    assert_eq!(changed.text[0], "lines 1000-1001 of before, now line 1000:\none line\n");
+}
+
+#[test]
+fn what_was_created_is_a_version_that_is_known() {
+    let process = Process::with("old\n");
+    let old = json!({"hash": hash("old\n")});
+    process.call("file.remove", &old).unwrap();
+    let created = process.call("file.create", &json!({"content": "one\ntwo\n"})).unwrap();
+    let seen = created.structured["hash"].clone();
+    let change = json!({"hash": seen, "lines": [2, 3], "old": "two", "new": "2"});
+    process.call("text.replace", &change).unwrap();
+    let changed = process.call("text.read", &json!({"since": seen})).unwrap();
+    let expected = json!([{"start": 2, "end": 3, "content": "2\n", "removed": 1}]);
+    assert_eq!(changed.structured["changes"], expected);
+    let error = process.call("file.remove", &json!({"hash": seen})).unwrap_err();
+    assert!(error.hint().unwrap().starts_with("Changed since: line 2."), "{:?}", error.hint());
+}

@@ -1,0 +1,214 @@
+//! How a server starts with, without and despite Landlock, and what it logs.
+
+use std::io::Write;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+use recto::wall::{Openings, Status, Wish};
+use serde_json::json;
+
+use crate::client::BINARY;
+use crate::confinement::{Confinement, errno, filter};
+
+/// A session of one call.
+fn run(mut command: Command, path: &Path) -> Output {
+    let mut child = command
+        .env_remove("RECTO_LOG")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let client = json!({"name": "test", "version": "0"});
+    let hello = json!({
+        "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": client,
+    });
+    let call = json!({"name": "read_text_file", "arguments": {"path": path}});
+    let mut input = child.stdin.take().unwrap();
+    for message in [
+        json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello}),
+        json!({"jsonrpc": "2.0", "method": "notifications/initialized"}),
+        json!({"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": call}),
+    ] {
+        // A server that refused to start is told by its status.
+        let _ = writeln!(input, "{message}");
+    }
+    drop(input);
+    child.wait_with_output().unwrap()
+}
+
+fn folder() -> (tempfile::TempDir, std::path::PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("f.txt");
+    std::fs::write(&path, "inside\n").unwrap();
+    (folder, path)
+}
+
+/// What stderr says after the time and level.
+fn said(output: &Output) -> Vec<String> {
+    let text = String::from_utf8(output.stderr.clone()).unwrap();
+    let words = |line: &str| line.splitn(3, ' ').skip(1).collect::<Vec<_>>().join(" ");
+    text.lines().map(words).collect()
+}
+
+fn answers(output: &Output) -> bool {
+    output.status.success() && String::from_utf8_lossy(&output.stdout).contains("inside\\n")
+}
+
+fn is_here() -> bool {
+    Openings::default().try_out(Wish::BestEffort).unwrap().is_full()
+}
+
+#[test]
+fn says_once_how_far_the_wall_stands() {
+    let (folder, path) = folder();
+    let output = run(Confinement::Full.serve(folder.path(), &[""; 0]), &path);
+    assert!(answers(&output), "{output:?}");
+    let said = said(&output);
+    assert_eq!(said.len(), 1, "{said:?}");
+    let (level, word) = if is_here() { ("info", "fully") } else { ("warn", "") };
+    assert!(said[0].starts_with(&format!("{level} Landlock is {word}")), "{said:?}");
+    let output = run(Confinement::Full.serve(folder.path(), &["--log", "off"]), &path);
+    assert!(answers(&output) && output.stderr.is_empty(), "{output:?}");
+}
+
+#[test]
+fn serves_without_the_wall_where_it_is_switched_off_and_says_so() {
+    let (folder, path) = folder();
+    let output = run(Confinement::WithoutLandlock.serve(folder.path(), &[""; 0]), &path);
+    assert!(answers(&output), "{output:?}");
+    assert_eq!(said(&output), ["warn Landlock is switched off; recto's own wall stands alone"]);
+}
+
+/// Kernels without it, kernels that were started without it, and containers that filter it.
+#[test]
+fn serves_without_the_wall_where_there_is_none_but_not_if_it_is_required() {
+    for (number, reason) in [
+        (libc::ENOSYS, "this kernel or container has none"),
+        (libc::EPERM, "this kernel or container has none"),
+        (libc::EOPNOTSUPP, "the kernel was started without it"),
+    ] {
+        check_unavailable(libc::SYS_landlock_create_ruleset, number, reason);
+    }
+}
+
+/// Starts servers for which a system call of Landlock fails.
+pub fn check_unavailable(system_call: libc::c_long, number: i32, reason: &str) {
+    let (folder, path) = folder();
+    let start = |options: &[&str]| {
+        let mut command = Confinement::Full.serve(folder.path(), options);
+        filter(&mut command, system_call, errno(number));
+        run(command, &path)
+    };
+    let output = start(&[]);
+    assert!(answers(&output), "{output:?}");
+    let expected =
+        format!("warn Landlock is not available ({reason}); recto's own wall stands alone");
+    assert_eq!(said(&output), [expected]);
+    let output = start(&["--require-landlock"]);
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
+    assert!(output.stdout.is_empty(), "{output:?}");
+    let text = String::from_utf8(output.stderr).unwrap();
+    let expected = format!("recto: --require-landlock: Landlock is not available ({reason})");
+    assert!(text.starts_with(&expected), "{text}");
+}
+
+#[test]
+fn a_layer_that_is_switched_off_refuses_nothing() {
+    let (_folder, path) = folder();
+    let thread = std::thread::spawn(move || {
+        assert_eq!(Openings::default().close_the_rest(Wish::Off), Ok(Status::Off));
+        std::fs::read(path).unwrap();
+    });
+    thread.join().unwrap();
+}
+
+#[test]
+fn a_wall_that_is_required_and_there_lets_calls_through() {
+    let (folder, path) = folder();
+    let output = run(Confinement::Full.serve(folder.path(), &["--require-landlock"]), &path);
+    assert_eq!(answers(&output), is_here(), "{output:?}");
+}
+
+#[test]
+fn what_cannot_be_served_is_said_alone() {
+    let (folder, path) = folder();
+    for (root, reason) in [
+        (path.clone(), "Not a directory (os error 20)"),
+        (folder.path().join("gone"), "No such file or directory (os error 2)"),
+    ] {
+        for options in [&[][..], &["--require-landlock"]] {
+            let output = run(Confinement::Full.serve(&root, options), &path);
+            assert_eq!(output.status.code(), Some(2), "{output:?}");
+            let expected = format!("recto: cannot serve {}: {reason}\n", root.display());
+            assert_eq!(String::from_utf8(output.stderr).unwrap(), expected);
+        }
+    }
+}
+
+#[test]
+fn a_wall_cannot_be_both_required_and_off() {
+    let options = ["tools", "--require-landlock", "--no-landlock"];
+    let output = Command::new(BINARY).args(options).output().unwrap();
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
+}
+
+/// All threads of a server, also those of the runtime, stand behind it.
+#[test]
+fn every_thread_stands_behind_the_wall() {
+    let (folder, path) = folder();
+    let mut command = Confinement::Full.serve(folder.path(), &[""; 0]);
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut input = child.stdin.take().unwrap();
+    let client = json!({"name": "test", "version": "0"});
+    let hello = json!({
+        "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": client,
+    });
+    let call = json!({"name": "read_text_file", "arguments": {"path": path}});
+    let mut lines = std::io::BufRead::lines(std::io::BufReader::new(child.stdout.take().unwrap()));
+    writeln!(
+        input,
+        "{}",
+        json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello})
+    )
+    .unwrap();
+    lines.next().unwrap().unwrap();
+    writeln!(
+        input,
+        "{}",
+        json!({"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": call})
+    )
+    .unwrap();
+    lines.next().unwrap().unwrap();
+    // Raising the wall also gives up new privileges, for each thread on its own.
+    let tasks = std::fs::read_dir(format!("/proc/{}/task", child.id())).unwrap();
+    let mut n_threads = 0;
+    for task in tasks {
+        let status = std::fs::read_to_string(task.unwrap().path().join("status")).unwrap();
+        assert!(status.contains("NoNewPrivs:\t1"), "{status}");
+        n_threads += 1;
+    }
+    // The runtime's, the one that writes, the call's.
+    assert!(n_threads >= 3, "{n_threads}");
+    drop(input);
+    child.wait().unwrap();
+}
+
+/// An agent inherits what its relay has, and needs the whole system.
+#[test]
+fn a_relay_does_not_stand_behind_the_wall() {
+    let (folder, _) = folder();
+    let noted = folder.path().join("noted");
+    let line = format!("grep NoNewPrivs /proc/self/status > '{}'", noted.display());
+    let output = Command::new(BINARY)
+        .arg("acp")
+        .arg(folder.path())
+        .args(["--", "sh", "-c", &line])
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let ours = std::fs::read_to_string("/proc/self/status").unwrap();
+    let theirs = std::fs::read_to_string(noted).unwrap();
+    assert!(ours.contains(theirs.trim()), "{theirs}");
+}

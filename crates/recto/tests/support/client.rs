@@ -1,0 +1,154 @@
+//! The built binary, started and called by a real client.
+
+use std::ffi::OsString;
+use std::os::fd::IntoRawFd;
+use std::path::Path;
+
+use recto::tools::Answer;
+use recto_text::Error;
+use rmcp::RoleClient;
+use rmcp::model::{CallToolRequestParams, CallToolResult, ProtocolVersion, RequestMetaObject};
+use rmcp::service::{ClientLifecycleMode, ClientServiceExt, RunningService, ServiceError};
+use rmcp::transport::TokioChildProcess;
+use serde_json::{Map, Value};
+use tokio::process::Command;
+
+pub const BINARY: &str = env!("CARGO_BIN_EXE_recto");
+
+/// The outcome of a call.
+#[derive(Debug)]
+pub enum Actual {
+    Answer { structured: Value, text: Vec<String> },
+    Error { code: i32, message: String, hint: Option<String> },
+}
+
+impl From<Result<Answer, Error>> for Actual {
+    fn from(called: Result<Answer, Error>) -> Actual {
+        match called {
+            Ok(answer) => Actual::Answer {
+                structured: Value::Object(answer.object().into_owned()),
+                text: answer.text,
+            },
+            Err(error) => {
+                Actual::Error { code: error.code(), message: error.to_string(), hint: error.hint() }
+            }
+        }
+    }
+}
+
+/// A client and the server that it started.
+pub struct Client {
+    service: RunningService<RoleClient, ()>,
+}
+
+/// How a session begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Revision {
+    /// With `initialize`.
+    Handshake,
+    /// Without: every request says what it needs.
+    Stateless,
+}
+
+impl Client {
+    pub async fn start(root: &Path, options: &[String], revision: Revision) -> Client {
+        let mut arguments = vec![OsString::from("serve"), root.into()];
+        arguments.extend(options.iter().map(OsString::from));
+        let mut command = Command::new(BINARY);
+        command.args(arguments).env("RECTO_LOG", "error");
+        Client::start_command(command, revision).await
+    }
+
+    /// Starts a server by a command of the test's own making.
+    pub async fn start_command(command: Command, revision: Revision) -> Client {
+        let transport = TokioChildProcess::new(command).unwrap();
+        let lifecycle = match revision {
+            Revision::Handshake => ClientLifecycleMode::Initialize,
+            Revision::Stateless => ClientLifecycleMode::Discover {
+                preferred_versions: vec![ProtocolVersion::V_2026_07_28],
+            },
+        };
+        Client { service: ().serve_with_lifecycle(transport, lifecycle).await.unwrap() }
+    }
+
+    pub async fn call(&self, tool: &str, arguments: Map<String, Value>) -> Actual {
+        self.call_with_meta(tool, arguments, None).await
+    }
+
+    pub async fn call_with_meta(
+        &self,
+        tool: &str,
+        arguments: Map<String, Value>,
+        meta: Option<Map<String, Value>>,
+    ) -> Actual {
+        let mut request = CallToolRequestParams::new(tool.to_string()).with_arguments(arguments);
+        if let Some(meta) = meta {
+            let mut object = RequestMetaObject::new();
+            meta.into_iter().for_each(|(key, value)| {
+                object.insert(key, value);
+            });
+            request.meta = Some(object);
+        }
+        match self.service.call_tool(request).await {
+            Ok(result) => actual(result),
+            Err(ServiceError::McpError(error)) => Actual::Error {
+                code: error.code.0,
+                message: error.message.to_string(),
+                hint: error
+                    .data
+                    .as_ref()
+                    .and_then(|data| Some(data.get("hint")?.as_str()?.to_string())),
+            },
+            Err(error) => panic!("{error}"),
+        }
+    }
+
+    /// Ends the session and waits for the server to go.
+    pub async fn stop(self) {
+        self.service.cancel().await.unwrap();
+    }
+}
+
+fn actual(result: CallToolResult) -> Actual {
+    let text: Vec<String> =
+        result.content.iter().map(|block| block.as_text().unwrap().text.to_string()).collect();
+    if result.is_error != Some(true) {
+        return Actual::Answer {
+            structured: result.structured_content.unwrap_or(Value::Null),
+            text,
+        };
+    }
+    assert_eq!(result.structured_content, None, "a failure has no structured content");
+    let meta = result.meta.unwrap();
+    let error = meta.get("error").unwrap();
+    let hint = error.get("hint").map(|hint| hint.as_str().unwrap().to_string());
+    let message = error["message"].as_str().unwrap().to_string();
+    let expected_text = match &hint {
+        Some(hint) => format!("{message}\n\n{hint}"),
+        None => message.clone(),
+    };
+    assert_eq!(text, [expected_text], "the text says the same");
+    Actual::Error { code: error["code"].as_i64().unwrap() as i32, message, hint }
+}
+
+/// The user of servers that must not run as root.
+pub const NOBODY: u32 = 65534;
+
+/// Returns a command that serves a folder as a user whom the system can refuse something: tests that
+/// run as root start the server as nobody.
+pub fn serve_unprivileged(root: &Path) -> Command {
+    let mut command = Command::new(BINARY);
+    if rustix::process::geteuid().is_root() {
+        // By its handle, because the build may be in a folder that nobody else can enter.
+        let program = std::fs::File::open(BINARY).unwrap().into_raw_fd();
+        command = Command::new(format!("/proc/self/fd/{program}"));
+        command.uid(NOBODY).gid(NOBODY).current_dir("/");
+    }
+    command.arg("serve").arg(root).env("RECTO_LOG", "error");
+    command
+}
+
+/// Runs a future to its end.
+pub fn run<T>(future: impl Future<Output = T>) -> T {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(future)
+}

@@ -1,0 +1,51 @@
+//! The tools over a folder or over files in memory, called in this process.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use recto::call::Calls;
+use recto::caller::Caller;
+use recto::cli::parse_options;
+use recto::store::local::Options;
+use recto::store::memory::Node;
+use recto::store::{GitRevisions, LocalStore, MemoryStore};
+use recto::tools;
+use serde_json::{Map, Value};
+
+use crate::client::Actual;
+
+/// Opens a store over a folder, with the options of a server.
+pub fn local_store(root: &Path, options: &[String]) -> LocalStore {
+    let config = parse_options(options).unwrap();
+    LocalStore::open(Options {
+        roots: vec![root.to_path_buf()],
+        hidden: config.hidden,
+        allows_git_writes: config.allows_git_writes,
+        is_durable: false,
+    })
+    .unwrap()
+}
+
+/// Returns every tool over a store of a folder.
+pub fn calls(root: &Path, options: &[String], store: LocalStore) -> Calls {
+    let store = Arc::new(store);
+    let revisions = Arc::new(GitRevisions::new(store.clone(), Vec::new()));
+    let max_read_bytes = parse_options(options).unwrap().max_read_bytes;
+    Calls::new(store, revisions, tools::ALL.to_vec(), root.to_path_buf(), max_read_bytes)
+}
+
+/// Returns every tool over files in memory, and the files.
+pub fn in_memory(
+    root: &Path,
+    nodes: BTreeMap<PathBuf, Node>,
+    max_read_bytes: usize,
+) -> (Calls, Arc<MemoryStore>) {
+    let store = Arc::new(MemoryStore::new(root, nodes, |_| false));
+    let (tools, root) = (tools::ALL.to_vec(), root.to_path_buf());
+    (Calls::new(store.clone(), store.clone(), tools, root, max_read_bytes), store)
+}
+
+pub fn call(calls: &Calls, tool: &str, arguments: Map<String, Value>) -> Actual {
+    calls.call(calls.find(tool).unwrap(), arguments, &Caller::default()).into()
+}

@@ -1,0 +1,229 @@
+//! The built binary behind two pipes, with no library in between.
+//!
+//! Nothing is read before a test asks for it, so a test can also be a client that does not read.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{Receiver, sync_channel};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::client::BINARY;
+
+/// How long to wait for anything before a test gives up on the server.
+const MAX_WAIT: Duration = Duration::from_secs(20);
+
+/// The revision that needs no handshake.
+pub const STATELESS: &str = "2026-07-28";
+
+pub struct Server {
+    child: Child,
+    input: Option<ChildStdin>,
+    output: Option<ChildStdout>,
+    lines: Option<Receiver<String>>,
+    last_id: u64,
+    folder: tempfile::TempDir,
+}
+
+impl Server {
+    /// Serves a new folder in which `inside.txt` stands. Nothing is said yet.
+    pub fn start(options: &[&str]) -> Server {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("inside.txt"), "inside\n").unwrap();
+        let mut child = Command::new(BINARY)
+            .arg("serve")
+            .arg(folder.path())
+            .args(options)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let (input, output) = (child.stdin.take(), child.stdout.take());
+        Server { child, input, output, lines: None, last_id: 0, folder }
+    }
+
+    /// Serves, and shakes hands.
+    pub fn ready(options: &[&str]) -> Server {
+        let mut server = Server::start(options);
+        server.initialize("2025-06-18");
+        server
+    }
+
+    /// Shakes hands, and gives what the server said.
+    pub fn initialize(&mut self, version: &str) -> Value {
+        let params = json!({
+            "protocolVersion": version,
+            "capabilities": {},
+            "clientInfo": {"name": "test", "version": "0"},
+        });
+        let result = self.request("initialize", params)["result"].clone();
+        self.send(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
+        result
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// A path as a caller writes it.
+    pub fn spelled(&self, name: &str) -> String {
+        self.path(name).to_str().unwrap().to_string()
+    }
+
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Returns the most memory that the server has had so far.
+    pub fn most_resident_bytes(&self) -> usize {
+        let text = std::fs::read_to_string(format!("/proc/{}/status", self.id())).unwrap();
+        let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+        line.trim().strip_suffix(" kB").unwrap().parse::<usize>().unwrap() * 1024
+    }
+
+    /// Hands the input over to another thread.
+    pub fn take_input(&mut self) -> ChildStdin {
+        self.input.take().unwrap()
+    }
+
+    pub fn send(&mut self, message: &Value) {
+        self.send_line(&message.to_string());
+    }
+
+    pub fn send_line(&mut self, line: &str) {
+        let input = self.input.as_mut().unwrap();
+        // A server that went away is noticed where its answer is missed.
+        let _ = input.write_all(line.as_bytes()).and_then(|()| input.write_all(b"\n"));
+        let _ = input.flush();
+    }
+
+    /// Sends something that is not yet a line.
+    pub fn send_part(&mut self, text: &str) {
+        self.input.as_mut().unwrap().write_all(text.as_bytes()).unwrap();
+    }
+
+    /// Takes some bytes of what was said, before any line is asked for.
+    pub fn take_bytes(&mut self, n_bytes: usize) {
+        let mut buffer = vec![0; n_bytes];
+        self.output.as_mut().expect("no line was asked for").read_exact(&mut buffer).unwrap();
+    }
+
+    /// The next line, which is JSON-RPC; `None` where there are no more.
+    pub fn next(&mut self) -> Option<Value> {
+        let line = self.next_line()?;
+        let message: Value = serde_json::from_str(&line)
+            .unwrap_or_else(|error| panic!("not JSON: {error}: {:?}", cut(&line)));
+        assert_eq!(message["jsonrpc"], "2.0", "not JSON-RPC: {:?}", cut(&line));
+        Some(message)
+    }
+
+    pub fn next_line(&mut self) -> Option<String> {
+        if let Some(output) = self.output.take() {
+            let (sender, lines) = sync_channel(1);
+            std::thread::spawn(move || {
+                let mut output = BufReader::with_capacity(1 << 20, output);
+                let mut line = String::new();
+                while output.read_line(&mut line).is_ok_and(|n| n > 0) {
+                    if sender.send(std::mem::take(&mut line)).is_err() {
+                        return;
+                    }
+                }
+            });
+            self.lines = Some(lines);
+        }
+        match self.lines.as_ref().unwrap().recv_timeout(MAX_WAIT) {
+            Ok(line) => Some(line),
+            Err(std::sync::mpsc::RecvTimeoutError::Disconnected) => None,
+            Err(std::sync::mpsc::RecvTimeoutError::Timeout) => {
+                panic!("no line within {MAX_WAIT:?}")
+            }
+        }
+    }
+
+    pub fn new_id(&mut self) -> u64 {
+        self.last_id += 1;
+        self.last_id
+    }
+
+    /// Sends a request and takes its answer, which must be the next line.
+    pub fn request(&mut self, method: &str, params: Value) -> Value {
+        let id = self.new_id();
+        self.send(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}));
+        let answer = self.next().unwrap_or_else(|| panic!("no answer to {method}"));
+        assert_eq!(answer["id"], id, "an answer to something else: {answer}");
+        answer
+    }
+
+    pub fn call(&mut self, tool: &str, arguments: Value) -> Value {
+        self.request("tools/call", json!({"name": tool, "arguments": arguments}))
+    }
+
+    pub fn tools(&mut self) -> Vec<Value> {
+        let answer = self.request("tools/list", json!({}));
+        answer["result"]["tools"].as_array().unwrap().clone()
+    }
+
+    /// The server still does what it is for.
+    pub fn check_serves(&mut self) {
+        let path = self.spelled("inside.txt");
+        let answer = self.call("read_text_file", json!({"path": path}));
+        assert_eq!(answer["result"]["structuredContent"]["content"], "inside\n", "{answer}");
+    }
+
+    /// Sends nothing more.
+    pub fn close_input(&mut self) {
+        self.input = None;
+    }
+
+    /// Takes no more answers.
+    pub fn close_output(&mut self) {
+        assert!(self.lines.is_none(), "the pipe is being read");
+        self.output = None;
+    }
+
+    /// Waits for the process to end.
+    pub fn wait(&mut self, limit: Duration) -> ExitStatus {
+        let start = Instant::now();
+        while start.elapsed() < limit {
+            if let Some(status) = self.child.try_wait().unwrap() {
+                return status;
+            }
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        panic!("still running after {limit:?}");
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // It may have ended by itself; then there is nothing to kill.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Params for a request without a handshake.
+pub fn stateless(mut params: Value) -> Value {
+    params["_meta"] = json!({
+        "io.modelcontextprotocol/protocolVersion": STATELESS,
+        "io.modelcontextprotocol/clientCapabilities": {},
+    });
+    params
+}
+
+/// The start of a line, for a message.
+pub fn cut(line: &str) -> String {
+    line.chars().take(300).collect()
+}
+
+/// The folder's names, to see that nothing was left behind.
+pub fn names(folder: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(folder).unwrap();
+    let mut names: Vec<_> =
+        entries.map(|entry| entry.unwrap().file_name().to_str().unwrap().to_string()).collect();
+    names.sort();
+    names
+}
