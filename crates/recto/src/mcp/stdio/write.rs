@@ -1,9 +1,8 @@
-//! Messages to the client, in the order in which they were given.
+//! Messages to the client, in the order in which they were sent.
 //!
-//! A short one is written by whoever gives it, where nothing waits before it and the client takes
-//! it at once, which saves a change of threads for nearly every call. Everything else is left to a
-//! thread, which writes as it serialises, so that the client reads a long message meanwhile and no
-//! second copy of it is made.
+//! The caller writes a short message itself if no other waits and the pipe takes it at once, which
+//! saves a change of threads for nearly every call. All others are left to a thread, which writes
+//! while it serialises: the client reads a long message meanwhile and no second copy of it is made.
 
 use std::io::{BufWriter, Error, ErrorKind, PipeWriter, Result, Write};
 use std::os::fd::AsFd;
@@ -13,15 +12,15 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use rmcp::model::{JsonRpcMessage, ServerJsonRpcMessage};
 use tokio::sync::{mpsc, oneshot};
 
-use super::in_flight::{InFlight, Request};
-use super::json;
-use super::transport::Ends;
+use super::admission::Admission;
+use super::{Ends, json};
 use crate::line::{self, Patient};
+use crate::mcp::handler::Slot;
 
 /// How much is gathered before it is written.
 const BUFFER: usize = 64 << 10;
 
-/// Where messages to the client go. Everybody who holds a clone writes to the same client.
+/// Sends messages to the client. Clones send to the same client.
 #[derive(Clone)]
 pub struct Output {
     shared: Arc<Shared>,
@@ -29,7 +28,7 @@ pub struct Output {
 }
 
 struct Shared {
-    in_flight: Arc<InFlight>,
+    admission: Arc<Admission>,
     /// How many messages were left to the thread and are not written.
     n_queued: AtomicUsize,
     stream: Mutex<Stream>,
@@ -37,7 +36,7 @@ struct Shared {
 
 struct Stream {
     output: BufWriter<Counted>,
-    /// The end of a message whose start is written. It goes before every other.
+    /// The end of a message whose start is written. It is written before any other.
     rest: Vec<u8>,
 }
 
@@ -49,7 +48,7 @@ struct Counted {
 
 impl Write for Counted {
     fn write(&mut self, bytes: &[u8]) -> Result<usize> {
-        // In pieces that also a slow reader takes in a moment: only what is taken is counted.
+        // In pieces that even a slow reader takes in a moment: only bytes that it took count.
         let n_written = self.output.write(&bytes[..bytes.len().min(BUFFER)])?;
         self.n_given.fetch_add(n_written as u64, Ordering::Relaxed);
         Ok(n_written)
@@ -62,7 +61,7 @@ impl Write for Counted {
 
 /// A message that is left to the thread.
 struct Queued {
-    /// `None` where only the rest of one is to be written.
+    /// `None` if only the rest of one is to be written.
     message: Option<ServerJsonRpcMessage>,
     /// Whether it answers a request that was admitted.
     is_answer: bool,
@@ -91,13 +90,13 @@ fn closed() -> Error {
 
 impl Output {
     /// Starts the thread. `ends.output` is cancelled when nothing more can be written.
-    pub fn start(in_flight: Arc<InFlight>, ends: Ends) -> Result<Output> {
+    pub fn start(admission: Arc<Admission>, ends: Ends) -> Result<Output> {
         // Not `Stdout` itself, which would search every answer for line ends.
         let stdout = PipeWriter::from(std::io::stdout().as_fd().try_clone_to_owned()?);
         let counted = Counted { output: Patient(stdout), n_given: ends.n_given };
         let output = BufWriter::with_capacity(BUFFER, counted);
         let shared = Arc::new(Shared {
-            in_flight,
+            admission,
             n_queued: AtomicUsize::new(0),
             stream: Mutex::new(Stream { output, rest: Vec::new() }),
         });
@@ -110,7 +109,7 @@ impl Output {
         Ok(Output { shared, queue })
     }
 
-    /// Sends an answer to a request that was admitted, or anything else that the library says.
+    /// Sends an answer to a request that was admitted, or any other message of `rmcp`.
     pub fn answer(&self, mut message: ServerJsonRpcMessage) -> Sent {
         match self.shared.write_now(&mut message) {
             Some(Written::Whole) => Sent::Written,
@@ -119,7 +118,7 @@ impl Output {
         }
     }
 
-    /// Sends what answers a line that was never admitted.
+    /// Sends an answer to a line that was never admitted.
     pub fn refuse(&self, message: ServerJsonRpcMessage) -> Sent {
         self.enqueue(Some(message), false)
     }
@@ -127,20 +126,20 @@ impl Output {
     fn enqueue(&self, message: Option<ServerJsonRpcMessage>, is_answer: bool) -> Sent {
         let (sender, written) = oneshot::channel();
         self.shared.n_queued.fetch_add(1, Ordering::SeqCst);
-        // Where the thread has ended, the receiver finds out.
+        // If the thread has ended, the receiver finds out.
         let _ = self.queue.send(Queued { message, is_answer, written: sender });
         Sent::Waiting(written)
     }
 }
 
-/// How far a message has come.
+/// How much of a message is written.
 enum Written {
     Whole,
     Part,
 }
 
 impl Shared {
-    /// Writes a short message where nothing waits. `None` where it is not for now.
+    /// Writes a short message if no other waits. `None` if it is left to the thread.
     fn write_now(&self, message: &mut ServerJsonRpcMessage) -> Option<Written> {
         if self.n_queued.load(Ordering::SeqCst) > 0 || !json::is_short(message) {
             return None;
@@ -160,25 +159,25 @@ impl Shared {
         Some(Written::Part)
     }
 
-    /// Forgets the request that a message answers. Whoever has read the answer may use its id
-    /// again at once, so that the id must be free before the last byte leaves. The room that the
-    /// answer takes is not, until the result is dropped.
-    fn finish(&self, message: &ServerJsonRpcMessage) -> Option<Request> {
+    /// Forgets the request that a message answers. A client that has read the answer may use its id
+    /// again at once, so the id must be free before the last byte is written. The slot of its call
+    /// is not, until the result is dropped.
+    fn finish(&self, message: &ServerJsonRpcMessage) -> Option<Slot> {
         let id = match message {
             JsonRpcMessage::Response(response) => Some(&response.id),
             JsonRpcMessage::Error(error) => error.id.as_ref(),
             JsonRpcMessage::Request(_) | JsonRpcMessage::Notification(_) => None,
         };
-        self.in_flight.finish(id?)
+        self.admission.finish(id?)
     }
 
-    /// Writes what is left to the thread, until nothing more comes or can be written.
+    /// Writes the messages that are left to the thread, until the queue or the pipe is closed.
     fn write_all(&self, mut queue: mpsc::UnboundedReceiver<Queued>) {
         while let Some(Queued { message, is_answer, written }) = queue.blocking_recv() {
             let result = self.write(message, is_answer);
             self.n_queued.fetch_sub(1, Ordering::SeqCst);
             let is_open = result.is_ok();
-            // Nobody may wait for it.
+            // The receiver may be gone.
             let _ = written.send(result);
             if !is_open {
                 return;

@@ -44,15 +44,6 @@ pub fn is_short(message: &ServerJsonRpcMessage) -> bool {
     n_bytes < MAX_SHORT
 }
 
-/// What may stand in an answer's object for its first text, which is that text itself unless it is
-/// long: [`write`] then puts it there.
-pub fn repeated(first: &str) -> String {
-    match first.len() < MIN_LONG {
-        true => first.into(),
-        false => mark(0),
-    }
-}
-
 fn mark(index: usize) -> String {
     format!("{}{index}", *MARK)
 }

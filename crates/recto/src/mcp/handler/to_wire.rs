@@ -1,4 +1,4 @@
-//! From what a call answered to what the client gets.
+//! The results of calls, and the definitions of tools, in the types of the protocol.
 
 use std::sync::Arc;
 
@@ -7,9 +7,8 @@ use rmcp::model::{
     CallToolResult, ContentBlock, ErrorCode, ErrorData, MetaObject, Tool as WireTool,
     ToolAnnotations,
 };
-use serde_json::{Value, json as value};
+use serde_json::{Value, json};
 
-use super::json;
 use crate::config::{Errors, Names, Results, Wire};
 use crate::tools::{Answer, Effect, Tool};
 
@@ -27,7 +26,7 @@ pub fn tool(tool: &Tool, wire: Wire) -> WireTool {
         Arc::new(tool.input_schema()),
     )
     .with_annotations(annotations);
-    // Who publishes a schema must answer with structured content.
+    // A tool with an output schema must answer with structured content.
     if wire.results != Results::Text
         && let Value::Object(output) = (tool.output)()
     {
@@ -36,7 +35,7 @@ pub fn tool(tool: &Tool, wire: Wire) -> WireTool {
     definition
 }
 
-/// A call's result, or the JSON-RPC error that stands for it.
+/// A call's result, or its JSON-RPC error.
 pub fn result(result: Result<Answer>, wire: Wire) -> Result<CallToolResult, ErrorData> {
     match result {
         Ok(answer) => Ok(success(answer, wire.results)),
@@ -58,7 +57,7 @@ fn success(answer: Answer, results: Results) -> CallToolResult {
         Results::Both => {
             let Answer { text: blocks, mut structured, repeated, .. } = answer;
             if let Some(field) = repeated {
-                structured.insert(field.into(), json::repeated(&blocks[0]).into());
+                structured.insert(field.into(), blocks[0].as_str().into());
             }
             let mut result = CallToolResult::success(text(blocks));
             result.structured_content = Some(Value::Object(structured));
@@ -84,15 +83,15 @@ fn jsonrpc_error(error: &Error, names: Names) -> ErrorData {
 }
 
 fn describe(error: &Error, names: Names) -> Value {
-    let mut described = value!({"code": error.code(), "message": error.to_string()});
+    let mut described = json!({"code": error.code(), "message": error.to_string()});
     if let Some(hint) = hint(error, names) {
         described["hint"] = hint.into();
     }
     described
 }
 
-/// The hint, with tools as the client knows them. Hints that name no tool stay as they are: they may
-/// show a file's text, where `text.replace` is a method.
+/// The hint, with tools named as the client knows them. Hints that name no tool stay as they are:
+/// they may quote a file, in which `text.replace` is a method.
 fn hint(error: &Error, names: Names) -> Option<String> {
     let hint = error.hint()?;
     match error {
@@ -101,7 +100,7 @@ fn hint(error: &Error, names: Names) -> Option<String> {
     }
 }
 
-/// Gives a JSON-RPC error of ours its contract code back.
+/// Restores the contract code of a JSON-RPC error.
 pub fn restore_code(mut error: ErrorData) -> ErrorData {
     let code = error.data.as_ref().and_then(|data| data.get("code")).and_then(Value::as_i64);
     if let Some(code) = code.and_then(|code| i32::try_from(code).ok()) {
