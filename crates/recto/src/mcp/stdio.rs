@@ -87,7 +87,7 @@ struct Ends {
     input: CancellationToken,
     /// Cancelled when nothing more can be written: a client that takes no answers is gone.
     output: CancellationToken,
-    /// How many bytes of long answers the client has taken.
+    /// How many bytes the client has taken.
     n_given: Arc<AtomicU64>,
 }
 
