@@ -7,20 +7,17 @@ mod to_wire;
 #[cfg(test)]
 mod tests;
 
-use std::borrow::Cow;
-
 use recto_text::Error;
 use recto_text::quote::Quoted;
 use rmcp::ServerHandler;
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, ClientRequest, CompleteRequestMethod,
-    CompleteRequestParams, CompleteResult, CustomRequest, CustomResult, ErrorCode, ErrorData,
-    Implementation, ListPromptsRequestMethod, ListPromptsResult,
-    ListResourceTemplatesRequestMethod, ListResourceTemplatesResult, ListResourcesRequestMethod,
-    ListResourcesResult, ListToolsResult, PaginatedRequestParams, ProtocolVersion,
-    RequestMetaObject, ServerCapabilities, ServerConfig, ServerResult,
+    CallToolRequestParams, CallToolResponse, CompleteRequestMethod, CompleteRequestParams,
+    CompleteResult, CustomRequest, CustomResult, ErrorCode, ErrorData, Implementation,
+    ListPromptsRequestMethod, ListPromptsResult, ListResourceTemplatesRequestMethod,
+    ListResourceTemplatesResult, ListResourcesRequestMethod, ListResourcesResult, ListToolsResult,
+    PaginatedRequestParams, RequestMetaObject, ServerCapabilities, ServerConfig,
 };
-use rmcp::service::{NotificationContext, RequestContext, RoleServer, Service, ServiceRole};
+use rmcp::service::{RequestContext, RoleServer};
 use tracing::warn;
 
 use super::codex;
@@ -41,11 +38,6 @@ pub use to_wire::tool as definition;
 /// request's extensions and keep a clone: the call then counts as running until the transport
 /// releases it.
 pub struct Handler {
-    tools: Tools,
-}
-
-/// The handler before its error codes are put right.
-struct Tools {
     calls: Calls,
     wire: Wire,
     instructions: String,
@@ -55,12 +47,11 @@ struct Tools {
 impl Handler {
     /// Serves `calls`, of which at most `max_running` run at once.
     pub fn new(calls: Calls, wire: Wire, instructions: String, max_running: usize) -> Handler {
-        let slots = Slots::new(max_running);
-        Handler { tools: Tools { calls, wire, instructions, slots } }
+        Handler { calls, wire, instructions, slots: Slots::new(max_running) }
     }
 }
 
-impl ServerHandler for Tools {
+impl ServerHandler for Handler {
     fn get_info(&self) -> ServerConfig {
         let mut capabilities = ServerCapabilities::builder().enable_tools().build();
         // Makes Codex send its sandbox with every call; see `codex`.
@@ -199,33 +190,4 @@ fn unknown_tool(calls: &Calls, name: &str, names: Names) -> ErrorData {
     };
     let message = format!("Unknown tool: {}{reason}. Tools: {}", Quoted(name), served.join(", "));
     ErrorData::invalid_params(message, None)
-}
-
-/// Keeps the error codes of the contract: for clients of revision 2026-07-28 `rmcp` replaces -32002,
-/// its code for a missing resource, by -32602.
-impl Service<RoleServer> for Handler {
-    async fn handle_request(
-        &self,
-        request: ClientRequest,
-        context: RequestContext<RoleServer>,
-    ) -> Result<ServerResult, ErrorData> {
-        let result = Service::handle_request(&self.tools, request, context).await;
-        result.map_err(to_wire::restore_code)
-    }
-
-    async fn handle_notification(
-        &self,
-        notification: <RoleServer as ServiceRole>::PeerNot,
-        context: NotificationContext<RoleServer>,
-    ) -> Result<(), ErrorData> {
-        Service::handle_notification(&self.tools, notification, context).await
-    }
-
-    fn get_info(&self) -> ServerConfig {
-        ServerHandler::get_info(&self.tools)
-    }
-
-    fn supported_protocol_versions(&self) -> Cow<'static, [ProtocolVersion]> {
-        ServerHandler::supported_protocol_versions(&self.tools)
-    }
 }

@@ -99,12 +99,3 @@ fn hint(error: &Error, names: Names) -> Option<String> {
         _ => Some(hint),
     }
 }
-
-/// Restores the contract code of a JSON-RPC error.
-pub fn restore_code(mut error: ErrorData) -> ErrorData {
-    let code = error.data.as_ref().and_then(|data| data.get("code")).and_then(Value::as_i64);
-    if let Some(code) = code.and_then(|code| i32::try_from(code).ok()) {
-        error.code = ErrorCode(code);
-    }
-    error
-}
