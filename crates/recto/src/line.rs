@@ -1,5 +1,5 @@
-//! Lines of bounded length from a stream, and the request id of one that was too long to keep; and
-//! lines to a stream, as far as it takes them at once, or with patience.
+//! Reads lines of bounded length from a stream, and finds the request id of a line that is too long
+//! to keep. Writes to a stream, with or without waiting.
 
 mod incoming;
 
@@ -13,33 +13,33 @@ use rustix::net::{RecvFlags, recv};
 
 pub use incoming::Incoming;
 
-/// What a read brought.
+/// The outcome of a read.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Line {
     /// A whole line is in the buffer, without its ending.
     Whole,
-    /// The line was longer than allowed and has been skipped. The id, as JSON, if it had one.
+    /// The line was longer than allowed and was skipped.
     TooLong {
-        /// The value of the top-level `id`.
+        /// The value of the top-level `id` as JSON, if there is one.
         id: Option<String>,
     },
-    /// The stream ended. What came after the last line ending is no message.
+    /// The stream ended. Bytes after the last line ending are not a message.
     End,
 }
 
-/// Where a stream stands.
+/// The current position of a stream.
 const HERE: u64 = u64::MAX;
 
-/// Writes as much as the stream takes without waiting, and says how much that was. What goes wrong
-/// is nothing written, for whoever writes the rest to find out.
+/// Writes as much as the stream takes without waiting, and returns how much that was. An error counts
+/// as nothing written: writing the rest will report it.
 pub fn write_now(output: impl AsFd, bytes: &[u8]) -> usize {
     pwritev2(output, &[IoSlice::new(bytes)], HERE, ReadWriteFlags::NOWAIT).unwrap_or(0)
 }
 
-/// Reads what the stream has without waiting. [`ErrorKind::WouldBlock`] where that is nothing.
+/// Reads without waiting. [`ErrorKind::WouldBlock`] if the stream has nothing yet.
 pub fn read_now(input: impl AsFd, buffer: &mut [u8]) -> Result<usize> {
     match preadv2(&input, &mut [IoSliceMut::new(buffer)], HERE, ReadWriteFlags::NOWAIT) {
-        // Not every stream can, a terminal for one.
+        // Not every stream supports it, for example a terminal.
         Err(Errno::OPNOTSUPP | Errno::INVAL | Errno::NOSYS) => {}
         read => return Ok(read?),
     }
@@ -49,11 +49,11 @@ pub fn read_now(input: impl AsFd, buffer: &mut [u8]) -> Result<usize> {
     }
 }
 
-/// A stream that is waited for, also where whoever started us left it so that nobody waits.
+/// A stream that blocks, even if the parent process has set `O_NONBLOCK` on it.
 pub struct Patient<S>(pub S);
 
 impl<S: AsFd> Patient<S> {
-    /// Does it again and again as long as it would have to wait.
+    /// Repeats `call` while it would block.
     fn retry(
         &mut self,
         what: PollFlags,
@@ -73,8 +73,8 @@ impl<S: AsFd> Patient<S> {
     }
 }
 
-/// A socket that is waited for by `poll`: whoever waits in `recv` is also woken each time the other
-/// side has taken something that was sent to it, for nothing.
+/// A socket that waits in `poll`. A thread that waits in `recv` is also woken, for nothing, each time
+/// the other side reads.
 pub struct Polled<'a>(pub &'a UnixStream);
 
 impl Read for Polled<'_> {
@@ -115,7 +115,7 @@ impl<S: AsFd> AsFd for Patient<S> {
     }
 }
 
-/// Reads the next line into `buffer`, which holds at most `max_bytes` at any time.
+/// Reads the next line into `buffer`, which never grows beyond `max_bytes`.
 pub fn read(input: &mut impl BufRead, buffer: &mut Vec<u8>, max_bytes: usize) -> Result<Line> {
     buffer.clear();
     let mut gathered = Gathered::default();
@@ -139,13 +139,13 @@ pub fn read(input: &mut impl BufRead, buffer: &mut Vec<u8>, max_bytes: usize) ->
 /// A line that arrives in pieces.
 #[derive(Default)]
 struct Gathered {
-    /// Looks at what passes by, once that is too long to be kept.
+    /// Scans a line that is too long to keep.
     scan: Option<IdScan>,
 }
 
 impl Gathered {
-    /// Moves what belongs to the line from `bytes` to `buffer`. How many bytes that was, and the
-    /// line where it is over.
+    /// Moves the bytes of the line from `bytes` to `buffer`. Returns how many that were, and the
+    /// outcome if the line has ended.
     fn take(
         &mut self,
         bytes: &[u8],
@@ -174,22 +174,22 @@ impl Gathered {
     }
 }
 
-/// The top-level `id` of a line, as JSON, also where the rest of it is broken.
+/// The top-level `id` of a line, as JSON, even if the rest of it is broken.
 pub fn id_of(line: &[u8]) -> Option<String> {
     let mut scan = IdScan::default();
     scan.push(line);
     scan.id
 }
 
-/// Looks for the top-level `id` of a JSON object that passes by in pieces. It only has to be
-/// right for JSON that is valid; for other input any answer will do.
+/// Finds the top-level `id` of a JSON object that arrives in pieces. It only has to be right for
+/// valid JSON; for other input any result will do.
 #[derive(Default)]
 struct IdScan {
     id: Option<String>,
     depth: usize,
     is_in_string: bool,
     is_escaped: bool,
-    /// The last top-level string, or the value that follows `"id":`, as far as it is short.
+    /// The start of the last top-level string, or of the value that follows `"id":`.
     token: Vec<u8>,
     is_value_of_id: bool,
 }

@@ -165,8 +165,6 @@ pub struct Welcome {
     pub can_read: bool,
     /// It takes the text of files.
     pub can_write: bool,
-    /// The version of ACP that it and the agent agreed on.
-    pub protocol_version: u64,
 }
 
 /// A message as a line without its ending.

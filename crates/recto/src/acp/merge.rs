@@ -53,7 +53,6 @@ pub struct Asking {
 pub struct Merger {
     calls: Calls,
     roots: HashMap<String, PathBuf>,
-    is_v2: bool,
 }
 
 impl Merger {
@@ -72,15 +71,9 @@ impl Merger {
         self.calls.forget_session(session_id);
     }
 
-    /// Says which version of the protocol editor and agent agreed on; 1 until then.
-    pub fn negotiated(&mut self, version: u64) {
-        self.is_v2 = version >= 2;
-    }
-
     /// Takes an update of ours and returns the message for the editor.
     pub fn from_recto(&mut self, session_id: &str, update: Value) -> Value {
         let update = self.own(session_id, update);
-        let update = if self.is_v2 { updates::to_v2(update) } else { update };
         // Put there rather than written in the macro, which copies what it is given.
         let mut message = json!({
             "jsonrpc": "2.0",
@@ -142,7 +135,6 @@ impl Merger {
         let method = message.get("method").and_then(Value::as_str)?;
         let place = match method {
             "session/update" => "/params/update",
-            "session/request_permission" if self.is_v2 => "/params/subject/toolCall",
             "session/request_permission" => "/params/toolCall",
             _ => return None,
         };
@@ -205,11 +197,9 @@ impl Merger {
 
     /// The agent's half: what is left of it, if anything is.
     fn agents(&mut self, key: Key, root: &Path, mut update: Value) -> Option<Value> {
-        let is_chunk = match update["sessionUpdate"].as_str() {
-            Some("tool_call" | "tool_call_update") => false,
-            Some("tool_call_content_chunk") => true,
-            _ => return Some(update),
-        };
+        if !matches!(update["sessionUpdate"].as_str(), Some("tool_call" | "tool_call_update")) {
+            return Some(update);
+        }
         let Some(known) = self.recognise(&key, root, &update) else { return Some(update) };
         let has_arguments =
             Generic::parse(&update).is_some_and(|generic| generic.arguments.is_some());
@@ -219,9 +209,6 @@ impl Merger {
         call.is_ended |= is_end;
         let ours = call.ours;
         update["toolCallId"] = known.id().into();
-        if is_chunk {
-            return (ours == Ours::Awaited).then_some(update);
-        }
         let fields = update.as_object_mut()?;
         match ours {
             Ours::Awaited => {
@@ -272,11 +259,7 @@ impl Merger {
         let tool = card.get("name").and_then(Value::as_str).and_then(tools::find);
         let shown = tool.zip(arguments).map(|(tool, arguments)| {
             let preview = || with_call(tool, arguments, root, updates::preview);
-            let blocks = foreseen.unwrap_or_else(preview);
-            let is_removal = card.get("kind").is_some_and(|kind| kind == "delete");
-            let blocks =
-                if self.is_v2 { updates::content_to_v2(blocks, is_removal) } else { blocks };
-            (updates::cut(arguments), blocks)
+            (updates::cut(arguments), foreseen.unwrap_or_else(preview))
         });
         let Some(fields) = request.as_object_mut() else { return };
         fields.insert("toolCallId".into(), known.id().into());
@@ -296,7 +279,7 @@ impl Merger {
     fn recognise(&mut self, key: &Key, root: &Path, told: &Value) -> Option<Key> {
         let mut known = self.calls.resolve(key.clone());
         if let Some(call) = self.calls.get_mut(&known)
-            && is_another(call, told, self.is_v2)
+            && is_another(call, told)
         {
             // Agents should not use an id again. Where one does, what a person is shown, and may be
             // asked to allow, is the call that is meant now.
@@ -350,7 +333,7 @@ fn is_end(told: &Value) -> bool {
 
 /// Whether an agent tells of another call than the one that is known by the same id. Where that is
 /// not clear, it is: nobody may be asked to allow one call in the words of another.
-fn is_another(call: &Remembered, told: &Value, is_v2: bool) -> bool {
+fn is_another(call: &Remembered, told: &Value) -> bool {
     let is_over = call.is_ended || call.ours == Ours::Finished;
     let is_named = ["title", "name"].iter().any(|name| told[*name].is_string());
     let is_asking = match told["sessionUpdate"].as_str() {
@@ -358,8 +341,6 @@ fn is_another(call: &Remembered, told: &Value, is_v2: bool) -> bool {
         None => true,
         Some(_) if call.ours == Ours::Running => return false,
         Some("tool_call") => false,
-        // The second version begins calls with it, too.
-        Some("tool_call_update") if is_v2 && is_named => false,
         Some(_) => return false,
     };
     // An id that is used again.

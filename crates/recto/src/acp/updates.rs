@@ -8,7 +8,6 @@ mod content;
 mod cut;
 mod places;
 mod title;
-mod v2;
 
 #[cfg(test)]
 pub(super) mod tests;
@@ -22,7 +21,6 @@ use serde_json::{Map, Value, json};
 pub use content::{MAX_TEXT, preview};
 pub use cut::{MAX_BYTES, cut, n_bytes};
 pub use title::MAX_CHARS as MAX_TITLE;
-pub use v2::{content as content_to_v2, to_v2};
 
 use crate::call::Witnessed;
 use crate::tools::{Answer, Effect, as_integer};

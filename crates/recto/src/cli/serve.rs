@@ -64,8 +64,7 @@ impl Serve {
         }
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
-            // One more, so that long requests are parsed also where all calls hang.
-            .max_blocking_threads(limits::CALL_THREADS + 1)
+            .max_blocking_threads(limits::CALL_THREADS)
             .build()
             .map_err(|error| error.to_string())?;
         let max_running = limits::running_calls(config.max_read_bytes);

@@ -1,5 +1,5 @@
-//! Lines for a runtime, read by its own thread. One that reads for it would have to wake it for
-//! every line, and that takes longer than most lines take to answer.
+//! Lines for an async task, read by the runtime's own thread: another thread would have to wake it for
+//! every line, and could not be stopped while it waits in a read.
 
 use std::io::{ErrorKind, Result};
 use std::ops::Range;
@@ -8,44 +8,45 @@ use std::os::fd::OwnedFd;
 use tokio::io::Interest;
 use tokio::io::unix::{AsyncFd, AsyncFdRegisterError, TryIoError};
 use tokio::task::coop::consume_budget;
+use tokio::task::yield_now;
 
 use super::{Gathered, Line, read_now};
 
 /// How much is read at once.
 const BUFFER: usize = 64 << 10;
 
-/// The room that is kept for the next line.
+/// The capacity that is kept for the next line.
 const KEPT_LINE: usize = 256 << 10;
 
 /// The lines of a stream.
 pub struct Incoming {
     source: Source,
     max_bytes: usize,
-    /// What was read, and where in it stands what is not taken yet.
+    /// The bytes that were read, and which of them are not taken yet.
     buffer: Box<[u8]>,
     left: Range<usize>,
     gathered: Gathered,
     line: Vec<u8>,
-    /// Whether the line is over, so that the next one is another.
+    /// Whether the line has ended, so that the next call begins another.
     is_over: bool,
 }
 
 enum Source {
-    /// The system tells when there is something to read.
+    /// The system reports when there is something to read.
     Watched(AsyncFd<OwnedFd>),
-    /// A file, where there is something to read until it ends.
+    /// A file, which can be read at any time.
     Ready(OwnedFd),
 }
 
 impl Incoming {
     /// Reads from a stream in the current runtime. Lines of more than `max_bytes` are not kept.
     pub fn new(input: OwnedFd, max_bytes: usize) -> Result<Incoming> {
-        // SAFETY: the descriptor is ours alone and stays what it is until it is dropped, which ends
-        // the watch.
+        // SAFETY: nothing else owns the descriptor, and it refers to the same file until it is
+        // dropped, which ends the registration.
         let watched = unsafe { AsyncFd::register_with_interest(input, Interest::READABLE) };
         let source = match watched.map_err(AsyncFdRegisterError::into_parts) {
             Ok(input) => Source::Watched(input),
-            // What cannot be watched is always ready.
+            // A file that cannot be watched is always ready.
             Err((input, error)) if error.kind() == ErrorKind::PermissionDenied => {
                 Source::Ready(input)
             }
@@ -94,11 +95,14 @@ impl Incoming {
 impl Source {
     async fn read(&self, buffer: &mut [u8]) -> Result<usize> {
         loop {
-            // What is always ready would never let others have their turn.
-            consume_budget().await;
             let read = match self {
-                Source::Ready(input) => rustix::io::read(input, &mut *buffer).map_err(Into::into),
+                Source::Ready(input) => {
+                    // It never waits, so other tasks run between two reads.
+                    yield_now().await;
+                    rustix::io::read(input, &mut *buffer).map_err(Into::into)
+                }
                 Source::Watched(input) => {
+                    consume_budget().await;
                     let mut ready = input.readable().await?;
                     match ready.try_io(|input| read_now(input.get_ref(), buffer)) {
                         Ok(read) => read,

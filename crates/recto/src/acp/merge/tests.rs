@@ -16,14 +16,13 @@ use crate::tools::Answer;
 /// Plays messages and keeps what the editor sees of each.
 struct Scene {
     merger: Merger,
-    version: u64,
     seen: String,
 }
 
 fn scene() -> Scene {
     let mut merger = Merger::default();
     merger.open("s", "/p".into());
-    Scene { merger, version: 1, seen: String::new() }
+    Scene { merger, seen: String::new() }
 }
 
 fn read() -> Value {
@@ -52,21 +51,15 @@ fn codex_end(id: &str, tool: &str, arguments: Value, status: &str) -> Value {
 }
 
 impl Scene {
-    fn v2(mut self) -> Scene {
-        self.merger.negotiated(2);
-        self.version = 2;
-        self
-    }
-
     fn saw(mut self, who: &str, messages: Vec<Value>) -> Scene {
         if messages.is_empty() {
             self.seen.push_str(&format!("{who}: nothing\n"));
         }
         for message in &messages {
             if message["method"].is_string() {
-                record(self.version, message);
+                record(message);
             }
-            let update = ["/params/update", "/params/toolCall", "/params/subject/toolCall"]
+            let update = ["/params/update", "/params/toolCall"]
                 .iter()
                 .find_map(|place| message.pointer(place))
                 .unwrap();
@@ -111,11 +104,7 @@ impl Scene {
 
     fn asks(mut self, call: Value) -> Scene {
         let option = json!({"optionId": "y", "name": "Allow", "kind": "allow_once"});
-        let params = match self.version {
-            2 => json!({"sessionId": "s", "title": "Allow?", "options": [option],
-                "subject": {"type": "tool_call", "toolCall": call}}),
-            _ => json!({"sessionId": "s", "toolCall": call, "options": [option]}),
-        };
+        let params = json!({"sessionId": "s", "toolCall": call, "options": [option]});
         let method = "session/request_permission";
         let message = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
         let messages = self.merger.from_agent(message, None).into_iter().collect();
@@ -327,42 +316,22 @@ fn an_agent_that_never_tells() {
 }
 
 #[test]
-fn progress_passes_and_chunks_do_not() {
-    let update = |kind: &str, more: Value| {
-        let mut update = json!({"sessionUpdate": kind, "toolCallId": "1"});
+fn progress_of_the_agent_passes() {
+    let update = |more: Value| {
+        let mut update = json!({"sessionUpdate": "tool_call_update", "toolCallId": "1"});
         update.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
         update
     };
-    let chunk = json!({"content": {"type": "content", "content": {"type": "text", "text": "x"}}});
     scene()
-        .v2()
         .start("1", "edit_text_file", edit())
-        .agent(update("tool_call_update", json!({"_meta": {"mcp_output_delta": {"data": "x"}}})))
-        .agent(update("tool_call_content_chunk", chunk))
-        .agent(update("tool_call_update", json!({"title": null, "kind": "execute"})))
+        .agent(update(json!({"_meta": {"mcp_output_delta": {"data": "x"}}})))
+        .agent(update(json!({"title": null, "kind": "execute"})))
         .end("1", "edit_text_file", edit())
         .check(expect![[r#"
-            recto: tool_call_update #1 kind="edit" title="Edit a.txt" status="pending" locations=[{"path":"/p/a.txt"}] rawInput={"path":"/p/a.txt","old_string":"a","new_string":"b"}
+            recto: tool_call #1 kind="edit" title="Edit a.txt" status="pending" locations=[{"path":"/p/a.txt"}] rawInput={"path":"/p/a.txt","old_string":"a","new_string":"b"}
             agent: tool_call_update #1 _meta={"mcp_output_delta":{"data":"x"}}
             agent: nothing
-            agent: nothing
             recto: tool_call_update #1 kind="edit" title="Edit a.txt" status="completed" locations=[{"path":"/p/a.txt"}] content=[]
-        "#]]);
-}
-
-#[test]
-fn version_2_has_one_kind_of_update() {
-    let mut told = codex("1", "edit_text_file", edit());
-    told["sessionUpdate"] = "tool_call_update".into();
-    scene()
-        .v2()
-        .agent(told)
-        .asks(json!({"toolCallId": "1", "kind": "execute", "status": "pending"}))
-        .start("1", "edit_text_file", edit())
-        .check(expect![[r#"
-            agent: tool_call_update #1 kind="edit" title="Edit a.txt" status="in_progress" locations=[{"path":"/p/a.txt"}] rawInput={"path":"/p/a.txt","old_string":"a","new_string":"b"} _meta={"is_mcp_tool_call":true}
-            asks: ? #1 kind="edit" title="Edit a.txt" status="pending" locations=[{"path":"/p/a.txt"}] rawInput={"path":"/p/a.txt","old_string":"a","new_string":"b"} content=[{"type":"diff","changes":[{"operation":"modify","path":"/p/a.txt","fileType":"text"}]},{"type":"content","content":{"type":"text","text":"```diff\n-a\n+b\n```"}}]
-            recto: tool_call_update #1 kind="edit" title="Edit a.txt" status="in_progress" locations=[{"path":"/p/a.txt"}] rawInput={"path":"/p/a.txt","old_string":"a","new_string":"b"}
         "#]]);
 }
 
@@ -439,20 +408,17 @@ proptest! {
         members in prop::collection::vec((0..11usize, any_json()), 0..8),
         arguments in any_arguments(),
         tool in 0..tools::ALL.len(),
-        is_v2: bool,
     ) {
         const NAMES: [&str; 11] = ["sessionUpdate", "toolCallId", "title", "kind", "name",
             "status", "locations", "rawInput", "rawOutput", "content", "_meta"];
         let mut merger = Merger::default();
-        merger.negotiated(if is_v2 { 2 } else { 1 });
         let tool = tools::ALL[tool].name;
         let mut odd = codex("1", tool, Value::Object(arguments));
         for (name, value) in members {
             odd[NAMES[name]] = value;
         }
         for method in ["session/update", "session/request_permission"] {
-            let params = json!({"sessionId": "s", "update": odd, "toolCall": odd,
-                "subject": {"toolCall": odd}});
+            let params = json!({"sessionId": "s", "update": odd, "toolCall": odd});
             let message = json!({"method": method, "params": params});
             for _ in 0..2 {
                 merger.asking(&message);

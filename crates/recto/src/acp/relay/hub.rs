@@ -210,7 +210,9 @@ impl Hub {
 
     fn concern_of_agents(&self, message: &Peek<'_>) -> Concern {
         match message.method.as_deref() {
-            Some("session/update" | "session/request_permission") => Concern::Event,
+            Some("session/update" | "session/request_permission") if self.shows_calls() => {
+                Concern::Event
+            }
             None => {
                 let id = message.id();
                 let matters = id.is_some_and(|id| self.learned().asked.contains_key(&id));
@@ -218,6 +220,11 @@ impl Hub {
             }
             Some(_) => Concern::None,
         }
+    }
+
+    /// Whether calls are shown to the editor. In the draft of version 2 that is left to the agent.
+    fn shows_calls(&self) -> bool {
+        self.learned().agreed.protocol_version < 2
     }
 
     fn learn_of_editor(&self, initialize: &Peek<'_>) {
@@ -244,12 +251,9 @@ impl Hub {
                 learned.agreed.has_more_folders = answer.has_more_folders();
                 if let Some(version) = answer.version() {
                     learned.agreed.protocol_version = version;
-                    // The second version has no such methods, whatever the editor offered for
-                    // the first.
+                    // Version 2 has no such methods, whatever the editor offered for version 1.
                     learned.can_read &= version < 2;
                     learned.can_write &= version < 2;
-                    drop(learned);
-                    self.merger().negotiated(version);
                 }
             }
             Asked::OldSession(ticket) if answer.error.is_some() => self.tickets.revoke(&ticket),
@@ -358,11 +362,7 @@ impl Hub {
 impl Host for Hub {
     fn welcome(&self) -> Welcome {
         let learned = self.learned();
-        Welcome {
-            can_read: learned.can_read,
-            can_write: learned.can_write,
-            protocol_version: learned.agreed.protocol_version,
-        }
+        Welcome { can_read: learned.can_read, can_write: learned.can_write }
     }
 
     fn read(&self, session_id: &str, path: &RawValue, answer: Answer) {
@@ -387,6 +387,9 @@ impl Host for Hub {
     }
 
     fn update(&self, session_id: &str, update: Value, server: &Outlet) {
+        if !self.shows_calls() {
+            return;
+        }
         // Kept until the event is sent, so that nothing comes in between.
         let mut merger = self.merger();
         let event = merger.from_recto(session_id, update);

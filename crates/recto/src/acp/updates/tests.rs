@@ -18,22 +18,16 @@ use super::*;
 use crate::tools::{self, Change};
 
 /// Appends a message to the file that `RECTO_EVENTS` names, one line each, so that another
-/// program can check all of them against the published schemas. Those of version 2 go to a file
-/// beside it.
-pub(in crate::acp) fn record(version: u64, message: &Value) {
+/// program can check all of them against the published schema.
+pub(in crate::acp) fn record(message: &Value) {
     let Ok(path) = std::env::var("RECTO_EVENTS") else { return };
-    let path = if version == 2 { format!("{path}.v2") } else { path };
     let mut file = std::fs::File::options().create(true).append(true).open(path).unwrap();
     file.write_all(format!("{message}\n").as_bytes()).unwrap();
 }
 
 fn record_update(update: &Value) {
-    let message = |update: &Value| {
-        let params = json!({"sessionId": "s", "update": update});
-        json!({"jsonrpc": "2.0", "method": "session/update", "params": params})
-    };
-    record(1, &message(update));
-    record(2, &message(&to_v2(update.clone())));
+    let params = json!({"sessionId": "s", "update": update});
+    record(&json!({"jsonrpc": "2.0", "method": "session/update", "params": params}));
 }
 
 /// Shows something of a call in the folder `/p`.

@@ -113,7 +113,7 @@ fn fake_relay() -> (Arc<LinkClient>, BufReader<UnixStream>, UnixStream) {
         let (mut stream, _) = listener.accept().unwrap();
         let mut input = BufReader::new(stream.try_clone().unwrap());
         assert_eq!(next(&mut input)["hello"]["token"], "secret");
-        let welcome = json!({"can_read": true, "can_write": true, "protocol_version": 1});
+        let welcome = json!({"can_read": true, "can_write": true});
         writeln!(stream, "{}", json!({"welcome": welcome})).unwrap();
         (input, stream)
     });

@@ -4,7 +4,7 @@
 use recto_text::Digest;
 use serde_json::{Value, json};
 
-use crate::server::Server;
+use crate::server::{Server, stateless};
 
 /// One call of each tool that works, and one that is refused.
 fn calls(server: &Server) -> [(&'static str, Value); 4] {
@@ -197,5 +197,11 @@ fn failures_travel_as_they_are_asked_to() {
         let answer = server.call("read_text_file", json!({"path": "/etc/passwd"}));
         assert_eq!(answer["error"]["code"], -32002, "{answer}");
         assert_eq!(answer["error"]["message"], message);
+
+        // To clients of this revision -32002 of another method would be sent as -32602.
+        let mut server = Server::start(&["--results", results, "--errors", "jsonrpc"]);
+        let call = json!({"name": "read_text_file", "arguments": {"path": "/etc/passwd"}});
+        let answer = server.request("tools/call", stateless(call));
+        assert_eq!(answer["error"]["code"], -32002, "{answer}");
     }
 }

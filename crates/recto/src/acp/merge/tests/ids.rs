@@ -78,15 +78,6 @@ fn another_call_is_never_asked_for_in_the_name_of_ours() {
             agent: tool_call #1 kind="execute" title="rm -rf build" rawInput={"command":["rm","-rf","build"]}
             asks: ? #1 kind="execute" title="rm -rf build" rawInput={"command":["rm","-rf","build"]}
         "#]]);
-    let mut begins_in_v2 = begins(shell());
-    begins_in_v2["sessionUpdate"] = "tool_call_update".into();
-    let ask = json!({"toolCallId": "1", "status": "pending"});
-    awaited().v2().agent(ended.clone()).agent(begins_in_v2).asks(ask).check(expect![[r#"
-        agent: tool_call #1 kind="read" title="Read a.txt" status="in_progress" locations=[{"path":"/p/a.txt"}] rawInput={"path":"/p/a.txt"} _meta={"is_mcp_tool_call":true}
-        agent: tool_call_update #1 status="failed"
-        agent: tool_call_update #1 kind="execute" title="rm -rf build" rawInput={"command":["rm","-rf","build"]}
-        asks: ? #1 status="pending"
-    "#]]);
     awaited().agent(ended).asks(json!({"toolCallId": "1", "kind": "execute"})).check(expect![[r#"
         agent: tool_call #1 kind="read" title="Read a.txt" status="in_progress" locations=[{"path":"/p/a.txt"}] rawInput={"path":"/p/a.txt"} _meta={"is_mcp_tool_call":true}
         agent: tool_call_update #1 status="failed"

@@ -1,7 +1,7 @@
-//! Word to a client that a long call goes on, where it asked for that.
+//! Progress notifications for long calls, for clients that ask for them.
 //!
-//! How long it has been is always known and always grows; how much is done is not, because a file
-//! that is read from its end or a walk that finds nothing has no natural count.
+//! They report the elapsed time, which is always known and always grows. The share that is done is
+//! not: a file that is read from its end or a walk that finds nothing has no natural count.
 
 use std::time::Duration;
 
@@ -10,22 +10,21 @@ use rmcp::service::{Peer, RoleServer};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
-/// How long a call takes before anything is said, and between one time and the next.
+/// The time before the first notification and between two of them.
 const EVERY: Duration = Duration::from_secs(1);
 
-/// Tells the client until it is dropped.
+/// Notifies the client until it is dropped.
 pub struct Progress {
-    /// Ends its tasks when it is dropped.
-    _telling: JoinSet<()>,
+    _task: JoinSet<()>,
 }
 
 impl Progress {
-    /// Starts telling, if the request has a token for it.
+    /// Starts to notify, if the request has a progress token.
     pub fn start(meta: &RequestMetaObject, peer: &Peer<RoleServer>) -> Progress {
-        let mut telling = JoinSet::new();
+        let mut task = JoinSet::new();
         if let Some(token) = meta.get_progress_token() {
             let peer = peer.clone();
-            telling.spawn(async move {
+            task.spawn(async move {
                 let start = Instant::now();
                 loop {
                     tokio::time::sleep(EVERY).await;
@@ -38,6 +37,6 @@ impl Progress {
                 }
             });
         }
-        Progress { _telling: telling }
+        Progress { _task: task }
     }
 }

@@ -1,12 +1,12 @@
-//! How much memory a line takes once it is parsed, told before: a value can be two bytes on the wire
-//! and a hundred in memory.
+//! Estimates the memory of a line before it is parsed: a value can take two bytes on the wire and a
+//! hundred in memory.
 
 use crate::limits::REQUEST_VALUES;
 
-/// What a value takes in memory beside its text, roughly.
+/// The memory that a value takes besides its text, roughly.
 const VALUE_BYTES: usize = 160;
 
-/// The memory that a request takes, roughly. `None` if it holds too many values.
+/// The memory that a request takes, roughly. `None` if it contains too many values.
 pub fn of(line: &[u8]) -> Option<usize> {
     let n_values = n_values(line);
     (n_values <= REQUEST_VALUES).then(|| line.len() + n_values * VALUE_BYTES)
@@ -22,12 +22,12 @@ fn n_values(mut line: &[u8]) -> usize {
     n_values + n_marks(line)
 }
 
-/// The marks before which, or after which, a value stands.
+/// The marks before or after which there is a value.
 fn n_marks(piece: &[u8]) -> usize {
     piece.iter().filter(|byte| matches!(byte, b',' | b':' | b'[' | b'{')).count()
 }
 
-/// What comes after a string, given what comes after its first quote.
+/// The rest after a string, given the rest after its first quote.
 fn after_string(mut rest: &[u8]) -> &[u8] {
     while let Some(at) = memchr::memchr2(b'"', b'\\', rest) {
         if rest[at] == b'"' {

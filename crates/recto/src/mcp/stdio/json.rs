@@ -1,8 +1,8 @@
-//! Messages as JSON, with long texts set aside: an answer often holds one twice, as text and as
+//! Messages as JSON, with long texts set aside: an answer often contains one twice, as text and as
 //! structured content, and escaping it is most of what a long answer costs.
 //!
-//! Such a text is taken out of the message and escaped once, eight bytes at a time; a mark stands
-//! in its place while everything else is serialised as the library defines it.
+//! Such a text is taken out of the message and escaped once, many bytes at a time. A mark takes its
+//! place while everything else is serialised as `rmcp` defines it.
 
 use std::hash::{BuildHasher, RandomState};
 use std::io::{Result, Write};
@@ -16,42 +16,14 @@ use serde_json::ser::{Formatter, Serializer};
 /// Shorter texts are not worth it.
 const MIN_LONG: usize = 256;
 
-/// Longer ones take a while to write.
-const MAX_SHORT: usize = 16 << 10;
-
 /// How much is escaped before it is written.
 const PIECE: usize = 128 << 10;
 
-/// What a mark begins with. No text that is handed out has it: 128 bits that nobody knows.
+/// The start of a mark. No text contains it: 128 random bits that are never sent.
 static MARK: LazyLock<String> = LazyLock::new(|| {
     let random = || RandomState::new().hash_one(0);
     format!("{:016x}{:016x}", random(), random())
 });
-
-/// Whether a message takes next to no time to write.
-pub fn is_short(message: &ServerJsonRpcMessage) -> bool {
-    let JsonRpcMessage::Response(response) = message else { return true };
-    let ServerResult::CallToolResult(result) = &response.result else { return true };
-    // What an object says, its text says as well, and in about as many bytes.
-    let n_bytes: usize = result
-        .content
-        .iter()
-        .map(|block| match block {
-            ContentBlock::Text(block) => block.text.len(),
-            _ => 0,
-        })
-        .sum();
-    n_bytes < MAX_SHORT
-}
-
-/// What may stand in an answer's object for its first text, which is that text itself unless it is
-/// long: [`write`] then puts it there.
-pub fn repeated(first: &str) -> String {
-    match first.len() < MIN_LONG {
-        true => first.into(),
-        false => mark(0),
-    }
-}
 
 fn mark(index: usize) -> String {
     format!("{}{index}", *MARK)
@@ -83,7 +55,7 @@ pub fn write(output: &mut impl Write, message: &mut ServerJsonRpcMessage) -> Res
 #[derive(Default)]
 struct LongTexts {
     texts: Vec<String>,
-    /// The same escaped, once they were written.
+    /// The same escaped, once they are written.
     escaped: Vec<Vec<u8>>,
 }
 
@@ -102,7 +74,7 @@ impl LongTexts {
         *text = mark(index);
     }
 
-    /// Which text a mark stands for.
+    /// The index of a mark's text.
     fn find(&self, fragment: &str) -> Option<usize> {
         if self.texts.is_empty() {
             return None;
@@ -140,7 +112,7 @@ impl Formatter for &mut LongTexts {
     }
 }
 
-/// Adds bytes of a text as they stand between the quotes of a JSON string.
+/// Adds bytes of a text as they are written between the quotes of a JSON string.
 fn escape(bytes: &[u8], escaped: &mut Vec<u8>) {
     let mut plain_start = 0;
     let mut escape_at = |at: usize| {
@@ -164,8 +136,8 @@ fn escape(bytes: &[u8], escaped: &mut Vec<u8>) {
     escaped.extend_from_slice(&bytes[plain_start..]);
 }
 
-/// Adds the first `n` bytes. A fixed number that is cut afterwards is quicker for a few of them
-/// than a call that copies any number.
+/// Adds the first `n` bytes. For a few of them, copying a fixed number and cutting it is quicker
+/// than copying any number.
 fn add(bytes: &[u8], n: usize, escaped: &mut Vec<u8>) {
     const FEW: usize = 32;
     match bytes.first_chunk::<FEW>() {
@@ -177,11 +149,11 @@ fn add(bytes: &[u8], n: usize, escaped: &mut Vec<u8>) {
     }
 }
 
-/// How many bytes are looked at together: a bit for each.
+/// How many bytes are inspected together: a bit for each.
 const BLOCK: usize = u64::BITS as usize;
 
-/// Marks the bytes that must be escaped, the first by the lowest bit. Both loops are such that
-/// the compiler makes vectors of them.
+/// Marks the bytes that must be escaped, the first by the lowest bit. The compiler vectorises both
+/// loops.
 fn specials(block: &[u8; BLOCK]) -> u64 {
     /// Gathers the lowest bits of eight bytes in the highest byte of the product.
     const GATHER: u64 = 0x0102_0408_1020_4080;
@@ -197,7 +169,7 @@ fn is_special(byte: u8) -> bool {
     byte < 0x20 || matches!(byte, b'"' | b'\\')
 }
 
-/// Adds what stands for a byte that must be escaped.
+/// Adds the escape sequence of a byte that must be escaped.
 fn add_special(byte: u8, escaped: &mut Vec<u8>) {
     let letter = match byte {
         b'"' | b'\\' => byte,

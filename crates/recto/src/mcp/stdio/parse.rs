@@ -1,8 +1,7 @@
-//! From a line to a message.
+//! Parses a line as a message.
 //!
-//! The library tries one kind of message after another and copies what it read for each. Nearly
-//! all lines are calls of a tool, so that this kind is tried first, without copies; whatever is not
-//! exactly that is left to the library.
+//! `rmcp` tries one kind of message after another and copies the input for each. Nearly all lines are
+//! tool calls, so this kind is tried first, without copies; every other line is left to `rmcp`.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -43,7 +42,7 @@ struct Params {
     meta: Option<JsonObject>,
 }
 
-/// What stands in braces: otherwise a list of the values alone would do as well.
+/// An object: without this, serde would accept an array of the values as well.
 struct Object<T>(T);
 
 impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {

@@ -1,4 +1,4 @@
-//! From what a call answered to what the client gets.
+//! The results of calls, and the definitions of tools, in the types of the protocol.
 
 use std::sync::Arc;
 
@@ -7,9 +7,8 @@ use rmcp::model::{
     CallToolResult, ContentBlock, ErrorCode, ErrorData, MetaObject, Tool as WireTool,
     ToolAnnotations,
 };
-use serde_json::{Value, json as value};
+use serde_json::{Value, json};
 
-use super::json;
 use crate::config::{Errors, Results, Wire};
 use crate::tools::{Answer, Effect, Tool};
 
@@ -60,7 +59,7 @@ fn success(answer: Answer, results: Results) -> CallToolResult {
         Results::Both => {
             let Answer { text: blocks, mut structured, repeated, .. } = answer;
             if let Some(field) = repeated {
-                structured.insert(field.into(), json::repeated(&blocks[0]).into());
+                structured.insert(field.into(), blocks[0].as_str().into());
             }
             let mut result = CallToolResult::success(text(blocks));
             result.structured_content = Some(Value::Object(structured));
@@ -86,18 +85,9 @@ fn jsonrpc_error(error: &Error, served: &Served) -> ErrorData {
 }
 
 fn describe(error: &Error, served: &Served) -> Value {
-    let mut described = value!({"code": error.code(), "message": error.to_string()});
+    let mut described = json!({"code": error.code(), "message": error.to_string()});
     if let Some(hint) = error.hint(served) {
         described["hint"] = hint.text.into();
     }
     described
-}
-
-/// Gives a JSON-RPC error of ours its contract code back.
-pub fn restore_code(mut error: ErrorData) -> ErrorData {
-    let code = error.data.as_ref().and_then(|data| data.get("code")).and_then(Value::as_i64);
-    if let Some(code) = code.and_then(|code| i32::try_from(code).ok()) {
-        error.code = ErrorCode(code);
-    }
-    error
 }

@@ -1,0 +1,199 @@
+//! Answers the requests of an MCP client, whatever transport they come by.
+
+mod progress;
+mod slots;
+mod to_wire;
+
+#[cfg(test)]
+mod tests;
+
+use recto_store::Error as StoreError;
+use recto_text::quote::Quoted;
+use recto_tools::{Error, Served};
+use rmcp::ServerHandler;
+use rmcp::model::{
+    CallToolRequestParams, CallToolResponse, CompleteRequestMethod, CompleteRequestParams,
+    CompleteResult, CustomRequest, CustomResult, ErrorCode, ErrorData, Implementation,
+    ListPromptsRequestMethod, ListPromptsResult, ListResourceTemplatesRequestMethod,
+    ListResourceTemplatesResult, ListResourcesRequestMethod, ListResourcesResult, ListToolsResult,
+    PaginatedRequestParams, RequestMetaObject, ServerCapabilities, ServerConfig,
+};
+use rmcp::service::{RequestContext, RoleServer};
+use tracing::warn;
+
+use super::codex;
+use crate::call::{self, Call, Calls};
+use crate::config::Wire;
+use crate::context::{Cancel, Context};
+use crate::limits::{AFTER_CANCELLATION, SLOW_CALL};
+use crate::log;
+use progress::Progress;
+use slots::Slots;
+
+pub use slots::Slot;
+pub use to_wire::tool as definition;
+
+/// Serves calls to one client.
+///
+/// A transport that writes answers slower than calls produce them can put a [`Slot`] into a
+/// request's extensions and keep a clone: the call then counts as running until the transport
+/// releases it.
+pub struct Handler {
+    calls: Calls,
+    wire: Wire,
+    instructions: String,
+    slots: Slots,
+}
+
+impl Handler {
+    /// Serves `calls`, of which at most `max_running` run at once.
+    pub fn new(calls: Calls, wire: Wire, instructions: String, max_running: usize) -> Handler {
+        Handler { calls, wire, instructions, slots: Slots::new(max_running) }
+    }
+}
+
+impl ServerHandler for Handler {
+    fn get_info(&self) -> ServerConfig {
+        let mut capabilities = ServerCapabilities::builder().enable_tools().build();
+        // Makes Codex send its sandbox with every call; see `codex`.
+        let experimental = [(codex::CAPABILITY.to_string(), Default::default())];
+        capabilities.experimental = Some(experimental.into_iter().collect());
+        let mut implementation = Implementation::new("recto", env!("CARGO_PKG_VERSION"));
+        implementation.title = Some("recto".into());
+        ServerConfig::new(capabilities)
+            .with_server_info(implementation)
+            .with_instructions(self.instructions.clone())
+    }
+
+    async fn list_tools(
+        &self,
+        _request: Option<PaginatedRequestParams>,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        let tools = self.calls.served().tools().iter();
+        let tools = tools.map(|tool| to_wire::tool(tool, self.wire)).collect();
+        Ok(ListToolsResult::with_all_items(tools))
+    }
+
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let served = self.calls.served();
+        let Some(tool) = served.find(&request.name) else {
+            return Err(unknown_tool(served, &request.name));
+        };
+        let refusal =
+            |error| to_wire::result(Err(error), self.wire, served).map(CallToolResponse::from);
+        let slot = context.extensions.get::<Slot>().cloned().unwrap_or_default();
+        let thread = tokio::select! {
+            thread = self.slots.start(&slot) => thread,
+            () = context.ct.cancelled() => return refusal(StoreError::Cancelled.into()),
+        };
+        let Some(thread) = thread else { return refusal(Error::Hanging) };
+        let _progress = Progress::start(&context.meta, &context.peer);
+        let cancel = Cancel::default();
+        let call = Call {
+            id: call_id(&context.meta),
+            context: Context { cancel: cancel.clone(), ..Context::default() },
+        };
+        let meta = context.meta;
+        let calls = self.calls.clone();
+        let arguments = request.arguments.unwrap_or_default();
+        let path = call::path_of(&arguments).map(String::from);
+        let mut running = tokio::task::spawn_blocking(move || {
+            let _thread = thread;
+            let context = Context { sandbox: codex::sandbox(&meta), ..call.context };
+            calls.call(tool, arguments, &Call { context, ..call })
+        });
+        let watch = async {
+            tokio::time::sleep(SLOW_CALL).await;
+            let path = path.as_deref().unwrap_or_default();
+            warn!(target: log::TARGET, tool = tool.name, path, "a call has run for {SLOW_CALL:?}");
+            slot.release();
+            std::future::pending::<()>().await
+        };
+        let finished = tokio::select! {
+            finished = &mut running => Ok(finished),
+            () = watch => unreachable!("it watches until the end"),
+            () = context.ct.cancelled() => {
+                cancel.raise();
+                // A write that is being committed is carried out, and the answer says so.
+                tokio::time::timeout(AFTER_CANCELLATION, running).await
+            }
+        };
+        let result = match finished {
+            Ok(Ok(result)) => result,
+            Ok(Err(error)) => Err(Error::Internal { cause: error.to_string() }),
+            Err(_) => Err(Error::OutcomeUnknown),
+        };
+        to_wire::result(result, self.wire, served).map(CallToolResponse::from)
+    }
+
+    /// Refuses unknown methods, and `tools/call` with parameters of another shape, which `rmcp`
+    /// takes for one.
+    async fn on_custom_request(
+        &self,
+        request: CustomRequest,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<CustomResult, ErrorData> {
+        if request.method == "tools/call" {
+            let message = "tools/call needs params with a string name and an object arguments";
+            return Err(ErrorData::invalid_params(message, None));
+        }
+        let message = format!("Method not found: {}", request.method);
+        Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, message, None))
+    }
+
+    // Methods of capabilities that are not declared do not exist. By default `rmcp` answers them
+    // with empty lists.
+
+    async fn list_prompts(
+        &self,
+        _request: Option<PaginatedRequestParams>,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ListPromptsResult, ErrorData> {
+        Err(ErrorData::method_not_found::<ListPromptsRequestMethod>())
+    }
+
+    async fn list_resources(
+        &self,
+        _request: Option<PaginatedRequestParams>,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ListResourcesResult, ErrorData> {
+        Err(ErrorData::method_not_found::<ListResourcesRequestMethod>())
+    }
+
+    async fn list_resource_templates(
+        &self,
+        _request: Option<PaginatedRequestParams>,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ListResourceTemplatesResult, ErrorData> {
+        Err(ErrorData::method_not_found::<ListResourceTemplatesRequestMethod>())
+    }
+
+    async fn complete(
+        &self,
+        _request: CompleteRequestParams,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<CompleteResult, ErrorData> {
+        Err(ErrorData::method_not_found::<CompleteRequestMethod>())
+    }
+}
+
+/// The id under which the client shows this call to an editor, as Codex and Claude Code send it.
+fn call_id(meta: &RequestMetaObject) -> Option<String> {
+    let id = ["callId", "claudecode/toolUseId"].iter().find_map(|key| meta.get(*key)?.as_str())?;
+    (!id.is_empty() && id.len() <= 256).then(|| id.to_string())
+}
+
+fn unknown_tool(served: &Served, name: &str) -> ErrorData {
+    let published: Vec<_> = served.published().collect();
+    let reason = match crate::tools::find(name) {
+        Some(_) => " (not served here; started with --read-only or --tools)",
+        None => "",
+    };
+    let message = format!("Unknown tool: {}{reason}. Tools: {}", Quoted(name), published.join(", "));
+    ErrorData::invalid_params(message, None)
+}

@@ -1,0 +1,47 @@
+//! How many calls run at once.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use crate::limits;
+
+/// The slots that calls run in and the threads that they run on.
+pub struct Slots {
+    slots: Arc<Semaphore>,
+    threads: Arc<Semaphore>,
+}
+
+/// The slot of one call, shared by the handler and the transport. It is free again when it is
+/// released or the last clone is dropped.
+#[derive(Debug, Clone, Default)]
+pub struct Slot(Arc<Mutex<Option<OwnedSemaphorePermit>>>);
+
+impl Slot {
+    /// Lets another call run.
+    pub fn release(&self) {
+        self.set(None);
+    }
+
+    fn set(&self, permit: Option<OwnedSemaphorePermit>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = permit;
+    }
+}
+
+impl Slots {
+    /// At most `max_running` calls hold a slot at once.
+    pub fn new(max_running: usize) -> Slots {
+        let semaphore = |n| Arc::new(Semaphore::new(n));
+        Slots { slots: semaphore(max_running), threads: semaphore(limits::CALL_THREADS) }
+    }
+
+    /// Waits for a slot and then for a thread, whose permit must be kept until the call returns,
+    /// however long it hangs. `None` if all threads hang: a cancelled call gives up its slot at
+    /// once, but its thread only when it returns.
+    pub async fn start(&self, slot: &Slot) -> Option<OwnedSemaphorePermit> {
+        let permit = self.slots.clone().acquire_owned().await.expect("slots are never closed");
+        slot.set(Some(permit));
+        let thread = self.threads.clone().acquire_owned();
+        tokio::time::timeout(limits::AFTER_CANCELLATION, thread).await.ok()?.ok()
+    }
+}

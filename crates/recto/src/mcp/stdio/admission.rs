@@ -1,0 +1,136 @@
+//! Requests that wait for their answer, bounded so that a client that floods the server or does not
+//! read cannot fill its memory.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use rmcp::model::RequestId;
+use tokio::sync::Notify;
+
+use crate::limits;
+use crate::mcp::handler::Slot;
+
+/// Beyond this nothing more is read.
+const MAX_REQUESTS: usize = limits::REQUESTS_IN_FLIGHT;
+
+/// Beyond this nothing more is read, unless it is the only request.
+const MAX_REQUEST_BYTES: usize = limits::REQUEST_BYTES_IN_FLIGHT;
+
+/// The requests of one client.
+#[derive(Default)]
+pub struct Admission {
+    requests: Mutex<Requests>,
+    /// Wakes the task that waits for space.
+    answered: Notify,
+}
+
+#[derive(Default)]
+struct Requests {
+    by_id: HashMap<RequestId, Request>,
+    n_bytes: usize,
+}
+
+struct Request {
+    n_bytes: usize,
+    slot: Slot,
+}
+
+impl Admission {
+    /// Registers a request once there is space for it, and returns the slot for its call. `None` if
+    /// a request with this id waits for its answer already. Only one task may call this, and may
+    /// drop it and call it again.
+    pub async fn admit(&self, id: &RequestId, n_bytes: usize) -> Option<Slot> {
+        loop {
+            if let Some(admitted) = self.try_admit(id, n_bytes) {
+                return admitted;
+            }
+            self.answered.notified().await;
+        }
+    }
+
+    /// The same without waiting: the outer `None` means that there is no space.
+    fn try_admit(&self, id: &RequestId, n_bytes: usize) -> Option<Option<Slot>> {
+        let mut requests = self.lock();
+        if requests.by_id.contains_key(id) {
+            return Some(None);
+        }
+        let is_full =
+            requests.by_id.len() >= MAX_REQUESTS || requests.n_bytes + n_bytes > MAX_REQUEST_BYTES;
+        if is_full && !requests.by_id.is_empty() {
+            return None;
+        }
+        let slot = Slot::default();
+        requests.n_bytes += n_bytes;
+        requests.by_id.insert(id.clone(), Request { n_bytes, slot: slot.clone() });
+        Some(Some(slot))
+    }
+
+    /// Waits until every request is answered. Only for the task that admits them.
+    pub async fn until_answered(&self) {
+        while !self.lock().by_id.is_empty() {
+            self.answered.notified().await;
+        }
+    }
+
+    /// Forgets a request that is answered or cancelled, so that its id is free. The slot of its
+    /// call is to be released when the answer no longer takes memory.
+    pub fn finish(&self, id: &RequestId) -> Option<Slot> {
+        let mut requests = self.lock();
+        let request = requests.by_id.remove(id)?;
+        requests.n_bytes -= request.n_bytes;
+        self.answered.notify_one();
+        Some(request.slot)
+    }
+
+    /// Forgets a request that will not be answered, and releases its slot.
+    pub fn release(&self, id: &RequestId) {
+        if let Some(slot) = self.finish(id) {
+            slot.release();
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Requests> {
+        self.requests.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    fn id(number: usize) -> RequestId {
+        RequestId::Number(number as i64)
+    }
+
+    /// Whether a request is admitted only when others are answered.
+    async fn check_waits(admission: &Admission, n_bytes: usize, answered: &[RequestId]) {
+        let next_id = id(usize::MAX >> 1);
+        let mut next = std::pin::pin!(admission.admit(&next_id, n_bytes));
+        for done in answered {
+            let waited = tokio::time::timeout(Duration::from_millis(20), &mut next).await;
+            assert!(waited.is_err(), "it did not wait for {done:?}");
+            admission.finish(done);
+        }
+        assert!(next.await.is_some());
+    }
+
+    #[tokio::test]
+    async fn the_next_request_waits_until_one_is_answered() {
+        let admission = Admission::default();
+        for number in 0..MAX_REQUESTS {
+            assert!(admission.admit(&id(number), 1).await.is_some());
+        }
+        assert!(admission.admit(&id(7), 1).await.is_none(), "it waits for its answer already");
+        check_waits(&admission, 1, &[id(7)]).await;
+    }
+
+    #[tokio::test]
+    async fn a_large_request_waits_until_it_is_alone() {
+        let admission = Admission::default();
+        assert!(admission.admit(&id(1), MAX_REQUEST_BYTES - 10).await.is_some());
+        assert!(admission.admit(&id(2), 10).await.is_some());
+        check_waits(&admission, 2 * MAX_REQUEST_BYTES, &[id(1), id(2)]).await;
+    }
+}
