@@ -16,10 +16,10 @@ use std::process::ExitCode;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::config::{Config, Errors, Results, ToolNames, Wire};
-use crate::store::local::HiddenPaths;
 use crate::wall::Wish;
 use crate::{limits, log};
 use logging::Logging;
+use recto_store::local::HiddenPaths;
 
 /// Gives language-model agents hands on files: they read, create and edit, and nothing they do
 /// can lose a byte or leave the folders you name.

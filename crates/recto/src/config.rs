@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use recto_tools::{Names, Served};
 
-use crate::call::{Calls, Witness};
-use crate::store::editor::Editor;
-use crate::store::local::{HiddenPaths, Options};
-use crate::store::{GitRevisions, LocalStore, WriteStore};
-use crate::tools::{self, Effect, Tool};
 use crate::wall::{self, Openings, Wish};
-use crate::workspace::Workspace;
+use recto_store::editor::Editor;
+use recto_store::local::{HiddenPaths, Options};
+use recto_store::workspace::Workspace;
+use recto_store::{GitRevisions, LocalStore, WriteStore};
+use recto_tools::call::{Calls, Witness};
+use recto_tools::tools::{self, Effect, Tool};
 
 /// Everything that a command is told.
 #[derive(Debug, Clone)]

@@ -27,10 +27,6 @@ mod line;
 
 mod signals;
 
-pub use recto_store as store;
-pub use recto_store::{context, glob, path, workspace};
-pub use recto_tools::{call, tools, versions};
-
 pub mod memory;
 
 #[doc(hidden)]

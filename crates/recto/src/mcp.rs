@@ -14,7 +14,7 @@ mod stdio;
 use serde_json::Value;
 
 use crate::config::Wire;
-use crate::tools::Tool;
+use recto_tools::tools::Tool;
 
 pub use stdio::serve;
 

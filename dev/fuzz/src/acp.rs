@@ -1,8 +1,7 @@
 //! Any lines between an editor and an agent: what is not about a call of ours passes as it came,
 //! a session that gets our server keeps all else, and cards are bounded.
 //!
-//! An input is lines; the first letter says whose: `a`gent, `e`ditor, `r`ecto. `2` stands for the
-//! second version of the protocol.
+//! An input is lines; the first letter says whose: `a`gent, `e`ditor, `r`ecto.
 
 use recto::acp::merge::Merger;
 use recto::acp::updates::MAX_BYTES;
@@ -21,7 +20,6 @@ pub fn check(input: &[u8]) {
             [b'a', message @ ..] => scene.agent(message),
             [b'r', update @ ..] => scene.recto(update),
             [b'e', message @ ..] => check_editor(message),
-            [b'2', ..] => scene.merger.negotiated(2),
             _ => {}
         }
     }

@@ -15,6 +15,7 @@ use recto_text::line_range::{Interval, line_to_change};
 use recto_text::plan::anchored::{self, Source};
 use recto_text::plan::{self, Part, Plan, Replacement};
 use recto_text::{Error, Result, line};
+use recto_tools::Served;
 
 use crate::fields::{Fields, pieces};
 
@@ -106,7 +107,9 @@ fn check_steps(text: &str, replacements: &[Replacement], planned: &Result<Plan>)
 
 /// A refusal is short, whatever it quotes.
 fn assert_told(error: &Error) {
-    let (message, hint) = (error.to_string(), error.hint().unwrap_or_default());
+    let message = error.to_string();
+    let hint = recto_tools::Error::from(error.clone()).hint(&Served::all());
+    let hint = hint.map(|hint| hint.text).unwrap_or_default();
     assert!(message.len() < 8 << 10 && hint.len() < 8 << 10, "{} {}", message.len(), hint.len());
 }
 

@@ -7,7 +7,7 @@ mod globs;
 mod ignored;
 
 use recto::fuzzing::{Base, Peel, Revision, RuleSet, Step};
-use recto::glob::Glob;
+use recto_store::glob::Glob;
 
 use crate::fields::Fields;
 

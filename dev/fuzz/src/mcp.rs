@@ -6,8 +6,8 @@
 use std::io::BufReader;
 use std::path::Path;
 
-use recto::caller::{Access, Sandbox};
 use recto::fuzzing::{CAPABILITY, Line, id_of, read_line, sandbox};
+use recto_store::context::{Access, Sandbox};
 use rmcp::model::ClientJsonRpcMessage;
 use serde_json::Value;
 

@@ -16,7 +16,7 @@ pub fn top() -> PathBuf {
 /// Inputs by target.
 pub fn seeds() -> Vec<(&'static str, Vec<u8>)> {
     let mut seeds = Vec::new();
-    for tool in recto::tools::ALL {
+    for tool in recto_tools::tools::ALL {
         let path = top().join(format!("contracts/{}.toml", tool.name));
         let text = fs::read_to_string(path).expect("every tool has its contract");
         let table: toml::Table = text.parse().expect("contracts are TOML");

@@ -11,12 +11,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use recto::acp::updates;
-use recto::call::{Call, Calls};
-use recto::caller::Caller;
-use recto::store::MemoryStore;
-use recto::store::memory::Node;
-use recto::tools::{self, Answer, Effect, Tool};
-use recto_text::{Error, Result};
+use recto_store::MemoryStore;
+use recto_store::memory::Node;
+use recto_tools::call::{Call, Calls, Witnessed};
+use recto_tools::tools::{self, Answer, Effect, Tool};
+use recto_tools::{Error, Result, Served};
 use serde_json::{Map, Value};
 
 /// The root of every world.
@@ -29,7 +28,7 @@ const MAX_READ: usize = 256 << 10;
 const MAX_ANSWER: usize = 2 << 20;
 
 /// The most bytes of a refusal, whatever it quotes.
-const MAX_REFUSAL: usize = 8 << 10;
+const MAX_REJECTION: usize = 8 << 10;
 
 type Files = BTreeMap<PathBuf, Node>;
 
@@ -84,8 +83,7 @@ impl World {
             nodes.entry(path).or_insert(node);
         }
         let store = Arc::new(MemoryStore::new(Path::new(ROOT), nodes, |_| false));
-        let calls =
-            Calls::new(store.clone(), store.clone(), tools::ALL.to_vec(), ROOT.into(), MAX_READ);
+        let calls = Calls::new(store.clone(), store.clone(), Served::all(), ROOT.into(), MAX_READ);
         World { store, calls }
     }
 
@@ -97,17 +95,17 @@ impl World {
 
     fn call(&mut self, tool: &'static Tool, arguments: Map<String, Value>) {
         let before = self.files();
-        let caller = Caller::default();
-        let result = self.calls.call(tool, arguments.clone(), &caller);
+        let result = self.calls.call(tool, arguments.clone(), &Call::default());
         let is_rehearsal = arguments.get("dry_run").is_some_and(|flag| flag == true);
-        if result.is_err() || tool.effect == Effect::Reads || is_rehearsal {
+        if result.is_err() || tool.effect() == Effect::Reads || is_rehearsal {
             assert!(self.files() == before, "{} changed a file: {result:?}", tool.name);
         }
         match &result {
             Ok(answer) => check_answer(tool, answer),
-            Err(error) => check_refusal(tool, error),
+            Err(error) => check_rejection(tool, error, self.calls.served()),
         }
-        let call = Call { tool, arguments: &arguments, caller: &caller, root: Path::new(ROOT) };
+        let (root, served) = (Path::new(ROOT), self.calls.served());
+        let call = Witnessed { tool, arguments: &arguments, id: None, root, served };
         check_shown(&call, &result);
     }
 }
@@ -118,12 +116,11 @@ fn check_answer(tool: &Tool, answer: &Answer) {
     let n_structured = updates::n_bytes(&object);
     assert!(n_text <= MAX_ANSWER, "{}: {n_text} bytes of text", tool.name);
     assert!(n_structured <= MAX_ANSWER, "{}: {n_structured} bytes", tool.name);
-    let schema = (tool.output)();
+    let schema = tool.output_schema();
     for name in schema["required"].as_array().into_iter().flatten() {
         let name = name.as_str().expect("a schema names its members");
         assert!(object.contains_key(name), "{}: without {name}", tool.name);
     }
-    // Marks that are rarely there, such as `unchanged`, are not declared.
     for (name, value) in &*object {
         let is_right = match schema["properties"][name]["type"].as_str() {
             Some("object") => value.is_object(),
@@ -131,23 +128,23 @@ fn check_answer(tool: &Tool, answer: &Answer) {
             Some("string") => value.is_string(),
             Some("integer") => value.is_u64() || value.is_i64(),
             Some("boolean") => value.is_boolean(),
-            _ => true,
+            _ => false,
         };
         assert!(is_right, "{}: {name} is {value}", tool.name);
     }
 }
 
-fn check_refusal(tool: &Tool, error: &Error) {
+fn check_rejection(tool: &Tool, error: &Error, served: &Served) {
     let code = error.code();
     let is_in_contract =
-        code == -32600 || (-32006..=-32001).contains(&code) || (-32018..=-32010).contains(&code);
+        code == -32600 || (-32006..=-32001).contains(&code) || (-32019..=-32010).contains(&code);
     assert!(is_in_contract, "{}: {code} {error}", tool.name);
-    let n_bytes = error.to_string().len() + error.hint().map_or(0, |hint| hint.len());
-    assert!(n_bytes <= MAX_REFUSAL, "{}: {n_bytes} bytes of refusal", tool.name);
+    let n_bytes = error.to_string().len() + error.hint(served).map_or(0, |hint| hint.text.len());
+    assert!(n_bytes <= MAX_REJECTION, "{}: {n_bytes} bytes of rejection", tool.name);
 }
 
 /// What an editor would show of it.
-fn check_shown(call: &Call<'_>, result: &Result<Answer>) {
+fn check_shown(call: &Witnessed<'_>, result: &Result<Answer>) {
     let _ = updates::preview(call);
     let started = updates::started("id", call);
     let finished = updates::finished("id", call, result);
@@ -159,5 +156,4 @@ fn check_shown(call: &Call<'_>, result: &Result<Answer>) {
             assert!(updates::n_bytes(&update[raw]) <= updates::MAX_BYTES, "{raw}");
         }
     }
-    let _ = (updates::to_v2(started), updates::to_v2(finished));
 }

@@ -22,8 +22,8 @@ use self::calls::{Calls, Key, Likeness, Ours, Remembered, Side};
 use self::generic::Generic;
 use super::outlet::Outlet;
 use super::updates;
-use crate::call::Witnessed;
-use crate::tools::{self, Effect, Tool};
+use recto_tools::call::Witnessed;
+use recto_tools::tools::{self, Effect, Tool};
 
 /// The most sessions whose folders are remembered.
 const MAX_SESSIONS: usize = 1000;

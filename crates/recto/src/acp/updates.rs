@@ -22,8 +22,8 @@ pub use content::{MAX_TEXT, preview};
 pub use cut::{MAX_BYTES, cut, n_bytes};
 pub use title::MAX_CHARS as MAX_TITLE;
 
-use crate::call::Witnessed;
-use crate::tools::{Answer, Effect, as_integer};
+use recto_tools::call::Witnessed;
+use recto_tools::tools::{Answer, Effect, as_integer};
 
 /// The most places that the card of a search points to.
 const MAX_LOCATIONS: usize = 20;

@@ -7,9 +7,9 @@ use clap::Args;
 use serde_json::Value;
 
 use super::Options;
-use crate::call;
 use crate::config::Results;
 use crate::log;
+use recto_tools::call;
 
 /// Make one call from a shell
 #[derive(Args)]

@@ -12,9 +12,9 @@ use tracing::{info, warn};
 use super::Options;
 use crate::acp::link::{LinkClient, LinkWitness, Rehearser};
 use crate::config::Config;
-use crate::tools::{Effect, Tool, Toolset};
 use crate::wall::Status;
 use crate::{limits, log, mcp, signals};
+use recto_tools::tools::{Effect, Tool, Toolset};
 
 /// Serve folders to an MCP client on stdin and stdout
 #[derive(Args)]

@@ -9,7 +9,7 @@ use recto_tools::Names;
 
 use super::Options;
 use crate::mcp;
-use crate::tools::{Kind, Param, Tool};
+use recto_tools::tools::{Kind, Param, Tool};
 
 /// Print the tools with their arguments; --json for their schemas
 #[derive(Args)]

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use globset::{Glob, GlobSetBuilder};
 use serde_json::{Map, Value};
 
-use crate::context::{Access, Entry, Place, Sandbox};
+use recto_store::context::{Access, Entry, Place, Sandbox};
 
 /// The capability that makes Codex send its profile, and the key it comes under.
 pub const CAPABILITY: &str = "codex/sandbox-state-meta";

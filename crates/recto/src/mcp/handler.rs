@@ -22,12 +22,12 @@ use rmcp::service::{RequestContext, RoleServer};
 use tracing::warn;
 
 use super::codex;
-use crate::call::{self, Call, Calls};
 use crate::config::Wire;
-use crate::context::{Cancel, Context};
 use crate::limits::{AFTER_CANCELLATION, SLOW_CALL};
 use crate::log;
 use progress::Progress;
+use recto_store::context::{Cancel, Context};
+use recto_tools::call::{self, Call, Calls};
 use slots::Slots;
 
 pub use slots::Slot;
@@ -190,10 +190,11 @@ fn call_id(meta: &RequestMetaObject) -> Option<String> {
 
 fn unknown_tool(served: &Served, name: &str) -> ErrorData {
     let published: Vec<_> = served.published().collect();
-    let reason = match crate::tools::find(name) {
+    let reason = match recto_tools::tools::find(name) {
         Some(_) => " (not served here; started with --read-only or --tools)",
         None => "",
     };
-    let message = format!("Unknown tool: {}{reason}. Tools: {}", Quoted(name), published.join(", "));
+    let message =
+        format!("Unknown tool: {}{reason}. Tools: {}", Quoted(name), published.join(", "));
     ErrorData::invalid_params(message, None)
 }

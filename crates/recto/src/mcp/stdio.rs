@@ -21,11 +21,11 @@ use rmcp::transport::Transport;
 use tokio_util::sync::CancellationToken;
 
 use super::handler::Handler;
-use crate::call::Calls;
 use crate::config::Wire;
 use crate::limits::AFTER_END_OF_INPUT;
 use admission::Admission;
 use read::Reader;
+use recto_tools::call::Calls;
 use write::Output;
 
 /// Serves calls on stdin and stdout until the input ends or `stop` is cancelled.

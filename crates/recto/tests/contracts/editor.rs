@@ -1,8 +1,8 @@
 //! A row with an editor as the store: the editor has the files of the row, and the disk has stale
 //! text under the same names.
 
-use recto::caller::Caller;
-use recto::glob::Glob;
+use recto_store::Context;
+use recto_store::glob::Glob;
 use serde_json::Value;
 
 use crate::client::Actual;
@@ -49,16 +49,17 @@ pub fn check(tool: &str, row: &Row) -> Result<(), String> {
         make_old(&path);
         fixture.editor.open(&path, &text);
     }
-    let mut actual = fixture.call_with(tool, case.arguments.clone(), &Caller::default());
+    let mut actual = fixture.call_with(tool, case.arguments.clone(), &Context::default());
+    crate::check_schema(tool, &actual)?;
     if let Actual::Answer { structured, text } = &mut actual
         && is_stale
     {
         let is_still_nowhere = structured["created"] == true && structured["dry_run"] == true;
-        let remarks = structured.as_object_mut().unwrap().remove("remarks");
-        if is_still_nowhere && remarks.is_none() {
+        let notes = structured.as_object_mut().unwrap().remove("notes");
+        if is_still_nowhere && notes.is_none() {
             // Neither the disk nor the editor has it.
-        } else if remarks != Some(vec![UNSAVED].into()) || text.pop().as_deref() != Some(UNSAVED) {
-            return Err(format!("the remarks on a stale disk are {remarks:?}"));
+        } else if notes != Some(vec![UNSAVED].into()) || text.pop().as_deref() != Some(UNSAVED) {
+            return Err(format!("the notes on a stale disk are {notes:?}"));
         }
     }
     if let Actual::Answer { structured, text } = &mut actual
@@ -66,9 +67,9 @@ pub fn check(tool: &str, row: &Row) -> Result<(), String> {
         && tool == "ReadLines"
         && structured["files"].as_u64() > Some(0)
     {
-        let remarks = structured.as_object_mut().unwrap().remove("remarks");
-        if remarks != Some(vec![ON_DISK].into()) || text.pop().as_deref() != Some(ON_DISK) {
-            return Err(format!("the remarks on a search are {remarks:?}"));
+        let notes = structured.as_object_mut().unwrap().remove("notes");
+        if notes != Some(vec![ON_DISK].into()) || text.pop().as_deref() != Some(ON_DISK) {
+            return Err(format!("the notes on a search are {notes:?}"));
         }
     }
     let disk = Tree::read(&root, &case.after);

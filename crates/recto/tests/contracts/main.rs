@@ -5,7 +5,8 @@
 //! - `excerpt`: the tools over a store that never reads a whole file, for tools that edit.
 //! - `binary`: the built binary and an MCP client, with a handshake and errors as tool results.
 //! - `binary_stateless`: the same without a handshake and with JSON-RPC errors.
-//! - `schema`: no call; the tool's output schema names every member of the row's answer.
+//!
+//! Whatever the driver, the tool's output schema must name every member of the answer.
 //!
 //! A test is called `<tool>::<row>::<driver>`, with underscores for spaces and punctuation, so that
 //! `cargo test --test contracts stale_hash` runs the rows with these words in their names.
@@ -31,14 +32,15 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use libtest_mimic::{Arguments, Failed, Trial};
-use recto::call::Calls;
 use recto::cli::parse_options;
-use recto::store::MemoryStore;
-use recto::tools;
+use recto_store::MemoryStore;
+use recto_tools::Served;
+use recto_tools::call::Calls;
+use recto_tools::tools;
 use serde_json::Value;
 
-use crate::client::{Client, Revision, run};
-use crate::row::{Case, Expected, ROOT, Row, rows};
+use crate::client::{Actual, Client, Revision, run};
+use crate::row::{Case, ROOT, Row, rows};
 use crate::tree::{Tree, commit};
 
 /// One way to run a row.
@@ -48,13 +50,12 @@ struct Driver {
     check: fn(tool: &str, row: &Row) -> Result<(), String>,
 }
 
-const DRIVERS: [Driver; 6] = [
+const DRIVERS: [Driver; 5] = [
     Driver { name: "memory", applies: |_, case| !case.is_for_disk_only, check: in_memory },
     Driver { name: "editor", applies: editor::applies, check: editor::check },
     Driver { name: "excerpt", applies: |tool, _| EDITS.contains(&tool), check: by_excerpt },
     Driver { name: "binary", applies: |_, _| true, check: with_handshake },
     Driver { name: "binary_stateless", applies: |_, _| true, check: stateless },
-    Driver { name: "schema", applies: has_answer, check: against_schema },
 ];
 
 /// The tools that can edit a file without reading all of it.
@@ -133,11 +134,12 @@ fn in_memory(tool: &str, row: &Row) -> Result<(), String> {
     let calls = Calls::new(
         store.clone(),
         store.clone(),
-        config.tools().unwrap(),
+        Served::new(config.tools().unwrap(), config.wire.names),
         root.to_path_buf(),
         config.max_read_bytes,
     );
     let actual = in_process::call(&calls, tool, case.arguments.clone());
+    check_schema(tool, &actual)?;
     case.check(actual, Tree::from_nodes(root, store.nodes()))
 }
 
@@ -149,6 +151,7 @@ fn by_excerpt(tool: &str, row: &Row) -> Result<(), String> {
     let store = in_process::local_store(&root, &case.options).with_max_whole_change(0);
     let calls = in_process::calls(&root, &case.options, store);
     let actual = in_process::call(&calls, tool, case.arguments.clone());
+    check_schema(tool, &actual)?;
     case.check(actual, Tree::read(&root, &case.after))
 }
 
@@ -183,18 +186,16 @@ fn through_binary(
         client.stop().await;
         actual
     });
+    check_schema(tool, &actual)?;
     case.check(actual, Tree::read(&root, &case.after))
 }
 
-fn has_answer(_: &str, case: &Case) -> bool {
-    matches!(case.expected, Expected::Answer { .. })
-}
-
-/// Clients may take a schema as complete.
-fn against_schema(tool: &str, row: &Row) -> Result<(), String> {
-    let tool = tools::ALL.iter().find(|known| known.name == tool).unwrap();
-    let Expected::Answer { structured, .. } = row.at(Path::new(ROOT)).expected else { panic!() };
-    match unnamed(&(tool.output)(), &structured) {
+/// Fails where an answer has a member that the tool's output schema does not name: clients may take
+/// a schema as complete.
+fn check_schema(tool: &str, actual: &Actual) -> Result<(), String> {
+    let tool = tools::find(tool).unwrap();
+    let Actual::Answer { structured, .. } = actual else { return Ok(()) };
+    match unnamed(&Value::Object(tool.output_schema()), structured) {
         unnamed if unnamed.is_empty() => Ok(()),
         unnamed => Err(format!("the schema does not name {unnamed:?}")),
     }

@@ -5,7 +5,7 @@ use std::os::unix::fs::{FileTypeExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use recto::store::memory::Node;
+use recto_store::memory::Node;
 
 use crate::row::{ROOT, repeated};
 

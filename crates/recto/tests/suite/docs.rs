@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use expect_test::expect_file;
 use recto::limits::{self, Reached};
-use recto::tools::{self, Effect, Kind, Param, Tool};
+use recto_tools::tools::{self, Effect, Kind, Param, Tool};
 
 #[test]
 fn the_page_of_errors_is_up_to_date() {
@@ -68,7 +68,7 @@ fn the_pages_of_the_tools_are_up_to_date() {
 }
 
 fn tool_page(tool: &Tool) -> String {
-    let effect = match tool.effect {
+    let effect = match tool.effect() {
         Effect::Reads => "Changes nothing.",
         Effect::Changes => "Changes only text that the caller proved to know.",
         Effect::Overwrites => "May discard text that the caller has not seen.",
@@ -85,7 +85,7 @@ fn tool_page(tool: &Tool) -> String {
         page,
         "\nnull means absent for an optional argument, and digits in a string count as an integer.\n\n\
          ## Answer\n\nThe structured answer follows this schema:\n\n```json\n{:#}\n```\n",
-        (tool.output)()
+        Value::Object(tool.output_schema())
     )
     .unwrap();
     page

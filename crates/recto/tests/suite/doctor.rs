@@ -7,9 +7,9 @@ use std::process::{Command, Output};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use recto::store::LocalStore;
-use recto::store::local::Options;
-use recto::store::local::survey::Cleaning;
+use recto_store::LocalStore;
+use recto_store::local::Options;
+use recto_store::local::survey::Cleaning;
 use recto_text::Digest;
 use rustix::io::Errno;
 

@@ -5,8 +5,8 @@
 
 use std::path::Path;
 
-use recto::call::Calls;
 use recto_text::Digest;
+use recto_tools::call::Calls;
 use serde_json::{Value, json};
 
 use crate::client::Actual;

@@ -13,13 +13,13 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use recto::call::Calls;
-use recto::caller::Caller;
-use recto::store::local::Options;
-use recto::store::local::sys::{Linux, Sys};
-use recto::store::{GitRevisions, LocalStore};
-use recto::tools::{self, Answer};
-use recto_text::Error;
+use recto_store::local::Options;
+use recto_store::local::sys::{Linux, Sys};
+use recto_store::{GitRevisions, LocalStore};
+use recto_tools::Error;
+use recto_tools::Served;
+use recto_tools::call::{Call, Calls};
+use recto_tools::tools::{self, Answer};
 use rustix::io::Errno;
 use serde_json::{Value, json};
 
@@ -49,10 +49,10 @@ fn call_holding(
     let store = LocalStore::with_sys(options, sys).unwrap();
     let store = Arc::new(store.with_max_whole_change(max_whole_change));
     let revisions = Arc::new(GitRevisions::new(store.clone(), Vec::new()));
-    let calls = Calls::new(store, revisions, tools::ALL.to_vec(), root.to_path_buf(), 1 << 20);
+    let calls = Calls::new(store, revisions, Served::all(), root.to_path_buf(), 1 << 20);
     arguments["path"] = root.join("f.txt").to_str().unwrap().into();
     let Value::Object(arguments) = arguments else { unreachable!() };
-    calls.call(calls.find(tool).unwrap(), arguments, &Caller::default())
+    calls.call(calls.served().find(tool).unwrap(), arguments, &Call::default())
 }
 
 fn names(root: &Path) -> Vec<String> {

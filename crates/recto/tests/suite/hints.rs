@@ -3,12 +3,12 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use recto::call::Calls;
-use recto::caller::Caller;
-use recto::store::MemoryStore;
-use recto::store::memory::Node;
-use recto::tools::Answer;
-use recto_text::{Digest, Error};
+use recto_store::MemoryStore;
+use recto_store::memory::Node;
+use recto_text::Digest;
+use recto_tools::Error;
+use recto_tools::call::{Call, Calls};
+use recto_tools::tools::Answer;
 use serde_json::{Value, json};
 
 use crate::in_process::in_memory;
@@ -32,7 +32,7 @@ impl Process {
     fn call(&self, tool: &str, arguments: &Value) -> Result<Answer, Error> {
         let Value::Object(mut arguments) = arguments.clone() else { unreachable!() };
         arguments.insert("path".into(), "f.txt".into());
-        self.calls.call(self.calls.find(tool).unwrap(), arguments, &Caller::default())
+        self.calls.call(self.calls.served().find(tool).unwrap(), arguments, &Call::default())
     }
 
     fn text(&self) -> String {
@@ -68,12 +68,12 @@ fn check(
     propose(&error, &mut arguments);
     process
         .call(tool, &arguments)
-        .unwrap_or_else(|again| panic!("{error}: {:?}: {again}", error.hint()));
+        .unwrap_or_else(|again| panic!("{error}: {:?}: {again}", hint(&error)));
     assert_eq!(process.text(), after, "{error}");
 }
 
 fn take_range(error: &Error, arguments: &mut Value) {
-    arguments["lines"] = range(&error.hint().unwrap());
+    arguments["lines"] = range(&hint(&error).unwrap());
 }
 
 #[test]
@@ -95,14 +95,14 @@ fn the_call_that_a_hint_proposes_works() {
     // The line to insert before is another one.
     let insert = json!({"hash": hash(text), "line": 1, "anchor": "c", "content": "x"});
     let take_line = |error: &Error, arguments: &mut Value| {
-        let hint = error.hint().unwrap();
+        let hint = hint(&error).unwrap();
         arguments["line"] = hint.rsplit(' ').next().unwrap().trim_end_matches('.').into();
     };
     check(text, "text.insert", insert, take_line, "a\nb\nx\nc\nd\n");
     // Only a part of the line was named.
     let part = json!({"hash": hash("\tlet a;\n"), "lines": [1, 2], "old": "let", "new": "x"});
     let take_line = |error: &Error, arguments: &mut Value| {
-        let hint = error.hint().unwrap();
+        let hint = hint(&error).unwrap();
         arguments["old"] = serde_json::from_str(hint.rsplit(": ").next().unwrap()).unwrap();
     };
     check("\tlet a;\n", "text.replace", part, take_line, "x\n");
@@ -118,7 +118,7 @@ fn the_call_that_a_hint_proposes_works() {
     let process = Process::with(text);
     let insert = json!({"hash": hash(text), "line": 5, "anchor": "", "content": "e"});
     let error = process.call("text.insert", &insert).unwrap_err();
-    assert!(error.hint().unwrap().contains("text.append"), "{error}");
+    assert!(hint(&error).unwrap().contains("text.append"), "{error}");
     process.call("text.append", &json!({"hash": hash(text), "content": "e\n"})).unwrap();
     assert_eq!(process.text(), "a\nb\nc\nd\ne\n");
 }
@@ -134,14 +134,14 @@ fn a_stale_version_that_is_still_known_says_which_lines_changed() {
     let Value::Object(edit) = edit else { unreachable!() };
     process
         .calls
-        .call(process.calls.find("edit_text_file").unwrap(), edit, &Caller::default())
+        .call(process.calls.served().find("edit_text_file").unwrap(), edit, &Call::default())
         .unwrap();
     let error = process.call("text.append", &append).unwrap_err();
     assert_eq!(error.code(), -32013);
     assert!(
-        error.hint().unwrap().starts_with("Changed since: line 2, line 5."),
+        hint(&error).unwrap().starts_with("Changed since: line 2, line 5."),
         "{:?}",
-        error.hint()
+        hint(&error)
     );
 }
 
@@ -182,5 +182,5 @@ fn what_was_created_is_a_version_that_is_known() {
     let expected = json!([{"start": 2, "end": 3, "content": "2\n", "removed": 1}]);
     assert_eq!(changed.structured["changes"], expected);
     let error = process.call("file.remove", &json!({"hash": seen})).unwrap_err();
-    assert!(error.hint().unwrap().starts_with("Changed since: line 2."), "{:?}", error.hint());
+    assert!(hint(&error).unwrap().starts_with("Changed since: line 2."), "{:?}", hint(&error));
 }

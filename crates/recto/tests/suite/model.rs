@@ -5,11 +5,10 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use recto::call::Calls;
-use recto::caller::Caller;
-use recto::store::MemoryStore;
-use recto::store::memory::Node;
-use recto::tools::{self, Tool, Toolset};
+use recto_store::MemoryStore;
+use recto_store::memory::Node;
+use recto_tools::call::{Call, Calls};
+use recto_tools::tools::{self, Tool, Toolset};
 use serde_json::{Map, Value};
 
 mod call;
@@ -141,7 +140,8 @@ impl Session {
             (arguments, self.model.run(&call))
         };
         let described = format!("{tool} {}", Value::from(arguments.clone()));
-        let answer = self.calls.call(self.calls.find(tool).unwrap(), arguments, &Caller::default());
+        let answer =
+            self.calls.call(self.calls.served().find(tool).unwrap(), arguments, &Call::default());
         let found: Found =
             answer.map(|answer| answer.object().into_owned()).map_err(|error| error.code());
 

@@ -4,10 +4,10 @@ use std::path::Path;
 use std::process::Command;
 
 use proptest::prelude::*;
-use recto::caller::Caller;
-use recto::store::memory::Node;
-use recto::tools::Answer;
-use recto_text::Error;
+use recto_store::memory::Node;
+use recto_tools::Call;
+use recto_tools::Error;
+use recto_tools::tools::Answer;
 use serde_json::{Value, json};
 
 use crate::in_process::in_memory;
@@ -21,7 +21,7 @@ fn call(bytes: &[u8], tool: &str, arguments: Value) -> (Result<Answer, Error>, V
     let (calls, store) = in_memory(root, nodes, 1 << 20);
     let Value::Object(mut arguments) = arguments else { unreachable!() };
     arguments.insert("path".into(), FILE.into());
-    let answer = calls.call(calls.find(tool).unwrap(), arguments, &Caller::default());
+    let answer = calls.call(calls.served().find(tool).unwrap(), arguments, &Call::default());
     let Some(Node::File(after)) = store.nodes().remove(Path::new(FILE)) else { unreachable!() };
     (answer, after)
 }

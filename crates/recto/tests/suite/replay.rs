@@ -8,11 +8,10 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use recto::call::Calls;
-use recto::caller::Caller;
-use recto::store::MemoryStore;
-use recto::store::memory::Node;
+use recto_store::MemoryStore;
+use recto_store::memory::Node;
 use recto_text::Digest;
+use recto_tools::call::{Call, Calls};
 use serde_json::{Map, Value, json};
 
 mod hunks;
@@ -338,9 +337,10 @@ impl<'a> Session<'a> {
             _ => arguments.insert("hash".into(), self.hash.as_str().into()),
         };
         let described = Value::from(arguments.clone());
-        let answer = self.calls.call(self.calls.find(tool).unwrap(), arguments, &Caller::default());
+        let answer =
+            self.calls.call(self.calls.served().find(tool).unwrap(), arguments, &Call::default());
         let answer = answer.unwrap_or_else(|error| {
-            panic!("{}: {tool} {described}: {error} {:?}", self.pair.name, error.hint())
+            panic!("{}: {tool} {described}: {error} {:?}", self.pair.name, hint(&error))
         });
         self.hash = answer.structured["hash"].as_str().unwrap().to_string();
         answer.object().into_owned()

@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use recto::tools;
+use recto_tools::tools;
 
 const MAX_LINES: usize = 500;
 

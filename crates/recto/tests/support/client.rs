@@ -4,8 +4,7 @@ use std::ffi::OsString;
 use std::os::fd::IntoRawFd;
 use std::path::Path;
 
-use recto::tools::Answer;
-use recto_text::Error;
+use recto_tools::{Answer, Error, Served};
 use rmcp::RoleClient;
 use rmcp::model::{CallToolRequestParams, CallToolResult, ProtocolVersion, RequestMetaObject};
 use rmcp::service::{ClientLifecycleMode, ClientServiceExt, RunningService, ServiceError};
@@ -22,16 +21,19 @@ pub enum Actual {
     Error { code: i32, message: String, hint: Option<String> },
 }
 
-impl From<Result<Answer, Error>> for Actual {
-    fn from(called: Result<Answer, Error>) -> Actual {
+impl Actual {
+    /// Describes the result of a call in this process.
+    pub fn of(called: Result<Answer, Error>, served: &Served) -> Actual {
         match called {
             Ok(answer) => Actual::Answer {
                 structured: Value::Object(answer.object().into_owned()),
                 text: answer.text,
             },
-            Err(error) => {
-                Actual::Error { code: error.code(), message: error.to_string(), hint: error.hint() }
-            }
+            Err(error) => Actual::Error {
+                code: error.code(),
+                message: error.to_string(),
+                hint: error.hint(served).map(|hint| hint.text),
+            },
         }
     }
 }

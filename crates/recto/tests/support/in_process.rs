@@ -4,13 +4,12 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use recto::call::Calls;
-use recto::caller::Caller;
 use recto::cli::parse_options;
-use recto::store::local::Options;
-use recto::store::memory::Node;
-use recto::store::{GitRevisions, LocalStore, MemoryStore};
-use recto::tools;
+use recto_store::local::Options;
+use recto_store::memory::Node;
+use recto_store::{GitRevisions, LocalStore, MemoryStore};
+use recto_tools::Served;
+use recto_tools::call::{Call, Calls};
 use serde_json::{Map, Value};
 
 use crate::client::Actual;
@@ -32,7 +31,7 @@ pub fn calls(root: &Path, options: &[String], store: LocalStore) -> Calls {
     let store = Arc::new(store);
     let revisions = Arc::new(GitRevisions::new(store.clone(), Vec::new()));
     let max_read_bytes = parse_options(options).unwrap().max_read_bytes;
-    Calls::new(store, revisions, tools::ALL.to_vec(), root.to_path_buf(), max_read_bytes)
+    Calls::new(store, revisions, Served::all(), root.to_path_buf(), max_read_bytes)
 }
 
 /// Returns every tool over files in memory, and the files.
@@ -42,10 +41,11 @@ pub fn in_memory(
     max_read_bytes: usize,
 ) -> (Calls, Arc<MemoryStore>) {
     let store = Arc::new(MemoryStore::new(root, nodes, |_| false));
-    let (tools, root) = (tools::ALL.to_vec(), root.to_path_buf());
+    let (tools, root) = (Served::all(), root.to_path_buf());
     (Calls::new(store.clone(), store.clone(), tools, root, max_read_bytes), store)
 }
 
 pub fn call(calls: &Calls, tool: &str, arguments: Map<String, Value>) -> Actual {
-    calls.call(calls.find(tool).unwrap(), arguments, &Caller::default()).into()
+    let served = calls.served();
+    Actual::of(calls.call(served.find(tool).unwrap(), arguments, &Call::default()), served)
 }

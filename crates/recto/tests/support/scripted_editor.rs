@@ -7,12 +7,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, SystemTime};
 
-use recto::call::Calls;
-use recto::caller::Caller;
 use recto::cli::parse_options;
-use recto::store::editor::{Change, Editor, EditorError, Outcome};
-use recto::store::{GitRevisions, LocalStore};
-use recto::workspace::Workspace;
+use recto_store::Context;
+use recto_store::editor::{Change, Editor, EditorError, Outcome};
+use recto_store::workspace::Workspace;
+use recto_store::{GitRevisions, LocalStore};
+use recto_tools::Served;
+use recto_tools::call::{Call, Calls};
 use serde_json::{Map, Value};
 
 use crate::client::Actual;
@@ -159,7 +160,7 @@ impl Editor for ScriptedEditor {
         !self.habits.lacks_write
     }
 
-    fn read(&self, path: &Path, _caller: &Caller) -> Result<String, EditorError> {
+    fn read(&self, path: &Path, _caller: &Context) -> Result<String, EditorError> {
         assert!(self.can_read() && path.is_absolute());
         match self.arrive(Verb::Read, path) {
             Some((error, _)) => Err(error),
@@ -171,7 +172,7 @@ impl Editor for ScriptedEditor {
         &self,
         path: &Path,
         change: &Change<'_>,
-        caller: &Caller,
+        caller: &Context,
     ) -> Result<Outcome, EditorError> {
         assert!(self.can_write() && path.is_absolute());
         if let Some(before) = change.before {
@@ -246,7 +247,7 @@ impl EditorFixture {
         let calls = Calls::new(
             Arc::new(Workspace::new(local.clone(), editor.clone())),
             Arc::new(GitRevisions::new(local, Vec::new())),
-            config.tools().unwrap(),
+            Served::new(config.tools().unwrap(), config.wire.names),
             root,
             config.max_read_bytes,
         );
@@ -277,16 +278,18 @@ impl EditorFixture {
     }
 
     pub fn call(&self, tool: &str, arguments: Value) -> Actual {
-        self.call_as(tool, arguments, &Caller::default())
+        self.call_as(tool, arguments, &Context::default())
     }
 
-    pub fn call_as(&self, tool: &str, arguments: Value, caller: &Caller) -> Actual {
+    pub fn call_as(&self, tool: &str, arguments: Value, caller: &Context) -> Actual {
         let Value::Object(arguments) = arguments else { panic!("arguments are an object") };
         self.call_with(tool, arguments, caller)
     }
 
-    pub fn call_with(&self, tool: &str, arguments: Map<String, Value>, caller: &Caller) -> Actual {
-        self.calls.call(self.calls.find(tool).unwrap(), arguments, caller).into()
+    pub fn call_with(&self, tool: &str, arguments: Map<String, Value>, caller: &Context) -> Actual {
+        let served = self.calls.served();
+        let call = Call { context: caller.clone(), ..Call::default() };
+        Actual::of(self.calls.call(served.find(tool).unwrap(), arguments, &call), served)
     }
 }
 

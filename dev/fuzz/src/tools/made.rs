@@ -3,9 +3,9 @@
 
 use std::path::{Path, PathBuf};
 
-use recto::store::memory::Node;
-use recto::tools::{self, Kind, Param};
+use recto_store::memory::Node;
 use recto_text::{Digest, Document, line};
+use recto_tools::tools::{self, Kind, Param};
 use serde_json::{Map, Value, json};
 
 use super::{Files, ROOT, World};

@@ -25,9 +25,9 @@ use super::place::{Until, check_peer};
 use super::{
     Ask, HELLO_LIMIT, MAX_LINE, MAX_TEXT, Reply, SOCKET_VARIABLE, TOKEN_VARIABLE, Welcome,
 };
-use crate::context::Context;
 use crate::line::{self, Line, Polled};
-use crate::store::editor::{Change, Editor, EditorError, Outcome};
+use recto_store::context::Context;
+use recto_store::editor::{Change, Editor, EditorError, Outcome};
 
 /// How long a read may take, and an update to be sent.
 pub const READ_LIMIT: Duration = Duration::from_secs(30);

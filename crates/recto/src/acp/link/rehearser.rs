@@ -6,9 +6,9 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use crate::acp::updates;
-use crate::call::{Calls, Witnessed};
-use crate::context::Context;
-use crate::tools::Effect;
+use recto_store::context::Context;
+use recto_tools::call::{Calls, Witnessed};
+use recto_tools::tools::Effect;
 
 /// The most rehearsals at once; beyond that nothing is known.
 const MAX_RUNNING: usize = 8;

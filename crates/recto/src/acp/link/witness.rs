@@ -6,8 +6,8 @@ use std::thread::ThreadId;
 
 use super::{LinkClient, random_hex};
 use crate::acp::updates;
-use crate::call::{Witness, Witnessed};
-use crate::tools::Answer;
+use recto_tools::call::{Witness, Witnessed};
+use recto_tools::tools::Answer;
 
 /// Tells the editor of every call.
 pub struct LinkWitness {

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use crate::acp::outlet::Outlet;
 use crate::acp::updates::cut;
-use crate::tools::Tool;
+use recto_tools::tools::Tool;
 
 /// The most calls that are remembered.
 pub const MAX_CALLS: usize = 10_000;

@@ -6,7 +6,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::tools::{self, Tool};
+use recto_tools::tools::{self, Tool};
 
 /// The name under which the relay adds its server.
 const SERVER: &str = "recto";

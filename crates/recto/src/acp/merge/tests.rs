@@ -6,12 +6,12 @@ mod ids;
 
 use expect_test::{Expect, expect};
 use proptest::prelude::*;
-use recto_text::Error;
+use recto_store::Error;
 
 use super::calls::MAX_CALLS;
 use super::*;
 use crate::acp::updates::tests::{any_arguments, any_json, record, with_call};
-use crate::tools::Answer;
+use recto_tools::tools::Answer;
 
 /// Plays messages and keeps what the editor sees of each.
 struct Scene {
@@ -89,7 +89,7 @@ impl Scene {
     }
 
     fn fail(mut self, id: &str, tool: &str, arguments: Value) -> Scene {
-        let failure = Err(Error::Cancelled);
+        let failure = Err(Error::Cancelled.into());
         let update = with_call(tool, arguments, |call| updates::finished(id, call, &failure));
         let message = self.merger.from_recto("s", update);
         self.saw("recto", vec![message])

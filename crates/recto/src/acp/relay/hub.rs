@@ -23,7 +23,7 @@ use crate::acp::link::tickets::{Ticket, Tickets};
 use crate::acp::merge::{Asking, Merger};
 use crate::acp::outlet::Outlet;
 use crate::log::say;
-use crate::tools::as_integer;
+use recto_tools::tools::as_integer;
 
 /// How much of a line that is no message is shown.
 const MAX_NOISE: usize = 500;

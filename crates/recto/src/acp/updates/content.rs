@@ -11,8 +11,8 @@ use serde_json::{Map, Value, json};
 use super::cut::cut_text;
 use super::places::{self, Place};
 use super::title;
-use crate::call::Witnessed;
-use crate::tools::Change;
+use recto_tools::call::Witnessed;
+use recto_tools::tools::Change;
 
 /// The largest text that is shown whole, and the most that is shown of a larger one.
 pub const MAX_TEXT: usize = 1 << 20;

@@ -7,7 +7,7 @@ use std::io;
 
 use serde_json::{Map, Value};
 
-use crate::tools::SUBJECTS;
+use recto_tools::tools::SUBJECTS;
 
 /// The most bytes of JSON that stay of a value.
 pub const MAX_BYTES: usize = 10 << 10;

@@ -11,11 +11,12 @@ use std::sync::Arc;
 
 use expect_test::{Expect, expect};
 use proptest::prelude::*;
+use recto_store::Note;
 use recto_text::Document;
 use serde_json::json;
 
 use super::*;
-use crate::tools::{self, Change};
+use recto_tools::tools::{self, Change};
 
 /// Appends a message to the file that `RECTO_EVENTS` names, one line each, so that another
 /// program can check all of them against the published schema.
@@ -221,7 +222,7 @@ fn a_new_file_has_no_old_text() {
 #[test]
 fn a_refusal() {
     let arguments = json!({"path": "a.txt"});
-    let error = Error::RelativePath { path: "a ``` b.txt".into(), root: None };
+    let error = StoreError::RelativePath { path: "a ``` b.txt".into(), root: None }.into();
     check(
         &end("read_text_file", arguments, Err(error)),
         expect![[r#"
@@ -286,11 +287,7 @@ fn other_outcomes() {
         ("unchanged", "edit_text_file", Ok(answer(json!({"unchanged": true})))),
         ("unchanged read", "text.read", Ok(answer(json!({"unchanged": true})))),
         ("dry run", "edit_text_file", Ok(answer(json!({"dry_run": true, "diff": "-a\n+b\n"})))),
-        (
-            "remarks",
-            "text.read",
-            Ok(answer(json!({})).with_remarks(vec!["one".into(), "two".into()])),
-        ),
+        ("notes", "text.read", Ok(answer(json!({})).with_notes(&[Note::Unsaved, Note::Grew]))),
     ] {
         let update = end(tool, file(), result);
         table.push_str(&format!("{name}: {}\n{}", locations(&update), blocks(&update)));

@@ -7,9 +7,9 @@ use std::path::{Component, Path, PathBuf};
 
 use serde_json::Value;
 
-use crate::call::Witnessed;
-use crate::glob::Glob;
-use crate::tools::{Answer, SUBJECTS, as_integer};
+use recto_store::glob::Glob;
+use recto_tools::call::Witnessed;
+use recto_tools::tools::{Answer, SUBJECTS, as_integer};
 
 /// The most characters of a title.
 pub const MAX_CHARS: usize = 200;

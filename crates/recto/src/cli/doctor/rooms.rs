@@ -9,15 +9,15 @@ use recto_store::Error;
 use super::report::Report;
 use crate::acp::link::LinkClient;
 use crate::config::Config;
-use crate::context::Context;
 use crate::limits::{self, Amount};
-use crate::store::local::abilities::Abilities;
-use crate::store::local::filesystem;
-use crate::store::local::leftovers::Verdict;
-use crate::store::local::survey::Cleaning;
-use crate::store::local::sys;
-use crate::store::{GitRevisions, LocalStore, Revisions};
 use crate::wall::{Status, Wish};
+use recto_store::context::Context;
+use recto_store::local::abilities::Abilities;
+use recto_store::local::filesystem;
+use recto_store::local::leftovers::Verdict;
+use recto_store::local::survey::Cleaning;
+use recto_store::local::sys;
+use recto_store::{GitRevisions, LocalStore, Revisions};
 
 /// The folders and their file systems.
 pub fn roots(config: &Config, report: &mut Report) {

@@ -12,15 +12,14 @@ use rmcp::service::{ClientLifecycleMode, ClientServiceExt};
 use serde_json::json;
 
 use super::*;
-use crate::store::memory::{MemoryStore, Node};
-use crate::tools;
+use recto_store::memory::{MemoryStore, Node};
 
 /// A handler that runs one call at a time on one file.
 fn handler(content: &str) -> Handler {
     let root = Path::new("/root");
     let nodes = BTreeMap::from([(root.join("a.txt"), Node::File(content.into()))]);
     let store = Arc::new(MemoryStore::new(root, nodes, |_| false));
-    let calls = Calls::new(store.clone(), store, tools::ALL.to_vec(), root.into(), 2 << 20);
+    let calls = Calls::new(store.clone(), store, Served::all(), root.into(), 2 << 20);
     Handler::new(calls, Wire::default(), "Reads files.".into(), 1)
 }
 

@@ -10,7 +10,7 @@ use rmcp::model::{
 use serde_json::{Value, json};
 
 use crate::config::{Errors, Results, Wire};
-use crate::tools::{Answer, Effect, Tool};
+use recto_tools::tools::{Answer, Effect, Tool};
 
 /// A tool's definition.
 pub fn tool(tool: &Tool, wire: Wire) -> WireTool {

@@ -6,8 +6,8 @@ use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
 use recto::acp::link::LinkClient;
-use recto::caller::Caller;
-use recto::store::editor::{Change, Editor as _, EditorError, Outcome};
+use recto_store::Context;
+use recto_store::editor::{Change, Editor as _, EditorError, Outcome};
 use serde_json::{Value, json};
 
 use crate::acp_editor::{Editor, Habits, MAX_WAIT, Writes};
@@ -19,7 +19,7 @@ const WRITE: &str = "fs/write_text_file";
 struct ByHand {
     editor: Editor,
     client: Arc<LinkClient>,
-    caller: Caller,
+    caller: Context,
 }
 
 impl ByHand {
@@ -28,7 +28,7 @@ impl ByHand {
         let editor = Editor::ready(Habits { ignores_reads: true, writes, ..Habits::default() });
         let token = editor.idle_session();
         let client = Arc::new(LinkClient::connect(&editor.socket(), &token).unwrap());
-        ByHand { editor, client, caller: Caller::default() }
+        ByHand { editor, client, caller: Context::default() }
     }
 
     /// Begins to make `new` of `before`.
@@ -186,7 +186,7 @@ fn half_a_surrogate_pair_is_no_text_and_does_not_end_the_link() {
         by_hand.editor.send_line(&line);
     };
     let (client, path) = (by_hand.client.clone(), by_hand.editor.path("f.txt"));
-    let read = std::thread::spawn(move || client.read(&path, &Caller::default()));
+    let read = std::thread::spawn(move || client.read(&path, &Context::default()));
     half(1);
     assert!(matches!(read.join().unwrap(), Err(EditorError::Refused { .. })));
     let compared = by_hand.begin(Some("old"));
@@ -214,7 +214,7 @@ fn a_call_of_another_server_that_is_taken_back_does_not_matter() {
     let other = Arc::new(LinkClient::connect(&by_hand.editor.socket(), &token).unwrap());
     let kept = by_hand.begin(Some("old"));
     let request = by_hand.request(1);
-    let (caller, path) = (Caller::default(), by_hand.editor.path("g.txt"));
+    let (caller, path) = (Context::default(), by_hand.editor.path("g.txt"));
     let calling = caller.clone();
     let taken_back = std::thread::spawn(move || {
         other.write(&path, &Change { before: Some("old"), after: "new" }, &calling)

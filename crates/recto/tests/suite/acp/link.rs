@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 
 use recto::acp::link::LinkClient;
 use recto::acp::link::tickets::MAX_SERVERS;
-use recto::caller::Caller;
-use recto::store::editor::{Change, Editor as _, EditorError, Outcome};
+use recto_store::Context;
+use recto_store::editor::{Change, Editor as _, EditorError, Outcome};
 use serde_json::{Value, json};
 
 use crate::acp_editor::{Editor, Habits};
@@ -46,7 +46,7 @@ fn a_session_has_no_more_servers_than_there_is_room_for() {
     assert_eq!(reason, format!("the session has {MAX_SERVERS} servers already"));
     editor.open("f.txt", "text\n");
     for server in &servers {
-        let read = server.read(&editor.path("f.txt"), &Caller::default());
+        let read = server.read(&editor.path("f.txt"), &Context::default());
         assert_eq!(read.unwrap(), "text\n", "nobody is disturbed");
     }
     servers[0].close();
@@ -138,14 +138,14 @@ fn in_thread<T: Send + 'static>(
 
 /// What a write without a file before it comes to.
 fn write(client: &LinkClient, text: &str) -> Result<Outcome, EditorError> {
-    write_in(client, "/f", text, &Caller::default())
+    write_in(client, "/f", text, &Context::default())
 }
 
 fn write_in(
     client: &LinkClient,
     path: &str,
     text: &str,
-    caller: &Caller,
+    caller: &Context,
 ) -> Result<Outcome, EditorError> {
     client.write(Path::new(path), &Change { before: None, after: text }, caller)
 }
@@ -160,7 +160,7 @@ fn what_is_asked_after_the_end_was_not_sent() {
     drop((input, stream));
     std::thread::sleep(Duration::from_millis(100));
     assert_eq!(write(&client, "new"), Err(EditorError::NotSent));
-    let read = client.read(Path::new("/f"), &Caller::default());
+    let read = client.read(Path::new("/f"), &Context::default());
     assert_eq!(read, Err(EditorError::NotSent));
 }
 
@@ -188,8 +188,8 @@ fn what_was_taken_in_part_was_not_sent() {
 #[test]
 fn a_call_that_was_taken_back_ends_where_nothing_can_have_happened() {
     let (client, mut input, mut stream) = fake_relay();
-    let caller = Caller::default();
-    let in_call = |run: fn(&LinkClient, &Caller) -> Option<EditorError>| {
+    let caller = Context::default();
+    let in_call = |run: fn(&LinkClient, &Context) -> Option<EditorError>| {
         let caller = caller.clone();
         in_thread(&client, move |client| (run(client, &caller), Instant::now()))
     };
@@ -232,7 +232,7 @@ fn a_call_that_was_taken_back_ends_where_nothing_can_have_happened() {
 #[test]
 fn a_relay_is_nudged_again_and_again_until_it_answers() {
     let (client, mut input, mut stream) = fake_relay();
-    let caller = Caller::default();
+    let caller = Context::default();
     let calling = caller.clone();
     let writing = in_thread(&client, move |client| write_in(client, "/f", "new", &calling));
     let id = next(&mut input)["change"]["id"].clone();
@@ -278,7 +278,7 @@ fn the_editors_codes_keep_their_meaning() {
     ] {
         let (client, mut input, mut stream) = fake_relay();
         let asked = in_thread(&client, |client| {
-            let read = client.read(Path::new("/f"), &Caller::default()).unwrap_err();
+            let read = client.read(Path::new("/f"), &Context::default()).unwrap_err();
             (read, write(client, "new").unwrap_err())
         });
         for kind in ["read", "change"] {
@@ -297,7 +297,7 @@ fn two_hundred_threads_get_their_own_answers() {
         .map(|n| {
             in_thread(&client, move |client| {
                 let path = format!("/{n}");
-                (client.read(Path::new(&path), &Caller::default()).unwrap(), path)
+                (client.read(Path::new(&path), &Context::default()).unwrap(), path)
             })
         })
         .collect();
@@ -330,7 +330,7 @@ fn a_text_of_100_megabytes_comes_through_and_a_longer_one_is_refused() {
 fn a_read_that_is_not_answered_is_given_up_long() {
     let (client, _input, _stream) = fake_relay();
     let start = Instant::now();
-    let read = client.read(Path::new("/f"), &Caller::default());
+    let read = client.read(Path::new("/f"), &Context::default());
     assert_eq!(read, Err(EditorError::Silent));
     assert!((30..32).contains(&start.elapsed().as_secs()), "{:?}", start.elapsed());
 }

@@ -1,6 +1,7 @@
 //! What is checked on the disk before an editor is asked, with the same words as without one.
 
-use recto::caller::{Access, Caller, Entry, Place, Sandbox};
+use recto_store::Context;
+use recto_store::context::{Access, Entry, Place, Sandbox};
 use serde_json::{Value, json};
 
 use crate::client::Actual;
@@ -81,9 +82,9 @@ fn refusals_are_those_of_the_disk_and_the_editor_is_not_asked() {
 #[test]
 fn the_sandbox_of_the_client_holds_for_the_editor_too() {
     let fixture = fixture(Habits::default());
-    let rule = |access| Caller {
+    let rule = |access| Context {
         sandbox: Sandbox::Limited(vec![Entry { place: Place::Beneath(fixture.path("")), access }]),
-        ..Caller::default()
+        ..Context::default()
     };
     let path = fixture.path("f.txt");
     let edit = json!({"path": path, "old_string": "text", "new_string": "x"});
@@ -101,7 +102,7 @@ fn the_sandbox_of_the_client_holds_for_the_editor_too() {
 #[test]
 fn a_cancelled_call_asks_nothing() {
     let fixture = fixture(Habits::default());
-    let caller = Caller::default();
+    let caller = Context::default();
     caller.cancel.raise();
     for tool in ["read_text_file", "write_text_file"] {
         let mut arguments = json!({"path": fixture.path("f.txt")});

@@ -1,7 +1,7 @@
 //! The editor goes away at every step of a change: the text ends up in one place, or the answer
 //! says that nobody knows.
 
-use recto::store::editor::EditorError;
+use recto_store::editor::EditorError;
 use serde_json::{Value, json};
 
 use crate::client::Actual;

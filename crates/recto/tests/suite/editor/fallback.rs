@@ -1,7 +1,7 @@
 //! Where every tool reads and writes, by what the editor can do and how it fails.
 
 use expect_test::expect;
-use recto::store::editor::EditorError;
+use recto_store::editor::EditorError;
 use serde_json::{Value, json};
 
 use crate::client::Actual;
@@ -66,7 +66,7 @@ fn calls(fixture: &EditorFixture) -> Vec<(&'static str, &'static str, Value)> {
     ]
 }
 
-/// In one word: what was read, what was changed, or the code; with + where there are remarks.
+/// In one word: what was read, what was changed, or the code; with + where there are notes.
 fn outcome(fixture: &EditorFixture, tool: &str, name: &str, mut arguments: Value) -> String {
     if tool == "file.remove" {
         let hash = match fixture.call("text.read", json!({"path": name})) {
@@ -89,7 +89,7 @@ fn outcome(fixture: &EditorFixture, tool: &str, name: &str, mut arguments: Value
     assert!(fixture.editor.count(Verb::Write) <= 1, "{tool}: sent twice");
     let leftovers = std::fs::read_dir(fixture.path("")).unwrap().flatten();
     let n_folders = leftovers.filter(|entry| entry.file_type().unwrap().is_dir()).count();
-    let has_remarks = match &actual {
+    let has_notes = match &actual {
         Actual::Error { code, .. } => {
             words.push(code.to_string());
             assert!(n_folders == 0 || *code == -32018, "{tool}: leaves a folder behind");
@@ -100,10 +100,10 @@ fn outcome(fixture: &EditorFixture, tool: &str, name: &str, mut arguments: Value
             if words.is_empty() {
                 words.push(read.unwrap_or("disk").to_string());
             }
-            structured.get("remarks").is_some()
+            structured.get("notes").is_some()
         }
     };
-    words.join(" ") + if has_remarks { "+" } else { "" }
+    words.join(" ") + if has_notes { "+" } else { "" }
 }
 
 #[test]

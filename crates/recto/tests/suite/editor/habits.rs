@@ -3,11 +3,11 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use recto::caller::Caller;
-use recto::path::AbsPath;
-use recto::store::local::{HiddenPaths, Options};
-use recto::store::{LocalStore, Store};
-use recto::workspace::Workspace;
+use recto_store::Context;
+use recto_store::local::{HiddenPaths, Options};
+use recto_store::path::AbsPath;
+use recto_store::workspace::Workspace;
+use recto_store::{LocalStore, Store};
 use serde_json::{Value, json};
 
 use crate::client::Actual;
@@ -30,12 +30,12 @@ fn a_crlf_file_is_lf_in_the_editor_and_stays_crlf_on_the_disk() {
     let fixture = EditorFixture::new(ScriptedEditor::new(zed()));
     let path = fixture.put("f.txt", "one\r\ntwo\r\n");
     let read = answer(fixture.call("text.read", json!({"path": "f.txt"})));
-    assert_eq!((&read["content"], read.get("remarks")), (&json!("one\ntwo\n"), None));
+    assert_eq!((&read["content"], read.get("notes")), (&json!("one\ntwo\n"), None));
     let replaced = answer(fixture.call(
         "text.replace",
         json!({"path": "f.txt", "hash": read["hash"], "lines": [1, 2], "old": "one", "new": "1"}),
     ));
-    assert_eq!(replaced.get("remarks"), None);
+    assert_eq!(replaced.get("notes"), None);
     assert_eq!(fixture.disk("f.txt").as_deref(), Some("1\r\ntwo\r\n"));
     let edit = json!({"path": path, "old_string": "1\r\ntwo", "new_string": "1\r\n2"});
     let edited = answer(fixture.call("edit_text_file", edit));
@@ -74,10 +74,10 @@ fn the_version_is_that_of_what_the_editor_made_of_it() {
     let path = fixture.put("f.txt", "old\n");
     let edit = json!({"path": path, "old_string": "old", "new_string": "a=1"});
     let edited = answer(fixture.call("edit_text_file", edit));
-    assert_eq!(edited["remarks"], json!(["the editor changed the text while saving it"]));
+    assert_eq!(edited["notes"], json!(["the editor changed the text while saving it"]));
     let append = json!({"path": "f.txt", "hash": edited["hash"], "content": "b\n"});
     let appended = answer(fixture.call("text.append", append));
-    assert_eq!(appended.get("remarks"), None);
+    assert_eq!(appended.get("notes"), None);
     assert_eq!(fixture.disk("f.txt").as_deref(), Some("a = 1\nb\n"));
     let created = answer(fixture.call("file.create", json!({"path": "g.txt", "content": "a=1"})));
     let read = answer(fixture.call("text.read", json!({"path": "g.txt"})));
@@ -98,7 +98,7 @@ fn an_editor_with_its_own_endings_has_taken_the_text() {
         let written =
             answer(fixture.call("write_text_file", json!({"path": path, "content": content})));
         let says = json!(["the editor changed the text while saving it"]);
-        assert_eq!(written["remarks"], says, "{content:?}");
+        assert_eq!(written["notes"], says, "{content:?}");
         let read = answer(fixture.call("text.read", json!({"path": "f.txt"})));
         assert_eq!(read["hash"], written["hash"], "{content:?}");
     }
@@ -124,7 +124,7 @@ fn an_editor_that_loses_an_encoding_is_left_aside() {
     let read = answer(fixture.call("read_text_file", json!({"path": path})));
     assert_eq!(read["content"], "déjà vu, café crème\n");
     let says = "the editor does not know this file's encoding; this is the file on disk";
-    assert_eq!(read["remarks"], json!([says]));
+    assert_eq!(read["notes"], json!([says]));
     let edit = json!({"path": path, "old_string": "vu", "new_string": "lu"});
     answer(fixture.call("edit_text_file", edit));
     assert_eq!(std::fs::read(&path).unwrap(), b"d\xe9j\xe0 lu, caf\xe9 cr\xe8me\n");
@@ -150,7 +150,7 @@ fn what_was_just_written_to_the_disk_is_not_undone() {
     fixture.editor.open(&path, "let a=1;\n");
     std::fs::write(&path, "let a = 1;\n").unwrap();
     let edit = json!({"path": path, "old_string": "1", "new_string": "2"});
-    assert_eq!(answer(fixture.call("edit_text_file", edit)).get("remarks"), None);
+    assert_eq!(answer(fixture.call("edit_text_file", edit)).get("notes"), None);
     assert_eq!(fixture.disk("f.rs").as_deref(), Some("let a = 2;\n"));
 }
 
@@ -174,7 +174,7 @@ fn a_change_of_an_old_file_is_noticed() {
         fixture.editor.open(&path, "a\n");
         let edit = json!({"path": fixture.path("f.txt"), "old_string": "a", "new_string": "b"});
         let answer = answer(fixture.call("edit_text_file", edit));
-        assert_eq!(answer.get("remarks").is_some(), !saves, "{answer}");
+        assert_eq!(answer.get("notes").is_some(), !saves, "{answer}");
         assert_eq!(fixture.buffer("f.txt").as_deref(), Some("b\n"));
         assert_eq!(fixture.editor.count(Verb::Read), n_reads, "{saves}");
     }
@@ -224,7 +224,7 @@ fn the_editor_is_asked_in_its_own_spelling_of_the_root() {
     let workspace = Workspace::new(Arc::new(local.unwrap()), Arc::new(editor));
     for path in [link.join("f.txt"), real.join("f.txt"), link.join("alias"), real.join("alias")] {
         let path = AbsPath::parse(path.to_str().unwrap().into()).unwrap();
-        let document = workspace.document(&path, &Caller::default()).unwrap().unwrap();
+        let document = workspace.document(&path, &Context::default()).unwrap().unwrap();
         assert_eq!(document.text(), "buffer\n", "{path}");
     }
 }

@@ -25,7 +25,7 @@ fn edit_all(fixture: &EditorFixture, name: impl Fn(usize) -> String) {
                 let arguments = json!({"path": path, "old_string": "old", "new_string": "new"});
                 let actual = fixture.call("edit_text_file", arguments);
                 let Actual::Answer { structured, .. } = &actual else { panic!("{actual:?}") };
-                assert_eq!(structured.get("remarks"), None);
+                assert_eq!(structured.get("notes"), None);
             });
         }
     });

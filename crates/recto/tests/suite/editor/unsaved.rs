@@ -28,11 +28,11 @@ fn a_new_file_exists_before_it_is_saved() {
     let path = fixture.path("new[1].txt");
     let write = json!({"path": path, "content": "a\n"});
     let written = answer(fixture.call("write_text_file", write));
-    assert_eq!((&written["created"], &written["remarks"]), (&json!(true), &json!([UNSAVED])));
+    assert_eq!((&written["created"], &written["notes"]), (&json!(true), &json!([UNSAVED])));
     assert_eq!(fixture.disk("new[1].txt"), None);
 
     let read = answer(fixture.call("read_text_file", json!({"path": path})));
-    assert_eq!((&read["content"], &read["remarks"]), (&json!("a\n"), &json!([UNSAVED])));
+    assert_eq!((&read["content"], &read["notes"]), (&json!("a\n"), &json!([UNSAVED])));
     let lines = answer(fixture.call("ReadLines", json!({"file_path": path})));
     assert_eq!(lines["rows"][0]["content"], "a", "a name with wildcards that one file has");
     let edit = json!({"path": path, "old_string": "a", "new_string": "b"});
@@ -45,12 +45,12 @@ fn a_new_file_exists_before_it_is_saved() {
     assert_eq!(code(fixture.call("file.remove", remove.clone())), -32017);
     let listed = answer(fixture.call("ListFiles", json!({"pattern": "*.txt"})));
     let says = "files that the editor has not saved yet are not listed";
-    assert_eq!((&listed["total"], &listed["remarks"]), (&json!(0), &json!([says])));
+    assert_eq!((&listed["total"], &listed["notes"]), (&json!(0), &json!([says])));
 
     // Once it has been on the disk, the disk decides.
     fixture.put("new[1].txt", "b\n");
     let read = answer(fixture.call("read_text_file", json!({"path": path})));
-    assert_eq!(read.get("remarks"), None);
+    assert_eq!(read.get("notes"), None);
     assert_eq!(answer(fixture.call("file.remove", remove))["removed"], true);
     assert_eq!(code(fixture.call("read_text_file", json!({"path": path}))), -32001);
 }
@@ -71,7 +71,7 @@ fn unsaved_changes_are_read_edited_and_told() {
         ("edit_text_file", json!({"path": path, "old_string": "buffer", "new_string": "edited"})),
         ("write_text_file", json!({"path": path, "content": "edited\n"})),
     ] {
-        assert_eq!(answer(fixture.call(tool, arguments))["remarks"], json!([UNSAVED]), "{tool}");
+        assert_eq!(answer(fixture.call(tool, arguments))["notes"], json!([UNSAVED]), "{tool}");
     }
     assert_eq!(fixture.buffer("f.txt").as_deref(), Some("edited\n"));
     assert_eq!(fixture.disk("f.txt").as_deref(), Some("disk\n"));
@@ -90,7 +90,7 @@ fn an_edit_that_saves_leaves_nothing_unsaved_to_tell() {
     let path = fixture.put("f.txt", "disk\n");
     fixture.editor.open(&path, "buffer\n");
     let edit = json!({"path": path, "old_string": "buffer", "new_string": "edited"});
-    assert_eq!(answer(fixture.call("edit_text_file", edit)).get("remarks"), None);
+    assert_eq!(answer(fixture.call("edit_text_file", edit)).get("notes"), None);
     assert_eq!(fixture.disk("f.txt").as_deref(), Some("edited\n"));
 }
 
@@ -104,14 +104,14 @@ fn many_files_are_searched_on_the_disk_without_asking() {
     let found = answer(fixture.call("ReadLines", search.clone()));
     let on_disk = "searched on the disk: what is unsaved in the editor is not seen";
     assert_eq!(found["rows"].as_array().unwrap().len(), 40);
-    assert_eq!(found["remarks"], json!([on_disk]));
+    assert_eq!(found["notes"], json!([on_disk]));
     assert_eq!(fixture.editor.count(Verb::Read), 0);
     // What is known to differ is told.
     fixture.editor.open(&fixture.path("7.txt"), "nothing\n");
     answer(fixture.call("text.read", json!({"path": "7.txt"})));
     let found = answer(fixture.call("ReadLines", search));
     let says = "the editor has unsaved changes; this is the text on disk, without them";
-    assert_eq!(found["remarks"], json!([on_disk, says]));
+    assert_eq!(found["notes"], json!([on_disk, says]));
     assert_eq!(fixture.editor.count(Verb::Read), 1);
 }
 
@@ -126,13 +126,13 @@ fn large_files_and_bytes_stay_on_the_disk() {
         ("ReadLines", json!({"file_path": path, "lines": "3"})),
         ("write_text_file", json!({"path": path, "content": "small\n"})),
     ] {
-        assert_eq!(answer(fixture.call(tool, arguments))["remarks"], says, "{tool}");
+        assert_eq!(answer(fixture.call(tool, arguments))["notes"], says, "{tool}");
     }
     let create = json!({"path": "b.txt", "content": "YQ==", "encoding": "base64"});
-    assert_eq!(answer(fixture.call("file.create", create)).get("remarks"), None);
+    assert_eq!(answer(fixture.call("file.create", create)).get("notes"), None);
     assert_eq!(fixture.disk("b.txt").as_deref(), Some("a"));
     let new = json!({"path": fixture.path("new.txt"), "content": line.repeat((16 << 20) / 15)});
-    assert_eq!(answer(fixture.call("write_text_file", new))["remarks"], says);
+    assert_eq!(answer(fixture.call("write_text_file", new))["notes"], says);
     assert!(fixture.disk("new.txt").is_some());
     assert_eq!((fixture.editor.count(Verb::Read), fixture.editor.count(Verb::Write)), (0, 0));
 }

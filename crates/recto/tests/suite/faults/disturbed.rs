@@ -4,7 +4,7 @@ use std::ffi::{CStr, OsStr};
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use recto::store::local::sys::{Linux, Sys, SysResult};
+use recto_store::local::sys::{Linux, Sys, SysResult};
 use rustix::fs::{Gid, Mode, Stat, Uid};
 use rustix::io::Errno;
 

@@ -33,8 +33,8 @@ fn lines(n_bytes: usize) -> String {
 }
 
 fn has_grown(answer: &Value) -> bool {
-    answer["remarks"].as_array().is_some_and(|remarks| {
-        remarks.iter().any(|remark| remark.as_str().unwrap().contains("grew while it was read"))
+    answer["notes"].as_array().is_some_and(|notes| {
+        notes.iter().any(|note| note.as_str().unwrap().contains("grew while it was read"))
     })
 }
 
@@ -45,10 +45,10 @@ fn check_log(session: &Session, path: &str) -> bool {
         ("ReadLines", json!({"file_path": path, "lines": "1,500,900"})),
         ("text.read", json!({"path": path, "lines": [-2, 0]})),
     ];
-    let mut has_remarks = false;
+    let mut has_notes = false;
     for (tool, arguments) in calls {
         let answer = session.answer(tool, arguments.clone());
-        has_remarks |= has_grown(&answer);
+        has_notes |= has_grown(&answer);
         if tool == "ReadLines" {
             let found = rows(&answer);
             assert_eq!(found.len(), 3, "{arguments}");
@@ -58,7 +58,7 @@ fn check_log(session: &Session, path: &str) -> bool {
             }
         }
     }
-    has_remarks
+    has_notes
 }
 
 #[test]

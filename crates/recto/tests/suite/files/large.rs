@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::time::Duration;
 
-use recto::call::Calls;
 use recto_text::Digest;
+use recto_tools::call::Calls;
 use rustix::fs::{CWD, Timespec, Timestamps, utimensat};
 use serde_json::{Value, json};
 

@@ -3,8 +3,8 @@
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
-use recto::caller::{Access, Entry, Place as Where, Sandbox};
-use recto::store::Revisions;
+use recto_store::Revisions;
+use recto_store::context::{Access, Entry, Place as Where, Sandbox};
 
 use super::fixture::{Git, Place, absolute, serve, serve_with};
 

@@ -5,12 +5,13 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 
-use recto_text::error::Instead;
+use recto_store::Error;
+use recto_store::error::Instead;
+use recto_text::Digest;
 use recto_text::window::Window;
-use recto_text::{Digest, Error};
 
 use super::fixture::{Git, Place, Served, absolute, serve};
-use recto::store::Revisions;
+use recto_store::Revisions;
 
 /// A history with most of what a history can have.
 pub fn history(place: &Place, name: &str, options: &[&str]) -> Git {

@@ -2,8 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use recto::caller::Caller;
-use recto_text::Error;
+use recto_store::Context;
+use recto_store::Error;
 
 use super::fixture::{Git, Place, serve};
 
@@ -38,7 +38,7 @@ fn a_tree_without_end_is_listed_as_far_as_the_budget_goes() {
     assert_eq!(served.text("HEAD", "d042/d007/d099/d000/d001"), "boom");
 
     // A pattern that can match little is not led into it.
-    let (folder, glob) = recto::glob::Glob::parse("d001/d002/*3/d00*/d00[0-4]").unwrap();
+    let (folder, glob) = recto_store::glob::Glob::parse("d001/d002/*3/d00*/d00[0-4]").unwrap();
     let listing = served.list("HEAD", &folder, &glob).unwrap();
     assert_eq!((listing.total, listing.stopped), (500, None));
 }
@@ -59,7 +59,7 @@ fn a_cancelled_call_ends_at_once() {
     let late = canceller.join().unwrap().elapsed();
     assert!(late < Duration::from_secs(5), "it went on to its budget: {late:?}");
     assert_eq!(served.read("HEAD", "d000").unwrap_err(), Error::Cancelled);
-    served.caller = Caller::default();
+    served.caller = Context::default();
     assert!(served.text("HEAD", "d000").starts_with("-32003"));
 }
 

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use recto_text::Error;
+use recto_store::Error;
 
 use super::fixture::{Git, Place, Served, serve};
 

@@ -7,13 +7,13 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 
-use recto::caller::Caller;
-use recto::glob::Glob;
-use recto::path::AbsPath;
-use recto::store::git::GitRevisions;
-use recto::store::local::{HiddenPaths, Options};
-use recto::store::{ListRequest, Listing, LocalStore, Revisions};
-use recto_text::Error;
+use recto_store::Context;
+use recto_store::Error;
+use recto_store::git::GitRevisions;
+use recto_store::glob::Glob;
+use recto_store::local::{HiddenPaths, Options};
+use recto_store::path::AbsPath;
+use recto_store::{ListRequest, Listing, LocalStore, Revisions};
 use tempfile::TempDir;
 
 /// A folder for several repositories, without links on the way.
@@ -144,7 +144,7 @@ impl Git {
 /// A store over some roots.
 pub struct Served {
     pub revisions: GitRevisions,
-    pub caller: Caller,
+    pub caller: Context,
 }
 
 pub fn serve(roots: &[&Path]) -> Served {
@@ -161,7 +161,7 @@ pub fn serve_with(roots: &[&Path], git_dirs: &[&Path], hidden: &[&str]) -> Serve
         is_durable: false,
     });
     let revisions = GitRevisions::new(Arc::new(local.unwrap()), owned(git_dirs));
-    Served { revisions, caller: Caller::default() }
+    Served { revisions, caller: Context::default() }
 }
 
 impl Served {

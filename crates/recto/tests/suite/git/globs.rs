@@ -1,8 +1,8 @@
 //! Patterns at a revision match what an independent filter of git's list keeps.
 
 use globset::GlobBuilder;
-use recto::glob::Glob;
-use recto::store::{ListRequest, Revisions};
+use recto_store::glob::Glob;
+use recto_store::{ListRequest, Revisions};
 
 use super::agrees::history;
 use super::fixture::{Place, serve};

@@ -2,8 +2,9 @@
 
 use std::process::Command;
 
-use recto::tools::{self, Tool};
-use recto_text::{Digest, Error};
+use recto_text::Digest;
+use recto_tools::Error;
+use recto_tools::tools::{self, Tool};
 use serde_json::{Map, Value, json};
 
 use crate::client::BINARY;

@@ -239,7 +239,7 @@ fn the_table_is_large_enough_and_names_every_tool() {
     );
     assert!(ways.iter().all(|way| way.contains("{t}")));
     let parameters = parameters();
-    for tool in recto::tools::ALL {
+    for tool in recto_tools::tools::ALL {
         for param in tool.params.iter().map(|param| param.name) {
             if ["path", "file_path", "pattern", "commit"].contains(&param) {
                 let is_named = |it: &&Parameter| it.tool == tool.name && it.name == param;
