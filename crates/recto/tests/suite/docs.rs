@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use expect_test::expect_file;
 use recto::limits::{self, Reached};
+use recto_tools::Served;
 use recto_tools::tools::{self, Effect, Kind, Param, Tool};
 
 #[test]
@@ -17,10 +18,11 @@ fn the_page_of_errors_is_up_to_date() {
          the change was made, or may have been.\n\n\
          | code | example of the message | example of the hint |\n|---|---|---|\n",
     );
-    let mut errors = recto_text::error::examples();
+    let served = Served::all();
+    let mut errors = crate::errors::examples();
     errors.sort_by_key(|error| std::cmp::Reverse(error.code()));
     for error in errors {
-        let hint = error.hint().map(|hint| cell(&hint)).unwrap_or_default();
+        let hint = error.hint(&served).map(|hint| cell(&hint.text)).unwrap_or_default();
         writeln!(page, "| {} | {} | {hint} |", error.code(), cell(&error.to_string())).unwrap();
     }
     expect_file!["../../../../docs/errors.md"].assert_eq(&page);
@@ -85,7 +87,7 @@ fn tool_page(tool: &Tool) -> String {
         page,
         "\nnull means absent for an optional argument, and digits in a string count as an integer.\n\n\
          ## Answer\n\nThe structured answer follows this schema:\n\n```json\n{:#}\n```\n",
-        Value::Object(tool.output_schema())
+        serde_json::Value::Object(tool.output_schema())
     )
     .unwrap();
     page

@@ -13,13 +13,13 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use recto_store::Error as StoreError;
 use recto_store::local::Options;
 use recto_store::local::sys::{Linux, Sys};
 use recto_store::{GitRevisions, LocalStore};
-use recto_tools::Error;
-use recto_tools::Served;
 use recto_tools::call::{Call, Calls};
-use recto_tools::tools::{self, Answer};
+use recto_tools::tools::Answer;
+use recto_tools::{Error, Served};
 use rustix::io::Errno;
 use serde_json::{Value, json};
 
@@ -162,7 +162,7 @@ fn attempt(operation: &Operation, sys: &Arc<Disturbed>, what: &str) -> Result<An
         call_holding(operation.max_whole_change, root, sys.clone(), operation.tool, arguments);
     let found = read(root);
     match &result {
-        Ok(_) | Err(Error::NotDurable { .. }) => {
+        Ok(_) | Err(Error::Store(StoreError::NotDurable { .. })) => {
             assert_eq!(found.as_deref(), operation.after, "{what}: said to be done");
         }
         Err(error) => {

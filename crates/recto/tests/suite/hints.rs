@@ -6,9 +6,10 @@ use std::sync::Arc;
 use recto_store::MemoryStore;
 use recto_store::memory::Node;
 use recto_text::Digest;
-use recto_tools::Error;
 use recto_tools::call::{Call, Calls};
+use recto_tools::error::Hint;
 use recto_tools::tools::Answer;
+use recto_tools::{Error, Served};
 use serde_json::{Value, json};
 
 use crate::in_process::in_memory;
@@ -47,11 +48,8 @@ fn hash(text: &str) -> String {
     Digest::of(text.as_bytes()).to_string()
 }
 
-/// The first `[a, b]` in a text.
-fn range(text: &str) -> Value {
-    let start = text.find('[').unwrap();
-    let end = start + text[start..].find(']').unwrap();
-    serde_json::from_str(&text[start..=end]).unwrap()
+fn hint(error: &Error) -> Hint {
+    error.hint(&Served::all()).unwrap()
 }
 
 /// Makes a call that is refused, then the one that the refusal proposes.
@@ -72,8 +70,13 @@ fn check(
     assert_eq!(process.text(), after, "{error}");
 }
 
-fn take_range(error: &Error, arguments: &mut Value) {
-    arguments["lines"] = range(&hint(&error).unwrap());
+/// Does what the hint's next call says.
+fn take_next(error: &Error, arguments: &mut Value) {
+    let next = hint(error).next.unwrap();
+    assert_eq!(next.tool, None);
+    for (name, value) in next.arguments {
+        arguments[name] = value;
+    }
 }
 
 #[test]
@@ -81,28 +84,24 @@ fn the_call_that_a_hint_proposes_works() {
     let text = "a\nb\nc\nd\n";
     let replace = |lines: Value, old: &str| json!({"hash": hash(text), "lines": lines, "old": old, "new": "x"});
     // The text stands elsewhere.
-    check(text, "text.replace", replace(json!([1, 2]), "c"), take_range, "a\nb\nx\nd\n");
-    check(text, "text.replace", replace(json!([3, 5]), "a\nb"), take_range, "x\nc\nd\n");
+    check(text, "text.replace", replace(json!([1, 2]), "c"), take_next, "a\nb\nx\nd\n");
+    check(text, "text.replace", replace(json!([3, 5]), "a\nb"), take_next, "x\nc\nd\n");
     // The range is too short, empty or reversed.
-    check(text, "text.replace", replace(json!([2, 3]), "b\nc"), take_range, "a\nx\nd\n");
-    check(text, "text.replace", replace(json!([2, 2]), "b"), take_range, "a\nx\nc\nd\n");
-    check(text, "text.replace", replace(json!([3, 2]), "b\nc"), take_range, "a\nx\nd\n");
+    check(text, "text.replace", replace(json!([2, 3]), "b\nc"), take_next, "a\nx\nd\n");
+    check(text, "text.replace", replace(json!([2, 2]), "b"), take_next, "a\nx\nc\nd\n");
+    check(text, "text.replace", replace(json!([3, 2]), "b\nc"), take_next, "a\nx\nd\n");
     // The end lies behind the file.
-    check(text, "text.replace", replace(json!([2, 9]), "d"), take_range, "a\nb\nc\nx\n");
+    check(text, "text.replace", replace(json!([2, 9]), "d"), take_next, "a\nb\nc\nx\n");
     // The text stands there more than once.
     let twice = json!({"hash": hash("a\na\n"), "lines": [1, 3], "old": "a", "new": "x"});
-    check("a\na\n", "text.replace", twice, take_range, "x\na\n");
+    check("a\na\n", "text.replace", twice, take_next, "x\na\n");
     // The line to insert before is another one.
     let insert = json!({"hash": hash(text), "line": 1, "anchor": "c", "content": "x"});
-    let take_line = |error: &Error, arguments: &mut Value| {
-        let hint = hint(&error).unwrap();
-        arguments["line"] = hint.rsplit(' ').next().unwrap().trim_end_matches('.').into();
-    };
-    check(text, "text.insert", insert, take_line, "a\nb\nx\nc\nd\n");
+    check(text, "text.insert", insert, take_next, "a\nb\nx\nc\nd\n");
     // Only a part of the line was named.
     let part = json!({"hash": hash("\tlet a;\n"), "lines": [1, 2], "old": "let", "new": "x"});
     let take_line = |error: &Error, arguments: &mut Value| {
-        let hint = hint(&error).unwrap();
+        let hint = hint(error).text;
         arguments["old"] = serde_json::from_str(hint.rsplit(": ").next().unwrap()).unwrap();
     };
     check("\tlet a;\n", "text.replace", part, take_line, "x\n");
@@ -118,7 +117,7 @@ fn the_call_that_a_hint_proposes_works() {
     let process = Process::with(text);
     let insert = json!({"hash": hash(text), "line": 5, "anchor": "", "content": "e"});
     let error = process.call("text.insert", &insert).unwrap_err();
-    assert!(hint(&error).unwrap().contains("text.append"), "{error}");
+    assert!(hint(&error).text.contains("text.append"), "{error}");
     process.call("text.append", &json!({"hash": hash(text), "content": "e\n"})).unwrap();
     assert_eq!(process.text(), "a\nb\nc\nd\ne\n");
 }
@@ -138,11 +137,7 @@ fn a_stale_version_that_is_still_known_says_which_lines_changed() {
         .unwrap();
     let error = process.call("text.append", &append).unwrap_err();
     assert_eq!(error.code(), -32013);
-    assert!(
-        hint(&error).unwrap().starts_with("Changed since: line 2, line 5."),
-        "{:?}",
-        hint(&error)
-    );
+    assert!(hint(&error).text.starts_with("Changed since: line 2, line 5."), "{:?}", hint(&error));
 }
 
 #[test]
@@ -182,5 +177,5 @@ fn what_was_created_is_a_version_that_is_known() {
     let expected = json!([{"start": 2, "end": 3, "content": "2\n", "removed": 1}]);
     assert_eq!(changed.structured["changes"], expected);
     let error = process.call("file.remove", &json!({"hash": seen})).unwrap_err();
-    assert!(hint(&error).unwrap().starts_with("Changed since: line 2."), "{:?}", hint(&error));
+    assert!(hint(&error).text.starts_with("Changed since: line 2."), "{:?}", hint(&error));
 }

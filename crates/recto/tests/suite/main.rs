@@ -30,6 +30,7 @@
 //! - [`sandbox`]: paths that lead out of the roots, for every tool; denied paths, permissions, kinds of
 //!   files, roots.
 //! - [`landlock`]: how a server starts with and without Landlock.
+//! - [`errors`]: one example of every error.
 //! - [`escaping_links`], [`swaps`]: links and races that several of these tests use.
 //!
 //! What a tool finds:
@@ -79,6 +80,7 @@ mod crashes;
 mod docs;
 mod doctor;
 mod editor;
+mod errors;
 mod escaping_links;
 mod excerpts;
 mod faults;

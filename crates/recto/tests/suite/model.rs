@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use recto_store::MemoryStore;
 use recto_store::memory::Node;
-use recto_tools::call::{Call, Calls};
+use recto_tools::call::Calls;
 use recto_tools::tools::{self, Tool, Toolset};
 use serde_json::{Map, Value};
 
@@ -140,8 +140,11 @@ impl Session {
             (arguments, self.model.run(&call))
         };
         let described = format!("{tool} {}", Value::from(arguments.clone()));
-        let answer =
-            self.calls.call(self.calls.served().find(tool).unwrap(), arguments, &Call::default());
+        let answer = self.calls.call(
+            self.calls.served().find(tool).unwrap(),
+            arguments,
+            &recto_tools::Call::default(),
+        );
         let found: Found =
             answer.map(|answer| answer.object().into_owned()).map_err(|error| error.code());
 

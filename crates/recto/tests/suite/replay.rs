@@ -340,7 +340,11 @@ impl<'a> Session<'a> {
         let answer =
             self.calls.call(self.calls.served().find(tool).unwrap(), arguments, &Call::default());
         let answer = answer.unwrap_or_else(|error| {
-            panic!("{}: {tool} {described}: {error} {:?}", self.pair.name, hint(&error))
+            panic!(
+                "{}: {tool} {described}: {error} {:?}",
+                self.pair.name,
+                error.hint(self.calls.served())
+            )
         });
         self.hash = answer.structured["hash"].as_str().unwrap().to_string();
         answer.object().into_owned()

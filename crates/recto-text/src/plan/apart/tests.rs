@@ -63,7 +63,7 @@ fn one_pass_plans_what_one_by_one_plans() {
             let part = Part { text: &text, lines_before, lines_after: lines_before, far: None };
             if let Some(plan) = plan(part, &replacements) {
                 n_planned.set(n_planned.get() + 1);
-                let expected = one_by_one(part, &replacements, || Ok(()));
+                let expected = one_by_one::<crate::Error>(part, &replacements, || Ok(()));
                 prop_assert_eq!(Ok(plan), expected);
             }
             Ok(())

@@ -33,7 +33,7 @@ async fn check_serves(lifecycle: ClientLifecycleMode) {
 
     let listed = client.list_all_tools().await.unwrap();
     let names: Vec<_> = listed.iter().map(|tool| &*tool.name).collect();
-    let served: Vec<_> = tools::ALL.iter().map(|tool| tool.name).collect();
+    let served: Vec<_> = recto_tools::tools::ALL.iter().map(|tool| tool.name).collect();
     assert_eq!(names, served);
 
     // The second call needs the only slot, which the first has freed.

@@ -5,8 +5,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 
-use recto_store::Error;
 use recto_store::error::Instead;
+use recto_store::{Error, Text};
 use recto_text::Digest;
 use recto_text::window::Window;
 
@@ -80,7 +80,7 @@ pub fn history(place: &Place, name: &str, options: &[&str]) -> Git {
 pub fn check(served: &Served, git: &Git, revision: &str) {
     let tree = git.tree(revision);
     let at = served.revisions.at(revision, git.top.to_str().unwrap(), &served.caller);
-    let at = at.unwrap_or_else(|error| panic!("{revision}: {error} {:?}", error.hint()));
+    let at = at.unwrap_or_else(|error| panic!("{revision}: {error:?}"));
     assert_eq!(at.top, git.top);
 
     let listing = served.all(revision, git.top.to_str().unwrap()).unwrap();
@@ -98,7 +98,7 @@ pub fn check(served: &Served, git: &Git, revision: &str) {
         let is_file = kind != "commit";
         assert_eq!(at.store.is_file(&path, caller).unwrap(), is_file, "{path}");
         if !is_file {
-            let refused = at.store.document(&path, caller).unwrap_err();
+            let refused = at.store.text(&path, caller).err().unwrap();
             assert_eq!(
                 refused,
                 Error::NotAFile { path: path.to_string(), instead: Instead::Other }
@@ -111,13 +111,13 @@ pub fn check(served: &Served, git: &Git, revision: &str) {
         assert_eq!(file.size() as usize, bytes.len());
         assert_eq!(file.read_at(&mut read, 0).unwrap(), bytes.len());
         assert_eq!(read[..bytes.len()], bytes, "{path} at {revision}");
-        match at.store.document(&path, caller) {
-            Ok(document) => {
-                let document = document.unwrap();
+        match at.store.text(&path, caller) {
+            Ok(text) => {
+                let Text::Whole(document) = &text else { panic!("{path} is read by pages") };
                 assert_eq!(document.bytes(), bytes);
                 assert_eq!(document.digest(), Digest::of(&bytes));
                 let window = Window { first_line: 2, max_lines: 3, max_bytes: 1 << 20 };
-                let page = at.store.page(&path, window, caller).unwrap();
+                let page = text.page(window).unwrap();
                 assert_eq!(page.page, window.page(document.text()));
                 assert_eq!(page.digest, document.digest());
             }

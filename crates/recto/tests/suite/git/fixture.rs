@@ -182,7 +182,7 @@ impl Served {
     pub fn text(&self, revision: &str, path: &str) -> String {
         match self.read(revision, path) {
             Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
-            Err(error) => format!("{} {error}", error.code()),
+            Err(error) => format!("{} {error}", recto_tools::Error::from(error.clone()).code()),
         }
     }
 
@@ -202,9 +202,16 @@ impl Served {
     pub fn refusal(&self, revision: &str, path: &str) -> String {
         match self.read(revision, path) {
             Ok(_) => panic!("{path} at {revision} was read"),
-            Err(error) => format!("{error} | {}", error.hint().unwrap_or_default()),
+            Err(error) => with_hint(error),
         }
     }
+}
+
+/// An error and its hint.
+pub fn with_hint(error: Error) -> String {
+    let error = recto_tools::Error::from(error);
+    let hint = error.hint(&recto_tools::Served::all()).map(|hint| hint.text);
+    format!("{error} | {}", hint.unwrap_or_default())
 }
 
 pub fn absolute(path: &Path) -> AbsPath {

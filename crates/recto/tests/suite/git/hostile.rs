@@ -5,7 +5,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use super::fixture::{Git, Place, serve};
+use super::fixture::{Git, Place, serve, with_hint};
 
 /// A repository in the root and one outside that it would like to read.
 struct Scene {
@@ -40,7 +40,7 @@ impl Scene {
         let path = self.git.path("a.txt");
         let text = match served.read(revision, path.to_str().unwrap()) {
             Ok(bytes) => String::from_utf8(bytes).unwrap(),
-            Err(error) => format!("{error} | {}", error.hint().unwrap_or_default()),
+            Err(error) => with_hint(error),
         };
         assert!(started.elapsed() < Duration::from_secs(5), "{text}");
         assert!(!text.contains(SECRET), "{text}");

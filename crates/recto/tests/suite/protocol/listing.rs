@@ -3,8 +3,8 @@
 use std::process::Command;
 
 use recto_text::Digest;
-use recto_tools::Error;
 use recto_tools::tools::{self, Tool};
+use recto_tools::{Error, Names, Served};
 use serde_json::{Map, Value, json};
 
 use crate::client::BINARY;
@@ -80,16 +80,23 @@ fn tools_are_named_as_the_client_knows_them() {
     assert!(shown.contains("text.replace(a, b);"), "{shown}");
 }
 
-/// Hints of other errors are not respelled.
 #[test]
-fn no_other_hint_names_a_tool_with_a_dot() {
+fn hints_name_tools_as_they_are_published_and_only_served_ones() {
     let has_dot = |tool: &&&Tool| tool.name.contains('.');
-    for error in recto_text::error::examples() {
-        let hint = error.hint().unwrap_or_default();
-        let named = tools::ALL.iter().filter(has_dot).find(|tool| hint.contains(tool.name));
-        let is_respelled = matches!(error, Error::NoSuchLine { .. });
-        assert!(named.is_none() || is_respelled, "{error:?}: {hint}");
+    let underscored = Served::new(tools::ALL.to_vec(), Names::Underscore);
+    let none = Served::new(Vec::new(), Names::Dotted);
+    let text = |error: &Error, served| error.hint(served).map(|hint| hint.text).unwrap_or_default();
+    let mut n_named = 0;
+    for error in crate::errors::examples() {
+        let hint = text(&error, &underscored);
+        let dotted = tools::ALL.iter().filter(has_dot).find(|tool| hint.contains(tool.name));
+        assert!(dotted.is_none(), "{error:?}: {hint}");
+        n_named += usize::from(hint != text(&error, &none));
+        let hint = text(&error, &none);
+        let named = tools::ALL.iter().find(|tool| hint.contains(tool.name));
+        assert!(named.is_none(), "{error:?}: {hint}");
     }
+    assert!(n_named >= 3, "{n_named} examples name a tool");
 }
 
 #[test]
