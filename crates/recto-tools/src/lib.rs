@@ -1,5 +1,42 @@
 //! The file tools as a library: they read, search, preview, create and edit, and know no protocol
 //! and no command line.
+//!
+//! A protocol finds a tool in [`Served`], hands its arguments to [`Calls::call`] and gets an
+//! [`Answer`] or an [`Error`] with a hint:
+//!
+//! ```
+//! use std::sync::Arc;
+//!
+//! use recto_store::local::{LocalStore, Options};
+//! use recto_store::GitRevisions;
+//! use recto_tools::{Call, Calls, Served};
+//! use serde_json::json;
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let folder = tempfile::tempdir()?;
+//! let root = folder.path().canonicalize()?;
+//! std::fs::write(root.join("hello.txt"), "Hello\n")?;
+//!
+//! let disk = Arc::new(LocalStore::open(Options {
+//!     roots: vec![root.clone()],
+//!     hidden: Default::default(),
+//!     allows_git_writes: false,
+//!     is_durable: true,
+//! })?);
+//! let revisions = Arc::new(GitRevisions::new(disk.clone(), Vec::new()));
+//! let calls = Calls::new(disk, revisions, Served::all(), root, 1 << 20);
+//!
+//! let read = calls.served().find("text.read").ok_or("not served")?;
+//! let arguments = json!({"path": "hello.txt"}).as_object().cloned().unwrap_or_default();
+//! let answer = calls.call(read, arguments, &Call::default())?;
+//! assert_eq!(answer.text[0], "Hello\n");
+//!
+//! let arguments = json!({"path": "hello.md"}).as_object().cloned().unwrap_or_default();
+//! let error = calls.call(read, arguments, &Call::default()).expect_err("it does not exist");
+//! assert_eq!((error.code(), error.to_string()), (-32001, "File not found: hello.md".into()));
+//! # Ok(())
+//! # }
+//! ```
 
 pub mod answer;
 pub mod arguments;

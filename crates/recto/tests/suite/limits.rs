@@ -18,7 +18,7 @@ use crate::test_dir::{Session, TestDir, rows};
 fn every_limit_has_a_test_that_exists() {
     let mut sources = String::new();
     let top = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    for folder in ["recto/src", "recto/tests", "recto-text/src", "recto-tables/src"] {
+    for folder in ["recto", "recto-text", "recto-tables", "recto-store", "recto-tools"] {
         add_sources(&top.join(folder), &mut sources);
     }
     for limit in limits::ALL {
