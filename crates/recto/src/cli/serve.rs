@@ -64,7 +64,8 @@ impl Serve {
         }
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
-            .max_blocking_threads(limits::CALL_THREADS)
+            // One more, so that long requests are parsed also where all calls hang.
+            .max_blocking_threads(limits::CALL_THREADS + 1)
             .build()
             .map_err(|error| error.to_string())?;
         let max_running = limits::running_calls(config.max_read_bytes);

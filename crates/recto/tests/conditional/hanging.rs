@@ -125,7 +125,7 @@ pub fn calls_that_hang_are_bounded_and_the_rest_of_the_server_goes_on() {
     };
     assert_eq!(refused["result"]["_meta"]["error"]["code"], -32017, "{refused}");
     assert_eq!(server.request("ping", json!({}))["result"], json!({}));
-    // A long request is parsed although every thread hangs.
+    // A long request is parsed on a thread of its own.
     let long = json!({"_meta": {"filler": "x".repeat(200_000)}});
     assert_eq!(server.request("ping", long)["result"], json!({}));
     // Whoever hung comes back when the mount is gone.

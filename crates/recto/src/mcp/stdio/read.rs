@@ -8,6 +8,7 @@ use rmcp::model::{
     JsonRpcMessage, ProtocolVersion, RequestId,
 };
 use serde_json::Value;
+use tokio::task::JoinHandle;
 use tokio::task::coop::consume_budget;
 
 use super::admission::Admission;
@@ -18,6 +19,9 @@ use crate::line::{self, Incoming, Line};
 
 /// The longest line that is read.
 const MAX_LINE: usize = limits::REQUEST_LINE;
+
+/// Longer lines are parsed on another thread, so that other requests are answered meanwhile.
+const MAX_PARSED_HERE: usize = 64 << 10;
 
 /// Reads requests.
 pub struct Reader {
@@ -34,6 +38,8 @@ pub struct Reader {
 /// [`Reader::next`] whenever something else happens.
 enum Held {
     Nothing,
+    /// It is being parsed.
+    Parsing(JoinHandle<Parsed>),
     /// It is a request, which waits for space.
     Request {
         message: Box<ClientJsonRpcMessage>,
@@ -73,6 +79,16 @@ impl Reader {
         loop {
             match &mut self.held {
                 Held::Nothing => {}
+                Held::Parsing(parsing) => {
+                    let parsed = parsing.await.unwrap_or_else(|error| {
+                        Parsed::Refused(ErrorData::internal_error(error.to_string(), None), None)
+                    });
+                    self.held = Held::Nothing;
+                    if let Some(message) = self.take(parsed) {
+                        return Some(message);
+                    }
+                    continue;
+                }
                 Held::Request { id, weight, .. } => {
                     let slot = self.admission.admit(id, *weight).await;
                     let held = std::mem::replace(&mut self.held, Held::Nothing);
@@ -109,6 +125,11 @@ impl Reader {
             }
             let line = self.incoming.line();
             if line.iter().all(u8::is_ascii_whitespace) {
+                continue;
+            }
+            if line.len() > MAX_PARSED_HERE {
+                let line = std::mem::take(line);
+                self.held = Held::Parsing(tokio::task::spawn_blocking(move || parsed(&line)));
                 continue;
             }
             let parsed = parsed(line);

@@ -241,6 +241,41 @@ fn a_signal_ends_it_while_the_input_is_open() {
     }
 }
 
+/// Node starts programs with sockets as their standard streams.
+#[test]
+fn a_signal_ends_it_while_a_socket_is_open() {
+    let (ours, theirs) = UnixStream::pair().unwrap();
+    let answers = ours.try_clone().unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let mut child = Command::new(BINARY)
+        .arg("serve")
+        .arg(folder.path())
+        .stdin(OwnedFd::from(theirs.try_clone().unwrap()))
+        .stdout(OwnedFd::from(theirs))
+        .spawn()
+        .unwrap();
+    writeln!(&ours, "{}", json!({"jsonrpc": "2.0", "id": 1, "method": "ping"})).unwrap();
+    let mut answer = String::new();
+    BufReader::new(answers).read_line(&mut answer).unwrap();
+    assert!(answer.contains("\"result\""), "{answer}");
+    wait_until_it_sleeps(&child);
+    kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
+    wait_for_end(&mut child);
+}
+
+/// Waits until no thread of a server runs, seen twice: then it waits for the next line.
+fn wait_until_it_sleeps(child: &Child) {
+    let sleeps = || {
+        let tasks = std::fs::read_dir(format!("/proc/{}/task", child.id())).unwrap();
+        let mut stats =
+            tasks.map(|task| std::fs::read_to_string(task.unwrap().path().join("stat")));
+        stats.all(|stat| stat.is_ok_and(|stat| stat.contains(") S ")))
+    };
+    while !(sleeps() && sleeps()) {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
 #[test]
 fn a_signal_ends_it_before_the_handshake() {
     let mut server = Server::start(&[]);
@@ -259,6 +294,10 @@ fn a_signal_ends_it_in_a_line_without_end() {
         .unwrap();
     std::thread::sleep(Duration::from_millis(500));
     kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
+    wait_for_end(&mut child);
+}
+
+fn wait_for_end(child: &mut Child) {
     let start = Instant::now();
     while child.try_wait().unwrap().is_none() {
         if start.elapsed() > AT_SIGNAL {
