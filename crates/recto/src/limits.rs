@@ -194,10 +194,10 @@ limits! {
         "nothing that a caller sees", By("a_large_file_is_changed_without_being_held");
     /// How far apart the strings of one call may stand in such a file.
     EXCERPT: bytes u64 = recto_store::limits::EXCERPT,
-        "-32600", By("strings_that_stand_far_apart_need_calls_of_their_own");
+        "-32019", By("strings_that_stand_far_apart_need_calls_of_their_own");
     /// A file that has to be held all the same: to be removed or overwritten, in another encoding, or with CRLF and lines of megabytes.
     CHANGED_FILE: bytes u64 = recto_store::limits::CHANGED_FILE,
-        "-32603", By("a_file_larger_than_a_gibibyte_is_not_changed");
+        "-32019", By("a_file_larger_than_a_gibibyte_is_not_changed");
     /// How long a write waits while others change the folder.
     LOCK_WAIT: time Duration = recto_store::limits::LOCK_WAIT,
         "-32017", By("a_folder_that_stays_locked_is_busy");
@@ -216,7 +216,7 @@ limits! {
         "-32001", By("what_is_no_name_is_refused_in_words_that_teach");
     /// An object, as a file at a revision.
     GIT_OBJECT: bytes u64 = recto_store::limits::GIT_OBJECT,
-        "-32600, before anything is inflated", By("a_file_over_the_limit_is_refused_by_its_header");
+        "-32019, before anything is inflated", By("a_file_over_the_limit_is_refused_by_its_header");
     /// Names that one walk of a tree looks at.
     GIT_WALK_ENTRIES: count u64 = recto_store::limits::GIT_WALK_ENTRIES,
         "`truncated`", By("a_tree_without_end_is_listed_as_far_as_the_budget_goes");

@@ -238,7 +238,7 @@ fn a_file_larger_than_a_gibibyte_is_not_changed() {
     dir.file("root/large.txt", "");
     // It takes no room on the disk.
     let file = File::options().write(true).open(dir.path("root/large.txt")).unwrap();
-    file.set_len(limits::CHANGED_FILE as u64 + 1).unwrap();
+    file.set_len(limits::CHANGED_FILE + 1).unwrap();
     drop(file);
     let session = dir.serve(&[]);
     let path = dir.spelled("root/large.txt");
@@ -253,8 +253,9 @@ fn a_file_larger_than_a_gibibyte_is_not_changed() {
         ("file.remove", removal("to-large.txt")),
     ] {
         match session.call(tool, arguments.clone()) {
-            Actual::Error { code: -32603, message, .. } => {
-                assert!(message.contains("larger than 1 GiB"), "{message}");
+            Actual::Error { code: -32019, message, hint } => {
+                assert!(message.starts_with("File too large (1073741825 bytes)"), "{message}");
+                assert_eq!(hint.as_deref(), Some("Files of up to 1 GiB can be changed."));
             }
             other => panic!("{tool} {arguments}: {other:?}"),
         }

@@ -308,8 +308,8 @@ fn other_outcomes() {
         dry run: /p/a.txt
         "A dry run: nothing was written."
         "```diff\n-a\n+b\n```"
-        remarks: /p/a.txt
-        "```\none\ntwo\n```"
+        notes: /p/a.txt
+        "```\nthe editor has unsaved changes; this is its text, the file on disk differs\nthe file grew while it was read; this is what it held before\n```"
     "#]]
     .assert_eq(&table);
 }

@@ -79,6 +79,7 @@ fn a_file_over_the_limit_is_refused_by_its_header() {
             refusal.starts_with("File too large (67108865 bytes): large | At a revision"),
             "{refusal}"
         );
+        assert!(served.text("HEAD", "large").starts_with("-32019 "));
         assert_eq!(served.read("HEAD", "most").unwrap().len(), 64 << 20);
         git.run(&["gc", "--quiet"]);
     }
