@@ -3,8 +3,9 @@
 //! Bounded by size and number; what is forgotten only costs a longer answer.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
+use recto_store::sync::lock;
 use recto_text::{Digest, Document};
 
 /// The most bytes that are kept altogether, and of one text.
@@ -34,7 +35,7 @@ impl Versions {
         if size(document) > MAX_TEXT {
             return;
         }
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = lock(&self.known);
         known.touch(digest);
         if known.by_digest.insert(digest, document.clone()).is_none() {
             known.n_bytes += size(document);
@@ -49,7 +50,7 @@ impl Versions {
 
     /// The text of a version, if it is still known.
     pub fn get(&self, digest: Digest) -> Option<Arc<Document>> {
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = lock(&self.known);
         let document = known.by_digest.get(&digest).cloned()?;
         known.touch(digest);
         Some(document)

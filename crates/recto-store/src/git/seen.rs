@@ -2,13 +2,14 @@
 //! not read its tree for each of them.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 
 use gix_hash::ObjectId;
 
 use super::objects::Object;
 use super::tree::{Entry, entries};
 use super::wall::Fault;
+use crate::sync::lock;
 
 /// The most bytes of trees whose entries are kept.
 const MAX_BYTES: usize = 32 << 20;
@@ -70,7 +71,7 @@ impl SeenTrees {
     }
 
     fn known(&self) -> MutexGuard<'_, Known> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0)
     }
 }
 

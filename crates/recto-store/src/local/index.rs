@@ -4,7 +4,7 @@
 //! The line counts stand at every piece of 256 KiB, which is 32 KiB for each GiB of file.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
 use memchr::memchr_iter;
@@ -13,6 +13,7 @@ use recto_text::{Digest, Document};
 use rustix::fs::Stat;
 
 use super::identity::Identity;
+use crate::sync::lock;
 
 /// How many bytes lie between two line counts.
 pub const PIECE: usize = 256 << 10;
@@ -106,7 +107,7 @@ impl Indexes {
     /// What is known of a file, if it is still the same.
     pub fn get(&self, status: &Stat) -> Option<Arc<Index>> {
         let identity = Identity::of(status);
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = lock(&self.known);
         let at = known.iter().position(|(other, _)| *other == identity)?;
         let entry = known.remove(at)?;
         let index = entry.1.clone();
@@ -116,7 +117,7 @@ impl Indexes {
 
     /// What is known of the first bytes of a file.
     pub fn beginning(&self, status: &Stat, n_bytes: u64) -> Option<Arc<Index>> {
-        let beginning = self.beginning.lock().unwrap_or_else(PoisonError::into_inner);
+        let beginning = lock(&self.beginning);
         let (identity, index) = beginning.as_ref()?;
         let is_same = identity.is_same_file(&Identity::of(status)) && index.n_bytes == n_bytes;
         is_same.then(|| index.clone())
@@ -124,7 +125,7 @@ impl Indexes {
 
     /// Remembers it instead of the one before.
     pub fn remember_beginning(&self, status: &Stat, index: &Arc<Index>) {
-        let mut beginning = self.beginning.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut beginning = lock(&self.beginning);
         *beginning = Some((Identity::of(status), index.clone()));
     }
 
@@ -137,7 +138,7 @@ impl Indexes {
     /// before or after it could look the same.
     pub fn remember(&self, status: &Stat, index: &Arc<Index>) {
         let Some(identity) = self.settled(status) else { return };
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = lock(&self.known);
         known.retain(|(other, _)| !other.is_same_file(&identity));
         known.push_back((identity, index.clone()));
         let n_counts = |known: &VecDeque<(Identity, Arc<Index>)>| {

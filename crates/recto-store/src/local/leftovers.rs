@@ -9,8 +9,8 @@ use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
 
 use recto_text::Digest;
 use recto_text::digest::Digester;
@@ -19,7 +19,7 @@ use rustix::io::Errno;
 
 use super::lock::FolderLock;
 use super::sys::{self, Sys};
-use crate::limits;
+use crate::{limits, sync};
 
 const PREFIX: &str = ".recto-";
 
@@ -102,8 +102,7 @@ pub struct Leftovers {
 impl Leftovers {
     /// Takes leftovers away, unless nobody touched the folder since we last left it.
     pub fn clean(&self, sys: &dyn Sys, lock: &FolderLock) {
-        let known =
-            self.clean.lock().unwrap_or_else(PoisonError::into_inner).get(&lock.id()).copied();
+        let known = sync::lock(&self.clean).get(&lock.id()).copied();
         if known.is_some() && known == change_time(lock) {
             return;
         }
@@ -117,7 +116,7 @@ impl Leftovers {
     /// Notes that the folder is as we leave it now.
     pub fn remember(&self, lock: &FolderLock) {
         let Some(time) = change_time(lock) else { return };
-        let mut clean = self.clean.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut clean = sync::lock(&self.clean);
         if clean.len() >= MAX_REMEMBERED {
             clean.clear();
         }
