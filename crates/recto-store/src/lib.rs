@@ -17,6 +17,7 @@ pub mod git;
 pub mod glob;
 pub mod limits;
 pub mod local;
+pub mod lru;
 pub mod memory;
 pub mod notes;
 pub mod path;

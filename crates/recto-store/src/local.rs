@@ -28,7 +28,9 @@ mod roots;
 pub mod survey;
 pub mod sys;
 
-use std::path::PathBuf;
+use std::ffi::OsString;
+use std::fs::File;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -43,14 +45,17 @@ use crate::{
     BulkReader, Bytes, Hold, ListRequest, Listing, Removal, Slot, Store, Text, WriteStore,
 };
 use company::Company;
-use held::Purpose;
+use held::{Locked, Purpose};
 pub use hidden::HiddenPaths;
 use index::{Index, Indexes};
 use large::LargeFile;
 use leftovers::Leftovers;
 use lock::Locks;
+use look::{Seen, Visible};
 use read::OpenFile;
+use reserve::{OnDisk, Reserved};
 use roots::{LastFolder, LastLink, Place, Roots};
+use survey::{Cleaning, Survey};
 use sys::{Linux, Sys};
 
 /// From this size on it pays to know where the lines of a file are.
@@ -120,6 +125,104 @@ impl LocalStore {
         self.roots.real_paths()
     }
 
+    /// Returns what is at a path after following links. Rejects what a read would reject.
+    pub fn look(&self, path: &AbsPath, context: &Context) -> Result<Seen> {
+        self.resolve(path, LastLink::Follow, context, Access::Read).map(Seen::from)
+    }
+
+    /// Returns what is at a path, which may be a link itself.
+    pub fn look_at_link(&self, path: &AbsPath, context: &Context) -> Result<Seen> {
+        self.resolve(path, LastLink::Keep, context, Access::Read).map(Seen::from)
+    }
+
+    /// Opens a regular file; `None` where there is none.
+    pub fn open_file(&self, path: &AbsPath, context: &Context) -> Result<Option<File>> {
+        let place = self.resolve(path, LastLink::Follow, context, Access::Read)?;
+        let file = OpenFile::open_found(&*self.sys, &place, path)?;
+        Ok(file.map(|file| File::from(file.fd)))
+    }
+
+    /// Returns the names in a folder, at most so many, in no order; none where there is no folder.
+    pub fn names(&self, path: &AbsPath, limit: usize, context: &Context) -> Result<Vec<OsString>> {
+        let place = self.resolve(path, LastLink::Follow, context, Access::Read)?;
+        look::names(&place, path, limit)
+    }
+
+    /// Whether a root lies beneath a folder, which then is no secret.
+    pub fn is_above_root(&self, folder: &Path) -> bool {
+        self.roots().iter().any(|root| root.starts_with(folder))
+    }
+
+    /// Returns which paths a caller may learn of, for many questions.
+    pub fn visible(&self, context: &Context) -> Visible<'_> {
+        let sandbox = context.sandbox.resolved(|path| path.canonicalize().ok());
+        Visible { store: self, sandbox }
+    }
+
+    /// Reads a file whose text an editor may have. Rejects what a read would reject, except that
+    /// the file may be missing.
+    pub fn on_disk(&self, path: &AbsPath, context: &Context) -> Result<OnDisk> {
+        let place = self.resolve(path, LastLink::Follow, context, Access::Read)?;
+        let file = OpenFile::open_found(&*self.sys, &place, path)?;
+        OnDisk::read(self, &place, file, path, context)
+    }
+
+    /// Locks a place, as for a change, while an editor changes the file.
+    pub fn reserve<'a>(
+        &'a self,
+        path: &AbsPath,
+        purpose: Purpose,
+        context: &'a Context,
+    ) -> Result<Reserved<'a>> {
+        Locked::lock(self, path, purpose, context).map(Reserved)
+    }
+
+    /// Looks for leftovers beneath the roots, and removes those that contain nobody's work.
+    pub fn survey(&self, cleaning: Cleaning) -> Survey {
+        Survey::of(self, cleaning)
+    }
+}
+
+impl Store for LocalStore {
+    fn text<'a>(&'a self, path: &AbsPath, context: &'a Context) -> Result<Text<'a>> {
+        self.text_of(self.open_to_read(path, context)?, path, context, false)
+    }
+
+    fn bulk<'a>(&'a self, context: &'a Context) -> Box<dyn BulkReader + 'a> {
+        Box::new(LocalBulk { store: self, context, last_folder: LastFolder::default() })
+    }
+
+    fn open(&self, path: &AbsPath, context: &Context) -> Result<Box<dyn Bytes>> {
+        let file = self.open_to_read(path, context)?;
+        Ok(Box::new(FileBytes { file, path: path.clone(), context: context.clone() }))
+    }
+
+    fn is_file(&self, path: &AbsPath, context: &Context) -> Result<bool> {
+        let place = self.resolve(path, LastLink::Follow, context, Access::Read)?;
+        Ok(place.kind == Some(FileType::RegularFile))
+    }
+
+    fn list(&self, request: &ListRequest<'_>, context: &Context) -> Result<Listing> {
+        list::list(&self.roots, request, context)
+    }
+}
+
+impl WriteStore for LocalStore {
+    fn hold<'a>(&'a self, path: &AbsPath, context: &'a Context) -> Result<Hold<'a>> {
+        Ok(Locked::lock(self, path, Purpose::Change, context)?.into_hold())
+    }
+
+    fn hold_new<'a>(&'a self, path: &AbsPath, context: &'a Context) -> Result<Box<dyn Slot + 'a>> {
+        Ok(Box::new(Locked::lock(self, path, Purpose::Create, context)?))
+    }
+
+    fn hold_to_remove<'a>(&'a self, path: &AbsPath, context: &'a Context) -> Result<Removal<'a>> {
+        Locked::lock(self, path, Purpose::Remove, context)?.into_removal()
+    }
+}
+
+/// What the operations above are made of.
+impl LocalStore {
     fn resolve(
         &self,
         path: &AbsPath,
@@ -180,30 +283,6 @@ impl LocalStore {
     }
 }
 
-impl Store for LocalStore {
-    fn text<'a>(&'a self, path: &AbsPath, context: &'a Context) -> Result<Text<'a>> {
-        self.text_of(self.open_to_read(path, context)?, path, context, false)
-    }
-
-    fn bulk<'a>(&'a self, context: &'a Context) -> Box<dyn BulkReader + 'a> {
-        Box::new(LocalBulk { store: self, context, last_folder: LastFolder::default() })
-    }
-
-    fn open(&self, path: &AbsPath, context: &Context) -> Result<Box<dyn Bytes>> {
-        let file = self.open_to_read(path, context)?;
-        Ok(Box::new(FileBytes { file, path: path.clone(), context: context.clone() }))
-    }
-
-    fn is_file(&self, path: &AbsPath, context: &Context) -> Result<bool> {
-        let place = self.resolve(path, LastLink::Follow, context, Access::Read)?;
-        Ok(place.kind == Some(FileType::RegularFile))
-    }
-
-    fn list(&self, request: &ListRequest<'_>, context: &Context) -> Result<Listing> {
-        list::list(&self.roots, request, context)
-    }
-}
-
 /// Reads many files of the disk.
 struct LocalBulk<'a> {
     store: &'a LocalStore,
@@ -242,19 +321,5 @@ impl Bytes for FileBytes {
             true => Ok(()),
             false => Err(Error::Unstable { path: self.path.to_string() }),
         }
-    }
-}
-
-impl WriteStore for LocalStore {
-    fn hold<'a>(&'a self, path: &AbsPath, context: &'a Context) -> Result<Hold<'a>> {
-        Ok(self.lock_place(path, Purpose::Change, context)?.into_hold())
-    }
-
-    fn hold_new<'a>(&'a self, path: &AbsPath, context: &'a Context) -> Result<Box<dyn Slot + 'a>> {
-        Ok(Box::new(self.lock_place(path, Purpose::Create, context)?))
-    }
-
-    fn hold_to_remove<'a>(&'a self, path: &AbsPath, context: &'a Context) -> Result<Removal<'a>> {
-        self.lock_place(path, Purpose::Remove, context)?.into_removal()
     }
 }

@@ -4,6 +4,7 @@
 //! is refused by name, because a misspelt option that is ignored does harm in silence.
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 
 use crate::error::{Error, Result};
 use recto_text::Digest;
@@ -98,9 +99,17 @@ pub fn schema(params: &[Param]) -> Map<String, Value> {
 
 /// Arguments that were checked against their declaration.
 #[derive(Debug)]
-pub struct Arguments {
-    /// Every value is of the declared kind; nothing else is there.
-    values: Map<String, Value>,
+pub struct Arguments(HashMap<&'static str, Argument>);
+
+/// A value of the declared kind.
+#[derive(Debug)]
+enum Argument {
+    String(String),
+    Integer(i64),
+    Boolean(bool),
+    Hash(Digest),
+    Lines(Interval),
+    Objects(Vec<Arguments>),
 }
 
 impl Arguments {
@@ -124,7 +133,7 @@ impl Arguments {
                 known: format!("{who} takes: {}", known.join(", ")),
             });
         }
-        let mut values = Map::new();
+        let mut values = HashMap::new();
         for param in params {
             let name = format!("{place}{}", param.name);
             match given.remove(param.name) {
@@ -132,11 +141,11 @@ impl Arguments {
                 None => {}
                 Some(Value::Null) if !param.is_required => {}
                 Some(value) => {
-                    values.insert(param.name.into(), checked(&name, param.kind, value)?);
+                    values.insert(param.name, checked(&name, param.kind, value)?);
                 }
             }
         }
-        Ok(Arguments { values })
+        Ok(Arguments(values))
     }
 
     /// A string or text.
@@ -146,87 +155,84 @@ impl Arguments {
 
     /// A string or text that may be left out.
     pub fn optional_string(&mut self, name: &str) -> Option<String> {
-        match self.values.remove(name)? {
-            Value::String(text) => Some(text),
-            _ => unreachable!("arguments are checked against their kind"),
-        }
+        self.take(name, |it| if let Argument::String(text) = it { Some(text) } else { None })
     }
 
     /// A whole number.
-    pub fn integer(&self, name: &str) -> Option<i64> {
-        self.values.get(name).map(|value| value.as_i64().expect("integers are made to fit"))
+    pub fn integer(&mut self, name: &str) -> Option<i64> {
+        self.take(name, |it| if let Argument::Integer(integer) = it { Some(integer) } else { None })
     }
 
     /// A flag, false where it is left out.
-    pub fn boolean(&self, name: &str) -> bool {
-        self.values.get(name).and_then(Value::as_bool).unwrap_or(false)
+    pub fn boolean(&mut self, name: &str) -> bool {
+        let flag = |it| if let Argument::Boolean(flag) = it { Some(flag) } else { None };
+        self.take(name, flag).unwrap_or(false)
     }
 
     /// A version tag.
     pub fn hash(&mut self, name: &str) -> Option<Digest> {
-        let text = self.optional_string(name)?;
-        Some(text.parse().expect("tags are checked to be such"))
+        self.take(name, |it| if let Argument::Hash(digest) = it { Some(digest) } else { None })
     }
 
     /// A range of lines.
-    pub fn lines(&self, name: &str) -> Option<Interval> {
-        let numbers = self.values.get(name)?.as_array().expect("ranges are checked to be lists");
-        let number = |index: usize| numbers[index].as_i64().expect("integers are made to fit");
-        Some(Interval { start: number(0), end: number(1) })
+    pub fn lines(&mut self, name: &str) -> Option<Interval> {
+        self.take(name, |it| if let Argument::Lines(lines) = it { Some(lines) } else { None })
     }
 
-    /// The members of a list of objects.
+    /// The members of a list of objects, none where it is left out.
     pub fn objects(&mut self, name: &str) -> Vec<Arguments> {
-        match self.values.remove(name) {
-            Some(Value::Array(items)) => items
-                .into_iter()
-                .map(|item| match item {
-                    Value::Object(values) => Arguments { values },
-                    _ => unreachable!("items are checked to be objects"),
-                })
-                .collect(),
-            _ => unreachable!("lists are checked to be such"),
-        }
+        let objects = |it| if let Argument::Objects(items) = it { Some(items) } else { None };
+        self.take(name, objects).unwrap_or_default()
+    }
+
+    fn take<T>(&mut self, name: &str, of_kind: impl Fn(Argument) -> Option<T>) -> Option<T> {
+        let value = of_kind(self.0.remove(name)?);
+        Some(value.expect("a tool asks for the kind of argument that it declares"))
     }
 }
 
-fn checked(name: &str, kind: Kind, value: Value) -> Result<Value> {
+fn checked(name: &str, kind: Kind, value: Value) -> Result<Argument> {
     let wrong = |expected: Cow<'static, str>, value: &Value| {
         Err(Error::WrongArgument { name: name.into(), expected, value: value.to_string() })
     };
     match (kind, value) {
-        (Kind::String, Value::String(text)) => Ok(text.into()),
-        (Kind::NumberOrString, Value::String(text)) => Ok(text.into()),
-        (Kind::NumberOrString, Value::Number(number)) => {
+        (Kind::String | Kind::NumberOrString, Value::String(text)) => Ok(Argument::String(text)),
+        (Kind::NumberOrString, value @ Value::Number(_)) => {
             // `3.0` is spelled as people do.
-            let value = Value::Number(number);
-            Ok(as_integer(&value).map_or_else(|| value.to_string(), |n| n.to_string()).into())
+            let integer = as_integer(&value).map(|n| n.to_string());
+            Ok(Argument::String(integer.unwrap_or_else(|| value.to_string())))
         }
-        (Kind::Text, Value::String(text)) => Ok(match text.strip_prefix('\u{feff}') {
-            Some(rest) => rest.into(),
-            None => text.into(),
-        }),
-        (Kind::Hash, Value::String(text)) if text.parse::<Digest>().is_ok() => Ok(text.into()),
-        (Kind::Hash, value) => wrong("12 hex digits".into(), &value),
+        (Kind::Text, Value::String(text)) => {
+            Ok(Argument::String(match text.strip_prefix('\u{feff}') {
+                Some(rest) => rest.into(),
+                None => text,
+            }))
+        }
         (Kind::String | Kind::NumberOrString | Kind::Text, value) => {
             wrong("a string".into(), &value)
         }
+        (Kind::Hash, value) => match value.as_str().and_then(|text| text.parse().ok()) {
+            Some(digest) => Ok(Argument::Hash(digest)),
+            None => wrong("12 hex digits".into(), &value),
+        },
         (Kind::Integer { .. }, value) => match as_integer(&value) {
-            Some(integer) => Ok(integer.into()),
+            Some(integer) => Ok(Argument::Integer(integer)),
             None => wrong("an integer".into(), &value),
         },
-        (Kind::Boolean, Value::Bool(flag)) => Ok(flag.into()),
-        (Kind::Boolean, Value::String(text)) if text == "true" || text == "false" => {
-            Ok((text == "true").into())
-        }
-        (Kind::Boolean, value) => wrong("a boolean".into(), &value),
+        (Kind::Boolean, Value::Bool(flag)) => Ok(Argument::Boolean(flag)),
+        (Kind::Boolean, value) => match value.as_str().and_then(|text| text.parse().ok()) {
+            Some(flag) => Ok(Argument::Boolean(flag)),
+            None => wrong("a boolean".into(), &value),
+        },
         (Kind::Word(words), Value::String(text)) if words.contains(&text.as_str()) => {
-            Ok(text.into())
+            Ok(Argument::String(text))
         }
         (Kind::Word(words), value) => wrong(words.join(" or ").into(), &value),
         (Kind::Lines, value) => match value.as_array().map(Vec::as_slice) {
-            Some([start, end]) if as_integer(start).is_some() && as_integer(end).is_some() => {
-                Ok(json!([as_integer(start), as_integer(end)]))
+            Some([start, end])
+                if let (Some(start), Some(end)) = (as_integer(start), as_integer(end)) =>
+            {
+                Ok(Argument::Lines(Interval { start, end }))
             }
             _ => wrong("two integers [start, end]".into(), &value),
         },
@@ -235,17 +241,12 @@ fn checked(name: &str, kind: Kind, value: Value) -> Result<Value> {
             for (index, item) in items.into_iter().enumerate() {
                 let place = format!("{name}[{index}]");
                 let Value::Object(item) = item else {
-                    let value = item.to_string();
-                    return Err(Error::WrongArgument {
-                        name: place,
-                        expected: "an object".into(),
-                        value,
-                    });
+                    let (expected, value) = ("an object".into(), item.to_string());
+                    return Err(Error::WrongArgument { name: place, expected, value });
                 };
-                let item = Arguments::check_within(&format!("{place}."), members, item)?;
-                checked.push(Value::Object(item.values));
+                checked.push(Arguments::check_within(&format!("{place}."), members, item)?);
             }
-            Ok(Value::Array(checked))
+            Ok(Argument::Objects(checked))
         }
         (Kind::Objects(_), value) => wrong("an array".into(), &value),
     }

@@ -2,9 +2,10 @@
 //!
 //! Bounded by size and number; what is forgotten only costs a longer answer.
 
-use std::collections::{HashMap, VecDeque};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
+use recto_store::lru::Lru;
+use recto_store::sync::lock;
 use recto_text::{Digest, Document};
 
 /// The most bytes that are kept altogether, and of one text.
@@ -16,50 +17,20 @@ const MAX_TEXTS: usize = 512;
 
 /// Texts by version.
 #[derive(Default)]
-pub struct Versions {
-    known: Mutex<Known>,
-}
-
-#[derive(Default)]
-struct Known {
-    by_digest: HashMap<Digest, Arc<Document>>,
-    /// The one used last stands last.
-    order: VecDeque<Digest>,
-    n_bytes: usize,
-}
+pub struct Versions(Mutex<Lru<Digest, Arc<Document>, MAX_TEXTS, MAX_BYTES>>);
 
 impl Versions {
     /// Keeps a text for a while.
     pub fn remember(&self, digest: Digest, document: &Arc<Document>) {
-        if size(document) > MAX_TEXT {
-            return;
-        }
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        known.touch(digest);
-        if known.by_digest.insert(digest, document.clone()).is_none() {
-            known.n_bytes += size(document);
-        }
-        while known.n_bytes > MAX_BYTES || known.order.len() > MAX_TEXTS {
-            let Some(oldest) = known.order.pop_front() else { return };
-            if let Some(document) = known.by_digest.remove(&oldest) {
-                known.n_bytes -= size(&document);
-            }
+        let n_bytes = size(document);
+        if n_bytes <= MAX_TEXT {
+            lock(&self.0).insert_weighing(digest, document.clone(), n_bytes);
         }
     }
 
     /// The text of a version, if it is still known.
     pub fn get(&self, digest: Digest) -> Option<Arc<Document>> {
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        let document = known.by_digest.get(&digest).cloned()?;
-        known.touch(digest);
-        Some(document)
-    }
-}
-
-impl Known {
-    fn touch(&mut self, digest: Digest) {
-        self.order.retain(|other| *other != digest);
-        self.order.push_back(digest);
+        lock(&self.0).get(&digest).cloned()
     }
 }
 
@@ -74,37 +45,13 @@ mod tests {
 
     use super::*;
 
-    fn document(text: &str) -> (Digest, Arc<Document>) {
-        let document = Document::new(text).unwrap();
-        (document.digest(), Arc::new(document))
-    }
-
     #[test]
-    fn the_least_used_are_forgotten_first() {
+    fn a_large_text_is_not_kept() {
         let versions = Versions::default();
-        let (first, text) = document("first");
-        versions.remember(first, &text);
-        let (second, text) = document("second");
-        versions.remember(second, &text);
-        for n in 0..MAX_TEXTS - 1 {
-            assert!(versions.get(first).is_some(), "in use");
-            let (digest, text) = document(&n.to_string());
-            versions.remember(digest, &text);
+        for (n_bytes, is_kept) in [(MAX_TEXT - 64, true), (MAX_TEXT - 63, false)] {
+            let document = Arc::new(Document::new(&"x".repeat(n_bytes)).unwrap());
+            versions.remember(document.digest(), &document);
+            assert_eq!(versions.get(document.digest()).is_some(), is_kept, "{n_bytes}");
         }
-        assert!(versions.get(first).is_some());
-        assert!(versions.get(second).is_none());
-    }
-
-    #[test]
-    fn memory_is_bounded() {
-        let versions = Versions::default();
-        for n in 0..40 {
-            let (digest, text) = document(&format!("{n}{}", "x".repeat(1 << 20)));
-            versions.remember(digest, &text);
-        }
-        assert!(versions.known.lock().unwrap().n_bytes <= MAX_BYTES);
-        let (digest, text) = document(&"x".repeat(MAX_TEXT + 1));
-        versions.remember(digest, &text);
-        assert!(versions.get(digest).is_none());
     }
 }

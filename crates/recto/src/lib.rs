@@ -13,6 +13,8 @@ pub mod cli;
 
 pub mod config;
 
+pub mod assemble;
+
 pub mod limits;
 
 pub mod wall;

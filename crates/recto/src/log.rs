@@ -7,7 +7,7 @@
 mod line;
 
 use std::io::Write;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 use std::time::SystemTime;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -17,6 +17,7 @@ use tracing::subscriber::Interest;
 use tracing::{Event, Metadata, Subscriber, error};
 
 use line::Fields;
+use recto_store::sync::lock;
 
 pub use recto_tools::LOG_TARGET as TARGET;
 
@@ -90,7 +91,7 @@ impl Log {
         let mut fields = Fields::default();
         event.record(&mut fields);
         let now = SystemTime::now();
-        let mut n_lost = self.n_lost.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut n_lost = lock(&self.n_lost);
         fields.n_lost = *n_lost;
         let line = match self.settings.format {
             Format::Json => fields.json(now, *event.metadata().level()),

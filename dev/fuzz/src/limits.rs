@@ -6,8 +6,10 @@
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::panic::catch_unwind;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-use std::sync::{Mutex, Once, PoisonError};
+use std::sync::{Mutex, Once};
 use std::time::Duration;
+
+use recto_store::sync::lock;
 
 use crate::Check;
 
@@ -26,14 +28,14 @@ pub fn run(check: Check, input: &[u8]) {
     static QUIET: Once = Once::new();
     QUIET.call_once(|| {
         std::panic::set_hook(Box::new(|panic| {
-            *LAST_PANIC.lock().unwrap_or_else(PoisonError::into_inner) = panic.to_string();
+            *lock(&LAST_PANIC) = panic.to_string();
         }));
     });
     let start = processor_time();
     let result = catch_unwind(|| check(input));
     let taken = processor_time() - start;
     if result.is_err() {
-        eprintln!("{}", LAST_PANIC.lock().unwrap_or_else(PoisonError::into_inner));
+        eprintln!("{}", lock(&LAST_PANIC));
         std::process::abort();
     }
     if taken > MAX_TIME {

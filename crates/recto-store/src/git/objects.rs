@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use gix_hash::{Kind as HashKind, ObjectId, Prefix, oid};
 use gix_object::Kind;
@@ -16,6 +16,7 @@ use super::packs::Pack;
 use super::wall::{Fault, Wall, broken};
 use crate::context::Context;
 use crate::limits;
+use crate::sync::lock;
 
 /// The largest object that is read, in bytes.
 pub const MAX_OBJECT: u64 = limits::GIT_OBJECT;
@@ -154,7 +155,7 @@ impl Objects {
 
     /// The packs, and whether they were looked for just now.
     fn packs(&self, context: &Context) -> Result<(Arc<Packs>, bool), Fault> {
-        let known = self.packs.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let known = lock(&self.packs).clone();
         match known {
             Some(packs) => Ok((packs, false)),
             None => Ok((self.load_packs(context)?, true)),
@@ -174,7 +175,7 @@ impl Objects {
             }
         }
         let packs = Arc::new(packs);
-        *self.packs.lock().unwrap_or_else(PoisonError::into_inner) = Some(packs.clone());
+        *lock(&self.packs) = Some(packs.clone());
         Ok(packs)
     }
 

@@ -2,26 +2,22 @@
 //! not read its tree for each of them.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 
 use gix_hash::ObjectId;
 
 use super::objects::Object;
 use super::tree::{Entry, entries};
 use super::wall::Fault;
+use crate::lru::Lru;
+use crate::sync::lock;
 
 /// The most bytes of trees whose entries are kept.
 const MAX_BYTES: usize = 32 << 20;
 
 /// What is known of the trees of a revision.
 #[derive(Default)]
-pub struct SeenTrees(Mutex<Known>);
-
-#[derive(Default)]
-struct Known {
-    trees: HashMap<ObjectId, Seen>,
-    n_bytes: usize,
-}
+pub struct SeenTrees(Mutex<Lru<ObjectId, Seen, { usize::MAX }, MAX_BYTES>>);
 
 /// How well a tree is known.
 enum Seen {
@@ -39,14 +35,14 @@ impl SeenTrees {
         name: &[u8],
         read_tree: impl FnOnce(&ObjectId) -> Result<Object, Fault>,
     ) -> Result<Option<Entry>, Fault> {
-        let is_known = match self.known().trees.get(id) {
+        let is_known = match lock(&self.0).get(id) {
             Some(Seen::Whole(entries)) => return Ok(entries.get(name).copied()),
             Some(Seen::Once) => true,
             None => false,
         };
         let tree = read_tree(id)?;
         if !is_known {
-            self.known().trees.insert(*id, Seen::Once);
+            lock(&self.0).insert_weighing(*id, Seen::Once, size_of::<(ObjectId, Seen)>());
             return scan(&tree, id, name);
         }
         let mut by_name = HashMap::new();
@@ -56,21 +52,8 @@ impl SeenTrees {
             by_name.entry(name.to_vec()).or_insert(entry);
         }
         let found = by_name.get(name).copied();
-        self.keep(*id, by_name, tree.bytes.len());
+        lock(&self.0).insert_weighing(*id, Seen::Whole(by_name), tree.bytes.len());
         Ok(found)
-    }
-
-    fn keep(&self, id: ObjectId, entries: HashMap<Vec<u8>, Entry>, n_bytes: usize) {
-        let mut known = self.known();
-        if known.n_bytes + n_bytes > MAX_BYTES {
-            *known = Known::default();
-        }
-        known.n_bytes += n_bytes;
-        known.trees.insert(id, Seen::Whole(entries));
-    }
-
-    fn known(&self) -> MutexGuard<'_, Known> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -1,7 +1,9 @@
 //! Whether others write to the files that we change, as far as we met them lately.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
+
+use crate::sync::lock;
 
 /// How long they are remembered.
 const MEMORY: Duration = Duration::from_secs(1);
@@ -13,12 +15,12 @@ pub struct Company(Mutex<Option<Instant>>);
 impl Company {
     /// Notes that somebody had a file open, or wrote to it in between.
     pub fn meet(&self) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
+        *lock(&self.0) = Some(Instant::now());
     }
 
     /// Whether somebody was there a moment ago.
     pub fn is_near(&self) -> bool {
-        let met = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let met = lock(&self.0);
         met.is_some_and(|met| met.elapsed() < MEMORY)
     }
 }

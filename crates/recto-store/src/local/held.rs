@@ -34,59 +34,6 @@ pub enum Purpose {
     Remove,
 }
 
-impl LocalStore {
-    /// Locks the directory of a file that is to change.
-    pub(super) fn lock_place<'a>(
-        &'a self,
-        path: &AbsPath,
-        purpose: Purpose,
-        context: &'a Context,
-    ) -> Result<Locked<'a>> {
-        let last_link = match purpose {
-            Purpose::Change => LastLink::Follow,
-            Purpose::Create | Purpose::Remove => LastLink::Keep,
-        };
-        let mut new_folders = NewFolders::default();
-        // What was looked at may be another thing once the lock is there, and then everything
-        // starts again.
-        for _ in 0..8 {
-            let place = self.resolve(path, last_link, context, Access::Write)?;
-            match purpose {
-                Purpose::Create if place.kind.is_some() => {
-                    // A link that leads out says so, whatever stands at its other end.
-                    let place = self.resolve(path, LastLink::Follow, context, Access::Write)?;
-                    return Err(Error::FileExists { path: path.to_string(), what: place.what() });
-                }
-                Purpose::Create if !place.missing_folders.is_empty() => {
-                    new_folders.make(&place, path)?;
-                    continue;
-                }
-                _ if place.is_folder() => {
-                    return Err(Error::IsDirectory { path: path.to_string() });
-                }
-                _ if place.is_folder_missing => {
-                    let parent = self.missing_folder(path, &place, context);
-                    return Err(Error::ParentNotFound { parent });
-                }
-                _ => {}
-            }
-            let lock = self.locks.lock(&place.folder, path, context)?;
-            let kind = match sys::retry(|| self.sys.status(&place.folder, &place.name)) {
-                Ok(status) => Some(FileType::from_raw_mode(status.st_mode)),
-                Err(Errno::NOENT) => None,
-                Err(errno) => return Err(sys::error(errno, path, 0)),
-            };
-            if kind == Some(FileType::Symlink) && purpose == Purpose::Change {
-                continue;
-            }
-            self.leftovers.clean(&*self.sys, &lock);
-            let (path, is_vacant) = (path.clone(), kind.is_none());
-            return Ok(Locked { store: self, context, path, place, lock, is_vacant, new_folders });
-        }
-        Err(Error::Busy { path: path.to_string() })
-    }
-}
-
 /// A place on disk whose directory is locked.
 pub struct Locked<'a> {
     pub store: &'a LocalStore,
@@ -106,6 +53,56 @@ struct Opened<'a> {
 }
 
 impl<'a> Locked<'a> {
+    /// Locks the directory of a file that is to change.
+    pub(super) fn lock(
+        store: &'a LocalStore,
+        path: &AbsPath,
+        purpose: Purpose,
+        context: &'a Context,
+    ) -> Result<Locked<'a>> {
+        let last_link = match purpose {
+            Purpose::Change => LastLink::Follow,
+            Purpose::Create | Purpose::Remove => LastLink::Keep,
+        };
+        let mut new_folders = NewFolders::default();
+        // What was looked at may be another thing once the lock is there, and then everything
+        // starts again.
+        for _ in 0..8 {
+            let place = store.resolve(path, last_link, context, Access::Write)?;
+            match purpose {
+                Purpose::Create if place.kind.is_some() => {
+                    // A link that leads out says so, whatever stands at its other end.
+                    let place = store.resolve(path, LastLink::Follow, context, Access::Write)?;
+                    return Err(Error::FileExists { path: path.to_string(), what: place.what() });
+                }
+                Purpose::Create if !place.missing_folders.is_empty() => {
+                    new_folders.make(&place, path)?;
+                    continue;
+                }
+                _ if place.is_folder() => {
+                    return Err(Error::IsDirectory { path: path.to_string() });
+                }
+                _ if place.is_folder_missing => {
+                    let parent = missing_folder(store, path, &place, context);
+                    return Err(Error::ParentNotFound { parent });
+                }
+                _ => {}
+            }
+            let lock = store.locks.lock(&place.folder, path, context)?;
+            let kind = match sys::retry(|| store.sys.status(&place.folder, &place.name)) {
+                Ok(status) => Some(FileType::from_raw_mode(status.st_mode)),
+                Err(Errno::NOENT) => None,
+                Err(errno) => return Err(sys::error(errno, path, 0)),
+            };
+            if kind == Some(FileType::Symlink) && purpose == Purpose::Change {
+                continue;
+            }
+            store.leftovers.clean(&*store.sys, &lock);
+            let (path, is_vacant) = (path.clone(), kind.is_none());
+            return Ok(Locked { store, context, path, place, lock, is_vacant, new_folders });
+        }
+        Err(Error::Busy { path: path.to_string() })
+    }
     /// Returns the next state.
     pub fn into_hold(self) -> Hold<'a> {
         match self.is_vacant {
@@ -341,5 +338,17 @@ impl Locked<'_> {
             Ok(()) | Err(Errno::NOENT) => Ok(()),
             Err(errno) => Err(sys::error(errno, &self.path, 0)),
         }
+    }
+}
+
+/// The folder that a place lacks, as a message names it: that of the file a link leads to, not
+/// that of the link.
+fn missing_folder(store: &LocalStore, path: &AbsPath, place: &Place, context: &Context) -> String {
+    let link = store.look_at_link(path, context);
+    match (link.map(|link| link.kind), place.real_path.parent()) {
+        (Ok(Some(FileType::Symlink)), Some(parent)) => {
+            store.roots.as_given(parent).display().to_string()
+        }
+        _ => path.parent(),
     }
 }

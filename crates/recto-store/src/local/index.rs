@@ -3,8 +3,7 @@
 //!
 //! The line counts stand at every piece of 256 KiB, which is 32 KiB for each GiB of file.
 
-use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
 use memchr::memchr_iter;
@@ -13,6 +12,8 @@ use recto_text::{Digest, Document};
 use rustix::fs::Stat;
 
 use super::identity::Identity;
+use crate::lru::Lru;
+use crate::sync::lock;
 
 /// How many bytes lie between two line counts.
 pub const PIECE: usize = 256 << 10;
@@ -91,11 +92,13 @@ pub fn n_endings_in(piece: &[u8], encoding: Encoding) -> u64 {
     n_endings as u64
 }
 
+/// Indexes by device and inode.
+type Known = Lru<(u64, u64), (Identity, Arc<Index>), MAX_FILES, MAX_COUNTS>;
+
 /// What is known of the large files that were read lately.
 #[derive(Default)]
 pub struct Indexes {
-    /// The one used last stands last.
-    known: Mutex<VecDeque<(Identity, Arc<Index>)>>,
+    known: Mutex<Known>,
     /// The beginning of a file that grows, which was looked at last.
     beginning: Mutex<Option<(Identity, Arc<Index>)>>,
     /// How far the clock is set ahead.
@@ -106,25 +109,22 @@ impl Indexes {
     /// What is known of a file, if it is still the same.
     pub fn get(&self, status: &Stat) -> Option<Arc<Index>> {
         let identity = Identity::of(status);
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        let at = known.iter().position(|(other, _)| *other == identity)?;
-        let entry = known.remove(at)?;
-        let index = entry.1.clone();
-        known.push_back(entry);
-        Some(index)
+        let mut known = lock(&self.known);
+        let (_, index) = known.get(&identity.file()).filter(|(other, _)| *other == identity)?;
+        Some(index.clone())
     }
 
     /// What is known of the first bytes of a file.
     pub fn beginning(&self, status: &Stat, n_bytes: u64) -> Option<Arc<Index>> {
-        let beginning = self.beginning.lock().unwrap_or_else(PoisonError::into_inner);
+        let beginning = lock(&self.beginning);
         let (identity, index) = beginning.as_ref()?;
-        let is_same = identity.is_same_file(&Identity::of(status)) && index.n_bytes == n_bytes;
+        let is_same = identity.file() == Identity::of(status).file() && index.n_bytes == n_bytes;
         is_same.then(|| index.clone())
     }
 
     /// Remembers it instead of the one before.
     pub fn remember_beginning(&self, status: &Stat, index: &Arc<Index>) {
-        let mut beginning = self.beginning.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut beginning = lock(&self.beginning);
         *beginning = Some((Identity::of(status), index.clone()));
     }
 
@@ -137,15 +137,8 @@ impl Indexes {
     /// before or after it could look the same.
     pub fn remember(&self, status: &Stat, index: &Arc<Index>) {
         let Some(identity) = self.settled(status) else { return };
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        known.retain(|(other, _)| !other.is_same_file(&identity));
-        known.push_back((identity, index.clone()));
-        let n_counts = |known: &VecDeque<(Identity, Arc<Index>)>| {
-            known.iter().map(|(_, index)| index.lines_before.len()).sum::<usize>()
-        };
-        while known.len() > MAX_FILES || (known.len() > 1 && n_counts(&known) > MAX_COUNTS) {
-            known.pop_front();
-        }
+        let (file, n_counts) = (identity.file(), index.lines_before.len());
+        lock(&self.known).insert_weighing(file, (identity, index.clone()), n_counts);
     }
 }
 

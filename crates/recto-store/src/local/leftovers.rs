@@ -5,12 +5,11 @@
 //! was replacing it, and nobody has it open for writing. Anything else under such a name is
 //! somebody's work that a crash caught in the exchange, and stays.
 
-use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
 
 use recto_text::Digest;
 use recto_text::digest::Digester;
@@ -19,7 +18,8 @@ use rustix::io::Errno;
 
 use super::lock::FolderLock;
 use super::sys::{self, Sys};
-use crate::limits;
+use crate::lru::Lru;
+use crate::{limits, sync};
 
 const PREFIX: &str = ".recto-";
 
@@ -29,7 +29,7 @@ const PARTIAL: &str = ".part";
 /// A file that is complete and may have been exchanged for the old one.
 const COMPLETE: &str = ".tmp";
 
-/// How many folders are remembered before all are forgotten.
+/// How many folders are remembered.
 const MAX_REMEMBERED: usize = 1024;
 
 /// The name under which new content waits for its commit: which version it replaces, which it is.
@@ -96,14 +96,13 @@ fn names(lock: &FolderLock) -> impl Iterator<Item = OsString> {
 #[derive(Default)]
 pub struct Leftovers {
     /// The time of the last change of a folder, as we left it.
-    clean: Mutex<HashMap<(u64, u64), (i64, u64)>>,
+    clean: Mutex<Lru<(u64, u64), (i64, u64), MAX_REMEMBERED>>,
 }
 
 impl Leftovers {
     /// Takes leftovers away, unless nobody touched the folder since we last left it.
     pub fn clean(&self, sys: &dyn Sys, lock: &FolderLock) {
-        let known =
-            self.clean.lock().unwrap_or_else(PoisonError::into_inner).get(&lock.id()).copied();
+        let known = sync::lock(&self.clean).get(&lock.id()).copied();
         if known.is_some() && known == change_time(lock) {
             return;
         }
@@ -117,11 +116,7 @@ impl Leftovers {
     /// Notes that the folder is as we leave it now.
     pub fn remember(&self, lock: &FolderLock) {
         let Some(time) = change_time(lock) else { return };
-        let mut clean = self.clean.lock().unwrap_or_else(PoisonError::into_inner);
-        if clean.len() >= MAX_REMEMBERED {
-            clean.clear();
-        }
-        clean.insert(lock.id(), time);
+        sync::lock(&self.clean).insert(lock.id(), time);
     }
 }
 

@@ -11,7 +11,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
 
 use crate::error::Denial;
@@ -25,6 +25,7 @@ use crate::context::{Access, Context, Sandbox};
 use crate::glob::{Glob, State};
 use crate::limits;
 use crate::path::AbsPath;
+use crate::sync::{lock, wait};
 use crate::{ListRequest, Listing};
 
 /// What one walk may cost.
@@ -153,9 +154,7 @@ impl Walk<'_> {
         let mut buffer = Vec::new();
         let mut found = Found::default();
         for _ in 0..N_ALONE {
-            let Some(folder) =
-                self.queue.lock().unwrap_or_else(PoisonError::into_inner).folders.pop()
-            else {
+            let Some(folder) = lock(&self.queue).folders.pop() else {
                 return vec![found];
             };
             let folders = self.read(folder, &mut buffer, &mut found);
@@ -189,7 +188,7 @@ impl Walk<'_> {
         struct Busy<'a, 'b>(&'a Walk<'b>);
         impl Drop for Busy<'_, '_> {
             fn drop(&mut self) {
-                let mut queue = self.0.queue.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut queue = lock(&self.0.queue);
                 queue.n_busy -= 1;
                 if queue.n_busy == 0 && queue.folders.is_empty() {
                     self.0.changed.notify_all();
@@ -197,7 +196,7 @@ impl Walk<'_> {
             }
         }
         loop {
-            let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut queue = lock(&self.queue);
             let folder = loop {
                 if let Some(folder) = queue.folders.pop() {
                     break folder;
@@ -205,7 +204,7 @@ impl Walk<'_> {
                 if queue.n_busy == 0 {
                     return;
                 }
-                queue = self.changed.wait(queue).unwrap_or_else(PoisonError::into_inner);
+                queue = wait(&self.changed, queue);
             };
             queue.n_busy += 1;
             drop(queue);
@@ -220,7 +219,7 @@ impl Walk<'_> {
             return;
         }
         let is_one = folders.len() == 1;
-        self.queue.lock().unwrap_or_else(PoisonError::into_inner).folders.append(&mut folders);
+        lock(&self.queue).folders.append(&mut folders);
         if is_one { self.changed.notify_one() } else { self.changed.notify_all() }
     }
 

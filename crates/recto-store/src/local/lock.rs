@@ -6,7 +6,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::os::fd::OwnedFd;
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use crate::error::{Error, Result};
@@ -17,6 +17,7 @@ use super::sys::{self, SysResult};
 use crate::context::Context;
 use crate::limits;
 use crate::path::AbsPath;
+use crate::sync::{lock, wait_timeout};
 
 /// How often a call that waits looks whether it was taken back.
 const PATIENCE: Duration = Duration::from_millis(20);
@@ -109,8 +110,7 @@ impl Locks {
             if Instant::now() >= deadline {
                 return Ok(None);
             }
-            let waited = self.folders.released.wait_timeout(queues, PATIENCE);
-            queues = waited.unwrap_or_else(PoisonError::into_inner).0;
+            queues = wait_timeout(&self.folders.released, queues, PATIENCE);
         }
     }
 }
@@ -162,7 +162,7 @@ impl FolderLock {
 
 impl Folders {
     fn lock(&self) -> MutexGuard<'_, Queues> {
-        self.queues.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.queues)
     }
 }
 

@@ -2,7 +2,6 @@
 //! stands there, its bytes and its names by handle, and which paths a listing may tell.
 
 use std::ffi::{OsStr, OsString};
-use std::fs::File;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
@@ -10,10 +9,9 @@ use crate::error::Result;
 use rustix::fs::{Dir, FileType, Mode, OFlags};
 use rustix::io::Errno;
 
-use super::read::OpenFile;
-use super::roots::{LastLink, Place};
+use super::roots::Place;
 use super::{LocalStore, sys};
-use crate::context::{Access, Context, Sandbox};
+use crate::context::{Access, Sandbox};
 use crate::path::AbsPath;
 
 /// What stands at a path.
@@ -40,8 +38,8 @@ impl From<Place> for Seen {
 
 /// Which paths one caller may learn of.
 pub struct Visible<'a> {
-    store: &'a LocalStore,
-    sandbox: Sandbox,
+    pub(super) store: &'a LocalStore,
+    pub(super) sandbox: Sandbox,
 }
 
 impl Visible<'_> {
@@ -60,69 +58,21 @@ impl Visible<'_> {
     }
 }
 
-impl LocalStore {
-    /// What stands at a path, where links lead. Refuses what a read would refuse.
-    pub fn look(&self, path: &AbsPath, context: &Context) -> Result<Seen> {
-        self.resolve(path, LastLink::Follow, context, Access::Read).map(Seen::from)
+/// Returns the names in a folder, at most so many, in no order; none where there is no folder.
+pub(super) fn names(place: &Place, path: &AbsPath, limit: usize) -> Result<Vec<OsString>> {
+    if !place.is_folder() {
+        return Ok(Vec::new());
     }
-
-    /// What stands at a path, which may be a link itself.
-    pub fn look_at_link(&self, path: &AbsPath, context: &Context) -> Result<Seen> {
-        self.resolve(path, LastLink::Keep, context, Access::Read).map(Seen::from)
-    }
-
-    /// The folder that a place lacks, as a message names it: that of the file a link leads to, not
-    /// that of the link.
-    pub(super) fn missing_folder(
-        &self,
-        path: &AbsPath,
-        place: &Place,
-        context: &Context,
-    ) -> String {
-        let link = self.look_at_link(path, context);
-        match (link.map(|link| link.kind), place.real_path.parent()) {
-            (Ok(Some(FileType::Symlink)), Some(parent)) => {
-                self.roots.as_given(parent).display().to_string()
-            }
-            _ => path.parent(),
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let failed = |errno: Errno| sys::error(errno, path, 0);
+    let folder = rustix::fs::openat(&place.folder, &place.name, flags, Mode::empty());
+    let mut names = Vec::new();
+    for entry in Dir::new(folder.map_err(failed)?).map_err(failed)?.take(limit) {
+        let entry = entry.map_err(failed)?;
+        let name = OsStr::from_bytes(entry.file_name().to_bytes());
+        if name != "." && name != ".." {
+            names.push(name.to_os_string());
         }
     }
-
-    /// Opens a regular file, or `None` where nothing stands.
-    pub fn open_file(&self, path: &AbsPath, context: &Context) -> Result<Option<File>> {
-        let place = self.resolve(path, LastLink::Follow, context, Access::Read)?;
-        let file = OpenFile::open_found(&*self.sys, &place, path)?;
-        Ok(file.map(|file| File::from(file.fd)))
-    }
-
-    /// The names in a folder, at most so many, in no order; none where no folder stands.
-    pub fn names(&self, path: &AbsPath, limit: usize, context: &Context) -> Result<Vec<OsString>> {
-        let place = self.resolve(path, LastLink::Follow, context, Access::Read)?;
-        if !place.is_folder() {
-            return Ok(Vec::new());
-        }
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let failed = |errno: Errno| sys::error(errno, path, 0);
-        let folder = rustix::fs::openat(&place.folder, &place.name, flags, Mode::empty());
-        let mut names = Vec::new();
-        for entry in Dir::new(folder.map_err(failed)?).map_err(failed)?.take(limit) {
-            let entry = entry.map_err(failed)?;
-            let name = OsStr::from_bytes(entry.file_name().to_bytes());
-            if name != "." && name != ".." {
-                names.push(name.to_os_string());
-            }
-        }
-        Ok(names)
-    }
-
-    /// Whether a root lies beneath a folder, which then is no secret.
-    pub fn is_above_root(&self, folder: &Path) -> bool {
-        self.roots().iter().any(|root| root.starts_with(folder))
-    }
-
-    /// Which paths a caller may learn of, for many questions.
-    pub fn visible(&self, context: &Context) -> Visible<'_> {
-        let sandbox = context.sandbox.resolved(|path| path.canonicalize().ok());
-        Visible { store: self, sandbox }
-    }
+    Ok(names)
 }

@@ -10,11 +10,11 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use crate::error::Result;
 
 use super::LocalStore;
-use super::held::{Locked, Purpose};
+use super::held::Locked;
 use super::identity::Identity;
 use super::read::OpenFile;
-use super::roots::{LastLink, Place};
-use crate::context::{Access, Context};
+use super::roots::Place;
+use crate::context::Context;
 use crate::path::AbsPath;
 
 /// A file as it stands on the disk.
@@ -44,26 +44,10 @@ pub enum Content {
     Bytes(Vec<u8>),
 }
 
-impl LocalStore {
-    /// What stands at a path. Refuses what a read would refuse, except that a file may be missing.
-    pub fn on_disk(&self, path: &AbsPath, context: &Context) -> Result<OnDisk> {
-        let place = self.resolve(path, LastLink::Follow, context, Access::Read)?;
-        let file = OpenFile::open_found(&*self.sys, &place, path)?;
-        self.describe(&place, file, path, context)
-    }
-
-    /// Holds a place, as for a change, while somebody else changes the file.
-    pub fn reserve<'a>(
-        &'a self,
-        path: &AbsPath,
-        purpose: Purpose,
-        context: &'a Context,
-    ) -> Result<Reserved<'a>> {
-        self.lock_place(path, purpose, context).map(Reserved)
-    }
-
-    fn describe(
-        &self,
+impl OnDisk {
+    /// Reads a file that was opened at a place.
+    pub(super) fn read(
+        store: &LocalStore,
         place: &Place,
         file: Option<OpenFile>,
         path: &AbsPath,
@@ -74,19 +58,19 @@ impl LocalStore {
             Some(file) if file.is_large() => Content::Large,
             Some(file) => Content::Bytes(file.read_whole(path, context)?),
         };
-        let identity = file.as_ref().and_then(|file| self.indexes.settled(&file.status));
+        let identity = file.as_ref().and_then(|file| store.indexes.settled(&file.status));
         let modified = file.and_then(|file| {
             let since_epoch = Duration::from_secs(u64::try_from(file.status.st_mtime).ok()?);
             UNIX_EPOCH.checked_add(since_epoch)
         });
-        let given_path = self.roots.as_given(&place.real_path);
+        let given_path = store.roots.as_given(&place.real_path);
         let real_path = place.real_path.clone();
         Ok(OnDisk { real_path, given_path, content, modified, identity })
     }
 }
 
 /// A place that is held. Dropping it lets go.
-pub struct Reserved<'a>(Locked<'a>);
+pub struct Reserved<'a>(pub(super) Locked<'a>);
 
 impl<'a> Reserved<'a> {
     /// What stands there. Refuses what a change would refuse.
@@ -97,7 +81,7 @@ impl<'a> Reserved<'a> {
             return store.on_disk(path, context);
         }
         let file = self.0.open_to_change()?;
-        store.describe(place, file, path, context)
+        OnDisk::read(store, place, file, path, context)
     }
 
     /// Whether the same still stands there.
@@ -148,6 +132,7 @@ mod tests {
 
     use super::*;
     use crate::local::Options;
+    use crate::local::held::Purpose;
 
     /// Opens a store, and returns it with the path of a file in it.
     fn open(root: &Path) -> (LocalStore, AbsPath) {

@@ -35,13 +35,13 @@ pub enum Cleaning {
     Keep,
 }
 
-impl LocalStore {
-    /// Looks for leftovers beneath the roots, and removes those that hold nobody's work.
-    pub fn survey(&self, cleaning: Cleaning) -> Survey {
+impl Survey {
+    /// Looks for leftovers beneath the roots of a store.
+    pub(super) fn of(store: &LocalStore, cleaning: Cleaning) -> Survey {
         let start = Instant::now();
         let mut survey = Survey { is_complete: true, ..Survey::default() };
         let mut n_entries = 0;
-        let mut waiting: Vec<Folder> = self.tops().into_iter().map(Folder::Top).collect();
+        let mut waiting: Vec<Folder> = tops(store).into_iter().map(Folder::Top).collect();
         while let Some(folder) = waiting.pop() {
             if n_entries > limits::WALK_ENTRIES || start.elapsed() > limits::WALK_TIME {
                 survey.is_complete = false;
@@ -61,45 +61,45 @@ impl LocalStore {
                 }
             }
             if is_suspect {
-                self.survey_folder(path, &handle, cleaning, &mut survey);
+                survey.add_folder(store, path, &handle, cleaning);
             }
         }
         survey
     }
 
-    /// The roots that lie beneath no other one.
-    fn tops(&self) -> Vec<PathBuf> {
-        let mut roots = self.roots();
-        roots.sort();
-        // What lies beneath a folder comes behind it, before all that does not.
-        roots.dedup_by(|root, before| root.starts_with(before));
-        roots
-    }
-
-    fn survey_folder(
-        &self,
+    fn add_folder(
+        &mut self,
+        store: &LocalStore,
         folder: &Path,
         handle: &OwnedFd,
         cleaning: Cleaning,
-        survey: &mut Survey,
     ) {
         let path = AbsPath::of(folder.to_path_buf(), folder.display().to_string());
         // Whoever holds the lock may be in the middle of a write.
-        let Ok(lock) = self.locks.lock(handle, &path, &Context::default()) else {
-            survey.is_complete = false;
+        let Ok(lock) = store.locks.lock(handle, &path, &Context::default()) else {
+            self.is_complete = false;
             return;
         };
-        for (name, verdict) in leftovers::find(&*self.sys, &lock) {
+        for (name, verdict) in leftovers::find(&*store.sys, &lock) {
             if cleaning == Cleaning::Remove
                 && verdict == Verdict::Ours
-                && leftovers::remove(&*self.sys, &lock, &name)
+                && leftovers::remove(&*store.sys, &lock, &name)
             {
-                survey.n_removed += 1;
+                self.n_removed += 1;
             } else {
-                survey.left.push((folder.join(name), verdict));
+                self.left.push((folder.join(name), verdict));
             }
         }
     }
+}
+
+/// The roots that lie beneath no other one.
+fn tops(store: &LocalStore) -> Vec<PathBuf> {
+    let mut roots = store.roots();
+    roots.sort();
+    // What lies beneath a folder comes behind it, before all that does not.
+    roots.dedup_by(|root, before| root.starts_with(before));
+    roots
 }
 
 /// A folder that waits to be looked at. What is removed is removed through its handle, so that no

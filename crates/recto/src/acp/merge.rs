@@ -12,9 +12,9 @@ mod generic;
 #[cfg(test)]
 mod tests;
 
-use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
+use recto_store::lru::Lru;
 use recto_tools::Served;
 use serde_json::{Map, Value, json};
 
@@ -52,16 +52,13 @@ pub struct Asking {
 #[derive(Default)]
 pub struct Merger {
     calls: Calls,
-    roots: HashMap<String, PathBuf>,
+    roots: Lru<String, PathBuf, MAX_SESSIONS>,
 }
 
 impl Merger {
     /// Says where the relative paths of a session start. Without it, the agent's events about
     /// relative paths have no locations.
     pub fn open(&mut self, session_id: &str, root: PathBuf) {
-        if self.roots.len() >= MAX_SESSIONS && !self.roots.contains_key(session_id) {
-            self.roots.clear();
-        }
         self.roots.insert(session_id.into(), root);
     }
 
@@ -131,7 +128,7 @@ impl Merger {
     }
 
     /// Where a message tells of a call, and of which.
-    fn place(&self, message: &Value) -> Option<Place> {
+    fn place(&mut self, message: &Value) -> Option<Place> {
         let method = message.get("method").and_then(Value::as_str)?;
         let place = match method {
             "session/update" => "/params/update",

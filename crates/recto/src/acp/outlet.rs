@@ -8,8 +8,9 @@ use std::collections::VecDeque;
 use std::fs::File;
 use std::io::Write;
 use std::os::fd::OwnedFd;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 
+use recto_store::sync::{lock, wait};
 use tokio_util::sync::CancellationToken;
 
 use crate::line::{self, Patient};
@@ -88,21 +89,21 @@ impl Outlet {
     /// to write it to.
     pub fn send(&self, line: Vec<u8>) -> bool {
         let shared = &self.0;
-        let mut queue = shared.lock();
+        let mut queue = lock(&shared.queue);
         while queue.n_bytes > shared.max_bytes && !queue.is_closed {
-            queue = shared.changed.wait(queue).unwrap_or_else(PoisonError::into_inner);
+            queue = wait(&shared.changed, queue);
         }
         shared.add(queue, line)
     }
 
     /// The same without waiting for room, for lines of which there are few.
     pub fn send_at_once(&self, line: Vec<u8>) -> bool {
-        self.0.add(self.0.lock(), line)
+        self.0.add(lock(&self.0.queue), line)
     }
 
     /// Takes no more lines. Those that were given are still written.
     pub fn close(&self) {
-        self.0.lock().is_closed = true;
+        lock(&self.0.queue).is_closed = true;
         self.0.changed.notify_all();
     }
 
@@ -129,10 +130,6 @@ impl Queue {
 }
 
 impl Shared {
-    fn lock(&self) -> MutexGuard<'_, Queue> {
-        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn add(&self, mut queue: MutexGuard<'_, Queue>, mut line: Vec<u8>) -> bool {
         line.push(b'\n');
         if queue.is_closed {
@@ -151,7 +148,7 @@ impl Shared {
     }
 
     fn next(&self) -> Option<Waiting> {
-        let mut queue = self.lock();
+        let mut queue = lock(&self.queue);
         queue.is_writing = false;
         loop {
             if let Some(waiting) = queue.waiting.pop_front() {
@@ -164,12 +161,12 @@ impl Shared {
             if queue.is_closed {
                 return None;
             }
-            queue = self.changed.wait(queue).unwrap_or_else(PoisonError::into_inner);
+            queue = wait(&self.changed, queue);
         }
     }
 
     fn end(&self) {
-        let mut queue = self.lock();
+        let mut queue = lock(&self.queue);
         queue.is_closed = true;
         queue.output = None;
         queue.waiting.clear();

@@ -10,6 +10,7 @@ use clap::Args;
 
 use super::Options;
 use crate::acp::relay;
+use crate::assemble;
 
 /// Stand between an editor and an ACP agent, and give the agent tools that go through the editor
 #[derive(Args)]
@@ -63,7 +64,8 @@ impl Acp {
         // A mistake in the options is told here, not by a server that starts unseen. Which folders a
         // session has is not known yet.
         let folders = if settings.roots.is_empty() { &["/".into()] } else { &settings.roots[..] };
-        self.options.config(folders.iter().map(PathBuf::from).collect())?.check()?;
+        let config = self.options.config(folders.iter().map(PathBuf::from).collect())?;
+        assemble::check(&config)?;
         if std::io::stdin().is_terminal() {
             eprintln!(
                 "recto {} waits for an editor's ACP messages on stdin. An editor starts it by \

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::Options;
 use crate::config::Results;
-use crate::log;
+use crate::{assemble, log};
 use recto_tools::call;
 
 /// Make one call from a shell
@@ -36,11 +36,11 @@ impl Call {
         let log_is_asked_for = self.options.logging.is_asked_for();
         let settings = self.options.logging.settings()?;
         let config = self.options.config(Vec::new())?;
-        config.raise_wall()?;
+        assemble::raise_wall(&config)?;
         if log_is_asked_for {
             log::start(settings);
         }
-        let calls = config.open()?;
+        let calls = assemble::open(&config)?;
         let tool = calls.served().find(&self.tool).ok_or_else(|| {
             let names: Vec<_> = calls.served().published().collect();
             format!("no tool is called {}; there are {}", self.tool, names.join(", "))

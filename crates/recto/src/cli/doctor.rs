@@ -10,6 +10,7 @@ use std::process::ExitCode;
 use clap::Args;
 
 use super::Options;
+use crate::assemble;
 use report::Report;
 
 /// Look at the folders, the walls and what was left behind, and say what to do
@@ -38,7 +39,7 @@ pub struct Doctor {
 impl Doctor {
     pub fn run(self) -> Result<ExitCode, String> {
         let config = self.options.config(self.folders)?;
-        let disk = config.open_disk()?;
+        let disk = assemble::open_disk(&config)?;
         let mut report = Report::default();
         rooms::roots(&config, &mut report);
         rooms::walls(&config, &mut report);

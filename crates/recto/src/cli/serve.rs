@@ -13,7 +13,7 @@ use super::Options;
 use crate::acp::link::{LinkClient, LinkWitness, Rehearser};
 use crate::config::Config;
 use crate::wall::Status;
-use crate::{limits, log, mcp, signals};
+use crate::{assemble, limits, log, mcp, signals};
 use recto_tools::tools::{Effect, Tool, Toolset};
 
 /// Serve folders to an MCP client on stdin and stdout
@@ -42,7 +42,7 @@ impl Serve {
         let settings = self.options.logging.settings()?;
         let config = self.options.config(self.folders)?;
         // Before anything that starts a thread, which would stand outside.
-        let wall = config.raise_wall()?;
+        let wall = assemble::raise_wall(&config)?;
         log::start(settings);
         match wall {
             Status::Full { .. } => info!(target: log::TARGET, "Landlock is {wall}"),
@@ -53,11 +53,11 @@ impl Serve {
         let calls = match &link {
             Some(link) => {
                 let witness = Arc::new(LinkWitness::new(link.clone()));
-                let calls = config.open_with_editor(link.clone(), witness)?;
+                let calls = assemble::open_with_editor(&config, link.clone(), witness)?;
                 link.rehearse_with(Rehearser::new(calls.clone()));
                 calls
             }
-            None => config.open()?,
+            None => assemble::open(&config)?,
         };
         if std::io::stdin().is_terminal() {
             explain(&config);

@@ -13,7 +13,7 @@ use std::io::{BufReader, Write};
 use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock};
 use std::time::{Duration, Instant};
 
 use recto_text::Digest;
@@ -28,6 +28,7 @@ use super::{
 use crate::line::{self, Line, Polled};
 use recto_store::context::Context;
 use recto_store::editor::{Change, Editor, EditorError, Outcome};
+use recto_store::sync::{lock, wait, wait_timeout};
 
 /// How long a read may take, and an update to be sent.
 pub const READ_LIMIT: Duration = Duration::from_secs(30);
@@ -294,17 +295,13 @@ impl State {
 }
 
 impl Shared {
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Adds a request to what is to be written, and lets the writer know. `None` when the link is
     /// gone. Ids grow in the order of the lines.
     fn enqueue<'a>(
         &self,
         ask: impl FnOnce(u64) -> Ask<&'a str>,
     ) -> Option<(u64, MutexGuard<'_, State>)> {
-        let mut state = self.lock();
+        let mut state = lock(&self.state);
         if state.is_gone {
             return None;
         }
@@ -355,14 +352,13 @@ impl Shared {
     }
 
     fn wait<'a>(&'a self, state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
-        let waited = self.changed.wait_timeout(state, CANCEL_INTERVAL);
-        waited.unwrap_or_else(PoisonError::into_inner).0
+        wait_timeout(&self.changed, state, CANCEL_INTERVAL)
     }
 
     fn lose(&self) {
         // This also frees a writer that is stuck.
         let _ = self.stream.shutdown(Shutdown::Both);
-        self.lock().lose();
+        lock(&self.state).lose();
         self.changed.notify_all();
         self.has_work.notify_all();
     }
@@ -370,7 +366,7 @@ impl Shared {
     fn write_requests(&self) {
         while let Some((id, line)) = self.next_request() {
             let written = (&self.stream).write_all(&line);
-            let mut state = self.lock();
+            let mut state = lock(&self.state);
             state.is_writing = false;
             let is_gone = state.is_gone;
             if let Some(progress @ Progress::Sending) = state.requests.get_mut(&id) {
@@ -389,7 +385,7 @@ impl Shared {
     }
 
     fn next_request(&self) -> Option<(u64, Vec<u8>)> {
-        let mut state = self.lock();
+        let mut state = lock(&self.state);
         loop {
             if state.is_gone {
                 return None;
@@ -401,7 +397,7 @@ impl Shared {
                 }
                 return Some((id, line));
             }
-            state = self.has_work.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state = wait(&self.has_work, state);
         }
     }
 
@@ -418,7 +414,7 @@ impl Shared {
                 | Reply::GivenUp { id, .. }
                 | Reply::Failed { id, .. } => *id,
                 Reply::Pending { id } => {
-                    if let Some(Progress::Sent { heard }) = self.lock().requests.get_mut(id) {
+                    if let Some(Progress::Sent { heard }) = lock(&self.state).requests.get_mut(id) {
                         *heard = Instant::now();
                     }
                     continue;
@@ -430,7 +426,7 @@ impl Shared {
                 }
             };
             // A call that was taken back waits no more.
-            if let Some(progress) = self.lock().requests.get_mut(&id) {
+            if let Some(progress) = lock(&self.state).requests.get_mut(&id) {
                 *progress = Progress::Done(Ok(reply));
             }
             self.changed.notify_all();

@@ -1,10 +1,11 @@
 //! Calls that a server was asked to rehearse, and who waits to hear of them.
 
 use std::collections::HashMap;
+use std::sync::Mutex;
 use std::sync::mpsc::{Sender, channel};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use recto_store::sync::lock;
 use serde_json::{Map, Value};
 
 use super::Reply;
@@ -33,7 +34,7 @@ impl Rehearsals {
         arguments: Map<String, Value>,
     ) -> Option<Vec<Value>> {
         let (sender, receiver) = channel();
-        let mut waiting = self.lock();
+        let mut waiting = lock(&self.0);
         waiting.last += 1;
         let id = waiting.last;
         waiting.answers.insert(id, sender);
@@ -41,19 +42,15 @@ impl Rehearsals {
         let ask = Reply::<&str>::Rehearse { id, tool: tool.into(), arguments };
         let is_sent = server.send(super::line(&ask));
         let answer = if is_sent { receiver.recv_timeout(LIMIT).ok() } else { None };
-        self.lock().answers.remove(&id);
+        lock(&self.0).answers.remove(&id);
         answer.flatten()
     }
 
     /// Hands on what a server found out. What comes too late is ignored.
     pub fn settle(&self, id: u64, content: Option<Vec<Value>>) {
-        if let Some(waiting) = self.lock().answers.remove(&id) {
+        if let Some(waiting) = lock(&self.0).answers.remove(&id) {
             // Whoever waited may have given up just now.
             let _ = waiting.send(content);
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Waiting> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

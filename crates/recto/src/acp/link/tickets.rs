@@ -8,7 +8,9 @@ use std::collections::HashMap;
 use std::io::Result;
 use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex};
+
+use recto_store::sync::{lock, wait};
 
 use super::place::random_hex;
 use crate::acp::outlet::Outlet;
@@ -60,27 +62,27 @@ impl Tickets {
             state: Mutex::default(),
             changed: Condvar::new(),
         });
-        self.lock().insert(ticket.token.clone(), ticket.clone());
+        lock(&self.0).insert(ticket.token.clone(), ticket.clone());
         Ok(ticket)
     }
 
     /// Takes one back: the agent made no session of it.
     pub fn revoke(&self, ticket: &Ticket) {
-        self.lock().remove(&ticket.token);
+        lock(&self.0).remove(&ticket.token);
         ticket.end();
     }
 
     /// Takes all back, and with them every connection.
     pub fn revoke_all(&self) {
-        let tickets = std::mem::take(&mut *self.lock());
+        let tickets = std::mem::take(&mut *lock(&self.0));
         tickets.values().for_each(|ticket| ticket.end());
     }
 
     /// Lets a server in, or says why not. The guard gives its place free.
     pub fn admit(&self, token: &str, stream: &UnixStream) -> std::result::Result<Admitted, String> {
-        let ticket = self.lock().get(token).cloned().ok_or("the token is not known")?;
+        let ticket = lock(&self.0).get(token).cloned().ok_or("the token is not known")?;
         let stream = stream.try_clone().map_err(|error| error.to_string())?;
-        let mut state = ticket.lock();
+        let mut state = lock(&ticket.state);
         if state.connections.len() >= MAX_SERVERS {
             return Err(format!("the session has {MAX_SERVERS} servers already"));
         }
@@ -93,23 +95,19 @@ impl Tickets {
 
     /// The way to a server of a session: the one that came last.
     pub fn server_of(&self, session: &str) -> Option<Outlet> {
-        self.lock().values().find_map(|ticket| {
-            let state = ticket.lock();
+        lock(&self.0).values().find_map(|ticket| {
+            let state = lock(&ticket.state);
             let is_named = matches!(&state.session, Session::Named(name) if **name == *session);
             let mut outlets = state.connections.iter().rev().filter_map(|one| one.outlet.clone());
             if is_named { outlets.next() } else { None }
         })
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<String, Arc<Ticket>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Ticket {
     /// Tells how the session is called.
     pub fn name(&self, session: &str) {
-        let mut state = self.lock();
+        let mut state = lock(&self.state);
         if let Session::NotYetNamed = state.session {
             state.session = Session::Named(session.into());
         }
@@ -119,19 +117,19 @@ impl Ticket {
 
     /// How the session is called, as soon as it is known; `None` if it never will be.
     pub fn session(&self) -> Option<Arc<str>> {
-        let mut state = self.lock();
+        let mut state = lock(&self.state);
         loop {
             match &state.session {
                 Session::Named(session) => return Some(session.clone()),
                 Session::None => return None,
                 Session::NotYetNamed => {}
             }
-            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state = wait(&self.changed, state);
         }
     }
 
     fn end(&self) {
-        let mut state = self.lock();
+        let mut state = lock(&self.state);
         state.session = Session::None;
         for connection in &state.connections {
             // It may be gone already.
@@ -139,10 +137,6 @@ impl Ticket {
         }
         drop(state);
         self.changed.notify_all();
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -155,7 +149,7 @@ pub struct Admitted {
 impl Admitted {
     /// The server was welcomed and can be asked.
     pub fn listens(&self, outlet: &Outlet) {
-        let mut state = self.ticket.lock();
+        let mut state = lock(&self.ticket.state);
         let mut connections = state.connections.iter_mut();
         if let Some(own) = connections.find(|connection| connection.number == self.number) {
             own.outlet = Some(outlet.clone());
@@ -173,6 +167,6 @@ impl std::ops::Deref for Admitted {
 
 impl Drop for Admitted {
     fn drop(&mut self) {
-        self.ticket.lock().connections.retain(|connection| connection.number != self.number);
+        lock(&self.ticket.state).connections.retain(|connection| connection.number != self.number);
     }
 }

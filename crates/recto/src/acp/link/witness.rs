@@ -1,11 +1,12 @@
 //! Calls as the editor's person sees them: sends what [`updates`](crate::acp::updates) makes.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread::ThreadId;
 
 use super::{LinkClient, random_hex};
 use crate::acp::updates;
+use recto_store::sync::lock;
 use recto_tools::call::{Witness, Witnessed};
 use recto_tools::tools::Answer;
 
@@ -35,7 +36,7 @@ impl LinkWitness {
 impl Witness for LinkWitness {
     fn started(&self, call: &Witnessed<'_>) {
         let id = call.id.map(String::from).unwrap_or_else(|| {
-            let mut unnamed = self.unnamed.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut unnamed = lock(&self.unnamed);
             unnamed.last += 1;
             let id = updates::own_id(unnamed.last);
             unnamed.running.insert(std::thread::current().id(), id.clone());
@@ -46,7 +47,7 @@ impl Witness for LinkWitness {
 
     fn finished(&self, call: &Witnessed<'_>, result: &recto_tools::Result<Answer>) {
         let id = call.id.map(String::from).or_else(|| {
-            let mut unnamed = self.unnamed.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut unnamed = lock(&self.unnamed);
             unnamed.running.remove(&std::thread::current().id())
         });
         if let Some(id) = id {

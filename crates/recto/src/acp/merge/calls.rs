@@ -1,12 +1,13 @@
 //! The calls that a merger remembers: as many as fit, the oldest forgotten.
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::VecDeque;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use serde_json::{Map, Value};
 
 use crate::acp::outlet::Outlet;
 use crate::acp::updates::cut;
+use recto_store::lru::Lru;
 use recto_tools::tools::Tool;
 
 /// The most calls that are remembered.
@@ -118,86 +119,80 @@ pub enum Side {
 /// The calls of all sessions.
 #[derive(Default)]
 pub struct Calls {
-    /// By the id that the editor knows.
-    known: HashMap<Key, Remembered>,
-    /// The id that the editor knows, by the one that it does not.
-    aliases: HashMap<Key, String>,
-    /// In the order in which they came; as long as `known` and `aliases` together.
-    order: VecDeque<Key>,
+    /// In the order in which they came: only looked at, never used.
+    known: Lru<Key, Known, MAX_CALLS>,
     waiting: VecDeque<(Side, Likeness, Key)>,
-    /// Arguments for permission requests, with their sizes.
-    kept: VecDeque<(Key, usize, Map<String, Value>)>,
-    n_kept: usize,
+    /// Arguments for permission requests.
+    kept: Lru<Key, Map<String, Value>, MAX_WAITING, MAX_KEPT>,
+}
+
+/// What an id means.
+enum Known {
+    /// The editor knows a call by it.
+    Call(Remembered),
+    /// The editor knows the call by this other id.
+    Alias(String),
 }
 
 impl Calls {
     /// The key under which a call is known to the editor.
     pub fn resolve(&self, key: Key) -> Key {
-        match self.aliases.get(&key) {
-            Some(id) => key.sibling(id),
-            None => key,
+        match self.known.peek(&key) {
+            Some(Known::Alias(id)) => key.sibling(id),
+            _ => key,
         }
     }
 
     /// The ids of the calls of a session that a server works on.
     pub fn of_server(&self, session: &str, server: &Outlet) -> Vec<String> {
-        let keys = self.order.iter().filter(|key| key.session == session);
-        let is_its =
-            |call: &Remembered| call.server.as_ref().is_some_and(|its| its.is_same(server));
-        let keys = keys.filter(|key| self.known.get(*key).is_some_and(is_its));
-        keys.map(|key| key.id.clone()).collect()
+        let is_its = |key: &Key, known: &Known| match known {
+            Known::Call(Remembered { server: Some(its), .. }) => {
+                key.session == session && its.is_same(server)
+            }
+            _ => false,
+        };
+        let calls = self.known.iter().filter(|(key, known)| is_its(key, known));
+        calls.map(|(key, _)| key.id.clone()).collect()
     }
 
     /// Forgets a call, whose id then stands for another.
     pub fn forget(&mut self, key: &Key) {
-        self.forget_all(|other| other == key);
+        self.known.remove(key);
+        self.settle(key);
     }
 
     /// Forgets the calls of a session but those that the tool works on, under whatever ids.
     pub fn forget_session(&mut self, session: &str) {
-        let is_running = |key: &&Key| {
-            let known = self.known.get(&self.resolve((*key).clone()));
-            key.session == session && known.is_some_and(|call| call.ours == Ours::Running)
+        let is_running = |key: &Key| match self.known.peek(&self.resolve(key.clone())) {
+            Some(Known::Call(call)) => call.ours == Ours::Running,
+            _ => false,
         };
-        let running: HashSet<Key> = self.order.iter().filter(is_running).cloned().collect();
-        self.forget_all(|key| key.session == session && !running.contains(key));
-    }
-
-    fn forget_all(&mut self, is_meant: impl Fn(&Key) -> bool) {
-        let forgotten: Vec<Key> = self.order.iter().filter(|key| is_meant(key)).cloned().collect();
-        for key in forgotten {
-            self.known.remove(&key);
-            self.aliases.remove(&key);
-            self.settle(&key);
-        }
-        self.order.retain(|key| !is_meant(key));
+        let keys = self.known.iter().map(|(key, _)| key);
+        let is_over = |key: &&Key| key.session == session && !is_running(key);
+        let forgotten: Vec<Key> = keys.filter(is_over).cloned().collect();
+        forgotten.iter().for_each(|key| self.forget(key));
     }
 
     /// A call that the editor may know.
     pub fn get_mut(&mut self, key: &Key) -> Option<&mut Remembered> {
-        self.known.get_mut(key)
+        match self.known.peek_mut(key)? {
+            Known::Call(call) => Some(call),
+            Known::Alias(_) => None,
+        }
     }
 
     /// Remembers a call.
     pub fn insert(&mut self, key: &Key, call: Remembered) {
-        if self.known.insert(key.clone(), call).is_none() {
-            self.push(key.clone());
-        }
+        self.remember(key, Known::Call(call));
     }
 
     /// Remembers another id for a call that the editor knows.
     pub fn alias(&mut self, other: &Key, known: &Key) {
-        if self.aliases.insert(other.clone(), known.id.clone()).is_none() {
-            self.push(other.clone());
-        }
+        self.remember(other, Known::Alias(known.id.clone()));
     }
 
-    fn push(&mut self, key: Key) {
-        self.order.push_back(key);
-        while self.order.len() > MAX_CALLS {
-            let Some(oldest) = self.order.pop_front() else { break };
-            self.known.remove(&oldest);
-            self.aliases.remove(&oldest);
+    fn remember(&mut self, key: &Key, known: Known) {
+        for (oldest, _) in self.known.insert(key.clone(), known) {
             self.settle(&oldest);
         }
     }
@@ -226,41 +221,28 @@ impl Calls {
     /// A call waits no longer, and its arguments are not needed.
     pub fn settle(&mut self, key: &Key) {
         self.waiting.retain(|(_, _, waiting)| waiting != key);
-        if let Some(found) = self.kept.iter().position(|(kept, _, _)| kept == key) {
-            let n_bytes = self.kept.remove(found).map_or(0, |(_, n_bytes, _)| n_bytes);
-            self.n_kept -= n_bytes;
-        }
+        self.kept.remove(key);
     }
 
     /// Keeps the arguments of a call for a permission request, which may come without them.
     pub fn keep(&mut self, key: &Key, arguments: &Map<String, Value>) {
-        if let Some(found) = self.kept.iter().position(|(kept, _, _)| kept == key) {
-            let n_bytes = self.kept.remove(found).map_or(0, |(_, n_bytes, _)| n_bytes);
-            self.n_kept -= n_bytes;
-        }
+        self.kept.remove(key);
         let n_bytes = crate::acp::updates::n_bytes(arguments);
-        if n_bytes > MAX_KEPT {
-            return;
-        }
-        self.kept.push_back((key.clone(), n_bytes, arguments.clone()));
-        self.n_kept += n_bytes;
-        while self.n_kept > MAX_KEPT || self.kept.len() > MAX_WAITING {
-            let n_bytes = self.kept.pop_front().map_or(0, |(_, n_bytes, _)| n_bytes);
-            self.n_kept -= n_bytes;
+        if n_bytes <= MAX_KEPT {
+            self.kept.insert_weighing(key.clone(), arguments.clone(), n_bytes);
         }
     }
 
     /// The arguments that were kept.
     pub fn kept(&self, key: &Key) -> Option<&Map<String, Value>> {
-        self.kept.iter().find(|(kept, _, _)| kept == key).map(|(_, _, arguments)| arguments)
+        self.kept.peek(key)
     }
 
     /// How many calls and ids are remembered.
     #[cfg(test)]
     pub fn len(&self) -> usize {
-        assert_eq!(self.known.len() + self.aliases.len(), self.order.len());
-        assert!(self.waiting.len() <= MAX_WAITING && self.n_kept <= MAX_KEPT);
-        self.order.len()
+        assert!(self.waiting.len() <= MAX_WAITING);
+        self.known.len()
     }
 }
 

@@ -5,9 +5,10 @@
 //! request at once, so that a person can type the least in between.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
+use recto_store::sync::lock;
 use recto_text::Digest;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -143,7 +144,7 @@ impl Requests {
     /// Ends the reading of a change, if it has lasted this long. Where the editor has the new text
     /// and did not answer yet, that is still waited for.
     pub fn give_up(&self, change: &Answer, after: Duration) {
-        let mut waiting = self.lock();
+        let mut waiting = lock(&self.waiting);
         let mut requests = waiting.requests.iter_mut();
         let found = requests.find(|(_, asked)| asked.answer.is_same(change));
         // Where there is none, its reply is on the way.
@@ -168,7 +169,7 @@ impl Requests {
 
     /// Ends every change that the editor was not given yet, because it will not be.
     pub fn give_up_all(&self) {
-        let mut waiting = self.lock();
+        let mut waiting = lock(&self.waiting);
         let is_compared = |_: &u64, asked: &mut Asked| matches!(asked.step, Step::Compare(_));
         let compared: Vec<_> = waiting.requests.extract_if(is_compared).collect();
         drop(waiting);
@@ -177,7 +178,7 @@ impl Requests {
 
     /// Forgets what was asked for a server that is gone.
     pub fn forget(&self, server: &Outlet) {
-        self.lock().requests.retain(|_, asked| !asked.answer.goes_to(server));
+        lock(&self.waiting).requests.retain(|_, asked| !asked.answer.goes_to(server));
     }
 
     /// Whether a message answers one of ours.
@@ -191,7 +192,7 @@ impl Requests {
         let number = self.number(message)?;
         let result = result(message);
         // It is taken out only when it is clear what follows: until then it can be given up.
-        let step = self.lock().requests.get(&number)?.step;
+        let step = lock(&self.waiting).requests.get(&number)?.step;
         match step {
             Step::Read => {
                 let text = result.and_then(text);
@@ -209,7 +210,7 @@ impl Requests {
                 Err(failure) => failure.send(self.take(number)?.answer),
             },
             Step::Write => match result {
-                Ok(_) if !self.lock().requests.get(&number)?.is_given_up => {
+                Ok(_) if !lock(&self.waiting).requests.get(&number)?.is_given_up => {
                     return self.next(number);
                 }
                 Ok(_) => self.take(number)?.answer.written(None),
@@ -224,12 +225,12 @@ impl Requests {
     }
 
     fn take(&self, number: u64) -> Option<Asked> {
-        self.lock().requests.remove(&number)
+        lock(&self.waiting).requests.remove(&number)
     }
 
     /// The line of the next step of a change.
     fn next(&self, number: u64) -> Option<Vec<u8>> {
-        let mut waiting = self.lock();
+        let mut waiting = lock(&self.waiting);
         let mut asked = waiting.requests.remove(&number)?;
         let line = asked.next.pop()?;
         asked.step = if asked.next.is_empty() { Step::ReadBack } else { Step::Write };
@@ -242,7 +243,7 @@ impl Requests {
     fn begin(&self, step: Step, answer: Answer, line: Line, next: Vec<Line>) -> Vec<u8> {
         let since = Instant::now();
         let asked = Asked { step, answer, next, since, is_given_up: false };
-        self.lock().requests.insert(line.number, asked);
+        lock(&self.waiting).requests.insert(line.number, asked);
         line.text
     }
 
@@ -254,7 +255,7 @@ impl Requests {
     }
 
     fn next_number(&self) -> u64 {
-        let mut waiting = self.lock();
+        let mut waiting = lock(&self.waiting);
         waiting.last += 1;
         waiting.last
     }
@@ -262,10 +263,6 @@ impl Requests {
     fn number(&self, message: &Peek<'_>) -> Option<u64> {
         let id: String = serde_json::from_str(message.id?.get()).ok()?;
         id.strip_prefix(&self.prefix)?.parse().ok()
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Waiting> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -331,9 +328,9 @@ mod tests {
             requests.change("s", change, answer(2))
         };
         let (compare_one, compare_other) = (begin(&one), begin(&other));
-        assert_eq!(requests.lock().requests.len(), 4);
+        assert_eq!(lock(&requests.waiting).requests.len(), 4);
         requests.forget(&one);
-        assert_eq!(requests.lock().requests.len(), 2);
+        assert_eq!(lock(&requests.waiting).requests.len(), 2);
         let old = r#"{"content":"old"}"#;
         assert!(settle(&requests, &compare_one, old).is_none(), "nobody is there to write for");
         assert!(settle(&requests, &compare_other, old).is_some());

@@ -5,7 +5,7 @@
 //! and events, which may concern calls of ours.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use serde::Deserialize;
@@ -23,6 +23,7 @@ use crate::acp::link::tickets::{Ticket, Tickets};
 use crate::acp::merge::{Asking, Merger};
 use crate::acp::outlet::Outlet;
 use crate::log::say;
+use recto_store::sync::lock;
 use recto_tools::tools::as_integer;
 
 /// How much of a line that is no message is shown.
@@ -215,7 +216,7 @@ impl Hub {
             }
             None => {
                 let id = message.id();
-                let matters = id.is_some_and(|id| self.learned().asked.contains_key(&id));
+                let matters = id.is_some_and(|id| lock(&self.learned).asked.contains_key(&id));
                 if matters { Concern::Answer } else { Concern::None }
             }
             Some(_) => Concern::None,
@@ -224,14 +225,14 @@ impl Hub {
 
     /// Whether calls are shown to the editor. In the draft of version 2 that is left to the agent.
     fn shows_calls(&self) -> bool {
-        self.learned().agreed.protocol_version < 2
+        lock(&self.learned).agreed.protocol_version < 2
     }
 
     fn learn_of_editor(&self, initialize: &Peek<'_>) {
         let params = initialize.params.map_or("null", RawValue::get);
         let Ok(params) = serde_json::from_str::<Initialize>(params) else { return };
         let offers = |name: &str| params.client_capabilities["fs"][name] == true;
-        let mut learned = self.learned();
+        let mut learned = lock(&self.learned);
         learned.can_read = offers("readTextFile");
         learned.can_write = offers("writeTextFile");
         learned.agreed.protocol_version = params.version().unwrap_or_default();
@@ -242,12 +243,12 @@ impl Hub {
 
     /// Learns from an answer of the agent's. A session that has begun, and whose it is.
     fn learn_of_agent(&self, answer: &Peek<'_>) -> Option<(Begun, String)> {
-        let asked = self.learned().asked.remove(&answer.id()?)?;
+        let asked = lock(&self.learned).asked.remove(&answer.id()?)?;
         let result = answer.result.map_or("null", RawValue::get);
         match asked {
             Asked::Initialize => {
                 let Ok(answer) = serde_json::from_str::<Initialize>(result) else { return None };
-                let mut learned = self.learned();
+                let mut learned = lock(&self.learned);
                 learned.agreed.has_more_folders = answer.has_more_folders();
                 if let Some(version) = answer.version() {
                     learned.agreed.protocol_version = version;
@@ -271,7 +272,7 @@ impl Hub {
         let (id, params) = (request.id()?, request.params?);
         let session = Session::parse(params)?;
         let ticket = self.tickets.issue().ok()?;
-        let agreed = self.learned().agreed;
+        let agreed = lock(&self.learned).agreed;
         let entry = self.server.entry(&session, &ticket.token, agreed);
         let splice = entry.and_then(|entry| session.with_server(line, params, &entry));
         let Some(splice) = splice else {
@@ -288,19 +289,19 @@ impl Hub {
             Some(session) if is_loaded || is_resumed => {
                 // One that is resumed is not told again.
                 if is_loaded {
-                    self.merger().reopen(session);
+                    lock(&self.merger).reopen(session);
                 }
                 self.name(&begun, session);
                 Asked::OldSession(begun.ticket)
             }
             _ => Asked::NewSession(begun),
         };
-        self.learned().asked.insert(id, asked);
+        lock(&self.learned).asked.insert(id, asked);
         Some(splice)
     }
 
     fn name(&self, begun: &Begun, session: &str) {
-        self.merger().open(session, begun.root.clone().into());
+        lock(&self.merger).open(session, begun.root.clone().into());
         begun.ticket.name(session);
     }
 
@@ -310,7 +311,7 @@ impl Hub {
         };
         let foreseen = self.foresee(&event);
         // Kept until everything is sent, so that nothing comes in between.
-        let mut merger = self.merger();
+        let mut merger = lock(&self.merger);
         let merged = merger.from_agent(event.clone(), foreseen);
         if merged.as_ref() == Some(&event) {
             return self.pass_to_editor(line);
@@ -324,7 +325,7 @@ impl Hub {
     /// What a call would do that the agent asks leave for. Nothing more of the agent's is read
     /// until it is known, so that what comes later stays later.
     fn foresee(&self, event: &Value) -> Option<Vec<Value>> {
-        let Asking { session, tool, arguments } = self.merger().asking(event)?;
+        let Asking { session, tool, arguments } = lock(&self.merger).asking(event)?;
         let server = self.tickets.server_of(&session)?;
         self.rehearsals.ask(&server, tool, arguments)
     }
@@ -349,19 +350,11 @@ impl Hub {
             log.note(from, to, line);
         }
     }
-
-    fn merger(&self) -> MutexGuard<'_, Merger> {
-        self.merger.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn learned(&self) -> MutexGuard<'_, Learned> {
-        self.learned.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl Host for Hub {
     fn welcome(&self) -> Welcome {
-        let learned = self.learned();
+        let learned = lock(&self.learned);
         Welcome { can_read: learned.can_read, can_write: learned.can_write }
     }
 
@@ -380,7 +373,7 @@ impl Host for Hub {
     fn gone(&self, session: Option<&str>, server: &Outlet) {
         self.editor.forget(server);
         let Some(session) = session else { return };
-        let mut merger = self.merger();
+        let mut merger = lock(&self.merger);
         for event in merger.give_up(session, server) {
             self.tell_editor(&event);
         }
@@ -391,7 +384,7 @@ impl Host for Hub {
             return;
         }
         // Kept until the event is sent, so that nothing comes in between.
-        let mut merger = self.merger();
+        let mut merger = lock(&self.merger);
         let event = merger.from_recto(session_id, update);
         merger.belongs(&event, server);
         self.tell_editor(&event);

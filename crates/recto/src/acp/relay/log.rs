@@ -5,10 +5,11 @@ use std::fs::{File, OpenOptions};
 use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 use std::time::SystemTime;
 
 use memchr::memmem;
+use recto_store::sync::lock;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
@@ -41,7 +42,7 @@ impl Log {
 
     /// Masks this from now on.
     pub fn hide(&self, secret: &str) {
-        let mut secrets = self.secrets.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut secrets = lock(&self.secrets);
         secrets.push(secret.to_string());
     }
 
@@ -56,12 +57,12 @@ impl Log {
         let mut bytes = serde_json::to_vec(&entry).expect("strings and numbers are JSON");
         bytes.push(b'\n');
         // A full disk must not end the session.
-        let _ = self.file.lock().unwrap_or_else(PoisonError::into_inner).write_all(&bytes);
+        let _ = lock(&self.file).write_all(&bytes);
     }
 
     fn masked<'a>(&self, line: &'a [u8]) -> Cow<'a, [u8]> {
         let mut line = Cow::Borrowed(line);
-        for secret in self.secrets.lock().unwrap_or_else(PoisonError::into_inner).iter() {
+        for secret in lock(&self.secrets).iter() {
             let places: Vec<usize> = memmem::find_iter(&line, secret).collect();
             for place in places {
                 line.to_mut()[place..place + secret.len()].fill(b'*');

@@ -8,6 +8,7 @@ use recto_store::Error;
 
 use super::report::Report;
 use crate::acp::link::LinkClient;
+use crate::assemble;
 use crate::config::Config;
 use crate::limits::{self, Amount};
 use crate::wall::{Status, Wish};
@@ -22,7 +23,7 @@ use recto_store::{GitRevisions, LocalStore, Revisions};
 /// The folders and their file systems.
 pub fn roots(config: &Config, report: &mut Report) {
     report.room("roots");
-    let can_write = config.openings().is_ok_and(|openings| !openings.writable.is_empty());
+    let can_write = assemble::openings(config).is_ok_and(|openings| !openings.writable.is_empty());
     let mut seen: Vec<(PathBuf, (u64, u64))> = Vec::new();
     for given in &config.roots {
         let real = given.canonicalize().unwrap_or_else(|_| given.clone());
@@ -116,7 +117,7 @@ pub fn walls(config: &Config, report: &mut Report) {
     report.fact("first: paths are walked by hand, from the open folders");
     let remedy = "Start a kernel of 6.12 or newer with landlock in /sys/kernel/security/lsm, or \
                   allow it in the container. The first wall holds alone.";
-    match config.openings().and_then(|openings| openings.try_out(config.wall)) {
+    match assemble::openings(config).and_then(|openings| openings.try_out(config.wall)) {
         Ok(status @ Status::Full { .. }) => report.fact(format!("second: Landlock is {status}")),
         Ok(Status::Off) => report.note("second: Landlock is switched off"),
         Ok(status @ Status::Partial { .. }) => report.note(format!("second: Landlock is {status}")),

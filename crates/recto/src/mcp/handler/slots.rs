@@ -1,7 +1,8 @@
 //! How many calls run at once.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
+use recto_store::sync::lock;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::limits;
@@ -24,7 +25,7 @@ impl Slot {
     }
 
     fn set(&self, permit: Option<OwnedSemaphorePermit>) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = permit;
+        *lock(&self.0) = permit;
     }
 }
 

@@ -2,8 +2,9 @@
 //! read cannot fill its memory.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 
+use recto_store::sync::lock;
 use rmcp::model::RequestId;
 use tokio::sync::Notify;
 
@@ -50,7 +51,7 @@ impl Admission {
 
     /// The same without waiting: the outer `None` means that there is no space.
     fn try_admit(&self, id: &RequestId, n_bytes: usize) -> Option<Option<Slot>> {
-        let mut requests = self.lock();
+        let mut requests = lock(&self.requests);
         if requests.by_id.contains_key(id) {
             return Some(None);
         }
@@ -67,7 +68,7 @@ impl Admission {
 
     /// Waits until every request is answered. Only for the task that admits them.
     pub async fn until_answered(&self) {
-        while !self.lock().by_id.is_empty() {
+        while !lock(&self.requests).by_id.is_empty() {
             self.answered.notified().await;
         }
     }
@@ -75,7 +76,7 @@ impl Admission {
     /// Forgets a request that is answered or cancelled, so that its id is free. The slot of its
     /// call is to be released when the answer no longer takes memory.
     pub fn finish(&self, id: &RequestId) -> Option<Slot> {
-        let mut requests = self.lock();
+        let mut requests = lock(&self.requests);
         let request = requests.by_id.remove(id)?;
         requests.n_bytes -= request.n_bytes;
         self.answered.notify_one();
@@ -87,10 +88,6 @@ impl Admission {
         if let Some(slot) = self.finish(id) {
             slot.release();
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Requests> {
-        self.requests.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -1,0 +1,157 @@
+//! A map of bounded size that evicts the entry used least recently.
+
+use std::borrow::Borrow;
+use std::collections::{BTreeMap, HashMap};
+use std::hash::Hash;
+
+/// At most `MAX_ENTRIES` entries that weigh at most `MAX_WEIGHT` together. The entry inserted last
+/// always stays, whatever it weighs.
+pub struct Lru<K, V, const MAX_ENTRIES: usize, const MAX_WEIGHT: usize = { usize::MAX }> {
+    entries: HashMap<K, Entry<V>>,
+    /// The keys by the time of their last use.
+    by_use: BTreeMap<u64, K>,
+    /// Counts uses.
+    clock: u64,
+    weight: usize,
+}
+
+struct Entry<V> {
+    value: V,
+    weight: usize,
+    used: u64,
+}
+
+impl<K, V, const N: usize, const W: usize> Default for Lru<K, V, N, W> {
+    fn default() -> Self {
+        Lru { entries: HashMap::new(), by_use: BTreeMap::new(), clock: 0, weight: 0 }
+    }
+}
+
+impl<K: Clone + Eq + Hash, V, const N: usize, const W: usize> Lru<K, V, N, W> {
+    /// Returns a value, which counts as a use.
+    pub fn get<Q: Eq + Hash + ?Sized>(&mut self, key: &Q) -> Option<&mut V>
+    where
+        K: Borrow<Q>,
+    {
+        let entry = self.entries.get_mut(key)?;
+        let key = self.by_use.remove(&entry.used)?;
+        self.clock += 1;
+        entry.used = self.clock;
+        self.by_use.insert(entry.used, key);
+        Some(&mut entry.value)
+    }
+
+    /// Returns a value without using it.
+    pub fn peek<Q: Eq + Hash + ?Sized>(&self, key: &Q) -> Option<&V>
+    where
+        K: Borrow<Q>,
+    {
+        self.entries.get(key).map(|entry| &entry.value)
+    }
+
+    /// Returns a value to change without using it.
+    pub fn peek_mut<Q: Eq + Hash + ?Sized>(&mut self, key: &Q) -> Option<&mut V>
+    where
+        K: Borrow<Q>,
+    {
+        self.entries.get_mut(key).map(|entry| &mut entry.value)
+    }
+
+    /// Inserts or replaces an entry that weighs nothing, and returns the entries evicted for it.
+    pub fn insert(&mut self, key: K, value: V) -> Vec<(K, V)> {
+        self.insert_weighing(key, value, 0)
+    }
+
+    /// Inserts or replaces an entry, and returns the entries evicted for it.
+    pub fn insert_weighing(&mut self, key: K, value: V, weight: usize) -> Vec<(K, V)> {
+        self.remove(&key);
+        self.clock += 1;
+        self.weight += weight;
+        self.by_use.insert(self.clock, key.clone());
+        self.entries.insert(key, Entry { value, weight, used: self.clock });
+        let mut evicted = Vec::new();
+        while self.len() > 1
+            && (self.len() > N || self.weight > W)
+            && let Some(oldest) = self.by_use.first_entry().map(|oldest| oldest.get().clone())
+            && let Some(value) = self.remove(&oldest)
+        {
+            evicted.push((oldest, value));
+        }
+        evicted
+    }
+
+    /// Removes an entry.
+    pub fn remove<Q: Eq + Hash + ?Sized>(&mut self, key: &Q) -> Option<V>
+    where
+        K: Borrow<Q>,
+    {
+        let entry = self.entries.remove(key)?;
+        self.by_use.remove(&entry.used);
+        self.weight -= entry.weight;
+        Some(entry.value)
+    }
+
+    /// Iterates over the entries, the one used least recently first.
+    pub fn iter(&self) -> impl Iterator<Item = (&K, &V)> {
+        self.by_use.values().filter_map(|key| Some((key, self.peek(key)?)))
+    }
+
+    /// Returns the number of entries.
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Whether there are no entries.
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn keys<const N: usize, const W: usize>(map: &Lru<u32, &str, N, W>) -> Vec<u32> {
+        assert_eq!(map.weight, map.entries.values().map(|entry| entry.weight).sum::<usize>());
+        assert_eq!(map.len(), map.by_use.len());
+        map.iter().map(|(key, _)| *key).collect()
+    }
+
+    #[test]
+    fn the_entry_used_least_recently_is_evicted() {
+        let mut map = Lru::<u32, &str, 3>::default();
+        for (key, value) in [(1, "a"), (2, "b"), (3, "c")] {
+            assert_eq!(map.insert(key, value), []);
+        }
+        assert_eq!(map.get(&1), Some(&mut "a"));
+        assert_eq!(map.peek(&2), Some(&"b"), "which is not a use");
+        assert_eq!(map.insert(4, "d"), [(2, "b")]);
+        assert_eq!(keys(&map), [3, 1, 4]);
+        assert_eq!(map.get(&2), None);
+    }
+
+    #[test]
+    fn replacing_an_entry_is_a_use() {
+        let mut map = Lru::<u32, &str, 2>::default();
+        map.insert(1, "a");
+        map.insert(2, "b");
+        assert_eq!(map.insert(1, "c"), []);
+        assert_eq!(map.insert(3, "d"), [(2, "b")]);
+        assert_eq!(map.peek(&1), Some(&"c"));
+    }
+
+    #[test]
+    fn weight_is_bounded() {
+        let mut map = Lru::<u32, &str, 100, 10>::default();
+        map.insert_weighing(1, "a", 4);
+        map.insert_weighing(2, "b", 4);
+        assert_eq!(map.insert_weighing(2, "b", 6), [], "the weight is replaced too");
+        assert_eq!(map.insert_weighing(3, "c", 5), [(1, "a"), (2, "b")]);
+        assert_eq!(map.remove(&3), Some("c"));
+        assert_eq!(map.remove(&3), None);
+        assert!(map.is_empty());
+        assert_eq!(map.insert_weighing(4, "d", 10), []);
+        assert_eq!(map.insert_weighing(5, "e", 11), [(4, "d")], "the last one stays");
+        assert_eq!(keys(&map), [5]);
+    }
+}

@@ -1,0 +1,89 @@
+//! Opens what the options name: the store, the git revisions, the Landlock rules and the calls.
+
+use std::sync::Arc;
+
+use recto_store::editor::Editor;
+use recto_store::local::Options;
+use recto_store::{GitRevisions, LocalStore, Workspace, WriteStore};
+use recto_tools::Served;
+use recto_tools::call::{Calls, Witness};
+use recto_tools::tools::Effect;
+
+use crate::config::Config;
+use crate::wall::{self, Openings};
+
+/// Restricts this thread and all that it starts later to the roots. Whatever would keep a server
+/// from starting is reported before.
+pub fn raise_wall(config: &Config) -> Result<wall::Status, String> {
+    check(config)?;
+    // The number of processors is read from files that can no longer be opened afterwards.
+    recto_store::limits::n_threads();
+    openings(config)?.close_the_rest(config.wall)
+}
+
+/// Returns the directories that the selected tools need.
+pub fn openings(config: &Config) -> Result<Openings, String> {
+    let can_write = config.tools()?.iter().any(|tool| tool.effect() != Effect::Reads);
+    let mut openings = Openings { readable: config.git_dirs.clone(), writable: Vec::new() };
+    match can_write {
+        true => openings.writable.extend(config.roots.iter().cloned()),
+        false => openings.readable.extend(config.roots.iter().cloned()),
+    }
+    Ok(openings)
+}
+
+/// Opens the roots and returns what answers calls.
+pub fn open(config: &Config) -> Result<Calls, String> {
+    let store = open_disk(config)?;
+    calls(config, store.clone(), store)
+}
+
+/// Like [`open`], but uses the editor's text of files that are open there, and shows it every
+/// call.
+pub fn open_with_editor(
+    config: &Config,
+    editor: Arc<dyn Editor>,
+    witness: Arc<dyn Witness>,
+) -> Result<Calls, String> {
+    let disk = open_disk(config)?;
+    let workspace = Arc::new(Workspace::new(disk.clone(), editor));
+    Ok(calls(config, workspace, disk)?.with_witness(witness))
+}
+
+/// Opens the roots.
+pub fn open_disk(config: &Config) -> Result<Arc<LocalStore>, String> {
+    let store = LocalStore::open(Options {
+        roots: config.roots.clone(),
+        hidden: config.hidden.clone(),
+        allows_git_writes: config.allows_git_writes,
+        is_durable: config.is_durable,
+    })
+    .map_err(|error| error.to_string())?;
+    Ok(Arc::new(store))
+}
+
+/// Reports whatever would keep a server from starting, without starting one.
+pub fn check(config: &Config) -> Result<(), String> {
+    config.tools()?;
+    check_git_dirs(config)?;
+    open_disk(config).map(drop)
+}
+
+fn check_git_dirs(config: &Config) -> Result<(), String> {
+    match config.git_dirs.iter().find(|git_dir| !git_dir.is_dir()) {
+        Some(git_dir) => Err(format!("--git-dir: {} is not a folder", git_dir.display())),
+        None => Ok(()),
+    }
+}
+
+fn calls(
+    config: &Config,
+    store: Arc<dyn WriteStore>,
+    disk: Arc<LocalStore>,
+) -> Result<Calls, String> {
+    let root = disk.roots().into_iter().next().unwrap_or_default();
+    check_git_dirs(config)?;
+    let revisions = Arc::new(GitRevisions::new(disk, config.git_dirs.clone()));
+    let served = Served::new(config.tools()?, config.wire.names);
+    Ok(Calls::new(store, revisions, served, root, config.max_read_bytes))
+}
