@@ -1,0 +1,91 @@
+//! The file systems that are known by their numbers: their names, and how their files behave.
+
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use rustix::fs::StatFs;
+
+use super::own;
+use crate::{Handle, Status, SysResult};
+
+/// How the files of a file system behave.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Filesystem {
+    /// They are made up as they are read.
+    Pseudo,
+    /// They end where their size says; others may have more, or less.
+    Clipping,
+    /// Nothing is known of them.
+    Other,
+}
+
+use Filesystem::{Clipping, Other, Pseudo};
+
+/// Number, name as `mount` calls it, files.
+const KNOWN: [(u32, &str, Filesystem); 28] = [
+    (0x0000_ef53, "ext4", Clipping),
+    (0x5846_5342, "xfs", Clipping),
+    (0x9123_683e, "btrfs", Clipping),
+    (0xf2f5_2010, "f2fs", Clipping),
+    (0x0102_1994, "tmpfs", Clipping),
+    (0x2fc1_2fc1, "zfs", Other),
+    (0x794c_7630, "overlay", Other),
+    (0x0000_6969, "nfs", Other),
+    (0xff53_4d42, "cifs", Other),
+    (0xfe53_4d42, "smb", Other),
+    (0x0102_1997, "9p", Other),
+    (0x6573_5546, "fuse", Other),
+    (0x0000_4d44, "vfat", Other),
+    (0x2011_bab0, "exfat", Other),
+    (0x0000_9fa0, "proc", Pseudo),
+    (0x6265_6572, "sysfs", Pseudo),
+    (0x6462_6720, "debugfs", Pseudo),
+    (0x7472_6163, "tracefs", Pseudo),
+    (0x7363_6673, "securityfs", Pseudo),
+    (0x6367_7270, "cgroup2", Pseudo),
+    (0x0027_e0eb, "cgroup", Pseudo),
+    (0xcafe_4a11, "bpf", Pseudo),
+    (0x4249_4e4d, "binfmt_misc", Pseudo),
+    (0x6265_6570, "configfs", Pseudo),
+    (0xde5e_81e4, "efivarfs", Pseudo),
+    (0xf97c_ff8c, "selinuxfs", Pseudo),
+    (0x4341_5d53, "smackfs", Pseudo),
+    (0x6165_676c, "pstore", Pseudo),
+];
+
+impl Filesystem {
+    /// Returns the behaviour of an open file.
+    pub fn of(file: &Handle, status: &Status) -> SysResult<Filesystem> {
+        /// The disk that was last found to be clipping: nearly all files are on one. Only disks
+        /// keep their number; that of anything else may become another's.
+        static CLIPPING_DISK: AtomicU64 = AtomicU64::new(0);
+        if CLIPPING_DISK.load(Ordering::Relaxed) == status.device {
+            return Ok(Clipping);
+        }
+        let filesystem = known(&rustix::fs::fstatfs(file).map_err(own)?)
+            .map_or(Other, |(_, filesystem)| filesystem);
+        if filesystem == Clipping && rustix::fs::major(status.device) != 0 {
+            CLIPPING_DISK.store(status.device, Ordering::Relaxed);
+        }
+        Ok(filesystem)
+    }
+}
+
+/// Returns the name of the file system that a path is on, as `mount` calls it.
+pub fn filesystem_name(path: &Path) -> SysResult<String> {
+    let found = rustix::fs::statfs(path).map_err(own)?;
+    Ok(match known(&found) {
+        Some((name, _)) => name.to_string(),
+        None => format!("file system {:#x}", number(&found)),
+    })
+}
+
+fn known(found: &StatFs) -> Option<(&'static str, Filesystem)> {
+    let is_it = |(known, ..): &&(u32, &str, Filesystem)| *known == number(found);
+    KNOWN.iter().find(is_it).map(|(_, name, filesystem)| (*name, *filesystem))
+}
+
+/// The number, which fits 32 bits whatever type a machine has for it.
+fn number(found: &StatFs) -> u32 {
+    found.f_type as u32
+}
