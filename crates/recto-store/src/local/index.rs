@@ -8,9 +8,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use memchr::memchr_iter;
+use recto_platform::Status;
 use recto_text::encoding::Encoding;
 use recto_text::{Digest, Document};
-use rustix::fs::Stat;
 
 use super::identity::Identity;
 
@@ -104,7 +104,7 @@ pub struct Indexes {
 
 impl Indexes {
     /// What is known of a file, if it is still the same.
-    pub fn get(&self, status: &Stat) -> Option<Arc<Index>> {
+    pub fn get(&self, status: &Status) -> Option<Arc<Index>> {
         let identity = Identity::of(status);
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let at = known.iter().position(|(other, _)| *other == identity)?;
@@ -115,7 +115,7 @@ impl Indexes {
     }
 
     /// What is known of the first bytes of a file.
-    pub fn beginning(&self, status: &Stat, n_bytes: u64) -> Option<Arc<Index>> {
+    pub fn beginning(&self, status: &Status, n_bytes: u64) -> Option<Arc<Index>> {
         let beginning = self.beginning.lock().unwrap_or_else(PoisonError::into_inner);
         let (identity, index) = beginning.as_ref()?;
         let is_same = identity.is_same_file(&Identity::of(status)) && index.n_bytes == n_bytes;
@@ -123,19 +123,19 @@ impl Indexes {
     }
 
     /// Remembers it instead of the one before.
-    pub fn remember_beginning(&self, status: &Stat, index: &Arc<Index>) {
+    pub fn remember_beginning(&self, status: &Status, index: &Arc<Index>) {
         let mut beginning = self.beginning.lock().unwrap_or_else(PoisonError::into_inner);
         *beginning = Some((Identity::of(status), index.clone()));
     }
 
     /// Identifies a file that is old enough to be known by its time stamps.
-    pub fn settled(&self, status: &Stat) -> Option<Identity> {
+    pub fn settled(&self, status: &Status) -> Option<Identity> {
         Identity::settled(status, SystemTime::now() + self.clock_ahead)
     }
 
     /// Remembers what a pass told that began when the file had this status, unless a write just
     /// before or after it could look the same.
-    pub fn remember(&self, status: &Stat, index: &Arc<Index>) {
+    pub fn remember(&self, status: &Status, index: &Arc<Index>) {
         let Some(identity) = self.settled(status) else { return };
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         known.retain(|(other, _)| !other.is_same_file(&identity));

@@ -1,14 +1,12 @@
 //! The wall for those who read more than one file behind a path, such as a git directory: what
 //! stands there, its bytes and its names by handle, and which paths a listing may tell.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::fs::File;
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use crate::error::Result;
-use rustix::fs::{Dir, FileType, Mode, OFlags};
-use rustix::io::Errno;
+use recto_platform::{FileKind, SysError};
 
 use super::read::OpenFile;
 use super::roots::{LastLink, Place};
@@ -22,13 +20,13 @@ pub struct Seen {
     /// The path without links, whether or not something stands there.
     pub real_path: PathBuf,
     /// What stands there.
-    pub kind: Option<FileType>,
+    pub kind: Option<FileKind>,
 }
 
 impl Seen {
     /// Whether it is a folder.
     pub fn is_folder(&self) -> bool {
-        self.kind == Some(FileType::Directory)
+        self.kind == Some(FileKind::Directory)
     }
 }
 
@@ -81,7 +79,7 @@ impl LocalStore {
     ) -> String {
         let link = self.look_at_link(path, context);
         match (link.map(|link| link.kind), place.real_path.parent()) {
-            (Ok(Some(FileType::Symlink)), Some(parent)) => {
+            (Ok(Some(FileKind::Symlink)), Some(parent)) => {
                 self.roots.as_given(parent).display().to_string()
             }
             _ => path.parent(),
@@ -101,18 +99,10 @@ impl LocalStore {
         if !place.is_folder() {
             return Ok(Vec::new());
         }
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let failed = |errno: Errno| sys::error(errno, path, 0);
-        let folder = rustix::fs::openat(&place.folder, &place.name, flags, Mode::empty());
-        let mut names = Vec::new();
-        for entry in Dir::new(folder.map_err(failed)?).map_err(failed)?.take(limit) {
-            let entry = entry.map_err(failed)?;
-            let name = OsStr::from_bytes(entry.file_name().to_bytes());
-            if name != "." && name != ".." {
-                names.push(name.to_os_string());
-            }
-        }
-        Ok(names)
+        let failed = |errno: SysError| sys::error(errno, path, 0);
+        let folder = recto_platform::open_directory_at(&place.folder, &place.name);
+        let entries = folder.and_then(recto_platform::entries).map_err(failed)?;
+        entries.take(limit).map(|entry| Ok(entry.map_err(failed)?.0)).collect()
     }
 
     /// Whether a root lies beneath a folder, which then is no secret.
