@@ -10,7 +10,6 @@ use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-use super::place::random_hex;
 use crate::acp::outlet::Outlet;
 
 /// The most servers of one session. Each takes two threads.
@@ -56,7 +55,7 @@ impl Tickets {
     /// Makes a new one.
     pub fn issue(&self) -> Result<Arc<Ticket>> {
         let ticket = Arc::new(Ticket {
-            token: random_hex::<32>()?,
+            token: recto_platform::random_hex::<32>()?,
             state: Mutex::default(),
             changed: Condvar::new(),
         });
