@@ -4,11 +4,6 @@
 //! has no method for it. A change holds one file from its read to its write: no other recto
 //! process changes it in between, and a write by any other program is detected at the commit.
 
-#[cfg(not(target_os = "linux"))]
-compile_error!(
-    "recto runs on Linux only for now: its write protocol needs O_TMPFILE, renameat2 and flock"
-);
-
 mod change;
 pub mod context;
 pub mod editor;

@@ -8,7 +8,6 @@ pub mod abilities;
 mod company;
 mod content;
 mod excerpt;
-pub mod filesystem;
 mod folders;
 pub(crate) mod held;
 mod hidden;
@@ -36,7 +35,7 @@ use std::time::Duration;
 
 use crate::error::Denial;
 use crate::error::{Error, Result};
-use rustix::fs::FileType;
+use recto_platform::{FileKind, Linux, Sys};
 
 use crate::context::{Access, Context};
 use crate::limits;
@@ -56,7 +55,6 @@ use read::OpenFile;
 use reserve::{OnDisk, Reserved};
 use roots::{LastFolder, LastLink, Place, Roots};
 use survey::{Cleaning, Survey};
-use sys::{Linux, Sys};
 
 /// From this size on it pays to know where the lines of a file are.
 const MIN_INDEXED: u64 = 1 << 20;
@@ -199,7 +197,7 @@ impl Store for LocalStore {
 
     fn is_file(&self, path: &AbsPath, context: &Context) -> Result<bool> {
         let place = self.resolve(path, LastLink::Follow, context, Access::Read)?;
-        Ok(place.kind == Some(FileType::RegularFile))
+        Ok(place.kind == Some(FileKind::File))
     }
 
     fn list(&self, request: &ListRequest<'_>, context: &Context) -> Result<Listing> {
@@ -271,7 +269,7 @@ impl LocalStore {
         context: &'a Context,
         is_bulk: bool,
     ) -> Result<Text<'a>> {
-        let is_indexed = file.status.st_size as u64 >= MIN_INDEXED;
+        let is_indexed = file.status.size >= MIN_INDEXED;
         let is_known = is_indexed && self.indexes.get(&file.status).is_some();
         if !is_known && let Some(document) = file.document(path, context)? {
             if is_indexed && file.is_unchanged() {
@@ -308,7 +306,7 @@ struct FileBytes {
 
 impl Bytes for FileBytes {
     fn size(&self) -> u64 {
-        self.file.status.st_size as u64
+        self.file.status.size
     }
 
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> Result<usize> {

@@ -4,11 +4,6 @@
 //! A call travels in one direction and comes back: client → [`mcp`] → [`call`] → [`tools`] →
 //! [`store`] → client. `recto-text` decides and computes along the way.
 
-#[cfg(not(target_os = "linux"))]
-compile_error!(
-    "recto runs on Linux only for now: its write protocol needs O_TMPFILE, renameat2 and flock"
-);
-
 pub mod cli;
 
 pub mod config;

@@ -1,15 +1,13 @@
 //! Reads lines of bounded length from a stream, and finds the request id of a line that is too long
-//! to keep. Writes to a stream, with or without waiting.
+//! to keep.
 
 mod incoming;
 
-use std::io::{BufRead, ErrorKind, IoSlice, IoSliceMut, Read, Result, Write};
+use std::io::{BufRead, ErrorKind, Read, Result, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::io::{Errno, ReadWriteFlags, preadv2, pwritev2};
-use rustix::net::{RecvFlags, recv};
+use recto_platform::{Direction, receive_now, wait};
 
 pub use incoming::Incoming;
 
@@ -27,28 +25,6 @@ pub enum Line {
     End,
 }
 
-/// The current position of a stream.
-const HERE: u64 = u64::MAX;
-
-/// Writes as much as the stream takes without waiting, and returns how much that was. An error counts
-/// as nothing written: writing the rest will report it.
-pub fn write_now(output: impl AsFd, bytes: &[u8]) -> usize {
-    pwritev2(output, &[IoSlice::new(bytes)], HERE, ReadWriteFlags::NOWAIT).unwrap_or(0)
-}
-
-/// Reads without waiting. [`ErrorKind::WouldBlock`] if the stream has nothing yet.
-pub fn read_now(input: impl AsFd, buffer: &mut [u8]) -> Result<usize> {
-    match preadv2(&input, &mut [IoSliceMut::new(buffer)], HERE, ReadWriteFlags::NOWAIT) {
-        // Not every stream supports it, for example a terminal.
-        Err(Errno::OPNOTSUPP | Errno::INVAL | Errno::NOSYS) => {}
-        read => return Ok(read?),
-    }
-    match poll(&mut [PollFd::new(&input, PollFlags::IN)], Some(&Timespec::default()))? {
-        0 => Err(ErrorKind::WouldBlock.into()),
-        _ => Ok(rustix::io::read(&input, buffer)?),
-    }
-}
-
 /// A stream that blocks, even if the parent process has set `O_NONBLOCK` on it.
 pub struct Patient<S>(pub S);
 
@@ -56,17 +32,12 @@ impl<S: AsFd> Patient<S> {
     /// Repeats `call` while it would block.
     fn retry(
         &mut self,
-        what: PollFlags,
+        direction: Direction,
         mut call: impl FnMut(&mut S) -> Result<usize>,
     ) -> Result<usize> {
         loop {
             match call(&mut self.0) {
-                Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                    match poll(&mut [PollFd::new(&self.0, what)], None) {
-                        Ok(_) | Err(Errno::INTR) => {}
-                        Err(errno) => return Err(errno.into()),
-                    }
-                }
+                Err(error) if error.kind() == ErrorKind::WouldBlock => wait(&self.0, direction)?,
                 done => return done,
             }
         }
@@ -80,14 +51,11 @@ pub struct Polled<'a>(pub &'a UnixStream);
 impl Read for Polled<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> Result<usize> {
         loop {
-            match poll(&mut [PollFd::new(self.0, PollFlags::IN)], None) {
-                Ok(_) | Err(Errno::INTR) => {}
-                Err(errno) => return Err(errno.into()),
-            }
-            match recv(self.0, &mut *buffer, RecvFlags::DONTWAIT) {
-                Ok((n_read, _)) => return Ok(n_read),
-                Err(Errno::AGAIN | Errno::INTR) => {}
-                Err(errno) => return Err(errno.into()),
+            wait(self.0, Direction::Read)?;
+            match receive_now(self.0, buffer) {
+                Err(error)
+                    if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {}
+                read => return read,
             }
         }
     }
@@ -95,13 +63,13 @@ impl Read for Polled<'_> {
 
 impl<S: Read + AsFd> Read for Patient<S> {
     fn read(&mut self, buffer: &mut [u8]) -> Result<usize> {
-        self.retry(PollFlags::IN, |stream| stream.read(buffer))
+        self.retry(Direction::Read, |stream| stream.read(buffer))
     }
 }
 
 impl<S: Write + AsFd> Write for Patient<S> {
     fn write(&mut self, bytes: &[u8]) -> Result<usize> {
-        self.retry(PollFlags::OUT, |stream| stream.write(bytes))
+        self.retry(Direction::Write, |stream| stream.write(bytes))
     }
 
     fn flush(&mut self) -> Result<()> {

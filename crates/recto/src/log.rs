@@ -10,7 +10,6 @@ use std::io::Write;
 use std::sync::Mutex;
 use std::time::SystemTime;
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tracing::level_filters::LevelFilter;
 use tracing::span::{Attributes, Id, Record};
 use tracing::subscriber::Interest;
@@ -106,10 +105,7 @@ impl Log {
 
 /// Whether a line can be written to stderr without waiting.
 fn has_room() -> bool {
-    let stderr = std::io::stderr();
-    let mut asked = [PollFd::new(&stderr, PollFlags::OUT)];
-    let is_ready = poll(&mut asked, Some(&Timespec { tv_sec: 0, tv_nsec: 0 }));
-    is_ready.is_ok_and(|n| n > 0) && asked[0].revents().contains(PollFlags::OUT)
+    recto_platform::is_writable_now(std::io::stderr())
 }
 
 impl Subscriber for Log {

@@ -5,23 +5,12 @@
 //! when the memory is kept. Other allocators (mimalloc, jemalloc) gain the same and no more.
 
 /// Blocks from this size on are given back at once; of smaller ones as much is kept.
-#[cfg(target_env = "gnu")]
 const KEPT: i32 = 8 << 20;
 
 /// Threads share these; with one for each, each would keep that much.
-#[cfg(target_env = "gnu")]
 const N_ARENAS: i32 = 2;
 
 /// Tells the C library. Must run before the first thread starts.
 pub fn keep() {
-    #[cfg(target_env = "gnu")]
-    for (parameter, value) in [
-        (libc::M_MMAP_THRESHOLD, KEPT),
-        (libc::M_TRIM_THRESHOLD, KEPT),
-        (libc::M_ARENA_MAX, N_ARENAS),
-    ] {
-        // A refusal changes nothing but the speed.
-        // SAFETY: takes two numbers, and no other thread allocates yet.
-        let _ = unsafe { libc::mallopt(parameter, value) };
-    }
+    recto_platform::keep_freed_memory(KEPT, N_ARENAS);
 }

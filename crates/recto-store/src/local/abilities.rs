@@ -2,13 +2,9 @@
 //! our own that is taken away again.
 
 use std::ffi::OsStr;
-use std::os::fd::OwnedFd;
 use std::path::Path;
 
-use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags, flock, mkdirat, unlinkat};
-use rustix::io::Errno;
-
-use super::sys::{Linux, Sys, SysResult, fd};
+use recto_platform::{Handle, Linux, Sys, SysError, SysResult};
 
 /// What a file system can do. An error says why not.
 #[derive(Debug)]
@@ -32,42 +28,39 @@ pub struct Abilities {
 impl Abilities {
     /// Tries them in a folder. Fails where nothing can be written there.
     pub fn try_in(folder: &Path) -> SysResult<Abilities> {
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let folder = rustix::fs::open(folder, flags, Mode::empty())?;
-        let name = format!(".recto-doctor-{:x}", std::process::id());
-        mkdirat(&folder, &name, Mode::from_raw_mode(0o700))?;
+        let folder = recto_platform::open_directory(folder)?;
+        let name = format!(".recto-doctor-{}", recto_platform::random_hex::<4>()?);
+        recto_platform::create_directory_at(&folder, &name, 0o700)?;
         let scratch = Scratch { folder, name };
-        let flags = flags | OFlags::NOFOLLOW;
-        let inside = rustix::fs::openat(&scratch.folder, &scratch.name, flags, Mode::empty())?;
-        let abilities = Abilities::of(&inside);
+        let inside = recto_platform::open_directory_at(&scratch.folder, &scratch.name)?;
+        let sys = Linux::new();
+        let abilities = Abilities::of(&sys, &inside);
         for name in NAMES {
             // What was not made is not there to be removed.
-            let _ = unlinkat(&inside, name, AtFlags::empty());
+            let _ = sys.unlink(&inside, OsStr::new(name));
         }
         abilities
     }
 
-    fn of(folder: &OwnedFd) -> SysResult<Abilities> {
-        let sys = Linux::new();
+    fn of(sys: &impl Sys, folder: &Handle) -> SysResult<Abilities> {
         let [one, other, new, linked] = NAMES.map(OsStr::new);
-        let create = |name: &OsStr| sys.create(folder, name, Mode::from_raw_mode(0o600));
+        let create = |name: &OsStr| sys.create(folder, name, 0o600);
         let first = create(one)?;
         drop(create(other)?);
         let case_matters = match sys.status(folder, OsStr::new("ONE")) {
             Ok(_) => Ok(false),
-            Err(Errno::NOENT) => Ok(true),
+            Err(SysError::NOENT) => Ok(true),
             Err(errno) => Err(errno),
         };
-        let attributes = sys.set_attribute(fd(&first), c"user.recto", b"tried");
+        let attributes = sys.set_attribute(&first, c"user.recto", b"tried");
         drop(first);
-        let leases = sys.open(folder, one).and_then(|file| sys.lease(fd(&file)));
-        let nameless =
-            sys.open_nameless(folder).and_then(|file| sys.link(fd(&file), folder, linked));
+        let leases = sys.open(folder, one).and_then(|file| sys.lease(&file));
+        let nameless = sys.open_nameless(folder).and_then(|file| sys.link(&file, folder, linked));
         Ok(Abilities {
             exchange: sys.exchange(folder, one, other),
             rename_new: sys.rename_new(folder, one, new),
             nameless,
-            locks: flock(folder, FlockOperation::NonBlockingLockExclusive),
+            locks: folder.try_lock(),
             leases,
             attributes,
             case_matters,
@@ -80,12 +73,12 @@ const NAMES: [&str; 4] = ["one", "other", "new", "linked"];
 
 /// A folder that goes when this is dropped.
 struct Scratch {
-    folder: OwnedFd,
+    folder: Handle,
     name: String,
 }
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        let _ = unlinkat(&self.folder, &self.name, AtFlags::REMOVEDIR);
+        let _ = recto_platform::remove_directory_at(&self.folder, &self.name);
     }
 }

@@ -4,12 +4,10 @@
 //! The second form changes a part of a file that is too large to be held. What is written is the
 //! old file with new text in the part; what was there is the new file with the old text in it.
 
-use std::os::fd::OwnedFd;
-
+use recto_platform::{Handle, Sys, SysError, SysResult};
 use recto_text::Digest;
-use rustix::io::Errno;
 
-use super::sys::{self, Sys, SysResult, retry};
+use super::sys::retry;
 
 /// How much is read at once.
 const PIECE: usize = 256 << 10;
@@ -27,7 +25,7 @@ pub enum Content<'a> {
 #[derive(Clone, Copy)]
 pub struct Part<'a> {
     /// The file.
-    pub around: &'a OwnedFd,
+    pub around: &'a Handle,
     /// Where.
     pub start: u64,
     /// How many of the file's bytes are left out there.
@@ -65,7 +63,7 @@ impl Change<'_> {
     }
 
     /// What was there, as far as it is not at hand as the new file has it.
-    pub fn before<'a>(&'a self, new: &'a OwnedFd) -> Content<'a> {
+    pub fn before<'a>(&'a self, new: &'a Handle) -> Content<'a> {
         match *self {
             Change::Whole { before, .. } => Content::Held(before),
             Change::Part { start, before, after, n_bytes, .. } => Content::Part(Part {
@@ -79,7 +77,7 @@ impl Change<'_> {
     }
 
     /// What shall be there, as far as it is not at hand as the old file has it.
-    pub fn after<'a>(&'a self, old: &'a OwnedFd) -> Content<'a> {
+    pub fn after<'a>(&'a self, old: &'a Handle) -> Content<'a> {
         match *self {
             Change::Whole { after, .. } => Content::Held(after),
             Change::Part { start, before, after, n_bytes, .. } => Content::Part(Part {
@@ -108,7 +106,7 @@ impl Content<'_> {
         let mut copy = |mut offset: u64, end: u64, visit: &mut dyn FnMut(&[u8]) -> _| {
             while offset < end {
                 let wanted = usize::try_from(end - offset).unwrap_or(PIECE).min(PIECE);
-                let n = retry(|| sys.read_at(sys::fd(around), &mut buffer[..wanted], offset))?;
+                let n = retry(|| sys.read_at(around, &mut buffer[..wanted], offset))?;
                 if n == 0 {
                     return Ok(());
                 }
@@ -131,21 +129,21 @@ impl Content<'_> {
     }
 
     /// Whether a file holds just these bytes.
-    pub fn is_in(&self, sys: &dyn Sys, file: &OwnedFd) -> SysResult<bool> {
+    pub fn is_in(&self, sys: &dyn Sys, file: &Handle) -> SysResult<bool> {
         let Some(end) = self.start_of(sys, file)? else { return Ok(false) };
-        Ok(retry(|| sys.read_at(sys::fd(file), &mut [0], end))? == 0)
+        Ok(retry(|| sys.read_at(file, &mut [0], end))? == 0)
     }
 
     /// Where these bytes end in a file that starts with them; `None` if it does not.
-    pub fn start_of(&self, sys: &dyn Sys, file: &OwnedFd) -> SysResult<Option<u64>> {
+    pub fn start_of(&self, sys: &dyn Sys, file: &Handle) -> SysResult<Option<u64>> {
         /// Ends the visit; no system call answers so.
-        const DIFFERS: Errno = Errno::NOMSG;
+        const DIFFERS: SysError = SysError::NOMSG;
         let mut buffer = vec![0; PIECE.min(self.n_bytes())];
         let mut offset = 0;
         let compared = self.for_each(sys, |mut bytes| {
             while !bytes.is_empty() {
                 let wanted = bytes.len().min(buffer.len());
-                let n = retry(|| sys.read_at(sys::fd(file), &mut buffer[..wanted], offset))?;
+                let n = retry(|| sys.read_at(file, &mut buffer[..wanted], offset))?;
                 if n == 0 || buffer[..n] != bytes[..n] {
                     return Err(DIFFERS);
                 }

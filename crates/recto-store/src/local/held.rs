@@ -1,10 +1,11 @@
 //! A file of the disk that a call changes: its directory is locked, its content is read, and the
 //! change is handed to the write protocol.
 
+use std::ffi::OsStr;
+
+use recto_platform::{FileKind, SysError};
 use recto_text::digest::Digester;
 use recto_text::{Digest, Document};
-use rustix::fs::{Access as Mode, AtFlags, FileType};
-use rustix::io::Errno;
 
 use super::LocalStore;
 use super::content::{Change, Content, Digests, Part};
@@ -90,11 +91,11 @@ impl<'a> Locked<'a> {
             }
             let lock = store.locks.lock(&place.folder, path, context)?;
             let kind = match sys::retry(|| store.sys.status(&place.folder, &place.name)) {
-                Ok(status) => Some(FileType::from_raw_mode(status.st_mode)),
-                Err(Errno::NOENT) => None,
+                Ok(status) => Some(status.kind()),
+                Err(SysError::NOENT) => None,
                 Err(errno) => return Err(sys::error(errno, path, 0)),
             };
-            if kind == Some(FileType::Symlink) && purpose == Purpose::Change {
+            if kind == Some(FileKind::Symlink) && purpose == Purpose::Change {
                 continue;
             }
             store.leftovers.clean(&*store.sys, &lock);
@@ -142,14 +143,13 @@ impl<'a> Locked<'a> {
     /// Reads the lines that a change needs, where the file is too large to be held. `None` where it
     /// is not, or where all of it is needed.
     fn excerpt(&self, file: &OpenFile, place: &Where<'_>) -> Result<Option<Excerpt>> {
-        if file.status.st_size as u64 <= self.store.max_whole_change {
+        if file.status.size <= self.store.max_whole_change {
             return Ok(None);
         }
         let pass = Pass { file, path: &self.path, context: self.context };
         file.read_stable(&self.path, |_| {
             let excerpt = pass.excerpt(place)?;
-            let n_bytes =
-                excerpt.as_ref().map_or(file.status.st_size as u64, |found| found.n_bytes);
+            let n_bytes = excerpt.as_ref().map_or(file.status.size, |found| found.n_bytes);
             Ok((n_bytes, excerpt))
         })
     }
@@ -222,11 +222,11 @@ impl ReplaceExcerpt for Opened<'_> {
         let mut digester = Digester::default();
         let digested = after.for_each(&*self.locked.store.sys, |bytes| {
             digester.push(bytes);
-            self.locked.context.cancel.check().map_err(|_| Errno::CANCELED)
+            self.locked.context.cancel.check().map_err(|_| SysError::CANCELED)
         });
         match digested {
             Ok(()) => Ok(digester.finish()),
-            Err(Errno::CANCELED) => Err(Error::Cancelled),
+            Err(SysError::CANCELED) => Err(Error::Cancelled),
             Err(errno) => Err(sys::error(errno, &self.locked.path, 0)),
         }
     }
@@ -270,12 +270,12 @@ impl<'a> Remove<'a> for LockedLink<'a> {
 
 impl Locked<'_> {
     pub fn is_link(&self) -> bool {
-        self.place.kind == Some(FileType::Symlink)
+        self.place.kind == Some(FileKind::Symlink)
     }
 
     /// Refuses a file that is too large to be held, as it has to be here.
     fn check_size(&self, file: &OpenFile) -> Result<()> {
-        let n_bytes = file.status.st_size as u64;
+        let n_bytes = file.status.size;
         if n_bytes <= limits::CHANGED_FILE {
             return Ok(());
         }
@@ -332,10 +332,9 @@ impl Locked<'_> {
         })
     }
 
-    pub fn check_writable(&self, name: impl rustix::path::Arg) -> Result<()> {
-        let flags = AtFlags::EACCESS;
-        match rustix::fs::accessat(&self.place.folder, name, Mode::WRITE_OK, flags) {
-            Ok(()) | Err(Errno::NOENT) => Ok(()),
+    pub fn check_writable(&self, name: impl AsRef<OsStr>) -> Result<()> {
+        match recto_platform::check_writable_at(&self.place.folder, name) {
+            Ok(()) | Err(SysError::NOENT) => Ok(()),
             Err(errno) => Err(sys::error(errno, &self.path, 0)),
         }
     }
@@ -346,7 +345,7 @@ impl Locked<'_> {
 fn missing_folder(store: &LocalStore, path: &AbsPath, place: &Place, context: &Context) -> String {
     let link = store.look_at_link(path, context);
     match (link.map(|link| link.kind), place.real_path.parent()) {
-        (Ok(Some(FileType::Symlink)), Some(parent)) => {
+        (Ok(Some(FileKind::Symlink)), Some(parent)) => {
             store.roots.as_given(parent).display().to_string()
         }
         _ => path.parent(),

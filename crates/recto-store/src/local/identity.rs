@@ -2,7 +2,7 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use rustix::fs::Stat;
+use recto_platform::Status;
 
 /// A clock tick after a write, a second one could leave the same time stamps; two seconds are
 /// the coarsest that any filesystem has.
@@ -13,26 +13,26 @@ const MIN_AGE: Duration = Duration::from_secs(2);
 pub struct Identity {
     device: u64,
     inode: u64,
-    size: i64,
-    modified: (i64, u64),
-    changed: (i64, u64),
+    size: u64,
+    modified: (i64, u32),
+    changed: (i64, u32),
 }
 
 impl Identity {
-    pub fn of(status: &Stat) -> Identity {
+    pub fn of(status: &Status) -> Identity {
         Identity {
-            device: status.st_dev,
-            inode: status.st_ino,
-            size: status.st_size,
-            modified: (status.st_mtime, status.st_mtime_nsec),
-            changed: (status.st_ctime, status.st_ctime_nsec),
+            device: status.device,
+            inode: status.inode,
+            size: status.size,
+            modified: status.modified,
+            changed: status.changed,
         }
     }
 
     /// The same for a file that nobody wrote to for a while; of one that is newer, the next write
     /// could look the same.
-    pub fn settled(status: &Stat, now: SystemTime) -> Option<Identity> {
-        let changed = Duration::new(status.st_ctime.max(0) as u64, status.st_ctime_nsec as u32);
+    pub fn settled(status: &Status, now: SystemTime) -> Option<Identity> {
+        let changed = Duration::new(status.changed.0.max(0) as u64, status.changed.1);
         let now = now.duration_since(UNIX_EPOCH).unwrap_or_default();
         (now.saturating_sub(changed) >= MIN_AGE).then(|| Identity::of(status))
     }
@@ -44,6 +44,6 @@ impl Identity {
 }
 
 /// Whether nothing was written in between, as far as the system tells.
-pub fn is_same_content(one: &Stat, other: &Stat) -> bool {
+pub fn is_same_content(one: &Status, other: &Status) -> bool {
     Identity::of(one) == Identity::of(other)
 }

@@ -7,13 +7,12 @@
 pub mod linked;
 pub(crate) mod rules;
 
-use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::Arc;
 
+use recto_platform::{FileKind, Handle};
 use rules::RuleSet;
-use rustix::fs::{FileType, Mode, OFlags};
 
 use crate::limits;
 
@@ -59,26 +58,26 @@ pub struct Present {
 /// those of a repository whose `.git` is a file.
 pub fn enter(
     above: &InForce,
-    folder: impl AsFd,
+    folder: &Handle,
     n_above: usize,
     present: Present,
     linked: impl FnOnce() -> Option<RuleSet>,
 ) -> InForce {
     let mut rules = above.clone();
     if present.repository {
-        rules = read(&folder, ".git/info/exclude")
+        rules = read(folder, ".git/info/exclude")
             .or_else(linked)
             .map(|set| Arc::new(Rules { set, n_above, above: None }));
     }
     if present.rules
-        && let Some(set) = read(&folder, ".gitignore")
+        && let Some(set) = read(folder, ".gitignore")
     {
         rules = Some(Arc::new(Rules { set, n_above, above: rules }));
     }
     rules
 }
 
-fn read(folder: impl AsFd, path: &str) -> Option<RuleSet> {
+fn read(folder: &Handle, path: &str) -> Option<RuleSet> {
     parse(&bytes(folder, path)?)
 }
 
@@ -87,27 +86,26 @@ fn parse(text: &[u8]) -> Option<RuleSet> {
 }
 
 /// Reads a regular file without following a link at any part of its name.
-fn bytes(folder: impl AsFd, path: &str) -> Option<Vec<u8>> {
+fn bytes(folder: &Handle, path: &str) -> Option<Vec<u8>> {
     let mut handle = None;
     let mut parts = path.split('/').peekable();
     while let Some(part) = parts.next() {
-        let flags = OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let flags = match parts.peek() {
-            Some(_) => flags | OFlags::PATH | OFlags::DIRECTORY,
-            None => flags | OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY,
+        let here = handle.as_ref().unwrap_or(folder);
+        let opened = match parts.peek() {
+            Some(_) => recto_platform::enter(here, part),
+            None => recto_platform::open_file_at(here, part),
         };
-        let here = handle.as_ref().map_or(folder.as_fd(), AsFd::as_fd);
-        handle = Some(rustix::fs::openat(here, part, flags, Mode::empty()).ok()?);
+        handle = Some(opened.ok()?);
     }
     let handle = handle?;
-    let status = rustix::fs::fstat(&handle).ok()?;
-    if FileType::from_raw_mode(status.st_mode) != FileType::RegularFile {
+    let status = handle.status().ok()?;
+    if status.kind() != FileKind::File {
         return None;
     }
-    let mut text = vec![0; MAX_RULES.min(status.st_size.max(0) as usize + 1)];
+    let mut text = vec![0; MAX_RULES.min(status.size as usize + 1)];
     let mut n_read = 0;
     while n_read < text.len() {
-        match rustix::io::pread(&handle, &mut text[n_read..], n_read as u64) {
+        match handle.read_at(&mut text[n_read..], n_read as u64) {
             Ok(0) | Err(_) => break,
             Ok(n) => n_read += n,
         }

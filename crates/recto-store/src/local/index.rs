@@ -7,9 +7,9 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
 use memchr::memchr_iter;
+use recto_platform::Status;
 use recto_text::encoding::Encoding;
 use recto_text::{Digest, Document};
-use rustix::fs::Stat;
 
 use super::identity::Identity;
 use crate::lru::Lru;
@@ -107,7 +107,7 @@ pub struct Indexes {
 
 impl Indexes {
     /// What is known of a file, if it is still the same.
-    pub fn get(&self, status: &Stat) -> Option<Arc<Index>> {
+    pub fn get(&self, status: &Status) -> Option<Arc<Index>> {
         let identity = Identity::of(status);
         let mut known = lock(&self.known);
         let (_, index) = known.get(&identity.file()).filter(|(other, _)| *other == identity)?;
@@ -115,7 +115,7 @@ impl Indexes {
     }
 
     /// What is known of the first bytes of a file.
-    pub fn beginning(&self, status: &Stat, n_bytes: u64) -> Option<Arc<Index>> {
+    pub fn beginning(&self, status: &Status, n_bytes: u64) -> Option<Arc<Index>> {
         let beginning = lock(&self.beginning);
         let (identity, index) = beginning.as_ref()?;
         let is_same = identity.file() == Identity::of(status).file() && index.n_bytes == n_bytes;
@@ -123,19 +123,19 @@ impl Indexes {
     }
 
     /// Remembers it instead of the one before.
-    pub fn remember_beginning(&self, status: &Stat, index: &Arc<Index>) {
+    pub fn remember_beginning(&self, status: &Status, index: &Arc<Index>) {
         let mut beginning = lock(&self.beginning);
         *beginning = Some((Identity::of(status), index.clone()));
     }
 
     /// Identifies a file that is old enough to be known by its time stamps.
-    pub fn settled(&self, status: &Stat) -> Option<Identity> {
+    pub fn settled(&self, status: &Status) -> Option<Identity> {
         Identity::settled(status, SystemTime::now() + self.clock_ahead)
     }
 
     /// Remembers what a pass told that began when the file had this status, unless a write just
     /// before or after it could look the same.
-    pub fn remember(&self, status: &Stat, index: &Arc<Index>) {
+    pub fn remember(&self, status: &Status, index: &Arc<Index>) {
         let Some(identity) = self.settled(status) else { return };
         let (file, n_counts) = (identity.file(), index.lines_before.len());
         lock(&self.known).insert_weighing(file, (identity, index.clone()), n_counts);

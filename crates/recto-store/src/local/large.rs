@@ -5,11 +5,11 @@
 use std::sync::Arc;
 
 use crate::error::{Error, Result};
+use recto_platform::Status;
 use recto_text::digest::{Digest, Digester};
 use recto_text::encoding::Encoding;
 use recto_text::search::{Hits, Scan as SearchScan, Search};
 use recto_text::window::{Page, Scan, Window};
-use rustix::fs::Stat;
 
 use super::index::{self, Index, Indexes, PIECE};
 use super::read::{Growth, OpenFile};
@@ -83,7 +83,7 @@ impl<'a> LargeFile<'a> {
     }
 
     /// What is known of the first bytes of a file that has this status.
-    fn index_of(&self, status: &Stat, most_bytes: u64) -> Result<Arc<Index>> {
+    fn index_of(&self, status: &Status, most_bytes: u64) -> Result<Arc<Index>> {
         let known = self.indexes.get(status).filter(|index| index.n_bytes <= most_bytes);
         // Of a file that grows, what a call took for the whole was looked at twice.
         let is_settled = self.growth.settled.get().is_some();
@@ -92,7 +92,7 @@ impl<'a> LargeFile<'a> {
             return Ok(index);
         }
         let index = Arc::new(self.index(most_bytes)?);
-        match index.n_bytes == status.st_size as u64 {
+        match index.n_bytes == status.size {
             true => self.indexes.remember(status, &index),
             false => self.indexes.remember_beginning(status, &index),
         }
@@ -246,7 +246,7 @@ impl<'a> LargeFile<'a> {
 
     /// The contract's error, with the version if the file is not too large to be removed by it.
     fn binary(&self, version: impl FnOnce() -> Option<Digest>) -> Error {
-        let is_removable = self.file.status.st_size as u64 <= limits::CHANGED_FILE;
+        let is_removable = self.file.status.size <= limits::CHANGED_FILE;
         let hash = if is_removable { version() } else { None };
         Error::BinaryFile { verb: "read", path: self.path.to_string(), hash }
     }
@@ -257,7 +257,7 @@ impl<'a> LargeFile<'a> {
             return None;
         }
         let mut digester = Digester::default();
-        let read = self.for_each_piece(0, self.file.status.st_size as u64, |piece, _| {
+        let read = self.for_each_piece(0, self.file.status.size, |piece, _| {
             digester.push(piece);
             Next::Continue
         });

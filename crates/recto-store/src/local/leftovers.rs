@@ -6,18 +6,16 @@
 //! somebody's work that a crash caught in the exchange, and stays.
 
 use std::ffi::{OsStr, OsString};
-use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{LazyLock, Mutex};
 
+use recto_platform::{FileKind, Handle, Sys, SysError, random_hex};
 use recto_text::Digest;
 use recto_text::digest::Digester;
-use rustix::fs::{Dir, FileType};
-use rustix::io::Errno;
 
 use super::lock::FolderLock;
-use super::sys::{self, Sys};
+use super::sys;
 use crate::lru::Lru;
 use crate::{limits, sync};
 
@@ -35,9 +33,12 @@ const MAX_REMEMBERED: usize = 1024;
 /// The name under which new content waits for its commit: which version it replaces, which it is.
 pub fn name(before: Option<Digest>, after: Digest) -> OsString {
     static COUNT: AtomicU64 = AtomicU64::new(0);
+    /// Differs between processes, also where containers give two of them the same id.
+    static PROCESS: LazyLock<String> =
+        LazyLock::new(|| random_hex::<4>().unwrap_or_else(|_| format!("{:x}", std::process::id())));
     let count = COUNT.fetch_add(1, Ordering::Relaxed);
     let before = before.map_or("new".to_string(), |digest| digest.to_string());
-    format!("{PREFIX}{before}-{after}-{:x}-{count:x}{COMPLETE}", std::process::id()).into()
+    format!("{PREFIX}{before}-{after}-{}-{count:x}{COMPLETE}", *PROCESS).into()
 }
 
 /// The name for content that is still being written.
@@ -87,16 +88,16 @@ pub fn remove(sys: &dyn Sys, lock: &FolderLock, name: &OsStr) -> bool {
 }
 
 fn names(lock: &FolderLock) -> impl Iterator<Item = OsString> {
-    let entries = Dir::read_from(lock.folder()).into_iter().flatten().flatten();
-    let names = entries.map(|entry| OsStr::from_bytes(entry.file_name().to_bytes()).to_os_string());
-    names.filter(|name| is_name(name))
+    let opened = recto_platform::open_directory_at(lock.folder(), ".");
+    let entries = opened.and_then(recto_platform::entries).into_iter().flatten().flatten();
+    entries.map(|(name, _)| name).filter(|name| is_name(name))
 }
 
 /// Which folders are known to hold no leftovers.
 #[derive(Default)]
 pub struct Leftovers {
     /// The time of the last change of a folder, as we left it.
-    clean: Mutex<Lru<(u64, u64), (i64, u64), MAX_REMEMBERED>>,
+    clean: Mutex<Lru<(u64, u64), (i64, u32), MAX_REMEMBERED>>,
 }
 
 impl Leftovers {
@@ -120,9 +121,8 @@ impl Leftovers {
     }
 }
 
-fn change_time(lock: &FolderLock) -> Option<(i64, u64)> {
-    let status = rustix::fs::fstat(lock.folder()).ok()?;
-    Some((status.st_mtime, status.st_mtime_nsec))
+fn change_time(lock: &FolderLock) -> Option<(i64, u32)> {
+    Some(lock.folder().status().ok()?.modified)
 }
 
 /// What a leftover's name says.
@@ -156,14 +156,14 @@ impl Leftover {
 
 /// A file of which the system was asked to tell who writes to it.
 struct Watched {
-    fd: OwnedFd,
+    fd: Handle,
     is_leased: bool,
 }
 
 impl Watched {
     /// Whether somebody is about to write to it, as far as the system tells.
     fn is_written_to(&self, sys: &dyn Sys) -> bool {
-        self.is_leased && !sys.is_leased(sys::fd(&self.fd))
+        self.is_leased && !sys.is_leased(&self.fd)
     }
 }
 
@@ -173,15 +173,15 @@ impl Watched {
 fn ours(sys: &dyn Sys, lock: &FolderLock, name: &OsStr) -> Option<Watched> {
     let leftover = Leftover::parse(name)?;
     let status = sys.status(lock.folder(), name).ok()?;
-    let is_regular = FileType::from_raw_mode(status.st_mode) == FileType::RegularFile;
-    let is_small = status.st_size as u64 <= limits::LEFTOVER_BYTES || leftover == Leftover::Partial;
+    let is_regular = status.kind() == FileKind::File;
+    let is_small = status.size <= limits::LEFTOVER_BYTES || leftover == Leftover::Partial;
     if !is_regular || !is_small {
         return None;
     }
     let fd = sys.open(lock.folder(), name).ok()?;
-    let is_leased = match sys.lease(sys::fd(&fd)) {
+    let is_leased = match sys.lease(&fd) {
         Ok(()) => true,
-        Err(Errno::AGAIN) => return None,
+        Err(SysError::AGAIN) => return None,
         Err(_) => false,
     };
     let is_ours = match leftover {
@@ -194,12 +194,12 @@ fn ours(sys: &dyn Sys, lock: &FolderLock, name: &OsStr) -> Option<Watched> {
     is_ours.then_some(Watched { fd, is_leased })
 }
 
-fn digest(sys: &dyn Sys, file: &OwnedFd) -> Option<Digest> {
+fn digest(sys: &dyn Sys, file: &Handle) -> Option<Digest> {
     let mut digester = Digester::default();
     let mut buffer = vec![0; 64 << 10];
     let mut offset = 0;
     loop {
-        match sys::retry(|| sys.read_at(sys::fd(file), &mut buffer, offset)).ok()? {
+        match sys::retry(|| sys.read_at(file, &mut buffer, offset)).ok()? {
             0 => return Some(digester.finish()),
             n => {
                 digester.push(&buffer[..n]);

@@ -7,7 +7,6 @@
 
 use std::ffi::{OsStr, OsString};
 use std::mem::MaybeUninit;
-use std::os::fd::OwnedFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -16,8 +15,7 @@ use std::time::{Duration, Instant};
 
 use crate::error::Denial;
 use crate::error::{Error, Result};
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawDir};
-use rustix::io::Errno;
+use recto_platform::{FileKind, Handle, RawEntries, SysError};
 
 use super::ignored::{self, InForce, Present, linked};
 use super::roots::{LastLink, Roots};
@@ -101,7 +99,7 @@ pub fn list(roots: &Roots, request: &ListRequest<'_>, context: &Context) -> Resu
 
 /// A folder that is still to be read.
 struct Folder {
-    parent: Arc<OwnedFd>,
+    parent: Arc<Handle>,
     name: OsString,
     /// Its path from the root on, with a slash at the end unless it is empty.
     path: OsString,
@@ -243,26 +241,21 @@ impl Walk<'_> {
         if self.is_over() {
             return folders;
         }
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let handle = match rustix::fs::openat(&folder.parent, &folder.name, flags, Mode::empty()) {
+        let handle = match recto_platform::open_directory_at(&folder.parent, &folder.name) {
             Ok(handle) => Arc::new(handle),
             // It went away, or is something else by now.
-            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => return folders,
+            Err(SysError::NOENT | SysError::NOTDIR | SysError::LOOP) => return folders,
             Err(_) => {
                 found.n_unreadable += u64::from(self.is_readable(Path::new(&folder.path)));
                 return folders;
             }
         };
-        buffer.resize(64 << 10, MaybeUninit::uninit());
-        let mut entries = RawDir::new(&handle, buffer);
+        let mut entries = RawEntries::new(&handle, buffer);
         let mut rules = None;
         let mut batch = Batch::default();
         loop {
-            let is_last = match entries.next() {
-                Some(Ok(entry)) => {
-                    batch.push(entry.file_name().to_bytes(), entry.file_type());
-                    false
-                }
+            let is_last = match entries.visit_next(|name, kind| batch.push(name, kind)) {
+                Some(Ok(())) => false,
                 Some(Err(_)) => {
                     found.n_unreadable += 1;
                     true
@@ -297,7 +290,7 @@ impl Walk<'_> {
     fn take(
         &self,
         folder: &Folder,
-        handle: &Arc<OwnedFd>,
+        handle: &Arc<Handle>,
         rules: &InForce,
         batch: &Batch,
         folders: &mut Vec<Folder>,
@@ -309,14 +302,14 @@ impl Walk<'_> {
                 return;
             }
             let kind = match kind {
-                FileType::Unknown => kind_of(handle, name),
+                FileKind::Unknown => kind_of(handle, name),
                 kind => kind,
             };
             path.truncate(folder.path.len());
             path.extend_from_slice(name.as_bytes());
             let whole = Path::new(OsStr::from_bytes(&path));
             match kind {
-                FileType::Directory => {
+                FileKind::Directory => {
                     let Some(state) = self.glob.enter(&folder.state, name) else { continue };
                     if ignored::is_ignored(rules, whole, true) || self.is_closed(whole) {
                         continue;
@@ -336,12 +329,12 @@ impl Walk<'_> {
                         depth: folder.depth + 1,
                     });
                 }
-                FileType::RegularFile | FileType::Symlink
+                FileKind::File | FileKind::Symlink
                     if self.glob.is_match(&folder.state, name)
                         && !ignored::is_ignored(rules, whole, false)
                         && !self.is_closed(whole)
                         && self.is_readable(whole)
-                        && (kind == FileType::RegularFile || self.leads_to_file(whole)) =>
+                        && (kind == FileKind::File || self.leads_to_file(whole)) =>
                 {
                     found.add(&path[self.n_above..], self.limit);
                 }
@@ -376,14 +369,14 @@ impl Walk<'_> {
                 Sandbox::Unlimited => true,
                 limited => limited.access(&place.real_path, |_| None) != Access::None,
             };
-            is_allowed && place.kind == Some(FileType::RegularFile)
+            is_allowed && place.kind == Some(FileKind::File)
         })
     }
 
     fn rules_in(
         &self,
         above: &InForce,
-        handle: &Arc<OwnedFd>,
+        handle: &Arc<Handle>,
         path: &OsStr,
         present: Present,
     ) -> InForce {
@@ -393,7 +386,7 @@ impl Walk<'_> {
 
     /// The rules of the folders between the root and where the walk begins, or `None` where one
     /// of those is ignored itself.
-    fn rules_above(&self, top: &Arc<OwnedFd>, below: &Path) -> Option<InForce> {
+    fn rules_above(&self, top: &Arc<Handle>, below: &Path) -> Option<InForce> {
         let mut rules = None;
         if self.shows_ignored {
             return Some(rules);
@@ -408,9 +401,7 @@ impl Walk<'_> {
                 return None;
             }
             path.push("/");
-            let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-            let next = rustix::fs::openat(&handle, name.as_os_str(), flags, Mode::empty());
-            handle = Arc::new(next.ok()?);
+            handle = Arc::new(recto_platform::enter(&handle, name).ok()?);
         }
         Some(rules)
     }
@@ -461,12 +452,12 @@ impl Found {
 struct Batch {
     names: Vec<u8>,
     /// Where each name ends, and what it names.
-    entries: Vec<(usize, FileType)>,
+    entries: Vec<(usize, FileKind)>,
     present: Present,
 }
 
 impl Batch {
-    fn push(&mut self, name: &[u8], kind: FileType) {
+    fn push(&mut self, name: &[u8], kind: FileKind) {
         match name {
             b"." | b".." => return,
             b".gitignore" => self.present.rules = true,
@@ -477,7 +468,7 @@ impl Batch {
         self.entries.push((self.names.len(), kind));
     }
 
-    fn iter(&self) -> impl Iterator<Item = (&OsStr, FileType)> {
+    fn iter(&self) -> impl Iterator<Item = (&OsStr, FileKind)> {
         let mut start = 0;
         self.entries.iter().map(move |(end, kind)| {
             let name = OsStr::from_bytes(&self.names[start..*end]);
@@ -487,11 +478,10 @@ impl Batch {
     }
 }
 
-fn exists(folder: &OwnedFd, name: &str) -> bool {
-    rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW).is_ok()
+fn exists(folder: &Handle, name: &str) -> bool {
+    recto_platform::status_at(folder, name).is_ok()
 }
 
-fn kind_of(folder: &OwnedFd, name: &OsStr) -> FileType {
-    rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW)
-        .map_or(FileType::Unknown, |status| FileType::from_raw_mode(status.st_mode))
+fn kind_of(folder: &Handle, name: &OsStr) -> FileKind {
+    recto_platform::status_at(folder, name).map_or(FileKind::Unknown, |status| status.kind())
 }

@@ -4,16 +4,14 @@
 //! with a killed process.
 
 use std::collections::{HashMap, VecDeque};
-use std::os::fd::OwnedFd;
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use crate::error::{Error, Result};
-use rustix::fs::{FlockOperation, Mode, OFlags};
-use rustix::io::Errno;
+use recto_platform::{Handle, SysError, SysResult};
 
-use super::sys::{self, SysResult};
+use super::sys;
 use crate::context::Context;
 use crate::limits;
 use crate::path::AbsPath;
@@ -60,29 +58,28 @@ struct Taken {
 /// A locked folder. Dropping it lets the next one in.
 pub struct FolderLock {
     // Dropped first: the kernel's lock ends when the last handle is closed.
-    folder: Arc<OwnedFd>,
+    folder: Arc<Handle>,
     taken: Taken,
     is_shared_with_processes: bool,
 }
 
 impl Locks {
     /// Waits for the folder.
-    pub fn lock(&self, folder: &OwnedFd, path: &AbsPath, context: &Context) -> Result<FolderLock> {
+    pub fn lock(&self, folder: &Handle, path: &AbsPath, context: &Context) -> Result<FolderLock> {
         let failed = |errno| match errno {
-            Errno::NOENT => Error::ParentNotFound { parent: path.parent() },
+            SysError::NOENT => Error::ParentNotFound { parent: path.parent() },
             errno => sys::error(errno, path, 0),
         };
         let busy = || Error::Busy { path: path.to_string() };
         // A handle of its own: the lock belongs to the open file, not to the process.
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let folder = rustix::fs::openat(folder, ".", flags, Mode::empty()).map_err(failed)?;
-        let status = rustix::fs::fstat(&folder).map_err(failed)?;
+        let folder = recto_platform::open_directory_at(folder, ".").map_err(failed)?;
+        let status = folder.status().map_err(failed)?;
         let folder = Arc::new(folder);
-        let id = (status.st_dev, status.st_ino);
+        let id = status.id();
         let taken = self.take(id, context)?.ok_or_else(busy)?;
-        match sys::retry(|| rustix::fs::flock(&folder, FlockOperation::NonBlockingLockExclusive)) {
+        match sys::retry(|| folder.try_lock()) {
             Ok(()) => Ok(FolderLock { folder, taken, is_shared_with_processes: true }),
-            Err(Errno::AGAIN) => {
+            Err(SysError::AGAIN) => {
                 let taken = wait(&folder, taken, context)?.ok_or_else(busy)?;
                 Ok(FolderLock { folder, taken, is_shared_with_processes: true })
             }
@@ -120,12 +117,12 @@ impl Locks {
 ///
 /// The thread of a call that gave up keeps the folder taken until it has been through the queue,
 /// so that no folder has more than one.
-fn wait(folder: &Arc<OwnedFd>, taken: Taken, context: &Context) -> Result<Option<Taken>> {
+fn wait(folder: &Arc<Handle>, taken: Taken, context: &Context) -> Result<Option<Taken>> {
     let deadline = Instant::now() + MAX_WAIT;
     let (sender, receiver) = sync_channel::<SysResult<Taken>>(1);
     let folder = folder.clone();
     let queue = move || {
-        let locked = sys::retry(|| rustix::fs::flock(&folder, FlockOperation::LockExclusive));
+        let locked = sys::retry(|| folder.lock());
         // Where nobody listens any more, this is the last handle, and closing it unlocks.
         drop(folder);
         let _ = sender.send(locked.map(|()| taken));
@@ -145,7 +142,7 @@ fn wait(folder: &Arc<OwnedFd>, taken: Taken, context: &Context) -> Result<Option
 
 impl FolderLock {
     /// The folder, open for reading.
-    pub fn folder(&self) -> &OwnedFd {
+    pub fn folder(&self) -> &Handle {
         &self.folder
     }
 
@@ -194,18 +191,16 @@ impl Drop for Taken {
 mod tests {
     #![allow(clippy::unwrap_used)]
 
-    use super::*;
+    use recto_platform::open_directory;
 
-    fn open(path: &std::path::Path) -> OwnedFd {
-        rustix::fs::open(path, OFlags::RDONLY | OFlags::DIRECTORY, Mode::empty()).unwrap()
-    }
+    use super::*;
 
     #[test]
     fn calls_that_give_up_leave_one_thread_and_the_folder_comes_free() {
         let folder = tempfile::tempdir().unwrap();
-        let foreign = open(folder.path());
-        rustix::fs::flock(&foreign, FlockOperation::LockExclusive).unwrap();
-        let (locks, handle) = (Locks::default(), open(folder.path()));
+        let foreign = open_directory(folder.path()).unwrap();
+        foreign.lock().unwrap();
+        let (locks, handle) = (Locks::default(), open_directory(folder.path()).unwrap());
         let path = AbsPath::parse("/f".into()).unwrap();
         // Those that wait for a folder; a thread may end while it is looked at.
         let n_threads = || {
@@ -227,7 +222,7 @@ mod tests {
     #[test]
     fn whoever_comes_first_is_served_first() {
         let folder = tempfile::tempdir().unwrap();
-        let (locks, handle) = (Locks::default(), open(folder.path()));
+        let (locks, handle) = (Locks::default(), open_directory(folder.path()).unwrap());
         let path = AbsPath::parse("/f".into()).unwrap();
         let context = Context::default();
         let first = locks.lock(&handle, &path, &context).unwrap();

@@ -1,13 +1,11 @@
 //! The wall for those who read more than one file behind a path, such as a git directory: what
 //! stands there, its bytes and its names by handle, and which paths a listing may tell.
 
-use std::ffi::{OsStr, OsString};
-use std::os::unix::ffi::OsStrExt;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use crate::error::Result;
-use rustix::fs::{Dir, FileType, Mode, OFlags};
-use rustix::io::Errno;
+use recto_platform::{FileKind, SysError};
 
 use super::roots::Place;
 use super::{LocalStore, sys};
@@ -20,13 +18,13 @@ pub struct Seen {
     /// The path without links, whether or not something stands there.
     pub real_path: PathBuf,
     /// What stands there.
-    pub kind: Option<FileType>,
+    pub kind: Option<FileKind>,
 }
 
 impl Seen {
     /// Whether it is a folder.
     pub fn is_folder(&self) -> bool {
-        self.kind == Some(FileType::Directory)
+        self.kind == Some(FileKind::Directory)
     }
 }
 
@@ -63,16 +61,8 @@ pub(super) fn names(place: &Place, path: &AbsPath, limit: usize) -> Result<Vec<O
     if !place.is_folder() {
         return Ok(Vec::new());
     }
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let failed = |errno: Errno| sys::error(errno, path, 0);
-    let folder = rustix::fs::openat(&place.folder, &place.name, flags, Mode::empty());
-    let mut names = Vec::new();
-    for entry in Dir::new(folder.map_err(failed)?).map_err(failed)?.take(limit) {
-        let entry = entry.map_err(failed)?;
-        let name = OsStr::from_bytes(entry.file_name().to_bytes());
-        if name != "." && name != ".." {
-            names.push(name.to_os_string());
-        }
-    }
-    Ok(names)
+    let failed = |errno: SysError| sys::error(errno, path, 0);
+    let folder = recto_platform::open_directory_at(&place.folder, &place.name);
+    let entries = folder.and_then(recto_platform::entries).map_err(failed)?;
+    entries.take(limit).map(|entry| Ok(entry.map_err(failed)?.0)).collect()
 }

@@ -2,20 +2,16 @@
 //! [`super::large`].
 
 use std::cell::Cell;
-use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
 use crate::error::Instead;
 use crate::error::{Error, Result};
+use recto_platform::{FileKind, Filesystem, Handle, Status, Sys, SysError};
 use recto_text::Document;
-use rustix::buffer::spare_capacity;
-use rustix::fs::{FileType, Stat};
-use rustix::io::Errno;
 
-use super::filesystem::Filesystem;
 use super::identity::is_same_content;
 use super::roots::Place;
-use super::sys::{self, Sys};
+use super::sys;
 use crate::context::Context;
 use crate::limits;
 use crate::path::AbsPath;
@@ -30,8 +26,8 @@ const MAX_WAIT_FOR_WRITERS: Duration = Duration::from_millis(50);
 
 /// A regular file, open for reading, and what it was when it was opened.
 pub struct OpenFile {
-    pub fd: OwnedFd,
-    pub status: Stat,
+    pub fd: Handle,
+    pub status: Status,
     /// Whether its size says how much there is to read.
     pub has_true_size: bool,
     /// Whether the system promised to tell of writers.
@@ -65,11 +61,8 @@ impl OpenFile {
             return Ok(None);
         }
         match sys::retry(|| sys.status(&place.folder, &place.name)) {
-            Ok(status) => {
-                OpenFile::open_kind(sys, place, FileType::from_raw_mode(status.st_mode), path)
-                    .map(Some)
-            }
-            Err(Errno::NOENT) => Ok(None),
+            Ok(status) => OpenFile::open_kind(sys, place, status.kind(), path).map(Some),
+            Err(SysError::NOENT) => Ok(None),
             Err(errno) => Err(sys::error(errno, path, 0)),
         }
     }
@@ -81,22 +74,22 @@ impl OpenFile {
 
     /// Opens what was seen to be of that kind. If it is something else by now, it was opened for
     /// nothing, but without waiting for anybody.
-    fn open_kind(sys: &dyn Sys, place: &Place, kind: FileType, path: &AbsPath) -> Result<OpenFile> {
+    fn open_kind(sys: &dyn Sys, place: &Place, kind: FileKind, path: &AbsPath) -> Result<OpenFile> {
         let instead = match kind {
-            FileType::Directory => Instead::Folder,
-            FileType::Fifo => Instead::Special("a FIFO"),
-            FileType::Socket => Instead::Special("a socket"),
-            FileType::CharacterDevice | FileType::BlockDevice => Instead::Special("a device"),
+            FileKind::Directory => Instead::Folder,
+            FileKind::Fifo => Instead::Special("a FIFO"),
+            FileKind::Socket => Instead::Special("a socket"),
+            FileKind::CharDevice | FileKind::BlockDevice => Instead::Special("a device"),
             _ => Instead::Other,
         };
         let not_a_file = |instead| Error::NotAFile { path: path.to_string(), instead };
-        if kind != FileType::RegularFile {
+        if kind != FileKind::File {
             return Err(not_a_file(instead));
         }
         let fd = sys::retry(|| sys.open(&place.folder, &place.name))
             .map_err(|errno| sys::error(errno, path, 0))?;
-        let status = rustix::fs::fstat(&fd).map_err(|errno| sys::error(errno, path, 0))?;
-        let is_regular = FileType::from_raw_mode(status.st_mode) == FileType::RegularFile;
+        let status = fd.status().map_err(|errno| sys::error(errno, path, 0))?;
+        let is_regular = status.kind() == FileKind::File;
         let filesystem =
             Filesystem::of(&fd, &status).map_err(|errno| sys::error(errno, path, 0))?;
         if !is_regular {
@@ -117,12 +110,12 @@ impl OpenFile {
     pub fn lease(&self, sys: &dyn Sys) -> Lease {
         let started = Instant::now();
         loop {
-            match sys.lease(sys::fd(&self.fd)) {
+            match sys.lease(&self.fd) {
                 Ok(()) => return Lease::Held,
-                Err(Errno::AGAIN) if started.elapsed() < MAX_WAIT_FOR_WRITERS => {
+                Err(SysError::AGAIN) if started.elapsed() < MAX_WAIT_FOR_WRITERS => {
                     std::thread::sleep(Duration::from_micros(200));
                 }
-                Err(Errno::AGAIN) => return Lease::WriterOpen,
+                Err(SysError::AGAIN) => return Lease::WriterOpen,
                 Err(_) => return Lease::Unavailable,
             }
         }
@@ -131,7 +124,7 @@ impl OpenFile {
     /// The whole content, the same from the first byte to the last.
     pub fn read_whole(&self, path: &AbsPath, context: &Context) -> Result<Vec<u8>> {
         self.read_stable(path, |status| {
-            let bytes = self.first_bytes(path, status.st_size as u64, context)?;
+            let bytes = self.first_bytes(path, status.size, context)?;
             Ok((bytes.len() as u64, bytes))
         })
     }
@@ -149,9 +142,9 @@ impl OpenFile {
         while bytes.len() < n_expected {
             context.cancel.check()?;
             let offset = bytes.len() as u64;
-            match rustix::io::pread(&self.fd, spare_capacity(&mut bytes), offset) {
+            match self.fd.append_from(&mut bytes, offset) {
                 Ok(0) => break,
-                Ok(_) | Err(Errno::INTR) => {}
+                Ok(_) | Err(SysError::INTR) => {}
                 Err(errno) => return Err(sys::error(errno, path, 0)),
             }
         }
@@ -176,14 +169,14 @@ impl OpenFile {
 
     /// Whether it is what it was when it was opened, as far as the system tells.
     pub fn is_unchanged(&self) -> bool {
-        rustix::fs::fstat(&self.fd).is_ok_and(|now| is_same_content(&self.status, &now))
+        self.fd.status().is_ok_and(|now| is_same_content(&self.status, &now))
     }
 
     /// Whether it has grown since it was opened, which the answer should say. What was written over
     /// besides is not noticed.
     pub fn has_grown(&self, context: &Context) -> bool {
-        let now = rustix::fs::fstat(&self.fd);
-        let has_grown = now.is_ok_and(|now| now.st_size > self.status.st_size);
+        let now = self.fd.status();
+        let has_grown = now.is_ok_and(|now| now.size > self.status.size);
         if has_grown {
             context.notes.add(Note::Grew);
         }
@@ -192,7 +185,7 @@ impl OpenFile {
 
     /// Whether the file is too large to be held.
     pub fn is_large(&self) -> bool {
-        self.status.st_size as u64 > MAX_WHOLE
+        self.status.size > MAX_WHOLE
     }
 
     /// Reads, and again if the file changed meanwhile: a version is only handed out for bytes
@@ -201,15 +194,15 @@ impl OpenFile {
     pub fn read_stable<T: PartialEq>(
         &self,
         path: &AbsPath,
-        mut read: impl FnMut(&Stat) -> Result<(u64, T)>,
+        mut read: impl FnMut(&Status) -> Result<(u64, T)>,
     ) -> Result<T> {
-        let status = || rustix::fs::fstat(&self.fd).map_err(|errno| sys::error(errno, path, 0));
+        let status = || self.fd.status().map_err(|errno| sys::error(errno, path, 0));
         let mut before = self.status;
         let mut earlier = None;
         for _ in 0..MAX_READINGS {
             let (n_bytes, value) = read(&before)?;
             let after = status()?;
-            let is_whole = n_bytes == after.st_size as u64;
+            let is_whole = n_bytes == after.size;
             if is_whole && (is_same_content(&before, &after) || earlier.as_ref() == Some(&value)) {
                 return Ok(value);
             }
@@ -227,17 +220,17 @@ impl OpenFile {
         path: &AbsPath,
         context: &Context,
         growth: &Growth,
-        mut read: impl FnMut(&Stat, u64) -> Result<T>,
+        mut read: impl FnMut(&Status, u64) -> Result<T>,
     ) -> Result<T> {
-        let status = || rustix::fs::fstat(&self.fd).map_err(|errno| sys::error(errno, path, 0));
+        let status = || self.fd.status().map_err(|errno| sys::error(errno, path, 0));
         let settled = growth.settled.get();
         let mut before = self.status;
-        let mut n_bytes = settled.unwrap_or(before.st_size as u64);
+        let mut n_bytes = settled.unwrap_or(before.size);
         let mut earlier = None;
         for _ in 0..MAX_READINGS {
             let value = read(&before, n_bytes)?;
             let after = status()?;
-            let n_now = after.st_size as u64;
+            let n_now = after.size;
             let is_again = earlier.as_ref() == Some(&value);
             if n_now == n_bytes && (is_again || is_same_content(&before, &after)) {
                 return Ok(value);
@@ -262,9 +255,9 @@ impl OpenFile {
         let mut bytes = Vec::with_capacity(n_bytes);
         while bytes.len() < n_bytes {
             let at = offset + bytes.len() as u64;
-            match rustix::io::pread(&self.fd, spare_capacity(&mut bytes), at) {
+            match self.fd.append_from(&mut bytes, at) {
                 Ok(0) => break,
-                Ok(_) | Err(Errno::INTR) => {}
+                Ok(_) | Err(SysError::INTR) => {}
                 Err(errno) => return Err(sys::error(errno, path, 0)),
             }
         }
@@ -276,10 +269,10 @@ impl OpenFile {
     pub fn read_at(&self, path: &AbsPath, buffer: &mut [u8], offset: u64) -> Result<usize> {
         let mut n_read = 0;
         while n_read < buffer.len() {
-            match rustix::io::pread(&self.fd, &mut buffer[n_read..], offset + n_read as u64) {
+            match self.fd.read_at(&mut buffer[n_read..], offset + n_read as u64) {
                 Ok(0) => break,
                 Ok(n) => n_read += n,
-                Err(Errno::INTR) => {}
+                Err(SysError::INTR) => {}
                 Err(errno) => return Err(sys::error(errno, path, 0)),
             }
         }
@@ -301,8 +294,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("f");
         std::fs::write(&path, "0123456789").unwrap();
-        let fd: OwnedFd = File::open(&path).unwrap().into();
-        let status = rustix::fs::fstat(&fd).unwrap();
+        let fd: Handle = File::open(&path).unwrap().into();
+        let status = fd.status().unwrap();
         let file = OpenFile { fd, status, has_true_size: true, lease: Lease::Unavailable };
         let path = AbsPath::parse(path.to_str().unwrap().into()).unwrap();
         let context = Context::default();

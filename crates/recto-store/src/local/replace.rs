@@ -8,21 +8,19 @@
 mod others;
 
 use std::ffi::{OsStr, OsString};
-use std::os::fd::OwnedFd;
 use std::time::Duration;
 
 use crate::error::Error;
+use recto_platform::{FileKind, Handle, Status, Sys, SysError};
 use recto_text::Digest;
 use recto_text::digest::Digester;
-use rustix::fs::{AtFlags, FileType, Mode, Stat};
-use rustix::io::Errno;
 
 use super::content::{Change, Content};
 use super::identity::is_same_content;
 use super::leftovers;
 use super::metadata;
 use super::read::{Lease, OpenFile};
-use super::sys::{self, Sys, retry};
+use super::sys::{self, retry};
 use crate::context::Cancel;
 use crate::path::AbsPath;
 use crate::{WriteError, Written};
@@ -35,7 +33,7 @@ const PATIENCE: Duration = Duration::from_millis(2);
 /// One write to one name of a locked folder.
 pub struct Protocol<'a> {
     pub sys: &'a dyn Sys,
-    pub folder: &'a OwnedFd,
+    pub folder: &'a Handle,
     pub name: &'a OsStr,
     pub path: &'a AbsPath,
     pub is_durable: bool,
@@ -47,7 +45,7 @@ pub struct Protocol<'a> {
 
 /// New content on the disk, not yet committed.
 struct Draft {
-    fd: OwnedFd,
+    fd: Handle,
     /// The name that it has, or will have, until the commit.
     name: OsString,
     has_name: bool,
@@ -76,7 +74,7 @@ impl Protocol<'_> {
             Put::Exchanged => self.verify(old, change, draft)?,
             Put::Renamed => self.sync_folder()?,
         }
-        Ok(Written { broke_hard_links: old.status.st_nlink > 1, stands: None })
+        Ok(Written { broke_hard_links: old.status.links > 1, stands: None })
     }
 
     /// Gives a draft the old file's name. What fails here has changed nothing.
@@ -90,13 +88,13 @@ impl Protocol<'_> {
         self.name_draft(draft, after)?;
         match retry(|| self.sys.status(self.folder, self.name)) {
             Ok(now) if is_same_content(&now, &old.status) => {}
-            Ok(_) | Err(Errno::NOENT) => return Err(WriteError::Conflict),
+            Ok(_) | Err(SysError::NOENT) => return Err(WriteError::Conflict),
             Err(errno) => return Err(self.failed(errno, after)),
         }
         match self.commit(draft, || self.sys.exchange(self.folder, &draft.name, self.name)) {
             Ok(()) => return Ok(Put::Exchanged),
             Err(errno) if sys::is_unsupported(errno) => {}
-            Err(Errno::NOENT) => return Err(WriteError::Conflict),
+            Err(SysError::NOENT) => return Err(WriteError::Conflict),
             Err(errno) => return Err(self.failed(errno, after)),
         }
         // The name still stands for the old file, as far as can be told without exchange.
@@ -117,10 +115,10 @@ impl Protocol<'_> {
         let committed = if draft.has_name {
             self.move_to_new_name(&draft)
         } else {
-            retry(|| self.sys.link(sys::fd(&draft.fd), self.folder, self.name))
+            retry(|| self.sys.link(&draft.fd, self.folder, self.name))
         };
         let committed = committed.map_err(|errno| match errno {
-            Errno::EXIST => WriteError::Conflict,
+            SysError::EXIST => WriteError::Conflict,
             errno => self.failed(errno, content),
         });
         committed.inspect_err(|_| self.discard(&draft))?;
@@ -134,7 +132,7 @@ impl Protocol<'_> {
         let aside = leftovers::name(Some(digest), digest);
         match retry(|| self.sys.rename_new(self.folder, self.name, &aside)) {
             Ok(()) => {}
-            Err(Errno::NOENT) => return Err(WriteError::Conflict),
+            Err(SysError::NOENT) => return Err(WriteError::Conflict),
             // Without it nothing can be put aside safely; look once more and remove.
             Err(errno) if sys::is_unsupported(errno) => return self.remove_in_place(old, before),
             Err(errno) => return Err(self.failed(errno, &NOTHING)),
@@ -160,7 +158,7 @@ impl Protocol<'_> {
     fn remove_in_place(&self, old: &OpenFile, before: &[u8]) -> Result<(), WriteError<'static>> {
         match self.still(old, Content::Held(before), self.name) {
             Ok(Some(_)) => {}
-            Ok(None) | Err(Errno::NOENT) => return Err(WriteError::Conflict),
+            Ok(None) | Err(SysError::NOENT) => return Err(WriteError::Conflict),
             Err(errno) => return Err(self.failed(errno, &NOTHING)),
         }
         retry(|| self.sys.unlink(self.folder, self.name))
@@ -173,11 +171,11 @@ impl Protocol<'_> {
         let aside = leftovers::name(None, Digest::of(b""));
         retry(|| self.sys.rename_new(self.folder, self.name, &aside)).map_err(
             |errno| match errno {
-                Errno::NOENT => WriteError::Conflict,
+                SysError::NOENT => WriteError::Conflict,
                 errno => self.failed(errno, &NOTHING),
             },
         )?;
-        let is_link = |status: Stat| FileType::from_raw_mode(status.st_mode) == FileType::Symlink;
+        let is_link = |status: Status| status.kind() == FileKind::Symlink;
         if !retry(|| self.sys.status(self.folder, &aside)).is_ok_and(is_link) {
             self.put_back(&aside)?;
             return Err(WriteError::Conflict);
@@ -192,17 +190,17 @@ impl Protocol<'_> {
     /// Gives what was put aside its name again. Somebody may have taken the name meanwhile.
     fn put_back(&self, aside: &OsStr) -> Result<(), WriteError<'static>> {
         retry(|| self.sys.rename_new(self.folder, aside, self.name)).map_err(|errno| {
-            let (errno, kept) = (sys::describe(errno), aside.to_string_lossy());
+            let (errno, kept) = (errno.to_string(), aside.to_string_lossy());
             let cause =
                 format!("what stood there is kept as {kept} and cannot be put back: {errno}");
             WriteError::Failed(Error::NotDurable { path: self.path.to_string(), cause })
         })
     }
 
-    fn move_to_new_name(&self, draft: &Draft) -> Result<(), Errno> {
+    fn move_to_new_name(&self, draft: &Draft) -> Result<(), SysError> {
         match retry(|| self.sys.rename_new(self.folder, &draft.name, self.name)) {
             Err(errno) if sys::is_unsupported(errno) => {
-                retry(|| self.sys.link(sys::fd(&draft.fd), self.folder, self.name))?;
+                retry(|| self.sys.link(&draft.fd, self.folder, self.name))?;
                 self.discard(draft);
                 Ok(())
             }
@@ -224,7 +222,7 @@ impl Protocol<'_> {
             Err(errno) if sys::is_unsupported(errno) => {
                 let partial = leftovers::partial(&name);
                 // What replaces a private file must be private from its first byte on.
-                let mode = Mode::from_raw_mode(if old.is_some() { 0o600 } else { 0o666 });
+                let mode = if old.is_some() { 0o600 } else { 0o666 };
                 let fd = retry(|| self.sys.create(self.folder, &partial, mode))
                     .map_err(|errno| self.failed(errno, after))?;
                 Draft { fd, name: partial, has_name: true }
@@ -245,16 +243,16 @@ impl Protocol<'_> {
         after: &Content<'_>,
         old: Option<&OpenFile>,
     ) -> Result<(), WriteError<'static>> {
-        let fd = sys::fd(&draft.fd);
+        let fd = &draft.fd;
         let mut digester = Digester::default();
         let written = after.for_each(self.sys, |mut rest| {
             if matches!(after, Content::Part(_)) {
                 digester.push(rest);
             }
             while !rest.is_empty() {
-                self.cancel.check().map_err(|_| Errno::CANCELED)?;
+                self.cancel.check().map_err(|_| SysError::CANCELED)?;
                 match retry(|| self.sys.write(fd, rest))? {
-                    0 => return Err(Errno::NOSPC),
+                    0 => return Err(SysError::NOSPC),
                     n => rest = &rest[n..],
                 }
             }
@@ -285,7 +283,7 @@ impl Protocol<'_> {
             let renamed = retry(|| self.sys.rename(self.folder, &draft.name, &complete));
             renamed.map(|()| draft.name = complete)
         } else {
-            retry(|| self.sys.link(sys::fd(&draft.fd), self.folder, &draft.name))
+            retry(|| self.sys.link(&draft.fd, self.folder, &draft.name))
         };
         named.map_err(|errno| self.failed(errno, after))?;
         draft.has_name = true;
@@ -313,9 +311,9 @@ impl Protocol<'_> {
                 return synced;
             }
         }
-        let came_out = rustix::fs::statat(self.folder, &draft.name, AtFlags::SYMLINK_NOFOLLOW);
+        let came_out = recto_platform::status_at(self.folder, &draft.name);
         if let Err(errno) = retry(|| self.sys.exchange(self.folder, &draft.name, self.name)) {
-            let (errno, kept) = (sys::describe(errno), draft.name.to_string_lossy());
+            let (errno, kept) = (errno.to_string(), draft.name.to_string_lossy());
             let cause = format!(
                 "somebody else changed what stood there before, which is kept as {kept}: {errno}"
             );
@@ -336,12 +334,10 @@ impl Protocol<'_> {
         old: &OpenFile,
         before: Content<'_>,
         name: &OsStr,
-    ) -> Result<Option<Lease>, Errno> {
+    ) -> Result<Option<Lease>, SysError> {
         let status = retry(|| self.sys.status(self.folder, name))?;
-        let whose = |status: &Stat| (status.st_mode, status.st_uid, status.st_gid);
-        if (status.st_dev, status.st_ino) != (old.status.st_dev, old.status.st_ino)
-            || whose(&status) != whose(&old.status)
-        {
+        let whose = |status: &Status| (status.mode, status.uid, status.gid);
+        if status.id() != old.status.id() || whose(&status) != whose(&old.status) {
             return Ok(None);
         }
         // A writer who had the file open when it was read may be done now; nobody can look it up
@@ -367,7 +363,7 @@ impl Protocol<'_> {
 
     /// Whether somebody is about to write to a file with that promise.
     fn is_broken(&self, file: &OpenFile, lease: Lease) -> bool {
-        lease == Lease::Held && !self.sys.is_leased(sys::fd(&file.fd))
+        lease == Lease::Held && !self.sys.is_leased(&file.fd)
     }
 
     /// Gives the draft the target's name. An error may come from a call that was carried out
@@ -375,24 +371,23 @@ impl Protocol<'_> {
     fn commit(
         &self,
         draft: &Draft,
-        mut call: impl FnMut() -> Result<(), Errno>,
-    ) -> Result<(), Errno> {
+        mut call: impl FnMut() -> Result<(), SysError>,
+    ) -> Result<(), SysError> {
         for _ in 0..8 {
             match call() {
                 Err(_) if self.is_draft(draft, self.name) => return Ok(()),
-                Err(Errno::INTR) => {}
+                Err(SysError::INTR) => {}
                 done => return done,
             }
         }
-        Err(Errno::INTR)
+        Err(SysError::INTR)
     }
 
     /// Whether a name stands for the draft.
     fn is_draft(&self, draft: &Draft, name: &OsStr) -> bool {
-        let own = rustix::fs::fstat(&draft.fd);
-        let found = rustix::fs::statat(self.folder, name, AtFlags::SYMLINK_NOFOLLOW);
-        own.and_then(|own| Ok((own, found?)))
-            .is_ok_and(|(own, found)| (own.st_dev, own.st_ino) == (found.st_dev, found.st_ino))
+        let own = draft.fd.status();
+        let found = recto_platform::status_at(self.folder, name);
+        own.and_then(|own| Ok((own, found?))).is_ok_and(|(own, found)| own.id() == found.id())
     }
 
     /// Takes an uncommitted draft away; a name that cannot be removed is cleaned up later.
@@ -416,18 +411,18 @@ impl Protocol<'_> {
         if !self.is_durable {
             return Ok(());
         }
-        let synced = retry(|| self.sys.sync(sys::fd(self.folder)));
+        let synced = retry(|| self.sys.sync(self.folder));
         // Some filesystems cannot sync a folder, and need not.
         synced
             .or_else(|errno| if sys::is_unsupported(errno) { Ok(()) } else { Err(errno) })
             .map_err(|errno| WriteError::Failed(sys::not_durable(errno, self.path)))
     }
 
-    fn failed(&self, errno: Errno, content: &Content<'_>) -> WriteError<'static> {
+    fn failed(&self, errno: SysError, content: &Content<'_>) -> WriteError<'static> {
         WriteError::Failed(match errno {
             // The folder went away under us.
-            Errno::NOENT => Error::ParentNotFound { parent: self.path.parent() },
-            Errno::CANCELED => Error::Cancelled,
+            SysError::NOENT => Error::ParentNotFound { parent: self.path.parent() },
+            SysError::CANCELED => Error::Cancelled,
             errno => sys::error(errno, self.path, content.n_bytes()),
         })
     }

@@ -60,7 +60,7 @@ impl OnDisk {
         };
         let identity = file.as_ref().and_then(|file| store.indexes.settled(&file.status));
         let modified = file.and_then(|file| {
-            let since_epoch = Duration::from_secs(u64::try_from(file.status.st_mtime).ok()?);
+            let since_epoch = Duration::from_secs(u64::try_from(file.status.modified.0).ok()?);
             UNIX_EPOCH.checked_add(since_epoch)
         });
         let given_path = store.roots.as_given(&place.real_path);

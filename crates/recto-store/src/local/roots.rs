@@ -5,15 +5,13 @@ mod walk;
 
 use std::ffi::{OsStr, OsString};
 use std::io;
-use std::os::fd::OwnedFd;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::error::Denial;
 use crate::error::{Error, Result};
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat};
-use rustix::io::Errno;
+use recto_platform::{FileKind, Handle, SysError};
 
 use super::hidden::HiddenPaths;
 use super::sys;
@@ -35,7 +33,7 @@ struct Root {
     /// The spellings that lead to it: as given, and real.
     spellings: Vec<PathBuf>,
     real_path: PathBuf,
-    handle: Arc<OwnedFd>,
+    handle: Arc<Handle>,
     /// Its device and inode.
     identity: (u64, u64),
 }
@@ -52,7 +50,7 @@ struct FoundFolder {
     path: PathBuf,
     /// Without links.
     real_path: PathBuf,
-    handle: Arc<OwnedFd>,
+    handle: Arc<Handle>,
     at: Instant,
 }
 
@@ -73,28 +71,24 @@ impl Root {
     /// `..` depends on more than the folder.
     fn lost_name(&self) -> Option<&PathBuf> {
         let depends = |name: &&PathBuf| name.components().any(|part| part == Component::ParentDir);
-        let leads_elsewhere = |name: &&PathBuf| match rustix::fs::stat(*name) {
-            Ok(status) => identity(&status) != self.identity,
-            Err(errno) => matches!(errno, Errno::NOENT | Errno::NOTDIR | Errno::LOOP),
+        let leads_elsewhere = |name: &&PathBuf| match recto_platform::status_by_path(name) {
+            Ok(status) => status.id() != self.identity,
+            Err(errno) => matches!(errno, SysError::NOENT | SysError::NOTDIR | SysError::LOOP),
         };
         self.spellings.iter().find(|name| !depends(name) && leads_elsewhere(name))
     }
-}
-
-fn identity(status: &Stat) -> (u64, u64) {
-    (status.st_dev, status.st_ino)
 }
 
 /// A folder and a name in it, whether or not something stands there.
 #[derive(Debug)]
 pub struct Place {
     /// The folder.
-    pub folder: Arc<OwnedFd>,
+    pub folder: Arc<Handle>,
     /// The name. When it was looked at it was no link, unless [`LastLink::Keep`] was asked for. `.`
     /// for a root itself.
     pub name: OsString,
     /// What stands there.
-    pub kind: Option<FileType>,
+    pub kind: Option<FileKind>,
     /// A folder on the way does not exist; `folder` is the last one that does.
     pub is_folder_missing: bool,
     /// The folders that could be made to get there.
@@ -113,14 +107,14 @@ pub enum LastLink {
 impl Place {
     /// Whether a folder stands there.
     pub fn is_folder(&self) -> bool {
-        self.kind == Some(FileType::Directory)
+        self.kind == Some(FileKind::Directory)
     }
 
     /// What stands there, for a message, where it is no file.
     pub fn what(&self) -> Option<&'static str> {
         match self.kind {
-            Some(FileType::RegularFile) => None,
-            Some(FileType::Directory) => Some("a folder"),
+            Some(FileKind::File) => None,
+            Some(FileKind::Directory) => Some("a folder"),
             Some(_) => Some("no regular file"),
             None => Some("a link that leads to nothing"),
         }
@@ -142,13 +136,12 @@ impl Roots {
             };
             let given = std::path::absolute(path).map_err(with_path)?;
             let real_path = std::fs::canonicalize(path).map_err(with_path)?;
-            let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-            let handle = rustix::fs::open(&real_path, flags, Mode::empty())
-                .map_err(|errno| with_path(errno.into()))?;
-            let status = rustix::fs::fstat(&handle).map_err(|errno| with_path(errno.into()))?;
+            let handle =
+                recto_platform::anchor(&real_path).map_err(|errno| with_path(errno.into()))?;
+            let status = handle.status().map_err(|errno| with_path(errno.into()))?;
             let mut spellings = vec![real_path.clone(), given];
             spellings.dedup();
-            let (handle, identity) = (Arc::new(handle), identity(&status));
+            let (handle, identity) = (Arc::new(handle), status.id());
             roots.push(Root { spellings, real_path, handle, identity });
         }
         Ok(Roots { roots, hidden })
@@ -204,9 +197,9 @@ impl Roots {
         {
             return None;
         }
-        let status = rustix::fs::statat(&folder.handle, name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
-        let kind = FileType::from_raw_mode(status.st_mode);
-        (kind == FileType::RegularFile).then(|| Place {
+        let status = recto_platform::status_at(&folder.handle, name).ok()?;
+        let kind = status.kind();
+        (kind == FileKind::File).then(|| Place {
             folder: folder.handle.clone(),
             name: name.to_os_string(),
             kind: Some(kind),
@@ -240,7 +233,7 @@ impl Roots {
         let (root, rest) = self.locate_in_place(path.as_path()).map_err(stopped)?;
         // Before anything that grows with the number of components.
         if rest.as_os_str().len() > MAX_PATH {
-            return Err(sys::error(Errno::NAMETOOLONG, path, 0));
+            return Err(sys::error(SysError::NAMETOOLONG, path, 0));
         }
         if self.hides(&root.real_path.join(rest)) {
             return Err(denied());
@@ -250,13 +243,13 @@ impl Roots {
         let place = walk.run(self, last_link).map_err(stopped)?;
         // A trailing slash, or dot, asks for a folder.
         if asks_for_folder(path.as_str()) && !place.is_folder() {
-            return Err(sys::error(Errno::NOTDIR, path, 0));
+            return Err(sys::error(SysError::NOTDIR, path, 0));
         }
         Ok(place)
     }
 
     /// The handle of the root that holds a real path, and what lies below it.
-    pub fn beneath<'a>(&self, real_path: &'a Path) -> Option<(&Arc<OwnedFd>, &'a Path)> {
+    pub fn beneath<'a>(&self, real_path: &'a Path) -> Option<(&Arc<Handle>, &'a Path)> {
         let (root, below) = self.locate(real_path)?;
         Some((&root.handle, below))
     }

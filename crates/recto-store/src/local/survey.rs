@@ -2,12 +2,11 @@
 //! without a change in their folder.
 
 use std::ffi::OsString;
-use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
-use rustix::fs::{Dir, FileType, Mode, OFlags};
+use recto_platform::{FileKind, Handle, SysResult};
 
 use super::LocalStore;
 use super::leftovers::{self, Verdict};
@@ -52,7 +51,7 @@ impl Survey {
             let mut is_suspect = false;
             for (name, kind) in names(&handle, &mut n_entries) {
                 match kind {
-                    FileType::Directory => waiting.push(Folder::Beneath {
+                    FileKind::Directory => waiting.push(Folder::Beneath {
                         parent: handle.clone(),
                         path: path.join(&name),
                         name,
@@ -71,7 +70,7 @@ impl Survey {
         &mut self,
         store: &LocalStore,
         folder: &Path,
-        handle: &OwnedFd,
+        handle: &Handle,
         cleaning: Cleaning,
     ) {
         let path = AbsPath::of(folder.to_path_buf(), folder.display().to_string());
@@ -106,7 +105,7 @@ fn tops(store: &LocalStore) -> Vec<PathBuf> {
 /// link on the way to it is followed.
 enum Folder {
     Top(PathBuf),
-    Beneath { parent: Arc<OwnedFd>, name: OsString, path: PathBuf },
+    Beneath { parent: Arc<Handle>, name: OsString, path: PathBuf },
 }
 
 impl Folder {
@@ -116,27 +115,18 @@ impl Folder {
         }
     }
 
-    fn open(&self) -> rustix::io::Result<OwnedFd> {
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    fn open(&self) -> SysResult<Handle> {
         match self {
-            Folder::Top(path) => rustix::fs::open(path, flags, Mode::empty()),
-            Folder::Beneath { parent, name, .. } => {
-                rustix::fs::openat(parent, name, flags, Mode::empty())
-            }
+            Folder::Top(path) => recto_platform::open_directory(path),
+            Folder::Beneath { parent, name, .. } => recto_platform::open_directory_at(parent, name),
         }
     }
 }
 
-fn names(folder: &OwnedFd, n_entries: &mut u64) -> Vec<(OsString, FileType)> {
-    use std::os::unix::ffi::OsStringExt;
-    let Ok(entries) = Dir::read_from(folder) else { return Vec::new() };
-    let mut names = Vec::new();
-    for entry in entries.flatten() {
-        *n_entries += 1;
-        let name = entry.file_name().to_bytes();
-        if name != b"." && name != b".." {
-            names.push((OsString::from_vec(name.to_vec()), entry.file_type()));
-        }
-    }
+fn names(folder: &Handle, n_entries: &mut u64) -> Vec<(OsString, FileKind)> {
+    let opened = recto_platform::open_directory_at(folder, ".");
+    let Ok(entries) = opened.and_then(recto_platform::entries) else { return Vec::new() };
+    let names: Vec<_> = entries.flatten().collect();
+    *n_entries += names.len() as u64;
     names
 }

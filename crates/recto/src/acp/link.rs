@@ -28,7 +28,6 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 pub use client::LinkClient;
-pub use place::random_hex;
 pub use rehearser::Rehearser;
 pub use witness::LinkWitness;
 

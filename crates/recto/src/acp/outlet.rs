@@ -13,7 +13,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use recto_store::sync::{lock, wait};
 use tokio_util::sync::CancellationToken;
 
-use crate::line::{self, Patient};
+use crate::line::Patient;
 
 /// The way to a stream. Everybody who holds a clone writes to the same one.
 #[derive(Clone)]
@@ -125,7 +125,7 @@ impl Queue {
         if self.is_writing || !self.waiting.is_empty() {
             return 0;
         }
-        line::write_now(output, line)
+        recto_platform::write_now(output, line)
     }
 }
 

@@ -21,9 +21,9 @@ use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
+use super::link::MAX_LINE;
 use super::link::server::Listener;
 use super::link::tickets::Tickets;
-use super::link::{MAX_LINE, random_hex};
 use super::outlet::Outlet;
 use crate::line::{self, Line, Patient};
 use crate::log::say;
@@ -95,7 +95,9 @@ async fn relay(
             socket,
         },
         tickets: Arc::new(Tickets::default()),
-        editor: editor::Requests::new(random_hex::<4>().map_err(told)?),
+        editor: editor::Requests::new(
+            recto_platform::random_hex::<4>().map_err(|error| error.to_string())?,
+        ),
         learned: Default::default(),
         merger: Default::default(),
         rehearsals: Default::default(),

@@ -69,8 +69,8 @@ impl Serve {
             .build()
             .map_err(|error| error.to_string())?;
         let max_running = limits::running_calls(config.max_read_bytes);
-        // A long answer then waits less often for its reader. What is no pipe stays as it is.
-        let _ = rustix::pipe::fcntl_setpipe_size(std::io::stdout(), PIPE);
+        // A long answer then waits less often for its reader.
+        recto_platform::grow_pipe(std::io::stdout(), PIPE);
         let instructions = instructions(&config, calls.served().tools());
         let served = runtime.block_on(async {
             let stop = signals::stop().map_err(|error| error.to_string())?;

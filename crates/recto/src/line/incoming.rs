@@ -10,7 +10,7 @@ use tokio::io::unix::{AsyncFd, AsyncFdRegisterError, TryIoError};
 use tokio::task::coop::consume_budget;
 use tokio::task::yield_now;
 
-use super::{Gathered, Line, read_now};
+use super::{Gathered, Line};
 
 /// How much is read at once.
 const BUFFER: usize = 64 << 10;
@@ -99,12 +99,12 @@ impl Source {
                 Source::Ready(input) => {
                     // It never waits, so other tasks run between two reads.
                     yield_now().await;
-                    rustix::io::read(input, &mut *buffer).map_err(Into::into)
+                    recto_platform::read(input, buffer)
                 }
                 Source::Watched(input) => {
                     consume_budget().await;
                     let mut ready = input.readable().await?;
-                    match ready.try_io(|input| read_now(input.get_ref(), buffer)) {
+                    match ready.try_io(|input| recto_platform::read_now(input.get_ref(), buffer)) {
                         Ok(read) => read,
                         Err(TryIoError { .. }) => continue,
                     }

@@ -7,11 +7,11 @@ use std::process::{Command, Output};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use recto_platform::SysError;
 use recto_store::LocalStore;
 use recto_store::local::Options;
 use recto_store::local::survey::Cleaning;
 use recto_text::Digest;
-use rustix::io::Errno;
 
 use crate::client::BINARY;
 use crate::confinement::{errno, filter};
@@ -150,7 +150,7 @@ fn what_could_not_be_removed_is_told_and_nothing_else() {
     let [old, new, part, foreign] = with_leftovers(folder.path());
     let n_removals = AtomicUsize::new(0);
     let sys = Disturbed::new(move |_, name| match name {
-        "unlink" if n_removals.fetch_add(1, Ordering::SeqCst) == 0 => Err(Errno::ACCESS),
+        "unlink" if n_removals.fetch_add(1, Ordering::SeqCst) == 0 => Err(SysError::ACCESS),
         _ => Ok(()),
     });
     let options = Options {

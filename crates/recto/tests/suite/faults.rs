@@ -13,14 +13,13 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use recto_platform::{Linux, Sys, SysError};
 use recto_store::Error as StoreError;
 use recto_store::local::Options;
-use recto_store::local::sys::{Linux, Sys};
 use recto_store::{GitRevisions, LocalStore};
 use recto_tools::call::{Call, Calls};
 use recto_tools::tools::Answer;
 use recto_tools::{Error, Served};
-use rustix::io::Errno;
 use serde_json::{Value, json};
 
 use disturbed::{Disturbed, When};
@@ -179,19 +178,19 @@ fn attempt(operation: &Operation, sys: &Arc<Disturbed>, what: &str) -> Result<An
 /// What goes wrong at a call: an error, or a write that takes only half.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Fault {
-    Error(Errno),
+    Error(SysError),
     ShortWrite,
 }
 
 const FAULTS: [Fault; 9] = [
-    Fault::Error(Errno::IO),
-    Fault::Error(Errno::NOSPC),
-    Fault::Error(Errno::DQUOT),
-    Fault::Error(Errno::ROFS),
-    Fault::Error(Errno::ACCESS),
-    Fault::Error(Errno::PERM),
-    Fault::Error(Errno::NOMEM),
-    Fault::Error(Errno::INTR),
+    Fault::Error(SysError::IO),
+    Fault::Error(SysError::NOSPC),
+    Fault::Error(SysError::DQUOT),
+    Fault::Error(SysError::ROFS),
+    Fault::Error(SysError::ACCESS),
+    Fault::Error(SysError::PERM),
+    Fault::Error(SysError::NOMEM),
+    Fault::Error(SysError::INTR),
     Fault::ShortWrite,
 ];
 
@@ -247,7 +246,7 @@ fn fail_each_call(
         n_hits += 1;
         let is_nothing = match (fault, when) {
             (Fault::ShortWrite, _) => true,
-            (Fault::Error(errno), When::Once(_)) => errno == Errno::INTR,
+            (Fault::Error(errno), When::Once(_)) => errno == SysError::INTR,
             (Fault::Error(_), When::From(_)) => false,
         };
         codes.insert(match result {
@@ -289,7 +288,7 @@ fn a_failing_system_call_leaves_old_or_new_and_nothing_else() {
 #[test]
 fn a_full_disk_is_said_to_be_full() {
     let folder = prepare(&edit_operation());
-    let sys = Disturbed::new(|_, name| if name == "write" { Err(Errno::NOSPC) } else { Ok(()) });
+    let sys = Disturbed::new(|_, name| if name == "write" { Err(SysError::NOSPC) } else { Ok(()) });
     let error =
         call(folder.path(), Arc::new(sys), "write_text_file", json!({"content": NEW})).unwrap_err();
     let path = folder.path().join("f.txt");
@@ -304,8 +303,9 @@ fn a_full_disk_is_said_to_be_full() {
 #[test]
 fn a_read_only_filesystem_is_said_to_be_one() {
     let folder = prepare(&edit_operation());
-    let sys =
-        Disturbed::new(|_, name| if name == "open_nameless" { Err(Errno::ROFS) } else { Ok(()) });
+    let sys = Disturbed::new(
+        |_, name| if name == "open_nameless" { Err(SysError::ROFS) } else { Ok(()) },
+    );
     let error =
         call(folder.path(), Arc::new(sys), "write_text_file", json!({"content": NEW})).unwrap_err();
     let path = folder.path().join("f.txt");

@@ -208,3 +208,20 @@ fn module_of(tool: &str) -> String {
     }
     module
 }
+
+#[test]
+fn only_the_platform_crate_names_rustix_or_libc() {
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(top().join("crates")).unwrap() {
+        let folder = entry.unwrap().path();
+        if folder.file_name().is_some_and(|name| name != "recto-platform") {
+            sources(&folder.join("src"), &mut files);
+        }
+    }
+    assert!(files.len() > 100, "{files:?}");
+    files.retain(|file| {
+        let text = std::fs::read_to_string(file).unwrap();
+        text.lines().any(|line| says(line, "rustix") || says(line, "libc::"))
+    });
+    assert!(files.is_empty(), "{files:?}");
+}

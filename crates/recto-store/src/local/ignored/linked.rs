@@ -5,7 +5,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use rustix::fs::FileType;
+use recto_platform::FileKind;
 
 use super::super::roots::{LastLink, Roots};
 use super::rules::RuleSet;
@@ -18,7 +18,7 @@ pub fn rules(roots: &Roots, sandbox: &Sandbox, folder: &Path) -> Option<RuleSet>
         let path = AbsPath::parse(path.to_str()?.into()).ok()?;
         let place = roots.resolve(&path, LastLink::Follow, sandbox).ok()?;
         let is_open = sandbox.access(&place.real_path, |_| None) != Access::None;
-        let is_file = place.kind == Some(FileType::RegularFile);
+        let is_file = place.kind == Some(FileKind::File);
         super::bytes(&place.folder, place.name.to_str().filter(|_| is_open && is_file)?)
     };
     let pointer = read(&folder.join(".git"))?;

@@ -2,12 +2,11 @@
 //! or stays beside it.
 
 use crate::error::Error;
-use rustix::fs::{FileType, Stat};
-use rustix::io::Errno;
+use recto_platform::{FileKind, Status, SysError};
 
 use super::super::content::Content;
 use super::super::read::{Lease, OpenFile};
-use super::super::sys::{self, retry};
+use super::super::sys::retry;
 use super::{Draft, Protocol};
 use crate::WriteError;
 
@@ -25,7 +24,7 @@ impl Protocol<'_> {
         old: &OpenFile,
         after: &Content<'_>,
         draft: Draft,
-        put_back: Result<Stat, Errno>,
+        put_back: Result<Status, SysError>,
     ) -> Result<(), WriteError<'static>> {
         let name = draft.name.clone();
         let taken = put_back.and_then(|put_back| {
@@ -33,11 +32,11 @@ impl Protocol<'_> {
                 return self.make_way(&draft, &put_back);
             }
             let fd = retry(|| self.sys.open(self.folder, &name))?;
-            let status = rustix::fs::fstat(&fd)?;
+            let status = fd.status()?;
             // A lease is given only where nobody has the file open for writing, us included.
             drop(draft);
             // Our own lease would keep us out of the target; where there is none this is an error.
-            let _ = retry(|| self.sys.end_lease(sys::fd(&old.fd)));
+            let _ = retry(|| self.sys.end_lease(&old.fd));
             let file = OpenFile { fd, status, has_true_size: false, lease: Lease::Unavailable };
             self.take_end(&file, after, &put_back)?;
             // Where this fails the name stays; only what is ours of it is cleaned up later.
@@ -58,16 +57,21 @@ impl Protocol<'_> {
 
     /// Appends to the target what others append to a file behind `ours`, until nobody is about to.
     /// An error if that cannot be told: they keep it open, or do more than append.
-    fn take_end(&self, file: &OpenFile, ours: &Content<'_>, target: &Stat) -> Result<(), Errno> {
+    fn take_end(
+        &self,
+        file: &OpenFile,
+        ours: &Content<'_>,
+        target: &Status,
+    ) -> Result<(), SysError> {
         let mut taken = Vec::new();
         for _ in 0..MAX_ROUNDS {
             let lease = file.lease(self.sys);
             if lease == Lease::WriterOpen {
-                return Err(Errno::BUSY);
+                return Err(SysError::BUSY);
             }
-            let start = ours.start_of(self.sys, &file.fd)?.ok_or(Errno::BUSY)?;
+            let start = ours.start_of(self.sys, &file.fd)?.ok_or(SysError::BUSY)?;
             let end = self.end_of(file, start)?;
-            let more = end.strip_prefix(&taken[..]).ok_or(Errno::BUSY)?;
+            let more = end.strip_prefix(&taken[..]).ok_or(SysError::BUSY)?;
             if !more.is_empty() {
                 self.append(more, target)?;
             }
@@ -76,41 +80,39 @@ impl Protocol<'_> {
             }
             taken = end;
             // Those who wait for it go on, and it is given again once they are done.
-            let _ = retry(|| self.sys.end_lease(sys::fd(&file.fd)));
+            let _ = retry(|| self.sys.end_lease(&file.fd));
         }
-        Err(Errno::BUSY)
+        Err(SysError::BUSY)
     }
 
     /// Appends to the file that has the target's name, if it is the one that is meant.
-    fn append(&self, bytes: &[u8], target: &Stat) -> Result<(), Errno> {
-        let is_target = |found: &Stat| {
-            FileType::from_raw_mode(found.st_mode) == FileType::RegularFile
-                && (found.st_dev, found.st_ino) == (target.st_dev, target.st_ino)
-        };
+    fn append(&self, bytes: &[u8], target: &Status) -> Result<(), SysError> {
+        let is_target =
+            |found: &Status| found.kind() == FileKind::File && found.id() == target.id();
         // Opening is not without effect on what is no file.
         if !is_target(&retry(|| self.sys.status(self.folder, self.name))?) {
-            return Err(Errno::BUSY);
+            return Err(SysError::BUSY);
         }
         let fd = retry(|| self.sys.open_end(self.folder, self.name))?;
-        if !is_target(&rustix::fs::fstat(&fd)?) {
-            return Err(Errno::BUSY);
+        if !is_target(&fd.status()?) {
+            return Err(SysError::BUSY);
         }
-        if retry(|| self.sys.write(sys::fd(&fd), bytes))? < bytes.len() {
-            return Err(Errno::IO);
+        if retry(|| self.sys.write(&fd, bytes))? < bytes.len() {
+            return Err(SysError::IO);
         }
         if self.is_durable {
-            retry(|| self.sys.sync(sys::fd(&fd)))?;
+            retry(|| self.sys.sync(&fd))?;
         }
         Ok(())
     }
 
     /// The bytes from a place on, if they are not too many.
-    fn end_of(&self, file: &OpenFile, start: u64) -> Result<Vec<u8>, Errno> {
+    fn end_of(&self, file: &OpenFile, start: u64) -> Result<Vec<u8>, SysError> {
         let mut bytes = vec![0; MAX_END];
         let mut n_read = 0;
         while n_read < bytes.len() {
             let offset = start + n_read as u64;
-            match retry(|| self.sys.read_at(sys::fd(&file.fd), &mut bytes[n_read..], offset))? {
+            match retry(|| self.sys.read_at(&file.fd, &mut bytes[n_read..], offset))? {
                 0 => {
                     bytes.truncate(n_read);
                     return Ok(bytes);
@@ -118,27 +120,24 @@ impl Protocol<'_> {
                 n => n_read += n,
             }
         }
-        Err(Errno::BUSY)
+        Err(SysError::BUSY)
     }
 
     /// After the exchange was undone by somebody's file in the place of our draft, which they had
     /// replaced: theirs is newer than what was put back. Theirs gets the target's name, and what
     /// they replaced goes, as it would have gone without us. An error where it cannot be told
     /// that they meant to replace it, or that nothing else happened meanwhile.
-    fn make_way(&self, draft: &Draft, put_back: &Stat) -> Result<(), Errno> {
-        if rustix::fs::fstat(&draft.fd)?.st_nlink > 0 {
+    fn make_way(&self, draft: &Draft, put_back: &Status) -> Result<(), SysError> {
+        if draft.fd.status()?.links > 0 {
             // They gave our draft another name, and would have done so with what stood there.
-            return Err(Errno::BUSY);
+            return Err(SysError::BUSY);
         }
         retry(|| self.sys.exchange(self.folder, &draft.name, self.name))?;
         let came_out = retry(|| self.sys.status(self.folder, &draft.name))?;
-        let told = |status: &Stat| {
-            let modified = (status.st_mtime, status.st_mtime_nsec);
-            (status.st_dev, status.st_ino, status.st_size, modified)
-        };
+        let told = |status: &Status| (status.id(), status.size, status.modified);
         match told(&came_out) == told(put_back) {
             true => retry(|| self.sys.unlink(self.folder, &draft.name)),
-            false => Err(Errno::BUSY),
+            false => Err(SysError::BUSY),
         }
     }
 }

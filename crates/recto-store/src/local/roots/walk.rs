@@ -7,13 +7,10 @@
 
 use std::collections::VecDeque;
 use std::ffi::{OsStr, OsString};
-use std::os::fd::OwnedFd;
-use std::os::unix::ffi::OsStringExt;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
-use rustix::fs::{AtFlags, FileType, Mode, OFlags};
-use rustix::io::Errno;
+use recto_platform::{FileKind, Handle, SysError};
 
 use super::{LastLink, Place, Root, Roots};
 use crate::context::Sandbox;
@@ -30,11 +27,11 @@ pub enum Stop {
         root: String,
     },
     Closed,
-    System(Errno),
+    System(SysError),
 }
 
-impl From<Errno> for Stop {
-    fn from(errno: Errno) -> Stop {
+impl From<SysError> for Stop {
+    fn from(errno: SysError) -> Stop {
         Stop::System(errno)
     }
 }
@@ -49,7 +46,7 @@ pub struct Walk<'a> {
     root: &'a Root,
     sandbox: &'a Sandbox,
     /// The folders walked into below the root.
-    folders: Vec<(Arc<OwnedFd>, OsString)>,
+    folders: Vec<(Arc<Handle>, OsString)>,
     steps: VecDeque<Step>,
     n_links: usize,
 }
@@ -89,21 +86,23 @@ impl<'a> Walk<'a> {
                 return Err(Stop::Closed);
             }
             if self.steps.is_empty() {
-                match rustix::fs::statat(self.folder(), &step.name, AtFlags::SYMLINK_NOFOLLOW) {
-                    Ok(status) => match FileType::from_raw_mode(status.st_mode) {
-                        FileType::Symlink if last_link == LastLink::Follow => {
+                match recto_platform::status_at(self.folder(), &step.name) {
+                    Ok(status) => match status.kind() {
+                        FileKind::Symlink if last_link == LastLink::Follow => {
                             self.follow(roots, &step.name)?;
                         }
                         kind => return Ok(self.place(step.name, Some(kind))),
                     },
-                    Err(Errno::NOENT | Errno::NOTDIR) => return Ok(self.place(step.name, None)),
+                    Err(SysError::NOENT | SysError::NOTDIR) => {
+                        return Ok(self.place(step.name, None));
+                    }
                     Err(errno) => return Err(errno.into()),
                 }
                 continue;
             }
             match self.enter(roots, &step.name) {
                 Ok(()) => {}
-                Err(Stop::System(Errno::NOENT | Errno::NOTDIR)) => {
+                Err(Stop::System(SysError::NOENT | SysError::NOTDIR)) => {
                     return self.place_beyond(step.name, roots);
                 }
                 Err(stop) => return Err(stop),
@@ -113,7 +112,7 @@ impl<'a> Walk<'a> {
         Ok(Place {
             folder: self.folder().clone(),
             name: OsString::from("."),
-            kind: Some(FileType::Directory),
+            kind: Some(FileKind::Directory),
             is_folder_missing: false,
             missing_folders: Vec::new(),
             real_path: self.real_path(),
@@ -124,21 +123,20 @@ impl<'a> Walk<'a> {
     fn enter(&mut self, roots: &'a Roots, name: &OsStr) -> Result<(), Stop> {
         // What is a folder at one moment and a link at the next is looked at again.
         for _ in 0..8 {
-            let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-            match rustix::fs::openat(self.folder(), name, flags, Mode::empty()) {
+            match recto_platform::enter(self.folder(), name) {
                 Ok(folder) => {
                     self.folders.push((Arc::new(folder), name.to_os_string()));
                     return Ok(());
                 }
-                Err(Errno::NOTDIR | Errno::LOOP) => {}
+                Err(SysError::NOTDIR | SysError::LOOP) => {}
                 Err(errno) => return Err(errno.into()),
             }
             match self.follow(roots, name) {
-                Err(Stop::System(Errno::NOTDIR)) => {}
+                Err(Stop::System(SysError::NOTDIR)) => {}
                 followed => return followed,
             }
         }
-        Err(Stop::System(Errno::NOTDIR))
+        Err(Stop::System(SysError::NOTDIR))
     }
 
     /// `..` above the root. A caller's own path never leaves all roots; a link may come back in.
@@ -163,15 +161,15 @@ impl<'a> Walk<'a> {
 
     /// Goes on where a link leads.
     fn follow(&mut self, roots: &'a Roots, name: &OsStr) -> Result<(), Stop> {
-        let target = match rustix::fs::readlinkat(self.folder(), name, Vec::new()) {
-            Ok(target) => PathBuf::from(OsString::from_vec(target.into_bytes())),
+        let target = match recto_platform::read_link_at(self.folder(), name) {
+            Ok(target) => target,
             // It is no link but a file, and so has nothing beneath it.
-            Err(Errno::INVAL) => return Err(Stop::System(Errno::NOTDIR)),
+            Err(SysError::INVAL) => return Err(Stop::System(SysError::NOTDIR)),
             Err(errno) => return Err(errno.into()),
         };
         self.n_links += 1;
         if self.n_links > MAX_LINKS {
-            return Err(Stop::System(Errno::LOOP));
+            return Err(Stop::System(SysError::LOOP));
         }
         if target.is_absolute() {
             return self.jump(roots, &target, true);
@@ -189,7 +187,7 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    fn folder(&self) -> &Arc<OwnedFd> {
+    fn folder(&self) -> &Arc<Handle> {
         self.folders.last().map_or(&self.root.handle, |(folder, _)| folder)
     }
 
@@ -201,7 +199,7 @@ impl<'a> Walk<'a> {
         self.root.real_path.join(self.relative_path())
     }
 
-    fn place(self, name: OsString, kind: Option<FileType>) -> Place {
+    fn place(self, name: OsString, kind: Option<FileKind>) -> Place {
         Place {
             folder: self.folder().clone(),
             kind,

@@ -336,7 +336,7 @@ impl Shared {
         if state.is_writing || state.rest.is_some() || !state.queue.is_empty() {
             return 0;
         }
-        line::write_now(&self.stream, line)
+        recto_platform::write_now(&self.stream, line)
     }
 
     /// Says what nobody replies to, and comes back when it is sent.

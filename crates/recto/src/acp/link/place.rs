@@ -7,9 +7,7 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
-use rustix::net::sockopt::socket_peercred;
-use rustix::process::geteuid;
-use rustix::rand::{GetRandomFlags, getrandom};
+use recto_platform::{is_peer_same_user, random_hex};
 
 const PREFIX: &str = "recto-acp-";
 
@@ -87,19 +85,9 @@ fn clean_up(parent: &Path) {
     }
 }
 
-/// Random bytes from the system, as hexadecimal digits.
-pub fn random_hex<const N: usize>() -> Result<String> {
-    let mut bytes = [0; N];
-    let mut n_filled = 0;
-    while n_filled < N {
-        n_filled += getrandom(&mut bytes[n_filled..], GetRandomFlags::empty())?;
-    }
-    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
-}
-
 /// Refuses a peer that runs for another user.
 pub fn check_peer(stream: &UnixStream) -> Result<()> {
-    if socket_peercred(stream)?.uid == geteuid() {
+    if is_peer_same_user(stream)? {
         return Ok(());
     }
     Err(Error::new(ErrorKind::PermissionDenied, "the other end belongs to another user"))

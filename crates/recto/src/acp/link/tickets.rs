@@ -12,7 +12,6 @@ use std::sync::{Arc, Condvar, Mutex};
 
 use recto_store::sync::{lock, wait};
 
-use super::place::random_hex;
 use crate::acp::outlet::Outlet;
 
 /// The most servers of one session. Each takes two threads.
@@ -58,7 +57,7 @@ impl Tickets {
     /// Makes a new one.
     pub fn issue(&self) -> Result<Arc<Ticket>> {
         let ticket = Arc::new(Ticket {
-            token: random_hex::<32>()?,
+            token: recto_platform::random_hex::<32>()?,
             state: Mutex::default(),
             changed: Condvar::new(),
         });

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 use std::thread::ThreadId;
 
-use super::{LinkClient, random_hex};
+use super::LinkClient;
 use crate::acp::updates;
 use recto_store::sync::lock;
 use recto_tools::call::{Witness, Witnessed};
@@ -27,8 +27,8 @@ struct Unnamed {
 impl LinkWitness {
     /// Tells over `link`.
     pub fn new(link: Arc<LinkClient>) -> LinkWitness {
-        let start = random_hex::<4>().ok().and_then(|hex| u64::from_str_radix(&hex, 16).ok());
-        let unnamed = Unnamed { last: start.unwrap_or_default() << 20, running: HashMap::new() };
+        let start = u32::from_be_bytes(recto_platform::random_bytes().unwrap_or_default());
+        let unnamed = Unnamed { last: u64::from(start) << 20, running: HashMap::new() };
         LinkWitness { link, unnamed: Mutex::new(unnamed) }
     }
 }

@@ -8,7 +8,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::{ExitCode, ExitStatus, Stdio};
 use std::time::Duration;
 
-use rustix::process::{Pid, Signal, kill_process_group, test_kill_process_group};
+use recto_platform::ProcessGroup;
 use tokio::process::{Child, Command};
 use tokio::time::{Instant, sleep};
 
@@ -26,7 +26,7 @@ const INTERVAL: Duration = Duration::from_millis(10);
 /// A running agent.
 pub struct Agent {
     child: Child,
-    group: Pid,
+    group: ProcessGroup,
 }
 
 impl Agent {
@@ -51,8 +51,7 @@ impl Agent {
             .process_group(0)
             .spawn()
             .map_err(told)?;
-        let id = child.id().and_then(|id| Pid::from_raw(id.try_into().ok()?));
-        let group = id.expect("it runs, so it has an id");
+        let group = child.id().and_then(ProcessGroup::of).expect("it runs, so it has an id");
         Ok((Agent { child, group }, input, output))
     }
 
@@ -68,9 +67,8 @@ impl Agent {
         let is_gone = self.is_gone_within(AFTER_END_OF_INPUT).await;
         let own_status = self.child.try_wait().ok().flatten();
         if !is_gone {
-            for signal in [Signal::TERM, Signal::KILL] {
-                // An error means that they have ended just now.
-                let _ = kill_process_group(self.group, signal);
+            for end in [ProcessGroup::terminate, ProcessGroup::kill] {
+                end(self.group);
                 if self.is_gone_within(AFTER_SIGNAL).await {
                     break;
                 }
@@ -84,7 +82,7 @@ impl Agent {
         loop {
             // As long as the first is not waited for, its group is there.
             let is_over = !matches!(self.child.try_wait(), Ok(None));
-            if is_over && test_kill_process_group(self.group).is_err() {
+            if is_over && !self.group.exists() {
                 return true;
             }
             if Instant::now() >= deadline {

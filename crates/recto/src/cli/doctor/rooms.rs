@@ -4,6 +4,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use recto_platform::{SysResult, filesystem_name};
 use recto_store::Error;
 
 use super::report::Report;
@@ -14,10 +15,8 @@ use crate::limits::{self, Amount};
 use crate::wall::{Status, Wish};
 use recto_store::context::Context;
 use recto_store::local::abilities::Abilities;
-use recto_store::local::filesystem;
 use recto_store::local::leftovers::Verdict;
 use recto_store::local::survey::Cleaning;
-use recto_store::local::sys;
 use recto_store::{GitRevisions, LocalStore, Revisions};
 
 /// The folders and their file systems.
@@ -27,7 +26,7 @@ pub fn roots(config: &Config, report: &mut Report) {
     let mut seen: Vec<(PathBuf, (u64, u64))> = Vec::new();
     for given in &config.roots {
         let real = given.canonicalize().unwrap_or_else(|_| given.clone());
-        let kind = filesystem::name(&real).unwrap_or_else(sys::describe);
+        let kind = filesystem_name(&real).unwrap_or_else(|error| error.to_string());
         report.fact(format!("{} ({kind})", real.display()));
         if let Ok(absolute) = std::path::absolute(given)
             && absolute != real
@@ -69,14 +68,14 @@ fn oddities(root: &Path, others: &[(PathBuf, (u64, u64))], report: &mut Report) 
 fn abilities(root: &Path, report: &mut Report) {
     let abilities = match Abilities::try_in(root) {
         Ok(abilities) => abilities,
-        Err(errno) => {
+        Err(error) => {
             return report.problem(
-                format!("nothing can be written here: {}", sys::describe(errno)),
+                format!("nothing can be written here: {error}"),
                 "Give yourself the right to write, or serve it with --read-only.",
             );
         }
     };
-    let works = |it: &sys::SysResult<()>| if it.is_ok() { "yes" } else { "no" };
+    let works = |it: &SysResult<()>| if it.is_ok() { "yes" } else { "no" };
     let case = match abilities.case_matters {
         Ok(true) => "case matters",
         Ok(false) => "case does not matter",
@@ -135,7 +134,7 @@ pub fn limits(config: &Config, report: &mut Report) {
     let read = Amount::Bytes(config.max_read_bytes as u64);
     let line = Amount::Bytes(limits::REQUEST_LINE as u64);
     let whole = Amount::Bytes(limits::WHOLE_CHANGE);
-    let held = Amount::Bytes(limits::CHANGED_FILE as u64);
+    let held = Amount::Bytes(limits::CHANGED_FILE);
     let n_running = limits::running_calls(config.max_read_bytes);
     report.fact(format!("a request {line}, a read {read}"));
     report.fact(format!(

@@ -4,7 +4,6 @@
 //! Such a text is taken out of the message and escaped once, many bytes at a time. A mark takes its
 //! place while everything else is serialised as `rmcp` defines it.
 
-use std::hash::{BuildHasher, RandomState};
 use std::io::{Result, Write};
 use std::sync::LazyLock;
 
@@ -21,8 +20,7 @@ const PIECE: usize = 128 << 10;
 
 /// The start of a mark. No text contains it: 128 random bits that are never sent.
 static MARK: LazyLock<String> = LazyLock::new(|| {
-    let random = || RandomState::new().hash_one(0);
-    format!("{:016x}{:016x}", random(), random())
+    recto_platform::random_hex::<16>().expect("every supported kernel has random bytes")
 });
 
 fn mark(index: usize) -> String {

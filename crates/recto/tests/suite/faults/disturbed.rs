@@ -1,12 +1,9 @@
 //! A system whose calls fail when a test says so. What that must lead to is the tests' business.
 
 use std::ffi::{CStr, OsStr};
-use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use recto_store::local::sys::{Linux, Sys, SysResult};
-use rustix::fs::{Gid, Mode, Stat, Uid};
-use rustix::io::Errno;
+use recto_platform::{Handle, Linux, Status, Sys, SysError, SysResult};
 
 /// Decides by a call's number and name what happens before it.
 pub type Disturb = Box<dyn Fn(usize, &str) -> SysResult<()> + Send + Sync>;
@@ -55,7 +52,7 @@ impl Disturbed {
 
     fn before(&self, name: &str) -> SysResult<usize> {
         if self.lacks.contains(&name) {
-            return Err(Errno::OPNOTSUPP);
+            return Err(SysError::OPNOTSUPP);
         }
         let number = self.n_calls.fetch_add(1, Ordering::SeqCst) + 1;
         (self.disturb)(number, name).map(|()| number)
@@ -63,42 +60,42 @@ impl Disturbed {
 }
 
 impl Sys for Disturbed {
-    fn status(&self, folder: &OwnedFd, name: &OsStr) -> SysResult<Stat> {
+    fn status(&self, folder: &Handle, name: &OsStr) -> SysResult<Status> {
         self.before("status")?;
         self.system.status(folder, name)
     }
-    fn open(&self, folder: &OwnedFd, name: &OsStr) -> SysResult<OwnedFd> {
+    fn open(&self, folder: &Handle, name: &OsStr) -> SysResult<Handle> {
         self.before("open")?;
         self.system.open(folder, name)
     }
-    fn lease(&self, file: BorrowedFd<'_>) -> SysResult<()> {
+    fn lease(&self, file: &Handle) -> SysResult<()> {
         self.before("lease")?;
         self.system.lease(file)
     }
-    fn is_leased(&self, file: BorrowedFd<'_>) -> bool {
+    fn is_leased(&self, file: &Handle) -> bool {
         self.system.is_leased(file)
     }
-    fn end_lease(&self, file: BorrowedFd<'_>) -> SysResult<()> {
+    fn end_lease(&self, file: &Handle) -> SysResult<()> {
         self.before("end_lease")?;
         self.system.end_lease(file)
     }
-    fn read_at(&self, file: BorrowedFd<'_>, buffer: &mut [u8], offset: u64) -> SysResult<usize> {
+    fn read_at(&self, file: &Handle, buffer: &mut [u8], offset: u64) -> SysResult<usize> {
         self.before("read_at")?;
         self.system.read_at(file, buffer, offset)
     }
-    fn open_nameless(&self, folder: &OwnedFd) -> SysResult<OwnedFd> {
+    fn open_nameless(&self, folder: &Handle) -> SysResult<Handle> {
         self.before("open_nameless")?;
         self.system.open_nameless(folder)
     }
-    fn create(&self, folder: &OwnedFd, name: &OsStr, mode: Mode) -> SysResult<OwnedFd> {
+    fn create(&self, folder: &Handle, name: &OsStr, mode: u32) -> SysResult<Handle> {
         self.before("create")?;
         self.system.create(folder, name, mode)
     }
-    fn open_end(&self, folder: &OwnedFd, name: &OsStr) -> SysResult<OwnedFd> {
+    fn open_end(&self, folder: &Handle, name: &OsStr) -> SysResult<Handle> {
         self.before("open_end")?;
         self.system.open_end(folder, name)
     }
-    fn write(&self, file: BorrowedFd<'_>, bytes: &[u8]) -> SysResult<usize> {
+    fn write(&self, file: &Handle, bytes: &[u8]) -> SysResult<usize> {
         let number = self.before("write")?;
         if self.short_writes.is_none_or(|when| !when.is_hit(number)) {
             return self.system.write(file, bytes);
@@ -106,39 +103,39 @@ impl Sys for Disturbed {
         self.n_short_writes.fetch_add(1, Ordering::SeqCst);
         self.system.write(file, &bytes[..bytes.len().div_ceil(2)])
     }
-    fn set_owner(&self, file: BorrowedFd<'_>, owner: Uid, group: Gid) -> SysResult<()> {
+    fn set_owner(&self, file: &Handle, owner: u32, group: u32) -> SysResult<()> {
         self.before("set_owner")?;
         self.system.set_owner(file, owner, group)
     }
-    fn set_mode(&self, file: BorrowedFd<'_>, mode: Mode) -> SysResult<()> {
+    fn set_mode(&self, file: &Handle, mode: u32) -> SysResult<()> {
         self.before("set_mode")?;
         self.system.set_mode(file, mode)
     }
-    fn set_attribute(&self, file: BorrowedFd<'_>, name: &CStr, value: &[u8]) -> SysResult<()> {
+    fn set_attribute(&self, file: &Handle, name: &CStr, value: &[u8]) -> SysResult<()> {
         self.before("set_attribute")?;
         self.system.set_attribute(file, name, value)
     }
-    fn sync(&self, file: BorrowedFd<'_>) -> SysResult<()> {
+    fn sync(&self, file: &Handle) -> SysResult<()> {
         self.before("sync")?;
         self.system.sync(file)
     }
-    fn link(&self, file: BorrowedFd<'_>, folder: &OwnedFd, name: &OsStr) -> SysResult<()> {
+    fn link(&self, file: &Handle, folder: &Handle, name: &OsStr) -> SysResult<()> {
         self.before("link")?;
         self.system.link(file, folder, name)
     }
-    fn exchange(&self, folder: &OwnedFd, one: &OsStr, other: &OsStr) -> SysResult<()> {
+    fn exchange(&self, folder: &Handle, one: &OsStr, other: &OsStr) -> SysResult<()> {
         self.before("exchange")?;
         self.system.exchange(folder, one, other)
     }
-    fn rename(&self, folder: &OwnedFd, from: &OsStr, to: &OsStr) -> SysResult<()> {
+    fn rename(&self, folder: &Handle, from: &OsStr, to: &OsStr) -> SysResult<()> {
         self.before("rename")?;
         self.system.rename(folder, from, to)
     }
-    fn rename_new(&self, folder: &OwnedFd, from: &OsStr, to: &OsStr) -> SysResult<()> {
+    fn rename_new(&self, folder: &Handle, from: &OsStr, to: &OsStr) -> SysResult<()> {
         self.before("rename_new")?;
         self.system.rename_new(folder, from, to)
     }
-    fn unlink(&self, folder: &OwnedFd, name: &OsStr) -> SysResult<()> {
+    fn unlink(&self, folder: &Handle, name: &OsStr) -> SysResult<()> {
         self.before("unlink")?;
         self.system.unlink(folder, name)
     }

@@ -9,7 +9,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use recto_store::local::sys::Linux;
+use recto_platform::Linux;
 use recto_text::Digest;
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use serde_json::json;

@@ -1,15 +1,14 @@
-//! The file systems that are known by their numbers: what they are called and what their files are
-//! like. What a file system can do is tried by [`super::abilities`].
+//! The file systems that are known by their numbers: their names, and how their files behave.
 
-use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use rustix::fs::{Stat, StatFs};
+use rustix::fs::StatFs;
 
-use super::sys::SysResult;
+use super::own;
+use crate::{Handle, Status, SysResult};
 
-/// What a file system's files are like.
+/// How the files of a file system behave.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Filesystem {
     /// They are made up as they are read.
@@ -55,26 +54,26 @@ const KNOWN: [(u32, &str, Filesystem); 28] = [
 ];
 
 impl Filesystem {
-    /// What the file system of a file is like.
-    pub fn of(fd: &OwnedFd, status: &Stat) -> SysResult<Filesystem> {
+    /// Returns the behaviour of an open file.
+    pub fn of(file: &Handle, status: &Status) -> SysResult<Filesystem> {
         /// The disk that was last found to be clipping: nearly all files are on one. Only disks
         /// keep their number; that of anything else may become another's.
         static CLIPPING_DISK: AtomicU64 = AtomicU64::new(0);
-        if CLIPPING_DISK.load(Ordering::Relaxed) == status.st_dev {
+        if CLIPPING_DISK.load(Ordering::Relaxed) == status.device {
             return Ok(Clipping);
         }
-        let filesystem =
-            known(&rustix::fs::fstatfs(fd)?).map_or(Other, |(_, filesystem)| filesystem);
-        if filesystem == Clipping && rustix::fs::major(status.st_dev) != 0 {
-            CLIPPING_DISK.store(status.st_dev, Ordering::Relaxed);
+        let filesystem = known(&rustix::fs::fstatfs(file).map_err(own)?)
+            .map_or(Other, |(_, filesystem)| filesystem);
+        if filesystem == Clipping && rustix::fs::major(status.device) != 0 {
+            CLIPPING_DISK.store(status.device, Ordering::Relaxed);
         }
         Ok(filesystem)
     }
 }
 
-/// The name of the file system that holds a folder, as `mount` calls it.
-pub fn name(folder: &Path) -> SysResult<String> {
-    let found = rustix::fs::statfs(folder)?;
+/// Returns the name of the file system that a path is on, as `mount` calls it.
+pub fn filesystem_name(path: &Path) -> SysResult<String> {
+    let found = rustix::fs::statfs(path).map_err(own)?;
     Ok(match known(&found) {
         Some((name, _)) => name.to_string(),
         None => format!("file system {:#x}", number(&found)),

@@ -1,0 +1,21 @@
+//! The system calls that recto needs, behind types of its own.
+//!
+//! No other crate names `rustix` or `libc`. Everything that depends on the operating system is in
+//! the module `linux`, so that another system is one more module with the same functions.
+
+#[cfg(not(target_os = "linux"))]
+compile_error!(
+    "recto runs on Linux only for now: its write protocol needs O_TMPFILE, renameat2 and flock"
+);
+
+mod error;
+mod handle;
+mod linux;
+mod status;
+mod sys;
+
+pub use error::{SysError, SysResult};
+pub use handle::Handle;
+pub use linux::*;
+pub use status::{FileKind, Status};
+pub use sys::Sys;

@@ -1,0 +1,110 @@
+//! Directories: opening, listing, locking, and the names in them.
+
+use std::ffi::{OsStr, OsString};
+use std::mem::MaybeUninit;
+use std::os::unix::ffi::OsStringExt;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{Access, AtFlags, CWD, Dir, FlockOperation, Mode, OFlags, RawDir};
+
+use super::{kind, own, status};
+use crate::{FileKind, Handle, Status, SysResult};
+
+/// Opens a directory by its path, only to reach the names in it. Follows links.
+pub fn anchor(path: &Path) -> SysResult<Handle> {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    rustix::fs::open(path, flags, Mode::empty()).map(Handle).map_err(own)
+}
+
+/// Opens a directory in another one, only to reach the names in it. Does not follow a link.
+pub fn enter(folder: &Handle, name: impl AsRef<OsStr>) -> SysResult<Handle> {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    rustix::fs::openat(folder, name.as_ref(), flags, Mode::empty()).map(Handle).map_err(own)
+}
+
+const LISTED: OFlags =
+    OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+
+/// Opens a directory by its path, to list, lock or sync it. Does not follow a link at its end.
+pub fn open_directory(path: &Path) -> SysResult<Handle> {
+    rustix::fs::openat(CWD, path, LISTED, Mode::empty()).map(Handle).map_err(own)
+}
+
+/// Opens a directory in another one, to list, lock or sync it. Does not follow a link.
+pub fn open_directory_at(folder: &Handle, name: impl AsRef<OsStr>) -> SysResult<Handle> {
+    rustix::fs::openat(folder, name.as_ref(), LISTED, Mode::empty()).map(Handle).map_err(own)
+}
+
+/// Lists a directory from where the handle is, without `.` and `..`.
+pub fn entries(folder: Handle) -> SysResult<impl Iterator<Item = SysResult<(OsString, FileKind)>>> {
+    let entries = Dir::new(folder.0).map_err(own)?;
+    let owned = entries.map(|entry| {
+        let entry = entry.map_err(own)?;
+        let name = OsString::from_vec(entry.file_name().to_bytes().to_vec());
+        Ok((name, kind(entry.file_type())))
+    });
+    Ok(owned.filter(|entry| !entry.as_ref().is_ok_and(|(name, _)| name == "." || name == "..")))
+}
+
+/// A directory that is listed into a buffer of the caller, so that no entry is allocated.
+pub struct RawEntries<'a>(RawDir<'a, &'a Handle>);
+
+impl<'a> RawEntries<'a> {
+    /// Lists a directory from where the handle is. The buffer is made large enough.
+    pub fn new(folder: &'a Handle, buffer: &'a mut Vec<MaybeUninit<u8>>) -> RawEntries<'a> {
+        buffer.resize(64 << 10, MaybeUninit::uninit());
+        RawEntries(RawDir::new(folder, buffer))
+    }
+
+    /// Visits the next entry, `.` and `..` among them. `None` at the end.
+    pub fn visit_next(&mut self, visit: impl FnOnce(&[u8], FileKind)) -> Option<SysResult<()>> {
+        let entry = self.0.next()?.map_err(own);
+        Some(entry.map(|entry| visit(entry.file_name().to_bytes(), kind(entry.file_type()))))
+    }
+}
+
+/// Returns the status that a path leads to.
+pub fn status_by_path(path: &Path) -> SysResult<Status> {
+    rustix::fs::stat(path).map(status).map_err(own)
+}
+
+/// Returns the status of a name, without following a link.
+pub fn status_at(folder: &Handle, name: impl AsRef<OsStr>) -> SysResult<Status> {
+    let flags = AtFlags::SYMLINK_NOFOLLOW;
+    rustix::fs::statat(folder, name.as_ref(), flags).map(status).map_err(own)
+}
+
+/// Returns the target of a symbolic link.
+pub fn read_link_at(folder: &Handle, name: impl AsRef<OsStr>) -> SysResult<PathBuf> {
+    let target = rustix::fs::readlinkat(folder, name.as_ref(), Vec::new()).map_err(own)?;
+    Ok(OsString::from_vec(target.into_bytes()).into())
+}
+
+/// Fails where this process may not write to a name.
+pub fn check_writable_at(folder: &Handle, name: impl AsRef<OsStr>) -> SysResult<()> {
+    let name = name.as_ref();
+    rustix::fs::accessat(folder, name, Access::WRITE_OK, AtFlags::EACCESS).map_err(own)
+}
+
+/// Makes a directory.
+pub fn create_directory_at(folder: &Handle, name: impl AsRef<OsStr>, mode: u32) -> SysResult<()> {
+    rustix::fs::mkdirat(folder, name.as_ref(), Mode::from_raw_mode(mode)).map_err(own)
+}
+
+/// Removes an empty directory.
+pub fn remove_directory_at(folder: &Handle, name: impl AsRef<OsStr>) -> SysResult<()> {
+    rustix::fs::unlinkat(folder, name.as_ref(), AtFlags::REMOVEDIR).map_err(own)
+}
+
+impl Handle {
+    /// Waits for the exclusive lock on a directory. It ends when the last copy of the handle is
+    /// closed.
+    pub fn lock(&self) -> SysResult<()> {
+        rustix::fs::flock(self, FlockOperation::LockExclusive).map_err(own)
+    }
+
+    /// Takes the lock if it is free, else fails with [`AGAIN`](crate::SysError::AGAIN).
+    pub fn try_lock(&self) -> SysResult<()> {
+        rustix::fs::flock(self, FlockOperation::NonBlockingLockExclusive).map_err(own)
+    }
+}

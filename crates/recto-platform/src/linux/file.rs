@@ -1,0 +1,76 @@
+//! Files: reading, and extended attributes.
+
+use std::ffi::{CStr, CString, OsStr};
+
+use rustix::buffer::spare_capacity;
+use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
+
+use super::{own, status};
+use crate::{Handle, Status, SysError, SysResult};
+
+/// Opens a file for reading; never follows a link, never blocks.
+pub fn open_file_at(folder: &Handle, name: impl AsRef<OsStr>) -> SysResult<Handle> {
+    let flags =
+        OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    rustix::fs::openat(folder, name.as_ref(), flags, Mode::empty()).map(Handle).map_err(own)
+}
+
+impl Handle {
+    /// Returns the status.
+    pub fn status(&self) -> SysResult<Status> {
+        rustix::fs::fstat(self).map(status).map_err(own)
+    }
+
+    /// Reads at an offset; 0 only at the end.
+    pub fn read_at(&self, buffer: &mut [u8], offset: u64) -> SysResult<usize> {
+        rustix::io::pread(self, buffer, offset).map_err(own)
+    }
+
+    /// Reads at an offset into the spare capacity of `bytes`, which is not grown.
+    pub fn append_from(&self, bytes: &mut Vec<u8>, offset: u64) -> SysResult<usize> {
+        rustix::io::pread(self, spare_capacity(bytes), offset).map_err(own)
+    }
+
+    /// Waits until a file or directory is on disk.
+    pub fn sync(&self) -> SysResult<()> {
+        rustix::fs::fsync(self).map_err(own)
+    }
+
+    /// Returns the names of the extended attributes; none where the file system has none.
+    pub fn attribute_names(&self) -> SysResult<Vec<CString>> {
+        let names = match filled(|buffer| rustix::fs::flistxattr(self, buffer)) {
+            Err(SysError::OPNOTSUPP | SysError::NOSYS) => return Ok(Vec::new()),
+            names => names?,
+        };
+        let owned = |name| CStr::from_bytes_with_nul(name).map(CStr::to_owned);
+        let names = names.split_inclusive(|byte| *byte == 0).map(owned);
+        names.collect::<Result<_, _>>().map_err(|_| SysError::IO)
+    }
+
+    /// Returns the value of an extended attribute.
+    pub fn attribute(&self, name: &CStr) -> SysResult<Vec<u8>> {
+        filled(|buffer| rustix::fs::fgetxattr(self, name, buffer))
+    }
+
+    /// Removes an extended attribute.
+    pub fn remove_attribute(&self, name: &CStr) -> SysResult<()> {
+        rustix::fs::fremovexattr(self, name).map_err(own)
+    }
+}
+
+/// Calls with a small buffer first, which nearly always suffices, then with the largest one.
+fn filled(mut call: impl FnMut(&mut [u8]) -> Result<usize, Errno>) -> SysResult<Vec<u8>> {
+    for size in [512, 64 << 10] {
+        let mut buffer = vec![0; size];
+        match call(&mut buffer) {
+            Ok(n) => {
+                buffer.truncate(n);
+                return Ok(buffer);
+            }
+            Err(Errno::RANGE) => {}
+            Err(errno) => return Err(own(errno)),
+        }
+    }
+    Err(SysError::RANGE)
+}

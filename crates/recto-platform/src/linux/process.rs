@@ -1,0 +1,77 @@
+//! Processes and their users, the allocator, random bytes.
+
+use std::os::unix::net::UnixStream;
+
+use rustix::net::sockopt::socket_peercred;
+use rustix::process::{Pid, Signal, geteuid, kill_process_group, test_kill_process_group};
+use rustix::rand::{GetRandomFlags, getrandom};
+
+use super::own;
+use crate::{SysError, SysResult};
+
+/// A process group, known by the id of its first process.
+#[derive(Debug, Clone, Copy)]
+pub struct ProcessGroup(Pid);
+
+impl ProcessGroup {
+    /// Returns the group that a process was started in as the first. `None` for an impossible id.
+    pub fn of(process_id: u32) -> Option<ProcessGroup> {
+        Pid::from_raw(process_id.try_into().ok()?).map(ProcessGroup)
+    }
+
+    /// Whether one of its processes exists.
+    pub fn exists(self) -> bool {
+        test_kill_process_group(self.0).is_ok()
+    }
+
+    /// Asks all its processes to end. Those that have ended already do not matter.
+    pub fn terminate(self) {
+        let _ = kill_process_group(self.0, Signal::TERM);
+    }
+
+    /// Ends all its processes.
+    pub fn kill(self) {
+        let _ = kill_process_group(self.0, Signal::KILL);
+    }
+}
+
+/// Whether the other end of a socket belongs to the user of this process.
+pub fn is_peer_same_user(socket: &UnixStream) -> SysResult<bool> {
+    Ok(socket_peercred(socket).map_err(own)?.uid == geteuid())
+}
+
+/// Makes the C library keep freed blocks smaller than `n_bytes`, as many bytes in total, in each of
+/// `n_arenas` that the threads share. Must run before the first thread starts.
+pub fn keep_freed_memory(n_bytes: i32, n_arenas: i32) {
+    #[cfg(target_env = "gnu")]
+    for (parameter, value) in [
+        (libc::M_MMAP_THRESHOLD, n_bytes),
+        (libc::M_TRIM_THRESHOLD, n_bytes),
+        (libc::M_ARENA_MAX, n_arenas),
+    ] {
+        // A refusal changes nothing but the speed.
+        // SAFETY: takes two numbers, and no other thread allocates yet.
+        let _ = unsafe { libc::mallopt(parameter, value) };
+    }
+    #[cfg(not(target_env = "gnu"))]
+    let _ = (n_bytes, n_arenas);
+}
+
+/// Returns random bytes that nobody can guess.
+pub fn random_bytes<const N: usize>() -> SysResult<[u8; N]> {
+    let mut bytes = [0; N];
+    let mut n_filled = 0;
+    while n_filled < N {
+        match getrandom(&mut bytes[n_filled..], GetRandomFlags::empty()).map_err(own) {
+            Ok(n) => n_filled += n,
+            Err(SysError::INTR) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(bytes)
+}
+
+/// Returns `N` random bytes as hexadecimal digits.
+pub fn random_hex<const N: usize>() -> SysResult<String> {
+    Ok(random_bytes::<N>()?.iter().map(|byte| format!("{byte:02x}")).collect())
+}
