@@ -46,6 +46,7 @@ Options:
                 the duckdb module). Needs 2 GB of disk
   --editor      The relay between an editor and an agent instead, and calls through an editor
   --peers       recto beside the servers that dev/support/install-peers installs, on the same work
+  --beside PATH With --peers, another recto in the place of the first peer, such as an older build
   --growth      How costs grow with sizes, and a plot of it in docs/growth.svg, or where --plot
                 says. Needs 1 GB of disk
   --plot PATH   Where --growth draws
@@ -80,6 +81,7 @@ enum Mode {
 #[derive(Default)]
 struct Options {
     recto: Option<PathBuf>,
+    beside: Option<PathBuf>,
     plot: Option<PathBuf>,
     is_quick: bool,
     is_update: bool,
@@ -103,6 +105,9 @@ fn parse(mut arguments: impl Iterator<Item = String>) -> Result<Options> {
         match argument.as_str() {
             "--recto" => {
                 options.recto = Some(arguments.next().ok_or("--recto needs a path")?.into());
+            }
+            "--beside" => {
+                options.beside = Some(arguments.next().ok_or("--beside needs a path")?.into());
             }
             "--plot" => {
                 options.plot = Some(arguments.next().ok_or("--plot needs a path")?.into());
@@ -132,7 +137,7 @@ fn run(options: Options) -> Result<()> {
         Mode::Calls => run_calls(recto, options.is_quick),
         Mode::Around => around::run(&recto, options.is_quick),
         Mode::Editor => editor::run(&recto, options.is_quick),
-        Mode::Peers => peers::run(&recto, options.is_quick),
+        Mode::Peers => peers::run(&recto, options.beside, options.is_quick),
         Mode::Growth => {
             let plot = options.plot.unwrap_or_else(|| "docs/growth.svg".into());
             growth::run(&recto, &plot, options.is_quick)

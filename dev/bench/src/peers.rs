@@ -9,7 +9,7 @@ mod session;
 mod work;
 mod yardsticks;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
@@ -34,10 +34,10 @@ const N_WARM_UP: usize = 2;
 const TEXT_EDITOR: &str = "1.0.2";
 
 /// Makes the files, measures, and prints the tables.
-pub fn run(recto: &Path, is_quick: bool) -> Result<()> {
+pub fn run(recto: &Path, beside: Option<PathBuf>, is_quick: bool) -> Result<()> {
     let material = Material::create()?;
     println!("{}\n", machine::describe(&material.root)?);
-    let mut peers = Peers::start(recto, &material, is_quick)?;
+    let mut peers = Peers::start(recto, beside, &material, is_quick)?;
     settle();
     let mut rows = vec![peers.starts()?];
     rows.extend(peers.reads()?);
@@ -71,8 +71,16 @@ struct Plan {
 }
 
 impl<'a> Peers<'a> {
-    fn start(recto: &Path, material: &'a Material, is_quick: bool) -> Result<Peers<'a>> {
-        let servers = Server::all(recto, TEXT_EDITOR);
+    fn start(
+        recto: &Path,
+        beside: Option<PathBuf>,
+        material: &'a Material,
+        is_quick: bool,
+    ) -> Result<Peers<'a>> {
+        let mut servers = Server::all(recto, TEXT_EDITOR);
+        if let Some(beside) = beside {
+            servers[1] = Server::recto("the other recto", &beside);
+        }
         for server in servers.iter().filter(|server| !server.is_installed()) {
             eprintln!("{} is not installed; dev/support/install-peers does that", server.name);
         }

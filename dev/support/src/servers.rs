@@ -39,11 +39,16 @@ impl Server {
         let official = "node_modules/.bin/mcp-server-filesystem";
         let rust_mcp = "bin/rust-mcp-filesystem";
         [
-            Server { kind: Kind::Recto, name: "recto".into(), program: recto.to_path_buf() },
+            Server::recto("recto", recto),
             peer(Kind::Official, "official", "2026.8.31", official),
             peer(Kind::RustMcp, "rust-mcp-filesystem", "0.4.5", rust_mcp),
             peer(Kind::TextEditor, "mcp-text-editor", text_editor, "bin/mcp-text-editor"),
         ]
+    }
+
+    /// Returns a build of recto.
+    pub fn recto(name: &str, program: &Path) -> Server {
+        Server { kind: Kind::Recto, name: name.into(), program: program.to_path_buf() }
     }
 
     /// Whether the program exists.
