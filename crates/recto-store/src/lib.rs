@@ -42,6 +42,10 @@ pub use notes::Note;
 pub use workspace::Workspace;
 
 /// A place that files can be read from.
+///
+/// An implementation rejects paths outside its roots, hidden paths and what the client's sandbox
+/// closes, in the same way whether or not a file exists there. It checks for cancellation during
+/// long work and bounds its memory.
 pub trait Store: Send + Sync {
     /// Reads a text file. Memory is bounded: a large file is read by pages.
     fn text<'a>(&'a self, path: &AbsPath, context: &'a Context) -> Result<Text<'a>>;

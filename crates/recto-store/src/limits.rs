@@ -37,7 +37,8 @@ pub const WHOLE_CHANGE: u64 = 64 << 20;
 pub const EXCERPT: u64 = 16 << 20;
 /// Size of a file that can be changed although a change must read all of it.
 pub const CHANGED_FILE: u64 = 1 << 30;
-/// How long a write waits for the directory's lock.
+/// How long a write waits for the directory's lock without progress: the time starts again when the
+/// queue in this process moves, and once more when another process holds the lock.
 pub const LOCK_WAIT: Duration = Duration::from_secs(5);
 /// Size of a leftover of a killed process that a write cleans up in passing.
 pub const LEFTOVER_BYTES: u64 = 256 << 20;

@@ -114,7 +114,7 @@ impl Tool {
     /// Returns the JSON schema of its structured answer, with the notes that every answer may have.
     pub fn output_schema(&self) -> Map<String, Value> {
         let mut schema = (self.output)();
-        schema["properties"]["notes"] = json!({"type": "array", "items": {"type": "string"}});
+        schema["properties"]["notes"] = json!({"type": "array"});
         schema.as_object().cloned().expect("a schema is an object")
     }
 

@@ -17,7 +17,7 @@ use crate::served::Served;
 pub struct Hint {
     /// The advice, with the next call in it.
     pub text: String,
-    /// The call that would succeed, where it is known.
+    /// The same advice as data, where it is a call. Clients get the text; tests make the call.
     pub next: Option<NextCall>,
 }
 

@@ -31,14 +31,10 @@ pub const PATH: Param = Param::required("path", Kind::String, "The file");
 
 pub const HASH: Param = Param::required("hash", Kind::Hash, "From the last read or change");
 
-pub const EXPECTED_HASH: Param = Param::optional(
-    "expected_hash",
-    Kind::Hash,
-    "hash of an earlier read; refused if the file changed",
-);
+pub const EXPECTED_HASH: Param =
+    Param::optional("expected_hash", Kind::Hash, "hash from a read; rejected if the file changed");
 
-pub const DRY_RUN: Param =
-    Param::optional("dry_run", Kind::Boolean, "Show the diff, change nothing");
+pub const DRY_RUN: Param = Param::optional("dry_run", Kind::Boolean, "Only show the diff");
 
 /// Which file to change, and on what conditions.
 pub struct Target {

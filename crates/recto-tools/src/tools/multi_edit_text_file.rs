@@ -15,8 +15,8 @@ pub static TOOL: Tool = Tool {
     name: "multi_edit_text_file",
     title: "Edit file in several places",
     toolset: Toolset::Edit,
-    description: "Replace several exact strings in one text file. Edits apply in order, each to \
-        the result of the one before; nothing is written unless all succeed. Returns one diff.",
+    description: "Replace several exact strings in one text file. Edits apply in order; \
+        nothing is written unless all succeed. Returns one diff.",
     params: &[
         ABSOLUTE_PATH,
         Param::required(

@@ -18,8 +18,8 @@ pub static TOOL: Tool = Tool {
     name: "write_text_file",
     title: "Write file",
     toolset: Toolset::Edit,
-    description: "Create a text file or overwrite it with new content, all or nothing. Its \
-        encoding is kept. The folder must exist. To change part of a file use edit_text_file.",
+    description: "Create a text file or overwrite it, keeping its encoding. The directory must \
+        exist. To change part of a file use edit_text_file.",
     params: &[
         ABSOLUTE_PATH,
         Param::required("content", Kind::Text, "Complete new content"),
