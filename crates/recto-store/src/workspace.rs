@@ -10,7 +10,7 @@ mod view;
 use std::sync::Arc;
 
 use crate::editor::Editor;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::local::held::Purpose;
 use crate::path::AbsPath;
 use crate::{
@@ -137,11 +137,7 @@ impl WriteStore for Workspace {
         if !self.editor.can_read() {
             return self.disk.hold_new(path, context);
         }
-        let held = self.reserve(path, Purpose::Create, context)?;
-        match held.is_new_in_editor()? {
-            true => Err(Error::FileExists { path: path.to_string(), what: None }),
-            false => Ok(Box::new(held)),
-        }
+        Ok(Box::new(self.reserve(path, Purpose::Create, context)?))
     }
 
     fn hold_to_remove<'a>(&'a self, path: &AbsPath, context: &'a Context) -> Result<Removal<'a>> {

@@ -13,8 +13,7 @@ use crate::error::{Error, Result};
 use crate::local::reserve::{Content, OnDisk, Reserved};
 use crate::path::AbsPath;
 use crate::{
-    Context, HeldFile, Note, Removal, Remove, Removed, Replace, Slot, Snapshot, Where, Whole,
-    WriteError, Written,
+    Context, HeldFile, Note, Removal, Remove, Removed, Replace, Slot, Whole, WriteError, Written,
 };
 
 /// A file or a place, locked on the disk.
@@ -144,37 +143,16 @@ impl Slot for Held<'_> {
 
 impl<'a> HeldFile<'a> for Held<'a> {
     fn whole(self: Box<Self>) -> Result<Whole<'a>, WriteError<'a>> {
-        match self.read()? {
-            Found::Editor(whole) => Ok(whole),
-            Found::Disk(file) => file.whole(),
-        }
-    }
-
-    fn snapshot(self: Box<Self>, place: &Where<'_>) -> Result<Snapshot<'a>, WriteError<'a>> {
-        match self.read()? {
-            Found::Editor(whole) => Ok(Snapshot::Whole(whole)),
-            Found::Disk(file) => file.snapshot(place),
-        }
-    }
-}
-
-/// Where a file's text was found.
-enum Found<'a> {
-    Editor(Whole<'a>),
-    Disk(Box<dyn HeldFile<'a> + 'a>),
-}
-
-impl<'a> Held<'a> {
-    fn read(self) -> Result<Found<'a>> {
         let on_disk = self.place.on_disk()?;
         match self.workspace.view(&self.path, &on_disk, self.context)? {
             View::Editor(buffer) if self.workspace.editor.can_write() => {
                 let (text, opened) = self.opened(buffer, on_disk);
-                Ok(Found::Editor(Whole::new(text.into_bytes(), Box::new(opened))))
+                Ok(Whole::new(text.into_bytes(), Box::new(opened)))
             }
             // A change of the file on disk would be lost, or lose it, when it is saved.
-            View::Editor(_) => Err(Error::Unsaved { path: self.path.to_string() }),
-            View::Disk => Ok(Found::Disk(Box::new(self.place.into_locked()))),
+            View::Editor(_) => Err(Error::Unsaved { path: self.path.to_string() }.into()),
+            // From here on the call works on the disk, also if it has to try again.
+            View::Disk => Err(WriteError::Restart(&*self.workspace.disk)),
         }
     }
 }

@@ -174,16 +174,20 @@ pub fn edit<E: Into<Error>>(
     blame: impl Fn(&Document, TextError) -> TextError,
 ) -> Result<Edited> {
     let edit = Edit { env, target, plan, blame };
-    let edited = target.attempt(env, |store| {
-        let Hold::File(held) = store.hold(&target.path, env.context)? else {
+    target.attempt(env, |store| {
+        let held = store.hold(&target.path, env.context);
+        let Hold::File(held) = held.map_err(|error| as_edit_error(target, error))? else {
             return Err(StoreError::FileNotFound { path: target.path.to_string() }.into());
         };
-        match held.snapshot(&place)? {
+        let snapshot = held.snapshot(&place).map_err(|error| match error {
+            WriteError::Failed(error) => WriteError::Failed(as_edit_error(target, error)),
+            error => error,
+        })?;
+        match snapshot {
             Snapshot::Whole(file) => edit.whole(file),
             Snapshot::Excerpt(snapshot) => edit.excerpt(snapshot),
         }
-    });
-    edited.map_err(|error| as_edit_error(target, error))
+    })
 }
 
 /// One call that edits.
@@ -290,14 +294,12 @@ fn changed_lines(old: &str, new: &str) -> Vec<LineRange> {
     changes(old, new).into_iter().take(MAX_SHOWN).map(as_lines).collect()
 }
 
-/// A change needs a file: a folder is none, and where the folder is missing so is the file.
-pub fn as_edit_error(target: &Target, error: Error) -> Error {
+/// A change needs a file: a directory is not one, and where the directory is missing so is the file.
+pub fn as_edit_error(target: &Target, error: StoreError) -> StoreError {
     match error {
-        Error::Store(StoreError::IsDirectory { path }) => {
-            StoreError::NotAFile { path, instead: Instead::Folder }.into()
-        }
-        Error::Store(StoreError::ParentNotFound { .. }) => {
-            StoreError::FileNotFound { path: target.path.to_string() }.into()
+        StoreError::IsDirectory { path } => StoreError::NotAFile { path, instead: Instead::Folder },
+        StoreError::ParentNotFound { .. } => {
+            StoreError::FileNotFound { path: target.path.to_string() }
         }
         error => error,
     }

@@ -23,8 +23,7 @@ pub static TOOL: Tool = Tool {
 
 fn run(env: &WriteEnv<'_>, mut arguments: Arguments) -> Result<Answer> {
     let target = Target::parse_verified(env, &mut arguments)?;
-    let removed = target.attempt(env, |store| remove(env, store, &target));
-    let (bytes, removed) = removed.map_err(|error| as_edit_error(&target, error))?;
+    let (bytes, removed) = target.attempt(env, |store| remove(env, store, &target))?;
     let path = target.path.as_path().to_path_buf();
     let before = text_of(bytes).map(Arc::new);
     let change = Change { path, before, after: None };
@@ -42,7 +41,8 @@ fn remove<'s>(
     store: &'s dyn WriteStore,
     target: &Target,
 ) -> Result<(Vec<u8>, Removed), Attempt<'s>> {
-    let removal = store.hold_to_remove(&target.path, env.context)?;
+    let removal = store.hold_to_remove(&target.path, env.context);
+    let removal = removal.map_err(|error| as_edit_error(target, error))?;
     let digest = Digest::of(removal.bytes());
     if let Some(expected) = target.expected.filter(|expected| *expected != digest) {
         let document = text_of(removal.into_bytes());

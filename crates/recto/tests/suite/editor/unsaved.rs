@@ -1,9 +1,10 @@
 //! Text that only the editor has, and what is said about it; what stays on the disk.
 
+use recto_store::editor::EditorError;
 use serde_json::{Value, json};
 
 use crate::client::Actual;
-use crate::scripted_editor::{EditorFixture, Habits, ScriptedEditor, Verb};
+use crate::scripted_editor::{Accident, EditorFixture, Habits, ScriptedEditor, Verb};
 
 fn answer(actual: Actual) -> Value {
     match actual {
@@ -53,6 +54,22 @@ fn a_new_file_exists_before_it_is_saved() {
     assert_eq!(read.get("notes"), None);
     assert_eq!(answer(fixture.call("file.remove", remove))["removed"], true);
     assert_eq!(code(fixture.call("read_text_file", json!({"path": path}))), -32001);
+}
+
+#[test]
+fn a_file_that_only_a_lost_editor_had_does_not_exist() {
+    let lost = Accident::Fails(EditorError::NotSent);
+    let editor = ScriptedEditor::new(Habits::default()).with(Verb::Read, 0, lost);
+    let fixture = EditorFixture::new(editor);
+    let path = fixture.path("new.txt");
+    answer(fixture.call("write_text_file", json!({"path": path, "content": "a\n"})));
+    assert_eq!(fixture.disk("new.txt"), None, "only the editor has it");
+
+    let edit = json!({"path": path, "old_string": "a", "new_string": "b"});
+    assert_eq!(code(fixture.call("edit_text_file", edit)), -32001);
+    let create = json!({"path": path, "content": "AAE=", "encoding": "base64"});
+    answer(fixture.call("file.create", create));
+    assert_eq!(fixture.disk("new.txt").as_deref(), Some("\0\u{1}"));
 }
 
 #[test]
