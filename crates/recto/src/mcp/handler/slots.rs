@@ -16,16 +16,28 @@ pub struct Slots {
 /// The slot of one call, shared by the handler and the transport. It is free again when it is
 /// released or the last clone is dropped.
 #[derive(Debug, Clone, Default)]
-pub struct Slot(Arc<Mutex<Option<OwnedSemaphorePermit>>>);
+pub struct Slot(Arc<Mutex<Occupancy>>);
+
+#[derive(Debug, Default)]
+enum Occupancy {
+    #[default]
+    Waiting,
+    Running(#[expect(dead_code, reason = "dropping it frees the slot")] OwnedSemaphorePermit),
+    /// Also of a call that was cancelled while it waited, which then does not occupy the slot.
+    Released,
+}
 
 impl Slot {
     /// Lets another call run.
     pub fn release(&self) {
-        self.set(None);
+        *lock(&self.0) = Occupancy::Released;
     }
 
-    fn set(&self, permit: Option<OwnedSemaphorePermit>) {
-        *lock(&self.0) = permit;
+    fn occupy(&self, permit: OwnedSemaphorePermit) {
+        let mut occupancy = lock(&self.0);
+        if matches!(*occupancy, Occupancy::Waiting) {
+            *occupancy = Occupancy::Running(permit);
+        }
     }
 }
 
@@ -41,7 +53,7 @@ impl Slots {
     /// once, but its thread only when it returns.
     pub async fn start(&self, slot: &Slot) -> Option<OwnedSemaphorePermit> {
         let permit = self.slots.clone().acquire_owned().await.expect("slots are never closed");
-        slot.set(Some(permit));
+        slot.occupy(permit);
         let thread = self.threads.clone().acquire_owned();
         tokio::time::timeout(limits::AFTER_CANCELLATION, thread).await.ok()?.ok()
     }
