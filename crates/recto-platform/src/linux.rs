@@ -57,7 +57,7 @@ errors! {
     ROFS = EROFS: "The file system is read-only.",
 }
 
-fn own(errno: Errno) -> SysError {
+fn sys_error(errno: Errno) -> SysError {
     SysError(errno.raw_os_error())
 }
 

@@ -7,9 +7,9 @@ use crate::{Handle, Status, SysResult};
 /// The system calls that a write consists of.
 pub trait Sys: Send + Sync {
     /// Returns the status of a name, without following a link.
-    fn status(&self, folder: &Handle, name: &OsStr) -> SysResult<Status>;
+    fn status(&self, dir: &Handle, name: &OsStr) -> SysResult<Status>;
     /// Opens a file for reading; never follows a link, never blocks.
-    fn open(&self, folder: &Handle, name: &OsStr) -> SysResult<Handle>;
+    fn open(&self, dir: &Handle, name: &OsStr) -> SysResult<Handle>;
     /// Requests a lease, which breaks when another process opens the file for writing.
     fn lease(&self, file: &Handle) -> SysResult<()>;
     /// Whether a lease is still unbroken.
@@ -19,11 +19,11 @@ pub trait Sys: Send + Sync {
     /// Reads at an offset.
     fn read_at(&self, file: &Handle, buffer: &mut [u8], offset: u64) -> SysResult<usize>;
     /// Opens a new file without a name.
-    fn open_nameless(&self, folder: &Handle) -> SysResult<Handle>;
+    fn open_nameless(&self, dir: &Handle) -> SysResult<Handle>;
     /// Creates a file with a name that does not exist.
-    fn create(&self, folder: &Handle, name: &OsStr, mode: u32) -> SysResult<Handle>;
+    fn create(&self, dir: &Handle, name: &OsStr, mode: u32) -> SysResult<Handle>;
     /// Opens a file to append; never follows a link, never blocks.
-    fn open_end(&self, folder: &Handle, name: &OsStr) -> SysResult<Handle>;
+    fn open_end(&self, dir: &Handle, name: &OsStr) -> SysResult<Handle>;
     /// Writes some of the bytes.
     fn write(&self, file: &Handle, bytes: &[u8]) -> SysResult<usize>;
     /// Sets owner and group.
@@ -35,13 +35,13 @@ pub trait Sys: Send + Sync {
     /// Waits until a file or directory is on disk.
     fn sync(&self, file: &Handle) -> SysResult<()>;
     /// Gives a file without a name one that does not exist yet.
-    fn link(&self, file: &Handle, folder: &Handle, name: &OsStr) -> SysResult<()>;
+    fn link(&self, file: &Handle, dir: &Handle, name: &OsStr) -> SysResult<()>;
     /// Exchanges two names.
-    fn exchange(&self, folder: &Handle, one: &OsStr, other: &OsStr) -> SysResult<()>;
+    fn exchange(&self, dir: &Handle, one: &OsStr, other: &OsStr) -> SysResult<()>;
     /// Renames, replacing a file that has the new name.
-    fn rename(&self, folder: &Handle, from: &OsStr, to: &OsStr) -> SysResult<()>;
+    fn rename(&self, dir: &Handle, from: &OsStr, to: &OsStr) -> SysResult<()>;
     /// Renames to a name that does not exist yet.
-    fn rename_new(&self, folder: &Handle, from: &OsStr, to: &OsStr) -> SysResult<()>;
+    fn rename_new(&self, dir: &Handle, from: &OsStr, to: &OsStr) -> SysResult<()>;
     /// Removes a name.
-    fn unlink(&self, folder: &Handle, name: &OsStr) -> SysResult<()>;
+    fn unlink(&self, dir: &Handle, name: &OsStr) -> SysResult<()>;
 }

@@ -6,7 +6,7 @@ use rustix::net::sockopt::socket_peercred;
 use rustix::process::{Pid, Signal, geteuid, kill_process_group, test_kill_process_group};
 use rustix::rand::{GetRandomFlags, getrandom};
 
-use super::own;
+use super::sys_error;
 use crate::{SysError, SysResult};
 
 /// A process group, known by the id of its first process.
@@ -37,7 +37,7 @@ impl ProcessGroup {
 
 /// Whether the other end of a socket belongs to the user of this process.
 pub fn is_peer_same_user(socket: &UnixStream) -> SysResult<bool> {
-    Ok(socket_peercred(socket).map_err(own)?.uid == geteuid())
+    Ok(socket_peercred(socket).map_err(sys_error)?.uid == geteuid())
 }
 
 /// Makes the C library keep freed blocks smaller than `n_bytes`, as many bytes in total, in each of
@@ -62,7 +62,7 @@ pub fn random_bytes<const N: usize>() -> SysResult<[u8; N]> {
     let mut bytes = [0; N];
     let mut n_filled = 0;
     while n_filled < N {
-        match getrandom(&mut bytes[n_filled..], GetRandomFlags::empty()).map_err(own) {
+        match getrandom(&mut bytes[n_filled..], GetRandomFlags::empty()).map_err(sys_error) {
             Ok(n) => n_filled += n,
             Err(SysError::INTR) => {}
             Err(error) => return Err(error),

@@ -27,12 +27,12 @@ pub struct Abilities {
 
 impl Abilities {
     /// Tries them in a folder. Fails where nothing can be written there.
-    pub fn try_in(folder: &Path) -> SysResult<Abilities> {
-        let folder = recto_platform::open_directory(folder)?;
+    pub fn try_in(dir: &Path) -> SysResult<Abilities> {
+        let dir = recto_platform::open_directory(dir)?;
         let name = format!(".recto-doctor-{}", recto_platform::random_hex::<4>()?);
-        recto_platform::create_directory_at(&folder, &name, 0o700)?;
-        let scratch = Scratch { folder, name };
-        let inside = recto_platform::open_directory_at(&scratch.folder, &scratch.name)?;
+        recto_platform::create_directory_at(&dir, &name, 0o700)?;
+        let scratch = Scratch { dir, name };
+        let inside = recto_platform::open_directory_at(&scratch.dir, &scratch.name)?;
         let sys = Linux::new();
         let abilities = Abilities::of(&sys, &inside);
         for name in NAMES {
@@ -42,25 +42,25 @@ impl Abilities {
         abilities
     }
 
-    fn of(sys: &impl Sys, folder: &Handle) -> SysResult<Abilities> {
+    fn of(sys: &impl Sys, dir: &Handle) -> SysResult<Abilities> {
         let [one, other, new, linked] = NAMES.map(OsStr::new);
-        let create = |name: &OsStr| sys.create(folder, name, 0o600);
+        let create = |name: &OsStr| sys.create(dir, name, 0o600);
         let first = create(one)?;
         drop(create(other)?);
-        let case_matters = match sys.status(folder, OsStr::new("ONE")) {
+        let case_matters = match sys.status(dir, OsStr::new("ONE")) {
             Ok(_) => Ok(false),
             Err(SysError::NOENT) => Ok(true),
             Err(errno) => Err(errno),
         };
         let attributes = sys.set_attribute(&first, c"user.recto", b"tried");
         drop(first);
-        let leases = sys.open(folder, one).and_then(|file| sys.lease(&file));
-        let nameless = sys.open_nameless(folder).and_then(|file| sys.link(&file, folder, linked));
+        let leases = sys.open(dir, one).and_then(|file| sys.lease(&file));
+        let nameless = sys.open_nameless(dir).and_then(|file| sys.link(&file, dir, linked));
         Ok(Abilities {
-            exchange: sys.exchange(folder, one, other),
-            rename_new: sys.rename_new(folder, one, new),
+            exchange: sys.exchange(dir, one, other),
+            rename_new: sys.rename_new(dir, one, new),
             nameless,
-            locks: folder.try_lock(),
+            locks: dir.try_lock(),
             leases,
             attributes,
             case_matters,
@@ -73,12 +73,12 @@ const NAMES: [&str; 4] = ["one", "other", "new", "linked"];
 
 /// A folder that goes when this is dropped.
 struct Scratch {
-    folder: Handle,
+    dir: Handle,
     name: String,
 }
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        let _ = recto_platform::remove_directory_at(&self.folder, &self.name);
+        let _ = recto_platform::remove_directory_at(&self.dir, &self.name);
     }
 }

@@ -21,23 +21,23 @@ const MAX_RULES: usize = limits::IGNORE_RULES;
 
 /// The rules of one folder, and those of the folders above it.
 #[derive(Debug)]
-pub struct Rules {
+pub struct RuleLevel {
     set: RuleSet,
     /// How many bytes of a path lie above the folder.
     n_above: usize,
-    above: Option<Arc<Rules>>,
+    above: Option<Arc<RuleLevel>>,
 }
 
 /// The rules that hold in a folder, none where nobody made any.
-pub type InForce = Option<Arc<Rules>>;
+pub type ActiveRules = Option<Arc<RuleLevel>>;
 
 /// Whether git ignores a path, which is relative to where the walk's first folder lies.
-pub fn is_ignored(rules: &InForce, path: &Path, is_folder: bool) -> bool {
+pub fn is_ignored(rules: &ActiveRules, path: &Path, is_dir: bool) -> bool {
     let path = path.as_os_str().as_bytes();
     let mut rules = rules.as_ref();
     while let Some(level) = rules {
         let below = &path[level.n_above.min(path.len())..];
-        if let Some(is_ignored) = level.set.decide(below, is_folder) {
+        if let Some(is_ignored) = level.set.decide(below, is_dir) {
             return is_ignored;
         }
         rules = level.above.as_ref();
@@ -47,7 +47,7 @@ pub fn is_ignored(rules: &InForce, path: &Path, is_folder: bool) -> bool {
 
 /// Which files with rules a folder holds.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Present {
+pub struct RuleFiles {
     /// `.gitignore`
     pub rules: bool,
     /// `.git`, so that a repository starts here.
@@ -57,28 +57,28 @@ pub struct Present {
 /// The rules in force inside a folder, whose own path ends after `n_above` bytes. `linked` finds
 /// those of a repository whose `.git` is a file.
 pub fn enter(
-    above: &InForce,
-    folder: &Handle,
+    above: &ActiveRules,
+    dir: &Handle,
     n_above: usize,
-    present: Present,
+    present: RuleFiles,
     linked: impl FnOnce() -> Option<RuleSet>,
-) -> InForce {
+) -> ActiveRules {
     let mut rules = above.clone();
     if present.repository {
-        rules = read(folder, ".git/info/exclude")
+        rules = read(dir, ".git/info/exclude")
             .or_else(linked)
-            .map(|set| Arc::new(Rules { set, n_above, above: None }));
+            .map(|set| Arc::new(RuleLevel { set, n_above, above: None }));
     }
     if present.rules
-        && let Some(set) = read(folder, ".gitignore")
+        && let Some(set) = read(dir, ".gitignore")
     {
-        rules = Some(Arc::new(Rules { set, n_above, above: rules }));
+        rules = Some(Arc::new(RuleLevel { set, n_above, above: rules }));
     }
     rules
 }
 
-fn read(folder: &Handle, path: &str) -> Option<RuleSet> {
-    parse(&bytes(folder, path)?)
+fn read(dir: &Handle, path: &str) -> Option<RuleSet> {
+    parse(&bytes(dir, path)?)
 }
 
 fn parse(text: &[u8]) -> Option<RuleSet> {
@@ -86,13 +86,13 @@ fn parse(text: &[u8]) -> Option<RuleSet> {
 }
 
 /// Reads a regular file without following a link at any part of its name.
-fn bytes(folder: &Handle, path: &str) -> Option<Vec<u8>> {
+fn bytes(dir: &Handle, path: &str) -> Option<Vec<u8>> {
     let mut handle = None;
     let mut parts = path.split('/').peekable();
     while let Some(part) = parts.next() {
-        let here = handle.as_ref().unwrap_or(folder);
+        let here = handle.as_ref().unwrap_or(dir);
         let opened = match parts.peek() {
-            Some(_) => recto_platform::enter(here, part),
+            Some(_) => recto_platform::open_path_at(here, part),
             None => recto_platform::open_file_at(here, part),
         };
         handle = Some(opened.ok()?);

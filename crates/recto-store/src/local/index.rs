@@ -93,12 +93,12 @@ pub fn n_endings_in(piece: &[u8], encoding: Encoding) -> u64 {
 }
 
 /// Indexes by device and inode.
-type Known = Lru<(u64, u64), (Identity, Arc<Index>), MAX_FILES, MAX_COUNTS>;
+type IndexCache = Lru<(u64, u64), (Identity, Arc<Index>), MAX_FILES, MAX_COUNTS>;
 
 /// What is known of the large files that were read lately.
 #[derive(Default)]
 pub struct Indexes {
-    known: Mutex<Known>,
+    known: Mutex<IndexCache>,
     /// The beginning of a file that grows, which was looked at last.
     beginning: Mutex<Option<(Identity, Arc<Index>)>>,
     /// How far the clock is set ahead.

@@ -12,7 +12,7 @@ use recto_text::search::{Hits, Scan as SearchScan, Search};
 use recto_text::window::{Page, Scan, Window};
 
 use super::index::{self, Index, Indexes, PIECE};
-use super::read::{Growth, OpenFile};
+use super::read::{OpenFile, StablePrefix};
 use crate::context::Context;
 use crate::limits;
 use crate::path::AbsPath;
@@ -29,7 +29,7 @@ pub struct LargeFile<'a> {
     context: &'a Context,
     /// Whether it is one of many, so that its version is not worth a read of its own.
     is_bulk: bool,
-    growth: Growth,
+    prefix: StablePrefix,
 }
 
 /// Whether to go on with the next piece.
@@ -63,15 +63,15 @@ impl<'a> LargeFile<'a> {
         context: &'a Context,
         is_bulk: bool,
     ) -> LargeFile<'a> {
-        let (path, growth) = (path.clone(), Growth::default());
-        LargeFile { file, indexes, path, context, is_bulk, growth }
+        let (path, prefix) = (path.clone(), StablePrefix::default());
+        LargeFile { file, indexes, path, context, is_bulk, prefix }
     }
 
     /// Reads with what is known about the file, and finds that out first where nothing is.
     fn with_index<T: PartialEq>(&self, read: impl Fn(&Index) -> Result<T>) -> Result<T> {
-        if self.file.has_true_size {
+        if self.file.has_exact_size {
             let (path, context) = (&self.path, self.context);
-            return self.file.read_growing(path, context, &self.growth, |status, n_bytes| {
+            return self.file.read_growing(path, context, &self.prefix, |status, n_bytes| {
                 read(&*self.index_of(status, n_bytes)?)
             });
         }
@@ -86,7 +86,7 @@ impl<'a> LargeFile<'a> {
     fn index_of(&self, status: &Status, most_bytes: u64) -> Result<Arc<Index>> {
         let known = self.indexes.get(status).filter(|index| index.n_bytes <= most_bytes);
         // Of a file that grows, what a call took for the whole was looked at twice.
-        let is_settled = self.growth.settled.get().is_some();
+        let is_settled = self.prefix.settled.get().is_some();
         let beginning = || self.indexes.beginning(status, most_bytes).filter(|_| is_settled);
         if let Some(index) = known.or_else(beginning) {
             return Ok(index);
@@ -105,7 +105,7 @@ impl<'a> LargeFile<'a> {
         let n_head = self.file.read_at(&self.path, &mut head, 0)?;
         let mut encoding =
             Encoding::sniff(&head[..n_head]).ok_or_else(|| self.binary(|| self.version()))?;
-        let mut telling = head[..n_head].is_ascii().then(Telling::default);
+        let mut sample = head[..n_head].is_ascii().then(NonAsciiSample::default);
         drop(head);
         let mut digester = Digester::default();
         let mut n_bytes = 0;
@@ -121,13 +121,13 @@ impl<'a> LargeFile<'a> {
                 n_endings += index::n_endings_in(piece, encoding);
                 is_open = piece.len() % ending.len() > 0 || !piece.ends_with(ending);
             }
-            if let Some(telling) = &mut telling {
-                telling.push(piece);
+            if let Some(sample) = &mut sample {
+                sample.push(piece);
             }
             Next::Continue
         })?;
         let total_lines = n_endings + u64::from(is_open);
-        let legacy = telling.and_then(|telling| telling.legacy());
+        let legacy = sample.and_then(|sample| sample.legacy());
         encoding = legacy.unwrap_or(encoding);
         Ok(Index { encoding, digest: digester.finish(), n_bytes, total_lines, lines_before })
     }
@@ -267,17 +267,17 @@ impl<'a> LargeFile<'a> {
 
 /// Lines that are more than ASCII, of a file that does not start with any: they tell its encoding.
 #[derive(Default)]
-struct Telling {
+struct NonAsciiSample {
     lines: Vec<u8>,
     n_utf8: usize,
     n_others: usize,
 }
 
-impl Telling {
+impl NonAsciiSample {
     const MAX_BYTES: usize = 64 << 10;
 
     fn push(&mut self, piece: &[u8]) {
-        if self.lines.len() >= Telling::MAX_BYTES || piece.is_ascii() {
+        if self.lines.len() >= NonAsciiSample::MAX_BYTES || piece.is_ascii() {
             return;
         }
         for line in piece.split_inclusive(|byte| *byte == b'\n').filter(|line| !line.is_ascii()) {
@@ -285,7 +285,7 @@ impl Telling {
                 Ok(_) => self.n_utf8 += 1,
                 Err(_) => self.n_others += 1,
             }
-            let n_room = Telling::MAX_BYTES.saturating_sub(self.lines.len());
+            let n_room = NonAsciiSample::MAX_BYTES.saturating_sub(self.lines.len());
             self.lines.extend_from_slice(&line[..line.len().min(n_room)]);
         }
     }

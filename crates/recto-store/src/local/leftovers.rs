@@ -14,7 +14,7 @@ use recto_platform::{FileKind, Handle, Sys, SysError, random_hex};
 use recto_text::Digest;
 use recto_text::digest::Digester;
 
-use super::lock::FolderLock;
+use super::lock::DirLock;
 use super::sys;
 use crate::lru::Lru;
 use crate::{limits, sync};
@@ -61,34 +61,34 @@ pub fn is_name(name: &OsStr) -> bool {
 
 /// What is known about a leftover.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Verdict {
+pub enum LeftoverVerdict {
     /// It holds what was being replaced, or what was replacing it, and can go.
-    Ours,
+    Removable,
     /// It may be somebody's work, or is too large to tell.
-    Foreign,
+    Unrecognized,
 }
 
 /// The leftovers in a folder that is locked.
-pub fn find(sys: &dyn Sys, lock: &FolderLock) -> Vec<(OsString, Verdict)> {
-    let with_verdict = |name: OsString| match ours(sys, lock, &name) {
-        Some(_) => (name, Verdict::Ours),
-        None => (name, Verdict::Foreign),
+pub fn find(sys: &dyn Sys, lock: &DirLock) -> Vec<(OsString, LeftoverVerdict)> {
+    let with_verdict = |name: OsString| match open_removable(sys, lock, &name) {
+        Some(_) => (name, LeftoverVerdict::Removable),
+        None => (name, LeftoverVerdict::Unrecognized),
     };
     names(lock).map(with_verdict).collect()
 }
 
 /// Takes a leftover away if it can go, and says whether it went.
-pub fn remove(sys: &dyn Sys, lock: &FolderLock, name: &OsStr) -> bool {
+pub fn remove(sys: &dyn Sys, lock: &DirLock, name: &OsStr) -> bool {
     // Without a lock among processes, it may be somebody's work in progress.
     if !lock.is_shared_with_processes() {
         return false;
     }
-    let Some(file) = ours(sys, lock, name) else { return false };
-    !file.is_written_to(sys) && sys.unlink(lock.folder(), name).is_ok()
+    let Some(file) = open_removable(sys, lock, name) else { return false };
+    !file.is_written_to(sys) && sys.unlink(lock.dir(), name).is_ok()
 }
 
-fn names(lock: &FolderLock) -> impl Iterator<Item = OsString> {
-    let opened = recto_platform::open_directory_at(lock.folder(), ".");
+fn names(lock: &DirLock) -> impl Iterator<Item = OsString> {
+    let opened = recto_platform::open_directory_at(lock.dir(), ".");
     let entries = opened.and_then(recto_platform::entries).into_iter().flatten().flatten();
     entries.map(|(name, _)| name).filter(|name| is_name(name))
 }
@@ -102,7 +102,7 @@ pub struct Leftovers {
 
 impl Leftovers {
     /// Takes leftovers away, unless nobody touched the folder since we last left it.
-    pub fn clean(&self, sys: &dyn Sys, lock: &FolderLock) {
+    pub fn clean(&self, sys: &dyn Sys, lock: &DirLock) {
         let known = sync::lock(&self.clean).get(&lock.id()).copied();
         if known.is_some() && known == change_time(lock) {
             return;
@@ -115,14 +115,14 @@ impl Leftovers {
     }
 
     /// Notes that the folder is as we leave it now.
-    pub fn remember(&self, lock: &FolderLock) {
+    pub fn remember(&self, lock: &DirLock) {
         let Some(time) = change_time(lock) else { return };
         sync::lock(&self.clean).insert(lock.id(), time);
     }
 }
 
-fn change_time(lock: &FolderLock) -> Option<(i64, u32)> {
-    Some(lock.folder().status().ok()?.modified)
+fn change_time(lock: &DirLock) -> Option<(i64, u32)> {
+    Some(lock.dir().status().ok()?.modified)
 }
 
 /// What a leftover's name says.
@@ -155,12 +155,12 @@ impl Leftover {
 }
 
 /// A file of which the system was asked to tell who writes to it.
-struct Watched {
+struct LeasedFile {
     fd: Handle,
     is_leased: bool,
 }
 
-impl Watched {
+impl LeasedFile {
     /// Whether somebody is about to write to it, as far as the system tells.
     fn is_written_to(&self, sys: &dyn Sys) -> bool {
         self.is_leased && !sys.is_leased(&self.fd)
@@ -170,28 +170,28 @@ impl Watched {
 /// The leftover of that name, if it can go: nobody has it open for writing, and it holds what was
 /// being replaced or what was replacing it. Anything but a regular file of reasonable size was not
 /// made by us, or is not worth the wait.
-fn ours(sys: &dyn Sys, lock: &FolderLock, name: &OsStr) -> Option<Watched> {
+fn open_removable(sys: &dyn Sys, lock: &DirLock, name: &OsStr) -> Option<LeasedFile> {
     let leftover = Leftover::parse(name)?;
-    let status = sys.status(lock.folder(), name).ok()?;
+    let status = sys.status(lock.dir(), name).ok()?;
     let is_regular = status.kind() == FileKind::File;
     let is_small = status.size <= limits::LEFTOVER_BYTES || leftover == Leftover::Partial;
     if !is_regular || !is_small {
         return None;
     }
-    let fd = sys.open(lock.folder(), name).ok()?;
+    let fd = sys.open(lock.dir(), name).ok()?;
     let is_leased = match sys.lease(&fd) {
         Ok(()) => true,
         Err(SysError::AGAIN) => return None,
         Err(_) => false,
     };
-    let is_ours = match leftover {
+    let is_removable = match leftover {
         Leftover::Partial => true,
         Leftover::Complete { before, after } => {
             let found = digest(sys, &fd)?;
             found == after || Some(found) == before
         }
     };
-    is_ours.then_some(Watched { fd, is_leased })
+    is_removable.then_some(LeasedFile { fd, is_leased })
 }
 
 fn digest(sys: &dyn Sys, file: &Handle) -> Option<Digest> {

@@ -18,22 +18,22 @@ use crate::path::AbsPath;
 use crate::sync::{lock, wait_timeout};
 
 /// How often a call that waits looks whether it was taken back.
-const PATIENCE: Duration = Duration::from_millis(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// How long a call waits for the one before it, until it answers that the folder is busy.
 const MAX_WAIT: Duration = limits::LOCK_WAIT;
 
 /// A folder's device and inode.
-type FolderId = (u64, u64);
+type DirId = (u64, u64);
 
 /// The folders that this process holds or waits for.
 #[derive(Default)]
 pub struct Locks {
-    folders: Arc<Folders>,
+    dirs: Arc<DirQueues>,
 }
 
 #[derive(Default)]
-struct Folders {
+struct DirQueues {
     queues: Mutex<Queues>,
     released: Condvar,
 }
@@ -44,61 +44,61 @@ struct Folders {
 struct Queues {
     last: u64,
     /// The first in a queue has the folder; no queue is empty.
-    by_folder: HashMap<FolderId, VecDeque<u64>>,
+    by_dir: HashMap<DirId, VecDeque<u64>>,
 }
 
 /// A place in a folder's queue of this process. The first one has the folder. Dropping it gives
 /// way to the next.
-struct Taken {
-    folders: Arc<Folders>,
-    id: FolderId,
+struct QueueTicket {
+    dirs: Arc<DirQueues>,
+    id: DirId,
     number: u64,
 }
 
 /// A locked folder. Dropping it lets the next one in.
-pub struct FolderLock {
+pub struct DirLock {
     // Dropped first: the kernel's lock ends when the last handle is closed.
-    folder: Arc<Handle>,
-    taken: Taken,
+    dir: Arc<Handle>,
+    ticket: QueueTicket,
     is_shared_with_processes: bool,
 }
 
 impl Locks {
     /// Waits for the folder.
-    pub fn lock(&self, folder: &Handle, path: &AbsPath, context: &Context) -> Result<FolderLock> {
+    pub fn lock(&self, dir: &Handle, path: &AbsPath, context: &Context) -> Result<DirLock> {
         let failed = |errno| match errno {
             SysError::NOENT => Error::ParentNotFound { parent: path.parent() },
             errno => sys::error(errno, path, 0),
         };
         let busy = || Error::Busy { path: path.to_string() };
         // A handle of its own: the lock belongs to the open file, not to the process.
-        let folder = recto_platform::open_directory_at(folder, ".").map_err(failed)?;
-        let status = folder.status().map_err(failed)?;
-        let folder = Arc::new(folder);
+        let dir = recto_platform::open_directory_at(dir, ".").map_err(failed)?;
+        let status = dir.status().map_err(failed)?;
+        let dir = Arc::new(dir);
         let id = status.id();
-        let taken = self.take(id, context)?.ok_or_else(busy)?;
-        match sys::retry(|| folder.try_lock()) {
-            Ok(()) => Ok(FolderLock { folder, taken, is_shared_with_processes: true }),
+        let ticket = self.wait_in_queue(id, context)?.ok_or_else(busy)?;
+        match sys::retry(|| dir.try_lock()) {
+            Ok(()) => Ok(DirLock { dir, ticket, is_shared_with_processes: true }),
             Err(SysError::AGAIN) => {
-                let taken = wait(&folder, taken, context)?.ok_or_else(busy)?;
-                Ok(FolderLock { folder, taken, is_shared_with_processes: true })
+                let ticket = wait_for_kernel_lock(&dir, ticket, context)?.ok_or_else(busy)?;
+                Ok(DirLock { dir, ticket, is_shared_with_processes: true })
             }
             // Some network filesystems have no locks on folders. Lost updates are still noticed
             // by the exchange of the write protocol.
-            Err(_) => Ok(FolderLock { folder, taken, is_shared_with_processes: false }),
+            Err(_) => Ok(DirLock { dir, ticket, is_shared_with_processes: false }),
         }
     }
 
     /// Waits in this process's queue, for as long as it moves: many calls at once that an editor
     /// takes its time over are all served.
-    fn take(&self, id: FolderId, context: &Context) -> Result<Option<Taken>> {
-        let taken = Taken::queue(&self.folders, id);
-        let mut queues = self.folders.lock();
+    fn wait_in_queue(&self, id: DirId, context: &Context) -> Result<Option<QueueTicket>> {
+        let ticket = QueueTicket::queue(&self.dirs, id);
+        let mut queues = self.dirs.lock();
         let (mut first, mut deadline) = (None, Instant::now());
         loop {
-            let now_first = queues.by_folder.get(&id).and_then(VecDeque::front).copied();
-            if now_first == Some(taken.number) {
-                return Ok(Some(taken));
+            let now_first = queues.by_dir.get(&id).and_then(VecDeque::front).copied();
+            if now_first == Some(ticket.number) {
+                return Ok(Some(ticket));
             }
             if now_first != first {
                 (first, deadline) = (now_first, Instant::now() + MAX_WAIT);
@@ -107,7 +107,7 @@ impl Locks {
             if Instant::now() >= deadline {
                 return Ok(None);
             }
-            queues = wait_timeout(&self.folders.released, queues, PATIENCE);
+            queues = wait_timeout(&self.dirs.released, queues, POLL_INTERVAL);
         }
     }
 }
@@ -117,21 +117,25 @@ impl Locks {
 ///
 /// The thread of a call that gave up keeps the folder taken until it has been through the queue,
 /// so that no folder has more than one.
-fn wait(folder: &Arc<Handle>, taken: Taken, context: &Context) -> Result<Option<Taken>> {
+fn wait_for_kernel_lock(
+    dir: &Arc<Handle>,
+    ticket: QueueTicket,
+    context: &Context,
+) -> Result<Option<QueueTicket>> {
     let deadline = Instant::now() + MAX_WAIT;
-    let (sender, receiver) = sync_channel::<SysResult<Taken>>(1);
-    let folder = folder.clone();
+    let (sender, receiver) = sync_channel::<SysResult<QueueTicket>>(1);
+    let dir = dir.clone();
     let queue = move || {
-        let locked = sys::retry(|| folder.lock());
+        let locked = sys::retry(|| dir.lock());
         // Where nobody listens any more, this is the last handle, and closing it unlocks.
-        drop(folder);
-        let _ = sender.send(locked.map(|()| taken));
+        drop(dir);
+        let _ = sender.send(locked.map(|()| ticket));
     };
     if std::thread::Builder::new().name("recto-lock".into()).spawn(queue).is_err() {
         return Ok(None);
     }
     while Instant::now() < deadline {
-        match receiver.recv_timeout(PATIENCE) {
+        match receiver.recv_timeout(POLL_INTERVAL) {
             Ok(locked) => return Ok(locked.ok()),
             Err(RecvTimeoutError::Timeout) => context.cancel.check()?,
             Err(RecvTimeoutError::Disconnected) => break,
@@ -140,15 +144,15 @@ fn wait(folder: &Arc<Handle>, taken: Taken, context: &Context) -> Result<Option<
     Ok(None)
 }
 
-impl FolderLock {
+impl DirLock {
     /// The folder, open for reading.
-    pub fn folder(&self) -> &Handle {
-        &self.folder
+    pub fn dir(&self) -> &Handle {
+        &self.dir
     }
 
     /// The folder's device and inode.
-    pub fn id(&self) -> FolderId {
-        self.taken.id
+    pub fn id(&self) -> DirId {
+        self.ticket.id
     }
 
     /// Whether other processes that run recto are kept out too.
@@ -157,33 +161,33 @@ impl FolderLock {
     }
 }
 
-impl Folders {
+impl DirQueues {
     fn lock(&self) -> MutexGuard<'_, Queues> {
         lock(&self.queues)
     }
 }
 
-impl Taken {
-    fn queue(folders: &Arc<Folders>, id: FolderId) -> Taken {
-        let mut queues = folders.lock();
+impl QueueTicket {
+    fn queue(dirs: &Arc<DirQueues>, id: DirId) -> QueueTicket {
+        let mut queues = dirs.lock();
         queues.last += 1;
         let number = queues.last;
-        queues.by_folder.entry(id).or_default().push_back(number);
-        Taken { folders: folders.clone(), id, number }
+        queues.by_dir.entry(id).or_default().push_back(number);
+        QueueTicket { dirs: dirs.clone(), id, number }
     }
 }
 
-impl Drop for Taken {
+impl Drop for QueueTicket {
     fn drop(&mut self) {
-        let mut queues = self.folders.lock();
-        if let Some(queue) = queues.by_folder.get_mut(&self.id) {
+        let mut queues = self.dirs.lock();
+        if let Some(queue) = queues.by_dir.get_mut(&self.id) {
             queue.retain(|number| *number != self.number);
             if queue.is_empty() {
-                queues.by_folder.remove(&self.id);
+                queues.by_dir.remove(&self.id);
             }
         }
         drop(queues);
-        self.folders.released.notify_all();
+        self.dirs.released.notify_all();
     }
 }
 
@@ -196,11 +200,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn calls_that_give_up_leave_one_thread_and_the_folder_comes_free() {
-        let folder = tempfile::tempdir().unwrap();
-        let foreign = open_directory(folder.path()).unwrap();
+    fn calls_that_give_up_leave_one_thread_and_the_dir_comes_free() {
+        let dir = tempfile::tempdir().unwrap();
+        let foreign = open_directory(dir.path()).unwrap();
         foreign.lock().unwrap();
-        let (locks, handle) = (Locks::default(), open_directory(folder.path()).unwrap());
+        let (locks, handle) = (Locks::default(), open_directory(dir.path()).unwrap());
         let path = AbsPath::parse("/f".into()).unwrap();
         // Those that wait for a folder; a thread may end while it is looked at.
         let n_threads = || {
@@ -221,8 +225,8 @@ mod tests {
 
     #[test]
     fn whoever_comes_first_is_served_first() {
-        let folder = tempfile::tempdir().unwrap();
-        let (locks, handle) = (Locks::default(), open_directory(folder.path()).unwrap());
+        let dir = tempfile::tempdir().unwrap();
+        let (locks, handle) = (Locks::default(), open_directory(dir.path()).unwrap());
         let path = AbsPath::parse("/f".into()).unwrap();
         let context = Context::default();
         let first = locks.lock(&handle, &path, &context).unwrap();
@@ -236,7 +240,7 @@ mod tests {
                     served.lock().unwrap().push(number);
                 });
                 // The next one comes when this one stands in the queue.
-                let n_waiting = || locks.folders.lock().by_folder.values().next().unwrap().len();
+                let n_waiting = || locks.dirs.lock().by_dir.values().next().unwrap().len();
                 while n_waiting() < number + 2 {
                     std::thread::yield_now();
                 }
@@ -244,6 +248,6 @@ mod tests {
             drop(first);
         });
         assert_eq!(*served.lock().unwrap(), (0..20).collect::<Vec<_>>());
-        assert!(locks.folders.lock().by_folder.is_empty());
+        assert!(locks.dirs.lock().by_dir.is_empty());
     }
 }

@@ -10,7 +10,7 @@ use recto_platform::{FileKind, Filesystem, Handle, Status, Sys, SysError};
 use recto_text::Document;
 
 use super::identity::is_same_content;
-use super::roots::Place;
+use super::roots::Location;
 use super::sys;
 use crate::context::Context;
 use crate::limits;
@@ -29,14 +29,14 @@ pub struct OpenFile {
     pub fd: Handle,
     pub status: Status,
     /// Whether its size says how much there is to read.
-    pub has_true_size: bool,
+    pub has_exact_size: bool,
     /// Whether the system promised to tell of writers.
     pub lease: Lease,
 }
 
 /// How much of a file counts because it grows while it is read, once that was decided.
 #[derive(Default)]
-pub struct Growth {
+pub struct StablePrefix {
     pub settled: Cell<Option<u64>>,
 }
 
@@ -56,25 +56,34 @@ pub enum Lease {
 
 impl OpenFile {
     /// Opens what stands at a place, if it is a regular file. FIFOs and devices are not touched.
-    pub fn open(sys: &dyn Sys, place: &Place, path: &AbsPath) -> Result<Option<OpenFile>> {
-        if place.is_folder_missing {
+    pub fn open(sys: &dyn Sys, location: &Location, path: &AbsPath) -> Result<Option<OpenFile>> {
+        if location.is_dir_missing {
             return Ok(None);
         }
-        match sys::retry(|| sys.status(&place.folder, &place.name)) {
-            Ok(status) => OpenFile::open_kind(sys, place, status.kind(), path).map(Some),
+        match sys::retry(|| sys.status(&location.dir, &location.name)) {
+            Ok(status) => OpenFile::open_kind(sys, location, status.kind(), path).map(Some),
             Err(SysError::NOENT) => Ok(None),
             Err(errno) => Err(sys::error(errno, path, 0)),
         }
     }
 
     /// The same for a place that was looked at just now.
-    pub fn open_found(sys: &dyn Sys, place: &Place, path: &AbsPath) -> Result<Option<OpenFile>> {
-        place.kind.map(|kind| OpenFile::open_kind(sys, place, kind, path)).transpose()
+    pub fn open_found(
+        sys: &dyn Sys,
+        location: &Location,
+        path: &AbsPath,
+    ) -> Result<Option<OpenFile>> {
+        location.kind.map(|kind| OpenFile::open_kind(sys, location, kind, path)).transpose()
     }
 
     /// Opens what was seen to be of that kind. If it is something else by now, it was opened for
     /// nothing, but without waiting for anybody.
-    fn open_kind(sys: &dyn Sys, place: &Place, kind: FileKind, path: &AbsPath) -> Result<OpenFile> {
+    fn open_kind(
+        sys: &dyn Sys,
+        location: &Location,
+        kind: FileKind,
+        path: &AbsPath,
+    ) -> Result<OpenFile> {
         let instead = match kind {
             FileKind::Directory => Instead::Folder,
             FileKind::Fifo => Instead::Special("a FIFO"),
@@ -86,7 +95,7 @@ impl OpenFile {
         if kind != FileKind::File {
             return Err(not_a_file(instead));
         }
-        let fd = sys::retry(|| sys.open(&place.folder, &place.name))
+        let fd = sys::retry(|| sys.open(&location.dir, &location.name))
             .map_err(|errno| sys::error(errno, path, 0))?;
         let status = fd.status().map_err(|errno| sys::error(errno, path, 0))?;
         let is_regular = status.kind() == FileKind::File;
@@ -98,8 +107,8 @@ impl OpenFile {
         if filesystem == Filesystem::Pseudo {
             return Err(not_a_file(Instead::Special("a file that the kernel makes up")));
         }
-        let has_true_size = filesystem == Filesystem::Clipping;
-        Ok(OpenFile { fd, status, has_true_size, lease: Lease::Unavailable })
+        let has_exact_size = filesystem == Filesystem::ExactSize;
+        Ok(OpenFile { fd, status, has_exact_size, lease: Lease::Unavailable })
     }
 
     /// Asks the system to be told of writers, where it can: until the lease is given back, nobody
@@ -133,7 +142,7 @@ impl OpenFile {
         let mut bytes = Vec::new();
         let n_expected = usize::try_from(n_bytes).unwrap_or(usize::MAX);
         // A byte more tells that there is more than the size says, which is then refused.
-        let n_expected = n_expected.saturating_add(usize::from(!self.has_true_size));
+        let n_expected = n_expected.saturating_add(usize::from(!self.has_exact_size));
         bytes.try_reserve_exact(n_expected).map_err(|_| Error::System {
             path: path.to_string(),
             cause: "not enough memory".into(),
@@ -158,8 +167,8 @@ impl OpenFile {
         if self.is_large() {
             return Ok(None);
         }
-        let bytes = match self.has_true_size {
-            true => self.read_growing(path, context, &Growth::default(), |_, n_bytes| {
+        let bytes = match self.has_exact_size {
+            true => self.read_growing(path, context, &StablePrefix::default(), |_, n_bytes| {
                 self.first_bytes(path, n_bytes, context)
             })?,
             false => self.read_whole(path, context)?,
@@ -219,11 +228,11 @@ impl OpenFile {
         &self,
         path: &AbsPath,
         context: &Context,
-        growth: &Growth,
+        prefix: &StablePrefix,
         mut read: impl FnMut(&Status, u64) -> Result<T>,
     ) -> Result<T> {
         let status = || self.fd.status().map_err(|errno| sys::error(errno, path, 0));
-        let settled = growth.settled.get();
+        let settled = prefix.settled.get();
         let mut before = self.status;
         let mut n_bytes = settled.unwrap_or(before.size);
         let mut earlier = None;
@@ -236,7 +245,7 @@ impl OpenFile {
                 return Ok(value);
             }
             if n_now > n_bytes && (is_again || settled == Some(n_bytes)) {
-                growth.settled.set(Some(n_bytes));
+                prefix.settled.set(Some(n_bytes));
                 context.notes.add(Note::Grew);
                 return Ok(value);
             }
@@ -291,17 +300,17 @@ mod tests {
 
     /// Reads a file as [`OpenFile::document`] does while `write` is done at each reading.
     fn read_while(write: impl Fn(&mut File, usize)) -> (Result<String>, bool) {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("f");
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("f");
         std::fs::write(&path, "0123456789").unwrap();
         let fd: Handle = File::open(&path).unwrap().into();
         let status = fd.status().unwrap();
-        let file = OpenFile { fd, status, has_true_size: true, lease: Lease::Unavailable };
+        let file = OpenFile { fd, status, has_exact_size: true, lease: Lease::Unavailable };
         let path = AbsPath::parse(path.to_str().unwrap().into()).unwrap();
         let context = Context::default();
         let mut writer = File::options().write(true).open(path.as_path()).unwrap();
         let mut n_readings = 0;
-        let read = file.read_growing(&path, &context, &Growth::default(), |_, n_bytes| {
+        let read = file.read_growing(&path, &context, &StablePrefix::default(), |_, n_bytes| {
             n_readings += 1;
             let bytes = file.first_bytes(&path, n_bytes, &context)?;
             // Long enough for another time stamp.

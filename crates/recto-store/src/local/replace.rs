@@ -5,7 +5,7 @@
 //! between. Invariant: only bytes that are the version being replaced, our own uncommitted text,
 //! or a version that somebody else replaced meanwhile are ever unlinked.
 
-mod others;
+mod concurrent_writers;
 
 use std::ffi::{OsStr, OsString};
 use std::time::Duration;
@@ -15,7 +15,7 @@ use recto_platform::{FileKind, Handle, Status, Sys, SysError};
 use recto_text::Digest;
 use recto_text::digest::Digester;
 
-use super::content::{Change, Content};
+use super::content::{ContentChange, ContentSource};
 use super::identity::is_same_content;
 use super::leftovers;
 use super::metadata;
@@ -25,20 +25,20 @@ use crate::context::Cancel;
 use crate::path::AbsPath;
 use crate::{WriteError, Written};
 
-const NOTHING: Content<'static> = Content::Held(b"");
+const NOTHING: ContentSource<'static> = ContentSource::Memory(b"");
 
 /// How long those are waited for who come late, where a sync does not take that long anyway.
-const PATIENCE: Duration = Duration::from_millis(2);
+const LATE_WRITER_WAIT: Duration = Duration::from_millis(2);
 
 /// One write to one name of a locked folder.
 pub struct Protocol<'a> {
     pub sys: &'a dyn Sys,
-    pub folder: &'a Handle,
+    pub dir: &'a Handle,
     pub name: &'a OsStr,
     pub path: &'a AbsPath,
     pub is_durable: bool,
     /// Whether others write to files here.
-    pub has_company: bool,
+    pub has_recent_writers: bool,
     /// Ends a write until its commit.
     pub cancel: &'a Cancel,
 }
@@ -52,7 +52,7 @@ struct Draft {
 }
 
 /// How a draft came to the old file's name.
-enum Put {
+enum CommitKind {
     /// The draft's name stands for the old file now.
     Exchanged,
     /// The old file has no name any more.
@@ -64,65 +64,65 @@ impl Protocol<'_> {
     pub fn replace(
         &self,
         old: &OpenFile,
-        change: Change<'_>,
+        change: ContentChange<'_>,
     ) -> Result<Written, WriteError<'static>> {
         let digests = change.digests();
         let after = &change.after(&old.fd);
         let mut draft = self.write_draft(Some(digests.before), digests.after, after, Some(old))?;
-        let put = self.put_in_place(old, change, &mut draft, after);
-        match put.inspect_err(|_| self.discard(&draft))? {
-            Put::Exchanged => self.verify(old, change, draft)?,
-            Put::Renamed => self.sync_folder()?,
+        let committed = self.commit_draft(old, change, &mut draft, after);
+        match committed.inspect_err(|_| self.discard(&draft))? {
+            CommitKind::Exchanged => self.verify(old, change, draft)?,
+            CommitKind::Renamed => self.sync_dir()?,
         }
         Ok(Written { broke_hard_links: old.status.links > 1, stands: None })
     }
 
     /// Gives a draft the old file's name. What fails here has changed nothing.
-    fn put_in_place(
+    fn commit_draft(
         &self,
         old: &OpenFile,
-        change: Change<'_>,
+        change: ContentChange<'_>,
         draft: &mut Draft,
-        after: &Content<'_>,
-    ) -> Result<Put, WriteError<'static>> {
+        after: &ContentSource<'_>,
+    ) -> Result<CommitKind, WriteError<'static>> {
         self.name_draft(draft, after)?;
-        match retry(|| self.sys.status(self.folder, self.name)) {
+        match retry(|| self.sys.status(self.dir, self.name)) {
             Ok(now) if is_same_content(&now, &old.status) => {}
             Ok(_) | Err(SysError::NOENT) => return Err(WriteError::Conflict),
             Err(errno) => return Err(self.failed(errno, after)),
         }
-        match self.commit(draft, || self.sys.exchange(self.folder, &draft.name, self.name)) {
-            Ok(()) => return Ok(Put::Exchanged),
+        match self.commit(draft, || self.sys.exchange(self.dir, &draft.name, self.name)) {
+            Ok(()) => return Ok(CommitKind::Exchanged),
             Err(errno) if sys::is_unsupported(errno) => {}
             Err(SysError::NOENT) => return Err(WriteError::Conflict),
             Err(errno) => return Err(self.failed(errno, after)),
         }
         // The name still stands for the old file, as far as can be told without exchange.
-        match self.still(old, change.before(&draft.fd), self.name) {
+        match self.verify_unchanged(old, change.before(&draft.fd), self.name) {
             Ok(Some(_)) => {}
             Ok(None) => return Err(WriteError::Conflict),
             Err(errno) => return Err(self.failed(errno, after)),
         }
-        self.commit(draft, || self.sys.rename(self.folder, &draft.name, self.name))
+        self.commit(draft, || self.sys.rename(self.dir, &draft.name, self.name))
             .map_err(|errno| self.failed(errno, after))?;
-        Ok(Put::Renamed)
+        Ok(CommitKind::Renamed)
     }
 
     /// Gives `bytes` the name, if nobody has it.
     pub fn create(&self, bytes: &[u8]) -> Result<Written, WriteError<'static>> {
-        let content = &Content::Held(bytes);
+        let content = &ContentSource::Memory(bytes);
         let draft = self.write_draft(None, Digest::of(bytes), content, None)?;
         let committed = if draft.has_name {
             self.move_to_new_name(&draft)
         } else {
-            retry(|| self.sys.link(&draft.fd, self.folder, self.name))
+            retry(|| self.sys.link(&draft.fd, self.dir, self.name))
         };
         let committed = committed.map_err(|errno| match errno {
             SysError::EXIST => WriteError::Conflict,
             errno => self.failed(errno, content),
         });
         committed.inspect_err(|_| self.discard(&draft))?;
-        self.sync_folder()?;
+        self.sync_dir()?;
         Ok(Written::default())
     }
 
@@ -130,18 +130,18 @@ impl Protocol<'_> {
     pub fn remove(&self, old: &OpenFile, before: &[u8]) -> Result<(), WriteError<'static>> {
         let digest = Digest::of(before);
         let aside = leftovers::name(Some(digest), digest);
-        match retry(|| self.sys.rename_new(self.folder, self.name, &aside)) {
+        match retry(|| self.sys.rename_new(self.dir, self.name, &aside)) {
             Ok(()) => {}
             Err(SysError::NOENT) => return Err(WriteError::Conflict),
             // Without it nothing can be put aside safely; look once more and remove.
             Err(errno) if sys::is_unsupported(errno) => return self.remove_in_place(old, before),
             Err(errno) => return Err(self.failed(errno, &NOTHING)),
         }
-        let verdict = self.still(old, Content::Held(before), &aside);
+        let verdict = self.verify_unchanged(old, ContentSource::Memory(before), &aside);
         if let Ok(Some(lease)) = verdict {
-            let synced = self.settle();
-            if self.is_still(old, Content::Held(before), &aside, lease) {
-                retry(|| self.sys.unlink(self.folder, &aside)).or_else(|errno| {
+            let synced = self.sync_after_late_writers();
+            if self.is_still_unchanged(old, ContentSource::Memory(before), &aside, lease) {
+                retry(|| self.sys.unlink(self.dir, &aside)).or_else(|errno| {
                     self.put_back(&aside)?;
                     Err(self.failed(errno, &NOTHING))
                 })?;
@@ -156,40 +156,40 @@ impl Protocol<'_> {
     }
 
     fn remove_in_place(&self, old: &OpenFile, before: &[u8]) -> Result<(), WriteError<'static>> {
-        match self.still(old, Content::Held(before), self.name) {
+        match self.verify_unchanged(old, ContentSource::Memory(before), self.name) {
             Ok(Some(_)) => {}
             Ok(None) | Err(SysError::NOENT) => return Err(WriteError::Conflict),
             Err(errno) => return Err(self.failed(errno, &NOTHING)),
         }
-        retry(|| self.sys.unlink(self.folder, self.name))
+        retry(|| self.sys.unlink(self.dir, self.name))
             .map_err(|errno| self.failed(errno, &NOTHING))?;
-        self.sync_folder()
+        self.sync_dir()
     }
 
     /// Takes a link away, whatever it leads to.
     pub fn remove_link(&self) -> Result<(), WriteError<'static>> {
         let aside = leftovers::name(None, Digest::of(b""));
-        retry(|| self.sys.rename_new(self.folder, self.name, &aside)).map_err(
+        retry(|| self.sys.rename_new(self.dir, self.name, &aside)).map_err(
             |errno| match errno {
                 SysError::NOENT => WriteError::Conflict,
                 errno => self.failed(errno, &NOTHING),
             },
         )?;
         let is_link = |status: Status| status.kind() == FileKind::Symlink;
-        if !retry(|| self.sys.status(self.folder, &aside)).is_ok_and(is_link) {
+        if !retry(|| self.sys.status(self.dir, &aside)).is_ok_and(is_link) {
             self.put_back(&aside)?;
             return Err(WriteError::Conflict);
         }
-        retry(|| self.sys.unlink(self.folder, &aside)).or_else(|errno| {
+        retry(|| self.sys.unlink(self.dir, &aside)).or_else(|errno| {
             self.put_back(&aside)?;
             Err(self.failed(errno, &NOTHING))
         })?;
-        self.sync_folder()
+        self.sync_dir()
     }
 
     /// Gives what was put aside its name again. Somebody may have taken the name meanwhile.
     fn put_back(&self, aside: &OsStr) -> Result<(), WriteError<'static>> {
-        retry(|| self.sys.rename_new(self.folder, aside, self.name)).map_err(|errno| {
+        retry(|| self.sys.rename_new(self.dir, aside, self.name)).map_err(|errno| {
             let (errno, kept) = (errno.to_string(), aside.to_string_lossy());
             let cause =
                 format!("what stood there is kept as {kept} and cannot be put back: {errno}");
@@ -198,9 +198,9 @@ impl Protocol<'_> {
     }
 
     fn move_to_new_name(&self, draft: &Draft) -> Result<(), SysError> {
-        match retry(|| self.sys.rename_new(self.folder, &draft.name, self.name)) {
+        match retry(|| self.sys.rename_new(self.dir, &draft.name, self.name)) {
             Err(errno) if sys::is_unsupported(errno) => {
-                retry(|| self.sys.link(&draft.fd, self.folder, self.name))?;
+                retry(|| self.sys.link(&draft.fd, self.dir, self.name))?;
                 self.discard(draft);
                 Ok(())
             }
@@ -213,17 +213,17 @@ impl Protocol<'_> {
         &self,
         before: Option<Digest>,
         digest: Digest,
-        after: &Content<'_>,
+        after: &ContentSource<'_>,
         old: Option<&OpenFile>,
     ) -> Result<Draft, WriteError<'static>> {
         let name = leftovers::name(before, digest);
-        let draft = match retry(|| self.sys.open_nameless(self.folder)) {
+        let draft = match retry(|| self.sys.open_nameless(self.dir)) {
             Ok(fd) => Draft { fd, name, has_name: false },
             Err(errno) if sys::is_unsupported(errno) => {
                 let partial = leftovers::partial(&name);
                 // What replaces a private file must be private from its first byte on.
                 let mode = if old.is_some() { 0o600 } else { 0o666 };
-                let fd = retry(|| self.sys.create(self.folder, &partial, mode))
+                let fd = retry(|| self.sys.create(self.dir, &partial, mode))
                     .map_err(|errno| self.failed(errno, after))?;
                 Draft { fd, name: partial, has_name: true }
             }
@@ -240,13 +240,13 @@ impl Protocol<'_> {
         &self,
         draft: &Draft,
         digest: Digest,
-        after: &Content<'_>,
+        after: &ContentSource<'_>,
         old: Option<&OpenFile>,
     ) -> Result<(), WriteError<'static>> {
         let fd = &draft.fd;
         let mut digester = Digester::default();
         let written = after.for_each(self.sys, |mut rest| {
-            if matches!(after, Content::Part(_)) {
+            if matches!(after, ContentSource::Patched(_)) {
                 digester.push(rest);
             }
             while !rest.is_empty() {
@@ -260,7 +260,7 @@ impl Protocol<'_> {
         });
         written.map_err(|errno| self.failed(errno, after))?;
         // What was copied from the old file must be what was read from it.
-        if matches!(after, Content::Part(_)) && digester.finish() != digest {
+        if matches!(after, ContentSource::Patched(_)) && digester.finish() != digest {
             return Err(WriteError::Conflict);
         }
         if let Some(old) = old {
@@ -276,14 +276,14 @@ impl Protocol<'_> {
     fn name_draft(
         &self,
         draft: &mut Draft,
-        after: &Content<'_>,
+        after: &ContentSource<'_>,
     ) -> Result<(), WriteError<'static>> {
         let named = if draft.has_name {
             let complete = leftovers::complete(&draft.name);
-            let renamed = retry(|| self.sys.rename(self.folder, &draft.name, &complete));
+            let renamed = retry(|| self.sys.rename(self.dir, &draft.name, &complete));
             renamed.map(|()| draft.name = complete)
         } else {
-            retry(|| self.sys.link(&draft.fd, self.folder, &draft.name))
+            retry(|| self.sys.link(&draft.fd, self.dir, &draft.name))
         };
         named.map_err(|errno| self.failed(errno, after))?;
         draft.has_name = true;
@@ -297,22 +297,22 @@ impl Protocol<'_> {
     fn verify(
         &self,
         old: &OpenFile,
-        change: Change<'_>,
+        change: ContentChange<'_>,
         draft: Draft,
     ) -> Result<(), WriteError<'static>> {
         let after = &change.after(&old.fd);
-        let verdict = self.still(old, change.before(&draft.fd), &draft.name);
+        let verdict = self.verify_unchanged(old, change.before(&draft.fd), &draft.name);
         if let Ok(Some(lease)) = verdict {
-            let synced = self.settle();
-            if self.is_still(old, change.before(&draft.fd), &draft.name, lease) {
+            let synced = self.sync_after_late_writers();
+            if self.is_still_unchanged(old, change.before(&draft.fd), &draft.name, lease) {
                 // Where this fails the name is a leftover that the next change takes away; the new
                 // content is committed all the same.
-                let _ = retry(|| self.sys.unlink(self.folder, &draft.name));
+                let _ = retry(|| self.sys.unlink(self.dir, &draft.name));
                 return synced;
             }
         }
-        let came_out = recto_platform::status_at(self.folder, &draft.name);
-        if let Err(errno) = retry(|| self.sys.exchange(self.folder, &draft.name, self.name)) {
+        let came_out = recto_platform::status_at(self.dir, &draft.name);
+        if let Err(errno) = retry(|| self.sys.exchange(self.dir, &draft.name, self.name)) {
             let (errno, kept) = (errno.to_string(), draft.name.to_string_lossy());
             let cause = format!(
                 "somebody else changed what stood there before, which is kept as {kept}: {errno}"
@@ -320,7 +320,7 @@ impl Protocol<'_> {
             let path = self.path.to_string();
             return Err(WriteError::Failed(Error::NotDurable { path, cause }));
         }
-        self.take_back(old, after, draft, came_out)?;
+        self.roll_back_draft(old, after, draft, came_out)?;
         match verdict {
             Ok(_) => Err(WriteError::Conflict),
             Err(errno) => Err(self.failed(errno, after)),
@@ -329,13 +329,13 @@ impl Protocol<'_> {
 
     /// What the system promises about a name that now stands for the old file, that for the bytes
     /// read from it, and nobody is about to write to it. `None` if that is not so.
-    fn still(
+    fn verify_unchanged(
         &self,
         old: &OpenFile,
-        before: Content<'_>,
+        before: ContentSource<'_>,
         name: &OsStr,
     ) -> Result<Option<Lease>, SysError> {
-        let status = retry(|| self.sys.status(self.folder, name))?;
+        let status = retry(|| self.sys.status(self.dir, name))?;
         let whose = |status: &Status| (status.mode, status.uid, status.gid);
         if status.id() != old.status.id() || whose(&status) != whose(&old.status) {
             return Ok(None);
@@ -345,24 +345,30 @@ impl Protocol<'_> {
         // it up before.
         let lease = if old.lease == Lease::Held { Lease::Held } else { old.lease(self.sys) };
         // The sooner this is known the shorter the new content has the name for nothing.
-        if lease == Lease::WriterOpen || self.is_broken(old, lease) {
+        if lease == Lease::WriterOpen || self.is_lease_broken(old, lease) {
             return Ok(None);
         }
-        let is_same = before.is_in(self.sys, &old.fd)?;
+        let is_same = before.matches(self.sys, &old.fd)?;
         // A lease that is being broken means that somebody waits to write to the file we took out.
-        Ok((is_same && !self.is_broken(old, lease)).then_some(lease))
+        Ok((is_same && !self.is_lease_broken(old, lease)).then_some(lease))
     }
 
     /// Whether that is so a moment later. Where the system tells of writers, it need not be compared.
-    fn is_still(&self, old: &OpenFile, before: Content<'_>, name: &OsStr, lease: Lease) -> bool {
+    fn is_still_unchanged(
+        &self,
+        old: &OpenFile,
+        before: ContentSource<'_>,
+        name: &OsStr,
+        lease: Lease,
+    ) -> bool {
         match lease {
-            Lease::Held => !self.is_broken(old, lease),
-            _ => matches!(self.still(old, before, name), Ok(Some(_))),
+            Lease::Held => !self.is_lease_broken(old, lease),
+            _ => matches!(self.verify_unchanged(old, before, name), Ok(Some(_))),
         }
     }
 
     /// Whether somebody is about to write to a file with that promise.
-    fn is_broken(&self, file: &OpenFile, lease: Lease) -> bool {
+    fn is_lease_broken(&self, file: &OpenFile, lease: Lease) -> bool {
         lease == Lease::Held && !self.sys.is_leased(&file.fd)
     }
 
@@ -386,7 +392,7 @@ impl Protocol<'_> {
     /// Whether a name stands for the draft.
     fn is_draft(&self, draft: &Draft, name: &OsStr) -> bool {
         let own = draft.fd.status();
-        let found = recto_platform::status_at(self.folder, name);
+        let found = recto_platform::status_at(self.dir, name);
         own.and_then(|own| Ok((own, found?))).is_ok_and(|(own, found)| own.id() == found.id())
     }
 
@@ -394,31 +400,31 @@ impl Protocol<'_> {
     fn discard(&self, draft: &Draft) {
         // Whatever else came to have the name is not ours to take.
         if draft.has_name && self.is_draft(draft, &draft.name) {
-            let _ = retry(|| self.sys.unlink(self.folder, &draft.name));
+            let _ = retry(|| self.sys.unlink(self.dir, &draft.name));
         }
     }
 
     /// Makes a change durable before the old file loses its name. Meanwhile those arrive who had
     /// looked it up.
-    fn settle(&self) -> Result<(), WriteError<'static>> {
-        if !self.is_durable && self.has_company {
-            std::thread::sleep(PATIENCE);
+    fn sync_after_late_writers(&self) -> Result<(), WriteError<'static>> {
+        if !self.is_durable && self.has_recent_writers {
+            std::thread::sleep(LATE_WRITER_WAIT);
         }
-        self.sync_folder()
+        self.sync_dir()
     }
 
-    fn sync_folder(&self) -> Result<(), WriteError<'static>> {
+    fn sync_dir(&self) -> Result<(), WriteError<'static>> {
         if !self.is_durable {
             return Ok(());
         }
-        let synced = retry(|| self.sys.sync(self.folder));
+        let synced = retry(|| self.sys.sync(self.dir));
         // Some filesystems cannot sync a folder, and need not.
         synced
             .or_else(|errno| if sys::is_unsupported(errno) { Ok(()) } else { Err(errno) })
             .map_err(|errno| WriteError::Failed(sys::not_durable(errno, self.path)))
     }
 
-    fn failed(&self, errno: SysError, content: &Content<'_>) -> WriteError<'static> {
+    fn failed(&self, errno: SysError, content: &ContentSource<'_>) -> WriteError<'static> {
         WriteError::Failed(match errno {
             // The folder went away under us.
             SysError::NOENT => Error::ParentNotFound { parent: self.path.parent() },

@@ -18,7 +18,7 @@ use super::sys;
 use crate::context::Sandbox;
 use crate::limits;
 use crate::path::AbsPath;
-use walk::{Stop, Walk};
+use walk::{PathWalk, Stop};
 
 /// Four times as long as the kernel takes paths, which a walk by handles can go beyond.
 const MAX_PATH: usize = limits::PATH;
@@ -43,9 +43,9 @@ struct Root {
 /// It is kept for a moment only, as long as a thread may sleep between two system calls anyway: a
 /// directory that is moved away meanwhile is read for as long.
 #[derive(Default)]
-pub struct LastFolder(Option<FoundFolder>);
+pub struct LastDir(Option<FoundDir>);
 
-struct FoundFolder {
+struct FoundDir {
     /// As it was asked for.
     path: PathBuf,
     /// Without links.
@@ -54,14 +54,14 @@ struct FoundFolder {
     at: Instant,
 }
 
-impl LastFolder {
+impl LastDir {
     const MAX_AGE: Duration = Duration::from_millis(10);
 
-    fn get(&self, path: &Path) -> Option<&FoundFolder> {
+    fn get(&self, path: &Path) -> Option<&FoundDir> {
         // Compared as text, which is faster than by parts and only finds less.
-        let is_same = |found: &&FoundFolder| found.path.as_os_str() == path.as_os_str();
-        let folder = self.0.as_ref().filter(is_same)?;
-        (folder.at.elapsed() < LastFolder::MAX_AGE).then_some(folder)
+        let is_same = |found: &&FoundDir| found.path.as_os_str() == path.as_os_str();
+        let dir = self.0.as_ref().filter(is_same)?;
+        (dir.at.elapsed() < LastDir::MAX_AGE).then_some(dir)
     }
 }
 
@@ -69,7 +69,7 @@ impl Root {
     /// A name of it that leads elsewhere by now. What has the name is something else, and what the
     /// handle leads to has another one. A name that cannot be looked at says neither, and one with
     /// `..` depends on more than the folder.
-    fn lost_name(&self) -> Option<&PathBuf> {
+    fn stale_spelling(&self) -> Option<&PathBuf> {
         let depends = |name: &&PathBuf| name.components().any(|part| part == Component::ParentDir);
         let leads_elsewhere = |name: &&PathBuf| match recto_platform::status_by_path(name) {
             Ok(status) => status.id() != self.identity,
@@ -81,18 +81,18 @@ impl Root {
 
 /// A folder and a name in it, whether or not something stands there.
 #[derive(Debug)]
-pub struct Place {
+pub struct Location {
     /// The folder.
-    pub folder: Arc<Handle>,
+    pub dir: Arc<Handle>,
     /// The name. When it was looked at it was no link, unless [`LastLink::Keep`] was asked for. `.`
     /// for a root itself.
     pub name: OsString,
     /// What stands there.
     pub kind: Option<FileKind>,
     /// A folder on the way does not exist; `folder` is the last one that does.
-    pub is_folder_missing: bool,
+    pub is_dir_missing: bool,
     /// The folders that could be made to get there.
-    pub missing_folders: Vec<OsString>,
+    pub missing_dirs: Vec<OsString>,
     /// The path without links.
     pub real_path: PathBuf,
 }
@@ -104,14 +104,14 @@ pub enum LastLink {
     Keep,
 }
 
-impl Place {
+impl Location {
     /// Whether a folder stands there.
-    pub fn is_folder(&self) -> bool {
+    pub fn is_dir(&self) -> bool {
         self.kind == Some(FileKind::Directory)
     }
 
     /// What stands there, for a message, where it is no file.
-    pub fn what(&self) -> Option<&'static str> {
+    pub fn describe_non_file(&self) -> Option<&'static str> {
         match self.kind {
             Some(FileKind::File) => None,
             Some(FileKind::Directory) => Some("a folder"),
@@ -121,7 +121,7 @@ impl Place {
     }
 
     /// Whether it is, or lies in, something called `.git` in any case.
-    pub fn is_in_git_folder(&self) -> bool {
+    pub fn is_in_git_dir(&self) -> bool {
         self.real_path.components().any(|part| part.as_os_str().eq_ignore_ascii_case(".git"))
     }
 }
@@ -137,7 +137,7 @@ impl Roots {
             let given = std::path::absolute(path).map_err(with_path)?;
             let real_path = std::fs::canonicalize(path).map_err(with_path)?;
             let handle =
-                recto_platform::anchor(&real_path).map_err(|errno| with_path(errno.into()))?;
+                recto_platform::open_path(&real_path).map_err(|errno| with_path(errno.into()))?;
             let status = handle.status().map_err(|errno| with_path(errno.into()))?;
             let mut spellings = vec![real_path.clone(), given];
             spellings.dedup();
@@ -157,61 +157,66 @@ impl Roots {
         &self,
         path: &AbsPath,
         sandbox: &Sandbox,
-        last_folder: &mut LastFolder,
-    ) -> Result<Place> {
-        let (Some(folder), Some(name)) = (path.as_path().parent(), path.as_path().file_name())
-        else {
+        last_dir: &mut LastDir,
+    ) -> Result<Location> {
+        let (Some(dir), Some(name)) = (path.as_path().parent(), path.as_path().file_name()) else {
             return self.resolve(path, LastLink::Follow, sandbox);
         };
-        if let Some(found) = last_folder.get(folder)
-            && let Some(place) = self.look_into(found, name, path, sandbox)
+        if let Some(found) = last_dir.get(dir)
+            && let Some(location) = self.locate_in(found, name, path, sandbox)
         {
-            return Ok(place);
+            return Ok(location);
         }
-        let place = self.resolve(path, LastLink::Follow, sandbox)?;
+        let location = self.resolve(path, LastLink::Follow, sandbox)?;
         // Where a link led elsewhere, the folder is not the one that the path names.
-        let is_direct = |(root, rest): (&Root, &Path)| root.real_path.join(rest) == place.real_path;
-        if place.kind.is_some() && self.locate(path.as_path()).is_some_and(is_direct) {
-            last_folder.0 = Some(FoundFolder {
-                path: folder.to_path_buf(),
-                real_path: place.real_path.parent().unwrap_or(&place.real_path).to_path_buf(),
-                handle: place.folder.clone(),
+        let is_direct =
+            |(root, rest): (&Root, &Path)| root.real_path.join(rest) == location.real_path;
+        if location.kind.is_some() && self.locate(path.as_path()).is_some_and(is_direct) {
+            last_dir.0 = Some(FoundDir {
+                path: dir.to_path_buf(),
+                real_path: location.real_path.parent().unwrap_or(&location.real_path).to_path_buf(),
+                handle: location.dir.clone(),
                 at: Instant::now(),
             });
         }
-        Ok(place)
+        Ok(location)
     }
 
     /// A file in a folder that was found before. `None` for whatever needs a closer look.
-    fn look_into(
+    fn locate_in(
         &self,
-        folder: &FoundFolder,
+        dir: &FoundDir,
         name: &OsStr,
         path: &AbsPath,
         sandbox: &Sandbox,
-    ) -> Option<Place> {
-        let real_path = folder.real_path.join(name);
-        if asks_for_folder(path.as_str())
+    ) -> Option<Location> {
+        let real_path = dir.real_path.join(name);
+        if asks_for_dir(path.as_str())
             || self.hides(&real_path)
             || sandbox.closes(&real_path, |path| path.canonicalize().ok())
         {
             return None;
         }
-        let status = recto_platform::status_at(&folder.handle, name).ok()?;
+        let status = recto_platform::status_at(&dir.handle, name).ok()?;
         let kind = status.kind();
-        (kind == FileKind::File).then(|| Place {
-            folder: folder.handle.clone(),
+        (kind == FileKind::File).then(|| Location {
+            dir: dir.handle.clone(),
             name: name.to_os_string(),
             kind: Some(kind),
-            is_folder_missing: false,
-            missing_folders: Vec::new(),
+            is_dir_missing: false,
+            missing_dirs: Vec::new(),
             real_path,
         })
     }
 
     /// Walks from a root to the place that `path` names. A link with that very name is followed
     /// or is the place itself. Nothing that the caller's sandbox closes is looked at on the way.
-    pub fn resolve(&self, path: &AbsPath, last_link: LastLink, sandbox: &Sandbox) -> Result<Place> {
+    pub fn resolve(
+        &self,
+        path: &AbsPath,
+        last_link: LastLink,
+        sandbox: &Sandbox,
+    ) -> Result<Location> {
         let denied = || {
             let roots: Vec<_> =
                 self.roots.iter().map(|root| root.real_path.display().to_string()).collect();
@@ -230,7 +235,7 @@ impl Roots {
             }
             Stop::System(errno) => sys::error(errno, path, 0),
         };
-        let (root, rest) = self.locate_in_place(path.as_path()).map_err(stopped)?;
+        let (root, rest) = self.locate_current(path.as_path()).map_err(stopped)?;
         // Before anything that grows with the number of components.
         if rest.as_os_str().len() > MAX_PATH {
             return Err(sys::error(SysError::NAMETOOLONG, path, 0));
@@ -238,18 +243,18 @@ impl Roots {
         if self.hides(&root.real_path.join(rest)) {
             return Err(denied());
         }
-        let mut walk = Walk::new(root, sandbox);
+        let mut walk = PathWalk::new(root, sandbox);
         walk.add(rest, false);
-        let place = walk.run(self, last_link).map_err(stopped)?;
+        let location = walk.run(self, last_link).map_err(stopped)?;
         // A trailing slash, or dot, asks for a folder.
-        if asks_for_folder(path.as_str()) && !place.is_folder() {
+        if asks_for_dir(path.as_str()) && !location.is_dir() {
             return Err(sys::error(SysError::NOTDIR, path, 0));
         }
-        Ok(place)
+        Ok(location)
     }
 
     /// The handle of the root that holds a real path, and what lies below it.
-    pub fn beneath<'a>(&self, real_path: &'a Path) -> Option<(&Arc<Handle>, &'a Path)> {
+    pub fn root_containing<'a>(&self, real_path: &'a Path) -> Option<(&Arc<Handle>, &'a Path)> {
         let (root, below) = self.locate(real_path)?;
         Some((&root.handle, below))
     }
@@ -285,10 +290,10 @@ impl Roots {
 
     /// The same for a root that is still in its place: where one inside of another is not, the other
     /// one is taken.
-    fn locate_in_place<'a>(&self, path: &'a Path) -> Result<(&Root, &'a Path), Stop> {
+    fn locate_current<'a>(&self, path: &'a Path) -> Result<(&Root, &'a Path), Stop> {
         let (deepest, rest) = self.locate(path).ok_or(Stop::Outside)?;
-        let Some(lost) = deepest.lost_name() else { return Ok((deepest, rest)) };
-        let others = self.matches(path).filter(|(root, _)| root.lost_name().is_none());
+        let Some(lost) = deepest.stale_spelling() else { return Ok((deepest, rest)) };
+        let others = self.matches(path).filter(|(root, _)| root.stale_spelling().is_none());
         let other = others.min_by_key(|(_, rest)| rest.components().count());
         other.ok_or_else(|| Stop::Replaced { root: lost.display().to_string() })
     }
@@ -302,6 +307,6 @@ impl Roots {
     }
 }
 
-fn asks_for_folder(path: &str) -> bool {
+fn asks_for_dir(path: &str) -> bool {
     path.ends_with('/') || path.ends_with("/.")
 }

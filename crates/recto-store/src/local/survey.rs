@@ -9,7 +9,7 @@ use std::time::Instant;
 use recto_platform::{FileKind, Handle, SysResult};
 
 use super::LocalStore;
-use super::leftovers::{self, Verdict};
+use super::leftovers::{self, LeftoverVerdict};
 use crate::context::Context;
 use crate::limits;
 use crate::path::AbsPath;
@@ -18,7 +18,7 @@ use crate::path::AbsPath;
 #[derive(Debug, Default)]
 pub struct Survey {
     /// What stays, each with what is known about it.
-    pub left: Vec<(PathBuf, Verdict)>,
+    pub left: Vec<(PathBuf, LeftoverVerdict)>,
     /// How many others were removed.
     pub n_removed: usize,
     /// Whether all folders were looked at.
@@ -40,18 +40,19 @@ impl Survey {
         let start = Instant::now();
         let mut survey = Survey { is_complete: true, ..Survey::default() };
         let mut n_entries = 0;
-        let mut waiting: Vec<Folder> = tops(store).into_iter().map(Folder::Top).collect();
-        while let Some(folder) = waiting.pop() {
+        let mut waiting: Vec<UnvisitedDir> =
+            tops(store).into_iter().map(UnvisitedDir::Top).collect();
+        while let Some(dir) = waiting.pop() {
             if n_entries > limits::WALK_ENTRIES || start.elapsed() > limits::WALK_TIME {
                 survey.is_complete = false;
                 break;
             }
-            let Ok(handle) = folder.open() else { continue };
-            let (handle, path) = (Arc::new(handle), folder.path());
+            let Ok(handle) = dir.open() else { continue };
+            let (handle, path) = (Arc::new(handle), dir.path());
             let mut is_suspect = false;
             for (name, kind) in names(&handle, &mut n_entries) {
                 match kind {
-                    FileKind::Directory => waiting.push(Folder::Beneath {
+                    FileKind::Directory => waiting.push(UnvisitedDir::Beneath {
                         parent: handle.clone(),
                         path: path.join(&name),
                         name,
@@ -60,20 +61,14 @@ impl Survey {
                 }
             }
             if is_suspect {
-                survey.add_folder(store, path, &handle, cleaning);
+                survey.add_dir(store, path, &handle, cleaning);
             }
         }
         survey
     }
 
-    fn add_folder(
-        &mut self,
-        store: &LocalStore,
-        folder: &Path,
-        handle: &Handle,
-        cleaning: Cleaning,
-    ) {
-        let path = AbsPath::of(folder.to_path_buf(), folder.display().to_string());
+    fn add_dir(&mut self, store: &LocalStore, dir: &Path, handle: &Handle, cleaning: Cleaning) {
+        let path = AbsPath::of(dir.to_path_buf(), dir.display().to_string());
         // Whoever holds the lock may be in the middle of a write.
         let Ok(lock) = store.locks.lock(handle, &path, &Context::default()) else {
             self.is_complete = false;
@@ -81,12 +76,12 @@ impl Survey {
         };
         for (name, verdict) in leftovers::find(&*store.sys, &lock) {
             if cleaning == Cleaning::Remove
-                && verdict == Verdict::Ours
+                && verdict == LeftoverVerdict::Removable
                 && leftovers::remove(&*store.sys, &lock, &name)
             {
                 self.n_removed += 1;
             } else {
-                self.left.push((folder.join(name), verdict));
+                self.left.push((dir.join(name), verdict));
             }
         }
     }
@@ -103,28 +98,30 @@ fn tops(store: &LocalStore) -> Vec<PathBuf> {
 
 /// A folder that waits to be looked at. What is removed is removed through its handle, so that no
 /// link on the way to it is followed.
-enum Folder {
+enum UnvisitedDir {
     Top(PathBuf),
     Beneath { parent: Arc<Handle>, name: OsString, path: PathBuf },
 }
 
-impl Folder {
+impl UnvisitedDir {
     fn path(&self) -> &Path {
         match self {
-            Folder::Top(path) | Folder::Beneath { path, .. } => path,
+            UnvisitedDir::Top(path) | UnvisitedDir::Beneath { path, .. } => path,
         }
     }
 
     fn open(&self) -> SysResult<Handle> {
         match self {
-            Folder::Top(path) => recto_platform::open_directory(path),
-            Folder::Beneath { parent, name, .. } => recto_platform::open_directory_at(parent, name),
+            UnvisitedDir::Top(path) => recto_platform::open_directory(path),
+            UnvisitedDir::Beneath { parent, name, .. } => {
+                recto_platform::open_directory_at(parent, name)
+            }
         }
     }
 }
 
-fn names(folder: &Handle, n_entries: &mut u64) -> Vec<(OsString, FileKind)> {
-    let opened = recto_platform::open_directory_at(folder, ".");
+fn names(dir: &Handle, n_entries: &mut u64) -> Vec<(OsString, FileKind)> {
+    let opened = recto_platform::open_directory_at(dir, ".");
     let Ok(entries) = opened.and_then(recto_platform::entries) else { return Vec::new() };
     let names: Vec<_> = entries.flatten().collect();
     *n_entries += names.len() as u64;

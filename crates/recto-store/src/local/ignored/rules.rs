@@ -15,7 +15,7 @@ pub struct RuleSet {
 struct Rule {
     pattern: Pattern,
     is_negated: bool,
-    only_folders: bool,
+    only_dirs: bool,
 }
 
 #[derive(Debug)]
@@ -23,12 +23,12 @@ enum Pattern {
     /// For the last name of a path, wherever it lies.
     Name(Wild),
     /// For the whole path, seen from the folder of the rules.
-    Path(Vec<Part>),
+    Path(Vec<Segment>),
 }
 
 #[derive(Debug)]
-enum Part {
-    AnyFolders,
+enum Segment {
+    AnyDirs,
     Name(Wild),
 }
 
@@ -63,10 +63,10 @@ impl RuleSet {
 
     /// Whether a path, seen from the folder of the rules, is ignored; `None` where no rule says so
     /// or otherwise.
-    pub fn decide(&self, path: &[u8], is_folder: bool) -> Option<bool> {
+    pub fn decide(&self, path: &[u8], is_dir: bool) -> Option<bool> {
         let name = path.rsplit(|byte| *byte == b'/').next().unwrap_or(path);
         let matches = |rule: &&Rule| {
-            (is_folder || !rule.only_folders)
+            (is_dir || !rule.only_dirs)
                 && match &rule.pattern {
                     Pattern::Name(wild) => wild.matches(name),
                     Pattern::Path(parts) => is_path(parts, path),
@@ -87,7 +87,7 @@ impl Rule {
             Some(rest) => (rest, true),
             None => (line, false),
         };
-        let (line, only_folders) = match line.strip_suffix(b"/") {
+        let (line, only_dirs) = match line.strip_suffix(b"/") {
             Some(rest) => (rest, true),
             None => (line, false),
         };
@@ -95,25 +95,25 @@ impl Rule {
             false => Pattern::Name(Wild::parse(line)?),
             true => {
                 let path = line.strip_prefix(b"/").unwrap_or(line);
-                let parts: Option<Vec<Part>> =
-                    split_at_slashes(path)?.into_iter().map(Part::parse).collect();
+                let parts: Option<Vec<Segment>> =
+                    split_at_slashes(path)?.into_iter().map(Segment::parse).collect();
                 Pattern::Path(parts.filter(|parts| parts.len() < 64)?)
             }
         };
-        Some(Rule { pattern, is_negated, only_folders })
+        Some(Rule { pattern, is_negated, only_dirs })
     }
 }
 
-impl Part {
-    fn parse(name: &[u8]) -> Option<Part> {
-        match is_any_folders(name) {
-            true => Some(Part::AnyFolders),
-            false => Wild::parse(name).map(Part::Name),
+impl Segment {
+    fn parse(name: &[u8]) -> Option<Segment> {
+        match is_any_dirs(name) {
+            true => Some(Segment::AnyDirs),
+            false => Wild::parse(name).map(Segment::Name),
         }
     }
 }
 
-fn is_any_folders(part: &[u8]) -> bool {
+fn is_any_dirs(part: &[u8]) -> bool {
     part.len() > 1 && part.iter().all(|byte| *byte == b'*')
 }
 
@@ -130,7 +130,7 @@ fn split_at_slashes(path: &[u8]) -> Option<Vec<&[u8]>> {
         if *byte == b'/' || path[at..].starts_with(b"\\/") {
             let part = &path[start..at];
             parts.push(part);
-            if *byte == b'\\' && is_any_folders(part) {
+            if *byte == b'\\' && is_any_dirs(part) {
                 parts.push(b"*");
             }
             start = at + n_taken;
@@ -159,12 +159,12 @@ fn without_trailing_spaces(line: &[u8]) -> &[u8] {
 }
 
 /// Keeps a bit for each part that may come next.
-fn is_path(parts: &[Part], path: &[u8]) -> bool {
+fn is_path(parts: &[Segment], path: &[u8]) -> bool {
     // `**` stands for no folder as well, but when it comes last, for at least one name.
     let skip = |mut open: u64| {
         for (index, part) in parts.iter().enumerate() {
             let is_last = index + 1 == parts.len();
-            if open & (1 << index) != 0 && matches!(part, Part::AnyFolders) && !is_last {
+            if open & (1 << index) != 0 && matches!(part, Segment::AnyDirs) && !is_last {
                 open |= 1 << (index + 1);
             }
         }
@@ -176,10 +176,10 @@ fn is_path(parts: &[Part], path: &[u8]) -> bool {
         for (index, part) in parts.iter().enumerate().filter(|(index, _)| open & (1 << index) != 0)
         {
             match part {
-                Part::AnyFolders if index + 1 == parts.len() => next |= 3 << index,
-                Part::AnyFolders => next |= 1 << index,
-                Part::Name(wild) if wild.matches(name) => next |= 1 << (index + 1),
-                Part::Name(_) => {}
+                Segment::AnyDirs if index + 1 == parts.len() => next |= 3 << index,
+                Segment::AnyDirs => next |= 1 << index,
+                Segment::Name(wild) if wild.matches(name) => next |= 1 << (index + 1),
+                Segment::Name(_) => {}
             }
         }
         open = skip(next);
@@ -353,9 +353,9 @@ mod tests {
         for part in ["a", "*a", "?", "[a]*"] {
             let rule = format!("**/{part}/").repeat(30) + "b";
             let rules = RuleSet::parse(rule.as_bytes());
-            let folders = "a/".repeat(60);
-            assert_eq!(rules.decide(format!("{folders}a").as_bytes(), false), None, "{rule}");
-            assert_eq!(rules.decide(format!("{folders}b").as_bytes(), false), Some(true), "{rule}");
+            let dirs = "a/".repeat(60);
+            assert_eq!(rules.decide(format!("{dirs}a").as_bytes(), false), None, "{rule}");
+            assert_eq!(rules.decide(format!("{dirs}b").as_bytes(), false), Some(true), "{rule}");
         }
     }
 }

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use recto_platform::{FileKind, Handle, SysError};
 
-use super::{LastLink, Place, Root, Roots};
+use super::{LastLink, Location, Root, Roots};
 use crate::context::Sandbox;
 use crate::limits;
 
@@ -37,24 +37,24 @@ impl From<SysError> for Stop {
 }
 
 /// A component still to be walked, and whether a link brought it.
-struct Step {
+struct PathStep {
     name: OsString,
     is_from_link: bool,
 }
 
-pub struct Walk<'a> {
+pub struct PathWalk<'a> {
     root: &'a Root,
     sandbox: &'a Sandbox,
     /// The folders walked into below the root.
-    folders: Vec<(Arc<Handle>, OsString)>,
-    steps: VecDeque<Step>,
+    dirs: Vec<(Arc<Handle>, OsString)>,
+    steps: VecDeque<PathStep>,
     n_links: usize,
 }
 
-impl<'a> Walk<'a> {
+impl<'a> PathWalk<'a> {
     /// From a root, for a caller in a sandbox of its own.
-    pub fn new(root: &'a Root, sandbox: &'a Sandbox) -> Walk<'a> {
-        Walk { root, sandbox, folders: Vec::new(), steps: VecDeque::new(), n_links: 0 }
+    pub fn new(root: &'a Root, sandbox: &'a Sandbox) -> PathWalk<'a> {
+        PathWalk { root, sandbox, dirs: Vec::new(), steps: VecDeque::new(), n_links: 0 }
     }
 
     /// Puts a relative path before what is still to be walked.
@@ -65,15 +65,15 @@ impl<'a> Walk<'a> {
                 Component::ParentDir => OsString::from(".."),
                 Component::CurDir | Component::RootDir | Component::Prefix(_) => continue,
             };
-            self.steps.push_front(Step { name, is_from_link });
+            self.steps.push_front(PathStep { name, is_from_link });
         }
     }
 
     /// To the place, or to why there is none.
-    pub fn run(mut self, roots: &'a Roots, last_link: LastLink) -> Result<Place, Stop> {
+    pub fn run(mut self, roots: &'a Roots, last_link: LastLink) -> Result<Location, Stop> {
         while let Some(step) = self.steps.pop_front() {
             if step.name == ".." {
-                if self.folders.pop().is_none() {
+                if self.dirs.pop().is_none() {
                     self.leave_root(roots, step.is_from_link)?;
                 }
                 continue;
@@ -86,15 +86,15 @@ impl<'a> Walk<'a> {
                 return Err(Stop::Closed);
             }
             if self.steps.is_empty() {
-                match recto_platform::status_at(self.folder(), &step.name) {
+                match recto_platform::status_at(self.dir(), &step.name) {
                     Ok(status) => match status.kind() {
                         FileKind::Symlink if last_link == LastLink::Follow => {
                             self.follow(roots, &step.name)?;
                         }
-                        kind => return Ok(self.place(step.name, Some(kind))),
+                        kind => return Ok(self.location(step.name, Some(kind))),
                     },
                     Err(SysError::NOENT | SysError::NOTDIR) => {
-                        return Ok(self.place(step.name, None));
+                        return Ok(self.location(step.name, None));
                     }
                     Err(errno) => return Err(errno.into()),
                 }
@@ -103,18 +103,18 @@ impl<'a> Walk<'a> {
             match self.enter(roots, &step.name) {
                 Ok(()) => {}
                 Err(Stop::System(SysError::NOENT | SysError::NOTDIR)) => {
-                    return self.place_beyond(step.name, roots);
+                    return self.missing_location(step.name, roots);
                 }
                 Err(stop) => return Err(stop),
             }
         }
         // The walk ended in a folder, by `..` or by naming a root: look at it from inside.
-        Ok(Place {
-            folder: self.folder().clone(),
+        Ok(Location {
+            dir: self.dir().clone(),
             name: OsString::from("."),
             kind: Some(FileKind::Directory),
-            is_folder_missing: false,
-            missing_folders: Vec::new(),
+            is_dir_missing: false,
+            missing_dirs: Vec::new(),
             real_path: self.real_path(),
         })
     }
@@ -123,9 +123,9 @@ impl<'a> Walk<'a> {
     fn enter(&mut self, roots: &'a Roots, name: &OsStr) -> Result<(), Stop> {
         // What is a folder at one moment and a link at the next is looked at again.
         for _ in 0..8 {
-            match recto_platform::enter(self.folder(), name) {
-                Ok(folder) => {
-                    self.folders.push((Arc::new(folder), name.to_os_string()));
+            match recto_platform::open_path_at(self.dir(), name) {
+                Ok(dir) => {
+                    self.dirs.push((Arc::new(dir), name.to_os_string()));
                     return Ok(());
                 }
                 Err(SysError::NOTDIR | SysError::LOOP) => {}
@@ -161,7 +161,7 @@ impl<'a> Walk<'a> {
 
     /// Goes on where a link leads.
     fn follow(&mut self, roots: &'a Roots, name: &OsStr) -> Result<(), Stop> {
-        let target = match recto_platform::read_link_at(self.folder(), name) {
+        let target = match recto_platform::read_link_at(self.dir(), name) {
             Ok(target) => target,
             // It is no link but a file, and so has nothing beneath it.
             Err(SysError::INVAL) => return Err(Stop::System(SysError::NOTDIR)),
@@ -180,40 +180,40 @@ impl<'a> Walk<'a> {
 
     /// Starts again at the root that holds an absolute path.
     fn jump(&mut self, roots: &'a Roots, path: &Path, is_from_link: bool) -> Result<(), Stop> {
-        let (root, rest) = roots.locate_in_place(path)?;
+        let (root, rest) = roots.locate_current(path)?;
         self.root = root;
-        self.folders.clear();
+        self.dirs.clear();
         self.add(rest, is_from_link);
         Ok(())
     }
 
-    fn folder(&self) -> &Arc<Handle> {
-        self.folders.last().map_or(&self.root.handle, |(folder, _)| folder)
+    fn dir(&self) -> &Arc<Handle> {
+        self.dirs.last().map_or(&self.root.handle, |(dir, _)| dir)
     }
 
     fn relative_path(&self) -> PathBuf {
-        self.folders.iter().map(|(_, name)| name).collect()
+        self.dirs.iter().map(|(_, name)| name).collect()
     }
 
     fn real_path(&self) -> PathBuf {
         self.root.real_path.join(self.relative_path())
     }
 
-    fn place(self, name: OsString, kind: Option<FileKind>) -> Place {
-        Place {
-            folder: self.folder().clone(),
+    fn location(self, name: OsString, kind: Option<FileKind>) -> Location {
+        Location {
+            dir: self.dir().clone(),
             kind,
-            is_folder_missing: false,
-            missing_folders: Vec::new(),
+            is_dir_missing: false,
+            missing_dirs: Vec::new(),
             real_path: self.real_path().join(&name),
             name,
         }
     }
 
     /// A place in a folder that does not exist. What is still to be walked must not lead out.
-    fn place_beyond(mut self, missing: OsString, roots: &Roots) -> Result<Place, Stop> {
+    fn missing_location(mut self, missing: OsString, roots: &Roots) -> Result<Location, Stop> {
         let mut relative = self.relative_path().join(&missing);
-        let mut missing_folders = vec![missing];
+        let mut missing_dirs = vec![missing];
         let mut is_left = false;
         for step in std::mem::take(&mut self.steps) {
             if step.name == ".." {
@@ -224,18 +224,18 @@ impl<'a> Walk<'a> {
                 continue;
             }
             relative.push(&step.name);
-            missing_folders.push(step.name);
+            missing_dirs.push(step.name);
         }
         let real_path = self.root.real_path.join(relative);
         if roots.hides(&real_path) {
             return Err(Stop::Outside);
         }
-        let name = missing_folders.pop().unwrap_or_default();
+        let name = missing_dirs.pop().unwrap_or_default();
         if is_left {
             // No folder is made only to be left again.
-            missing_folders.clear();
+            missing_dirs.clear();
         }
-        let place = self.place(name, None);
-        Ok(Place { is_folder_missing: true, missing_folders, real_path, ..place })
+        let location = self.location(name, None);
+        Ok(Location { is_dir_missing: true, missing_dirs, real_path, ..location })
     }
 }

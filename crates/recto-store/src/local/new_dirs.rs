@@ -6,29 +6,29 @@ use std::sync::Arc;
 use crate::error::{Error, Result};
 use recto_platform::{Handle, SysError, SysResult};
 
-use super::roots::Place;
+use super::roots::Location;
 use super::sys;
 use crate::path::AbsPath;
 
 /// The folders that were made, outermost first. Dropping this removes those that are still empty.
 #[derive(Default)]
-pub struct NewFolders(Vec<(Arc<Handle>, OsString)>);
+pub struct NewDirs(Vec<(Arc<Handle>, OsString)>);
 
-impl NewFolders {
+impl NewDirs {
     /// Makes the folders that a place lacks, one beneath the other.
-    pub fn make(&mut self, place: &Place, path: &AbsPath) -> Result<()> {
-        let mut folder = place.folder.clone();
-        for (index, name) in place.missing_folders.iter().enumerate() {
-            match recto_platform::create_directory_at(&folder, name, 0o777) {
-                Ok(()) => self.0.push((folder.clone(), name.clone())),
+    pub fn make(&mut self, location: &Location, path: &AbsPath) -> Result<()> {
+        let mut dir = location.dir.clone();
+        for (index, name) in location.missing_dirs.iter().enumerate() {
+            match recto_platform::create_directory_at(&dir, name, 0o777) {
+                Ok(()) => self.0.push((dir.clone(), name.clone())),
                 // Somebody made it meanwhile, or it is no folder: opening it tells.
                 Err(SysError::EXIST) => {}
                 Err(errno) => return Err(sys::error(errno, path, 0)),
             }
-            let inner = recto_platform::enter(&folder, name);
-            folder = Arc::new(inner.map_err(|errno| match errno {
+            let inner = recto_platform::open_path_at(&dir, name);
+            dir = Arc::new(inner.map_err(|errno| match errno {
                 SysError::NOTDIR | SysError::LOOP => {
-                    let n_below = place.missing_folders.len() - index;
+                    let n_below = location.missing_dirs.len() - index;
                     Error::NotADirectory { path: path.ancestor(n_below) }
                 }
                 errno => sys::error(errno, path, 0),
@@ -49,7 +49,7 @@ impl NewFolders {
     }
 }
 
-impl Drop for NewFolders {
+impl Drop for NewDirs {
     fn drop(&mut self) {
         for (parent, name) in self.0.drain(..).rev() {
             let _ = recto_platform::remove_directory_at(&parent, &name);

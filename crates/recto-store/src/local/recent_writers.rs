@@ -10,17 +10,17 @@ const MEMORY: Duration = Duration::from_secs(1);
 
 /// When somebody was last met.
 #[derive(Default)]
-pub struct Company(Mutex<Option<Instant>>);
+pub struct RecentWriters(Mutex<Option<Instant>>);
 
-impl Company {
+impl RecentWriters {
     /// Notes that somebody had a file open, or wrote to it in between.
-    pub fn meet(&self) {
+    pub fn record(&self) {
         *lock(&self.0) = Some(Instant::now());
     }
 
     /// Whether somebody was there a moment ago.
-    pub fn is_near(&self) -> bool {
-        let met = lock(&self.0);
-        met.is_some_and(|met| met.elapsed() < MEMORY)
+    pub fn is_recent(&self) -> bool {
+        let last = lock(&self.0);
+        last.is_some_and(|last| last.elapsed() < MEMORY)
     }
 }

@@ -7,30 +7,30 @@ use std::path::{Path, PathBuf};
 use crate::error::Result;
 use recto_platform::{FileKind, SysError};
 
-use super::roots::Place;
+use super::roots::Location;
 use super::{LocalStore, sys};
 use crate::context::{Access, Sandbox};
 use crate::path::AbsPath;
 
 /// What stands at a path.
 #[derive(Debug, Clone)]
-pub struct Seen {
+pub struct PathInfo {
     /// The path without links, whether or not something stands there.
     pub real_path: PathBuf,
     /// What stands there.
     pub kind: Option<FileKind>,
 }
 
-impl Seen {
+impl PathInfo {
     /// Whether it is a folder.
-    pub fn is_folder(&self) -> bool {
+    pub fn is_dir(&self) -> bool {
         self.kind == Some(FileKind::Directory)
     }
 }
 
-impl From<Place> for Seen {
-    fn from(place: Place) -> Seen {
-        Seen { real_path: place.real_path, kind: place.kind }
+impl From<Location> for PathInfo {
+    fn from(location: Location) -> PathInfo {
+        PathInfo { real_path: location.real_path, kind: location.kind }
     }
 }
 
@@ -47,22 +47,22 @@ impl Visible<'_> {
     }
 
     /// Whether something beneath a folder may be visible, so that it pays to look.
-    pub fn may_hold(&self, folder: &Path) -> bool {
-        self.is_served(folder) || self.store.is_above_root(folder)
+    pub fn may_contain(&self, dir: &Path) -> bool {
+        self.is_served(dir) || self.store.is_above_root(dir)
     }
 
     fn is_served(&self, real_path: &Path) -> bool {
-        self.store.roots.beneath(real_path).is_some() && !self.store.roots.hides(real_path)
+        self.store.roots.root_containing(real_path).is_some() && !self.store.roots.hides(real_path)
     }
 }
 
 /// Returns the names in a folder, at most so many, in no order; none where there is no folder.
-pub(super) fn names(place: &Place, path: &AbsPath, limit: usize) -> Result<Vec<OsString>> {
-    if !place.is_folder() {
+pub(super) fn names(location: &Location, path: &AbsPath, limit: usize) -> Result<Vec<OsString>> {
+    if !location.is_dir() {
         return Ok(Vec::new());
     }
     let failed = |errno: SysError| sys::error(errno, path, 0);
-    let folder = recto_platform::open_directory_at(&place.folder, &place.name);
-    let entries = folder.and_then(recto_platform::entries).map_err(failed)?;
+    let dir = recto_platform::open_directory_at(&location.dir, &location.name);
+    let entries = dir.and_then(recto_platform::entries).map_err(failed)?;
     entries.take(limit).map(|entry| Ok(entry.map_err(failed)?.0)).collect()
 }
