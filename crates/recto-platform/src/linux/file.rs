@@ -9,7 +9,7 @@ use rustix::io::Errno;
 use super::{status, sys_error};
 use crate::{Handle, Status, SysError, SysResult};
 
-/// Opens a file for reading; never follows a link, never blocks.
+/// Opens a file for reading. Never follows a link and never blocks.
 pub fn open_file_at(dir: &Handle, name: impl AsRef<OsStr>) -> SysResult<Handle> {
     let flags =
         OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
@@ -22,12 +22,12 @@ impl Handle {
         rustix::fs::fstat(self).map(status).map_err(sys_error)
     }
 
-    /// Reads at an offset; 0 only at the end.
+    /// Reads at an offset. Returns 0 only at the end of the file.
     pub fn read_at(&self, buffer: &mut [u8], offset: u64) -> SysResult<usize> {
         rustix::io::pread(self, buffer, offset).map_err(sys_error)
     }
 
-    /// Reads at an offset into the spare capacity of `bytes`, which is not grown.
+    /// Reads at an offset into the spare capacity of `bytes`, without growing it.
     pub fn append_from(&self, bytes: &mut Vec<u8>, offset: u64) -> SysResult<usize> {
         rustix::io::pread(self, spare_capacity(bytes), offset).map_err(sys_error)
     }
@@ -37,7 +37,7 @@ impl Handle {
         rustix::fs::fsync(self).map_err(sys_error)
     }
 
-    /// Returns the names of the extended attributes; none where the file system has none.
+    /// Returns the names of the extended attributes, or none if they are not supported.
     pub fn attribute_names(&self) -> SysResult<Vec<CString>> {
         let names = match filled(|buffer| rustix::fs::flistxattr(self, buffer)) {
             Err(SysError::OPNOTSUPP | SysError::NOSYS) => return Ok(Vec::new()),
@@ -59,7 +59,7 @@ impl Handle {
     }
 }
 
-/// Calls with a small buffer first, which nearly always suffices, then with the largest one.
+/// Calls with a small buffer first, which nearly always suffices, then with the maximum size.
 fn filled(mut call: impl FnMut(&mut [u8]) -> Result<usize, Errno>) -> SysResult<Vec<u8>> {
     for size in [512, 64 << 10] {
         let mut buffer = vec![0; size];

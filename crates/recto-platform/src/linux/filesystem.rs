@@ -1,4 +1,4 @@
-//! The file systems that are known by their numbers: their names, and how their files behave.
+//! Known file systems: their names, and how reads of their files behave.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -8,20 +8,20 @@ use rustix::fs::StatFs;
 use super::sys_error;
 use crate::{Handle, Status, SysResult};
 
-/// How the files of a file system behave.
+/// How reads of files on a file system behave.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Filesystem {
-    /// They are made up as they are read.
+    /// The kernel generates the content on each read.
     Pseudo,
-    /// They end where their size says; others may have more, or less.
+    /// Reads end exactly at the reported size.
     ExactSize,
-    /// Nothing is known of them.
+    /// Unknown: a file may have more or fewer bytes than reported.
     Other,
 }
 
 use Filesystem::{ExactSize, Other, Pseudo};
 
-/// Number, name as `mount` calls it, files.
+/// Magic number, name as shown by `mount`, behaviour.
 const KNOWN: [(u32, &str, Filesystem); 28] = [
     (0x0000_ef53, "ext4", ExactSize),
     (0x5846_5342, "xfs", ExactSize),
@@ -56,8 +56,8 @@ const KNOWN: [(u32, &str, Filesystem); 28] = [
 impl Filesystem {
     /// Returns the behaviour of an open file.
     pub fn of(file: &Handle, status: &Status) -> SysResult<Filesystem> {
-        /// The disk that was last found to be clipping: nearly all files are on one. Only disks
-        /// keep their number; that of anything else may become another's.
+        /// The disk that was last found to report exact sizes, as nearly all files are on one disk.
+        /// Only disks keep their device number; other numbers may be reused.
         static EXACT_SIZE_DISK: AtomicU64 = AtomicU64::new(0);
         if EXACT_SIZE_DISK.load(Ordering::Relaxed) == status.device {
             return Ok(ExactSize);
@@ -71,7 +71,7 @@ impl Filesystem {
     }
 }
 
-/// Returns the name of the file system that a path is on, as `mount` calls it.
+/// Returns the name of the file system of a path, as shown by `mount`.
 pub fn filesystem_name(path: &Path) -> SysResult<String> {
     let found = rustix::fs::statfs(path).map_err(sys_error)?;
     Ok(match known(&found) {
@@ -85,7 +85,7 @@ fn known(found: &StatFs) -> Option<(&'static str, Filesystem)> {
     KNOWN.iter().find(is_it).map(|(_, name, filesystem)| (*name, *filesystem))
 }
 
-/// The number, which fits 32 bits whatever type a machine has for it.
+/// Returns the magic number, which fits 32 bits on every architecture.
 fn number(found: &StatFs) -> u32 {
     found.f_type as u32
 }

@@ -10,15 +10,15 @@ use rustix::io::Errno;
 use super::{open_file_at, status_at, sys_error};
 use crate::{Handle, Status, Sys, SysError, SysResult};
 
-/// The real system calls.
+/// The system calls of Linux.
 pub struct Linux(());
 
 impl Linux {
-    /// A broken lease is announced by SIGIO, whose default is to end the process; we ask instead.
+    /// Ignores SIGIO, which the kernel sends for a broken lease and which would end the process.
     pub fn new() -> Linux {
         static IGNORE_SIGIO: Once = Once::new();
         IGNORE_SIGIO.call_once(|| {
-            // SAFETY: ignoring a signal installs no handler and touches no memory of ours.
+            // SAFETY: ignoring a signal installs no handler and accesses no memory.
             unsafe { libc::signal(libc::SIGIO, libc::SIG_IGN) };
         });
         Linux(())
@@ -31,7 +31,7 @@ impl Default for Linux {
     }
 }
 
-/// Owner, group and others may read and write, less what the umask takes.
+/// Read and write for everyone, reduced by the umask.
 const NEW_FILE: Mode = Mode::from_raw_mode(0o666);
 
 impl Sys for Linux {
@@ -44,7 +44,7 @@ impl Sys for Linux {
     }
 
     fn lease(&self, file: &Handle) -> SysResult<()> {
-        // SAFETY: the descriptor is open for as long as it is borrowed; the call takes no pointer.
+        // SAFETY: the descriptor is open while it is borrowed, and the call takes no pointer.
         match unsafe { libc::fcntl(file.0.as_raw_fd(), libc::F_SETLEASE, libc::F_RDLCK) } {
             0 => Ok(()),
             _ => Err(last_error()),
@@ -69,7 +69,7 @@ impl Sys for Linux {
     }
 
     fn open_nameless(&self, dir: &Handle) -> SysResult<Handle> {
-        // Readable, so that what was written can be compared.
+        // Readable, so that the written bytes can be compared.
         let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
         rustix::fs::openat(dir, ".", flags, NEW_FILE).map(Handle).map_err(sys_error)
     }
@@ -110,7 +110,7 @@ impl Sys for Linux {
     }
 
     fn link(&self, file: &Handle, dir: &Handle, name: &OsStr) -> SysResult<()> {
-        // By descriptor needs a capability on older kernels, by /proc needs /proc.
+        // Linking by descriptor needs a capability on older kernels; the fallback needs /proc.
         let linked = match rustix::fs::linkat(file, "", dir, name, AtFlags::EMPTY_PATH) {
             Err(Errno::NOENT | Errno::PERM) => {
                 let number = file.0.as_raw_fd();
