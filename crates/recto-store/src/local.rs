@@ -1,8 +1,8 @@
-//! Files on a disk beneath the roots, which are folders opened once at start.
+//! Files on disk below the roots, which are directories opened once at startup.
 //!
-//! Every path is resolved by hand from a root's handle ([`roots`]); after that only handles and
-//! one name are used, so that nothing swapped in later leads out. Every change goes through one
-//! write protocol ([`replace`]).
+//! [`roots`] resolves every path component by component from a root's handle. Later calls use only
+//! the resulting handle and one name, so a swapped symbolic link cannot lead outside. Every change
+//! goes through the write protocol in [`replace`].
 
 pub mod abilities;
 mod content;
@@ -56,23 +56,23 @@ use recent_writers::RecentWriters;
 use roots::{LastDir, LastLink, Location, Roots};
 use survey::{Cleaning, Survey};
 
-/// From this size on it pays to know where the lines of a file are.
+/// The size from which recto remembers where the lines of a file are.
 const MIN_INDEXED: u64 = 1 << 20;
 
-/// What a local store is told at start.
+/// The startup options of a local store.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// The folders that are served.
+    /// The directories to serve.
     pub roots: Vec<PathBuf>,
-    /// Paths that answer as if they lay outside.
+    /// Paths that are rejected as if they were outside the roots.
     pub hidden: HiddenPaths,
-    /// Whether `.git` folders may be written.
+    /// Whether files in `.git` directories may be written.
     pub allows_git_writes: bool,
-    /// Whether a write is answered only once it would survive a power cut.
+    /// Whether a write syncs to disk before it returns.
     pub is_durable: bool,
 }
 
-/// The disk beneath the roots.
+/// The files below the roots.
 pub struct LocalStore {
     roots: Roots,
     allows_git_writes: bool,
@@ -91,7 +91,7 @@ impl LocalStore {
         LocalStore::with_sys(options, Arc::new(Linux::new()))
     }
 
-    /// Opens the roots over other system calls, for tests.
+    /// Opens the roots with another implementation of the system calls, for tests.
     pub fn with_sys(options: Options, sys: Arc<dyn Sys>) -> std::io::Result<LocalStore> {
         Ok(LocalStore {
             roots: Roots::open(&options.roots, options.hidden)?,
@@ -106,66 +106,66 @@ impl LocalStore {
         })
     }
 
-    /// Changes smaller files by their lines too, so that tests need no large ones.
+    /// Lowers the size from which a change reads only the lines it needs, for tests.
     pub fn with_max_whole_change(self, max_whole_change: u64) -> LocalStore {
         LocalStore { max_whole_change, ..self }
     }
 
-    /// Sets the clock ahead that decides when a file is old enough to be known by its time stamps, so
-    /// that tests need not wait.
+    /// Advances the clock that decides whether a file is old enough to be identified by its
+    /// timestamps, for tests.
     pub fn with_clock_ahead(mut self, clock_ahead: Duration) -> LocalStore {
         self.indexes.clock_ahead = clock_ahead;
         self
     }
 
-    /// The roots as their real paths.
+    /// Returns the canonical paths of the roots.
     pub fn roots(&self) -> Vec<PathBuf> {
         self.roots.real_paths()
     }
 
-    /// Returns what is at a path after following links. Rejects what a read would reject.
+    /// Returns what exists at a path after following links. Fails where a read would be denied.
     pub fn probe(&self, path: &AbsPath, context: &Context) -> Result<PathInfo> {
         self.resolve(path, LastLink::Follow, context, Access::Read).map(PathInfo::from)
     }
 
-    /// Returns what is at a path, which may be a link itself.
+    /// Returns what exists at a path, without following a link at its end.
     pub fn probe_link(&self, path: &AbsPath, context: &Context) -> Result<PathInfo> {
         self.resolve(path, LastLink::Keep, context, Access::Read).map(PathInfo::from)
     }
 
-    /// Opens a regular file; `None` where there is none.
+    /// Opens a regular file. Returns `None` if it does not exist.
     pub fn open_file(&self, path: &AbsPath, context: &Context) -> Result<Option<File>> {
         let location = self.resolve(path, LastLink::Follow, context, Access::Read)?;
         let file = OpenFile::open_found(&*self.sys, &location, path)?;
         Ok(file.map(|file| File::from(file.fd)))
     }
 
-    /// Returns the names in a folder, at most so many, in no order; none where there is no folder.
+    /// Returns up to `limit` names in a directory, unsorted, or none if there is no such directory.
     pub fn names(&self, path: &AbsPath, limit: usize, context: &Context) -> Result<Vec<OsString>> {
         let location = self.resolve(path, LastLink::Follow, context, Access::Read)?;
         probe::names(&location, path, limit)
     }
 
-    /// Whether a root lies beneath a folder, which then is no secret.
+    /// Returns whether a root is inside a directory, so that the directory's path is not a secret.
     pub fn is_above_root(&self, dir: &Path) -> bool {
         self.roots().iter().any(|root| root.starts_with(dir))
     }
 
-    /// Returns which paths a caller may learn of, for many questions.
+    /// Returns a filter for the paths that a caller may see.
     pub fn visible(&self, context: &Context) -> Visible<'_> {
         let sandbox = context.sandbox.resolved(|path| path.canonicalize().ok());
         Visible { store: self, sandbox }
     }
 
-    /// Reads a file whose text an editor may have. Rejects what a read would reject, except that
-    /// the file may be missing.
+    /// Reads a file that an editor may have open. Fails like a read, except that the file may be
+    /// missing.
     pub fn on_disk(&self, path: &AbsPath, context: &Context) -> Result<OnDisk> {
         let location = self.resolve(path, LastLink::Follow, context, Access::Read)?;
         let file = OpenFile::open_found(&*self.sys, &location, path)?;
         OnDisk::read(self, &location, file, path, context)
     }
 
-    /// Locks a place, as for a change, while an editor changes the file.
+    /// Locks the directory of a file that an editor is about to change.
     pub fn hold_for_editor<'a>(
         &'a self,
         path: &AbsPath,
@@ -175,7 +175,7 @@ impl LocalStore {
         LockedPath::lock(self, path, purpose, context).map(EditorHold)
     }
 
-    /// Looks for leftovers beneath the roots, and removes those that contain nobody's work.
+    /// Searches the roots for leftovers, and removes those that are safe to remove.
     pub fn survey(&self, cleaning: Cleaning) -> Survey {
         Survey::of(self, cleaning)
     }
@@ -219,7 +219,7 @@ impl WriteStore for LocalStore {
     }
 }
 
-/// What the operations above are made of.
+/// Shared steps of the operations above.
 impl LocalStore {
     fn resolve(
         &self,
@@ -232,7 +232,7 @@ impl LocalStore {
         self.check_access(location, path, context, wants)
     }
 
-    /// Rejects a place that may not be used as wanted.
+    /// Rejects a location that the caller may not access as `wants` says.
     fn check_access(
         &self,
         location: Location,
@@ -261,8 +261,8 @@ impl LocalStore {
         file.ok_or_else(|| Error::FileNotFound { path: path.to_string() })
     }
 
-    /// Reads the whole text, unless it is too large to be held or its lines are known, so that a
-    /// page is read faster without it.
+    /// Reads the whole text. Returns pages instead if the file is too large, or if its line index
+    /// is cached, because a page is then faster to read than the file.
     fn text_of<'a>(
         &'a self,
         file: OpenFile,
@@ -282,7 +282,7 @@ impl LocalStore {
     }
 }
 
-/// Reads many files of the disk.
+/// A reader for many files.
 struct LocalBulk<'a> {
     store: &'a LocalStore,
     context: &'a Context,
@@ -298,7 +298,7 @@ impl BulkReader for LocalBulk<'_> {
     }
 }
 
-/// The bytes of a file of the disk.
+/// The bytes of a file on disk.
 struct FileBytes {
     file: OpenFile,
     path: AbsPath,

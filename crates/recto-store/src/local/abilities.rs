@@ -1,32 +1,32 @@
-//! What the file system of a folder can do of what the write protocol uses, tried in a folder of
-//! our own that is taken away again.
+//! Probes which operations of the write protocol a file system supports, in a temporary directory
+//! that is removed afterwards.
 
 use std::ffi::OsStr;
 use std::path::Path;
 
 use recto_platform::{Handle, Linux, Sys, SysError, SysResult};
 
-/// What a file system can do. An error says why not.
+/// The operations that a file system supports; an error says why one is not supported.
 #[derive(Debug)]
 pub struct Abilities {
-    /// Two names can be exchanged in one step.
+    /// Exchanging two names atomically.
     pub exchange: SysResult<()>,
-    /// A new name never replaces an old one.
+    /// Renaming without replacing an existing file.
     pub rename_new: SysResult<()>,
-    /// A file can be written before it has a name.
+    /// Creating a file without a name and linking it later.
     pub nameless: SysResult<()>,
-    /// A folder can be locked among processes.
+    /// Locking a directory against other processes.
     pub locks: SysResult<()>,
-    /// The system tells who opens a file for writing.
+    /// Leases, which report when another process opens a file for writing.
     pub leases: SysResult<()>,
-    /// Files have extended attributes.
+    /// Extended attributes.
     pub attributes: SysResult<()>,
-    /// `a` and `A` are two files.
+    /// Whether `a` and `A` are different files.
     pub case_matters: SysResult<bool>,
 }
 
 impl Abilities {
-    /// Tries them in a folder. Fails where nothing can be written there.
+    /// Probes a directory. Fails if nothing can be created in it.
     pub fn try_in(dir: &Path) -> SysResult<Abilities> {
         let dir = recto_platform::open_directory(dir)?;
         let name = format!(".recto-doctor-{}", recto_platform::random_hex::<4>()?);
@@ -36,7 +36,7 @@ impl Abilities {
         let sys = Linux::new();
         let abilities = Abilities::of(&sys, &inside);
         for name in NAMES {
-            // What was not made is not there to be removed.
+            // Names that were not created fail here, which is harmless.
             let _ = sys.unlink(&inside, OsStr::new(name));
         }
         abilities
@@ -68,10 +68,10 @@ impl Abilities {
     }
 }
 
-/// The names in the folder, in lower case.
+/// The names used for probing, in lower case.
 const NAMES: [&str; 4] = ["one", "other", "new", "linked"];
 
-/// A folder that goes when this is dropped.
+/// A directory that is removed on drop.
 struct Scratch {
     dir: Handle,
     name: String,

@@ -1,51 +1,50 @@
-//! Bytes that a file holds or shall hold: at hand, or at hand in one place and for the rest as
-//! another file has them.
+//! The content of a file before or after a change: in memory, or as a patch of another file.
 //!
-//! The second form changes a part of a file that is too large to be held. What is written is the
-//! old file with new text in the part; what was there is the new file with the old text in it.
+//! Patches change files that are too large for memory. The new content is the old file with new
+//! text in one range; the old content is the new file with the old text in that range.
 
 use recto_platform::{Handle, Sys, SysError, SysResult};
 use recto_text::Digest;
 
 use super::sys::retry;
 
-/// How much is read at once.
+/// The size of one read.
 const PIECE: usize = 256 << 10;
 
-/// The bytes.
+/// The bytes of a file.
 #[derive(Clone, Copy)]
 pub enum ContentSource<'a> {
-    /// All at hand.
+    /// All bytes are in memory.
     Memory(&'a [u8]),
-    /// At hand in one place.
+    /// The bytes are those of another file except for one range.
     Patched(Patch<'a>),
 }
 
-/// Bytes that take the place of some bytes of a file.
+/// A file with one range replaced.
 #[derive(Clone, Copy)]
 pub struct Patch<'a> {
-    /// The file.
+    /// The unpatched file.
     pub base: &'a Handle,
-    /// Where.
+    /// The offset of the range.
     pub start: u64,
-    /// How many of the file's bytes are left out there.
+    /// The number of bytes of `base` that the range replaces.
     pub n_replaced: usize,
-    /// Where the file ends, whatever others append.
+    /// The end of the content in `base`; bytes appended after it are ignored.
     pub end: u64,
-    /// What stands there instead.
+    /// The new bytes of the range.
     pub bytes: &'a [u8],
 }
 
-/// What gives way to what.
+/// A change of a file's content.
 #[derive(Clone, Copy)]
 pub enum ContentChange<'a> {
-    /// Everything.
+    /// Replaces the whole content.
     Whole { before: &'a [u8], after: &'a [u8] },
-    /// The bytes from `start` on, of so many.
+    /// Replaces `before` at offset `start` in a file of `n_bytes` bytes.
     Range { start: u64, before: &'a [u8], after: &'a [u8], n_bytes: u64, digests: ChangeDigests },
 }
 
-/// The versions before and after a change.
+/// The digests of the content before and after a change.
 #[derive(Clone, Copy)]
 pub struct ChangeDigests {
     pub before: Digest,
@@ -62,7 +61,7 @@ impl ContentChange<'_> {
         }
     }
 
-    /// What was there, as far as it is not at hand as the new file has it.
+    /// Returns the old content. Bytes outside the changed range are read from the new file.
     pub fn before<'a>(&'a self, new: &'a Handle) -> ContentSource<'a> {
         match *self {
             ContentChange::Whole { before, .. } => ContentSource::Memory(before),
@@ -78,7 +77,7 @@ impl ContentChange<'_> {
         }
     }
 
-    /// What shall be there, as far as it is not at hand as the old file has it.
+    /// Returns the new content. Bytes outside the changed range are read from the old file.
     pub fn after<'a>(&'a self, old: &'a Handle) -> ContentSource<'a> {
         match *self {
             ContentChange::Whole { after, .. } => ContentSource::Memory(after),
@@ -124,7 +123,7 @@ impl ContentSource<'_> {
         copy(start + n_replaced as u64, end, &mut visit)
     }
 
-    /// How many there are.
+    /// Returns the length.
     pub fn n_bytes(&self) -> usize {
         match self {
             ContentSource::Memory(bytes) => bytes.len(),
@@ -132,15 +131,15 @@ impl ContentSource<'_> {
         }
     }
 
-    /// Whether a file holds just these bytes.
+    /// Returns whether a file has exactly this content.
     pub fn matches(&self, sys: &dyn Sys, file: &Handle) -> SysResult<bool> {
         let Some(end) = self.prefix_end(sys, file)? else { return Ok(false) };
         Ok(retry(|| sys.read_at(file, &mut [0], end))? == 0)
     }
 
-    /// Where these bytes end in a file that starts with them; `None` if it does not.
+    /// Returns the offset where this content ends in a file that starts with it, or `None`.
     pub fn prefix_end(&self, sys: &dyn Sys, file: &Handle) -> SysResult<Option<u64>> {
-        /// Ends the visit; no system call answers so.
+        /// Ends the iteration. No system call used here returns it.
         const DIFFERS: SysError = SysError::NOMSG;
         let mut buffer = vec![0; PIECE.min(self.n_bytes())];
         let mut offset = 0;

@@ -1,8 +1,8 @@
-//! The disk's side of a file that somebody else reads and writes: an editor.
+//! The disk's side of a file that an editor reads and writes.
 //!
-//! Everything is checked as for a read or a change of our own, and the folder is locked during a
-//! change, so that those who run recto stay one behind the other. There is no lease: an editor
-//! that saves would wait for us to give it back, and we for the editor.
+//! recto makes the same checks as for its own reads and changes, and locks the directory during a
+//! change so that other recto processes wait. It takes no lease: the editor would block on saving
+//! until recto released the lease, and recto waits for the editor.
 
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -17,35 +17,34 @@ use super::roots::Location;
 use crate::context::Context;
 use crate::path::AbsPath;
 
-/// A file as it stands on the disk.
+/// A file on disk at the time it was read.
 #[derive(Debug, Clone)]
 pub struct OnDisk {
-    /// Its path without links.
+    /// The canonical path.
     pub real_path: PathBuf,
-    /// The same beneath the root as that was given, which is how an editor knows it.
+    /// The path below the root as the user spelled the root, which is how the editor knows it.
     pub given_path: PathBuf,
-    /// What it holds.
+    /// The content.
     pub content: DiskContent,
-    /// When it was last written, where it stands.
+    /// The modification time, if the file exists.
     pub modified: Option<SystemTime>,
-    /// The same as long as the content is, as far as the system tells. Only of a file that is old
-    /// enough for that.
+    /// Identifies the content by its timestamps. `None` for a file modified too recently for that.
     identity: Option<Identity>,
 }
 
-/// What a file holds.
+/// The content of a file on disk.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DiskContent {
-    /// No file stands there.
+    /// The file does not exist.
     Missing,
-    /// More than is read whole.
+    /// The file is too large to be read whole.
     Large,
-    /// These bytes.
+    /// The whole content.
     Bytes(Vec<u8>),
 }
 
 impl OnDisk {
-    /// Reads a file that was opened at a place.
+    /// Reads a file that was opened at a location.
     pub(super) fn read(
         store: &LocalStore,
         location: &Location,
@@ -69,11 +68,11 @@ impl OnDisk {
     }
 }
 
-/// A place that is held. Dropping it lets go.
+/// A path whose directory stays locked until this is dropped.
 pub struct EditorHold<'a>(pub(super) LockedPath<'a>);
 
 impl<'a> EditorHold<'a> {
-    /// What stands there. Refuses what a change would refuse.
+    /// Reads the file. Fails if a change would be rejected.
     pub fn on_disk(&self) -> Result<OnDisk> {
         let LockedPath { store, context, path, location, .. } = &self.0;
         if self.0.is_link() {
@@ -84,17 +83,17 @@ impl<'a> EditorHold<'a> {
         OnDisk::read(store, location, file, path, context)
     }
 
-    /// Whether the same still stands there.
+    /// Returns whether the file still has the content that was read.
     pub fn has_same_content(&self, seen: &OnDisk) -> Result<bool> {
         Ok(self.has_same_identity(seen) || self.on_disk()?.content == seen.content)
     }
 
-    /// What stands there now.
+    /// Returns the current state of the file, and reads it only if it changed.
     pub fn refresh(&self, seen: OnDisk) -> Result<OnDisk> {
         if self.has_same_identity(&seen) { Ok(seen) } else { self.on_disk() }
     }
 
-    /// Whether the file need not be read again.
+    /// Returns whether the timestamps prove that the file is unchanged.
     fn has_same_identity(&self, seen: &OnDisk) -> bool {
         let LockedPath { store, location, .. } = &self.0;
         let Some(identity) = seen.identity.filter(|_| !self.0.is_link()) else { return false };
@@ -102,23 +101,23 @@ impl<'a> EditorHold<'a> {
         status.is_ok_and(|status| Identity::of(&status) == identity)
     }
 
-    /// Refuses a folder where no file can be created.
+    /// Fails if no file can be created in the directory.
     pub fn check_dir(&self) -> Result<()> {
         self.0.check_writable(".")
     }
 
-    /// The file stands, or soon will, so that the folders made for it stay.
+    /// Keeps the directories that were created for the file, because the editor creates it.
     pub fn keep_dirs(&mut self) {
-        // Whether they survive a power cut is for whoever writes the file to say.
+        // The editor decides whether the file is durable, so the directories are not synced.
         let _ = self.0.new_dirs.keep(false);
     }
 
-    /// Whether nothing had the name on disk when it was locked.
+    /// Returns whether the name did not exist on disk when the directory was locked.
     pub fn is_vacant(&self) -> bool {
         self.0.is_vacant
     }
 
-    /// Returns the same place for a change of our own.
+    /// Returns the locked path, for a write by recto itself.
     pub fn into_locked(self) -> LockedPath<'a> {
         self.0
     }
@@ -151,7 +150,7 @@ mod tests {
         store.with_clock_ahead(clock_ahead).on_disk(&path, &Context::default()).unwrap()
     }
 
-    /// Writes a file until its time stamps differ.
+    /// Writes a file until its timestamps differ.
     fn write_later(file: &Path, text: &str) {
         let before = file.metadata().unwrap().modified().unwrap();
         while file.metadata().unwrap().modified().unwrap() == before {
@@ -168,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn an_old_file_is_known_by_its_time_stamps_and_a_new_one_is_read() {
+    fn identifies_an_old_file_by_its_timestamps_and_reads_a_new_one() {
         let dir = tempfile::tempdir().unwrap();
         let root = dir.path().canonicalize().unwrap();
         let file = root.join("f");
@@ -180,7 +179,7 @@ mod tests {
         check(&root, &read_new, false, true);
         write_later(&file, "new");
         check(&root, &read_old, false, false);
-        // The same again, but by another write.
+        // The content is the same, but the timestamps differ.
         write_later(&file, "old");
         check(&root, &read_old, false, true);
         std::fs::rename(&file, root.join("g")).unwrap();

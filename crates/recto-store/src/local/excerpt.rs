@@ -1,7 +1,7 @@
-//! The lines of a large file that a change needs, found in one pass over all of it.
+//! Finds the lines of a large file that a change needs, in one pass over the file.
 //!
-//! Only UTF-8 is looked at this way. Where the pass finds that the rest of the file matters,
-//! there is no excerpt, and the file has to be held.
+//! Only UTF-8 files are supported. If the change depends on the rest of the file, there is no
+//! excerpt and the caller has to read the whole file.
 
 use std::ops::Range;
 
@@ -20,36 +20,36 @@ use crate::limits;
 use crate::path::AbsPath;
 use crate::{Excerpt, Where};
 
-/// The longest excerpt.
+/// The maximum size of an excerpt.
 const MAX_EXCERPT: u64 = limits::EXCERPT;
 
-/// How many lines are taken on either side: more than a diff shows.
+/// The number of context lines on either side, more than a diff shows.
 const N_AROUND: u64 = 16;
 
-/// How far is looked for where a line starts or ends.
+/// The maximum distance to search for the start or end of a line.
 const MAX_LINE: usize = 1 << 20;
 
-/// A large file that is held for a change.
+/// A scan of a large file that a call is about to change.
 pub struct ExcerptScan<'a> {
     pub file: &'a OpenFile,
     pub path: &'a AbsPath,
     pub context: &'a Context,
 }
 
-/// What the pass told.
+/// The result of a scan.
 struct ScanResult {
     index: Index,
     strings: Vec<[Places; 2]>,
     has_crlf: bool,
 }
 
-/// How far edits of strings can reach together.
+/// Returns how far edits of these strings can reach together.
 fn reach_of(strings: &[&str]) -> u64 {
     strings.iter().map(|string| Stream::reach(string) as u64).sum()
 }
 
 impl ExcerptScan<'_> {
-    /// The lines that a change needs, or `None` where the whole file is needed.
+    /// Returns the lines that a change needs, or `None` if it needs the whole file.
     pub fn excerpt(&self, wanted: &Where<'_>) -> Result<Option<Excerpt>> {
         let Some(scan) = self.scan(wanted)? else { return Ok(None) };
         let total_lines = scan.index.total_lines as usize;
@@ -61,7 +61,7 @@ impl ExcerptScan<'_> {
             }
             Where::End => None,
         };
-        // Lines that are not there are refused by the plan, once the version was looked at.
+        // The plan rejects lines that do not exist, after it has checked the version.
         let lines = lines.unwrap_or(total_lines..total_lines);
         let lines = lines.start as u64..lines.end as u64;
         let Some(start) = self.line_start(&scan, lines.start)? else { return Ok(None) };
@@ -69,7 +69,7 @@ impl ExcerptScan<'_> {
         self.around(&scan, start..end)
     }
 
-    /// Looks at everything once; `None` where it is not UTF-8 throughout.
+    /// Scans the file once. Returns `None` if it is not valid UTF-8.
     fn scan(&self, wanted: &Where<'_>) -> Result<Option<ScanResult>> {
         let mut strings = match wanted {
             Where::Strings(strings) => Stream::new(strings),
@@ -80,7 +80,7 @@ impl ExcerptScan<'_> {
         let (mut n_bytes, mut n_endings, mut last) = (0, 0, b'\n');
         let mut encoding = Encoding::Utf8;
         let mut has_crlf = false;
-        // The first bytes of a character whose last ones are in the next piece.
+        // The first bytes of a character that continues in the next piece.
         let mut unfinished = Vec::new();
         let mut buffer = vec![0; PIECE];
         loop {
@@ -122,8 +122,8 @@ impl ExcerptScan<'_> {
     }
 
     fn around_strings(&self, scan: &ScanResult, strings: &[&str]) -> Result<Option<Excerpt>> {
-        // One string is found with other line endings only where it is not found exactly. With
-        // several, one may be found so once another edit has taken the exact one away.
+        // A single string is matched with other line endings only if it has no exact match. With
+        // several strings, an earlier edit may remove the exact match of a later one.
         let is_looked_at = |[exact, _]: &[Places; 2], is_folded: usize| {
             is_folded == 0 || strings.len() > 1 || exact.n_matches == 0
         };
@@ -160,8 +160,8 @@ impl ExcerptScan<'_> {
                 None => self.excerpt_of(scan, start, Vec::new()),
             };
         };
-        // What an edit puts there may make a string together with what stands beside it, and what
-        // is put there then the next one.
+        // Inserted text may form a match together with adjacent text, and so may the text that is
+        // inserted there next.
         let start = span.start.saturating_sub(reach).max(scan.n_bom());
         let end = (span.end + reach).min(scan.index.n_bytes);
         match self.around(scan, start..end)? {
@@ -170,14 +170,14 @@ impl ExcerptScan<'_> {
         }
     }
 
-    /// Some bytes of lines that are too long to be taken whole. Which line ending new lines get
-    /// there would be for the end of the line to say, so that there must be one kind only.
+    /// Returns an excerpt of lines that are too long to be included whole. Returns `None`
+    /// for a file with CRLF: inserted lines would need the ending of the line, which is missing.
     fn inside_line(&self, scan: &ScanResult, bytes: Range<u64>) -> Result<Option<Excerpt>> {
         if scan.has_crlf {
             return Ok(None);
         }
         let text = self.read(bytes.clone())?;
-        // Characters that are cut at the ends are left out; they are no part of a match.
+        // Skips characters that the range cuts, which are not part of a match.
         let is_inside = |byte: &u8| (*byte as i8) < -0x40;
         let n_head = text.iter().take(3).take_while(|byte| is_inside(byte)).count();
         let n_kept = match std::str::from_utf8(&text[n_head..]) {
@@ -189,8 +189,8 @@ impl ExcerptScan<'_> {
         Ok(excerpt.map(|excerpt| Excerpt { is_whole_lines: false, ..excerpt }))
     }
 
-    /// What is to be said about a string that stands far from those before it, or in places far
-    /// apart. Two places that no edit before it can change are too many; one is only too far away.
+    /// Returns the error for a string whose matches are too far apart, or too far from earlier
+    /// edits. It is ambiguous only if no earlier edit can change two of its matches.
     fn too_far(
         &self,
         scan: &ScanResult,
@@ -201,7 +201,7 @@ impl ExcerptScan<'_> {
         let old_string = strings[index];
         let [exact, folded] = &scan.strings[index];
         let places = if exact.n_matches > 0 { exact } else { folded };
-        // The first edit changes what stands in the file, each later one may reach beyond.
+        // The first edit changes text of the file; each later one may reach beyond.
         let margin = reach_of(strings.get(1..index).unwrap_or_default());
         let is_untouched = |start: &&u64| {
             before.is_none_or(|before| {
@@ -209,7 +209,7 @@ impl ExcerptScan<'_> {
                 **start >= before.end + margin || end + margin <= before.start
             })
         };
-        // Where one is made that is exact, others do not count.
+        // An earlier edit may create an exact match, which takes precedence over inexact ones.
         let is_certain = exact.n_matches > 0 || before.is_none();
         if !is_certain || places.first_few.iter().filter(is_untouched).count() < 2 {
             return Ok(recto_text::Error::TooFarApart {
@@ -228,7 +228,7 @@ impl ExcerptScan<'_> {
         })
     }
 
-    /// Some bytes, widened to whole lines and some more.
+    /// Widens a range to whole lines with context.
     fn around(&self, scan: &ScanResult, bytes: Range<u64>) -> Result<Option<Excerpt>> {
         let Some(start) = self.lines_back(scan, bytes.start)? else { return Ok(None) };
         let Some(end) = self.lines_on(scan, bytes.end)? else { return Ok(None) };
@@ -241,7 +241,7 @@ impl ExcerptScan<'_> {
 
     fn excerpt_of(&self, scan: &ScanResult, start: u64, text: Vec<u8>) -> Result<Option<Excerpt>> {
         let Ok(text) = String::from_utf8(text) else { return Ok(None) };
-        // A line may start with what would be a BOM at the start of a file.
+        // A line may start with bytes that would be a BOM at the start of a file.
         let Ok(lines) = Document::new(&text) else { return Ok(None) };
         let lines_before = self.line_at(scan, start)?;
         let n_lines = recto_text::line::count(&text) as u64;
@@ -249,7 +249,7 @@ impl ExcerptScan<'_> {
             lines,
             start,
             lines_before: lines_before as usize,
-            // A file that grew since is noticed later.
+            // The write protocol detects a file that grew since.
             lines_after: scan.index.total_lines.saturating_sub(lines_before + n_lines) as usize,
             n_bytes: scan.index.n_bytes,
             digest: scan.index.digest,
@@ -258,7 +258,7 @@ impl ExcerptScan<'_> {
         }))
     }
 
-    /// Where a line starts, from 0; the one after the last starts at the end.
+    /// Returns the offset of a 0-based line, or the end of the file for the line after the last.
     fn line_start(&self, scan: &ScanResult, line: u64) -> Result<Option<u64>> {
         if line >= scan.index.total_lines {
             return Ok(Some(scan.index.n_bytes));
@@ -277,11 +277,11 @@ impl ExcerptScan<'_> {
                 }
             }
         }
-        // The place lies in the line or at its start.
+        // The offset is in the line or at its start.
         Ok(Some(offset))
     }
 
-    /// Which line a byte stands in, from 0.
+    /// Returns the 0-based line that contains a byte.
     fn line_at(&self, scan: &ScanResult, offset: u64) -> Result<u64> {
         let piece = (offset / PIECE as u64) as usize;
         let Some(lines_before) = scan.index.lines_before.get(piece) else {
@@ -291,14 +291,14 @@ impl ExcerptScan<'_> {
         Ok(lines_before + memchr_iter(b'\n', &head).count() as u64)
     }
 
-    /// A line start some lines before a byte.
+    /// Returns the start of a line some lines before a byte.
     fn lines_back(&self, scan: &ScanResult, offset: u64) -> Result<Option<u64>> {
         let from = offset.saturating_sub(MAX_LINE as u64).max(scan.n_bom()).min(offset);
         let head = self.read(from..offset)?;
         match memrchr_iter(b'\n', &head).nth(N_AROUND as usize) {
             Some(newline) => Ok(Some(from + newline as u64 + 1)),
             None if from == scan.n_bom() => Ok(Some(from)),
-            // Fewer lines are enough, as long as there are some.
+            // Fewer context lines are enough.
             None => match memchr_iter(b'\n', &head).next() {
                 Some(newline) if memchr_iter(b'\n', &head).nth(4).is_some() => {
                     Ok(Some(from + newline as u64 + 1))
@@ -308,7 +308,7 @@ impl ExcerptScan<'_> {
         }
     }
 
-    /// A line end some lines behind a byte.
+    /// Returns the end of a line some lines after a byte.
     fn lines_on(&self, scan: &ScanResult, offset: u64) -> Result<Option<u64>> {
         let to = (offset + MAX_LINE as u64).min(scan.index.n_bytes);
         let tail = self.read(offset..to)?;
@@ -339,7 +339,7 @@ impl ScanResult {
     }
 }
 
-/// Whether a piece goes on with UTF-8. Keeps the beginning of a character that it ends with.
+/// Returns whether a piece continues valid UTF-8, and keeps a character cut at its end.
 fn is_utf8(unfinished: &mut Vec<u8>, mut piece: &[u8]) -> bool {
     while !unfinished.is_empty() {
         let Some((byte, rest)) = piece.split_first() else { return true };

@@ -1,9 +1,8 @@
-//! Listing files: a walk over folder handles, several folders at a time.
+//! Lists files by walking directory handles, several directories at a time.
 //!
-//! A folder is opened by its name in the handle of the one above it and never through a link, so
-//! that nothing swapped in meanwhile leads out. Links are listed where they lead to a file
-//! inside the roots, and never walked into. What is no file (FIFOs, sockets, devices) is passed
-//! by without being touched.
+//! Each directory is opened by name relative to its parent's handle, never through a link, so a
+//! swapped link cannot lead outside. A link is listed if it leads to a file inside the roots, but
+//! never descended into. FIFOs, sockets and devices are skipped without being opened.
 
 use std::ffi::{OsStr, OsString};
 use std::mem::MaybeUninit;
@@ -26,26 +25,26 @@ use crate::path::AbsPath;
 use crate::sync::{lock, wait};
 use crate::{ListRequest, Listing};
 
-/// What one walk may cost.
+/// The limits of one walk.
 const MAX_ENTRIES: u64 = limits::WALK_ENTRIES;
 const MAX_TIME: Duration = limits::WALK_TIME;
 const MAX_DEPTH: usize = limits::WALK_DEPTH;
 
-/// The most paths that are kept, whatever the caller wants.
+/// The maximum number of paths that are kept, whatever the caller requests.
 const MAX_KEPT: usize = limits::WALK_KEPT;
 
-/// Folders that are read before others help.
+/// The number of directories that are read before more threads start.
 const N_ALONE: usize = 16;
 const MAX_THREADS: usize = 8;
 
-/// Entries of a folder are taken up to this many bytes of names at a time.
+/// The maximum size of the names that are processed as one batch.
 const MAX_BATCH: usize = 1 << 20;
 
-/// Lists what matches beneath a folder.
+/// Lists the matching files below a directory.
 pub fn list(roots: &Roots, request: &ListRequest<'_>, context: &Context) -> Result<Listing> {
     let sandbox = context.sandbox.resolved(|path| path.canonicalize().ok());
     let location = match roots.resolve(request.folder, LastLink::Follow, &sandbox) {
-        // What the client closes is empty, as what does not exist is.
+        // A directory that the client's sandbox denies is listed as empty, like a missing one.
         Err(Error::PermissionDenied { reason: Denial::ClientSandbox, .. }) => {
             return Ok(Listing::default());
         }
@@ -97,14 +96,14 @@ pub fn list(roots: &Roots, request: &ListRequest<'_>, context: &Context) -> Resu
     Ok(walk.listing(found))
 }
 
-/// A folder that is still to be read.
+/// A directory that has not been read yet.
 struct PendingDir {
     parent: Arc<Handle>,
     name: OsString,
-    /// Its path from the root on, with a slash at the end unless it is empty.
+    /// The path relative to the root, with a trailing slash unless it is empty.
     path: OsString,
     state: State,
-    /// What is ignored in the folder that holds it.
+    /// The rules that apply in the parent directory.
     rules: ActiveRules,
     depth: usize,
 }
@@ -112,14 +111,14 @@ struct PendingDir {
 #[derive(Default)]
 struct WalkQueue {
     dirs: Vec<PendingDir>,
-    /// How many are being read, which may bring more.
+    /// The number of directories being read, which may add more.
     n_busy: usize,
 }
 
-/// What one thread found.
+/// The matches that one thread found.
 #[derive(Default)]
 struct ThreadMatches {
-    /// Relative to where the walk began.
+    /// Relative to the start of the walk.
     files: Vec<String>,
     total: u64,
     n_unnamable: u64,
@@ -131,11 +130,11 @@ struct ListWalk<'a> {
     glob: &'a Glob,
     shows_ignored: bool,
     limit: usize,
-    /// The root that it is in.
+    /// The root that contains the start of the walk.
     root: &'a Path,
-    /// Where the walk begins.
+    /// The start of the walk.
     real_path: PathBuf,
-    /// How many bytes of a path lie above that.
+    /// The length of the path from the root to the start, in bytes.
     n_above: usize,
     sandbox: Sandbox,
     context: &'a Context,
@@ -171,7 +170,7 @@ impl ListWalk<'_> {
                 })
                 .collect();
             self.work(&mut buffer, &mut found);
-            // A thread that panics is a mistake of ours, and ends the call.
+            // A panic in a thread is a bug in recto, and ends the call.
             let others = threads.into_iter().map(|thread| match thread.join() {
                 Ok(found) => found,
                 Err(panic) => std::panic::resume_unwind(panic),
@@ -180,9 +179,9 @@ impl ListWalk<'_> {
         })
     }
 
-    /// Reads folders until there are none.
+    /// Reads directories until none are left.
     fn work(&self, buffer: &mut Vec<MaybeUninit<u8>>, found: &mut ThreadMatches) {
-        /// Whoever leaves, even by a panic, is no longer waited for.
+        /// Marks a thread as idle when it finishes a directory, even by a panic.
         struct Busy<'a, 'b>(&'a ListWalk<'b>);
         impl Drop for Busy<'_, '_> {
             fn drop(&mut self) {
@@ -221,7 +220,7 @@ impl ListWalk<'_> {
         if is_one { self.changed.notify_one() } else { self.changed.notify_all() }
     }
 
-    /// Whether the walk has cost what it may, or nobody waits for it any more.
+    /// Returns whether the walk has reached a limit or was cancelled.
     fn is_over(&self) -> bool {
         if self.n_entries.load(Ordering::Relaxed) > MAX_ENTRIES || self.started.elapsed() > MAX_TIME
         {
@@ -230,7 +229,7 @@ impl ListWalk<'_> {
         self.is_stopped.load(Ordering::Relaxed) || self.context.cancel.check().is_err()
     }
 
-    /// Reads one folder: its files that match, and the folders in it where more can.
+    /// Reads one directory: collects matching files, and returns the subdirectories to read.
     fn read(
         &self,
         dir: PendingDir,
@@ -243,7 +242,7 @@ impl ListWalk<'_> {
         }
         let handle = match recto_platform::open_directory_at(&dir.parent, &dir.name) {
             Ok(handle) => Arc::new(handle),
-            // It went away, or is something else by now.
+            // It was removed or replaced.
             Err(SysError::NOENT | SysError::NOTDIR | SysError::LOOP) => return dirs,
             Err(_) => {
                 found.n_unreadable += u64::from(self.is_readable(Path::new(&dir.path)));
@@ -266,7 +265,7 @@ impl ListWalk<'_> {
                 continue;
             }
             if rules.is_none() {
-                // Where the folder did not fit at once, its rules may come later.
+                // The directory did not fit in one batch, so its `.gitignore` may come later.
                 let present = match is_last {
                     true => batch.present,
                     false => RuleFiles { rules: true, repository: exists(&handle, ".git") },
@@ -347,12 +346,12 @@ impl ListWalk<'_> {
         self.root.join(path)
     }
 
-    /// Whether the person who started the server hid it.
+    /// Returns whether `--deny` hides a path.
     fn is_closed(&self, path: &Path) -> bool {
         self.roots.has_hidden() && self.roots.hides(&self.real_path_of(path))
     }
 
-    /// Whether the client's sandbox lets it be read.
+    /// Returns whether the client's sandbox allows reading a path.
     fn is_readable(&self, path: &Path) -> bool {
         match &self.sandbox {
             Sandbox::Unlimited => true,
@@ -384,8 +383,8 @@ impl ListWalk<'_> {
         ignored::enter(above, handle, path.len(), present, linked)
     }
 
-    /// The rules of the folders between the root and where the walk begins, or `None` where one
-    /// of those is ignored itself.
+    /// Returns the rules of the directories between the root and the start of the walk, or `None`
+    /// if one of those directories is ignored.
     fn rules_above(&self, top: &Arc<Handle>, below: &Path) -> Option<ActiveRules> {
         let mut rules = None;
         if self.shows_ignored {
@@ -417,7 +416,7 @@ impl ListWalk<'_> {
         listing.files.sort_unstable();
         listing.files.truncate(self.limit);
         if self.is_too_deep.load(Ordering::Relaxed) {
-            listing.stopped = Some("256 folders downwards");
+            listing.stopped = Some("256 directory levels");
         }
         if self.is_stopped.load(Ordering::Relaxed) {
             listing.stopped = Some(match self.n_entries.load(Ordering::Relaxed) > MAX_ENTRIES {
@@ -430,7 +429,7 @@ impl ListWalk<'_> {
 }
 
 impl ThreadMatches {
-    /// Counts a match, and keeps it while it may be one of the first.
+    /// Counts a match, and keeps it if it may be among the first `limit`.
     fn add(&mut self, path: &[u8], limit: usize) {
         let Ok(path) = std::str::from_utf8(path) else {
             self.n_unnamable += 1;
@@ -447,11 +446,11 @@ impl ThreadMatches {
     }
 }
 
-/// Entries of a folder, without `.` and `..`.
+/// Entries of a directory, without `.` and `..`.
 #[derive(Default)]
 struct Batch {
     names: Vec<u8>,
-    /// Where each name ends, and what it names.
+    /// The end offset and the kind of each name.
     entries: Vec<(usize, FileKind)>,
     present: RuleFiles,
 }

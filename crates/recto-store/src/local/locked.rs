@@ -1,5 +1,5 @@
-//! A file of the disk that a call changes: its directory is locked, its content is read, and the
-//! change is handed to the write protocol.
+//! A path that a call changes: locks its directory, reads the file, and passes the change to the
+//! write protocol.
 
 use std::ffi::OsStr;
 
@@ -24,37 +24,37 @@ use crate::{
     Slot, Snapshot, Where, Whole, WriteError, Written,
 };
 
-/// What a place is locked for.
+/// The purpose of a lock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Purpose {
-    /// To change a file, or to create it in a directory that exists. Links are followed.
+    /// Change a file, or create it in an existing directory. Follows links.
     Change,
-    /// To create a file, with its directories. Whatever has the name is in the way, also a link.
+    /// Create a file and its missing directories. Fails if the name exists, even as a link.
     Create,
-    /// To remove a file. A link goes itself, not what it leads to.
+    /// Remove a file. Removes a link itself, not its target.
     Remove,
 }
 
-/// A place on disk whose directory is locked.
+/// A path whose directory is locked.
 pub struct LockedPath<'a> {
     pub store: &'a LocalStore,
     pub context: &'a Context,
     pub path: AbsPath,
     pub location: Location,
     lock: DirLock,
-    /// Whether nothing had the name when the lock was taken.
+    /// Whether the name did not exist when the directory was locked.
     pub is_vacant: bool,
     pub new_dirs: NewDirs,
 }
 
-/// A locked file that was opened, and read as far as a change needs it.
+/// A file in a locked directory, open for reading.
 struct LockedFile<'a> {
     locked: LockedPath<'a>,
     file: OpenFile,
 }
 
 impl<'a> LockedPath<'a> {
-    /// Locks the directory of a file that is to change.
+    /// Locks the directory of a file that a call is about to change.
     pub(super) fn lock(
         store: &'a LocalStore,
         path: &AbsPath,
@@ -66,13 +66,12 @@ impl<'a> LockedPath<'a> {
             Purpose::Create | Purpose::Remove => LastLink::Keep,
         };
         let mut new_dirs = NewDirs::default();
-        // What was looked at may be another thing once the lock is there, and then everything
-        // starts again.
+        // The file may have been replaced before the lock was acquired. In that case, start over.
         for _ in 0..8 {
             let location = store.resolve(path, last_link, context, Access::Write)?;
             match purpose {
                 Purpose::Create if location.kind.is_some() => {
-                    // A link that leads out says so, whatever stands at its other end.
+                    // A link that leads outside fails with that error, whatever its target is.
                     let location = store.resolve(path, LastLink::Follow, context, Access::Write)?;
                     return Err(Error::FileExists {
                         path: path.to_string(),
@@ -107,7 +106,7 @@ impl<'a> LockedPath<'a> {
         }
         Err(Error::Busy { path: path.to_string() })
     }
-    /// Returns the next state.
+    /// Returns the file, or the free name, for the caller to continue with.
     pub fn into_hold(self) -> Hold<'a> {
         match self.is_vacant {
             true => Hold::Vacant(Box::new(self)),
@@ -115,10 +114,10 @@ impl<'a> LockedPath<'a> {
         }
     }
 
-    /// Reads the file to remove it.
+    /// Reads the file before its removal.
     pub fn into_removal(self) -> Result<Removal<'a>> {
         if self.is_link() {
-            // What it leads to is read, but stays.
+            // The target of the link is read, but not removed.
             self.check_dir_writable()?;
             let file = self.store.open_to_read(&self.path, self.context)?;
             self.check_size(&file)?;
@@ -132,7 +131,7 @@ impl<'a> LockedPath<'a> {
         Ok(Removal::new(bytes, Box::new(opened)))
     }
 
-    /// Opens the file; `None` where it is gone.
+    /// Opens the file. Returns `None` if it does not exist.
     fn open(&self) -> Result<Option<OpenFile>> {
         self.open_to_change()?.map(|file| self.leased(file)).transpose()
     }
@@ -143,8 +142,8 @@ impl<'a> LockedPath<'a> {
         Ok((bytes, LockedFile { locked: self, file }))
     }
 
-    /// Reads the lines that a change needs, where the file is too large to be held. `None` where it
-    /// is not, or where all of it is needed.
+    /// Reads the lines that a change needs if the file is too large to be read whole. Returns
+    /// `None` if it is not, or if the change needs the whole file.
     fn excerpt(&self, file: &OpenFile, wanted: &Where<'_>) -> Result<Option<Excerpt>> {
         if file.status.size <= self.store.max_whole_change {
             return Ok(None);
@@ -261,7 +260,7 @@ impl<'a> Remove<'a> for LockedFile<'a> {
     }
 }
 
-/// A locked symbolic link.
+/// A symbolic link in a locked directory.
 struct LockedLink<'a>(LockedPath<'a>);
 
 impl<'a> Remove<'a> for LockedLink<'a> {
@@ -276,7 +275,7 @@ impl LockedPath<'_> {
         self.location.kind == Some(FileKind::Symlink)
     }
 
-    /// Refuses a file that is too large to be held, as it has to be here.
+    /// Rejects a file that is too large to be read whole.
     fn check_size(&self, file: &OpenFile) -> Result<()> {
         let n_bytes = file.status.size;
         if n_bytes <= limits::CHANGED_FILE {
@@ -288,14 +287,14 @@ impl LockedPath<'_> {
     pub fn open_to_change(&self) -> Result<Option<OpenFile>> {
         let file = OpenFile::open(&*self.store.sys, &self.location, &self.path)?;
         if file.is_some() {
-            // Replacing needs no right to the old file, but a file that is closed to us stays so.
+            // Replacing a file needs no permission on it, but recto respects a read-only file.
             self.check_writable(&self.location.name)?;
             self.check_dir_writable()?;
         }
         Ok(file)
     }
 
-    /// Notes what is to be known for the next change.
+    /// Updates the caches that the next change uses.
     fn record_outcome<T>(
         &self,
         outcome: Result<T, WriteError<'static>>,
@@ -307,7 +306,7 @@ impl LockedPath<'_> {
         outcome
     }
 
-    /// The file, with the promise to be told of writers where the system gives it.
+    /// Takes a lease on the file, to detect writers, where the file system supports it.
     fn leased(&self, mut file: OpenFile) -> Result<OpenFile> {
         file.lease = file.lease(&*self.store.sys);
         if file.lease == Lease::WriterOpen {
@@ -346,8 +345,8 @@ impl LockedPath<'_> {
     }
 }
 
-/// The folder that a place lacks, as a message names it: that of the file a link leads to, not
-/// that of the link.
+/// Returns the missing directory for an error message. For a link, this is the directory of its
+/// target.
 fn missing_dir(
     store: &LocalStore,
     path: &AbsPath,

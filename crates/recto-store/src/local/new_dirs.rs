@@ -1,4 +1,4 @@
-//! Folders that are made for a new file, and taken away again if the file is not created.
+//! Directories that are created for a new file, and removed if the file is not created.
 
 use std::ffi::OsString;
 use std::sync::Arc;
@@ -10,18 +10,18 @@ use super::roots::Location;
 use super::sys;
 use crate::path::AbsPath;
 
-/// The folders that were made, outermost first. Dropping this removes those that are still empty.
+/// The created directories, outermost first. Dropping this removes those that are still empty.
 #[derive(Default)]
 pub struct NewDirs(Vec<(Arc<Handle>, OsString)>);
 
 impl NewDirs {
-    /// Makes the folders that a place lacks, one beneath the other.
+    /// Creates the missing directories of a location, each inside the previous one.
     pub fn make(&mut self, location: &Location, path: &AbsPath) -> Result<()> {
         let mut dir = location.dir.clone();
         for (index, name) in location.missing_dirs.iter().enumerate() {
             match recto_platform::create_directory_at(&dir, name, 0o777) {
                 Ok(()) => self.0.push((dir.clone(), name.clone())),
-                // Somebody made it meanwhile, or it is no folder: opening it tells.
+                // Another process created it, or it is not a directory: opening it shows.
                 Err(SysError::EXIST) => {}
                 Err(errno) => return Err(sys::error(errno, path, 0)),
             }
@@ -37,7 +37,7 @@ impl NewDirs {
         Ok(())
     }
 
-    /// The file stands, so its folders stay, each made durable in the folder above it.
+    /// Keeps the directories because the file exists, and syncs their parents if requested.
     pub fn keep(&mut self, is_durable: bool) -> SysResult<()> {
         for (parent, _) in std::mem::take(&mut self.0) {
             if is_durable {

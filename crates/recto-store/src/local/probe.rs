@@ -1,5 +1,5 @@
-//! The wall for those who read more than one file behind a path, such as a git directory: what
-//! stands there, its bytes and its names by handle, and which paths a listing may tell.
+//! Checked access for callers that need more than one file, such as the git store: what exists at a
+//! path, the names in a directory, and which paths a caller may see.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -12,17 +12,17 @@ use super::{LocalStore, sys};
 use crate::context::{Access, Sandbox};
 use crate::path::AbsPath;
 
-/// What stands at a path.
+/// What exists at a path.
 #[derive(Debug, Clone)]
 pub struct PathInfo {
-    /// The path without links, whether or not something stands there.
+    /// The canonical path, whether or not it exists.
     pub real_path: PathBuf,
-    /// What stands there.
+    /// What exists there.
     pub kind: Option<FileKind>,
 }
 
 impl PathInfo {
-    /// Whether it is a folder.
+    /// Returns whether it is a directory.
     pub fn is_dir(&self) -> bool {
         self.kind == Some(FileKind::Directory)
     }
@@ -34,19 +34,19 @@ impl From<Location> for PathInfo {
     }
 }
 
-/// Which paths one caller may learn of.
+/// The paths that a caller may see.
 pub struct Visible<'a> {
     pub(super) store: &'a LocalStore,
     pub(super) sandbox: Sandbox,
 }
 
 impl Visible<'_> {
-    /// Whether a path without links lies beneath a root, is not hidden, and may be read.
+    /// Returns whether a canonical path is inside a root, is not hidden, and may be read.
     pub fn contains(&self, real_path: &Path) -> bool {
         self.is_served(real_path) && self.sandbox.access(real_path, |_| None) != Access::None
     }
 
-    /// Whether something beneath a folder may be visible, so that it pays to look.
+    /// Returns whether a directory may contain visible paths.
     pub fn may_contain(&self, dir: &Path) -> bool {
         self.is_served(dir) || self.store.is_above_root(dir)
     }
@@ -56,7 +56,7 @@ impl Visible<'_> {
     }
 }
 
-/// Returns the names in a folder, at most so many, in no order; none where there is no folder.
+/// Returns up to `limit` names in a directory, unsorted, or none if there is no such directory.
 pub(super) fn names(location: &Location, path: &AbsPath, limit: usize) -> Result<Vec<OsString>> {
     if !location.is_dir() {
         return Ok(Vec::new());

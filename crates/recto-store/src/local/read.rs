@@ -1,5 +1,5 @@
-//! Reading regular files, and only as stable snapshots. Those too large to be held are left to
-//! [`super::large`].
+//! Reads regular files as stable snapshots. [`super::large`] reads files that are too large for
+//! memory.
 
 use std::cell::Cell;
 use std::time::{Duration, Instant};
@@ -17,45 +17,45 @@ use crate::limits;
 use crate::path::AbsPath;
 use crate::{Note, text_of};
 
-/// Files up to this size are read whole; larger ones pass by in pieces.
+/// The maximum size of a file that is read whole; larger ones are read in pieces.
 const MAX_WHOLE: u64 = limits::WHOLE_FILE;
 
-/// How long a write waits for others to close the file. Those who append or save are done by
-/// then; those who keep a file open would not be done in an hour.
+/// How long a write waits for other processes to close the file. This is enough for an append or a
+/// save; a process that keeps the file open would not close it in an hour either.
 const MAX_WAIT_FOR_WRITERS: Duration = Duration::from_millis(50);
 
-/// A regular file, open for reading, and what it was when it was opened.
+/// A regular file, open for reading, with its status from when it was opened.
 pub struct OpenFile {
     pub fd: Handle,
     pub status: Status,
-    /// Whether its size says how much there is to read.
+    /// Whether reads end exactly at the reported size.
     pub has_exact_size: bool,
-    /// Whether the system promised to tell of writers.
+    /// Whether a lease reports writers.
     pub lease: Lease,
 }
 
-/// How much of a file counts because it grows while it is read, once that was decided.
+/// The size that a call uses for a file that grows while it is read, once it is fixed.
 #[derive(Default)]
 pub struct StablePrefix {
     pub settled: Cell<Option<u64>>,
 }
 
-/// How often a file is read that changes meanwhile.
+/// How often a file that changes is read before the read fails.
 const MAX_READINGS: usize = 3;
 
-/// What the system promises about writers.
+/// The result of requesting a lease.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Lease {
-    /// To tell of the next one.
+    /// The kernel breaks the lease when another process opens the file for writing.
     Held,
-    /// Somebody has the file open for writing, and keeps it so.
+    /// Another process keeps the file open for writing.
     WriterOpen,
-    /// Nothing.
+    /// The file system or the file's owner does not permit a lease.
     Unavailable,
 }
 
 impl OpenFile {
-    /// Opens what stands at a place, if it is a regular file. FIFOs and devices are not touched.
+    /// Opens a regular file. Never opens a FIFO or device.
     pub fn open(sys: &dyn Sys, location: &Location, path: &AbsPath) -> Result<Option<OpenFile>> {
         if location.is_dir_missing {
             return Ok(None);
@@ -67,7 +67,7 @@ impl OpenFile {
         }
     }
 
-    /// The same for a place that was looked at just now.
+    /// Opens the regular file at a location that was resolved just now.
     pub fn open_found(
         sys: &dyn Sys,
         location: &Location,
@@ -76,8 +76,8 @@ impl OpenFile {
         location.kind.map(|kind| OpenFile::open_kind(sys, location, kind, path)).transpose()
     }
 
-    /// Opens what was seen to be of that kind. If it is something else by now, it was opened for
-    /// nothing, but without waiting for anybody.
+    /// Opens a file of a known kind. If it was replaced by something else since, opening does not
+    /// block, and the call fails.
     fn open_kind(
         sys: &dyn Sys,
         location: &Location,
@@ -105,17 +105,17 @@ impl OpenFile {
             return Err(not_a_file(Instead::Other));
         }
         if filesystem == Filesystem::Pseudo {
-            return Err(not_a_file(Instead::Special("a file that the kernel makes up")));
+            return Err(not_a_file(Instead::Special("a file whose content the kernel generates")));
         }
         let has_exact_size = filesystem == Filesystem::ExactSize;
         Ok(OpenFile { fd, status, has_exact_size, lease: Lease::Unavailable })
     }
 
-    /// Asks the system to be told of writers, where it can: until the lease is given back, nobody
-    /// can open the file for writing unnoticed. Waits a moment for those who have it open.
+    /// Requests a lease: while it lasts, no process can open the file for writing unnoticed. Waits
+    /// briefly for processes that have it open.
     ///
-    /// Where the system gives no lease (another owner, a network filesystem), the comparison of the
-    /// write protocol is left, which catches all but a writer who is about to write.
+    /// Without a lease (another owner, a network file system), the write protocol compares
+    /// contents, which misses only a process that has the file open but has not written yet.
     pub fn lease(&self, sys: &dyn Sys) -> Lease {
         let started = Instant::now();
         loop {
@@ -130,7 +130,7 @@ impl OpenFile {
         }
     }
 
-    /// The whole content, the same from the first byte to the last.
+    /// Reads the whole content as of one point in time.
     pub fn read_whole(&self, path: &AbsPath, context: &Context) -> Result<Vec<u8>> {
         self.read_stable(path, |status| {
             let bytes = self.first_bytes(path, status.size, context)?;
@@ -141,13 +141,13 @@ impl OpenFile {
     fn first_bytes(&self, path: &AbsPath, n_bytes: u64, context: &Context) -> Result<Vec<u8>> {
         let mut bytes = Vec::new();
         let n_expected = usize::try_from(n_bytes).unwrap_or(usize::MAX);
-        // A byte more tells that there is more than the size says, which is then refused.
+        // One more byte reveals that the file is longer than its size says, which is rejected.
         let n_expected = n_expected.saturating_add(usize::from(!self.has_exact_size));
         bytes.try_reserve_exact(n_expected).map_err(|_| Error::System {
             path: path.to_string(),
             cause: "not enough memory".into(),
         })?;
-        // A file that grows while it is read is noticed by its status.
+        // The status reveals a file that grows while it is read.
         while bytes.len() < n_expected {
             context.cancel.check()?;
             let offset = bytes.len() as u64;
@@ -157,12 +157,12 @@ impl OpenFile {
                 Err(errno) => return Err(sys::error(errno, path, 0)),
             }
         }
-        // The room that is spare may be more than was asked for.
+        // `Vec` may have reserved more than requested.
         bytes.truncate(n_expected);
         Ok(bytes)
     }
 
-    /// The whole text, unless it is too large to be held.
+    /// Reads the whole text. Returns `None` if the file is too large.
     pub fn document(&self, path: &AbsPath, context: &Context) -> Result<Option<Document>> {
         if self.is_large() {
             return Ok(None);
@@ -176,13 +176,13 @@ impl OpenFile {
         text_of(path, bytes).map(Some)
     }
 
-    /// Whether it is what it was when it was opened, as far as the system tells.
+    /// Returns whether the metadata shows no change since the file was opened.
     pub fn is_unchanged(&self) -> bool {
         self.fd.status().is_ok_and(|now| is_same_content(&self.status, &now))
     }
 
-    /// Whether it has grown since it was opened, which the answer should say. What was written over
-    /// besides is not noticed.
+    /// Returns whether the file has grown since it was opened, and adds a note to the answer if so.
+    /// Does not detect overwritten bytes.
     pub fn has_grown(&self, context: &Context) -> bool {
         let now = self.fd.status();
         let has_grown = now.is_ok_and(|now| now.size > self.status.size);
@@ -192,14 +192,14 @@ impl OpenFile {
         has_grown
     }
 
-    /// Whether the file is too large to be held.
+    /// Returns whether the file is too large to be read whole.
     pub fn is_large(&self) -> bool {
         self.status.size > MAX_WHOLE
     }
 
-    /// Reads, and again if the file changed meanwhile: a version is only handed out for bytes
-    /// that stood there together. A change of the file's name or mode alone looks the same from
-    /// here; then the second read brings what the first did.
+    /// Reads, and retries if the file changed during the read, so that all returned bytes existed
+    /// at the same time. Renaming the file or changing its mode also causes a retry, which then
+    /// returns the same bytes.
     pub fn read_stable<T: PartialEq>(
         &self,
         path: &AbsPath,
@@ -221,9 +221,9 @@ impl OpenFile {
         Err(Error::Unstable { path: path.to_string() })
     }
 
-    /// The same for what is only looked at: where a file grows under the hand, as logs do, what
-    /// stood there first is enough. It is read twice, so that what was written over is noticed, and
-    /// counts as the file for the rest of the call. `read` is told how much to read.
+    /// Reads like [`Self::read_stable`], but accepts a file that grows, such as a log: the bytes
+    /// that existed first are enough. They are read twice, to detect overwrites, and count as the
+    /// file for the rest of the call. `read` gets the number of bytes to read.
     pub fn read_growing<T: PartialEq>(
         &self,
         path: &AbsPath,
@@ -250,7 +250,7 @@ impl OpenFile {
                 return Ok(value);
             }
             if n_now < n_bytes {
-                // It was cut short, so that all is new.
+                // The file was truncated, so start over.
                 n_bytes = n_now;
             }
             earlier = Some(value);
@@ -259,7 +259,7 @@ impl OpenFile {
         Err(Error::Unstable { path: path.to_string() })
     }
 
-    /// The bytes from a place on, as many or up to the end of the file.
+    /// Reads up to `n_bytes` at an offset; fewer only at the end of the file.
     pub fn bytes_at(&self, path: &AbsPath, n_bytes: usize, offset: u64) -> Result<Vec<u8>> {
         let mut bytes = Vec::with_capacity(n_bytes);
         while bytes.len() < n_bytes {
@@ -274,7 +274,7 @@ impl OpenFile {
         Ok(bytes)
     }
 
-    /// Fills a buffer from a place on, or up to the end of the file.
+    /// Fills a buffer from an offset; reads less only at the end of the file.
     pub fn read_at(&self, path: &AbsPath, buffer: &mut [u8], offset: u64) -> Result<usize> {
         let mut n_read = 0;
         while n_read < buffer.len() {
@@ -298,7 +298,7 @@ mod tests {
 
     use super::*;
 
-    /// Reads a file as [`OpenFile::document`] does while `write` is done at each reading.
+    /// Reads like [`OpenFile::document`], calling `write` after each read.
     fn read_while(write: impl Fn(&mut File, usize)) -> (Result<String>, bool) {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("f");
@@ -313,7 +313,7 @@ mod tests {
         let read = file.read_growing(&path, &context, &StablePrefix::default(), |_, n_bytes| {
             n_readings += 1;
             let bytes = file.first_bytes(&path, n_bytes, &context)?;
-            // Long enough for another time stamp.
+            // Long enough for a different timestamp.
             std::thread::sleep(Duration::from_millis(20));
             write(&mut writer, n_readings);
             Ok(String::from_utf8(bytes).unwrap())
@@ -333,37 +333,37 @@ mod tests {
     }
 
     #[test]
-    fn what_stood_there_first_is_read_of_a_file_that_grows() {
-        let (read, has_remark) = read_while(|_, _| ());
-        assert_eq!((read.unwrap().as_str(), has_remark), ("0123456789", false));
-        let (read, has_remark) = read_while(|file, _| append(file, "more"));
-        assert_eq!((read.unwrap().as_str(), has_remark), ("0123456789", true));
-        let (read, has_remark) = read_while(|file, n| {
+    fn reads_the_first_bytes_of_a_growing_file() {
+        let (read, has_note) = read_while(|_, _| ());
+        assert_eq!((read.unwrap().as_str(), has_note), ("0123456789", false));
+        let (read, has_note) = read_while(|file, _| append(file, "more"));
+        assert_eq!((read.unwrap().as_str(), has_note), ("0123456789", true));
+        let (read, has_note) = read_while(|file, n| {
             if n == 1 {
                 append(file, "more")
             }
         });
-        assert_eq!((read.unwrap().as_str(), has_remark), ("0123456789", true));
+        assert_eq!((read.unwrap().as_str(), has_note), ("0123456789", true));
     }
 
     #[test]
-    fn what_is_written_over_meanwhile_is_no_version() {
+    fn returns_no_mix_of_versions_of_an_overwritten_file() {
         let (read, _) = read_while(|file, n| {
             overwrite(file, &n.to_string());
             append(file, "more");
         });
         assert!(matches!(read, Err(Error::Unstable { .. })), "{read:?}");
-        let (read, has_remark) = read_while(|file, n| {
+        let (read, has_note) = read_while(|file, n| {
             if n == 1 {
                 overwrite(file, "abc")
             }
         });
-        assert_eq!((read.unwrap().as_str(), has_remark), ("abc3456789", false));
-        let (read, has_remark) = read_while(|file, n| {
+        assert_eq!((read.unwrap().as_str(), has_note), ("abc3456789", false));
+        let (read, has_note) = read_while(|file, n| {
             if n == 1 {
                 file.set_len(4).unwrap();
             }
         });
-        assert_eq!((read.unwrap().as_str(), has_remark), ("0123", false));
+        assert_eq!((read.unwrap().as_str(), has_note), ("0123", false));
     }
 }

@@ -1,24 +1,24 @@
-//! Whether others write to the files that we change, as far as we met them lately.
+//! Remembers whether other processes recently wrote to files that recto changes.
 
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use crate::sync::lock;
 
-/// How long they are remembered.
+/// How long a writer is remembered.
 const MEMORY: Duration = Duration::from_secs(1);
 
-/// When somebody was last met.
+/// When recto last detected a concurrent writer.
 #[derive(Default)]
 pub struct RecentWriters(Mutex<Option<Instant>>);
 
 impl RecentWriters {
-    /// Notes that somebody had a file open, or wrote to it in between.
+    /// Records that another process had a file open for writing, or changed it during a write.
     pub fn record(&self) {
         *lock(&self.0) = Some(Instant::now());
     }
 
-    /// Whether somebody was there a moment ago.
+    /// Returns whether a concurrent writer was detected recently.
     pub fn is_recent(&self) -> bool {
         let last = lock(&self.0);
         last.is_some_and(|last| last.elapsed() < MEMORY)

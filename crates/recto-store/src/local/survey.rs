@@ -1,5 +1,5 @@
-//! Leftovers of killed processes beneath all roots, for whoever wants to see or remove them
-//! without a change in their folder.
+//! Finds leftovers of killed processes below all roots, to report or remove them without changing a
+//! file in their directory.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -14,28 +14,28 @@ use crate::context::Context;
 use crate::limits;
 use crate::path::AbsPath;
 
-/// What was found.
+/// The leftovers below the roots.
 #[derive(Debug, Default)]
 pub struct Survey {
-    /// What stays, each with what is known about it.
+    /// The leftovers that remain, and whether they are safe to remove.
     pub left: Vec<(PathBuf, LeftoverVerdict)>,
-    /// How many others were removed.
+    /// The number of removed leftovers.
     pub n_removed: usize,
-    /// Whether all folders were looked at.
+    /// Whether all directories were searched.
     pub is_complete: bool,
 }
 
-/// Whether leftovers are removed.
+/// Whether to remove leftovers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cleaning {
-    /// They are.
+    /// Remove those that are safe to remove.
     Remove,
-    /// They are only told.
+    /// Only report them.
     Keep,
 }
 
 impl Survey {
-    /// Looks for leftovers beneath the roots of a store.
+    /// Searches for leftovers below the roots of a store.
     pub(super) fn of(store: &LocalStore, cleaning: Cleaning) -> Survey {
         let start = Instant::now();
         let mut survey = Survey { is_complete: true, ..Survey::default() };
@@ -69,7 +69,7 @@ impl Survey {
 
     fn add_dir(&mut self, store: &LocalStore, dir: &Path, handle: &Handle, cleaning: Cleaning) {
         let path = AbsPath::of(dir.to_path_buf(), dir.display().to_string());
-        // Whoever holds the lock may be in the middle of a write.
+        // The process that has the lock may be in the middle of a write.
         let Ok(lock) = store.locks.lock(handle, &path, &Context::default()) else {
             self.is_complete = false;
             return;
@@ -87,17 +87,17 @@ impl Survey {
     }
 }
 
-/// The roots that lie beneath no other one.
+/// Returns the roots that are not inside another root.
 fn tops(store: &LocalStore) -> Vec<PathBuf> {
     let mut roots = store.roots();
     roots.sort();
-    // What lies beneath a folder comes behind it, before all that does not.
+    // After sorting, the roots inside a root directly follow it.
     roots.dedup_by(|root, before| root.starts_with(before));
     roots
 }
 
-/// A folder that waits to be looked at. What is removed is removed through its handle, so that no
-/// link on the way to it is followed.
+/// A directory to search. Leftovers are removed through its handle, so that no link on the way is
+/// followed.
 enum UnvisitedDir {
     Top(PathBuf),
     Beneath { parent: Arc<Handle>, name: OsString, path: PathBuf },

@@ -1,5 +1,5 @@
-//! The rules of a work tree whose `.git` is a file: they lie in the git directory that it names, or
-//! in the one that this shares with others. Outside the roots nothing is read.
+//! The rules of a work tree whose `.git` is a file. They are in the git directory that it names, or
+//! in the common directory of that one. Nothing outside the roots is read.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -12,7 +12,7 @@ use super::rules::RuleSet;
 use crate::context::{Access, Sandbox};
 use crate::path::AbsPath;
 
-/// What `info/exclude` says for the work tree in a folder, which is given without links.
+/// Returns the rules in `info/exclude` for the work tree at a canonical path.
 pub fn rules(roots: &Roots, sandbox: &Sandbox, dir: &Path) -> Option<RuleSet> {
     let read = |path: &Path| {
         let path = AbsPath::parse(path.to_str()?.into()).ok()?;

@@ -5,7 +5,7 @@
 //! product of their lengths. `docs/decisions/0012-ignore-rules.md` compares it with git and with
 //! the crates that could replace it.
 
-/// The rules of one file, in its order.
+/// The rules of one file, in order.
 #[derive(Debug, Default)]
 pub struct RuleSet {
     rules: Vec<Rule>,
@@ -20,9 +20,9 @@ struct Rule {
 
 #[derive(Debug)]
 enum Pattern {
-    /// For the last name of a path, wherever it lies.
+    /// Matches the last component of a path, at any depth.
     Name(Wild),
-    /// For the whole path, seen from the folder of the rules.
+    /// Matches the whole path, relative to the directory of the rules.
     Path(Vec<Segment>),
 }
 
@@ -45,24 +45,24 @@ enum Token {
     AnyText,
     AnyByte,
     Literal(u8),
-    /// One bit for each byte.
+    /// One flag for each byte.
     Class(Box<[bool; 256]>),
 }
 
 impl RuleSet {
-    /// Reads a file of rules. What git would not understand matches nothing.
+    /// Parses a rules file. A rule that git would not accept matches nothing.
     pub fn parse(text: &[u8]) -> RuleSet {
         let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
         RuleSet { rules: text.split(|byte| *byte == b'\n').filter_map(Rule::parse).collect() }
     }
 
-    /// Whether there is nothing to ask.
+    /// Returns whether there are no rules.
     pub fn is_empty(&self) -> bool {
         self.rules.is_empty()
     }
 
-    /// Whether a path, seen from the folder of the rules, is ignored; `None` where no rule says so
-    /// or otherwise.
+    /// Returns whether a path relative to the directory of the rules is ignored, or `None` if no
+    /// rule matches it.
     pub fn decide(&self, path: &[u8], is_dir: bool) -> Option<bool> {
         let name = path.rsplit(|byte| *byte == b'/').next().unwrap_or(path);
         let matches = |rule: &&Rule| {
@@ -117,8 +117,8 @@ fn is_any_dirs(part: &[u8]) -> bool {
     part.len() > 1 && part.iter().all(|byte| *byte == b'*')
 }
 
-/// Splits a pattern at its slashes. A slash inside a class is a byte of that class; an escaped slash
-/// separates too, but `**\/` matches at least one folder where `**/` can match none.
+/// Splits a pattern at its slashes. A slash inside a class is a byte of that class. An escaped
+/// slash separates too, but `**\/` matches at least one directory where `**/` can match none.
 fn split_at_slashes(path: &[u8]) -> Option<Vec<&[u8]>> {
     let (mut parts, mut start, mut at) = (Vec::new(), 0, 0);
     while let Some(byte) = path.get(at) {
@@ -141,7 +141,7 @@ fn split_at_slashes(path: &[u8]) -> Option<Vec<&[u8]>> {
     Some(parts)
 }
 
-/// A backslash keeps a space at the end.
+/// Removes trailing spaces that are not escaped by a backslash.
 fn without_trailing_spaces(line: &[u8]) -> &[u8] {
     let (mut end, mut at) = (0, 0);
     while at < line.len() {
@@ -158,9 +158,9 @@ fn without_trailing_spaces(line: &[u8]) -> &[u8] {
     &line[..end]
 }
 
-/// Keeps a bit for each part that may come next.
+/// Matches segments against a path. A bit set tracks the segments that may come next.
 fn is_path(parts: &[Segment], path: &[u8]) -> bool {
-    // `**` stands for no folder as well, but when it comes last, for at least one name.
+    // `**` matches zero or more directories, but at the end at least one name.
     let skip = |mut open: u64| {
         for (index, part) in parts.iter().enumerate() {
             let is_last = index + 1 == parts.len();
@@ -191,7 +191,7 @@ fn is_path(parts: &[Segment], path: &[u8]) -> bool {
 }
 
 impl Wild {
-    /// `None` for what can match no name.
+    /// Returns `None` for a pattern that cannot match any name.
     fn parse(name: &[u8]) -> Option<Wild> {
         if name.is_empty() {
             return None;
@@ -236,7 +236,7 @@ impl Wild {
     }
 }
 
-/// Goes on behind the last `*` wherever the rest does not fit.
+/// Matches tokens against a name. After a mismatch, retries from the last `*`.
 fn is_name(tokens: &[Token], name: &[u8]) -> bool {
     let (mut at, mut byte) = (0, 0);
     let mut again = None;
@@ -267,7 +267,7 @@ fn is_name(tokens: &[Token], name: &[u8]) -> bool {
     }
 }
 
-/// The bytes of a class and what follows it; `None` where it is not closed.
+/// Returns the bytes of a class and the rest of the pattern, or `None` if it is not closed.
 fn parse_class(text: &[u8]) -> Option<(Box<[bool; 256]>, &[u8])> {
     let mut class = Box::new([false; 256]);
     let (mut rest, is_negated) = match text {
@@ -276,8 +276,8 @@ fn parse_class(text: &[u8]) -> Option<(Box<[bool; 256]>, &[u8])> {
     };
     let mut is_first = true;
     let mut before = None;
-    // Where the last search for the end of a class name ended: up to there, `[:` is plain text.
-    // Without it, a long line of `[:[:[:` would take quadratic time.
+    // Where the last search for the end of a class name stopped. Up to there, `[:` is plain text;
+    // searching again would take quadratic time on a long line of `[:[:[:`.
     let mut n_left_plain = usize::MAX;
     loop {
         let (byte, others) = rest.split_first()?;
@@ -347,9 +347,9 @@ fn posix_class(name: &[u8]) -> Option<fn(&u8) -> bool> {
 mod tests {
     use super::*;
 
-    /// Matchers that backtrack over `**` need 2³⁰ steps for this, and do not end.
+    /// Matchers that backtrack over `**` need 2³⁰ steps for this and do not finish.
     #[test]
-    fn many_wildcards_do_not_multiply() {
+    fn many_wildcards_take_polynomial_time() {
         for part in ["a", "*a", "?", "[a]*"] {
             let rule = format!("**/{part}/").repeat(30) + "b";
             let rules = RuleSet::parse(rule.as_bytes());

@@ -1,5 +1,5 @@
-//! What others write to a draft that had the target's name for a moment: it belongs to the target,
-//! or stays beside it.
+//! Handles writes of other processes to a draft that briefly had the target's name: they are
+//! appended to the target, or kept in a separate file.
 
 use crate::error::Error;
 use recto_platform::{FileKind, Status, SysError};
@@ -10,15 +10,15 @@ use super::super::sys::retry;
 use super::{Draft, Protocol};
 use crate::WriteError;
 
-/// How much others are expected to append in the moment of an exchange that is undone.
+/// The maximum size of appends that are carried over to the target.
 const MAX_APPENDED: usize = 1 << 20;
 
-/// How often one may come after the other.
+/// How many writers in succession are waited for.
 const MAX_ROUNDS: usize = 8;
 
 impl Protocol<'_> {
-    /// After the exchange was undone: takes the draft away. Somebody may have looked it up while
-    /// it had the target's name, and what they append belongs to the target, which is `put_back`.
+    /// Removes the draft after the exchange was undone. A process may have opened it while it had
+    /// the target's name; its appends are carried over to the target, which is `put_back`.
     pub(super) fn roll_back_draft(
         &self,
         old: &OpenFile,
@@ -33,13 +33,13 @@ impl Protocol<'_> {
             }
             let fd = retry(|| self.sys.open(self.dir, &name))?;
             let status = fd.status()?;
-            // A lease is given only where nobody has the file open for writing, us included.
+            // A lease requires that no process has the file open for writing, including recto.
             drop(draft);
-            // Our own lease would keep us out of the target; where there is none this is an error.
+            // recto's own lease would block opening the target. Without a lease this call fails.
             let _ = retry(|| self.sys.end_lease(&old.fd));
             let file = OpenFile { fd, status, has_exact_size: false, lease: Lease::Unavailable };
             self.carry_over_appends(&file, after, &put_back)?;
-            // Where this fails the name stays; only what is ours of it is cleaned up later.
+            // If this fails the file stays, and is removed later if it contains only recto's text.
             let _ = retry(|| self.sys.unlink(self.dir, &name));
             Ok(())
         });
@@ -48,19 +48,19 @@ impl Protocol<'_> {
             WriteError::Failed(Error::System {
                 path: self.path.to_string(),
                 cause: format!(
-                    "somebody else changed it in the same moment, and what they wrote is kept as \
+                    "another process changed the file at the same time; its version is kept as \
                      {kept}"
                 ),
             })
         })
     }
 
-    /// Appends to the target what others append to a file behind `ours`, until nobody is about to.
-    /// An error if that cannot be told: they keep it open, or do more than append.
+    /// Appends to the target what other processes append to a file after `draft_content`, until no process
+    /// is opening it. Fails if a process keeps it open, or does more than append.
     fn carry_over_appends(
         &self,
         file: &OpenFile,
-        ours: &ContentSource<'_>,
+        draft_content: &ContentSource<'_>,
         target: &Status,
     ) -> Result<(), SysError> {
         let mut carried_over = Vec::new();
@@ -69,7 +69,7 @@ impl Protocol<'_> {
             if lease == Lease::WriterOpen {
                 return Err(SysError::BUSY);
             }
-            let start = ours.prefix_end(self.sys, &file.fd)?.ok_or(SysError::BUSY)?;
+            let start = draft_content.prefix_end(self.sys, &file.fd)?.ok_or(SysError::BUSY)?;
             let end = self.read_tail(file, start)?;
             let more = end.strip_prefix(&carried_over[..]).ok_or(SysError::BUSY)?;
             if !more.is_empty() {
@@ -79,17 +79,17 @@ impl Protocol<'_> {
                 return Ok(());
             }
             carried_over = end;
-            // Those who wait for it go on, and it is given again once they are done.
+            // Releases waiting writers; the lease is requested again once they are done.
             let _ = retry(|| self.sys.end_lease(&file.fd));
         }
         Err(SysError::BUSY)
     }
 
-    /// Appends to the file that has the target's name, if it is the one that is meant.
+    /// Appends to the file at the target's name, if it is the expected one.
     fn append(&self, bytes: &[u8], target: &Status) -> Result<(), SysError> {
         let is_target =
             |found: &Status| found.kind() == FileKind::File && found.id() == target.id();
-        // Opening is not without effect on what is no file.
+        // Opening anything but a regular file can have side effects.
         if !is_target(&retry(|| self.sys.status(self.dir, self.name))?) {
             return Err(SysError::BUSY);
         }
@@ -106,7 +106,7 @@ impl Protocol<'_> {
         Ok(())
     }
 
-    /// The bytes from a place on, if they are not too many.
+    /// Reads from an offset to the end, if that is at most `MAX_APPENDED` bytes.
     fn read_tail(&self, file: &OpenFile, start: u64) -> Result<Vec<u8>, SysError> {
         let mut bytes = vec![0; MAX_APPENDED];
         let mut n_read = 0;
@@ -123,19 +123,19 @@ impl Protocol<'_> {
         Err(SysError::BUSY)
     }
 
-    /// After the exchange was undone by somebody's file in the place of our draft, which they had
-    /// replaced: theirs is newer than what was put back. Theirs gets the target's name, and what
-    /// they replaced goes, as it would have gone without us. An error where it cannot be told
-    /// that they meant to replace it, or that nothing else happened meanwhile.
+    /// Handles a draft that another process replaced while it had the target's name: undoing the
+    /// exchange moved that newer file aside. Exchanges again, so that the newer file has the
+    /// target's name, and unlinks the file it replaced. Fails unless it is certain that the other
+    /// process meant to replace the target and that nothing else changed.
     fn yield_to_replacement(&self, draft: &Draft, put_back: &Status) -> Result<(), SysError> {
         if draft.fd.status()?.links > 0 {
-            // They gave our draft another name, and would have done so with what stood there.
+            // The other process renamed the draft, as it would have renamed the old file.
             return Err(SysError::BUSY);
         }
         retry(|| self.sys.exchange(self.dir, &draft.name, self.name))?;
         let came_out = retry(|| self.sys.status(self.dir, &draft.name))?;
-        let told = |status: &Status| (status.id(), status.size, status.modified);
-        match told(&came_out) == told(put_back) {
+        let fingerprint = |status: &Status| (status.id(), status.size, status.modified);
+        match fingerprint(&came_out) == fingerprint(put_back) {
             true => retry(|| self.sys.unlink(self.dir, &draft.name)),
             false => Err(SysError::BUSY),
         }

@@ -1,9 +1,9 @@
-//! One walk from a root's handle to a place.
+//! A walk from a root's handle to a location.
 //!
-//! It opens one component at a time without following anything, and reads links by hand. A link may
-//! lead anywhere inside the roots, also by an absolute path; one that leads out is refused before its
-//! target is touched, so that nothing outside can be probed. `..` goes back along the handles that
-//! the walk came by, never through the kernel.
+//! It opens one component at a time without following links, and resolves links itself. A link may
+//! lead anywhere inside the roots, also by an absolute path. A link that leads outside is rejected
+//! before its target is touched, so callers cannot probe files outside. `..` returns to an earlier
+//! handle of the walk and is never passed to the kernel.
 
 use std::collections::VecDeque;
 use std::ffi::{OsStr, OsString};
@@ -16,13 +16,13 @@ use super::{LastLink, Location, Root, Roots};
 use crate::context::Sandbox;
 use crate::limits;
 
-/// As many links as the kernel follows.
+/// The number of links that the kernel follows.
 const MAX_LINKS: usize = limits::LINKS;
 
-/// Why a walk ended before its place.
+/// Why a walk failed.
 pub enum Stop {
     Outside,
-    /// A root is not what it was.
+    /// The root was moved or replaced.
     Replaced {
         root: String,
     },
@@ -36,7 +36,7 @@ impl From<SysError> for Stop {
     }
 }
 
-/// A component still to be walked, and whether a link brought it.
+/// A remaining component, and whether it comes from a link.
 struct PathStep {
     name: OsString,
     is_from_link: bool,
@@ -45,19 +45,19 @@ struct PathStep {
 pub struct PathWalk<'a> {
     root: &'a Root,
     sandbox: &'a Sandbox,
-    /// The folders walked into below the root.
+    /// The directories entered below the root.
     dirs: Vec<(Arc<Handle>, OsString)>,
     steps: VecDeque<PathStep>,
     n_links: usize,
 }
 
 impl<'a> PathWalk<'a> {
-    /// From a root, for a caller in a sandbox of its own.
+    /// Starts at a root, for a caller with this sandbox.
     pub fn new(root: &'a Root, sandbox: &'a Sandbox) -> PathWalk<'a> {
         PathWalk { root, sandbox, dirs: Vec::new(), steps: VecDeque::new(), n_links: 0 }
     }
 
-    /// Puts a relative path before what is still to be walked.
+    /// Puts a relative path in front of the remaining components.
     pub fn add(&mut self, path: &Path, is_from_link: bool) {
         for part in path.components().rev() {
             let name = match part {
@@ -69,7 +69,7 @@ impl<'a> PathWalk<'a> {
         }
     }
 
-    /// To the place, or to why there is none.
+    /// Walks to the location.
     pub fn run(mut self, roots: &'a Roots, last_link: LastLink) -> Result<Location, Stop> {
         while let Some(step) = self.steps.pop_front() {
             if step.name == ".." {
@@ -108,7 +108,7 @@ impl<'a> PathWalk<'a> {
                 Err(stop) => return Err(stop),
             }
         }
-        // The walk ended in a folder, by `..` or by naming a root: look at it from inside.
+        // The walk ended in a directory, by `..` or by naming a root.
         Ok(Location {
             dir: self.dir().clone(),
             name: OsString::from("."),
@@ -119,9 +119,9 @@ impl<'a> PathWalk<'a> {
         })
     }
 
-    /// Goes into a folder, or where a link leads.
+    /// Enters a directory, or follows a link.
     fn enter(&mut self, roots: &'a Roots, name: &OsStr) -> Result<(), Stop> {
-        // What is a folder at one moment and a link at the next is looked at again.
+        // Retry a name that changes between directory and link.
         for _ in 0..8 {
             match recto_platform::open_path_at(self.dir(), name) {
                 Ok(dir) => {
@@ -139,14 +139,14 @@ impl<'a> PathWalk<'a> {
         Err(Stop::System(SysError::NOTDIR))
     }
 
-    /// `..` above the root. A caller's own path never leaves all roots; a link may come back in.
+    /// Handles `..` at a root. Only a link may leave all roots, and only to reenter one.
     fn leave_root(&mut self, roots: &'a Roots, is_from_link: bool) -> Result<(), Stop> {
         let mut path = self.root.real_path.parent().ok_or(Stop::Outside)?.to_path_buf();
         if !is_from_link && roots.locate(&path).is_none() {
             return Err(Stop::Outside);
         }
-        // The root's path has no links, so that words decide while it goes up, and by names alone
-        // until a root is reached; the walk goes on from there.
+        // The root's path is canonical, so `..` can be resolved textually, and so can names until a
+        // root is reached. The walk continues from there.
         while self.steps.pop_front_if(|step| step.is_from_link && step.name == "..").is_some() {
             path.pop();
         }
@@ -159,11 +159,11 @@ impl<'a> PathWalk<'a> {
         self.jump(roots, &path, is_from_link)
     }
 
-    /// Goes on where a link leads.
+    /// Follows a link.
     fn follow(&mut self, roots: &'a Roots, name: &OsStr) -> Result<(), Stop> {
         let target = match recto_platform::read_link_at(self.dir(), name) {
             Ok(target) => target,
-            // It is no link but a file, and so has nothing beneath it.
+            // It is a file, not a link, so it has no children.
             Err(SysError::INVAL) => return Err(Stop::System(SysError::NOTDIR)),
             Err(errno) => return Err(errno.into()),
         };
@@ -178,7 +178,7 @@ impl<'a> PathWalk<'a> {
         Ok(())
     }
 
-    /// Starts again at the root that holds an absolute path.
+    /// Restarts at the root that contains an absolute path.
     fn jump(&mut self, roots: &'a Roots, path: &Path, is_from_link: bool) -> Result<(), Stop> {
         let (root, rest) = roots.locate_current(path)?;
         self.root = root;
@@ -210,7 +210,7 @@ impl<'a> PathWalk<'a> {
         }
     }
 
-    /// A place in a folder that does not exist. What is still to be walked must not lead out.
+    /// Returns a location in a missing directory. The remaining components must not lead outside.
     fn missing_location(mut self, missing: OsString, roots: &Roots) -> Result<Location, Stop> {
         let mut relative = self.relative_path().join(&missing);
         let mut missing_dirs = vec![missing];
@@ -232,7 +232,7 @@ impl<'a> PathWalk<'a> {
         }
         let name = missing_dirs.pop().unwrap_or_default();
         if is_left {
-            // No folder is made only to be left again.
+            // Do not create a directory that `..` leaves again.
             missing_dirs.clear();
         }
         let location = self.location(name, None);
