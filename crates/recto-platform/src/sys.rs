@@ -23,7 +23,7 @@ pub trait Sys: Send + Sync {
     /// Creates a file. Fails if the name exists.
     fn create(&self, dir: &Handle, name: &OsStr, mode: u32) -> SysResult<Handle>;
     /// Opens a file for appending. Never follows a link and never blocks.
-    fn open_end(&self, dir: &Handle, name: &OsStr) -> SysResult<Handle>;
+    fn open_append(&self, dir: &Handle, name: &OsStr) -> SysResult<Handle>;
     /// Writes some of the bytes, and returns how many.
     fn write(&self, file: &Handle, bytes: &[u8]) -> SysResult<usize>;
     /// Sets owner and group.

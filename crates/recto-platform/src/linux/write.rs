@@ -82,7 +82,7 @@ impl Sys for Linux {
             .map_err(sys_error)
     }
 
-    fn open_end(&self, dir: &Handle, name: &OsStr) -> SysResult<Handle> {
+    fn open_append(&self, dir: &Handle, name: &OsStr) -> SysResult<Handle> {
         let flags =
             OFlags::WRONLY | OFlags::APPEND | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         rustix::fs::openat(dir, name, flags, Mode::empty()).map(Handle).map_err(sys_error)

@@ -27,7 +27,7 @@ pub struct Abilities {
 
 impl Abilities {
     /// Probes a directory. Fails if nothing can be created in it.
-    pub fn try_in(dir: &Path) -> SysResult<Abilities> {
+    pub fn probe(dir: &Path) -> SysResult<Abilities> {
         let dir = recto_platform::open_directory(dir)?;
         let name = format!(".recto-doctor-{}", recto_platform::random_hex::<4>()?);
         recto_platform::create_directory_at(&dir, &name, 0o700)?;

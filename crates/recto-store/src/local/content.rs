@@ -103,7 +103,7 @@ impl ContentSource<'_> {
     ) -> SysResult<()> {
         let Patch { base, start, n_replaced, end, bytes } = match self {
             ContentSource::Memory(bytes) => return visit(bytes),
-            ContentSource::Patched(part) => *part,
+            ContentSource::Patched(patch) => *patch,
         };
         let mut buffer = vec![0; PIECE];
         let mut copy = |mut offset: u64, end: u64, visit: &mut dyn FnMut(&[u8]) -> _| {
@@ -127,7 +127,9 @@ impl ContentSource<'_> {
     pub fn n_bytes(&self) -> usize {
         match self {
             ContentSource::Memory(bytes) => bytes.len(),
-            ContentSource::Patched(part) => part.end as usize - part.n_replaced + part.bytes.len(),
+            ContentSource::Patched(patch) => {
+                patch.end as usize - patch.n_replaced + patch.bytes.len()
+            }
         }
     }
 

@@ -24,7 +24,7 @@ use crate::{Excerpt, Where};
 const MAX_EXCERPT: u64 = limits::EXCERPT;
 
 /// The number of context lines on either side, more than a diff shows.
-const N_AROUND: u64 = 16;
+const CONTEXT_LINES: u64 = 16;
 
 /// The maximum distance to search for the start or end of a line.
 const MAX_LINE: usize = 1 << 20;
@@ -124,7 +124,7 @@ impl ExcerptScan<'_> {
     fn around_strings(&self, scan: &ScanResult, strings: &[&str]) -> Result<Option<Excerpt>> {
         // A single string is matched with other line endings only if it has no exact match. With
         // several strings, an earlier edit may remove the exact match of a later one.
-        let is_looked_at = |[exact, _]: &[Places; 2], is_folded: usize| {
+        let is_relevant = |[exact, _]: &[Places; 2], is_folded: usize| {
             is_folded == 0 || strings.len() > 1 || exact.n_matches == 0
         };
         let mut span: Option<Range<u64>> = None;
@@ -132,7 +132,7 @@ impl ExcerptScan<'_> {
         for (index, places) in scan.strings.iter().enumerate() {
             let mut wider = span.clone();
             for (is_folded, kind) in places.iter().enumerate() {
-                if let Some(found) = kind.span.clone().filter(|_| is_looked_at(places, is_folded)) {
+                if let Some(found) = kind.span.clone().filter(|_| is_relevant(places, is_folded)) {
                     let all = wider.get_or_insert_with(|| found.clone());
                     *all = all.start.min(found.start)..all.end.max(found.end);
                 }
@@ -170,14 +170,14 @@ impl ExcerptScan<'_> {
         }
     }
 
-    /// Returns an excerpt of lines that are too long to be included whole. Returns `None`
-    /// for a file with CRLF: inserted lines would need the ending of the line, which is missing.
+    /// Returns an excerpt of lines that are too long to be included whole. Returns `None` for a
+    /// file with CRLF, because the excerpt lacks the line ending that inserted lines would copy.
     fn inside_line(&self, scan: &ScanResult, bytes: Range<u64>) -> Result<Option<Excerpt>> {
         if scan.has_crlf {
             return Ok(None);
         }
         let text = self.read(bytes.clone())?;
-        // Skips characters that the range cuts, which are not part of a match.
+        // Skip characters that the range cuts, which are not part of a match.
         let is_inside = |byte: &u8| (*byte as i8) < -0x40;
         let n_head = text.iter().take(3).take_while(|byte| is_inside(byte)).count();
         let n_kept = match std::str::from_utf8(&text[n_head..]) {
@@ -190,7 +190,7 @@ impl ExcerptScan<'_> {
     }
 
     /// Returns the error for a string whose matches are too far apart, or too far from earlier
-    /// edits. It is ambiguous only if no earlier edit can change two of its matches.
+    /// edits. It is ambiguous only if two of its matches are out of their reach.
     fn too_far(
         &self,
         scan: &ScanResult,
@@ -230,8 +230,8 @@ impl ExcerptScan<'_> {
 
     /// Widens a range to whole lines with context.
     fn around(&self, scan: &ScanResult, bytes: Range<u64>) -> Result<Option<Excerpt>> {
-        let Some(start) = self.lines_back(scan, bytes.start)? else { return Ok(None) };
-        let Some(end) = self.lines_on(scan, bytes.end)? else { return Ok(None) };
+        let Some(start) = self.context_start(scan, bytes.start)? else { return Ok(None) };
+        let Some(end) = self.context_end(scan, bytes.end)? else { return Ok(None) };
         if end - start > MAX_EXCERPT + 2 * MAX_LINE as u64 {
             return Ok(None);
         }
@@ -292,10 +292,10 @@ impl ExcerptScan<'_> {
     }
 
     /// Returns the start of a line some lines before a byte.
-    fn lines_back(&self, scan: &ScanResult, offset: u64) -> Result<Option<u64>> {
+    fn context_start(&self, scan: &ScanResult, offset: u64) -> Result<Option<u64>> {
         let from = offset.saturating_sub(MAX_LINE as u64).max(scan.n_bom()).min(offset);
         let head = self.read(from..offset)?;
-        match memrchr_iter(b'\n', &head).nth(N_AROUND as usize) {
+        match memrchr_iter(b'\n', &head).nth(CONTEXT_LINES as usize) {
             Some(newline) => Ok(Some(from + newline as u64 + 1)),
             None if from == scan.n_bom() => Ok(Some(from)),
             // Fewer context lines are enough.
@@ -309,10 +309,10 @@ impl ExcerptScan<'_> {
     }
 
     /// Returns the end of a line some lines after a byte.
-    fn lines_on(&self, scan: &ScanResult, offset: u64) -> Result<Option<u64>> {
+    fn context_end(&self, scan: &ScanResult, offset: u64) -> Result<Option<u64>> {
         let to = (offset + MAX_LINE as u64).min(scan.index.n_bytes);
         let tail = self.read(offset..to)?;
-        match memchr_iter(b'\n', &tail).nth(N_AROUND as usize) {
+        match memchr_iter(b'\n', &tail).nth(CONTEXT_LINES as usize) {
             Some(newline) => Ok(Some(offset + newline as u64 + 1)),
             None if to == scan.index.n_bytes => Ok(Some(to)),
             None => match memrchr_iter(b'\n', &tail).next() {

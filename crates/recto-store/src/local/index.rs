@@ -100,7 +100,7 @@ type IndexCache = Lru<(u64, u64), (Identity, Arc<Index>), MAX_FILES, MAX_COUNTS>
 pub struct Indexes {
     cache: Mutex<IndexCache>,
     /// The index of the first bytes of a growing file, for the file that was read last.
-    beginning: Mutex<Option<(Identity, Arc<Index>)>>,
+    prefix: Mutex<Option<(Identity, Arc<Index>)>>,
     /// How far tests advance the clock.
     pub clock_ahead: Duration,
 }
@@ -115,17 +115,17 @@ impl Indexes {
     }
 
     /// Returns the cached index of the first `n_bytes` of a file.
-    pub fn beginning(&self, status: &Status, n_bytes: u64) -> Option<Arc<Index>> {
-        let beginning = lock(&self.beginning);
-        let (identity, index) = beginning.as_ref()?;
+    pub fn prefix(&self, status: &Status, n_bytes: u64) -> Option<Arc<Index>> {
+        let prefix = lock(&self.prefix);
+        let (identity, index) = prefix.as_ref()?;
         let is_same = identity.file() == Identity::of(status).file() && index.n_bytes == n_bytes;
         is_same.then(|| index.clone())
     }
 
     /// Caches the index of the first bytes of a growing file, replacing the previous one.
-    pub fn remember_beginning(&self, status: &Status, index: &Arc<Index>) {
-        let mut beginning = lock(&self.beginning);
-        *beginning = Some((Identity::of(status), index.clone()));
+    pub fn remember_prefix(&self, status: &Status, index: &Arc<Index>) {
+        let mut prefix = lock(&self.prefix);
+        *prefix = Some((Identity::of(status), index.clone()));
     }
 
     /// Identifies a file that was not modified recently.

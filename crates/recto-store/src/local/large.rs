@@ -87,14 +87,14 @@ impl<'a> LargeFile<'a> {
         let known = self.indexes.get(status).filter(|index| index.n_bytes <= most_bytes);
         // The size of a growing file is fixed for a call only after two identical reads.
         let is_settled = self.prefix.settled.get().is_some();
-        let beginning = || self.indexes.beginning(status, most_bytes).filter(|_| is_settled);
-        if let Some(index) = known.or_else(beginning) {
+        let prefix = || self.indexes.prefix(status, most_bytes).filter(|_| is_settled);
+        if let Some(index) = known.or_else(prefix) {
             return Ok(index);
         }
         let index = Arc::new(self.index(most_bytes)?);
         match index.n_bytes == status.size {
             true => self.indexes.remember(status, &index),
-            false => self.indexes.remember_beginning(status, &index),
+            false => self.indexes.remember_prefix(status, &index),
         }
         Ok(index)
     }

@@ -80,7 +80,7 @@ pub fn find(sys: &dyn Sys, lock: &DirLock) -> Vec<(OsString, LeftoverVerdict)> {
 /// Removes a leftover if it is safe to remove, and returns whether it was removed.
 pub fn remove(sys: &dyn Sys, lock: &DirLock, name: &OsStr) -> bool {
     // Without a lock against other processes, it may belong to a write in progress.
-    if !lock.is_shared_with_processes() {
+    if !lock.excludes_other_processes() {
         return false;
     }
     let Some(file) = open_removable(sys, lock, name) else { return false };

@@ -34,7 +34,7 @@ const MAX_DEPTH: usize = limits::WALK_DEPTH;
 const MAX_KEPT: usize = limits::WALK_KEPT;
 
 /// The number of directories that are read before more threads start.
-const N_ALONE: usize = 16;
+const DIRS_BEFORE_THREADS: usize = 16;
 const MAX_THREADS: usize = 8;
 
 /// The maximum size of the names that are processed as one batch.
@@ -150,7 +150,7 @@ impl ListWalk<'_> {
     fn run(&self) -> Vec<ThreadMatches> {
         let mut buffer = Vec::new();
         let mut found = ThreadMatches::default();
-        for _ in 0..N_ALONE {
+        for _ in 0..DIRS_BEFORE_THREADS {
             let Some(dir) = lock(&self.queue).dirs.pop() else {
                 return vec![found];
             };
@@ -221,7 +221,7 @@ impl ListWalk<'_> {
     }
 
     /// Returns whether the walk has reached a limit or was cancelled.
-    fn is_over(&self) -> bool {
+    fn should_stop(&self) -> bool {
         if self.n_entries.load(Ordering::Relaxed) > MAX_ENTRIES || self.started.elapsed() > MAX_TIME
         {
             self.is_stopped.store(true, Ordering::Relaxed);
@@ -237,7 +237,7 @@ impl ListWalk<'_> {
         found: &mut ThreadMatches,
     ) -> Vec<PendingDir> {
         let mut dirs = Vec::new();
-        if self.is_over() {
+        if self.should_stop() {
             return dirs;
         }
         let handle = match recto_platform::open_directory_at(&dir.parent, &dir.name) {
@@ -277,16 +277,16 @@ impl ListWalk<'_> {
             }
             self.n_entries.fetch_add(batch.entries.len() as u64, Ordering::Relaxed);
             if let Some(rules) = &rules {
-                self.take(&dir, &handle, rules, &batch, &mut dirs, found);
+                self.add_batch(&dir, &handle, rules, &batch, &mut dirs, found);
             }
-            if is_last || self.is_over() {
+            if is_last || self.should_stop() {
                 return dirs;
             }
             batch = Batch::default();
         }
     }
 
-    fn take(
+    fn add_batch(
         &self,
         dir: &PendingDir,
         handle: &Arc<Handle>,
@@ -297,7 +297,7 @@ impl ListWalk<'_> {
     ) {
         let mut path = dir.path.clone().into_vec();
         for (index, (name, kind)) in batch.iter().enumerate() {
-            if index % 64 == 63 && self.is_over() {
+            if index % 64 == 63 && self.should_stop() {
                 return;
             }
             let kind = match kind {
@@ -310,7 +310,7 @@ impl ListWalk<'_> {
             match kind {
                 FileKind::Directory => {
                     let Some(state) = self.glob.enter(&dir.state, name) else { continue };
-                    if ignored::is_ignored(rules, whole, true) || self.is_closed(whole) {
+                    if ignored::is_ignored(rules, whole, true) || self.is_hidden(whole) {
                         continue;
                     }
                     if dir.depth >= MAX_DEPTH {
@@ -331,7 +331,7 @@ impl ListWalk<'_> {
                 FileKind::File | FileKind::Symlink
                     if self.glob.is_match(&dir.state, name)
                         && !ignored::is_ignored(rules, whole, false)
-                        && !self.is_closed(whole)
+                        && !self.is_hidden(whole)
                         && self.is_readable(whole)
                         && (kind == FileKind::File || self.leads_to_file(whole)) =>
                 {
@@ -347,7 +347,7 @@ impl ListWalk<'_> {
     }
 
     /// Returns whether `--deny` hides a path.
-    fn is_closed(&self, path: &Path) -> bool {
+    fn is_hidden(&self, path: &Path) -> bool {
         self.roots.has_hidden() && self.roots.hides(&self.real_path_of(path))
     }
 

@@ -60,7 +60,7 @@ pub struct DirLock {
     // Dropped first: the kernel releases the lock when the last handle is closed.
     dir: Arc<Handle>,
     ticket: QueueTicket,
-    is_shared_with_processes: bool,
+    excludes_other_processes: bool,
 }
 
 impl Locks {
@@ -78,14 +78,14 @@ impl Locks {
         let id = status.id();
         let ticket = self.wait_in_queue(id, context)?.ok_or_else(busy)?;
         match sys::retry(|| dir.try_lock()) {
-            Ok(()) => Ok(DirLock { dir, ticket, is_shared_with_processes: true }),
+            Ok(()) => Ok(DirLock { dir, ticket, excludes_other_processes: true }),
             Err(SysError::AGAIN) => {
                 let ticket = wait_for_kernel_lock(&dir, ticket, context)?.ok_or_else(busy)?;
-                Ok(DirLock { dir, ticket, is_shared_with_processes: true })
+                Ok(DirLock { dir, ticket, excludes_other_processes: true })
             }
             // Some network file systems do not support locks on directories. The exchange of the
             // write protocol still detects lost updates.
-            Err(_) => Ok(DirLock { dir, ticket, is_shared_with_processes: false }),
+            Err(_) => Ok(DirLock { dir, ticket, excludes_other_processes: false }),
         }
     }
 
@@ -156,8 +156,8 @@ impl DirLock {
     }
 
     /// Returns whether the lock also excludes other recto processes.
-    pub fn is_shared_with_processes(&self) -> bool {
-        self.is_shared_with_processes
+    pub fn excludes_other_processes(&self) -> bool {
+        self.excludes_other_processes
     }
 }
 
@@ -220,7 +220,7 @@ mod tests {
         assert_eq!(n_threads(), 1);
         drop(other);
         let lock = locks.lock(&handle, &path, &Context::default()).unwrap();
-        assert!(lock.is_shared_with_processes());
+        assert!(lock.excludes_other_processes());
     }
 
     #[test]

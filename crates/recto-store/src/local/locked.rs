@@ -133,7 +133,7 @@ impl<'a> LockedPath<'a> {
 
     /// Opens the file. Returns `None` if it does not exist.
     fn open(&self) -> Result<Option<OpenFile>> {
-        self.open_to_change()?.map(|file| self.leased(file)).transpose()
+        self.open_to_change()?.map(|file| self.with_lease(file)).transpose()
     }
 
     fn read_whole(self, file: OpenFile) -> Result<(Vec<u8>, LockedFile<'a>)> {
@@ -307,7 +307,7 @@ impl LockedPath<'_> {
     }
 
     /// Takes a lease on the file, to detect writers, where the file system supports it.
-    fn leased(&self, mut file: OpenFile) -> Result<OpenFile> {
+    fn with_lease(&self, mut file: OpenFile) -> Result<OpenFile> {
         file.lease = file.lease(&*self.store.sys);
         if file.lease == Lease::WriterOpen {
             self.store.recent_writers.record();

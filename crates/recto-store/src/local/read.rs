@@ -41,7 +41,7 @@ pub struct StablePrefix {
 }
 
 /// How often a file that changes is read before the read fails.
-const MAX_READINGS: usize = 3;
+const MAX_READS: usize = 3;
 
 /// The result of requesting a lease.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -208,7 +208,7 @@ impl OpenFile {
         let status = || self.fd.status().map_err(|errno| sys::error(errno, path, 0));
         let mut before = self.status;
         let mut earlier = None;
-        for _ in 0..MAX_READINGS {
+        for _ in 0..MAX_READS {
             let (n_bytes, value) = read(&before)?;
             let after = status()?;
             let is_whole = n_bytes == after.size;
@@ -236,15 +236,15 @@ impl OpenFile {
         let mut before = self.status;
         let mut n_bytes = settled.unwrap_or(before.size);
         let mut earlier = None;
-        for _ in 0..MAX_READINGS {
+        for _ in 0..MAX_READS {
             let value = read(&before, n_bytes)?;
             let after = status()?;
             let n_now = after.size;
-            let is_again = earlier.as_ref() == Some(&value);
-            if n_now == n_bytes && (is_again || is_same_content(&before, &after)) {
+            let is_repeated = earlier.as_ref() == Some(&value);
+            if n_now == n_bytes && (is_repeated || is_same_content(&before, &after)) {
                 return Ok(value);
             }
-            if n_now > n_bytes && (is_again || settled == Some(n_bytes)) {
+            if n_now > n_bytes && (is_repeated || settled == Some(n_bytes)) {
                 prefix.settled.set(Some(n_bytes));
                 context.notes.add(Note::Grew);
                 return Ok(value);
@@ -309,13 +309,13 @@ mod tests {
         let path = AbsPath::parse(path.to_str().unwrap().into()).unwrap();
         let context = Context::default();
         let mut writer = File::options().write(true).open(path.as_path()).unwrap();
-        let mut n_readings = 0;
+        let mut n_reads = 0;
         let read = file.read_growing(&path, &context, &StablePrefix::default(), |_, n_bytes| {
-            n_readings += 1;
+            n_reads += 1;
             let bytes = file.first_bytes(&path, n_bytes, &context)?;
             // Long enough for a different timestamp.
             std::thread::sleep(Duration::from_millis(20));
-            write(&mut writer, n_readings);
+            write(&mut writer, n_reads);
             Ok(String::from_utf8(bytes).unwrap())
         });
         (read, !context.notes.take().is_empty())

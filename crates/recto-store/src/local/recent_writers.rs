@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use crate::sync::lock;
 
 /// How long a writer is remembered.
-const MEMORY: Duration = Duration::from_secs(1);
+const RETENTION: Duration = Duration::from_secs(1);
 
 /// When recto last detected a concurrent writer.
 #[derive(Default)]
@@ -21,6 +21,6 @@ impl RecentWriters {
     /// Returns whether a concurrent writer was detected recently.
     pub fn is_recent(&self) -> bool {
         let last = lock(&self.0);
-        last.is_some_and(|last| last.elapsed() < MEMORY)
+        last.is_some_and(|last| last.elapsed() < RETENTION)
     }
 }

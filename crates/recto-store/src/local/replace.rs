@@ -71,7 +71,7 @@ impl Protocol<'_> {
         let mut draft = self.write_draft(Some(digests.before), digests.after, after, Some(old))?;
         let committed = self.commit_draft(old, change, &mut draft, after);
         match committed.inspect_err(|_| self.discard(&draft))? {
-            CommitKind::Exchanged => self.verify(old, change, draft)?,
+            CommitKind::Exchanged => self.finish_exchange(old, change, draft)?,
             CommitKind::Renamed => self.sync_dir()?,
         }
         Ok(Written { broke_hard_links: old.status.links > 1, stands: None })
@@ -142,13 +142,13 @@ impl Protocol<'_> {
             let synced = self.sync_after_late_writers();
             if self.is_still_unchanged(old, ContentSource::Memory(before), &aside, lease) {
                 retry(|| self.sys.unlink(self.dir, &aside)).or_else(|errno| {
-                    self.put_back(&aside)?;
+                    self.restore(&aside)?;
                     Err(self.failed(errno, &NOTHING))
                 })?;
                 return synced;
             }
         }
-        self.put_back(&aside)?;
+        self.restore(&aside)?;
         match verdict {
             Ok(_) => Err(WriteError::Conflict),
             Err(errno) => Err(self.failed(errno, &NOTHING)),
@@ -177,18 +177,18 @@ impl Protocol<'_> {
         )?;
         let is_link = |status: Status| status.kind() == FileKind::Symlink;
         if !retry(|| self.sys.status(self.dir, &aside)).is_ok_and(is_link) {
-            self.put_back(&aside)?;
+            self.restore(&aside)?;
             return Err(WriteError::Conflict);
         }
         retry(|| self.sys.unlink(self.dir, &aside)).or_else(|errno| {
-            self.put_back(&aside)?;
+            self.restore(&aside)?;
             Err(self.failed(errno, &NOTHING))
         })?;
         self.sync_dir()
     }
 
-    /// Renames a file that was moved aside back. Another process may have taken the name.
-    fn put_back(&self, aside: &OsStr) -> Result<(), WriteError<'static>> {
+    /// Restores the name of a file that was moved aside. Another process may have taken it.
+    fn restore(&self, aside: &OsStr) -> Result<(), WriteError<'static>> {
         retry(|| self.sys.rename_new(self.dir, aside, self.name)).map_err(|errno| {
             let (errno, kept) = (errno.to_string(), aside.to_string_lossy());
             let cause =
@@ -290,11 +290,11 @@ impl Protocol<'_> {
         Ok(())
     }
 
-    /// Completes an exchange: unlinks the old file if it is what was read, otherwise restores it.
+    /// Finishes an exchange: unlinks the old file if it is what was read, otherwise restores it.
     ///
     /// Unlinking comes last. A process may have looked up the old file before the exchange and open
     /// it only now, and its writes to an unlinked file would be lost.
-    fn verify(
+    fn finish_exchange(
         &self,
         old: &OpenFile,
         change: ContentChange<'_>,
@@ -311,7 +311,7 @@ impl Protocol<'_> {
                 return synced;
             }
         }
-        let came_out = recto_platform::status_at(self.dir, &draft.name);
+        let displaced = recto_platform::status_at(self.dir, &draft.name);
         if let Err(errno) = retry(|| self.sys.exchange(self.dir, &draft.name, self.name)) {
             let (errno, kept) = (errno.to_string(), draft.name.to_string_lossy());
             let cause = format!(
@@ -321,7 +321,7 @@ impl Protocol<'_> {
             let path = self.path.to_string();
             return Err(WriteError::Failed(Error::NotDurable { path, cause }));
         }
-        self.roll_back_draft(old, after, draft, came_out)?;
+        self.roll_back_draft(old, after, draft, displaced)?;
         match verdict {
             Ok(_) => Err(WriteError::Conflict),
             Err(errno) => Err(self.failed(errno, after)),
@@ -337,8 +337,8 @@ impl Protocol<'_> {
         name: &OsStr,
     ) -> Result<Option<Lease>, SysError> {
         let status = retry(|| self.sys.status(self.dir, name))?;
-        let whose = |status: &Status| (status.mode, status.uid, status.gid);
-        if status.id() != old.status.id() || whose(&status) != whose(&old.status) {
+        let owner = |status: &Status| (status.mode, status.uid, status.gid);
+        if status.id() != old.status.id() || owner(&status) != owner(&old.status) {
             return Ok(None);
         }
         // A writer that had the file open when it was read may have closed it now, so a lease may

@@ -41,7 +41,7 @@ impl Survey {
         let mut survey = Survey { is_complete: true, ..Survey::default() };
         let mut n_entries = 0;
         let mut waiting: Vec<UnvisitedDir> =
-            tops(store).into_iter().map(UnvisitedDir::Top).collect();
+            outermost_roots(store).into_iter().map(UnvisitedDir::Root).collect();
         while let Some(dir) = waiting.pop() {
             if n_entries > limits::WALK_ENTRIES || start.elapsed() > limits::WALK_TIME {
                 survey.is_complete = false;
@@ -49,18 +49,18 @@ impl Survey {
             }
             let Ok(handle) = dir.open() else { continue };
             let (handle, path) = (Arc::new(handle), dir.path());
-            let mut is_suspect = false;
+            let mut has_leftovers = false;
             for (name, kind) in names(&handle, &mut n_entries) {
                 match kind {
-                    FileKind::Directory => waiting.push(UnvisitedDir::Beneath {
+                    FileKind::Directory => waiting.push(UnvisitedDir::Child {
                         parent: handle.clone(),
                         path: path.join(&name),
                         name,
                     }),
-                    _ => is_suspect |= leftovers::is_name(&name),
+                    _ => has_leftovers |= leftovers::is_name(&name),
                 }
             }
-            if is_suspect {
+            if has_leftovers {
                 survey.add_dir(store, path, &handle, cleaning);
             }
         }
@@ -88,7 +88,7 @@ impl Survey {
 }
 
 /// Returns the roots that are not inside another root.
-fn tops(store: &LocalStore) -> Vec<PathBuf> {
+fn outermost_roots(store: &LocalStore) -> Vec<PathBuf> {
     let mut roots = store.roots();
     roots.sort();
     // After sorting, the roots inside a root directly follow it.
@@ -99,21 +99,21 @@ fn tops(store: &LocalStore) -> Vec<PathBuf> {
 /// A directory to search. Leftovers are removed through its handle, so that no link on the way is
 /// followed.
 enum UnvisitedDir {
-    Top(PathBuf),
-    Beneath { parent: Arc<Handle>, name: OsString, path: PathBuf },
+    Root(PathBuf),
+    Child { parent: Arc<Handle>, name: OsString, path: PathBuf },
 }
 
 impl UnvisitedDir {
     fn path(&self) -> &Path {
         match self {
-            UnvisitedDir::Top(path) | UnvisitedDir::Beneath { path, .. } => path,
+            UnvisitedDir::Root(path) | UnvisitedDir::Child { path, .. } => path,
         }
     }
 
     fn open(&self) -> SysResult<Handle> {
         match self {
-            UnvisitedDir::Top(path) => recto_platform::open_directory(path),
-            UnvisitedDir::Beneath { parent, name, .. } => {
+            UnvisitedDir::Root(path) => recto_platform::open_directory(path),
+            UnvisitedDir::Child { parent, name, .. } => {
                 recto_platform::open_directory_at(parent, name)
             }
         }

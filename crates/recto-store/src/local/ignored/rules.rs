@@ -36,7 +36,7 @@ enum Segment {
 #[derive(Debug)]
 enum Wild {
     Literal(Vec<u8>),
-    Ending(Vec<u8>),
+    Suffix(Vec<u8>),
     Tokens(Vec<Token>),
 }
 
@@ -69,7 +69,7 @@ impl RuleSet {
             (is_dir || !rule.only_dirs)
                 && match &rule.pattern {
                     Pattern::Name(wild) => wild.matches(name),
-                    Pattern::Path(parts) => is_path(parts, path),
+                    Pattern::Path(segments) => matches_path(segments, path),
                 }
         };
         self.rules.iter().rev().find(matches).map(|rule| !rule.is_negated)
@@ -95,9 +95,9 @@ impl Rule {
             false => Pattern::Name(Wild::parse(line)?),
             true => {
                 let path = line.strip_prefix(b"/").unwrap_or(line);
-                let parts: Option<Vec<Segment>> =
+                let segments: Option<Vec<Segment>> =
                     split_at_slashes(path)?.into_iter().map(Segment::parse).collect();
-                Pattern::Path(parts.filter(|parts| parts.len() < 64)?)
+                Pattern::Path(segments.filter(|segments| segments.len() < 64)?)
             }
         };
         Some(Rule { pattern, is_negated, only_dirs })
@@ -120,7 +120,7 @@ fn is_any_dirs(part: &[u8]) -> bool {
 /// Splits a pattern at its slashes. A slash inside a class is a byte of that class. An escaped
 /// slash separates too, but `**\/` matches at least one directory where `**/` can match none.
 fn split_at_slashes(path: &[u8]) -> Option<Vec<&[u8]>> {
-    let (mut parts, mut start, mut at) = (Vec::new(), 0, 0);
+    let (mut segments, mut start, mut at) = (Vec::new(), 0, 0);
     while let Some(byte) = path.get(at) {
         let n_taken = match byte {
             b'\\' => 2,
@@ -129,16 +129,16 @@ fn split_at_slashes(path: &[u8]) -> Option<Vec<&[u8]>> {
         };
         if *byte == b'/' || path[at..].starts_with(b"\\/") {
             let part = &path[start..at];
-            parts.push(part);
+            segments.push(part);
             if *byte == b'\\' && is_any_dirs(part) {
-                parts.push(b"*");
+                segments.push(b"*");
             }
             start = at + n_taken;
         }
         at += n_taken;
     }
-    parts.push(path.get(start..)?);
-    Some(parts)
+    segments.push(path.get(start..)?);
+    Some(segments)
 }
 
 /// Removes trailing spaces that are not escaped by a backslash.
@@ -159,11 +159,11 @@ fn without_trailing_spaces(line: &[u8]) -> &[u8] {
 }
 
 /// Matches segments against a path. A bit set tracks the segments that may come next.
-fn is_path(parts: &[Segment], path: &[u8]) -> bool {
+fn matches_path(segments: &[Segment], path: &[u8]) -> bool {
     // `**` matches zero or more directories, but at the end at least one name.
     let skip = |mut open: u64| {
-        for (index, part) in parts.iter().enumerate() {
-            let is_last = index + 1 == parts.len();
+        for (index, part) in segments.iter().enumerate() {
+            let is_last = index + 1 == segments.len();
             if open & (1 << index) != 0 && matches!(part, Segment::AnyDirs) && !is_last {
                 open |= 1 << (index + 1);
             }
@@ -173,10 +173,11 @@ fn is_path(parts: &[Segment], path: &[u8]) -> bool {
     let mut open = skip(1);
     for name in path.split(|byte| *byte == b'/') {
         let mut next = 0;
-        for (index, part) in parts.iter().enumerate().filter(|(index, _)| open & (1 << index) != 0)
+        for (index, part) in
+            segments.iter().enumerate().filter(|(index, _)| open & (1 << index) != 0)
         {
             match part {
-                Segment::AnyDirs if index + 1 == parts.len() => next |= 3 << index,
+                Segment::AnyDirs if index + 1 == segments.len() => next |= 3 << index,
                 Segment::AnyDirs => next |= 1 << index,
                 Segment::Name(wild) if wild.matches(name) => next |= 1 << (index + 1),
                 Segment::Name(_) => {}
@@ -187,7 +188,7 @@ fn is_path(parts: &[Segment], path: &[u8]) -> bool {
             return false;
         }
     }
-    open & (1 << parts.len()) != 0
+    open & (1 << segments.len()) != 0
 }
 
 impl Wild {
@@ -200,8 +201,8 @@ impl Wild {
         if is_plain(name) {
             return Some(Wild::Literal(name.to_vec()));
         }
-        if let Some(ending) = name.strip_prefix(b"*").filter(|ending| is_plain(ending)) {
-            return Some(Wild::Ending(ending.to_vec()));
+        if let Some(suffix) = name.strip_prefix(b"*").filter(|suffix| is_plain(suffix)) {
+            return Some(Wild::Suffix(suffix.to_vec()));
         }
         let mut tokens = Vec::new();
         let mut rest = name;
@@ -230,14 +231,14 @@ impl Wild {
     fn matches(&self, name: &[u8]) -> bool {
         match self {
             Wild::Literal(literal) => literal == name,
-            Wild::Ending(ending) => name.ends_with(ending),
-            Wild::Tokens(tokens) => is_name(tokens, name),
+            Wild::Suffix(suffix) => name.ends_with(suffix),
+            Wild::Tokens(tokens) => matches_name(tokens, name),
         }
     }
 }
 
 /// Matches tokens against a name. After a mismatch, retries from the last `*`.
-fn is_name(tokens: &[Token], name: &[u8]) -> bool {
+fn matches_name(tokens: &[Token], name: &[u8]) -> bool {
     let (mut at, mut byte) = (0, 0);
     let mut again = None;
     loop {

@@ -18,18 +18,18 @@ const MAX_ROUNDS: usize = 8;
 
 impl Protocol<'_> {
     /// Removes the draft after the exchange was undone. A process may have opened it while it had
-    /// the target's name; its appends are carried over to the target, which is `put_back`.
+    /// the target's name; its appends are carried over to the target, which is `restored`.
     pub(super) fn roll_back_draft(
         &self,
         old: &OpenFile,
         after: &ContentSource<'_>,
         draft: Draft,
-        put_back: Result<Status, SysError>,
+        restored: Result<Status, SysError>,
     ) -> Result<(), WriteError<'static>> {
         let name = draft.name.clone();
-        let carried_over = put_back.and_then(|put_back| {
+        let carried_over = restored.and_then(|restored| {
             if !self.is_draft(&draft, &name) {
-                return self.yield_to_replacement(&draft, &put_back);
+                return self.yield_to_replacement(&draft, &restored);
             }
             let fd = retry(|| self.sys.open(self.dir, &name))?;
             let status = fd.status()?;
@@ -38,7 +38,7 @@ impl Protocol<'_> {
             // recto's own lease would block opening the target. Without a lease this call fails.
             let _ = retry(|| self.sys.end_lease(&old.fd));
             let file = OpenFile { fd, status, has_exact_size: false, lease: Lease::Unavailable };
-            self.carry_over_appends(&file, after, &put_back)?;
+            self.carry_over_appends(&file, after, &restored)?;
             // If this fails the file stays, and is removed later if it contains only recto's text.
             let _ = retry(|| self.sys.unlink(self.dir, &name));
             Ok(())
@@ -79,7 +79,7 @@ impl Protocol<'_> {
                 return Ok(());
             }
             carried_over = end;
-            // Releases waiting writers; the lease is requested again once they are done.
+            // Release waiting writers; the lease is requested again once they are done.
             let _ = retry(|| self.sys.end_lease(&file.fd));
         }
         Err(SysError::BUSY)
@@ -93,7 +93,7 @@ impl Protocol<'_> {
         if !is_target(&retry(|| self.sys.status(self.dir, self.name))?) {
             return Err(SysError::BUSY);
         }
-        let fd = retry(|| self.sys.open_end(self.dir, self.name))?;
+        let fd = retry(|| self.sys.open_append(self.dir, self.name))?;
         if !is_target(&fd.status()?) {
             return Err(SysError::BUSY);
         }
@@ -127,15 +127,15 @@ impl Protocol<'_> {
     /// exchange moved that newer file aside. Exchanges again, so that the newer file has the
     /// target's name, and unlinks the file it replaced. Fails unless it is certain that the other
     /// process meant to replace the target and that nothing else changed.
-    fn yield_to_replacement(&self, draft: &Draft, put_back: &Status) -> Result<(), SysError> {
+    fn yield_to_replacement(&self, draft: &Draft, restored: &Status) -> Result<(), SysError> {
         if draft.fd.status()?.links > 0 {
             // The other process renamed the draft, as it would have renamed the old file.
             return Err(SysError::BUSY);
         }
         retry(|| self.sys.exchange(self.dir, &draft.name, self.name))?;
-        let came_out = retry(|| self.sys.status(self.dir, &draft.name))?;
+        let displaced = retry(|| self.sys.status(self.dir, &draft.name))?;
         let fingerprint = |status: &Status| (status.id(), status.size, status.modified);
-        match fingerprint(&came_out) == fingerprint(put_back) {
+        match fingerprint(&displaced) == fingerprint(restored) {
             true => retry(|| self.sys.unlink(self.dir, &draft.name)),
             false => Err(SysError::BUSY),
         }

@@ -66,7 +66,7 @@ fn oddities(root: &Path, others: &[(PathBuf, (u64, u64))], report: &mut Report) 
 }
 
 fn abilities(root: &Path, report: &mut Report) {
-    let abilities = match Abilities::try_in(root) {
+    let abilities = match Abilities::probe(root) {
         Ok(abilities) => abilities,
         Err(error) => {
             return report.problem(
