@@ -54,42 +54,38 @@ pub struct ChangeDigests {
 impl ContentChange<'_> {
     pub fn digests(&self) -> ChangeDigests {
         match *self {
-            ContentChange::Whole { before, after } => {
+            Self::Whole { before, after } => {
                 ChangeDigests { before: Digest::of(before), after: Digest::of(after) }
             }
-            ContentChange::Range { digests, .. } => digests,
+            Self::Range { digests, .. } => digests,
         }
     }
 
     /// Returns the old content. Bytes outside the changed range are read from the new file.
     pub fn before<'a>(&'a self, new: &'a Handle) -> ContentSource<'a> {
         match *self {
-            ContentChange::Whole { before, .. } => ContentSource::Memory(before),
-            ContentChange::Range { start, before, after, n_bytes, .. } => {
-                ContentSource::Patched(Patch {
-                    base: new,
-                    start,
-                    n_replaced: after.len(),
-                    end: n_bytes - before.len() as u64 + after.len() as u64,
-                    bytes: before,
-                })
-            }
+            Self::Whole { before, .. } => ContentSource::Memory(before),
+            Self::Range { start, before, after, n_bytes, .. } => ContentSource::Patched(Patch {
+                base: new,
+                start,
+                n_replaced: after.len(),
+                end: n_bytes - before.len() as u64 + after.len() as u64,
+                bytes: before,
+            }),
         }
     }
 
     /// Returns the new content. Bytes outside the changed range are read from the old file.
     pub fn after<'a>(&'a self, old: &'a Handle) -> ContentSource<'a> {
         match *self {
-            ContentChange::Whole { after, .. } => ContentSource::Memory(after),
-            ContentChange::Range { start, before, after, n_bytes, .. } => {
-                ContentSource::Patched(Patch {
-                    base: old,
-                    start,
-                    n_replaced: before.len(),
-                    end: n_bytes,
-                    bytes: after,
-                })
-            }
+            Self::Whole { after, .. } => ContentSource::Memory(after),
+            Self::Range { start, before, after, n_bytes, .. } => ContentSource::Patched(Patch {
+                base: old,
+                start,
+                n_replaced: before.len(),
+                end: n_bytes,
+                bytes: after,
+            }),
         }
     }
 }

@@ -163,7 +163,7 @@ impl<'a> LockedPath<'a> {
         if exists && let Err(errno) = self.new_dirs.keep(self.store.is_durable) {
             written = Err(sys::not_durable(errno, &self.path).into());
         }
-        self.record_outcome(written)
+        self.record(written)
     }
 }
 
@@ -202,7 +202,7 @@ impl<'a> HeldFile<'a> for LockedPath<'a> {
 impl LockedFile<'_> {
     fn replace(&self, change: ContentChange<'_>) -> Result<Written, WriteError<'static>> {
         self.locked.context.cancel.check()?;
-        self.locked.record_outcome(self.locked.protocol().replace(&self.file, change))
+        self.locked.record(self.locked.protocol().replace(&self.file, change))
     }
 }
 
@@ -256,7 +256,7 @@ impl<'a> Remove<'a> for LockedFile<'a> {
     fn remove(self: Box<Self>, before: &[u8]) -> Result<Removed, WriteError<'a>> {
         self.locked.context.cancel.check()?;
         let removed = self.locked.protocol().remove(&self.file, before);
-        self.locked.record_outcome(removed.map(|()| Removed::File))
+        self.locked.record(removed.map(|()| Removed::File))
     }
 }
 
@@ -266,7 +266,7 @@ struct LockedLink<'a>(LockedPath<'a>);
 impl<'a> Remove<'a> for LockedLink<'a> {
     fn remove(self: Box<Self>, _before: &[u8]) -> Result<Removed, WriteError<'a>> {
         self.0.context.cancel.check()?;
-        self.0.record_outcome(self.0.protocol().remove_link().map(|()| Removed::Link))
+        self.0.record(self.0.protocol().remove_link().map(|()| Removed::Link))
     }
 }
 
@@ -295,15 +295,12 @@ impl LockedPath<'_> {
     }
 
     /// Updates the caches that the next change uses.
-    fn record_outcome<T>(
-        &self,
-        outcome: Result<T, WriteError<'static>>,
-    ) -> Result<T, WriteError<'static>> {
+    fn record<T>(&self, result: Result<T, WriteError<'static>>) -> Result<T, WriteError<'static>> {
         self.store.leftovers.remember(&self.lock);
-        if matches!(outcome, Err(WriteError::Conflict)) {
+        if matches!(result, Err(WriteError::Conflict)) {
             self.store.recent_writers.record();
         }
-        outcome
+        result
     }
 
     /// Takes a lease on the file, to detect writers, where the file system supports it.
@@ -347,14 +344,9 @@ impl LockedPath<'_> {
 
 /// Returns the missing directory for an error message. For a link, this is the directory of its
 /// target.
-fn missing_dir(
-    store: &LocalStore,
-    path: &AbsPath,
-    location: &Location,
-    context: &Context,
-) -> String {
+fn missing_dir(store: &LocalStore, path: &AbsPath, at: &Location, context: &Context) -> String {
     let link = store.probe_link(path, context);
-    match (link.map(|link| link.kind), location.real_path.parent()) {
+    match (link.map(|link| link.kind), at.real_path.parent()) {
         (Ok(Some(FileKind::Symlink)), Some(parent)) => {
             store.roots.as_given(parent).display().to_string()
         }

@@ -56,34 +56,25 @@ pub enum Lease {
 
 impl OpenFile {
     /// Opens a regular file. Never opens a FIFO or device.
-    pub fn open(sys: &dyn Sys, location: &Location, path: &AbsPath) -> Result<Option<OpenFile>> {
-        if location.is_dir_missing {
+    pub fn open(sys: &dyn Sys, at: &Location, path: &AbsPath) -> Result<Option<OpenFile>> {
+        if at.is_dir_missing {
             return Ok(None);
         }
-        match sys::retry(|| sys.status(&location.dir, &location.name)) {
-            Ok(status) => OpenFile::open_kind(sys, location, status.kind(), path).map(Some),
+        match sys::retry(|| sys.status(&at.dir, &at.name)) {
+            Ok(status) => OpenFile::open_kind(sys, at, status.kind(), path).map(Some),
             Err(SysError::NOENT) => Ok(None),
             Err(errno) => Err(sys::error(errno, path, 0)),
         }
     }
 
     /// Opens the regular file at a location that was resolved just now.
-    pub fn open_found(
-        sys: &dyn Sys,
-        location: &Location,
-        path: &AbsPath,
-    ) -> Result<Option<OpenFile>> {
-        location.kind.map(|kind| OpenFile::open_kind(sys, location, kind, path)).transpose()
+    pub fn open_found(sys: &dyn Sys, at: &Location, path: &AbsPath) -> Result<Option<OpenFile>> {
+        at.kind.map(|kind| OpenFile::open_kind(sys, at, kind, path)).transpose()
     }
 
     /// Opens a file of a known kind. If it was replaced by something else since, opening does not
     /// block, and the call fails.
-    fn open_kind(
-        sys: &dyn Sys,
-        location: &Location,
-        kind: FileKind,
-        path: &AbsPath,
-    ) -> Result<OpenFile> {
+    fn open_kind(sys: &dyn Sys, at: &Location, kind: FileKind, path: &AbsPath) -> Result<OpenFile> {
         let instead = match kind {
             FileKind::Directory => Instead::Folder,
             FileKind::Fifo => Instead::Special("a FIFO"),
@@ -95,7 +86,7 @@ impl OpenFile {
         if kind != FileKind::File {
             return Err(not_a_file(instead));
         }
-        let fd = sys::retry(|| sys.open(&location.dir, &location.name))
+        let fd = sys::retry(|| sys.open(&at.dir, &at.name))
             .map_err(|errno| sys::error(errno, path, 0))?;
         let status = fd.status().map_err(|errno| sys::error(errno, path, 0))?;
         let is_regular = status.kind() == FileKind::File;

@@ -209,14 +209,9 @@ impl Roots {
         })
     }
 
-    /// Walks from a root to the location that `path` names. `last_link` decides whether a link at
+    /// Walks from a root to the location that `path` names. `link` decides whether a link at
     /// the end is followed. Does not touch anything that the caller's sandbox denies.
-    pub fn resolve(
-        &self,
-        path: &AbsPath,
-        last_link: LastLink,
-        sandbox: &Sandbox,
-    ) -> Result<Location> {
+    pub fn resolve(&self, path: &AbsPath, link: LastLink, sandbox: &Sandbox) -> Result<Location> {
         let denied = || {
             let roots: Vec<_> =
                 self.roots.iter().map(|root| root.real_path.display().to_string()).collect();
@@ -245,7 +240,7 @@ impl Roots {
         }
         let mut walk = PathWalk::new(root, sandbox);
         walk.add(rest, false);
-        let location = walk.run(self, last_link).map_err(stopped)?;
+        let location = walk.run(self, link).map_err(stopped)?;
         // A trailing slash or dot requires a directory.
         if asks_for_dir(path.as_str()) && !location.is_dir() {
             return Err(sys::error(SysError::NOTDIR, path, 0));
