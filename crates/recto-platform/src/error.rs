@@ -3,8 +3,8 @@
 use std::fmt::{Display, Formatter};
 use std::io;
 
-/// The number of an error that a system call returned. The numbers that recto distinguishes have
-/// names, as associated constants of each system's module.
+/// The error number of a system call. The numbers that recto distinguishes are associated
+/// constants, defined by the module of each system.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SysError(pub(crate) i32);
 

@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-/// An open file or directory, which is closed when this is dropped.
+/// An open file or directory, which is closed on drop.
 #[derive(Debug)]
 pub struct Handle(pub(crate) OwnedFd);
 

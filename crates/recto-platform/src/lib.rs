@@ -1,7 +1,7 @@
-//! The system calls that recto needs, behind types of its own.
+//! The system calls that recto needs, behind its own types.
 //!
-//! No other crate names `rustix` or `libc`. Everything that depends on the operating system is in
-//! the module `linux`, so that another system is one more module with the same functions.
+//! No other crate uses `rustix` or `libc`. All code that depends on the operating system is in the
+//! module `linux`; another system would be a second module with the same functions.
 
 #[cfg(not(target_os = "linux"))]
 compile_error!(

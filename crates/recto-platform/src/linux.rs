@@ -1,4 +1,4 @@
-//! Linux.
+//! The implementation for Linux.
 
 mod directory;
 mod file;
@@ -57,12 +57,12 @@ errors! {
     ROFS = EROFS: "The file system is read-only.",
 }
 
-fn own(errno: Errno) -> SysError {
+fn sys_error(errno: Errno) -> SysError {
     SysError(errno.raw_os_error())
 }
 
 impl Status {
-    /// Returns what has this status.
+    /// Returns the kind of the file.
     pub fn kind(&self) -> FileKind {
         kind(FileType::from_raw_mode(self.mode))
     }
@@ -74,7 +74,7 @@ fn status(stat: Stat) -> Status {
         inode: stat.st_ino,
         size: stat.st_size as u64,
         mode: stat.st_mode,
-        // Narrower on some processors.
+        // The type is narrower on some architectures.
         #[allow(clippy::useless_conversion)]
         links: stat.st_nlink.into(),
         uid: stat.st_uid,

@@ -5,26 +5,26 @@
 pub struct Status {
     /// The device of its file system.
     pub device: u64,
-    /// Its number on the device.
+    /// The inode number on the device.
     pub inode: u64,
     /// The size in bytes.
     pub size: u64,
     /// The kind and the permission bits.
     pub mode: u32,
-    /// How many names it has.
+    /// The number of hard links.
     pub links: u64,
     /// The owner.
     pub uid: u32,
     /// The owning group.
     pub gid: u32,
-    /// When its content last changed: seconds since 1970, nanoseconds.
+    /// When the content last changed: seconds since 1970 and nanoseconds.
     pub modified: (i64, u32),
-    /// When its content or its metadata last changed.
+    /// When the content or the metadata last changed.
     pub changed: (i64, u32),
 }
 
 impl Status {
-    /// Returns the device and inode, which no two files share.
+    /// Returns the device and inode, which identify a file.
     pub fn id(&self) -> (u64, u64) {
         (self.device, self.inode)
     }
@@ -47,6 +47,6 @@ pub enum FileKind {
     CharDevice,
     /// A block device.
     BlockDevice,
-    /// A kind that the file system does not report, or an unknown one.
+    /// A kind that is unknown, or that the file system does not report.
     Unknown,
 }

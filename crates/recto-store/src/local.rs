@@ -1,15 +1,13 @@
-//! Files on a disk beneath the roots, which are folders opened once at start.
+//! Files on disk below the roots, which are directories opened once at startup.
 //!
-//! Every path is resolved by hand from a root's handle ([`roots`]); after that only handles and
-//! one name are used, so that nothing swapped in later leads out. Every change goes through one
-//! write protocol ([`replace`]).
+//! [`roots`] resolves every path component by component from a root's handle. Later calls use only
+//! the resulting handle and one name, so a swapped symbolic link cannot lead outside. Every change
+//! goes through the write protocol in [`replace`].
 
 pub mod abilities;
-mod company;
 mod content;
+pub(crate) mod editor_hold;
 mod excerpt;
-mod folders;
-pub(crate) mod held;
 mod hidden;
 mod identity;
 pub(crate) mod ignored;
@@ -18,11 +16,13 @@ mod large;
 pub mod leftovers;
 mod list;
 mod lock;
-pub mod look;
+pub(crate) mod locked;
 mod metadata;
+mod new_dirs;
+pub mod probe;
 mod read;
+mod recent_writers;
 mod replace;
-pub(crate) mod reserve;
 mod roots;
 pub mod survey;
 pub mod sys;
@@ -43,36 +43,36 @@ use crate::path::AbsPath;
 use crate::{
     BulkReader, Bytes, Hold, ListRequest, Listing, Removal, Slot, Store, Text, WriteStore,
 };
-use company::Company;
-use held::{Locked, Purpose};
+use editor_hold::{EditorHold, OnDisk};
 pub use hidden::HiddenPaths;
 use index::{Index, Indexes};
 use large::LargeFile;
 use leftovers::Leftovers;
 use lock::Locks;
-use look::{Seen, Visible};
+use locked::{LockedPath, Purpose};
+use probe::{PathInfo, Visible};
 use read::OpenFile;
-use reserve::{OnDisk, Reserved};
-use roots::{LastFolder, LastLink, Place, Roots};
+use recent_writers::RecentWriters;
+use roots::{LastDir, LastLink, Location, Roots};
 use survey::{Cleaning, Survey};
 
-/// From this size on it pays to know where the lines of a file are.
+/// The size from which recto remembers where the lines of a file are.
 const MIN_INDEXED: u64 = 1 << 20;
 
-/// What a local store is told at start.
+/// The startup options of a local store.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// The folders that are served.
+    /// The directories to serve.
     pub roots: Vec<PathBuf>,
-    /// Paths that answer as if they lay outside.
+    /// Paths that are rejected as if they were outside the roots.
     pub hidden: HiddenPaths,
-    /// Whether `.git` folders may be written.
+    /// Whether files in `.git` directories may be written.
     pub allows_git_writes: bool,
-    /// Whether a write is answered only once it would survive a power cut.
+    /// Whether a write syncs to disk before it returns.
     pub is_durable: bool,
 }
 
-/// The disk beneath the roots.
+/// The files below the roots.
 pub struct LocalStore {
     roots: Roots,
     allows_git_writes: bool,
@@ -80,7 +80,7 @@ pub struct LocalStore {
     sys: Arc<dyn Sys>,
     locks: Locks,
     leftovers: Leftovers,
-    company: Company,
+    recent_writers: RecentWriters,
     indexes: Indexes,
     max_whole_change: u64,
 }
@@ -91,7 +91,7 @@ impl LocalStore {
         LocalStore::with_sys(options, Arc::new(Linux::new()))
     }
 
-    /// Opens the roots over other system calls, for tests.
+    /// Opens the roots with another implementation of the system calls, for tests.
     pub fn with_sys(options: Options, sys: Arc<dyn Sys>) -> std::io::Result<LocalStore> {
         Ok(LocalStore {
             roots: Roots::open(&options.roots, options.hidden)?,
@@ -100,82 +100,82 @@ impl LocalStore {
             sys,
             locks: Locks::default(),
             leftovers: Leftovers::default(),
-            company: Company::default(),
+            recent_writers: RecentWriters::default(),
             indexes: Indexes::default(),
             max_whole_change: limits::WHOLE_CHANGE,
         })
     }
 
-    /// Changes smaller files by their lines too, so that tests need no large ones.
+    /// Lowers the size from which a change reads only the lines it needs, for tests.
     pub fn with_max_whole_change(self, max_whole_change: u64) -> LocalStore {
         LocalStore { max_whole_change, ..self }
     }
 
-    /// Sets the clock ahead that decides when a file is old enough to be known by its time stamps, so
-    /// that tests need not wait.
+    /// Advances the clock that decides whether a file is old enough to be identified by its
+    /// timestamps, for tests.
     pub fn with_clock_ahead(mut self, clock_ahead: Duration) -> LocalStore {
         self.indexes.clock_ahead = clock_ahead;
         self
     }
 
-    /// The roots as their real paths.
+    /// Returns the canonical paths of the roots.
     pub fn roots(&self) -> Vec<PathBuf> {
         self.roots.real_paths()
     }
 
-    /// Returns what is at a path after following links. Rejects what a read would reject.
-    pub fn look(&self, path: &AbsPath, context: &Context) -> Result<Seen> {
-        self.resolve(path, LastLink::Follow, context, Access::Read).map(Seen::from)
+    /// Returns what exists at a path after following links. Fails where a read would be denied.
+    pub fn probe(&self, path: &AbsPath, context: &Context) -> Result<PathInfo> {
+        self.resolve(path, LastLink::Follow, context, Access::Read).map(PathInfo::from)
     }
 
-    /// Returns what is at a path, which may be a link itself.
-    pub fn look_at_link(&self, path: &AbsPath, context: &Context) -> Result<Seen> {
-        self.resolve(path, LastLink::Keep, context, Access::Read).map(Seen::from)
+    /// Returns what exists at a path, without following a link at its end.
+    pub fn probe_link(&self, path: &AbsPath, context: &Context) -> Result<PathInfo> {
+        self.resolve(path, LastLink::Keep, context, Access::Read).map(PathInfo::from)
     }
 
-    /// Opens a regular file; `None` where there is none.
+    /// Opens a regular file. Returns `None` if it does not exist.
     pub fn open_file(&self, path: &AbsPath, context: &Context) -> Result<Option<File>> {
-        let place = self.resolve(path, LastLink::Follow, context, Access::Read)?;
-        let file = OpenFile::open_found(&*self.sys, &place, path)?;
+        let location = self.resolve(path, LastLink::Follow, context, Access::Read)?;
+        let file = OpenFile::open_found(&*self.sys, &location, path)?;
         Ok(file.map(|file| File::from(file.fd)))
     }
 
-    /// Returns the names in a folder, at most so many, in no order; none where there is no folder.
+    /// Returns up to `limit` names in a directory, unsorted, or none if there is no such directory.
     pub fn names(&self, path: &AbsPath, limit: usize, context: &Context) -> Result<Vec<OsString>> {
-        let place = self.resolve(path, LastLink::Follow, context, Access::Read)?;
-        look::names(&place, path, limit)
+        let location = self.resolve(path, LastLink::Follow, context, Access::Read)?;
+        probe::names(&location, path, limit)
     }
 
-    /// Whether a root lies beneath a folder, which then is no secret.
-    pub fn is_above_root(&self, folder: &Path) -> bool {
-        self.roots().iter().any(|root| root.starts_with(folder))
+    /// Returns whether a root is inside a directory, so that the directory's path is not a secret.
+    pub fn is_above_root(&self, dir: &Path) -> bool {
+        self.roots().iter().any(|root| root.starts_with(dir))
     }
 
-    /// Returns which paths a caller may learn of, for many questions.
+    /// Returns a filter for the paths that a caller may see.
     pub fn visible(&self, context: &Context) -> Visible<'_> {
         let sandbox = context.sandbox.resolved(|path| path.canonicalize().ok());
         Visible { store: self, sandbox }
     }
 
-    /// Reads a file whose text an editor may have. Rejects what a read would reject, except that
-    /// the file may be missing.
+    /// Reads a file that an editor may have open. Fails like a read, except that the file may be
+    /// missing.
     pub fn on_disk(&self, path: &AbsPath, context: &Context) -> Result<OnDisk> {
-        let place = self.resolve(path, LastLink::Follow, context, Access::Read)?;
-        let file = OpenFile::open_found(&*self.sys, &place, path)?;
-        OnDisk::read(self, &place, file, path, context)
+        let location = self.resolve(path, LastLink::Follow, context, Access::Read)?;
+        let file = OpenFile::open_found(&*self.sys, &location, path)?;
+        OnDisk::read(self, &location, file, path, context)
     }
 
-    /// Locks a place, as for a change, while an editor changes the file.
-    pub fn reserve<'a>(
+    /// Locks the directory of a file that an editor is about to change.
+    pub fn hold_for_editor<'a>(
         &'a self,
         path: &AbsPath,
         purpose: Purpose,
         context: &'a Context,
-    ) -> Result<Reserved<'a>> {
-        Locked::lock(self, path, purpose, context).map(Reserved)
+    ) -> Result<EditorHold<'a>> {
+        LockedPath::lock(self, path, purpose, context).map(EditorHold)
     }
 
-    /// Looks for leftovers beneath the roots, and removes those that contain nobody's work.
+    /// Searches the roots for leftovers, and removes those that are safe to remove.
     pub fn survey(&self, cleaning: Cleaning) -> Survey {
         Survey::of(self, cleaning)
     }
@@ -187,7 +187,7 @@ impl Store for LocalStore {
     }
 
     fn bulk<'a>(&'a self, context: &'a Context) -> Box<dyn BulkReader + 'a> {
-        Box::new(LocalBulk { store: self, context, last_folder: LastFolder::default() })
+        Box::new(LocalBulk { store: self, context, last_dir: LastDir::default() })
     }
 
     fn open(&self, path: &AbsPath, context: &Context) -> Result<Box<dyn Bytes>> {
@@ -196,8 +196,8 @@ impl Store for LocalStore {
     }
 
     fn is_file(&self, path: &AbsPath, context: &Context) -> Result<bool> {
-        let place = self.resolve(path, LastLink::Follow, context, Access::Read)?;
-        Ok(place.kind == Some(FileKind::File))
+        let location = self.resolve(path, LastLink::Follow, context, Access::Read)?;
+        Ok(location.kind == Some(FileKind::File))
     }
 
     fn list(&self, request: &ListRequest<'_>, context: &Context) -> Result<Listing> {
@@ -207,19 +207,19 @@ impl Store for LocalStore {
 
 impl WriteStore for LocalStore {
     fn hold<'a>(&'a self, path: &AbsPath, context: &'a Context) -> Result<Hold<'a>> {
-        Ok(Locked::lock(self, path, Purpose::Change, context)?.into_hold())
+        Ok(LockedPath::lock(self, path, Purpose::Change, context)?.into_hold())
     }
 
     fn hold_new<'a>(&'a self, path: &AbsPath, context: &'a Context) -> Result<Box<dyn Slot + 'a>> {
-        Ok(Box::new(Locked::lock(self, path, Purpose::Create, context)?))
+        Ok(Box::new(LockedPath::lock(self, path, Purpose::Create, context)?))
     }
 
     fn hold_to_remove<'a>(&'a self, path: &AbsPath, context: &'a Context) -> Result<Removal<'a>> {
-        Locked::lock(self, path, Purpose::Remove, context)?.into_removal()
+        LockedPath::lock(self, path, Purpose::Remove, context)?.into_removal()
     }
 }
 
-/// What the operations above are made of.
+/// Shared steps of the operations above.
 impl LocalStore {
     fn resolve(
         &self,
@@ -227,41 +227,42 @@ impl LocalStore {
         last_link: LastLink,
         context: &Context,
         wants: Access,
-    ) -> Result<Place> {
-        let place = self.roots.resolve(path, last_link, &context.sandbox)?;
-        self.check_access(place, path, context, wants)
+    ) -> Result<Location> {
+        let location = self.roots.resolve(path, last_link, &context.sandbox)?;
+        self.check_access(location, path, context, wants)
     }
 
-    /// Rejects a place that may not be used as wanted.
+    /// Rejects a location that the caller may not access as `wants` says.
     fn check_access(
         &self,
-        place: Place,
+        location: Location,
         path: &AbsPath,
         context: &Context,
         wants: Access,
-    ) -> Result<Place> {
+    ) -> Result<Location> {
         let denied = |reason| Err(Error::PermissionDenied { path: path.to_string(), reason });
-        if wants == Access::Write && !self.allows_git_writes && place.is_in_git_folder() {
+        if wants == Access::Write && !self.allows_git_writes && location.is_in_git_dir() {
             return denied(Denial::GitFolder);
         }
-        match (wants, context.sandbox.access(&place.real_path, |path| path.canonicalize().ok())) {
+        match (wants, context.sandbox.access(&location.real_path, |path| path.canonicalize().ok()))
+        {
             (_, Access::None) | (Access::Write, Access::Read) => denied(Denial::ClientSandbox),
-            _ => Ok(place),
+            _ => Ok(location),
         }
     }
 
     fn open_to_read(&self, path: &AbsPath, context: &Context) -> Result<OpenFile> {
-        let place = self.resolve(path, LastLink::Follow, context, Access::Read)?;
-        self.open_found(&place, path)
+        let location = self.resolve(path, LastLink::Follow, context, Access::Read)?;
+        self.open_found(&location, path)
     }
 
-    fn open_found(&self, place: &Place, path: &AbsPath) -> Result<OpenFile> {
-        let file = OpenFile::open_found(&*self.sys, place, path)?;
+    fn open_found(&self, location: &Location, path: &AbsPath) -> Result<OpenFile> {
+        let file = OpenFile::open_found(&*self.sys, location, path)?;
         file.ok_or_else(|| Error::FileNotFound { path: path.to_string() })
     }
 
-    /// Reads the whole text, unless it is too large to be held or its lines are known, so that a
-    /// page is read faster without it.
+    /// Reads the whole text. Returns pages instead if the file is too large, or if its line index
+    /// is cached, because a page is then faster to read than the file.
     fn text_of<'a>(
         &'a self,
         file: OpenFile,
@@ -281,23 +282,23 @@ impl LocalStore {
     }
 }
 
-/// Reads many files of the disk.
+/// A reader for many files.
 struct LocalBulk<'a> {
     store: &'a LocalStore,
     context: &'a Context,
-    last_folder: LastFolder,
+    last_dir: LastDir,
 }
 
 impl BulkReader for LocalBulk<'_> {
     fn text(&mut self, path: &AbsPath) -> Result<Text<'_>> {
-        let LocalBulk { store, context, last_folder } = self;
-        let place = store.roots.resolve_next(path, &context.sandbox, last_folder)?;
-        let place = store.check_access(place, path, context, Access::Read)?;
-        store.text_of(store.open_found(&place, path)?, path, context, true)
+        let LocalBulk { store, context, last_dir } = self;
+        let location = store.roots.resolve_next(path, &context.sandbox, last_dir)?;
+        let location = store.check_access(location, path, context, Access::Read)?;
+        store.text_of(store.open_found(&location, path)?, path, context, true)
     }
 }
 
-/// The bytes of a file of the disk.
+/// The bytes of a file on disk.
 struct FileBytes {
     file: OpenFile,
     path: AbsPath,

@@ -165,7 +165,7 @@ impl WriteStore for MemoryStore {
         let mut node = self.hold_node(path, context)?;
         let HeldNode { nodes, located, .. } = &mut node;
         if let Some(existing) = nodes.get(located) {
-            let what = (*existing == Node::Folder).then_some("a folder");
+            let what = (*existing == Node::Folder).then_some("a directory");
             return Err(Error::FileExists { path: path.to_string(), what });
         }
         let folders: Vec<PathBuf> = located.ancestors().skip(1).map(Path::to_path_buf).collect();

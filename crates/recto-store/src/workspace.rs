@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use crate::editor::Editor;
 use crate::error::Result;
-use crate::local::held::Purpose;
+use crate::local::locked::Purpose;
 use crate::path::AbsPath;
 use crate::{
     BulkReader, Bytes, Context, Hold, ListRequest, Listing, LocalStore, Note, Removal, Slot, Store,
@@ -55,7 +55,7 @@ impl Workspace {
         purpose: Purpose,
         context: &'a Context,
     ) -> Result<Held<'a>> {
-        let place = self.disk.reserve(path, purpose, context)?;
+        let place = self.disk.hold_for_editor(path, purpose, context)?;
         Ok(Held { workspace: self, place, path: path.clone(), context })
     }
 }
@@ -89,7 +89,7 @@ impl Store for Workspace {
         if self.disk.is_file(path, context)? {
             return Ok(true);
         }
-        let seen = self.disk.look(path, context)?;
+        let seen = self.disk.probe(path, context)?;
         let is_new = seen.kind.is_none() && self.unsaved.is_new(&seen.real_path);
         Ok(is_new && self.editor.can_read())
     }
@@ -114,7 +114,7 @@ impl BulkReader for Bulk<'_> {
     fn text(&mut self, path: &AbsPath) -> Result<Text<'_>> {
         let Bulk { workspace: Workspace { disk, unsaved, .. }, context, .. } = self;
         context.notes.add(Note::SearchedOnDisk);
-        if !unsaved.is_empty() && unsaved.contains(&disk.look(path, context)?.real_path) {
+        if !unsaved.is_empty() && unsaved.contains(&disk.probe(path, context)?.real_path) {
             context.notes.add(Note::WithoutUnsaved);
         }
         self.disk.text(path)

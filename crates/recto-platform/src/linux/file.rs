@@ -6,38 +6,38 @@ use rustix::buffer::spare_capacity;
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 
-use super::{own, status};
+use super::{status, sys_error};
 use crate::{Handle, Status, SysError, SysResult};
 
-/// Opens a file for reading; never follows a link, never blocks.
-pub fn open_file_at(folder: &Handle, name: impl AsRef<OsStr>) -> SysResult<Handle> {
+/// Opens a file for reading. Never follows a link and never blocks.
+pub fn open_file_at(dir: &Handle, name: impl AsRef<OsStr>) -> SysResult<Handle> {
     let flags =
         OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-    rustix::fs::openat(folder, name.as_ref(), flags, Mode::empty()).map(Handle).map_err(own)
+    rustix::fs::openat(dir, name.as_ref(), flags, Mode::empty()).map(Handle).map_err(sys_error)
 }
 
 impl Handle {
     /// Returns the status.
     pub fn status(&self) -> SysResult<Status> {
-        rustix::fs::fstat(self).map(status).map_err(own)
+        rustix::fs::fstat(self).map(status).map_err(sys_error)
     }
 
-    /// Reads at an offset; 0 only at the end.
+    /// Reads at an offset. Returns 0 only at the end of the file.
     pub fn read_at(&self, buffer: &mut [u8], offset: u64) -> SysResult<usize> {
-        rustix::io::pread(self, buffer, offset).map_err(own)
+        rustix::io::pread(self, buffer, offset).map_err(sys_error)
     }
 
-    /// Reads at an offset into the spare capacity of `bytes`, which is not grown.
+    /// Reads at an offset into the spare capacity of `bytes`, without growing it.
     pub fn append_from(&self, bytes: &mut Vec<u8>, offset: u64) -> SysResult<usize> {
-        rustix::io::pread(self, spare_capacity(bytes), offset).map_err(own)
+        rustix::io::pread(self, spare_capacity(bytes), offset).map_err(sys_error)
     }
 
     /// Waits until a file or directory is on disk.
     pub fn sync(&self) -> SysResult<()> {
-        rustix::fs::fsync(self).map_err(own)
+        rustix::fs::fsync(self).map_err(sys_error)
     }
 
-    /// Returns the names of the extended attributes; none where the file system has none.
+    /// Returns the names of the extended attributes, or none if they are not supported.
     pub fn attribute_names(&self) -> SysResult<Vec<CString>> {
         let names = match filled(|buffer| rustix::fs::flistxattr(self, buffer)) {
             Err(SysError::OPNOTSUPP | SysError::NOSYS) => return Ok(Vec::new()),
@@ -55,11 +55,11 @@ impl Handle {
 
     /// Removes an extended attribute.
     pub fn remove_attribute(&self, name: &CStr) -> SysResult<()> {
-        rustix::fs::fremovexattr(self, name).map_err(own)
+        rustix::fs::fremovexattr(self, name).map_err(sys_error)
     }
 }
 
-/// Calls with a small buffer first, which nearly always suffices, then with the largest one.
+/// Calls with a small buffer first, which nearly always suffices, then with the maximum size.
 fn filled(mut call: impl FnMut(&mut [u8]) -> Result<usize, Errno>) -> SysResult<Vec<u8>> {
     for size in [512, 64 << 10] {
         let mut buffer = vec![0; size];
@@ -69,7 +69,7 @@ fn filled(mut call: impl FnMut(&mut [u8]) -> Result<usize, Errno>) -> SysResult<
                 return Ok(buffer);
             }
             Err(Errno::RANGE) => {}
-            Err(errno) => return Err(own(errno)),
+            Err(errno) => return Err(sys_error(errno)),
         }
     }
     Err(SysError::RANGE)

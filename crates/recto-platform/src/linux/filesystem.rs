@@ -1,33 +1,33 @@
-//! The file systems that are known by their numbers: their names, and how their files behave.
+//! Known file systems: their names, and how reads of their files behave.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use rustix::fs::StatFs;
 
-use super::own;
+use super::sys_error;
 use crate::{Handle, Status, SysResult};
 
-/// How the files of a file system behave.
+/// How reads of files on a file system behave.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Filesystem {
-    /// They are made up as they are read.
+    /// The kernel generates the content on each read.
     Pseudo,
-    /// They end where their size says; others may have more, or less.
-    Clipping,
-    /// Nothing is known of them.
+    /// Reads end exactly at the reported size.
+    ExactSize,
+    /// Unknown: a file may have more or fewer bytes than reported.
     Other,
 }
 
-use Filesystem::{Clipping, Other, Pseudo};
+use Filesystem::{ExactSize, Other, Pseudo};
 
-/// Number, name as `mount` calls it, files.
+/// Magic number, name as shown by `mount`, behaviour.
 const KNOWN: [(u32, &str, Filesystem); 28] = [
-    (0x0000_ef53, "ext4", Clipping),
-    (0x5846_5342, "xfs", Clipping),
-    (0x9123_683e, "btrfs", Clipping),
-    (0xf2f5_2010, "f2fs", Clipping),
-    (0x0102_1994, "tmpfs", Clipping),
+    (0x0000_ef53, "ext4", ExactSize),
+    (0x5846_5342, "xfs", ExactSize),
+    (0x9123_683e, "btrfs", ExactSize),
+    (0xf2f5_2010, "f2fs", ExactSize),
+    (0x0102_1994, "tmpfs", ExactSize),
     (0x2fc1_2fc1, "zfs", Other),
     (0x794c_7630, "overlay", Other),
     (0x0000_6969, "nfs", Other),
@@ -56,24 +56,24 @@ const KNOWN: [(u32, &str, Filesystem); 28] = [
 impl Filesystem {
     /// Returns the behaviour of an open file.
     pub fn of(file: &Handle, status: &Status) -> SysResult<Filesystem> {
-        /// The disk that was last found to be clipping: nearly all files are on one. Only disks
-        /// keep their number; that of anything else may become another's.
-        static CLIPPING_DISK: AtomicU64 = AtomicU64::new(0);
-        if CLIPPING_DISK.load(Ordering::Relaxed) == status.device {
-            return Ok(Clipping);
+        /// The disk that was last found to report exact sizes, as nearly all files are on one disk.
+        /// Only disks keep their device number; other numbers may be reused.
+        static EXACT_SIZE_DISK: AtomicU64 = AtomicU64::new(0);
+        if EXACT_SIZE_DISK.load(Ordering::Relaxed) == status.device {
+            return Ok(ExactSize);
         }
-        let filesystem = known(&rustix::fs::fstatfs(file).map_err(own)?)
+        let filesystem = known(&rustix::fs::fstatfs(file).map_err(sys_error)?)
             .map_or(Other, |(_, filesystem)| filesystem);
-        if filesystem == Clipping && rustix::fs::major(status.device) != 0 {
-            CLIPPING_DISK.store(status.device, Ordering::Relaxed);
+        if filesystem == ExactSize && rustix::fs::major(status.device) != 0 {
+            EXACT_SIZE_DISK.store(status.device, Ordering::Relaxed);
         }
         Ok(filesystem)
     }
 }
 
-/// Returns the name of the file system that a path is on, as `mount` calls it.
+/// Returns the name of the file system of a path, as shown by `mount`.
 pub fn filesystem_name(path: &Path) -> SysResult<String> {
-    let found = rustix::fs::statfs(path).map_err(own)?;
+    let found = rustix::fs::statfs(path).map_err(sys_error)?;
     Ok(match known(&found) {
         Some((name, _)) => name.to_string(),
         None => format!("file system {:#x}", number(&found)),
@@ -85,7 +85,7 @@ fn known(found: &StatFs) -> Option<(&'static str, Filesystem)> {
     KNOWN.iter().find(is_it).map(|(_, name, filesystem)| (*name, *filesystem))
 }
 
-/// The number, which fits 32 bits whatever type a machine has for it.
+/// Returns the magic number, which fits 32 bits on every architecture.
 fn number(found: &StatFs) -> u32 {
     found.f_type as u32
 }

@@ -1,4 +1,4 @@
-//! Processes and their users, the allocator, random bytes.
+//! Processes and their users, the allocator, and random bytes.
 
 use std::os::unix::net::UnixStream;
 
@@ -6,42 +6,42 @@ use rustix::net::sockopt::socket_peercred;
 use rustix::process::{Pid, Signal, geteuid, kill_process_group, test_kill_process_group};
 use rustix::rand::{GetRandomFlags, getrandom};
 
-use super::own;
+use super::sys_error;
 use crate::{SysError, SysResult};
 
-/// A process group, known by the id of its first process.
+/// A process group, identified by the id of its leader.
 #[derive(Debug, Clone, Copy)]
 pub struct ProcessGroup(Pid);
 
 impl ProcessGroup {
-    /// Returns the group that a process was started in as the first. `None` for an impossible id.
+    /// Returns the group whose leader has this id, or `None` if the id is invalid.
     pub fn of(process_id: u32) -> Option<ProcessGroup> {
         Pid::from_raw(process_id.try_into().ok()?).map(ProcessGroup)
     }
 
-    /// Whether one of its processes exists.
+    /// Returns whether a process of the group exists.
     pub fn exists(self) -> bool {
         test_kill_process_group(self.0).is_ok()
     }
 
-    /// Asks all its processes to end. Those that have ended already do not matter.
+    /// Sends SIGTERM to all processes of the group. Ignores an error if they have exited.
     pub fn terminate(self) {
         let _ = kill_process_group(self.0, Signal::TERM);
     }
 
-    /// Ends all its processes.
+    /// Sends SIGKILL to all processes of the group.
     pub fn kill(self) {
         let _ = kill_process_group(self.0, Signal::KILL);
     }
 }
 
-/// Whether the other end of a socket belongs to the user of this process.
+/// Returns whether the peer of a socket runs as the same user as this process.
 pub fn is_peer_same_user(socket: &UnixStream) -> SysResult<bool> {
-    Ok(socket_peercred(socket).map_err(own)?.uid == geteuid())
+    Ok(socket_peercred(socket).map_err(sys_error)?.uid == geteuid())
 }
 
-/// Makes the C library keep freed blocks smaller than `n_bytes`, as many bytes in total, in each of
-/// `n_arenas` that the threads share. Must run before the first thread starts.
+/// Makes the C library keep freed blocks below `n_bytes` and up to `n_bytes` in total for each of
+/// `n_arenas`, which threads share. Must be called before the first thread starts.
 pub fn keep_freed_memory(n_bytes: i32, n_arenas: i32) {
     #[cfg(target_env = "gnu")]
     for (parameter, value) in [
@@ -49,20 +49,20 @@ pub fn keep_freed_memory(n_bytes: i32, n_arenas: i32) {
         (libc::M_TRIM_THRESHOLD, n_bytes),
         (libc::M_ARENA_MAX, n_arenas),
     ] {
-        // A refusal changes nothing but the speed.
-        // SAFETY: takes two numbers, and no other thread allocates yet.
+        // If the call is rejected, only performance changes.
+        // SAFETY: it takes two integers, and no other thread allocates yet.
         let _ = unsafe { libc::mallopt(parameter, value) };
     }
     #[cfg(not(target_env = "gnu"))]
     let _ = (n_bytes, n_arenas);
 }
 
-/// Returns random bytes that nobody can guess.
+/// Returns cryptographically secure random bytes.
 pub fn random_bytes<const N: usize>() -> SysResult<[u8; N]> {
     let mut bytes = [0; N];
     let mut n_filled = 0;
     while n_filled < N {
-        match getrandom(&mut bytes[n_filled..], GetRandomFlags::empty()).map_err(own) {
+        match getrandom(&mut bytes[n_filled..], GetRandomFlags::empty()).map_err(sys_error) {
             Ok(n) => n_filled += n,
             Err(SysError::INTR) => {}
             Err(error) => return Err(error),

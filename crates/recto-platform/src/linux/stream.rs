@@ -10,16 +10,16 @@ use rustix::net::{RecvFlags, recv};
 /// The current position of a stream.
 const HERE: u64 = u64::MAX;
 
-/// Writes as much as the stream takes without waiting, and returns how much that was. An error counts
-/// as nothing written: writing the rest will report it.
+/// Writes as much as the stream accepts without waiting, and returns the number of bytes. An error
+/// counts as 0: writing the rest will report it.
 pub fn write_now(output: impl AsFd, bytes: &[u8]) -> usize {
     pwritev2(output, &[IoSlice::new(bytes)], HERE, ReadWriteFlags::NOWAIT).unwrap_or(0)
 }
 
-/// Reads without waiting. [`ErrorKind::WouldBlock`] if the stream has nothing yet.
+/// Reads without waiting. Fails with [`ErrorKind::WouldBlock`] if nothing is available.
 pub fn read_now(input: impl AsFd, buffer: &mut [u8]) -> Result<usize> {
     match preadv2(&input, &mut [IoSliceMut::new(buffer)], HERE, ReadWriteFlags::NOWAIT) {
-        // Not every stream supports it, for example a terminal.
+        // Some streams do not support this, for example terminals.
         Err(Errno::OPNOTSUPP | Errno::INVAL | Errno::NOSYS) => {}
         read => return Ok(read?),
     }
@@ -29,22 +29,22 @@ pub fn read_now(input: impl AsFd, buffer: &mut [u8]) -> Result<usize> {
     }
 }
 
-/// Reads, and waits if the stream has nothing yet.
+/// Reads, waiting until something is available.
 pub fn read(input: impl AsFd, buffer: &mut [u8]) -> Result<usize> {
     Ok(rustix::io::read(input, buffer)?)
 }
 
-/// Receives from a socket without waiting. [`ErrorKind::WouldBlock`] if it has nothing yet.
+/// Receives without waiting. Fails with [`ErrorKind::WouldBlock`] if nothing is available.
 pub fn receive_now(socket: impl AsFd, buffer: &mut [u8]) -> Result<usize> {
     Ok(recv(socket, buffer, RecvFlags::DONTWAIT)?.0)
 }
 
-/// The direction in which a stream is waited for.
+/// What to wait for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Direction {
-    /// Until it can be read.
+    /// Until the stream is readable.
     Read,
-    /// Until it can be written.
+    /// Until the stream is writable.
     Write,
 }
 
@@ -60,14 +60,14 @@ pub fn wait(stream: impl AsFd, direction: Direction) -> Result<()> {
     }
 }
 
-/// Whether something can be written to a stream without waiting.
+/// Returns whether a stream accepts bytes without waiting.
 pub fn is_writable_now(stream: impl AsFd) -> bool {
     let mut asked = [PollFd::new(&stream, PollFlags::OUT)];
     let is_ready = poll(&mut asked, Some(&Timespec::default()));
     is_ready.is_ok_and(|n| n > 0) && asked[0].revents().contains(PollFlags::OUT)
 }
 
-/// Makes a pipe contain at least so many bytes. A stream that is not a pipe stays as it is.
+/// Grows a pipe's buffer to at least `n_bytes`. Has no effect on other streams.
 pub fn grow_pipe(pipe: impl AsFd, n_bytes: usize) {
     let _ = rustix::pipe::fcntl_setpipe_size(pipe, n_bytes);
 }

@@ -9,13 +9,13 @@ use super::*;
 
 #[test]
 fn lists_names_with_their_kinds_and_follows_no_link() {
-    let folder = tempfile::tempdir().unwrap();
-    std::fs::write(folder.path().join("file"), "text").unwrap();
-    std::fs::create_dir(folder.path().join("sub")).unwrap();
-    symlink("sub", folder.path().join("link")).unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("file"), "text").unwrap();
+    std::fs::create_dir(dir.path().join("sub")).unwrap();
+    symlink("sub", dir.path().join("link")).unwrap();
     let expected =
         [("file", FileKind::File), ("link", FileKind::Symlink), ("sub", FileKind::Directory)];
-    let handle = open_directory(folder.path()).unwrap();
+    let handle = open_directory(dir.path()).unwrap();
     let mut found: Vec<_> = entries(open_directory_at(&handle, ".").unwrap())
         .unwrap()
         .map(|entry| entry.unwrap())
@@ -25,7 +25,7 @@ fn lists_names_with_their_kinds_and_follows_no_link() {
     for (name, kind) in expected {
         assert_eq!(status_at(&handle, name).unwrap().kind(), kind);
     }
-    assert_eq!(enter(&handle, "link").err(), Some(SysError::NOTDIR));
+    assert_eq!(open_path_at(&handle, "link").err(), Some(SysError::NOTDIR));
     assert_eq!(open_file_at(&handle, "link").err(), Some(SysError::LOOP));
     assert_eq!(read_link_at(&handle, "link").unwrap(), OsStr::new("sub"));
     assert_eq!(status_at(&handle, "missing").err(), Some(SysError::NOENT));
@@ -33,9 +33,9 @@ fn lists_names_with_their_kinds_and_follows_no_link() {
 
 #[test]
 fn reads_at_an_offset_into_spare_capacity() {
-    let folder = tempfile::tempdir().unwrap();
-    std::fs::write(folder.path().join("file"), "0123456789").unwrap();
-    let file = open_file_at(&anchor(folder.path()).unwrap(), "file").unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("file"), "0123456789").unwrap();
+    let file = open_file_at(&open_path(dir.path()).unwrap(), "file").unwrap();
     assert_eq!(file.status().unwrap().size, 10);
     let mut bytes = Vec::with_capacity(4);
     bytes.push(b'x');
@@ -46,8 +46,8 @@ fn reads_at_an_offset_into_spare_capacity() {
 
 #[test]
 fn a_lock_excludes_other_handles_until_it_is_closed() {
-    let folder = tempfile::tempdir().unwrap();
-    let [first, second] = [(); 2].map(|()| open_directory(folder.path()).unwrap());
+    let dir = tempfile::tempdir().unwrap();
+    let [first, second] = [(); 2].map(|()| open_directory(dir.path()).unwrap());
     first.try_lock().unwrap();
     assert_eq!(second.try_lock(), Err(SysError::AGAIN));
     drop(first);

@@ -7,18 +7,18 @@ use std::sync::Once;
 use rustix::fs::{AtFlags, Gid, Mode, OFlags, RenameFlags, Uid, XattrFlags};
 use rustix::io::Errno;
 
-use super::{open_file_at, own, status_at};
+use super::{open_file_at, status_at, sys_error};
 use crate::{Handle, Status, Sys, SysError, SysResult};
 
-/// The real system calls.
+/// The system calls of Linux.
 pub struct Linux(());
 
 impl Linux {
-    /// A broken lease is announced by SIGIO, whose default is to end the process; we ask instead.
+    /// Ignores SIGIO, which the kernel sends for a broken lease and which would end the process.
     pub fn new() -> Linux {
         static IGNORE_SIGIO: Once = Once::new();
         IGNORE_SIGIO.call_once(|| {
-            // SAFETY: ignoring a signal installs no handler and touches no memory of ours.
+            // SAFETY: ignoring a signal installs no handler and accesses no memory.
             unsafe { libc::signal(libc::SIGIO, libc::SIG_IGN) };
         });
         Linux(())
@@ -31,20 +31,20 @@ impl Default for Linux {
     }
 }
 
-/// Owner, group and others may read and write, less what the umask takes.
+/// Read and write for everyone, reduced by the umask.
 const NEW_FILE: Mode = Mode::from_raw_mode(0o666);
 
 impl Sys for Linux {
-    fn status(&self, folder: &Handle, name: &OsStr) -> SysResult<Status> {
-        status_at(folder, name)
+    fn status(&self, dir: &Handle, name: &OsStr) -> SysResult<Status> {
+        status_at(dir, name)
     }
 
-    fn open(&self, folder: &Handle, name: &OsStr) -> SysResult<Handle> {
-        open_file_at(folder, name)
+    fn open(&self, dir: &Handle, name: &OsStr) -> SysResult<Handle> {
+        open_file_at(dir, name)
     }
 
     fn lease(&self, file: &Handle) -> SysResult<()> {
-        // SAFETY: the descriptor is open for as long as it is borrowed; the call takes no pointer.
+        // SAFETY: the descriptor is open while it is borrowed, and the call takes no pointer.
         match unsafe { libc::fcntl(file.0.as_raw_fd(), libc::F_SETLEASE, libc::F_RDLCK) } {
             0 => Ok(()),
             _ => Err(last_error()),
@@ -68,72 +68,74 @@ impl Sys for Linux {
         file.read_at(buffer, offset)
     }
 
-    fn open_nameless(&self, folder: &Handle) -> SysResult<Handle> {
-        // Readable, so that what was written can be compared.
+    fn open_nameless(&self, dir: &Handle) -> SysResult<Handle> {
+        // Readable, so that the written bytes can be compared.
         let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
-        rustix::fs::openat(folder, ".", flags, NEW_FILE).map(Handle).map_err(own)
+        rustix::fs::openat(dir, ".", flags, NEW_FILE).map(Handle).map_err(sys_error)
     }
 
-    fn create(&self, folder: &Handle, name: &OsStr, mode: u32) -> SysResult<Handle> {
+    fn create(&self, dir: &Handle, name: &OsStr, mode: u32) -> SysResult<Handle> {
         let flags =
             OFlags::CREATE | OFlags::EXCL | OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        rustix::fs::openat(folder, name, flags, Mode::from_raw_mode(mode)).map(Handle).map_err(own)
+        rustix::fs::openat(dir, name, flags, Mode::from_raw_mode(mode))
+            .map(Handle)
+            .map_err(sys_error)
     }
 
-    fn open_end(&self, folder: &Handle, name: &OsStr) -> SysResult<Handle> {
+    fn open_append(&self, dir: &Handle, name: &OsStr) -> SysResult<Handle> {
         let flags =
             OFlags::WRONLY | OFlags::APPEND | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        rustix::fs::openat(folder, name, flags, Mode::empty()).map(Handle).map_err(own)
+        rustix::fs::openat(dir, name, flags, Mode::empty()).map(Handle).map_err(sys_error)
     }
 
     fn write(&self, file: &Handle, bytes: &[u8]) -> SysResult<usize> {
-        rustix::io::write(file, bytes).map_err(own)
+        rustix::io::write(file, bytes).map_err(sys_error)
     }
 
     fn set_owner(&self, file: &Handle, owner: u32, group: u32) -> SysResult<()> {
         rustix::fs::fchown(file, Some(Uid::from_raw(owner)), Some(Gid::from_raw(group)))
-            .map_err(own)
+            .map_err(sys_error)
     }
 
     fn set_mode(&self, file: &Handle, mode: u32) -> SysResult<()> {
-        rustix::fs::fchmod(file, Mode::from_raw_mode(mode)).map_err(own)
+        rustix::fs::fchmod(file, Mode::from_raw_mode(mode)).map_err(sys_error)
     }
 
     fn set_attribute(&self, file: &Handle, name: &CStr, value: &[u8]) -> SysResult<()> {
-        rustix::fs::fsetxattr(file, name, value, XattrFlags::empty()).map_err(own)
+        rustix::fs::fsetxattr(file, name, value, XattrFlags::empty()).map_err(sys_error)
     }
 
     fn sync(&self, file: &Handle) -> SysResult<()> {
         file.sync()
     }
 
-    fn link(&self, file: &Handle, folder: &Handle, name: &OsStr) -> SysResult<()> {
-        // By descriptor needs a capability on older kernels, by /proc needs /proc.
-        let linked = match rustix::fs::linkat(file, "", folder, name, AtFlags::EMPTY_PATH) {
+    fn link(&self, file: &Handle, dir: &Handle, name: &OsStr) -> SysResult<()> {
+        // Linking by descriptor needs a capability on older kernels; the fallback needs /proc.
+        let linked = match rustix::fs::linkat(file, "", dir, name, AtFlags::EMPTY_PATH) {
             Err(Errno::NOENT | Errno::PERM) => {
                 let number = file.0.as_raw_fd();
                 let by_proc = format!("/proc/self/fd/{number}");
-                rustix::fs::linkat(rustix::fs::CWD, by_proc, folder, name, AtFlags::SYMLINK_FOLLOW)
+                rustix::fs::linkat(rustix::fs::CWD, by_proc, dir, name, AtFlags::SYMLINK_FOLLOW)
             }
             done => done,
         };
-        linked.map_err(own)
+        linked.map_err(sys_error)
     }
 
-    fn exchange(&self, folder: &Handle, one: &OsStr, other: &OsStr) -> SysResult<()> {
-        rustix::fs::renameat_with(folder, one, folder, other, RenameFlags::EXCHANGE).map_err(own)
+    fn exchange(&self, dir: &Handle, one: &OsStr, other: &OsStr) -> SysResult<()> {
+        rustix::fs::renameat_with(dir, one, dir, other, RenameFlags::EXCHANGE).map_err(sys_error)
     }
 
-    fn rename(&self, folder: &Handle, from: &OsStr, to: &OsStr) -> SysResult<()> {
-        rustix::fs::renameat(folder, from, folder, to).map_err(own)
+    fn rename(&self, dir: &Handle, from: &OsStr, to: &OsStr) -> SysResult<()> {
+        rustix::fs::renameat(dir, from, dir, to).map_err(sys_error)
     }
 
-    fn rename_new(&self, folder: &Handle, from: &OsStr, to: &OsStr) -> SysResult<()> {
-        rustix::fs::renameat_with(folder, from, folder, to, RenameFlags::NOREPLACE).map_err(own)
+    fn rename_new(&self, dir: &Handle, from: &OsStr, to: &OsStr) -> SysResult<()> {
+        rustix::fs::renameat_with(dir, from, dir, to, RenameFlags::NOREPLACE).map_err(sys_error)
     }
 
-    fn unlink(&self, folder: &Handle, name: &OsStr) -> SysResult<()> {
-        rustix::fs::unlinkat(folder, name, AtFlags::empty()).map_err(own)
+    fn unlink(&self, dir: &Handle, name: &OsStr) -> SysResult<()> {
+        rustix::fs::unlinkat(dir, name, AtFlags::empty()).map_err(sys_error)
     }
 }
 

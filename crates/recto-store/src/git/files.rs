@@ -70,7 +70,7 @@ impl Store for GitFiles {
             limit: request.limit,
             folder: &self.tops[0].join(relative),
             is_visible: &|path| visible.contains(path),
-            may_hold_visible: &|folder| visible.may_hold(folder),
+            may_hold_visible: &|folder| visible.may_contain(folder),
         };
         walk.run(entry.id, |id| self.read_tree(id, context)).map_err(fault)
     }

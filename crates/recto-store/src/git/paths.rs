@@ -31,7 +31,7 @@ pub fn check(
         let is_unlimited = matches!(context.sandbox, Sandbox::Unlimited);
         is_unlimited && !goes_up && local.visible(context).contains(words)
     };
-    match local.look_at_link(path, context) {
+    match local.probe_link(path, context) {
         Err(error @ Error::PermissionDenied { reason: Denial::Outside { .. }, .. }) => match () {
             () if is_around_root() => Ok(None),
             () if is_inside() => Ok(Some(error)),
@@ -50,7 +50,7 @@ pub fn clean(local: &LocalStore, path: &AbsPath, context: &Context) -> Result<Pa
         None => Ok(parts.iter().collect()),
         Some(last) => {
             let folder: PathBuf = parts[..=last].iter().collect();
-            let mut clean = local.look(&AbsPath::of(folder, path.to_string()), context)?.real_path;
+            let mut clean = local.probe(&AbsPath::of(folder, path.to_string()), context)?.real_path;
             clean.extend(&parts[last + 1..]);
             Ok(clean)
         }
@@ -60,5 +60,5 @@ pub fn clean(local: &LocalStore, path: &AbsPath, context: &Context) -> Result<Pa
 /// The path without links, where it can be told.
 pub fn real(local: &LocalStore, path: &Path, context: &Context) -> Option<PathBuf> {
     let path = AbsPath::of(path.to_path_buf(), path.display().to_string());
-    local.look(&path, context).ok().map(|seen| seen.real_path)
+    local.probe(&path, context).ok().map(|seen| seen.real_path)
 }

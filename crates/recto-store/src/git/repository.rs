@@ -106,7 +106,7 @@ fn git_dir(wall: &Wall, dot_git: &Path, context: &Context) -> Result<PathBuf, Fa
     let seen = wall
         .look(dot_git, ".git", context)?
         .ok_or_else(|| Fault::Refused("Its .git is a link that leads out of the roots.".into()))?;
-    if seen.is_folder() {
+    if seen.is_dir() {
         return Ok(seen.real_path);
     }
     let (folder, name) = (seen.real_path.parent(), seen.real_path.file_name());
@@ -129,7 +129,7 @@ fn follow(
 ) -> Result<PathBuf, Fault> {
     let target = OsStr::from_bytes(target.trim_ascii());
     match wall.look(&from.join(target), what, context)? {
-        Some(seen) if seen.is_folder() => Ok(seen.real_path),
+        Some(seen) if seen.is_dir() => Ok(seen.real_path),
         Some(_) => Err(broken(format!("its {what} names no folder"))),
         None => Err(Fault::Refused(format!(
             "Its {what} names a folder outside the roots; --git-dir allows a git directory there."
@@ -146,7 +146,7 @@ fn object_folders(
     let objects = wall.look(&common_dir.join("objects"), "objects", context)?.ok_or_else(|| {
         Fault::Refused("Its objects folder is a link that leads out of the roots.".into())
     })?;
-    if !objects.is_folder() {
+    if !objects.is_dir() {
         return Err(broken("it has no objects folder"));
     }
     let mut folders = vec![objects.real_path.clone()];
@@ -170,7 +170,7 @@ fn object_folders(
                     )
                 })?;
             // What is gone is passed by, as in git.
-            if !seen.is_folder() || folders.contains(&seen.real_path) {
+            if !seen.is_dir() || folders.contains(&seen.real_path) {
                 continue;
             }
             if depth == MAX_BORROWED_DEPTH || folders.len() == MAX_BORROWED {

@@ -116,7 +116,7 @@ impl RepositorySearch<'_> {
     fn found_in(&self, folder: &Path) -> Result<Option<FoundRepository>> {
         let local = &self.wall.local;
         let dot_git = AbsPath::of(folder.join(".git"), self.given.into());
-        match local.look_at_link(&dot_git, self.context) {
+        match local.probe_link(&dot_git, self.context) {
             Ok(seen) if seen.kind.is_some() => {}
             Err(Error::PermissionDenied { reason: Denial::ClientSandbox, .. }) => {
                 let cause = "The client's sandbox does not let its .git be read.".into();

@@ -15,7 +15,7 @@ use crate::error::Error;
 
 use crate::LocalStore;
 use crate::context::{Cancelled, Context};
-use crate::local::look::Seen;
+use crate::local::probe::PathInfo;
 use crate::path::AbsPath;
 
 /// Why a repository cannot be read.
@@ -68,8 +68,13 @@ pub struct Wall {
 
 impl Wall {
     /// What stands at a path, or `None` where it is closed. `what` names it in messages.
-    pub fn look(&self, path: &Path, what: &str, context: &Context) -> Result<Option<Seen>, Fault> {
-        match self.through(path, ".", |store, path| store.look(path, context)) {
+    pub fn look(
+        &self,
+        path: &Path,
+        what: &str,
+        context: &Context,
+    ) -> Result<Option<PathInfo>, Fault> {
+        match self.through(path, ".", |store, path| store.probe(path, context)) {
             Ok(seen) => Ok(Some(seen)),
             Err(Error::PermissionDenied { reason: Denial::Outside { .. }, .. }) => Ok(None),
             Err(error) => Err(fault(error, what)),
@@ -88,8 +93,7 @@ impl Wall {
             Ok(file) => Ok(file),
             Err(Error::FileNotFound { .. }) => Ok(None),
             Err(Error::NotAFile { .. }) => {
-                match self.look(&folder.join(name), name, context)?.is_some_and(|it| it.is_folder())
-                {
+                match self.look(&folder.join(name), name, context)?.is_some_and(|it| it.is_dir()) {
                     true => Ok(None),
                     false => Err(broken(format!("{name} in it is not a regular file"))),
                 }

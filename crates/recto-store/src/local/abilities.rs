@@ -1,66 +1,66 @@
-//! What the file system of a folder can do of what the write protocol uses, tried in a folder of
-//! our own that is taken away again.
+//! Probes which operations of the write protocol a file system supports, in a temporary directory
+//! that is removed afterwards.
 
 use std::ffi::OsStr;
 use std::path::Path;
 
 use recto_platform::{Handle, Linux, Sys, SysError, SysResult};
 
-/// What a file system can do. An error says why not.
+/// The operations that a file system supports; an error says why one is not supported.
 #[derive(Debug)]
 pub struct Abilities {
-    /// Two names can be exchanged in one step.
+    /// Exchanging two names atomically.
     pub exchange: SysResult<()>,
-    /// A new name never replaces an old one.
+    /// Renaming without replacing an existing file.
     pub rename_new: SysResult<()>,
-    /// A file can be written before it has a name.
+    /// Creating a file without a name and linking it later.
     pub nameless: SysResult<()>,
-    /// A folder can be locked among processes.
+    /// Locking a directory against other processes.
     pub locks: SysResult<()>,
-    /// The system tells who opens a file for writing.
+    /// Leases, which report when another process opens a file for writing.
     pub leases: SysResult<()>,
-    /// Files have extended attributes.
+    /// Extended attributes.
     pub attributes: SysResult<()>,
-    /// `a` and `A` are two files.
+    /// Whether `a` and `A` are different files.
     pub case_matters: SysResult<bool>,
 }
 
 impl Abilities {
-    /// Tries them in a folder. Fails where nothing can be written there.
-    pub fn try_in(folder: &Path) -> SysResult<Abilities> {
-        let folder = recto_platform::open_directory(folder)?;
+    /// Probes a directory. Fails if nothing can be created in it.
+    pub fn probe(dir: &Path) -> SysResult<Abilities> {
+        let dir = recto_platform::open_directory(dir)?;
         let name = format!(".recto-doctor-{}", recto_platform::random_hex::<4>()?);
-        recto_platform::create_directory_at(&folder, &name, 0o700)?;
-        let scratch = Scratch { folder, name };
-        let inside = recto_platform::open_directory_at(&scratch.folder, &scratch.name)?;
+        recto_platform::create_directory_at(&dir, &name, 0o700)?;
+        let scratch = Scratch { dir, name };
+        let inside = recto_platform::open_directory_at(&scratch.dir, &scratch.name)?;
         let sys = Linux::new();
         let abilities = Abilities::of(&sys, &inside);
         for name in NAMES {
-            // What was not made is not there to be removed.
+            // Names that were not created fail here, which is harmless.
             let _ = sys.unlink(&inside, OsStr::new(name));
         }
         abilities
     }
 
-    fn of(sys: &impl Sys, folder: &Handle) -> SysResult<Abilities> {
+    fn of(sys: &impl Sys, dir: &Handle) -> SysResult<Abilities> {
         let [one, other, new, linked] = NAMES.map(OsStr::new);
-        let create = |name: &OsStr| sys.create(folder, name, 0o600);
+        let create = |name: &OsStr| sys.create(dir, name, 0o600);
         let first = create(one)?;
         drop(create(other)?);
-        let case_matters = match sys.status(folder, OsStr::new("ONE")) {
+        let case_matters = match sys.status(dir, OsStr::new("ONE")) {
             Ok(_) => Ok(false),
             Err(SysError::NOENT) => Ok(true),
             Err(errno) => Err(errno),
         };
         let attributes = sys.set_attribute(&first, c"user.recto", b"tried");
         drop(first);
-        let leases = sys.open(folder, one).and_then(|file| sys.lease(&file));
-        let nameless = sys.open_nameless(folder).and_then(|file| sys.link(&file, folder, linked));
+        let leases = sys.open(dir, one).and_then(|file| sys.lease(&file));
+        let nameless = sys.open_nameless(dir).and_then(|file| sys.link(&file, dir, linked));
         Ok(Abilities {
-            exchange: sys.exchange(folder, one, other),
-            rename_new: sys.rename_new(folder, one, new),
+            exchange: sys.exchange(dir, one, other),
+            rename_new: sys.rename_new(dir, one, new),
             nameless,
-            locks: folder.try_lock(),
+            locks: dir.try_lock(),
             leases,
             attributes,
             case_matters,
@@ -68,17 +68,17 @@ impl Abilities {
     }
 }
 
-/// The names in the folder, in lower case.
+/// The names used for probing, in lower case.
 const NAMES: [&str; 4] = ["one", "other", "new", "linked"];
 
-/// A folder that goes when this is dropped.
+/// A directory that is removed on drop.
 struct Scratch {
-    folder: Handle,
+    dir: Handle,
     name: String,
 }
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        let _ = recto_platform::remove_directory_at(&self.folder, &self.name);
+        let _ = recto_platform::remove_directory_at(&self.dir, &self.name);
     }
 }

@@ -1,89 +1,88 @@
-//! Bytes that a file holds or shall hold: at hand, or at hand in one place and for the rest as
-//! another file has them.
+//! The content of a file before or after a change: in memory, or as a patch of another file.
 //!
-//! The second form changes a part of a file that is too large to be held. What is written is the
-//! old file with new text in the part; what was there is the new file with the old text in it.
+//! Patches change files that are too large for memory. The new content is the old file with new
+//! text in one range; the old content is the new file with the old text in that range.
 
 use recto_platform::{Handle, Sys, SysError, SysResult};
 use recto_text::Digest;
 
 use super::sys::retry;
 
-/// How much is read at once.
+/// The size of one read.
 const PIECE: usize = 256 << 10;
 
-/// The bytes.
+/// The bytes of a file.
 #[derive(Clone, Copy)]
-pub enum Content<'a> {
-    /// All at hand.
-    Held(&'a [u8]),
-    /// At hand in one place.
-    Part(Part<'a>),
+pub enum ContentSource<'a> {
+    /// All bytes are in memory.
+    Memory(&'a [u8]),
+    /// The bytes are those of another file except for one range.
+    Patched(Patch<'a>),
 }
 
-/// Bytes that take the place of some bytes of a file.
+/// A file with one range replaced.
 #[derive(Clone, Copy)]
-pub struct Part<'a> {
-    /// The file.
-    pub around: &'a Handle,
-    /// Where.
+pub struct Patch<'a> {
+    /// The unpatched file.
+    pub base: &'a Handle,
+    /// The offset of the range.
     pub start: u64,
-    /// How many of the file's bytes are left out there.
-    pub n_left_out: usize,
-    /// Where the file ends, whatever others append.
+    /// The number of bytes of `base` that the range replaces.
+    pub n_replaced: usize,
+    /// The end of the content in `base`; bytes appended after it are ignored.
     pub end: u64,
-    /// What stands there instead.
+    /// The new bytes of the range.
     pub bytes: &'a [u8],
 }
 
-/// What gives way to what.
+/// A change of a file's content.
 #[derive(Clone, Copy)]
-pub enum Change<'a> {
-    /// Everything.
+pub enum ContentChange<'a> {
+    /// Replaces the whole content.
     Whole { before: &'a [u8], after: &'a [u8] },
-    /// The bytes from `start` on, of so many.
-    Part { start: u64, before: &'a [u8], after: &'a [u8], n_bytes: u64, digests: Digests },
+    /// Replaces `before` at offset `start` in a file of `n_bytes` bytes.
+    Range { start: u64, before: &'a [u8], after: &'a [u8], n_bytes: u64, digests: ChangeDigests },
 }
 
-/// The versions before and after a change.
+/// The digests of the content before and after a change.
 #[derive(Clone, Copy)]
-pub struct Digests {
+pub struct ChangeDigests {
     pub before: Digest,
     pub after: Digest,
 }
 
-impl Change<'_> {
-    pub fn digests(&self) -> Digests {
+impl ContentChange<'_> {
+    pub fn digests(&self) -> ChangeDigests {
         match *self {
-            Change::Whole { before, after } => {
-                Digests { before: Digest::of(before), after: Digest::of(after) }
+            Self::Whole { before, after } => {
+                ChangeDigests { before: Digest::of(before), after: Digest::of(after) }
             }
-            Change::Part { digests, .. } => digests,
+            Self::Range { digests, .. } => digests,
         }
     }
 
-    /// What was there, as far as it is not at hand as the new file has it.
-    pub fn before<'a>(&'a self, new: &'a Handle) -> Content<'a> {
+    /// Returns the old content. Bytes outside the changed range are read from the new file.
+    pub fn before<'a>(&'a self, new: &'a Handle) -> ContentSource<'a> {
         match *self {
-            Change::Whole { before, .. } => Content::Held(before),
-            Change::Part { start, before, after, n_bytes, .. } => Content::Part(Part {
-                around: new,
+            Self::Whole { before, .. } => ContentSource::Memory(before),
+            Self::Range { start, before, after, n_bytes, .. } => ContentSource::Patched(Patch {
+                base: new,
                 start,
-                n_left_out: after.len(),
+                n_replaced: after.len(),
                 end: n_bytes - before.len() as u64 + after.len() as u64,
                 bytes: before,
             }),
         }
     }
 
-    /// What shall be there, as far as it is not at hand as the old file has it.
-    pub fn after<'a>(&'a self, old: &'a Handle) -> Content<'a> {
+    /// Returns the new content. Bytes outside the changed range are read from the old file.
+    pub fn after<'a>(&'a self, old: &'a Handle) -> ContentSource<'a> {
         match *self {
-            Change::Whole { after, .. } => Content::Held(after),
-            Change::Part { start, before, after, n_bytes, .. } => Content::Part(Part {
-                around: old,
+            Self::Whole { after, .. } => ContentSource::Memory(after),
+            Self::Range { start, before, after, n_bytes, .. } => ContentSource::Patched(Patch {
+                base: old,
                 start,
-                n_left_out: before.len(),
+                n_replaced: before.len(),
                 end: n_bytes,
                 bytes: after,
             }),
@@ -91,22 +90,22 @@ impl Change<'_> {
     }
 }
 
-impl Content<'_> {
+impl ContentSource<'_> {
     /// Visits all bytes in order.
     pub fn for_each(
         &self,
         sys: &dyn Sys,
         mut visit: impl FnMut(&[u8]) -> SysResult<()>,
     ) -> SysResult<()> {
-        let Part { around, start, n_left_out, end, bytes } = match self {
-            Content::Held(bytes) => return visit(bytes),
-            Content::Part(part) => *part,
+        let Patch { base, start, n_replaced, end, bytes } = match self {
+            ContentSource::Memory(bytes) => return visit(bytes),
+            ContentSource::Patched(patch) => *patch,
         };
         let mut buffer = vec![0; PIECE];
         let mut copy = |mut offset: u64, end: u64, visit: &mut dyn FnMut(&[u8]) -> _| {
             while offset < end {
                 let wanted = usize::try_from(end - offset).unwrap_or(PIECE).min(PIECE);
-                let n = retry(|| sys.read_at(around, &mut buffer[..wanted], offset))?;
+                let n = retry(|| sys.read_at(base, &mut buffer[..wanted], offset))?;
                 if n == 0 {
                     return Ok(());
                 }
@@ -117,26 +116,28 @@ impl Content<'_> {
         };
         copy(0, start, &mut visit)?;
         visit(bytes)?;
-        copy(start + n_left_out as u64, end, &mut visit)
+        copy(start + n_replaced as u64, end, &mut visit)
     }
 
-    /// How many there are.
+    /// Returns the length.
     pub fn n_bytes(&self) -> usize {
         match self {
-            Content::Held(bytes) => bytes.len(),
-            Content::Part(part) => part.end as usize - part.n_left_out + part.bytes.len(),
+            ContentSource::Memory(bytes) => bytes.len(),
+            ContentSource::Patched(patch) => {
+                patch.end as usize - patch.n_replaced + patch.bytes.len()
+            }
         }
     }
 
-    /// Whether a file holds just these bytes.
-    pub fn is_in(&self, sys: &dyn Sys, file: &Handle) -> SysResult<bool> {
-        let Some(end) = self.start_of(sys, file)? else { return Ok(false) };
+    /// Returns whether a file has exactly this content.
+    pub fn matches(&self, sys: &dyn Sys, file: &Handle) -> SysResult<bool> {
+        let Some(end) = self.prefix_end(sys, file)? else { return Ok(false) };
         Ok(retry(|| sys.read_at(file, &mut [0], end))? == 0)
     }
 
-    /// Where these bytes end in a file that starts with them; `None` if it does not.
-    pub fn start_of(&self, sys: &dyn Sys, file: &Handle) -> SysResult<Option<u64>> {
-        /// Ends the visit; no system call answers so.
+    /// Returns the offset where this content ends in a file that starts with it, or `None`.
+    pub fn prefix_end(&self, sys: &dyn Sys, file: &Handle) -> SysResult<Option<u64>> {
+        /// Ends the iteration. No system call used here returns it.
         const DIFFERS: SysError = SysError::NOMSG;
         let mut buffer = vec![0; PIECE.min(self.n_bytes())];
         let mut offset = 0;

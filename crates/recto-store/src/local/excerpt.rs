@@ -1,7 +1,7 @@
-//! The lines of a large file that a change needs, found in one pass over all of it.
+//! Finds the lines of a large file that a change needs, in one pass over the file.
 //!
-//! Only UTF-8 is looked at this way. Where the pass finds that the rest of the file matters,
-//! there is no excerpt, and the file has to be held.
+//! Only UTF-8 files are supported. If the change depends on the rest of the file, there is no
+//! excerpt and the caller has to read the whole file.
 
 use std::ops::Range;
 
@@ -20,58 +20,58 @@ use crate::limits;
 use crate::path::AbsPath;
 use crate::{Excerpt, Where};
 
-/// The longest excerpt.
+/// The maximum size of an excerpt.
 const MAX_EXCERPT: u64 = limits::EXCERPT;
 
-/// How many lines are taken on either side: more than a diff shows.
-const N_AROUND: u64 = 16;
+/// The number of context lines on either side, more than a diff shows.
+const CONTEXT_LINES: u64 = 16;
 
-/// How far is looked for where a line starts or ends.
+/// The maximum distance to search for the start or end of a line.
 const MAX_LINE: usize = 1 << 20;
 
-/// A large file that is held for a change.
-pub struct Pass<'a> {
+/// A scan of a large file that a call is about to change.
+pub struct ExcerptScan<'a> {
     pub file: &'a OpenFile,
     pub path: &'a AbsPath,
     pub context: &'a Context,
 }
 
-/// What the pass told.
-struct Survey {
+/// The result of a scan.
+struct ScanResult {
     index: Index,
     strings: Vec<[Places; 2]>,
     has_crlf: bool,
 }
 
-/// How far edits of strings can reach together.
+/// Returns how far edits of these strings can reach together.
 fn reach_of(strings: &[&str]) -> u64 {
     strings.iter().map(|string| Stream::reach(string) as u64).sum()
 }
 
-impl Pass<'_> {
-    /// The lines that a change needs, or `None` where the whole file is needed.
-    pub fn excerpt(&self, place: &Where<'_>) -> Result<Option<Excerpt>> {
-        let Some(survey) = self.survey(place)? else { return Ok(None) };
-        let total_lines = survey.index.total_lines as usize;
-        let lines = match place {
-            Where::Strings(strings) => return self.around_strings(&survey, strings),
+impl ExcerptScan<'_> {
+    /// Returns the lines that a change needs, or `None` if it needs the whole file.
+    pub fn excerpt(&self, wanted: &Where<'_>) -> Result<Option<Excerpt>> {
+        let Some(scan) = self.scan(wanted)? else { return Ok(None) };
+        let total_lines = scan.index.total_lines as usize;
+        let lines = match wanted {
+            Where::Strings(strings) => return self.around_strings(&scan, strings),
             Where::Lines(lines) => lines.to_change("", total_lines).ok(),
             Where::Line(line) => {
                 line_to_change(*line, "", total_lines).ok().map(|line| line..line + 1)
             }
             Where::End => None,
         };
-        // Lines that are not there are refused by the plan, once the version was looked at.
+        // The plan rejects lines that do not exist, after it has checked the version.
         let lines = lines.unwrap_or(total_lines..total_lines);
         let lines = lines.start as u64..lines.end as u64;
-        let Some(start) = self.line_start(&survey, lines.start)? else { return Ok(None) };
-        let Some(end) = self.line_start(&survey, lines.end)? else { return Ok(None) };
-        self.around(&survey, start..end)
+        let Some(start) = self.line_start(&scan, lines.start)? else { return Ok(None) };
+        let Some(end) = self.line_start(&scan, lines.end)? else { return Ok(None) };
+        self.around(&scan, start..end)
     }
 
-    /// Looks at everything once; `None` where it is not UTF-8 throughout.
-    fn survey(&self, place: &Where<'_>) -> Result<Option<Survey>> {
-        let mut strings = match place {
+    /// Scans the file once. Returns `None` if it is not valid UTF-8.
+    fn scan(&self, wanted: &Where<'_>) -> Result<Option<ScanResult>> {
+        let mut strings = match wanted {
             Where::Strings(strings) => Stream::new(strings),
             Where::Lines(_) | Where::Line(_) | Where::End => Stream::new(&[]),
         };
@@ -80,7 +80,7 @@ impl Pass<'_> {
         let (mut n_bytes, mut n_endings, mut last) = (0, 0, b'\n');
         let mut encoding = Encoding::Utf8;
         let mut has_crlf = false;
-        // The first bytes of a character whose last ones are in the next piece.
+        // The first bytes of a character that continues in the next piece.
         let mut unfinished = Vec::new();
         let mut buffer = vec![0; PIECE];
         loop {
@@ -118,66 +118,66 @@ impl Pass<'_> {
         let total_lines = n_endings + u64::from(is_open);
         let digest = digester.finish();
         let index = Index { encoding, digest, n_bytes, total_lines, lines_before };
-        Ok(Some(Survey { index, strings: strings.finish(), has_crlf }))
+        Ok(Some(ScanResult { index, strings: strings.finish(), has_crlf }))
     }
 
-    fn around_strings(&self, survey: &Survey, strings: &[&str]) -> Result<Option<Excerpt>> {
-        // One string is found with other line endings only where it is not found exactly. With
-        // several, one may be found so once another edit has taken the exact one away.
-        let is_looked_at = |[exact, _]: &[Places; 2], is_folded: usize| {
+    fn around_strings(&self, scan: &ScanResult, strings: &[&str]) -> Result<Option<Excerpt>> {
+        // A single string is matched with other line endings only if it has no exact match. With
+        // several strings, an earlier edit may remove the exact match of a later one.
+        let is_relevant = |[exact, _]: &[Places; 2], is_folded: usize| {
             is_folded == 0 || strings.len() > 1 || exact.n_matches == 0
         };
         let mut span: Option<Range<u64>> = None;
         let mut far = None;
-        for (index, places) in survey.strings.iter().enumerate() {
+        for (index, places) in scan.strings.iter().enumerate() {
             let mut wider = span.clone();
             for (is_folded, kind) in places.iter().enumerate() {
-                if let Some(found) = kind.span.clone().filter(|_| is_looked_at(places, is_folded)) {
+                if let Some(found) = kind.span.clone().filter(|_| is_relevant(places, is_folded)) {
                     let all = wider.get_or_insert_with(|| found.clone());
                     *all = all.start.min(found.start)..all.end.max(found.end);
                 }
             }
             if wider.as_ref().is_some_and(|span| span.end - span.start > MAX_EXCERPT) {
-                far = Some((index, self.too_far(survey, strings, index, span.as_ref())?));
+                far = Some((index, self.too_far(scan, strings, index, span.as_ref())?));
                 break;
             }
             span = wider;
         }
-        let excerpt = self.around_span(survey, span, 1 + reach_of(strings))?;
+        let excerpt = self.around_span(scan, span, 1 + reach_of(strings))?;
         Ok(excerpt.map(|excerpt| Excerpt { far, ..excerpt }))
     }
 
     fn around_span(
         &self,
-        survey: &Survey,
+        scan: &ScanResult,
         span: Option<Range<u64>>,
         reach: u64,
     ) -> Result<Option<Excerpt>> {
         let Some(span) = span else {
-            let start = survey.n_bom();
-            return match self.around(survey, start..start)? {
+            let start = scan.n_bom();
+            return match self.around(scan, start..start)? {
                 Some(excerpt) => Ok(Some(excerpt)),
-                None => self.excerpt_of(survey, start, Vec::new()),
+                None => self.excerpt_of(scan, start, Vec::new()),
             };
         };
-        // What an edit puts there may make a string together with what stands beside it, and what
-        // is put there then the next one.
-        let start = span.start.saturating_sub(reach).max(survey.n_bom());
-        let end = (span.end + reach).min(survey.index.n_bytes);
-        match self.around(survey, start..end)? {
+        // Inserted text may form a match together with adjacent text, and so may the text that is
+        // inserted there next.
+        let start = span.start.saturating_sub(reach).max(scan.n_bom());
+        let end = (span.end + reach).min(scan.index.n_bytes);
+        match self.around(scan, start..end)? {
             Some(excerpt) => Ok(Some(excerpt)),
-            None => self.inside_line(survey, start..end),
+            None => self.inside_line(scan, start..end),
         }
     }
 
-    /// Some bytes of lines that are too long to be taken whole. Which line ending new lines get
-    /// there would be for the end of the line to say, so that there must be one kind only.
-    fn inside_line(&self, survey: &Survey, bytes: Range<u64>) -> Result<Option<Excerpt>> {
-        if survey.has_crlf {
+    /// Returns an excerpt of lines that are too long to be included whole. Returns `None` for a
+    /// file with CRLF, because the excerpt lacks the line ending that inserted lines would copy.
+    fn inside_line(&self, scan: &ScanResult, bytes: Range<u64>) -> Result<Option<Excerpt>> {
+        if scan.has_crlf {
             return Ok(None);
         }
         let text = self.read(bytes.clone())?;
-        // Characters that are cut at the ends are left out; they are no part of a match.
+        // Skip characters that the range cuts, which are not part of a match.
         let is_inside = |byte: &u8| (*byte as i8) < -0x40;
         let n_head = text.iter().take(3).take_while(|byte| is_inside(byte)).count();
         let n_kept = match std::str::from_utf8(&text[n_head..]) {
@@ -185,23 +185,23 @@ impl Pass<'_> {
             Err(error) => error.valid_up_to(),
         };
         let start = bytes.start + n_head as u64;
-        let excerpt = self.excerpt_of(survey, start, text[n_head..n_head + n_kept].to_vec())?;
+        let excerpt = self.excerpt_of(scan, start, text[n_head..n_head + n_kept].to_vec())?;
         Ok(excerpt.map(|excerpt| Excerpt { is_whole_lines: false, ..excerpt }))
     }
 
-    /// What is to be said about a string that stands far from those before it, or in places far
-    /// apart. Two places that no edit before it can change are too many; one is only too far away.
+    /// Returns the error for a string whose matches are too far apart, or too far from earlier
+    /// edits. It is ambiguous only if two of its matches are out of their reach.
     fn too_far(
         &self,
-        survey: &Survey,
+        scan: &ScanResult,
         strings: &[&str],
         index: usize,
         before: Option<&Range<u64>>,
     ) -> Result<recto_text::Error> {
         let old_string = strings[index];
-        let [exact, folded] = &survey.strings[index];
+        let [exact, folded] = &scan.strings[index];
         let places = if exact.n_matches > 0 { exact } else { folded };
-        // The first edit changes what stands in the file, each later one may reach beyond.
+        // The first edit changes text of the file; each later one may reach beyond.
         let margin = reach_of(strings.get(1..index).unwrap_or_default());
         let is_untouched = |start: &&u64| {
             before.is_none_or(|before| {
@@ -209,16 +209,16 @@ impl Pass<'_> {
                 **start >= before.end + margin || end + margin <= before.start
             })
         };
-        // Where one is made that is exact, others do not count.
+        // An earlier edit may create an exact match, which takes precedence over inexact ones.
         let is_certain = exact.n_matches > 0 || before.is_none();
         if !is_certain || places.first_few.iter().filter(is_untouched).count() < 2 {
             return Ok(recto_text::Error::TooFarApart {
                 path: self.path.to_string(),
-                n_bytes: survey.index.n_bytes,
+                n_bytes: scan.index.n_bytes,
             });
         }
         let lines = places.first_few.iter().map(|offset| {
-            Ok(usize::try_from(self.line_at(survey, *offset)? + 1).unwrap_or(usize::MAX))
+            Ok(usize::try_from(self.line_at(scan, *offset)? + 1).unwrap_or(usize::MAX))
         });
         Ok(recto_text::Error::AmbiguousString {
             n_matches: places.n_matches,
@@ -228,45 +228,45 @@ impl Pass<'_> {
         })
     }
 
-    /// Some bytes, widened to whole lines and some more.
-    fn around(&self, survey: &Survey, bytes: Range<u64>) -> Result<Option<Excerpt>> {
-        let Some(start) = self.lines_back(survey, bytes.start)? else { return Ok(None) };
-        let Some(end) = self.lines_on(survey, bytes.end)? else { return Ok(None) };
+    /// Widens a range to whole lines with context.
+    fn around(&self, scan: &ScanResult, bytes: Range<u64>) -> Result<Option<Excerpt>> {
+        let Some(start) = self.context_start(scan, bytes.start)? else { return Ok(None) };
+        let Some(end) = self.context_end(scan, bytes.end)? else { return Ok(None) };
         if end - start > MAX_EXCERPT + 2 * MAX_LINE as u64 {
             return Ok(None);
         }
         let text = self.read(start..end)?;
-        self.excerpt_of(survey, start, text)
+        self.excerpt_of(scan, start, text)
     }
 
-    fn excerpt_of(&self, survey: &Survey, start: u64, text: Vec<u8>) -> Result<Option<Excerpt>> {
+    fn excerpt_of(&self, scan: &ScanResult, start: u64, text: Vec<u8>) -> Result<Option<Excerpt>> {
         let Ok(text) = String::from_utf8(text) else { return Ok(None) };
-        // A line may start with what would be a BOM at the start of a file.
+        // A line may start with bytes that would be a BOM at the start of a file.
         let Ok(lines) = Document::new(&text) else { return Ok(None) };
-        let lines_before = self.line_at(survey, start)?;
+        let lines_before = self.line_at(scan, start)?;
         let n_lines = recto_text::line::count(&text) as u64;
         Ok(Some(Excerpt {
             lines,
             start,
             lines_before: lines_before as usize,
-            // A file that grew since is noticed later.
-            lines_after: survey.index.total_lines.saturating_sub(lines_before + n_lines) as usize,
-            n_bytes: survey.index.n_bytes,
-            digest: survey.index.digest,
+            // The write protocol detects a file that grew since.
+            lines_after: scan.index.total_lines.saturating_sub(lines_before + n_lines) as usize,
+            n_bytes: scan.index.n_bytes,
+            digest: scan.index.digest,
             is_whole_lines: true,
             far: None,
         }))
     }
 
-    /// Where a line starts, from 0; the one after the last starts at the end.
-    fn line_start(&self, survey: &Survey, line: u64) -> Result<Option<u64>> {
-        if line >= survey.index.total_lines {
-            return Ok(Some(survey.index.n_bytes));
+    /// Returns the offset of a 0-based line, or the end of the file for the line after the last.
+    fn line_start(&self, scan: &ScanResult, line: u64) -> Result<Option<u64>> {
+        if line >= scan.index.total_lines {
+            return Ok(Some(scan.index.n_bytes));
         }
-        let (mut offset, mut at_line) = survey.index.start_of(line);
-        offset = offset.max(survey.n_bom());
+        let (mut offset, mut at_line) = scan.index.start_of(line);
+        offset = offset.max(scan.n_bom());
         while at_line < line {
-            let piece = self.read(offset..(offset + PIECE as u64).min(survey.index.n_bytes))?;
+            let piece = self.read(offset..(offset + PIECE as u64).min(scan.index.n_bytes))?;
             let n_wanted = (line - at_line) as usize;
             match memchr_iter(b'\n', &piece).nth(n_wanted - 1) {
                 Some(newline) => return Ok(Some(offset + newline as u64 + 1)),
@@ -277,28 +277,28 @@ impl Pass<'_> {
                 }
             }
         }
-        // The place lies in the line or at its start.
+        // The offset is in the line or at its start.
         Ok(Some(offset))
     }
 
-    /// Which line a byte stands in, from 0.
-    fn line_at(&self, survey: &Survey, offset: u64) -> Result<u64> {
+    /// Returns the 0-based line that contains a byte.
+    fn line_at(&self, scan: &ScanResult, offset: u64) -> Result<u64> {
         let piece = (offset / PIECE as u64) as usize;
-        let Some(lines_before) = survey.index.lines_before.get(piece) else {
-            return Ok(survey.index.total_lines);
+        let Some(lines_before) = scan.index.lines_before.get(piece) else {
+            return Ok(scan.index.total_lines);
         };
         let head = self.read((piece * PIECE) as u64..offset)?;
         Ok(lines_before + memchr_iter(b'\n', &head).count() as u64)
     }
 
-    /// A line start some lines before a byte.
-    fn lines_back(&self, survey: &Survey, offset: u64) -> Result<Option<u64>> {
-        let from = offset.saturating_sub(MAX_LINE as u64).max(survey.n_bom()).min(offset);
+    /// Returns the start of a line some lines before a byte.
+    fn context_start(&self, scan: &ScanResult, offset: u64) -> Result<Option<u64>> {
+        let from = offset.saturating_sub(MAX_LINE as u64).max(scan.n_bom()).min(offset);
         let head = self.read(from..offset)?;
-        match memrchr_iter(b'\n', &head).nth(N_AROUND as usize) {
+        match memrchr_iter(b'\n', &head).nth(CONTEXT_LINES as usize) {
             Some(newline) => Ok(Some(from + newline as u64 + 1)),
-            None if from == survey.n_bom() => Ok(Some(from)),
-            // Fewer lines are enough, as long as there are some.
+            None if from == scan.n_bom() => Ok(Some(from)),
+            // Fewer context lines are enough.
             None => match memchr_iter(b'\n', &head).next() {
                 Some(newline) if memchr_iter(b'\n', &head).nth(4).is_some() => {
                     Ok(Some(from + newline as u64 + 1))
@@ -308,13 +308,13 @@ impl Pass<'_> {
         }
     }
 
-    /// A line end some lines behind a byte.
-    fn lines_on(&self, survey: &Survey, offset: u64) -> Result<Option<u64>> {
-        let to = (offset + MAX_LINE as u64).min(survey.index.n_bytes);
+    /// Returns the end of a line some lines after a byte.
+    fn context_end(&self, scan: &ScanResult, offset: u64) -> Result<Option<u64>> {
+        let to = (offset + MAX_LINE as u64).min(scan.index.n_bytes);
         let tail = self.read(offset..to)?;
-        match memchr_iter(b'\n', &tail).nth(N_AROUND as usize) {
+        match memchr_iter(b'\n', &tail).nth(CONTEXT_LINES as usize) {
             Some(newline) => Ok(Some(offset + newline as u64 + 1)),
-            None if to == survey.index.n_bytes => Ok(Some(to)),
+            None if to == scan.index.n_bytes => Ok(Some(to)),
             None => match memrchr_iter(b'\n', &tail).next() {
                 Some(newline) if memchr_iter(b'\n', &tail).nth(4).is_some() => {
                     Ok(Some(offset + newline as u64 + 1))
@@ -333,13 +333,13 @@ impl Pass<'_> {
     }
 }
 
-impl Survey {
+impl ScanResult {
     fn n_bom(&self) -> u64 {
         self.index.encoding.bom().len() as u64
     }
 }
 
-/// Whether a piece goes on with UTF-8. Keeps the beginning of a character that it ends with.
+/// Returns whether a piece continues valid UTF-8, and keeps a character cut at its end.
 fn is_utf8(unfinished: &mut Vec<u8>, mut piece: &[u8]) -> bool {
     while !unfinished.is_empty() {
         let Some((byte, rest)) = piece.split_first() else { return true };

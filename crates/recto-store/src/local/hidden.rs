@@ -1,24 +1,24 @@
-//! Paths inside the roots that nobody is to see, by the patterns of `--deny`.
+//! Paths inside the roots that the `--deny` patterns hide.
 
 use std::path::Path;
 
 use globset::{Glob, GlobBuilder, GlobSet, GlobSetBuilder};
 
-/// Paths that answer as if they lay outside the roots.
+/// Paths that are rejected as if they were outside the roots.
 #[derive(Debug, Clone, Default)]
 pub struct HiddenPaths {
-    /// Matched against paths relative to a root.
+    /// Patterns matched against paths relative to a root.
     globs: GlobSet,
-    /// The patterns that start with `/`, matched against whole paths as well: whoever writes one
-    /// as a shell completes it means that.
+    /// Patterns that start with `/`. They are matched against absolute paths as well, because a
+    /// shell completes paths that way.
     absolute_globs: GlobSet,
 }
 
 impl HiddenPaths {
-    /// A glob without `/` matches a name anywhere; one with `/` matches from the root on. What
-    /// lies beneath a hidden folder is hidden too.
+    /// Parses globs. A glob without `/` matches a name at any depth, one with `/` matches from the
+    /// root. A hidden directory hides everything in it.
     pub fn parse(patterns: &[String]) -> Result<HiddenPaths, globset::Error> {
-        // Most servers hide nothing, and need not start what matches patterns.
+        // Most servers hide nothing and need no glob matcher.
         if patterns.is_empty() {
             return Ok(HiddenPaths::default());
         }
@@ -39,18 +39,18 @@ impl HiddenPaths {
         Ok(HiddenPaths { globs: globs.build()?, absolute_globs: absolute_globs.build()? })
     }
 
-    /// Whether nothing is hidden.
+    /// Returns whether nothing is hidden.
     pub fn is_empty(&self) -> bool {
         self.globs.is_empty() && self.absolute_globs.is_empty()
     }
 
-    /// Whether a whole path is hidden by a pattern that was written as one.
+    /// Returns whether a pattern that starts with `/` hides an absolute path.
     pub fn contains_absolute(&self, path: &Path) -> bool {
         !self.absolute_globs.is_empty()
             && path.ancestors().any(|path| self.absolute_globs.is_match(path))
     }
 
-    /// Whether a path relative to its root is hidden, by itself or by a folder above it.
+    /// Returns whether a path relative to its root, or one of its parents, is hidden.
     pub fn contains(&self, relative: &Path) -> bool {
         !self.globs.is_empty()
             && relative.ancestors().any(|path| path != Path::new("") && self.globs.is_match(path))

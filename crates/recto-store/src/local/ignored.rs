@@ -1,8 +1,8 @@
-//! What git ignores, seen from inside a walk: the rules of every folder on the way down.
+//! The git ignore rules that apply to each directory of a walk.
 //!
-//! `.gitignore` in each folder and `.git/info/exclude` of each repository count, the innermost
-//! rule that says something decides, and a repository inside another starts anew. The person's
-//! own excludes outside the roots are not read, as nothing there is.
+//! They come from the `.gitignore` of each directory and the `.git/info/exclude` of each
+//! repository. The innermost matching rule decides, and a nested repository starts over. The user's
+//! global excludes are not read, because they are outside the roots.
 
 pub mod linked;
 pub(crate) mod rules;
@@ -16,28 +16,28 @@ use rules::RuleSet;
 
 use crate::limits;
 
-/// The most of a file with rules that is read.
+/// The maximum size of a rules file; the rest is ignored.
 const MAX_RULES: usize = limits::IGNORE_RULES;
 
-/// The rules of one folder, and those of the folders above it.
+/// The rules of one directory, linked to those of its parents.
 #[derive(Debug)]
-pub struct Rules {
+pub struct RuleLevel {
     set: RuleSet,
-    /// How many bytes of a path lie above the folder.
+    /// The length of the directory's path, in bytes.
     n_above: usize,
-    above: Option<Arc<Rules>>,
+    above: Option<Arc<RuleLevel>>,
 }
 
-/// The rules that hold in a folder, none where nobody made any.
-pub type InForce = Option<Arc<Rules>>;
+/// The rules that apply in a directory, or `None`.
+pub type ActiveRules = Option<Arc<RuleLevel>>;
 
-/// Whether git ignores a path, which is relative to where the walk's first folder lies.
-pub fn is_ignored(rules: &InForce, path: &Path, is_folder: bool) -> bool {
+/// Returns whether git ignores a path, which is relative to the root of the walk.
+pub fn is_ignored(rules: &ActiveRules, path: &Path, is_dir: bool) -> bool {
     let path = path.as_os_str().as_bytes();
     let mut rules = rules.as_ref();
     while let Some(level) = rules {
         let below = &path[level.n_above.min(path.len())..];
-        if let Some(is_ignored) = level.set.decide(below, is_folder) {
+        if let Some(is_ignored) = level.set.decide(below, is_dir) {
             return is_ignored;
         }
         rules = level.above.as_ref();
@@ -45,54 +45,54 @@ pub fn is_ignored(rules: &InForce, path: &Path, is_folder: bool) -> bool {
     false
 }
 
-/// Which files with rules a folder holds.
+/// The rules files that exist in a directory.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Present {
+pub struct RuleFiles {
     /// `.gitignore`
     pub rules: bool,
-    /// `.git`, so that a repository starts here.
+    /// `.git`, which starts a repository.
     pub repository: bool,
 }
 
-/// The rules in force inside a folder, whose own path ends after `n_above` bytes. `linked` finds
-/// those of a repository whose `.git` is a file.
+/// Returns the rules inside a directory whose path has `n_above` bytes. `linked` reads the rules of
+/// a repository whose `.git` is a file.
 pub fn enter(
-    above: &InForce,
-    folder: &Handle,
+    above: &ActiveRules,
+    dir: &Handle,
     n_above: usize,
-    present: Present,
+    present: RuleFiles,
     linked: impl FnOnce() -> Option<RuleSet>,
-) -> InForce {
+) -> ActiveRules {
     let mut rules = above.clone();
     if present.repository {
-        rules = read(folder, ".git/info/exclude")
+        rules = read(dir, ".git/info/exclude")
             .or_else(linked)
-            .map(|set| Arc::new(Rules { set, n_above, above: None }));
+            .map(|set| Arc::new(RuleLevel { set, n_above, above: None }));
     }
     if present.rules
-        && let Some(set) = read(folder, ".gitignore")
+        && let Some(set) = read(dir, ".gitignore")
     {
-        rules = Some(Arc::new(Rules { set, n_above, above: rules }));
+        rules = Some(Arc::new(RuleLevel { set, n_above, above: rules }));
     }
     rules
 }
 
-fn read(folder: &Handle, path: &str) -> Option<RuleSet> {
-    parse(&bytes(folder, path)?)
+fn read(dir: &Handle, path: &str) -> Option<RuleSet> {
+    parse(&bytes(dir, path)?)
 }
 
 fn parse(text: &[u8]) -> Option<RuleSet> {
     Some(RuleSet::parse(text)).filter(|set| !set.is_empty())
 }
 
-/// Reads a regular file without following a link at any part of its name.
-fn bytes(folder: &Handle, path: &str) -> Option<Vec<u8>> {
+/// Reads a regular file without following a link in any component of its path.
+fn bytes(dir: &Handle, path: &str) -> Option<Vec<u8>> {
     let mut handle = None;
     let mut parts = path.split('/').peekable();
     while let Some(part) = parts.next() {
-        let here = handle.as_ref().unwrap_or(folder);
+        let here = handle.as_ref().unwrap_or(dir);
         let opened = match parts.peek() {
-            Some(_) => recto_platform::enter(here, part),
+            Some(_) => recto_platform::open_path_at(here, part),
             None => recto_platform::open_file_at(here, part),
         };
         handle = Some(opened.ok()?);
@@ -111,7 +111,7 @@ fn bytes(folder: &Handle, path: &str) -> Option<Vec<u8>> {
         }
     }
     text.truncate(n_read);
-    // Half a rule would be another rule.
+    // Drop an incomplete last rule, which would match other files.
     if n_read == MAX_RULES {
         let end = text.iter().rposition(|byte| *byte == b'\n').map_or(0, |newline| newline + 1);
         text.truncate(end);

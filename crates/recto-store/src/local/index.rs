@@ -1,7 +1,7 @@
-//! What one pass over a large file tells, remembered while the file stays the same: its version,
-//! how many lines it has and where they are.
+//! The line index of a large file, cached while the file does not change: its digest, its number of
+//! lines and their positions.
 //!
-//! The line counts stand at every piece of 256 KiB, which is 32 KiB for each GiB of file.
+//! The index has one line count for each piece of 256 KiB, which is 32 KiB for each GiB.
 
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
@@ -15,30 +15,30 @@ use super::identity::Identity;
 use crate::lru::Lru;
 use crate::sync::lock;
 
-/// How many bytes lie between two line counts.
+/// The number of bytes between two line counts.
 pub const PIECE: usize = 256 << 10;
 
-/// How many files are remembered, and how many line counts altogether.
+/// The maximum number of cached files, and of line counts in total.
 const MAX_FILES: usize = 64;
 const MAX_COUNTS: usize = 1 << 17;
 
-/// What is known of a large file.
+/// The line index of a large file.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Index {
-    /// How its text is stored.
+    /// The encoding.
     pub encoding: Encoding,
-    /// Its version.
+    /// The digest of the content.
     pub digest: Digest,
-    /// How many bytes it has.
+    /// The size in bytes.
     pub n_bytes: u64,
-    /// How many lines it has.
+    /// The number of lines.
     pub total_lines: u64,
-    /// How many lines end before each piece.
+    /// The number of line endings before each piece.
     pub lines_before: Vec<u64>,
 }
 
 impl Index {
-    /// The same for a text that is at hand.
+    /// Indexes a text in memory.
     pub fn of(document: &Document) -> Index {
         let (encoding, bytes) = (document.encoding(), document.bytes());
         let mut lines_before = Vec::with_capacity(bytes.len().div_ceil(PIECE));
@@ -57,7 +57,7 @@ impl Index {
         }
     }
 
-    /// A place to start from that lies in or before `line`, and the line there, both from 0.
+    /// Returns an offset at or before the start of `line`, and its line, both from 0.
     pub fn start_of(&self, line: u64) -> (u64, u64) {
         let n_pieces = self.lines_before.partition_point(|n_lines| *n_lines < line);
         match n_pieces.checked_sub(1) {
@@ -66,24 +66,24 @@ impl Index {
         }
     }
 
-    /// A place in the file before which `line`, from 0, begins, if it does at all.
+    /// Returns an offset at or after the start of `line`, from 0.
     pub fn end_of(&self, line: u64) -> u64 {
         let n_pieces = self.lines_before.partition_point(|n_lines| *n_lines < line);
         self.n_bytes.min((n_pieces * PIECE) as u64)
     }
 }
 
-/// What a line ends in.
+/// Returns the bytes of a newline.
 pub fn ending(encoding: Encoding) -> &'static [u8] {
     match encoding {
         Encoding::Utf16Le => b"\n\0",
         Encoding::Utf16Be => b"\0\n",
-        // A byte that no other character has.
+        // No other character contains this byte.
         _ => b"\n",
     }
 }
 
-/// How many lines end in a piece of a file, which is cut between the units of its encoding.
+/// Counts the line endings in a piece, which starts and ends between code units.
 pub fn n_endings_in(piece: &[u8], encoding: Encoding) -> u64 {
     let n_endings = match ending(encoding) {
         [byte] => memchr_iter(*byte, piece).count(),
@@ -93,52 +93,52 @@ pub fn n_endings_in(piece: &[u8], encoding: Encoding) -> u64 {
 }
 
 /// Indexes by device and inode.
-type Known = Lru<(u64, u64), (Identity, Arc<Index>), MAX_FILES, MAX_COUNTS>;
+type IndexCache = Lru<(u64, u64), (Identity, Arc<Index>), MAX_FILES, MAX_COUNTS>;
 
-/// What is known of the large files that were read lately.
+/// The indexes of large files that were read recently.
 #[derive(Default)]
 pub struct Indexes {
-    known: Mutex<Known>,
-    /// The beginning of a file that grows, which was looked at last.
-    beginning: Mutex<Option<(Identity, Arc<Index>)>>,
-    /// How far the clock is set ahead.
+    cache: Mutex<IndexCache>,
+    /// The index of the first bytes of a growing file, for the file that was read last.
+    prefix: Mutex<Option<(Identity, Arc<Index>)>>,
+    /// How far tests advance the clock.
     pub clock_ahead: Duration,
 }
 
 impl Indexes {
-    /// What is known of a file, if it is still the same.
+    /// Returns the cached index of a file that has not changed.
     pub fn get(&self, status: &Status) -> Option<Arc<Index>> {
         let identity = Identity::of(status);
-        let mut known = lock(&self.known);
-        let (_, index) = known.get(&identity.file()).filter(|(other, _)| *other == identity)?;
+        let mut cache = lock(&self.cache);
+        let (_, index) = cache.get(&identity.file()).filter(|(other, _)| *other == identity)?;
         Some(index.clone())
     }
 
-    /// What is known of the first bytes of a file.
-    pub fn beginning(&self, status: &Status, n_bytes: u64) -> Option<Arc<Index>> {
-        let beginning = lock(&self.beginning);
-        let (identity, index) = beginning.as_ref()?;
+    /// Returns the cached index of the first `n_bytes` of a file.
+    pub fn prefix(&self, status: &Status, n_bytes: u64) -> Option<Arc<Index>> {
+        let prefix = lock(&self.prefix);
+        let (identity, index) = prefix.as_ref()?;
         let is_same = identity.file() == Identity::of(status).file() && index.n_bytes == n_bytes;
         is_same.then(|| index.clone())
     }
 
-    /// Remembers it instead of the one before.
-    pub fn remember_beginning(&self, status: &Status, index: &Arc<Index>) {
-        let mut beginning = lock(&self.beginning);
-        *beginning = Some((Identity::of(status), index.clone()));
+    /// Caches the index of the first bytes of a growing file, replacing the previous one.
+    pub fn remember_prefix(&self, status: &Status, index: &Arc<Index>) {
+        let mut prefix = lock(&self.prefix);
+        *prefix = Some((Identity::of(status), index.clone()));
     }
 
-    /// Identifies a file that is old enough to be known by its time stamps.
+    /// Identifies a file that was not modified recently.
     pub fn settled(&self, status: &Status) -> Option<Identity> {
         Identity::settled(status, SystemTime::now() + self.clock_ahead)
     }
 
-    /// Remembers what a pass told that began when the file had this status, unless a write just
-    /// before or after it could look the same.
+    /// Caches an index. `status` is from before the scan. A file that was modified too recently to
+    /// be identified by its timestamps is not cached.
     pub fn remember(&self, status: &Status, index: &Arc<Index>) {
         let Some(identity) = self.settled(status) else { return };
         let (file, n_counts) = (identity.file(), index.lines_before.len());
-        lock(&self.known).insert_weighing(file, (identity, index.clone()), n_counts);
+        lock(&self.cache).insert_weighing(file, (identity, index.clone()), n_counts);
     }
 }
 
@@ -147,13 +147,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_is_found_from_the_piece_where_it_starts() {
+    fn finds_a_line_from_the_piece_where_it_starts() {
         let index = Index {
             encoding: Encoding::Utf8,
             digest: Digest::of(b""),
             n_bytes: 4 * PIECE as u64,
             total_lines: 9,
-            // The second piece has no line end, the line in it goes on into the third.
+            // The second piece has no line ending; its line continues in the third.
             lines_before: vec![0, 4, 4, 7],
         };
         let piece = PIECE as u64;

@@ -1,6 +1,6 @@
-//! Files too large to be held: one pass tells their version and where their lines are, after that
-//! only what is asked for is read. Text is decided by the head, or the first piece that is more than
-//! ASCII, and by what is returned.
+//! Files too large for memory. One pass computes the digest and the line index; after that only
+//! requested lines are read. The encoding is detected from the head, or from the first piece that
+//! is not ASCII, and checked in the returned text.
 
 use std::sync::Arc;
 
@@ -12,27 +12,27 @@ use recto_text::search::{Hits, Scan as SearchScan, Search};
 use recto_text::window::{Page, Scan, Window};
 
 use super::index::{self, Index, Indexes, PIECE};
-use super::read::{Growth, OpenFile};
+use super::read::{OpenFile, StablePrefix};
 use crate::context::Context;
 use crate::limits;
 use crate::path::AbsPath;
 use crate::{Pages, VersionedHits, VersionedPage};
 
-/// How much of a large file decides what it is.
+/// How much of a file is used to detect its encoding.
 const HEAD: usize = 1 << 20;
 
-/// A large file, open, and the call that reads it.
+/// An open large file, and the call that reads it.
 pub struct LargeFile<'a> {
     file: OpenFile,
     indexes: &'a Indexes,
     path: AbsPath,
     context: &'a Context,
-    /// Whether it is one of many, so that its version is not worth a read of its own.
+    /// Whether the call reads many files; a digest for an error is then not worth computing.
     is_bulk: bool,
-    growth: Growth,
+    prefix: StablePrefix,
 }
 
-/// Whether to go on with the next piece.
+/// Whether to continue with the next piece.
 #[derive(PartialEq, Eq)]
 enum Next {
     Continue,
@@ -63,49 +63,49 @@ impl<'a> LargeFile<'a> {
         context: &'a Context,
         is_bulk: bool,
     ) -> LargeFile<'a> {
-        let (path, growth) = (path.clone(), Growth::default());
-        LargeFile { file, indexes, path, context, is_bulk, growth }
+        let (path, prefix) = (path.clone(), StablePrefix::default());
+        LargeFile { file, indexes, path, context, is_bulk, prefix }
     }
 
-    /// Reads with what is known about the file, and finds that out first where nothing is.
+    /// Reads with the index of the file, and builds the index first if it is not cached.
     fn with_index<T: PartialEq>(&self, read: impl Fn(&Index) -> Result<T>) -> Result<T> {
-        if self.file.has_true_size {
+        if self.file.has_exact_size {
             let (path, context) = (&self.path, self.context);
-            return self.file.read_growing(path, context, &self.growth, |status, n_bytes| {
+            return self.file.read_growing(path, context, &self.prefix, |status, n_bytes| {
                 read(&*self.index_of(status, n_bytes)?)
             });
         }
-        // There may be more than the size says, which is then refused.
+        // The file may be longer than its size says, which `read_stable` rejects.
         self.file.read_stable(&self.path, |status| {
             let index = self.index_of(status, u64::MAX)?;
             Ok((index.n_bytes, read(&index)?))
         })
     }
 
-    /// What is known of the first bytes of a file that has this status.
+    /// Returns the index of at most `most_bytes` of a file with this status.
     fn index_of(&self, status: &Status, most_bytes: u64) -> Result<Arc<Index>> {
         let known = self.indexes.get(status).filter(|index| index.n_bytes <= most_bytes);
-        // Of a file that grows, what a call took for the whole was looked at twice.
-        let is_settled = self.growth.settled.get().is_some();
-        let beginning = || self.indexes.beginning(status, most_bytes).filter(|_| is_settled);
-        if let Some(index) = known.or_else(beginning) {
+        // The size of a growing file is fixed for a call only after two identical reads.
+        let is_settled = self.prefix.settled.get().is_some();
+        let prefix = || self.indexes.prefix(status, most_bytes).filter(|_| is_settled);
+        if let Some(index) = known.or_else(prefix) {
             return Ok(index);
         }
         let index = Arc::new(self.index(most_bytes)?);
         match index.n_bytes == status.size {
             true => self.indexes.remember(status, &index),
-            false => self.indexes.remember_beginning(status, &index),
+            false => self.indexes.remember_prefix(status, &index),
         }
         Ok(index)
     }
 
-    /// Looks at so many bytes once, or at as many as there are.
+    /// Reads at most `most_bytes` once, and indexes them.
     fn index(&self, most_bytes: u64) -> Result<Index> {
         let mut head = vec![0; HEAD];
         let n_head = self.file.read_at(&self.path, &mut head, 0)?;
         let mut encoding =
             Encoding::sniff(&head[..n_head]).ok_or_else(|| self.binary(|| self.version()))?;
-        let mut telling = head[..n_head].is_ascii().then(Telling::default);
+        let mut sample = head[..n_head].is_ascii().then(NonAsciiSample::default);
         drop(head);
         let mut digester = Digester::default();
         let mut n_bytes = 0;
@@ -121,13 +121,13 @@ impl<'a> LargeFile<'a> {
                 n_endings += index::n_endings_in(piece, encoding);
                 is_open = piece.len() % ending.len() > 0 || !piece.ends_with(ending);
             }
-            if let Some(telling) = &mut telling {
-                telling.push(piece);
+            if let Some(sample) = &mut sample {
+                sample.push(piece);
             }
             Next::Continue
         })?;
         let total_lines = n_endings + u64::from(is_open);
-        let legacy = telling.and_then(|telling| telling.legacy());
+        let legacy = sample.and_then(|sample| sample.legacy());
         encoding = legacy.unwrap_or(encoding);
         Ok(Index { encoding, digest: digester.finish(), n_bytes, total_lines, lines_before })
     }
@@ -137,7 +137,7 @@ impl<'a> LargeFile<'a> {
         let mut scan = Scan::inside(window, line + 1);
         let mut has_broken_page = false;
         if window.max_lines == 0 || window.first_line > index.total_lines {
-            // There is no such page.
+            // The page is empty.
         } else if is_utf8(index.encoding) {
             scan.push_owned(self.bytes_around(index, offset, window)?);
         } else {
@@ -156,8 +156,8 @@ impl<'a> LargeFile<'a> {
         Ok(Page { total_lines: index.total_lines, ..page })
     }
 
-    /// Where the next line starts behind a place that is not the first, so that no character is cut
-    /// there.
+    /// Returns the start of the next line after an offset other than 0, so that decoding does not
+    /// start inside a character.
     fn next_line(&self, encoding: Encoding, offset: u64, line: u64) -> Result<(u64, u64)> {
         let ending = index::ending(encoding);
         let n_bytes = if offset == 0 { 0 } else { PIECE };
@@ -166,8 +166,8 @@ impl<'a> LargeFile<'a> {
         Ok(n_before.map_or((0, 0), |n| (offset + ((n + 1) * ending.len()) as u64, line + 1)))
     }
 
-    /// Everything from a place on that a window's page can hold, and no more than the budget of a
-    /// page beyond the piece that it begins in.
+    /// Reads the bytes that a page can need from an offset on: at most one page budget beyond the
+    /// piece where the page starts.
     fn bytes_around(&self, index: &Index, offset: u64, window: Window) -> Result<Vec<u8>> {
         let end_line = (window.first_line - 1).saturating_add(window.max_lines);
         let n_possible = index.end_of(end_line).saturating_sub(offset);
@@ -193,8 +193,8 @@ impl<'a> LargeFile<'a> {
         Ok(Hits { total_lines: index.total_lines, ..scan.finish() })
     }
 
-    /// Visits the text from a place on, and says whether the last piece that was visited had
-    /// bytes in it that are none.
+    /// Visits the decoded text from an offset on. Returns whether the last visited piece had bytes
+    /// that are invalid in the encoding.
     fn for_each_text(
         &self,
         index: &Index,
@@ -221,7 +221,7 @@ impl<'a> LargeFile<'a> {
         Ok(is_broken)
     }
 
-    /// Visits pieces up to a place, each but the last of the same size, and an empty one at the end.
+    /// Visits pieces of equal size up to `end`, and an empty one at the end of the file.
     fn for_each_piece(
         &self,
         mut offset: u64,
@@ -244,14 +244,14 @@ impl<'a> LargeFile<'a> {
         }
     }
 
-    /// The contract's error, with the version if the file is not too large to be removed by it.
+    /// Returns the error for a binary file, with a hash if the file may be removed.
     fn binary(&self, version: impl FnOnce() -> Option<Digest>) -> Error {
         let is_removable = self.file.status.size <= limits::CHANGED_FILE;
         let hash = if is_removable { version() } else { None };
         Error::BinaryFile { verb: "read", path: self.path.to_string(), hash }
     }
 
-    /// The version of a file of which nothing is known. Who reads many has no use for it.
+    /// Computes the digest of a file that is not indexed. Bulk reads do not need it.
     fn version(&self) -> Option<Digest> {
         if self.is_bulk {
             return None;
@@ -265,19 +265,19 @@ impl<'a> LargeFile<'a> {
     }
 }
 
-/// Lines that are more than ASCII, of a file that does not start with any: they tell its encoding.
+/// Lines with non-ASCII bytes, to detect the encoding of a file whose head is ASCII.
 #[derive(Default)]
-struct Telling {
+struct NonAsciiSample {
     lines: Vec<u8>,
     n_utf8: usize,
     n_others: usize,
 }
 
-impl Telling {
+impl NonAsciiSample {
     const MAX_BYTES: usize = 64 << 10;
 
     fn push(&mut self, piece: &[u8]) {
-        if self.lines.len() >= Telling::MAX_BYTES || piece.is_ascii() {
+        if self.lines.len() >= NonAsciiSample::MAX_BYTES || piece.is_ascii() {
             return;
         }
         for line in piece.split_inclusive(|byte| *byte == b'\n').filter(|line| !line.is_ascii()) {
@@ -285,12 +285,12 @@ impl Telling {
                 Ok(_) => self.n_utf8 += 1,
                 Err(_) => self.n_others += 1,
             }
-            let n_room = Telling::MAX_BYTES.saturating_sub(self.lines.len());
+            let n_room = NonAsciiSample::MAX_BYTES.saturating_sub(self.lines.len());
             self.lines.extend_from_slice(&line[..line.len().min(n_room)]);
         }
     }
 
-    /// The encoding, where most lines are no UTF-8. Else those that are not are damaged.
+    /// Returns a legacy encoding if most lines are not UTF-8. Otherwise those lines are damaged.
     fn legacy(&self) -> Option<Encoding> {
         let sniffed = Encoding::sniff(&self.lines).filter(|_| self.n_others > self.n_utf8);
         sniffed.filter(|encoding| matches!(encoding, Encoding::Legacy(_)))

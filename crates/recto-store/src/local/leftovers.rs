@@ -1,9 +1,9 @@
-//! What a killed process leaves in a folder, recognised by name and content, and taken away at
-//! the next change there.
+//! Temporary files that killed processes leave in a directory, recognized by name and content and
+//! removed before the next change there.
 //!
-//! A leftover is removed only if it holds the version that was being replaced or the text that
-//! was replacing it, and nobody has it open for writing. Anything else under such a name is
-//! somebody's work that a crash caught in the exchange, and stays.
+//! A leftover is removed only if it contains the version that was being replaced or the text that
+//! was replacing it, and no process has it open for writing. Any other file with such a name may be
+//! another process's work, caught in an exchange by a crash, and is kept.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
@@ -14,26 +14,26 @@ use recto_platform::{FileKind, Handle, Sys, SysError, random_hex};
 use recto_text::Digest;
 use recto_text::digest::Digester;
 
-use super::lock::FolderLock;
+use super::lock::DirLock;
 use super::sys;
 use crate::lru::Lru;
 use crate::{limits, sync};
 
 const PREFIX: &str = ".recto-";
 
-/// A file that is being written and has never had another name.
+/// The suffix of a file that is being written and never had another name.
 const PARTIAL: &str = ".part";
 
-/// A file that is complete and may have been exchanged for the old one.
+/// The suffix of a complete file, which may have been exchanged for the old one.
 const COMPLETE: &str = ".tmp";
 
-/// How many folders are remembered.
+/// The number of directories that are remembered.
 const MAX_REMEMBERED: usize = 1024;
 
-/// The name under which new content waits for its commit: which version it replaces, which it is.
+/// Returns a temporary name for new content, made of the digests that it replaces and has.
 pub fn name(before: Option<Digest>, after: Digest) -> OsString {
     static COUNT: AtomicU64 = AtomicU64::new(0);
-    /// Differs between processes, also where containers give two of them the same id.
+    /// Distinguishes processes, even those that have the same id in different containers.
     static PROCESS: LazyLock<String> =
         LazyLock::new(|| random_hex::<4>().unwrap_or_else(|_| format!("{:x}", std::process::id())));
     let count = COUNT.fetch_add(1, Ordering::Relaxed);
@@ -41,91 +41,91 @@ pub fn name(before: Option<Digest>, after: Digest) -> OsString {
     format!("{PREFIX}{before}-{after}-{}-{count:x}{COMPLETE}", *PROCESS).into()
 }
 
-/// The name for content that is still being written.
+/// Returns the name for content that is still being written.
 pub fn partial(name: &OsStr) -> OsString {
     let mut partial = name.to_os_string();
     partial.push(PARTIAL);
     partial
 }
 
-/// The name for the same content once all of it is written.
+/// Returns the name for content that is completely written.
 pub fn complete(partial: &OsStr) -> OsString {
     let name = partial.as_bytes();
     OsStr::from_bytes(name.strip_suffix(PARTIAL.as_bytes()).unwrap_or(name)).to_os_string()
 }
 
-/// Whether a name is one that a leftover has.
+/// Returns whether a name is that of a leftover.
 pub fn is_name(name: &OsStr) -> bool {
     Leftover::parse(name).is_some()
 }
 
-/// What is known about a leftover.
+/// Whether a leftover can be removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Verdict {
-    /// It holds what was being replaced, or what was replacing it, and can go.
-    Ours,
-    /// It may be somebody's work, or is too large to tell.
-    Foreign,
+pub enum LeftoverVerdict {
+    /// It contains the version that was being replaced, or the text that was replacing it.
+    Removable,
+    /// It may be the only copy of another process's work, or is too large to check.
+    Unrecognized,
 }
 
-/// The leftovers in a folder that is locked.
-pub fn find(sys: &dyn Sys, lock: &FolderLock) -> Vec<(OsString, Verdict)> {
-    let with_verdict = |name: OsString| match ours(sys, lock, &name) {
-        Some(_) => (name, Verdict::Ours),
-        None => (name, Verdict::Foreign),
+/// Returns the leftovers in a locked directory.
+pub fn find(sys: &dyn Sys, lock: &DirLock) -> Vec<(OsString, LeftoverVerdict)> {
+    let with_verdict = |name: OsString| match open_removable(sys, lock, &name) {
+        Some(_) => (name, LeftoverVerdict::Removable),
+        None => (name, LeftoverVerdict::Unrecognized),
     };
     names(lock).map(with_verdict).collect()
 }
 
-/// Takes a leftover away if it can go, and says whether it went.
-pub fn remove(sys: &dyn Sys, lock: &FolderLock, name: &OsStr) -> bool {
-    // Without a lock among processes, it may be somebody's work in progress.
-    if !lock.is_shared_with_processes() {
+/// Removes a leftover if it is safe to remove, and returns whether it was removed.
+pub fn remove(sys: &dyn Sys, lock: &DirLock, name: &OsStr) -> bool {
+    // Without a lock against other processes, it may belong to a write in progress.
+    if !lock.excludes_other_processes() {
         return false;
     }
-    let Some(file) = ours(sys, lock, name) else { return false };
-    !file.is_written_to(sys) && sys.unlink(lock.folder(), name).is_ok()
+    let Some(file) = open_removable(sys, lock, name) else { return false };
+    !file.is_written_to(sys) && sys.unlink(lock.dir(), name).is_ok()
 }
 
-fn names(lock: &FolderLock) -> impl Iterator<Item = OsString> {
-    let opened = recto_platform::open_directory_at(lock.folder(), ".");
+fn names(lock: &DirLock) -> impl Iterator<Item = OsString> {
+    let opened = recto_platform::open_directory_at(lock.dir(), ".");
     let entries = opened.and_then(recto_platform::entries).into_iter().flatten().flatten();
     entries.map(|(name, _)| name).filter(|name| is_name(name))
 }
 
-/// Which folders are known to hold no leftovers.
+/// The directories that are known to contain no leftovers.
 #[derive(Default)]
 pub struct Leftovers {
-    /// The time of the last change of a folder, as we left it.
+    /// The modification times of directories after recto's last change.
     clean: Mutex<Lru<(u64, u64), (i64, u32), MAX_REMEMBERED>>,
 }
 
 impl Leftovers {
-    /// Takes leftovers away, unless nobody touched the folder since we last left it.
-    pub fn clean(&self, sys: &dyn Sys, lock: &FolderLock) {
+    /// Removes leftovers, unless the directory has not changed since recto's last change.
+    pub fn clean(&self, sys: &dyn Sys, lock: &DirLock) {
         let known = sync::lock(&self.clean).get(&lock.id()).copied();
         if known.is_some() && known == change_time(lock) {
             return;
         }
         for name in names(lock) {
-            // It stays for the next time where this fails.
+            // A leftover that cannot be removed now is tried again next time.
             remove(sys, lock, &name);
         }
         self.remember(lock);
     }
 
-    /// Notes that the folder is as we leave it now.
-    pub fn remember(&self, lock: &FolderLock) {
+    /// Remembers the current modification time of a directory.
+    pub fn remember(&self, lock: &DirLock) {
         let Some(time) = change_time(lock) else { return };
         sync::lock(&self.clean).insert(lock.id(), time);
     }
 }
 
-fn change_time(lock: &FolderLock) -> Option<(i64, u32)> {
-    Some(lock.folder().status().ok()?.modified)
+fn change_time(lock: &DirLock) -> Option<(i64, u32)> {
+    Some(lock.dir().status().ok()?.modified)
 }
 
-/// What a leftover's name says.
+/// The parsed name of a leftover.
 #[derive(Debug, PartialEq, Eq)]
 enum Leftover {
     Partial,
@@ -154,44 +154,44 @@ impl Leftover {
     }
 }
 
-/// A file of which the system was asked to tell who writes to it.
-struct Watched {
+/// An open file, with a lease where the file system supports it.
+struct LeasedFile {
     fd: Handle,
     is_leased: bool,
 }
 
-impl Watched {
-    /// Whether somebody is about to write to it, as far as the system tells.
+impl LeasedFile {
+    /// Returns whether another process is opening the file for writing, if there is a lease.
     fn is_written_to(&self, sys: &dyn Sys) -> bool {
         self.is_leased && !sys.is_leased(&self.fd)
     }
 }
 
-/// The leftover of that name, if it can go: nobody has it open for writing, and it holds what was
-/// being replaced or what was replacing it. Anything but a regular file of reasonable size was not
-/// made by us, or is not worth the wait.
-fn ours(sys: &dyn Sys, lock: &FolderLock, name: &OsStr) -> Option<Watched> {
+/// Opens a leftover that is safe to remove: no process has it open for writing, and it contains the
+/// version that was being replaced or the text that was replacing it. Returns `None` for files that
+/// are not regular, which recto does not create, and for files too large to check.
+fn open_removable(sys: &dyn Sys, lock: &DirLock, name: &OsStr) -> Option<LeasedFile> {
     let leftover = Leftover::parse(name)?;
-    let status = sys.status(lock.folder(), name).ok()?;
+    let status = sys.status(lock.dir(), name).ok()?;
     let is_regular = status.kind() == FileKind::File;
     let is_small = status.size <= limits::LEFTOVER_BYTES || leftover == Leftover::Partial;
     if !is_regular || !is_small {
         return None;
     }
-    let fd = sys.open(lock.folder(), name).ok()?;
+    let fd = sys.open(lock.dir(), name).ok()?;
     let is_leased = match sys.lease(&fd) {
         Ok(()) => true,
         Err(SysError::AGAIN) => return None,
         Err(_) => false,
     };
-    let is_ours = match leftover {
+    let is_removable = match leftover {
         Leftover::Partial => true,
         Leftover::Complete { before, after } => {
             let found = digest(sys, &fd)?;
             found == after || Some(found) == before
         }
     };
-    is_ours.then_some(Watched { fd, is_leased })
+    is_removable.then_some(LeasedFile { fd, is_leased })
 }
 
 fn digest(sys: &dyn Sys, file: &Handle) -> Option<Digest> {
@@ -216,7 +216,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_names_of_our_own_making_are_recognised() {
+    fn recognizes_only_names_that_recto_generates() {
         let (before, after) = (Digest::of(b"old"), Digest::of(b"new"));
         let complete = name(Some(before), after);
         assert_eq!(

@@ -1,9 +1,8 @@
-//! Listing files: a walk over folder handles, several folders at a time.
+//! Lists files by walking directory handles, several directories at a time.
 //!
-//! A folder is opened by its name in the handle of the one above it and never through a link, so
-//! that nothing swapped in meanwhile leads out. Links are listed where they lead to a file
-//! inside the roots, and never walked into. What is no file (FIFOs, sockets, devices) is passed
-//! by without being touched.
+//! Each directory is opened by name relative to its parent's handle, never through a link, so a
+//! swapped link cannot lead outside. A link is listed if it leads to a file inside the roots, but
+//! never descended into. FIFOs, sockets and devices are skipped without being opened.
 
 use std::ffi::{OsStr, OsString};
 use std::mem::MaybeUninit;
@@ -17,7 +16,7 @@ use crate::error::Denial;
 use crate::error::{Error, Result};
 use recto_platform::{FileKind, Handle, RawEntries, SysError};
 
-use super::ignored::{self, InForce, Present, linked};
+use super::ignored::{self, ActiveRules, RuleFiles, linked};
 use super::roots::{LastLink, Roots};
 use crate::context::{Access, Context, Sandbox};
 use crate::glob::{Glob, State};
@@ -26,45 +25,45 @@ use crate::path::AbsPath;
 use crate::sync::{lock, wait};
 use crate::{ListRequest, Listing};
 
-/// What one walk may cost.
+/// The limits of one walk.
 const MAX_ENTRIES: u64 = limits::WALK_ENTRIES;
 const MAX_TIME: Duration = limits::WALK_TIME;
 const MAX_DEPTH: usize = limits::WALK_DEPTH;
 
-/// The most paths that are kept, whatever the caller wants.
+/// The maximum number of paths that are kept, whatever the caller requests.
 const MAX_KEPT: usize = limits::WALK_KEPT;
 
-/// Folders that are read before others help.
-const N_ALONE: usize = 16;
+/// The number of directories that are read before more threads start.
+const DIRS_BEFORE_THREADS: usize = 16;
 const MAX_THREADS: usize = 8;
 
-/// Entries of a folder are taken up to this many bytes of names at a time.
+/// The maximum size of the names that are processed as one batch.
 const MAX_BATCH: usize = 1 << 20;
 
-/// Lists what matches beneath a folder.
+/// Lists the matching files below a directory.
 pub fn list(roots: &Roots, request: &ListRequest<'_>, context: &Context) -> Result<Listing> {
     let sandbox = context.sandbox.resolved(|path| path.canonicalize().ok());
-    let place = match roots.resolve(request.folder, LastLink::Follow, &sandbox) {
-        // What the client closes is empty, as what does not exist is.
+    let location = match roots.resolve(request.folder, LastLink::Follow, &sandbox) {
+        // A directory that the client's sandbox denies is listed as empty, like a missing one.
         Err(Error::PermissionDenied { reason: Denial::ClientSandbox, .. }) => {
             return Ok(Listing::default());
         }
-        place => place?,
+        location => location?,
     };
-    if !place.is_folder() {
-        return Ok(Listing { is_missing: place.kind.is_none(), ..Listing::default() });
+    if !location.is_dir() {
+        return Ok(Listing { is_missing: location.kind.is_none(), ..Listing::default() });
     }
-    let Some((top, below)) = roots.beneath(&place.real_path) else {
+    let Some((top, below)) = roots.root_containing(&location.real_path) else {
         return Ok(Listing::default());
     };
-    let root = place.real_path.ancestors().nth(below.components().count());
-    let walk = Walk {
+    let root = location.real_path.ancestors().nth(below.components().count());
+    let walk = ListWalk {
         roots,
-        root: root.unwrap_or(&place.real_path),
+        root: root.unwrap_or(&location.real_path),
         glob: request.glob,
         shows_ignored: request.shows_ignored,
         limit: request.limit.min(MAX_KEPT),
-        real_path: place.real_path.clone(),
+        real_path: location.real_path.clone(),
         n_above: if below.as_os_str().is_empty() { 0 } else { below.as_os_str().len() + 1 },
         sandbox,
         context,
@@ -84,9 +83,9 @@ pub fn list(roots: &Roots, request: &ListRequest<'_>, context: &Context) -> Resu
         _ => [below.as_os_str(), OsStr::new("/")].into_iter().collect(),
     };
     let state = request.glob.start();
-    walk.push(vec![Folder {
-        parent: place.folder,
-        name: place.name,
+    walk.push(vec![PendingDir {
+        parent: location.dir,
+        name: location.name,
         path,
         state,
         rules,
@@ -97,45 +96,45 @@ pub fn list(roots: &Roots, request: &ListRequest<'_>, context: &Context) -> Resu
     Ok(walk.listing(found))
 }
 
-/// A folder that is still to be read.
-struct Folder {
+/// A directory that has not been read yet.
+struct PendingDir {
     parent: Arc<Handle>,
     name: OsString,
-    /// Its path from the root on, with a slash at the end unless it is empty.
+    /// The path relative to the root, with a trailing slash unless it is empty.
     path: OsString,
     state: State,
-    /// What is ignored in the folder that holds it.
-    rules: InForce,
+    /// The rules that apply in the parent directory.
+    rules: ActiveRules,
     depth: usize,
 }
 
 #[derive(Default)]
-struct Queue {
-    folders: Vec<Folder>,
-    /// How many are being read, which may bring more.
+struct WalkQueue {
+    dirs: Vec<PendingDir>,
+    /// The number of directories being read, which may add more.
     n_busy: usize,
 }
 
-/// What one thread found.
+/// The matches that one thread found.
 #[derive(Default)]
-struct Found {
-    /// Relative to where the walk began.
+struct ThreadMatches {
+    /// Relative to the start of the walk.
     files: Vec<String>,
     total: u64,
     n_unnamable: u64,
     n_unreadable: u64,
 }
 
-struct Walk<'a> {
+struct ListWalk<'a> {
     roots: &'a Roots,
     glob: &'a Glob,
     shows_ignored: bool,
     limit: usize,
-    /// The root that it is in.
+    /// The root that contains the start of the walk.
     root: &'a Path,
-    /// Where the walk begins.
+    /// The start of the walk.
     real_path: PathBuf,
-    /// How many bytes of a path lie above that.
+    /// The length of the path from the root to the start, in bytes.
     n_above: usize,
     sandbox: Sandbox,
     context: &'a Context,
@@ -143,20 +142,20 @@ struct Walk<'a> {
     n_entries: AtomicU64,
     is_stopped: AtomicBool,
     is_too_deep: AtomicBool,
-    queue: Mutex<Queue>,
+    queue: Mutex<WalkQueue>,
     changed: Condvar,
 }
 
-impl Walk<'_> {
-    fn run(&self) -> Vec<Found> {
+impl ListWalk<'_> {
+    fn run(&self) -> Vec<ThreadMatches> {
         let mut buffer = Vec::new();
-        let mut found = Found::default();
-        for _ in 0..N_ALONE {
-            let Some(folder) = lock(&self.queue).folders.pop() else {
+        let mut found = ThreadMatches::default();
+        for _ in 0..DIRS_BEFORE_THREADS {
+            let Some(dir) = lock(&self.queue).dirs.pop() else {
                 return vec![found];
             };
-            let folders = self.read(folder, &mut buffer, &mut found);
-            self.push(folders);
+            let dirs = self.read(dir, &mut buffer, &mut found);
+            self.push(dirs);
         }
         let n_threads = limits::n_threads();
         let n_more = n_threads.min(MAX_THREADS) - 1;
@@ -164,14 +163,14 @@ impl Walk<'_> {
             let threads: Vec<_> = (0..n_more)
                 .map(|_| {
                     scope.spawn(|| {
-                        let mut found = Found::default();
+                        let mut found = ThreadMatches::default();
                         self.work(&mut Vec::new(), &mut found);
                         found
                     })
                 })
                 .collect();
             self.work(&mut buffer, &mut found);
-            // A thread that panics is a mistake of ours, and ends the call.
+            // A panic in a thread is a bug in recto, and ends the call.
             let others = threads.into_iter().map(|thread| match thread.join() {
                 Ok(found) => found,
                 Err(panic) => std::panic::resume_unwind(panic),
@@ -180,24 +179,24 @@ impl Walk<'_> {
         })
     }
 
-    /// Reads folders until there are none.
-    fn work(&self, buffer: &mut Vec<MaybeUninit<u8>>, found: &mut Found) {
-        /// Whoever leaves, even by a panic, is no longer waited for.
-        struct Busy<'a, 'b>(&'a Walk<'b>);
+    /// Reads directories until none are left.
+    fn work(&self, buffer: &mut Vec<MaybeUninit<u8>>, found: &mut ThreadMatches) {
+        /// Marks a thread as idle when it finishes a directory, even by a panic.
+        struct Busy<'a, 'b>(&'a ListWalk<'b>);
         impl Drop for Busy<'_, '_> {
             fn drop(&mut self) {
                 let mut queue = lock(&self.0.queue);
                 queue.n_busy -= 1;
-                if queue.n_busy == 0 && queue.folders.is_empty() {
+                if queue.n_busy == 0 && queue.dirs.is_empty() {
                     self.0.changed.notify_all();
                 }
             }
         }
         loop {
             let mut queue = lock(&self.queue);
-            let folder = loop {
-                if let Some(folder) = queue.folders.pop() {
-                    break folder;
+            let dir = loop {
+                if let Some(dir) = queue.dirs.pop() {
+                    break dir;
                 }
                 if queue.n_busy == 0 {
                     return;
@@ -207,22 +206,22 @@ impl Walk<'_> {
             queue.n_busy += 1;
             drop(queue);
             let _busy = Busy(self);
-            let folders = self.read(folder, buffer, found);
-            self.push(folders);
+            let dirs = self.read(dir, buffer, found);
+            self.push(dirs);
         }
     }
 
-    fn push(&self, mut folders: Vec<Folder>) {
-        if folders.is_empty() {
+    fn push(&self, mut dirs: Vec<PendingDir>) {
+        if dirs.is_empty() {
             return;
         }
-        let is_one = folders.len() == 1;
-        lock(&self.queue).folders.append(&mut folders);
+        let is_one = dirs.len() == 1;
+        lock(&self.queue).dirs.append(&mut dirs);
         if is_one { self.changed.notify_one() } else { self.changed.notify_all() }
     }
 
-    /// Whether the walk has cost what it may, or nobody waits for it any more.
-    fn is_over(&self) -> bool {
+    /// Returns whether the walk has reached a limit or was cancelled.
+    fn should_stop(&self) -> bool {
         if self.n_entries.load(Ordering::Relaxed) > MAX_ENTRIES || self.started.elapsed() > MAX_TIME
         {
             self.is_stopped.store(true, Ordering::Relaxed);
@@ -230,24 +229,24 @@ impl Walk<'_> {
         self.is_stopped.load(Ordering::Relaxed) || self.context.cancel.check().is_err()
     }
 
-    /// Reads one folder: its files that match, and the folders in it where more can.
+    /// Reads one directory: collects matching files, and returns the subdirectories to read.
     fn read(
         &self,
-        folder: Folder,
+        dir: PendingDir,
         buffer: &mut Vec<MaybeUninit<u8>>,
-        found: &mut Found,
-    ) -> Vec<Folder> {
-        let mut folders = Vec::new();
-        if self.is_over() {
-            return folders;
+        found: &mut ThreadMatches,
+    ) -> Vec<PendingDir> {
+        let mut dirs = Vec::new();
+        if self.should_stop() {
+            return dirs;
         }
-        let handle = match recto_platform::open_directory_at(&folder.parent, &folder.name) {
+        let handle = match recto_platform::open_directory_at(&dir.parent, &dir.name) {
             Ok(handle) => Arc::new(handle),
-            // It went away, or is something else by now.
-            Err(SysError::NOENT | SysError::NOTDIR | SysError::LOOP) => return folders,
+            // It was removed or replaced.
+            Err(SysError::NOENT | SysError::NOTDIR | SysError::LOOP) => return dirs,
             Err(_) => {
-                found.n_unreadable += u64::from(self.is_readable(Path::new(&folder.path)));
-                return folders;
+                found.n_unreadable += u64::from(self.is_readable(Path::new(&dir.path)));
+                return dirs;
             }
         };
         let mut entries = RawEntries::new(&handle, buffer);
@@ -266,73 +265,73 @@ impl Walk<'_> {
                 continue;
             }
             if rules.is_none() {
-                // Where the folder did not fit at once, its rules may come later.
+                // The directory did not fit in one batch, so its `.gitignore` may come later.
                 let present = match is_last {
                     true => batch.present,
-                    false => Present { rules: true, repository: exists(&handle, ".git") },
+                    false => RuleFiles { rules: true, repository: exists(&handle, ".git") },
                 };
                 rules = Some(match self.shows_ignored {
                     true => None,
-                    false => self.rules_in(&folder.rules, &handle, &folder.path, present),
+                    false => self.rules_in(&dir.rules, &handle, &dir.path, present),
                 });
             }
             self.n_entries.fetch_add(batch.entries.len() as u64, Ordering::Relaxed);
             if let Some(rules) = &rules {
-                self.take(&folder, &handle, rules, &batch, &mut folders, found);
+                self.add_batch(&dir, &handle, rules, &batch, &mut dirs, found);
             }
-            if is_last || self.is_over() {
-                return folders;
+            if is_last || self.should_stop() {
+                return dirs;
             }
             batch = Batch::default();
         }
     }
 
-    fn take(
+    fn add_batch(
         &self,
-        folder: &Folder,
+        dir: &PendingDir,
         handle: &Arc<Handle>,
-        rules: &InForce,
+        rules: &ActiveRules,
         batch: &Batch,
-        folders: &mut Vec<Folder>,
-        found: &mut Found,
+        dirs: &mut Vec<PendingDir>,
+        found: &mut ThreadMatches,
     ) {
-        let mut path = folder.path.clone().into_vec();
+        let mut path = dir.path.clone().into_vec();
         for (index, (name, kind)) in batch.iter().enumerate() {
-            if index % 64 == 63 && self.is_over() {
+            if index % 64 == 63 && self.should_stop() {
                 return;
             }
             let kind = match kind {
                 FileKind::Unknown => kind_of(handle, name),
                 kind => kind,
             };
-            path.truncate(folder.path.len());
+            path.truncate(dir.path.len());
             path.extend_from_slice(name.as_bytes());
             let whole = Path::new(OsStr::from_bytes(&path));
             match kind {
                 FileKind::Directory => {
-                    let Some(state) = self.glob.enter(&folder.state, name) else { continue };
-                    if ignored::is_ignored(rules, whole, true) || self.is_closed(whole) {
+                    let Some(state) = self.glob.enter(&dir.state, name) else { continue };
+                    if ignored::is_ignored(rules, whole, true) || self.is_hidden(whole) {
                         continue;
                     }
-                    if folder.depth >= MAX_DEPTH {
+                    if dir.depth >= MAX_DEPTH {
                         self.is_too_deep.store(true, Ordering::Relaxed);
                         continue;
                     }
                     let mut path = path.clone();
                     path.push(b'/');
-                    folders.push(Folder {
+                    dirs.push(PendingDir {
                         parent: handle.clone(),
                         name: name.to_os_string(),
                         path: OsString::from_vec(path),
                         state,
                         rules: rules.clone(),
-                        depth: folder.depth + 1,
+                        depth: dir.depth + 1,
                     });
                 }
                 FileKind::File | FileKind::Symlink
-                    if self.glob.is_match(&folder.state, name)
+                    if self.glob.is_match(&dir.state, name)
                         && !ignored::is_ignored(rules, whole, false)
-                        && !self.is_closed(whole)
+                        && !self.is_hidden(whole)
                         && self.is_readable(whole)
                         && (kind == FileKind::File || self.leads_to_file(whole)) =>
                 {
@@ -347,12 +346,12 @@ impl Walk<'_> {
         self.root.join(path)
     }
 
-    /// Whether the person who started the server hid it.
-    fn is_closed(&self, path: &Path) -> bool {
+    /// Returns whether `--deny` hides a path.
+    fn is_hidden(&self, path: &Path) -> bool {
         self.roots.has_hidden() && self.roots.hides(&self.real_path_of(path))
     }
 
-    /// Whether the client's sandbox lets it be read.
+    /// Returns whether the client's sandbox allows reading a path.
     fn is_readable(&self, path: &Path) -> bool {
         match &self.sandbox {
             Sandbox::Unlimited => true,
@@ -362,31 +361,31 @@ impl Walk<'_> {
 
     fn leads_to_file(&self, path: &Path) -> bool {
         let Some(path) = self.real_path_of(path).to_str().map(str::to_string) else { return false };
-        let place = AbsPath::parse(path)
+        let location = AbsPath::parse(path)
             .and_then(|path| self.roots.resolve(&path, LastLink::Follow, &self.sandbox));
-        place.is_ok_and(|place| {
+        location.is_ok_and(|location| {
             let is_allowed = match &self.sandbox {
                 Sandbox::Unlimited => true,
-                limited => limited.access(&place.real_path, |_| None) != Access::None,
+                limited => limited.access(&location.real_path, |_| None) != Access::None,
             };
-            is_allowed && place.kind == Some(FileKind::File)
+            is_allowed && location.kind == Some(FileKind::File)
         })
     }
 
     fn rules_in(
         &self,
-        above: &InForce,
+        above: &ActiveRules,
         handle: &Arc<Handle>,
         path: &OsStr,
-        present: Present,
-    ) -> InForce {
+        present: RuleFiles,
+    ) -> ActiveRules {
         let linked = || linked::rules(self.roots, &self.sandbox, &self.root.join(path));
         ignored::enter(above, handle, path.len(), present, linked)
     }
 
-    /// The rules of the folders between the root and where the walk begins, or `None` where one
-    /// of those is ignored itself.
-    fn rules_above(&self, top: &Arc<Handle>, below: &Path) -> Option<InForce> {
+    /// Returns the rules of the directories between the root and the start of the walk, or `None`
+    /// if one of those directories is ignored.
+    fn rules_above(&self, top: &Arc<Handle>, below: &Path) -> Option<ActiveRules> {
         let mut rules = None;
         if self.shows_ignored {
             return Some(rules);
@@ -394,19 +393,19 @@ impl Walk<'_> {
         let mut handle = top.clone();
         let mut path = OsString::new();
         for name in below.components() {
-            let present = Present { rules: true, repository: exists(&handle, ".git") };
+            let present = RuleFiles { rules: true, repository: exists(&handle, ".git") };
             rules = self.rules_in(&rules, &handle, &path, present);
             path.push(name);
             if ignored::is_ignored(&rules, Path::new(&path), true) {
                 return None;
             }
             path.push("/");
-            handle = Arc::new(recto_platform::enter(&handle, name).ok()?);
+            handle = Arc::new(recto_platform::open_path_at(&handle, name).ok()?);
         }
         Some(rules)
     }
 
-    fn listing(&self, found: Vec<Found>) -> Listing {
+    fn listing(&self, found: Vec<ThreadMatches>) -> Listing {
         let mut listing = Listing { folder: self.real_path.clone(), ..Listing::default() };
         for part in found {
             listing.files.extend(part.files);
@@ -417,7 +416,7 @@ impl Walk<'_> {
         listing.files.sort_unstable();
         listing.files.truncate(self.limit);
         if self.is_too_deep.load(Ordering::Relaxed) {
-            listing.stopped = Some("256 folders downwards");
+            listing.stopped = Some("256 directory levels");
         }
         if self.is_stopped.load(Ordering::Relaxed) {
             listing.stopped = Some(match self.n_entries.load(Ordering::Relaxed) > MAX_ENTRIES {
@@ -429,8 +428,8 @@ impl Walk<'_> {
     }
 }
 
-impl Found {
-    /// Counts a match, and keeps it while it may be one of the first.
+impl ThreadMatches {
+    /// Counts a match, and keeps it if it may be among the first `limit`.
     fn add(&mut self, path: &[u8], limit: usize) {
         let Ok(path) = std::str::from_utf8(path) else {
             self.n_unnamable += 1;
@@ -447,13 +446,13 @@ impl Found {
     }
 }
 
-/// Entries of a folder, without `.` and `..`.
+/// Entries of a directory, without `.` and `..`.
 #[derive(Default)]
 struct Batch {
     names: Vec<u8>,
-    /// Where each name ends, and what it names.
+    /// The end offset and the kind of each name.
     entries: Vec<(usize, FileKind)>,
-    present: Present,
+    present: RuleFiles,
 }
 
 impl Batch {
@@ -478,10 +477,10 @@ impl Batch {
     }
 }
 
-fn exists(folder: &Handle, name: &str) -> bool {
-    recto_platform::status_at(folder, name).is_ok()
+fn exists(dir: &Handle, name: &str) -> bool {
+    recto_platform::status_at(dir, name).is_ok()
 }
 
-fn kind_of(folder: &Handle, name: &OsStr) -> FileKind {
-    recto_platform::status_at(folder, name).map_or(FileKind::Unknown, |status| status.kind())
+fn kind_of(dir: &Handle, name: &OsStr) -> FileKind {
+    recto_platform::status_at(dir, name).map_or(FileKind::Unknown, |status| status.kind())
 }

@@ -1,7 +1,7 @@
-//! One change at a time in a folder, in this process and among all that run recto.
+//! Serializes changes in a directory, within this process and among all recto processes.
 //!
-//! The lock is the kernel's own on the folder, so that it leaves no file behind and goes away
-//! with a killed process.
+//! The lock is the kernel's `flock` on the directory. It needs no lock file, and the kernel
+//! releases it when a process is killed.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};
@@ -17,88 +17,88 @@ use crate::limits;
 use crate::path::AbsPath;
 use crate::sync::{lock, wait_timeout};
 
-/// How often a call that waits looks whether it was taken back.
-const PATIENCE: Duration = Duration::from_millis(20);
+/// How often a waiting call checks whether it was cancelled.
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// How long a call waits for the one before it, until it answers that the folder is busy.
+/// How long a call waits for the one before it until it fails because the directory is busy.
 const MAX_WAIT: Duration = limits::LOCK_WAIT;
 
-/// A folder's device and inode.
-type FolderId = (u64, u64);
+/// A directory's device and inode.
+type DirId = (u64, u64);
 
-/// The folders that this process holds or waits for.
+/// The directories that this process has locked or waits for.
 #[derive(Default)]
 pub struct Locks {
-    folders: Arc<Folders>,
+    dirs: Arc<DirQueues>,
 }
 
 #[derive(Default)]
-struct Folders {
+struct DirQueues {
     queues: Mutex<Queues>,
     released: Condvar,
 }
 
-/// Who wants a folder, first come, first served: an editor may take its time over each change, and
-/// whoever comes last must not be the last again and again.
+/// The calls that wait for each directory, in order of arrival. An editor may take long over each
+/// change, so an unfair queue would starve some calls.
 #[derive(Default)]
 struct Queues {
     last: u64,
-    /// The first in a queue has the folder; no queue is empty.
-    by_folder: HashMap<FolderId, VecDeque<u64>>,
+    /// The first in a queue has the directory. No queue is empty.
+    by_dir: HashMap<DirId, VecDeque<u64>>,
 }
 
-/// A place in a folder's queue of this process. The first one has the folder. Dropping it gives
-/// way to the next.
-struct Taken {
-    folders: Arc<Folders>,
-    id: FolderId,
+/// A position in this process's queue for a directory. The first one has the directory. Dropping it
+/// advances the queue.
+struct QueueTicket {
+    dirs: Arc<DirQueues>,
+    id: DirId,
     number: u64,
 }
 
-/// A locked folder. Dropping it lets the next one in.
-pub struct FolderLock {
-    // Dropped first: the kernel's lock ends when the last handle is closed.
-    folder: Arc<Handle>,
-    taken: Taken,
-    is_shared_with_processes: bool,
+/// A locked directory. Dropping it unlocks the directory.
+pub struct DirLock {
+    // Dropped first: the kernel releases the lock when the last handle is closed.
+    dir: Arc<Handle>,
+    ticket: QueueTicket,
+    excludes_other_processes: bool,
 }
 
 impl Locks {
-    /// Waits for the folder.
-    pub fn lock(&self, folder: &Handle, path: &AbsPath, context: &Context) -> Result<FolderLock> {
+    /// Waits for the lock on a directory.
+    pub fn lock(&self, dir: &Handle, path: &AbsPath, context: &Context) -> Result<DirLock> {
         let failed = |errno| match errno {
             SysError::NOENT => Error::ParentNotFound { parent: path.parent() },
             errno => sys::error(errno, path, 0),
         };
         let busy = || Error::Busy { path: path.to_string() };
-        // A handle of its own: the lock belongs to the open file, not to the process.
-        let folder = recto_platform::open_directory_at(folder, ".").map_err(failed)?;
-        let status = folder.status().map_err(failed)?;
-        let folder = Arc::new(folder);
+        // The lock belongs to the open file, not to the process, so it needs a handle of its own.
+        let dir = recto_platform::open_directory_at(dir, ".").map_err(failed)?;
+        let status = dir.status().map_err(failed)?;
+        let dir = Arc::new(dir);
         let id = status.id();
-        let taken = self.take(id, context)?.ok_or_else(busy)?;
-        match sys::retry(|| folder.try_lock()) {
-            Ok(()) => Ok(FolderLock { folder, taken, is_shared_with_processes: true }),
+        let ticket = self.wait_in_queue(id, context)?.ok_or_else(busy)?;
+        match sys::retry(|| dir.try_lock()) {
+            Ok(()) => Ok(DirLock { dir, ticket, excludes_other_processes: true }),
             Err(SysError::AGAIN) => {
-                let taken = wait(&folder, taken, context)?.ok_or_else(busy)?;
-                Ok(FolderLock { folder, taken, is_shared_with_processes: true })
+                let ticket = wait_for_kernel_lock(&dir, ticket, context)?.ok_or_else(busy)?;
+                Ok(DirLock { dir, ticket, excludes_other_processes: true })
             }
-            // Some network filesystems have no locks on folders. Lost updates are still noticed
-            // by the exchange of the write protocol.
-            Err(_) => Ok(FolderLock { folder, taken, is_shared_with_processes: false }),
+            // Some network file systems do not support locks on directories. The exchange of the
+            // write protocol still detects lost updates.
+            Err(_) => Ok(DirLock { dir, ticket, excludes_other_processes: false }),
         }
     }
 
-    /// Waits in this process's queue, for as long as it moves: many calls at once that an editor
-    /// takes its time over are all served.
-    fn take(&self, id: FolderId, context: &Context) -> Result<Option<Taken>> {
-        let taken = Taken::queue(&self.folders, id);
-        let mut queues = self.folders.lock();
+    /// Waits in this process's queue. The deadline restarts whenever the queue advances, so that
+    /// many calls waiting for a slow editor are all served.
+    fn wait_in_queue(&self, id: DirId, context: &Context) -> Result<Option<QueueTicket>> {
+        let ticket = QueueTicket::queue(&self.dirs, id);
+        let mut queues = self.dirs.lock();
         let (mut first, mut deadline) = (None, Instant::now());
         loop {
-            let now_first = queues.by_folder.get(&id).and_then(VecDeque::front).copied();
-            if now_first == Some(taken.number) {
-                return Ok(Some(taken));
+            let now_first = queues.by_dir.get(&id).and_then(VecDeque::front).copied();
+            if now_first == Some(ticket.number) {
+                return Ok(Some(ticket));
             }
             if now_first != first {
                 (first, deadline) = (now_first, Instant::now() + MAX_WAIT);
@@ -107,31 +107,35 @@ impl Locks {
             if Instant::now() >= deadline {
                 return Ok(None);
             }
-            queues = wait_timeout(&self.folders.released, queues, PATIENCE);
+            queues = wait_timeout(&self.dirs.released, queues, POLL_INTERVAL);
         }
     }
 }
 
-/// A thread waits in the kernel's queue, which is first come, first served; polling with back-off
-/// was seen to starve a process for over a second.
+/// Waits for the kernel's lock in a thread. The kernel's queue is fair; polling with back-off was
+/// seen to starve a process for over a second.
 ///
-/// The thread of a call that gave up keeps the folder taken until it has been through the queue,
-/// so that no folder has more than one.
-fn wait(folder: &Arc<Handle>, taken: Taken, context: &Context) -> Result<Option<Taken>> {
+/// The thread of a call that gave up keeps its ticket until it gets the lock, so each directory has
+/// at most one such thread.
+fn wait_for_kernel_lock(
+    dir: &Arc<Handle>,
+    ticket: QueueTicket,
+    context: &Context,
+) -> Result<Option<QueueTicket>> {
     let deadline = Instant::now() + MAX_WAIT;
-    let (sender, receiver) = sync_channel::<SysResult<Taken>>(1);
-    let folder = folder.clone();
+    let (sender, receiver) = sync_channel::<SysResult<QueueTicket>>(1);
+    let dir = dir.clone();
     let queue = move || {
-        let locked = sys::retry(|| folder.lock());
-        // Where nobody listens any more, this is the last handle, and closing it unlocks.
-        drop(folder);
-        let _ = sender.send(locked.map(|()| taken));
+        let locked = sys::retry(|| dir.lock());
+        // If the call gave up, this is the last handle, and closing it releases the lock.
+        drop(dir);
+        let _ = sender.send(locked.map(|()| ticket));
     };
     if std::thread::Builder::new().name("recto-lock".into()).spawn(queue).is_err() {
         return Ok(None);
     }
     while Instant::now() < deadline {
-        match receiver.recv_timeout(PATIENCE) {
+        match receiver.recv_timeout(POLL_INTERVAL) {
             Ok(locked) => return Ok(locked.ok()),
             Err(RecvTimeoutError::Timeout) => context.cancel.check()?,
             Err(RecvTimeoutError::Disconnected) => break,
@@ -140,50 +144,50 @@ fn wait(folder: &Arc<Handle>, taken: Taken, context: &Context) -> Result<Option<
     Ok(None)
 }
 
-impl FolderLock {
-    /// The folder, open for reading.
-    pub fn folder(&self) -> &Handle {
-        &self.folder
+impl DirLock {
+    /// Returns the directory, open for reading.
+    pub fn dir(&self) -> &Handle {
+        &self.dir
     }
 
-    /// The folder's device and inode.
-    pub fn id(&self) -> FolderId {
-        self.taken.id
+    /// Returns the directory's device and inode.
+    pub fn id(&self) -> DirId {
+        self.ticket.id
     }
 
-    /// Whether other processes that run recto are kept out too.
-    pub fn is_shared_with_processes(&self) -> bool {
-        self.is_shared_with_processes
+    /// Returns whether the lock also excludes other recto processes.
+    pub fn excludes_other_processes(&self) -> bool {
+        self.excludes_other_processes
     }
 }
 
-impl Folders {
+impl DirQueues {
     fn lock(&self) -> MutexGuard<'_, Queues> {
         lock(&self.queues)
     }
 }
 
-impl Taken {
-    fn queue(folders: &Arc<Folders>, id: FolderId) -> Taken {
-        let mut queues = folders.lock();
+impl QueueTicket {
+    fn queue(dirs: &Arc<DirQueues>, id: DirId) -> QueueTicket {
+        let mut queues = dirs.lock();
         queues.last += 1;
         let number = queues.last;
-        queues.by_folder.entry(id).or_default().push_back(number);
-        Taken { folders: folders.clone(), id, number }
+        queues.by_dir.entry(id).or_default().push_back(number);
+        QueueTicket { dirs: dirs.clone(), id, number }
     }
 }
 
-impl Drop for Taken {
+impl Drop for QueueTicket {
     fn drop(&mut self) {
-        let mut queues = self.folders.lock();
-        if let Some(queue) = queues.by_folder.get_mut(&self.id) {
+        let mut queues = self.dirs.lock();
+        if let Some(queue) = queues.by_dir.get_mut(&self.id) {
             queue.retain(|number| *number != self.number);
             if queue.is_empty() {
-                queues.by_folder.remove(&self.id);
+                queues.by_dir.remove(&self.id);
             }
         }
         drop(queues);
-        self.folders.released.notify_all();
+        self.dirs.released.notify_all();
     }
 }
 
@@ -196,13 +200,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn calls_that_give_up_leave_one_thread_and_the_folder_comes_free() {
-        let folder = tempfile::tempdir().unwrap();
-        let foreign = open_directory(folder.path()).unwrap();
-        foreign.lock().unwrap();
-        let (locks, handle) = (Locks::default(), open_directory(folder.path()).unwrap());
+    fn cancelled_calls_leave_one_thread_and_the_lock_is_released() {
+        let dir = tempfile::tempdir().unwrap();
+        let other = open_directory(dir.path()).unwrap();
+        other.lock().unwrap();
+        let (locks, handle) = (Locks::default(), open_directory(dir.path()).unwrap());
         let path = AbsPath::parse("/f".into()).unwrap();
-        // Those that wait for a folder; a thread may end while it is looked at.
+        // Counts threads that wait for a lock; a thread may exit while it is inspected.
         let n_threads = || {
             let tasks = std::fs::read_dir("/proc/self/task").unwrap();
             let names = tasks.map(|task| std::fs::read(task.unwrap().path().join("comm")));
@@ -214,15 +218,15 @@ mod tests {
             assert_eq!(locks.lock(&handle, &path, &context).err(), Some(Error::Cancelled));
         }
         assert_eq!(n_threads(), 1);
-        drop(foreign);
+        drop(other);
         let lock = locks.lock(&handle, &path, &Context::default()).unwrap();
-        assert!(lock.is_shared_with_processes());
+        assert!(lock.excludes_other_processes());
     }
 
     #[test]
-    fn whoever_comes_first_is_served_first() {
-        let folder = tempfile::tempdir().unwrap();
-        let (locks, handle) = (Locks::default(), open_directory(folder.path()).unwrap());
+    fn serves_calls_in_order_of_arrival() {
+        let dir = tempfile::tempdir().unwrap();
+        let (locks, handle) = (Locks::default(), open_directory(dir.path()).unwrap());
         let path = AbsPath::parse("/f".into()).unwrap();
         let context = Context::default();
         let first = locks.lock(&handle, &path, &context).unwrap();
@@ -235,8 +239,8 @@ mod tests {
                     let _lock = locks.lock(handle, path, context).unwrap();
                     served.lock().unwrap().push(number);
                 });
-                // The next one comes when this one stands in the queue.
-                let n_waiting = || locks.folders.lock().by_folder.values().next().unwrap().len();
+                // Start the next thread once this one is in the queue.
+                let n_waiting = || locks.dirs.lock().by_dir.values().next().unwrap().len();
                 while n_waiting() < number + 2 {
                     std::thread::yield_now();
                 }
@@ -244,6 +248,6 @@ mod tests {
             drop(first);
         });
         assert_eq!(*served.lock().unwrap(), (0..20).collect::<Vec<_>>());
-        assert!(locks.folders.lock().by_folder.is_empty());
+        assert!(locks.dirs.lock().by_dir.is_empty());
     }
 }

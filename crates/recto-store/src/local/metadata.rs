@@ -1,5 +1,5 @@
-//! What a file is besides its bytes: owner, mode, access lists and other attributes, carried
-//! from the old file to the one that takes its place.
+//! Copies the metadata of a file to its replacement: owner, mode, access lists and other extended
+//! attributes.
 
 use std::ffi::{CStr, CString};
 
@@ -11,8 +11,8 @@ use super::read::OpenFile;
 use super::sys;
 use crate::path::AbsPath;
 
-/// Gives `new` the owner, mode and attributes of `old`, less the bits that let a program run as
-/// somebody else: those must not outlive a change of the program.
+/// Copies owner, mode and attributes from `old` to `new`, except for setuid, setgid and file
+/// capabilities, which must not survive a change of the program.
 pub fn copy(sys: &dyn Sys, old: &OpenFile, new: &Handle, path: &AbsPath) -> Result<(), Error> {
     let failed = |errno| sys::error(errno, path, 0);
     let made = new.status().map_err(failed)?;
@@ -26,7 +26,7 @@ pub fn copy(sys: &dyn Sys, old: &OpenFile, new: &Handle, path: &AbsPath) -> Resu
         })?;
     }
     let kept = attributes(&old.fd).map_err(failed)?;
-    // What the folder gave the new file by itself (a default access list) the old one did not have.
+    // Remove attributes that the directory gave the new file, such as a default access list.
     for (name, _) in attributes(new).map_err(failed)? {
         if !is_set_by_system(&name) && !kept.iter().any(|(kept, _)| *kept == name) {
             new.remove_attribute(&name).map_err(failed)?;
@@ -40,11 +40,11 @@ pub fn copy(sys: &dyn Sys, old: &OpenFile, new: &Handle, path: &AbsPath) -> Resu
             return Err(failed(errno));
         }
     }
-    // After the attributes, because an access list changes the mode.
+    // After the attributes, because setting an access list changes the mode.
     sys::retry(|| sys.set_mode(new, old.status.mode & 0o1777)).map_err(failed)
 }
 
-/// Labels that the system gives by itself and does not let everybody set.
+/// Returns whether the system sets an attribute itself and may not allow setting it.
 fn is_set_by_system(name: &CStr) -> bool {
     name.to_bytes().starts_with(b"security.") || name.to_bytes().starts_with(b"trusted.")
 }
@@ -53,7 +53,7 @@ type Attribute = (CString, Vec<u8>);
 
 fn attributes(file: &Handle) -> SysResult<Vec<Attribute>> {
     let mut names = file.attribute_names()?;
-    // A program's capabilities are dropped like its setuid bit.
+    // File capabilities are dropped like the setuid bit.
     names.retain(|name| name.as_c_str() != c"security.capability");
     let with_value = |name: CString| file.attribute(&name).map(|value| (name, value));
     names.into_iter().map(with_value).collect()

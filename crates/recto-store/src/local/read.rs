@@ -1,5 +1,5 @@
-//! Reading regular files, and only as stable snapshots. Those too large to be held are left to
-//! [`super::large`].
+//! Reads regular files as stable snapshots. [`super::large`] reads files that are too large for
+//! memory.
 
 use std::cell::Cell;
 use std::time::{Duration, Instant};
@@ -10,71 +10,71 @@ use recto_platform::{FileKind, Filesystem, Handle, Status, Sys, SysError};
 use recto_text::Document;
 
 use super::identity::is_same_content;
-use super::roots::Place;
+use super::roots::Location;
 use super::sys;
 use crate::context::Context;
 use crate::limits;
 use crate::path::AbsPath;
 use crate::{Note, text_of};
 
-/// Files up to this size are read whole; larger ones pass by in pieces.
+/// The maximum size of a file that is read whole; larger ones are read in pieces.
 const MAX_WHOLE: u64 = limits::WHOLE_FILE;
 
-/// How long a write waits for others to close the file. Those who append or save are done by
-/// then; those who keep a file open would not be done in an hour.
+/// How long a write waits for other processes to close the file. This is enough for an append or a
+/// save; a process that keeps the file open would not close it in an hour either.
 const MAX_WAIT_FOR_WRITERS: Duration = Duration::from_millis(50);
 
-/// A regular file, open for reading, and what it was when it was opened.
+/// A regular file, open for reading, with its status from when it was opened.
 pub struct OpenFile {
     pub fd: Handle,
     pub status: Status,
-    /// Whether its size says how much there is to read.
-    pub has_true_size: bool,
-    /// Whether the system promised to tell of writers.
+    /// Whether reads end exactly at the reported size.
+    pub has_exact_size: bool,
+    /// Whether a lease reports writers.
     pub lease: Lease,
 }
 
-/// How much of a file counts because it grows while it is read, once that was decided.
+/// The size that a call uses for a file that grows while it is read, once it is fixed.
 #[derive(Default)]
-pub struct Growth {
+pub struct StablePrefix {
     pub settled: Cell<Option<u64>>,
 }
 
-/// How often a file is read that changes meanwhile.
-const MAX_READINGS: usize = 3;
+/// How often a file that changes is read before the read fails.
+const MAX_READS: usize = 3;
 
-/// What the system promises about writers.
+/// The result of requesting a lease.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Lease {
-    /// To tell of the next one.
+    /// The kernel breaks the lease when another process opens the file for writing.
     Held,
-    /// Somebody has the file open for writing, and keeps it so.
+    /// Another process keeps the file open for writing.
     WriterOpen,
-    /// Nothing.
+    /// The file system or the file's owner does not permit a lease.
     Unavailable,
 }
 
 impl OpenFile {
-    /// Opens what stands at a place, if it is a regular file. FIFOs and devices are not touched.
-    pub fn open(sys: &dyn Sys, place: &Place, path: &AbsPath) -> Result<Option<OpenFile>> {
-        if place.is_folder_missing {
+    /// Opens a regular file. Never opens a FIFO or device.
+    pub fn open(sys: &dyn Sys, at: &Location, path: &AbsPath) -> Result<Option<OpenFile>> {
+        if at.is_dir_missing {
             return Ok(None);
         }
-        match sys::retry(|| sys.status(&place.folder, &place.name)) {
-            Ok(status) => OpenFile::open_kind(sys, place, status.kind(), path).map(Some),
+        match sys::retry(|| sys.status(&at.dir, &at.name)) {
+            Ok(status) => OpenFile::open_kind(sys, at, status.kind(), path).map(Some),
             Err(SysError::NOENT) => Ok(None),
             Err(errno) => Err(sys::error(errno, path, 0)),
         }
     }
 
-    /// The same for a place that was looked at just now.
-    pub fn open_found(sys: &dyn Sys, place: &Place, path: &AbsPath) -> Result<Option<OpenFile>> {
-        place.kind.map(|kind| OpenFile::open_kind(sys, place, kind, path)).transpose()
+    /// Opens the regular file at a location that was resolved just now.
+    pub fn open_found(sys: &dyn Sys, at: &Location, path: &AbsPath) -> Result<Option<OpenFile>> {
+        at.kind.map(|kind| OpenFile::open_kind(sys, at, kind, path)).transpose()
     }
 
-    /// Opens what was seen to be of that kind. If it is something else by now, it was opened for
-    /// nothing, but without waiting for anybody.
-    fn open_kind(sys: &dyn Sys, place: &Place, kind: FileKind, path: &AbsPath) -> Result<OpenFile> {
+    /// Opens a file of a known kind. If it was replaced by something else since, opening does not
+    /// block, and the call fails.
+    fn open_kind(sys: &dyn Sys, at: &Location, kind: FileKind, path: &AbsPath) -> Result<OpenFile> {
         let instead = match kind {
             FileKind::Directory => Instead::Folder,
             FileKind::Fifo => Instead::Special("a FIFO"),
@@ -86,7 +86,7 @@ impl OpenFile {
         if kind != FileKind::File {
             return Err(not_a_file(instead));
         }
-        let fd = sys::retry(|| sys.open(&place.folder, &place.name))
+        let fd = sys::retry(|| sys.open(&at.dir, &at.name))
             .map_err(|errno| sys::error(errno, path, 0))?;
         let status = fd.status().map_err(|errno| sys::error(errno, path, 0))?;
         let is_regular = status.kind() == FileKind::File;
@@ -96,17 +96,17 @@ impl OpenFile {
             return Err(not_a_file(Instead::Other));
         }
         if filesystem == Filesystem::Pseudo {
-            return Err(not_a_file(Instead::Special("a file that the kernel makes up")));
+            return Err(not_a_file(Instead::Special("a file whose content the kernel generates")));
         }
-        let has_true_size = filesystem == Filesystem::Clipping;
-        Ok(OpenFile { fd, status, has_true_size, lease: Lease::Unavailable })
+        let has_exact_size = filesystem == Filesystem::ExactSize;
+        Ok(OpenFile { fd, status, has_exact_size, lease: Lease::Unavailable })
     }
 
-    /// Asks the system to be told of writers, where it can: until the lease is given back, nobody
-    /// can open the file for writing unnoticed. Waits a moment for those who have it open.
+    /// Requests a lease: while it lasts, no process can open the file for writing unnoticed. Waits
+    /// briefly for processes that have it open.
     ///
-    /// Where the system gives no lease (another owner, a network filesystem), the comparison of the
-    /// write protocol is left, which catches all but a writer who is about to write.
+    /// Without a lease (another owner, a network file system), the write protocol compares
+    /// contents, which misses only a process that has the file open but has not written yet.
     pub fn lease(&self, sys: &dyn Sys) -> Lease {
         let started = Instant::now();
         loop {
@@ -121,7 +121,7 @@ impl OpenFile {
         }
     }
 
-    /// The whole content, the same from the first byte to the last.
+    /// Reads the whole content as of one point in time.
     pub fn read_whole(&self, path: &AbsPath, context: &Context) -> Result<Vec<u8>> {
         self.read_stable(path, |status| {
             let bytes = self.first_bytes(path, status.size, context)?;
@@ -132,13 +132,13 @@ impl OpenFile {
     fn first_bytes(&self, path: &AbsPath, n_bytes: u64, context: &Context) -> Result<Vec<u8>> {
         let mut bytes = Vec::new();
         let n_expected = usize::try_from(n_bytes).unwrap_or(usize::MAX);
-        // A byte more tells that there is more than the size says, which is then refused.
-        let n_expected = n_expected.saturating_add(usize::from(!self.has_true_size));
+        // One more byte reveals that the file is longer than its size says, which is rejected.
+        let n_expected = n_expected.saturating_add(usize::from(!self.has_exact_size));
         bytes.try_reserve_exact(n_expected).map_err(|_| Error::System {
             path: path.to_string(),
             cause: "not enough memory".into(),
         })?;
-        // A file that grows while it is read is noticed by its status.
+        // The status reveals a file that grows while it is read.
         while bytes.len() < n_expected {
             context.cancel.check()?;
             let offset = bytes.len() as u64;
@@ -148,18 +148,18 @@ impl OpenFile {
                 Err(errno) => return Err(sys::error(errno, path, 0)),
             }
         }
-        // The room that is spare may be more than was asked for.
+        // `Vec` may have reserved more than requested.
         bytes.truncate(n_expected);
         Ok(bytes)
     }
 
-    /// The whole text, unless it is too large to be held.
+    /// Reads the whole text. Returns `None` if the file is too large.
     pub fn document(&self, path: &AbsPath, context: &Context) -> Result<Option<Document>> {
         if self.is_large() {
             return Ok(None);
         }
-        let bytes = match self.has_true_size {
-            true => self.read_growing(path, context, &Growth::default(), |_, n_bytes| {
+        let bytes = match self.has_exact_size {
+            true => self.read_growing(path, context, &StablePrefix::default(), |_, n_bytes| {
                 self.first_bytes(path, n_bytes, context)
             })?,
             false => self.read_whole(path, context)?,
@@ -167,13 +167,13 @@ impl OpenFile {
         text_of(path, bytes).map(Some)
     }
 
-    /// Whether it is what it was when it was opened, as far as the system tells.
+    /// Returns whether the metadata shows no change since the file was opened.
     pub fn is_unchanged(&self) -> bool {
         self.fd.status().is_ok_and(|now| is_same_content(&self.status, &now))
     }
 
-    /// Whether it has grown since it was opened, which the answer should say. What was written over
-    /// besides is not noticed.
+    /// Returns whether the file has grown since it was opened, and adds a note to the answer if so.
+    /// Does not detect overwritten bytes.
     pub fn has_grown(&self, context: &Context) -> bool {
         let now = self.fd.status();
         let has_grown = now.is_ok_and(|now| now.size > self.status.size);
@@ -183,14 +183,14 @@ impl OpenFile {
         has_grown
     }
 
-    /// Whether the file is too large to be held.
+    /// Returns whether the file is too large to be read whole.
     pub fn is_large(&self) -> bool {
         self.status.size > MAX_WHOLE
     }
 
-    /// Reads, and again if the file changed meanwhile: a version is only handed out for bytes
-    /// that stood there together. A change of the file's name or mode alone looks the same from
-    /// here; then the second read brings what the first did.
+    /// Reads, and retries if the file changed during the read, so that all returned bytes existed
+    /// at the same time. Renaming the file or changing its mode also causes a retry, which then
+    /// returns the same bytes.
     pub fn read_stable<T: PartialEq>(
         &self,
         path: &AbsPath,
@@ -199,7 +199,7 @@ impl OpenFile {
         let status = || self.fd.status().map_err(|errno| sys::error(errno, path, 0));
         let mut before = self.status;
         let mut earlier = None;
-        for _ in 0..MAX_READINGS {
+        for _ in 0..MAX_READS {
             let (n_bytes, value) = read(&before)?;
             let after = status()?;
             let is_whole = n_bytes == after.size;
@@ -212,36 +212,36 @@ impl OpenFile {
         Err(Error::Unstable { path: path.to_string() })
     }
 
-    /// The same for what is only looked at: where a file grows under the hand, as logs do, what
-    /// stood there first is enough. It is read twice, so that what was written over is noticed, and
-    /// counts as the file for the rest of the call. `read` is told how much to read.
+    /// Reads like [`Self::read_stable`], but accepts a file that grows, such as a log: the bytes
+    /// that existed first are enough. They are read twice, to detect overwrites, and count as the
+    /// file for the rest of the call. `read` gets the number of bytes to read.
     pub fn read_growing<T: PartialEq>(
         &self,
         path: &AbsPath,
         context: &Context,
-        growth: &Growth,
+        prefix: &StablePrefix,
         mut read: impl FnMut(&Status, u64) -> Result<T>,
     ) -> Result<T> {
         let status = || self.fd.status().map_err(|errno| sys::error(errno, path, 0));
-        let settled = growth.settled.get();
+        let settled = prefix.settled.get();
         let mut before = self.status;
         let mut n_bytes = settled.unwrap_or(before.size);
         let mut earlier = None;
-        for _ in 0..MAX_READINGS {
+        for _ in 0..MAX_READS {
             let value = read(&before, n_bytes)?;
             let after = status()?;
             let n_now = after.size;
-            let is_again = earlier.as_ref() == Some(&value);
-            if n_now == n_bytes && (is_again || is_same_content(&before, &after)) {
+            let is_repeated = earlier.as_ref() == Some(&value);
+            if n_now == n_bytes && (is_repeated || is_same_content(&before, &after)) {
                 return Ok(value);
             }
-            if n_now > n_bytes && (is_again || settled == Some(n_bytes)) {
-                growth.settled.set(Some(n_bytes));
+            if n_now > n_bytes && (is_repeated || settled == Some(n_bytes)) {
+                prefix.settled.set(Some(n_bytes));
                 context.notes.add(Note::Grew);
                 return Ok(value);
             }
             if n_now < n_bytes {
-                // It was cut short, so that all is new.
+                // The file was truncated, so start over.
                 n_bytes = n_now;
             }
             earlier = Some(value);
@@ -250,7 +250,7 @@ impl OpenFile {
         Err(Error::Unstable { path: path.to_string() })
     }
 
-    /// The bytes from a place on, as many or up to the end of the file.
+    /// Reads up to `n_bytes` at an offset; fewer only at the end of the file.
     pub fn bytes_at(&self, path: &AbsPath, n_bytes: usize, offset: u64) -> Result<Vec<u8>> {
         let mut bytes = Vec::with_capacity(n_bytes);
         while bytes.len() < n_bytes {
@@ -265,7 +265,7 @@ impl OpenFile {
         Ok(bytes)
     }
 
-    /// Fills a buffer from a place on, or up to the end of the file.
+    /// Fills a buffer from an offset; reads less only at the end of the file.
     pub fn read_at(&self, path: &AbsPath, buffer: &mut [u8], offset: u64) -> Result<usize> {
         let mut n_read = 0;
         while n_read < buffer.len() {
@@ -289,24 +289,24 @@ mod tests {
 
     use super::*;
 
-    /// Reads a file as [`OpenFile::document`] does while `write` is done at each reading.
+    /// Reads like [`OpenFile::document`], calling `write` after each read.
     fn read_while(write: impl Fn(&mut File, usize)) -> (Result<String>, bool) {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("f");
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("f");
         std::fs::write(&path, "0123456789").unwrap();
         let fd: Handle = File::open(&path).unwrap().into();
         let status = fd.status().unwrap();
-        let file = OpenFile { fd, status, has_true_size: true, lease: Lease::Unavailable };
+        let file = OpenFile { fd, status, has_exact_size: true, lease: Lease::Unavailable };
         let path = AbsPath::parse(path.to_str().unwrap().into()).unwrap();
         let context = Context::default();
         let mut writer = File::options().write(true).open(path.as_path()).unwrap();
-        let mut n_readings = 0;
-        let read = file.read_growing(&path, &context, &Growth::default(), |_, n_bytes| {
-            n_readings += 1;
+        let mut n_reads = 0;
+        let read = file.read_growing(&path, &context, &StablePrefix::default(), |_, n_bytes| {
+            n_reads += 1;
             let bytes = file.first_bytes(&path, n_bytes, &context)?;
-            // Long enough for another time stamp.
+            // Long enough for a different timestamp.
             std::thread::sleep(Duration::from_millis(20));
-            write(&mut writer, n_readings);
+            write(&mut writer, n_reads);
             Ok(String::from_utf8(bytes).unwrap())
         });
         (read, !context.notes.take().is_empty())
@@ -324,37 +324,37 @@ mod tests {
     }
 
     #[test]
-    fn what_stood_there_first_is_read_of_a_file_that_grows() {
-        let (read, has_remark) = read_while(|_, _| ());
-        assert_eq!((read.unwrap().as_str(), has_remark), ("0123456789", false));
-        let (read, has_remark) = read_while(|file, _| append(file, "more"));
-        assert_eq!((read.unwrap().as_str(), has_remark), ("0123456789", true));
-        let (read, has_remark) = read_while(|file, n| {
+    fn reads_the_first_bytes_of_a_growing_file() {
+        let (read, has_note) = read_while(|_, _| ());
+        assert_eq!((read.unwrap().as_str(), has_note), ("0123456789", false));
+        let (read, has_note) = read_while(|file, _| append(file, "more"));
+        assert_eq!((read.unwrap().as_str(), has_note), ("0123456789", true));
+        let (read, has_note) = read_while(|file, n| {
             if n == 1 {
                 append(file, "more")
             }
         });
-        assert_eq!((read.unwrap().as_str(), has_remark), ("0123456789", true));
+        assert_eq!((read.unwrap().as_str(), has_note), ("0123456789", true));
     }
 
     #[test]
-    fn what_is_written_over_meanwhile_is_no_version() {
+    fn returns_no_mix_of_versions_of_an_overwritten_file() {
         let (read, _) = read_while(|file, n| {
             overwrite(file, &n.to_string());
             append(file, "more");
         });
         assert!(matches!(read, Err(Error::Unstable { .. })), "{read:?}");
-        let (read, has_remark) = read_while(|file, n| {
+        let (read, has_note) = read_while(|file, n| {
             if n == 1 {
                 overwrite(file, "abc")
             }
         });
-        assert_eq!((read.unwrap().as_str(), has_remark), ("abc3456789", false));
-        let (read, has_remark) = read_while(|file, n| {
+        assert_eq!((read.unwrap().as_str(), has_note), ("abc3456789", false));
+        let (read, has_note) = read_while(|file, n| {
             if n == 1 {
                 file.set_len(4).unwrap();
             }
         });
-        assert_eq!((read.unwrap().as_str(), has_remark), ("0123", false));
+        assert_eq!((read.unwrap().as_str(), has_note), ("0123", false));
     }
 }

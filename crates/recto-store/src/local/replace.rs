@@ -1,11 +1,11 @@
-//! The write protocol: one way for every change to reach the disk, all or nothing.
+//! The write protocol: every change reaches the disk this way, entirely or not at all.
 //!
-//! New content is written beside the old, made durable, and then exchanged for it in one step.
-//! What came out is compared with what the caller had read, and put back if somebody wrote in
-//! between. Invariant: only bytes that are the version being replaced, our own uncommitted text,
-//! or a version that somebody else replaced meanwhile are ever unlinked.
+//! New content is written to a draft next to the old file, synced, and atomically exchanged with
+//! it. The old file is then compared with what the caller had read, and restored if another process
+//! wrote in between. Invariant: recto unlinks only the version being replaced, its own uncommitted
+//! text, or a version that another process has replaced meanwhile.
 
-mod others;
+mod concurrent_writers;
 
 use std::ffi::{OsStr, OsString};
 use std::time::Duration;
@@ -15,7 +15,7 @@ use recto_platform::{FileKind, Handle, Status, Sys, SysError};
 use recto_text::Digest;
 use recto_text::digest::Digester;
 
-use super::content::{Change, Content};
+use super::content::{ContentChange, ContentSource};
 use super::identity::is_same_content;
 use super::leftovers;
 use super::metadata;
@@ -25,130 +25,130 @@ use crate::context::Cancel;
 use crate::path::AbsPath;
 use crate::{WriteError, Written};
 
-const NOTHING: Content<'static> = Content::Held(b"");
+const NOTHING: ContentSource<'static> = ContentSource::Memory(b"");
 
-/// How long those are waited for who come late, where a sync does not take that long anyway.
-const PATIENCE: Duration = Duration::from_millis(2);
+/// How long to wait for late writers if there is no sync, which takes longer anyway.
+const LATE_WRITER_WAIT: Duration = Duration::from_millis(2);
 
-/// One write to one name of a locked folder.
+/// One write to one name in a locked directory.
 pub struct Protocol<'a> {
     pub sys: &'a dyn Sys,
-    pub folder: &'a Handle,
+    pub dir: &'a Handle,
     pub name: &'a OsStr,
     pub path: &'a AbsPath,
     pub is_durable: bool,
-    /// Whether others write to files here.
-    pub has_company: bool,
-    /// Ends a write until its commit.
+    /// Whether other processes recently wrote to files in this store.
+    pub has_recent_writers: bool,
+    /// Cancels a write that is not committed yet.
     pub cancel: &'a Cancel,
 }
 
-/// New content on the disk, not yet committed.
+/// New content on disk, not yet committed.
 struct Draft {
     fd: Handle,
-    /// The name that it has, or will have, until the commit.
+    /// The temporary name that it has, or gets before the commit.
     name: OsString,
     has_name: bool,
 }
 
-/// How a draft came to the old file's name.
-enum Put {
-    /// The draft's name stands for the old file now.
+/// How a draft got the old file's name.
+enum CommitKind {
+    /// By exchange: the draft's temporary name now refers to the old file.
     Exchanged,
-    /// The old file has no name any more.
+    /// By rename: the old file no longer has a name.
     Renamed,
 }
 
 impl Protocol<'_> {
-    /// Makes a change to the content that was read from `old`.
+    /// Changes the content that was read from `old`.
     pub fn replace(
         &self,
         old: &OpenFile,
-        change: Change<'_>,
+        change: ContentChange<'_>,
     ) -> Result<Written, WriteError<'static>> {
         let digests = change.digests();
         let after = &change.after(&old.fd);
         let mut draft = self.write_draft(Some(digests.before), digests.after, after, Some(old))?;
-        let put = self.put_in_place(old, change, &mut draft, after);
-        match put.inspect_err(|_| self.discard(&draft))? {
-            Put::Exchanged => self.verify(old, change, draft)?,
-            Put::Renamed => self.sync_folder()?,
+        let committed = self.commit_draft(old, change, &mut draft, after);
+        match committed.inspect_err(|_| self.discard(&draft))? {
+            CommitKind::Exchanged => self.finish_exchange(old, change, draft)?,
+            CommitKind::Renamed => self.sync_dir()?,
         }
         Ok(Written { broke_hard_links: old.status.links > 1, stands: None })
     }
 
-    /// Gives a draft the old file's name. What fails here has changed nothing.
-    fn put_in_place(
+    /// Gives a draft the old file's name. If this fails, nothing has changed.
+    fn commit_draft(
         &self,
         old: &OpenFile,
-        change: Change<'_>,
+        change: ContentChange<'_>,
         draft: &mut Draft,
-        after: &Content<'_>,
-    ) -> Result<Put, WriteError<'static>> {
+        after: &ContentSource<'_>,
+    ) -> Result<CommitKind, WriteError<'static>> {
         self.name_draft(draft, after)?;
-        match retry(|| self.sys.status(self.folder, self.name)) {
+        match retry(|| self.sys.status(self.dir, self.name)) {
             Ok(now) if is_same_content(&now, &old.status) => {}
             Ok(_) | Err(SysError::NOENT) => return Err(WriteError::Conflict),
             Err(errno) => return Err(self.failed(errno, after)),
         }
-        match self.commit(draft, || self.sys.exchange(self.folder, &draft.name, self.name)) {
-            Ok(()) => return Ok(Put::Exchanged),
+        match self.commit(draft, || self.sys.exchange(self.dir, &draft.name, self.name)) {
+            Ok(()) => return Ok(CommitKind::Exchanged),
             Err(errno) if sys::is_unsupported(errno) => {}
             Err(SysError::NOENT) => return Err(WriteError::Conflict),
             Err(errno) => return Err(self.failed(errno, after)),
         }
-        // The name still stands for the old file, as far as can be told without exchange.
-        match self.still(old, change.before(&draft.fd), self.name) {
+        // Without an exchange, compare just before the rename instead of after it.
+        match self.verify_unchanged(old, change.before(&draft.fd), self.name) {
             Ok(Some(_)) => {}
             Ok(None) => return Err(WriteError::Conflict),
             Err(errno) => return Err(self.failed(errno, after)),
         }
-        self.commit(draft, || self.sys.rename(self.folder, &draft.name, self.name))
+        self.commit(draft, || self.sys.rename(self.dir, &draft.name, self.name))
             .map_err(|errno| self.failed(errno, after))?;
-        Ok(Put::Renamed)
+        Ok(CommitKind::Renamed)
     }
 
-    /// Gives `bytes` the name, if nobody has it.
+    /// Creates a file with these bytes. Fails with a conflict if the name exists.
     pub fn create(&self, bytes: &[u8]) -> Result<Written, WriteError<'static>> {
-        let content = &Content::Held(bytes);
+        let content = &ContentSource::Memory(bytes);
         let draft = self.write_draft(None, Digest::of(bytes), content, None)?;
         let committed = if draft.has_name {
             self.move_to_new_name(&draft)
         } else {
-            retry(|| self.sys.link(&draft.fd, self.folder, self.name))
+            retry(|| self.sys.link(&draft.fd, self.dir, self.name))
         };
         let committed = committed.map_err(|errno| match errno {
             SysError::EXIST => WriteError::Conflict,
             errno => self.failed(errno, content),
         });
         committed.inspect_err(|_| self.discard(&draft))?;
-        self.sync_folder()?;
+        self.sync_dir()?;
         Ok(Written::default())
     }
 
-    /// Takes the file away, if it still holds `before`, the content that was read from `old`.
+    /// Removes the file if it still contains `before`, which was read from `old`.
     pub fn remove(&self, old: &OpenFile, before: &[u8]) -> Result<(), WriteError<'static>> {
         let digest = Digest::of(before);
         let aside = leftovers::name(Some(digest), digest);
-        match retry(|| self.sys.rename_new(self.folder, self.name, &aside)) {
+        match retry(|| self.sys.rename_new(self.dir, self.name, &aside)) {
             Ok(()) => {}
             Err(SysError::NOENT) => return Err(WriteError::Conflict),
-            // Without it nothing can be put aside safely; look once more and remove.
+            // Without it no file can be moved aside safely, so compare and unlink.
             Err(errno) if sys::is_unsupported(errno) => return self.remove_in_place(old, before),
             Err(errno) => return Err(self.failed(errno, &NOTHING)),
         }
-        let verdict = self.still(old, Content::Held(before), &aside);
+        let verdict = self.verify_unchanged(old, ContentSource::Memory(before), &aside);
         if let Ok(Some(lease)) = verdict {
-            let synced = self.settle();
-            if self.is_still(old, Content::Held(before), &aside, lease) {
-                retry(|| self.sys.unlink(self.folder, &aside)).or_else(|errno| {
-                    self.put_back(&aside)?;
+            let synced = self.sync_after_late_writers();
+            if self.is_still_unchanged(old, ContentSource::Memory(before), &aside, lease) {
+                retry(|| self.sys.unlink(self.dir, &aside)).or_else(|errno| {
+                    self.restore(&aside)?;
                     Err(self.failed(errno, &NOTHING))
                 })?;
                 return synced;
             }
         }
-        self.put_back(&aside)?;
+        self.restore(&aside)?;
         match verdict {
             Ok(_) => Err(WriteError::Conflict),
             Err(errno) => Err(self.failed(errno, &NOTHING)),
@@ -156,51 +156,51 @@ impl Protocol<'_> {
     }
 
     fn remove_in_place(&self, old: &OpenFile, before: &[u8]) -> Result<(), WriteError<'static>> {
-        match self.still(old, Content::Held(before), self.name) {
+        match self.verify_unchanged(old, ContentSource::Memory(before), self.name) {
             Ok(Some(_)) => {}
             Ok(None) | Err(SysError::NOENT) => return Err(WriteError::Conflict),
             Err(errno) => return Err(self.failed(errno, &NOTHING)),
         }
-        retry(|| self.sys.unlink(self.folder, self.name))
+        retry(|| self.sys.unlink(self.dir, self.name))
             .map_err(|errno| self.failed(errno, &NOTHING))?;
-        self.sync_folder()
+        self.sync_dir()
     }
 
-    /// Takes a link away, whatever it leads to.
+    /// Removes a symbolic link, whatever its target is.
     pub fn remove_link(&self) -> Result<(), WriteError<'static>> {
         let aside = leftovers::name(None, Digest::of(b""));
-        retry(|| self.sys.rename_new(self.folder, self.name, &aside)).map_err(
+        retry(|| self.sys.rename_new(self.dir, self.name, &aside)).map_err(
             |errno| match errno {
                 SysError::NOENT => WriteError::Conflict,
                 errno => self.failed(errno, &NOTHING),
             },
         )?;
         let is_link = |status: Status| status.kind() == FileKind::Symlink;
-        if !retry(|| self.sys.status(self.folder, &aside)).is_ok_and(is_link) {
-            self.put_back(&aside)?;
+        if !retry(|| self.sys.status(self.dir, &aside)).is_ok_and(is_link) {
+            self.restore(&aside)?;
             return Err(WriteError::Conflict);
         }
-        retry(|| self.sys.unlink(self.folder, &aside)).or_else(|errno| {
-            self.put_back(&aside)?;
+        retry(|| self.sys.unlink(self.dir, &aside)).or_else(|errno| {
+            self.restore(&aside)?;
             Err(self.failed(errno, &NOTHING))
         })?;
-        self.sync_folder()
+        self.sync_dir()
     }
 
-    /// Gives what was put aside its name again. Somebody may have taken the name meanwhile.
-    fn put_back(&self, aside: &OsStr) -> Result<(), WriteError<'static>> {
-        retry(|| self.sys.rename_new(self.folder, aside, self.name)).map_err(|errno| {
+    /// Restores the name of a file that was moved aside. Another process may have taken it.
+    fn restore(&self, aside: &OsStr) -> Result<(), WriteError<'static>> {
+        retry(|| self.sys.rename_new(self.dir, aside, self.name)).map_err(|errno| {
             let (errno, kept) = (errno.to_string(), aside.to_string_lossy());
             let cause =
-                format!("what stood there is kept as {kept} and cannot be put back: {errno}");
+                format!("the file is kept as {kept}, because restoring its name failed: {errno}");
             WriteError::Failed(Error::NotDurable { path: self.path.to_string(), cause })
         })
     }
 
     fn move_to_new_name(&self, draft: &Draft) -> Result<(), SysError> {
-        match retry(|| self.sys.rename_new(self.folder, &draft.name, self.name)) {
+        match retry(|| self.sys.rename_new(self.dir, &draft.name, self.name)) {
             Err(errno) if sys::is_unsupported(errno) => {
-                retry(|| self.sys.link(&draft.fd, self.folder, self.name))?;
+                retry(|| self.sys.link(&draft.fd, self.dir, self.name))?;
                 self.discard(draft);
                 Ok(())
             }
@@ -208,22 +208,22 @@ impl Protocol<'_> {
         }
     }
 
-    /// Writes the content into a file beside the target, with the old file's metadata, durable.
+    /// Writes the content to a draft next to the target, copies the metadata, and syncs it.
     fn write_draft(
         &self,
         before: Option<Digest>,
         digest: Digest,
-        after: &Content<'_>,
+        after: &ContentSource<'_>,
         old: Option<&OpenFile>,
     ) -> Result<Draft, WriteError<'static>> {
         let name = leftovers::name(before, digest);
-        let draft = match retry(|| self.sys.open_nameless(self.folder)) {
+        let draft = match retry(|| self.sys.open_nameless(self.dir)) {
             Ok(fd) => Draft { fd, name, has_name: false },
             Err(errno) if sys::is_unsupported(errno) => {
                 let partial = leftovers::partial(&name);
-                // What replaces a private file must be private from its first byte on.
+                // The replacement of a private file must be private from its first byte on.
                 let mode = if old.is_some() { 0o600 } else { 0o666 };
-                let fd = retry(|| self.sys.create(self.folder, &partial, mode))
+                let fd = retry(|| self.sys.create(self.dir, &partial, mode))
                     .map_err(|errno| self.failed(errno, after))?;
                 Draft { fd, name: partial, has_name: true }
             }
@@ -240,13 +240,13 @@ impl Protocol<'_> {
         &self,
         draft: &Draft,
         digest: Digest,
-        after: &Content<'_>,
+        after: &ContentSource<'_>,
         old: Option<&OpenFile>,
     ) -> Result<(), WriteError<'static>> {
         let fd = &draft.fd;
         let mut digester = Digester::default();
         let written = after.for_each(self.sys, |mut rest| {
-            if matches!(after, Content::Part(_)) {
+            if matches!(after, ContentSource::Patched(_)) {
                 digester.push(rest);
             }
             while !rest.is_empty() {
@@ -259,8 +259,8 @@ impl Protocol<'_> {
             Ok(())
         });
         written.map_err(|errno| self.failed(errno, after))?;
-        // What was copied from the old file must be what was read from it.
-        if matches!(after, Content::Part(_)) && digester.finish() != digest {
+        // The bytes copied from the old file must be those that were read from it.
+        if matches!(after, ContentSource::Patched(_)) && digester.finish() != digest {
             return Err(WriteError::Conflict);
         }
         if let Some(old) = old {
@@ -272,102 +272,109 @@ impl Protocol<'_> {
         Ok(())
     }
 
-    /// Gives a complete draft the name that a crash leaves recognisable.
+    /// Gives a complete draft the name by which it is recognized after a crash.
     fn name_draft(
         &self,
         draft: &mut Draft,
-        after: &Content<'_>,
+        after: &ContentSource<'_>,
     ) -> Result<(), WriteError<'static>> {
         let named = if draft.has_name {
             let complete = leftovers::complete(&draft.name);
-            let renamed = retry(|| self.sys.rename(self.folder, &draft.name, &complete));
+            let renamed = retry(|| self.sys.rename(self.dir, &draft.name, &complete));
             renamed.map(|()| draft.name = complete)
         } else {
-            retry(|| self.sys.link(&draft.fd, self.folder, &draft.name))
+            retry(|| self.sys.link(&draft.fd, self.dir, &draft.name))
         };
         named.map_err(|errno| self.failed(errno, after))?;
         draft.has_name = true;
         Ok(())
     }
 
-    /// After the exchange: unlinks the old content if it is what was read, else puts it back.
+    /// Finishes an exchange: unlinks the old file if it is what was read, otherwise restores it.
     ///
-    /// That comes last. Somebody may have looked the old file up before and open it only now, and
-    /// what they write to a file without a name is lost.
-    fn verify(
+    /// Unlinking comes last. A process may have looked up the old file before the exchange and open
+    /// it only now, and its writes to an unlinked file would be lost.
+    fn finish_exchange(
         &self,
         old: &OpenFile,
-        change: Change<'_>,
+        change: ContentChange<'_>,
         draft: Draft,
     ) -> Result<(), WriteError<'static>> {
         let after = &change.after(&old.fd);
-        let verdict = self.still(old, change.before(&draft.fd), &draft.name);
+        let verdict = self.verify_unchanged(old, change.before(&draft.fd), &draft.name);
         if let Ok(Some(lease)) = verdict {
-            let synced = self.settle();
-            if self.is_still(old, change.before(&draft.fd), &draft.name, lease) {
-                // Where this fails the name is a leftover that the next change takes away; the new
-                // content is committed all the same.
-                let _ = retry(|| self.sys.unlink(self.folder, &draft.name));
+            let synced = self.sync_after_late_writers();
+            if self.is_still_unchanged(old, change.before(&draft.fd), &draft.name, lease) {
+                // If this fails, the next change removes the leftover. The new content is committed
+                // in either case.
+                let _ = retry(|| self.sys.unlink(self.dir, &draft.name));
                 return synced;
             }
         }
-        let came_out = recto_platform::status_at(self.folder, &draft.name);
-        if let Err(errno) = retry(|| self.sys.exchange(self.folder, &draft.name, self.name)) {
+        let displaced = recto_platform::status_at(self.dir, &draft.name);
+        if let Err(errno) = retry(|| self.sys.exchange(self.dir, &draft.name, self.name)) {
             let (errno, kept) = (errno.to_string(), draft.name.to_string_lossy());
             let cause = format!(
-                "somebody else changed what stood there before, which is kept as {kept}: {errno}"
+                "another process had changed the file; its version is kept as {kept}, because \
+                 restoring its name failed: {errno}"
             );
             let path = self.path.to_string();
             return Err(WriteError::Failed(Error::NotDurable { path, cause }));
         }
-        self.take_back(old, after, draft, came_out)?;
+        self.roll_back_draft(old, after, draft, displaced)?;
         match verdict {
             Ok(_) => Err(WriteError::Conflict),
             Err(errno) => Err(self.failed(errno, after)),
         }
     }
 
-    /// What the system promises about a name that now stands for the old file, that for the bytes
-    /// read from it, and nobody is about to write to it. `None` if that is not so.
-    fn still(
+    /// Checks that a name refers to the old file, that its content is what was read, and that no
+    /// process is opening it for writing. Returns the lease state, or `None` if a check fails.
+    fn verify_unchanged(
         &self,
         old: &OpenFile,
-        before: Content<'_>,
+        before: ContentSource<'_>,
         name: &OsStr,
     ) -> Result<Option<Lease>, SysError> {
-        let status = retry(|| self.sys.status(self.folder, name))?;
-        let whose = |status: &Status| (status.mode, status.uid, status.gid);
-        if status.id() != old.status.id() || whose(&status) != whose(&old.status) {
+        let status = retry(|| self.sys.status(self.dir, name))?;
+        let owner = |status: &Status| (status.mode, status.uid, status.gid);
+        if status.id() != old.status.id() || owner(&status) != owner(&old.status) {
             return Ok(None);
         }
-        // A writer who had the file open when it was read may be done now; nobody can look it up
-        // by its name any more. With a lease the comparison is final for all but those who looked
-        // it up before.
+        // A writer that had the file open when it was read may have closed it now, so a lease may
+        // be available. No process can look it up by the old name any more, so with a lease only a
+        // process that looked it up before can still write.
         let lease = if old.lease == Lease::Held { Lease::Held } else { old.lease(self.sys) };
-        // The sooner this is known the shorter the new content has the name for nothing.
-        if lease == Lease::WriterOpen || self.is_broken(old, lease) {
+        // Check early, to keep the time short during which a rejected draft has the name.
+        if lease == Lease::WriterOpen || self.is_lease_broken(old, lease) {
             return Ok(None);
         }
-        let is_same = before.is_in(self.sys, &old.fd)?;
-        // A lease that is being broken means that somebody waits to write to the file we took out.
-        Ok((is_same && !self.is_broken(old, lease)).then_some(lease))
+        let is_same = before.matches(self.sys, &old.fd)?;
+        // A lease being broken means that a process waits to write to the old file.
+        Ok((is_same && !self.is_lease_broken(old, lease)).then_some(lease))
     }
 
-    /// Whether that is so a moment later. Where the system tells of writers, it need not be compared.
-    fn is_still(&self, old: &OpenFile, before: Content<'_>, name: &OsStr, lease: Lease) -> bool {
+    /// Returns whether the old file is still unchanged. A lease makes comparing unnecessary.
+    fn is_still_unchanged(
+        &self,
+        old: &OpenFile,
+        before: ContentSource<'_>,
+        name: &OsStr,
+        lease: Lease,
+    ) -> bool {
         match lease {
-            Lease::Held => !self.is_broken(old, lease),
-            _ => matches!(self.still(old, before, name), Ok(Some(_))),
+            Lease::Held => !self.is_lease_broken(old, lease),
+            _ => matches!(self.verify_unchanged(old, before, name), Ok(Some(_))),
         }
     }
 
-    /// Whether somebody is about to write to a file with that promise.
-    fn is_broken(&self, file: &OpenFile, lease: Lease) -> bool {
+    /// Returns whether a process is opening a leased file for writing.
+    fn is_lease_broken(&self, file: &OpenFile, lease: Lease) -> bool {
         lease == Lease::Held && !self.sys.is_leased(&file.fd)
     }
 
-    /// Gives the draft the target's name. An error may come from a call that was carried out
-    /// (network filesystems do that), so that the name is looked at before it is believed.
+    /// Gives the draft the target's name. On network file systems a call may report an error after
+    /// it succeeded, so the name is checked first.
     fn commit(
         &self,
         draft: &Draft,
@@ -383,44 +390,44 @@ impl Protocol<'_> {
         Err(SysError::INTR)
     }
 
-    /// Whether a name stands for the draft.
+    /// Returns whether a name refers to the draft.
     fn is_draft(&self, draft: &Draft, name: &OsStr) -> bool {
         let own = draft.fd.status();
-        let found = recto_platform::status_at(self.folder, name);
+        let found = recto_platform::status_at(self.dir, name);
         own.and_then(|own| Ok((own, found?))).is_ok_and(|(own, found)| own.id() == found.id())
     }
 
-    /// Takes an uncommitted draft away; a name that cannot be removed is cleaned up later.
+    /// Removes an uncommitted draft. If this fails, it is removed later as a leftover.
     fn discard(&self, draft: &Draft) {
-        // Whatever else came to have the name is not ours to take.
+        // Another process may have put a different file at the name.
         if draft.has_name && self.is_draft(draft, &draft.name) {
-            let _ = retry(|| self.sys.unlink(self.folder, &draft.name));
+            let _ = retry(|| self.sys.unlink(self.dir, &draft.name));
         }
     }
 
-    /// Makes a change durable before the old file loses its name. Meanwhile those arrive who had
-    /// looked it up.
-    fn settle(&self) -> Result<(), WriteError<'static>> {
-        if !self.is_durable && self.has_company {
-            std::thread::sleep(PATIENCE);
+    /// Syncs the change before the old file is unlinked. This gives processes that looked up the
+    /// old file time to open it.
+    fn sync_after_late_writers(&self) -> Result<(), WriteError<'static>> {
+        if !self.is_durable && self.has_recent_writers {
+            std::thread::sleep(LATE_WRITER_WAIT);
         }
-        self.sync_folder()
+        self.sync_dir()
     }
 
-    fn sync_folder(&self) -> Result<(), WriteError<'static>> {
+    fn sync_dir(&self) -> Result<(), WriteError<'static>> {
         if !self.is_durable {
             return Ok(());
         }
-        let synced = retry(|| self.sys.sync(self.folder));
-        // Some filesystems cannot sync a folder, and need not.
+        let synced = retry(|| self.sys.sync(self.dir));
+        // Some file systems cannot sync a directory, and do not need to.
         synced
             .or_else(|errno| if sys::is_unsupported(errno) { Ok(()) } else { Err(errno) })
             .map_err(|errno| WriteError::Failed(sys::not_durable(errno, self.path)))
     }
 
-    fn failed(&self, errno: SysError, content: &Content<'_>) -> WriteError<'static> {
+    fn failed(&self, errno: SysError, content: &ContentSource<'_>) -> WriteError<'static> {
         WriteError::Failed(match errno {
-            // The folder went away under us.
+            // The directory was removed during the write.
             SysError::NOENT => Error::ParentNotFound { parent: self.path.parent() },
             SysError::CANCELED => Error::Cancelled,
             errno => sys::error(errno, self.path, content.n_bytes()),

@@ -1,5 +1,5 @@
-//! The sandbox's wall: from a path to a folder handle and one name, beneath a root. Which root that
-//! is, and whether it is still what it was, is found here; [`walk`] goes on from its handle.
+//! The path sandbox: resolves a path to a directory handle and a name inside a root. This module
+//! finds the root and checks that it was not replaced; [`walk`] continues from its handle.
 
 mod walk;
 
@@ -18,58 +18,58 @@ use super::sys;
 use crate::context::Sandbox;
 use crate::limits;
 use crate::path::AbsPath;
-use walk::{Stop, Walk};
+use walk::{PathWalk, Stop};
 
-/// Four times as long as the kernel takes paths, which a walk by handles can go beyond.
+/// Four times the kernel's limit, which a walk by handles can exceed.
 const MAX_PATH: usize = limits::PATH;
 
-/// The folders that are served.
+/// The directories that are served.
 pub struct Roots {
     roots: Vec<Root>,
     hidden: HiddenPaths,
 }
 
 struct Root {
-    /// The spellings that lead to it: as given, and real.
+    /// The paths that lead to the root: canonical, and as given.
     spellings: Vec<PathBuf>,
     real_path: PathBuf,
     handle: Arc<Handle>,
-    /// Its device and inode.
+    /// The device and inode.
     identity: (u64, u64),
 }
 
-/// The directory of the last file that was read, so that the next one in it is found at once.
+/// The directory of the last file that was read, so that the next file in it is found faster.
 ///
-/// It is kept for a moment only, as long as a thread may sleep between two system calls anyway: a
-/// directory that is moved away meanwhile is read for as long.
+/// It is reused only for a few milliseconds, as a thread may sleep that long between two system
+/// calls anyway. For that time, reads still see a directory that was moved away.
 #[derive(Default)]
-pub struct LastFolder(Option<FoundFolder>);
+pub struct LastDir(Option<FoundDir>);
 
-struct FoundFolder {
-    /// As it was asked for.
+struct FoundDir {
+    /// The path as requested.
     path: PathBuf,
-    /// Without links.
+    /// The canonical path.
     real_path: PathBuf,
     handle: Arc<Handle>,
     at: Instant,
 }
 
-impl LastFolder {
+impl LastDir {
     const MAX_AGE: Duration = Duration::from_millis(10);
 
-    fn get(&self, path: &Path) -> Option<&FoundFolder> {
-        // Compared as text, which is faster than by parts and only finds less.
-        let is_same = |found: &&FoundFolder| found.path.as_os_str() == path.as_os_str();
-        let folder = self.0.as_ref().filter(is_same)?;
-        (folder.at.elapsed() < LastFolder::MAX_AGE).then_some(folder)
+    fn get(&self, path: &Path) -> Option<&FoundDir> {
+        // Comparing bytes is faster than comparing components, and only misses some matches.
+        let is_same = |found: &&FoundDir| found.path.as_os_str() == path.as_os_str();
+        let dir = self.0.as_ref().filter(is_same)?;
+        (dir.at.elapsed() < LastDir::MAX_AGE).then_some(dir)
     }
 }
 
 impl Root {
-    /// A name of it that leads elsewhere by now. What has the name is something else, and what the
-    /// handle leads to has another one. A name that cannot be looked at says neither, and one with
-    /// `..` depends on more than the folder.
-    fn lost_name(&self) -> Option<&PathBuf> {
+    /// Returns a spelling of the root that now leads to something else, which means that the root
+    /// was moved or replaced. Ignores a spelling whose status cannot be read, and one with `..`,
+    /// which depends on other directories too.
+    fn stale_spelling(&self) -> Option<&PathBuf> {
         let depends = |name: &&PathBuf| name.components().any(|part| part == Component::ParentDir);
         let leads_elsewhere = |name: &&PathBuf| match recto_platform::status_by_path(name) {
             Ok(status) => status.id() != self.identity,
@@ -79,49 +79,49 @@ impl Root {
     }
 }
 
-/// A folder and a name in it, whether or not something stands there.
+/// A directory and a name in it, which may not exist.
 #[derive(Debug)]
-pub struct Place {
-    /// The folder.
-    pub folder: Arc<Handle>,
-    /// The name. When it was looked at it was no link, unless [`LastLink::Keep`] was asked for. `.`
-    /// for a root itself.
+pub struct Location {
+    /// The directory.
+    pub dir: Arc<Handle>,
+    /// The name, or `.` for a root itself. It was not a link when it was resolved, unless the
+    /// caller passed [`LastLink::Keep`].
     pub name: OsString,
-    /// What stands there.
+    /// What exists at the name.
     pub kind: Option<FileKind>,
-    /// A folder on the way does not exist; `folder` is the last one that does.
-    pub is_folder_missing: bool,
-    /// The folders that could be made to get there.
-    pub missing_folders: Vec<OsString>,
-    /// The path without links.
+    /// Whether a parent directory does not exist; `dir` is then the last one that does.
+    pub is_dir_missing: bool,
+    /// The missing directories, which could be created.
+    pub missing_dirs: Vec<OsString>,
+    /// The canonical path.
     pub real_path: PathBuf,
 }
 
-/// What happens to a link that has the very name which is looked for.
+/// What to do with a link at the last component of a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LastLink {
     Follow,
     Keep,
 }
 
-impl Place {
-    /// Whether a folder stands there.
-    pub fn is_folder(&self) -> bool {
+impl Location {
+    /// Returns whether it is a directory.
+    pub fn is_dir(&self) -> bool {
         self.kind == Some(FileKind::Directory)
     }
 
-    /// What stands there, for a message, where it is no file.
-    pub fn what(&self) -> Option<&'static str> {
+    /// Describes what exists, for a message, unless it is a regular file.
+    pub fn describe_non_file(&self) -> Option<&'static str> {
         match self.kind {
             Some(FileKind::File) => None,
-            Some(FileKind::Directory) => Some("a folder"),
-            Some(_) => Some("no regular file"),
-            None => Some("a link that leads to nothing"),
+            Some(FileKind::Directory) => Some("a directory"),
+            Some(_) => Some("not a regular file"),
+            None => Some("a symbolic link whose target does not exist"),
         }
     }
 
-    /// Whether it is, or lies in, something called `.git` in any case.
-    pub fn is_in_git_folder(&self) -> bool {
+    /// Returns whether any component of the path is `.git`, in upper or lower case.
+    pub fn is_in_git_dir(&self) -> bool {
         self.real_path.components().any(|part| part.as_os_str().eq_ignore_ascii_case(".git"))
     }
 }
@@ -137,7 +137,7 @@ impl Roots {
             let given = std::path::absolute(path).map_err(with_path)?;
             let real_path = std::fs::canonicalize(path).map_err(with_path)?;
             let handle =
-                recto_platform::anchor(&real_path).map_err(|errno| with_path(errno.into()))?;
+                recto_platform::open_path(&real_path).map_err(|errno| with_path(errno.into()))?;
             let status = handle.status().map_err(|errno| with_path(errno.into()))?;
             let mut spellings = vec![real_path.clone(), given];
             spellings.dedup();
@@ -147,7 +147,7 @@ impl Roots {
         Ok(Roots { roots, hidden })
     }
 
-    /// The roots without links.
+    /// Returns the canonical paths of the roots.
     pub fn real_paths(&self) -> Vec<PathBuf> {
         self.roots.iter().map(|root| root.real_path.clone()).collect()
     }
@@ -157,61 +157,61 @@ impl Roots {
         &self,
         path: &AbsPath,
         sandbox: &Sandbox,
-        last_folder: &mut LastFolder,
-    ) -> Result<Place> {
-        let (Some(folder), Some(name)) = (path.as_path().parent(), path.as_path().file_name())
-        else {
+        last_dir: &mut LastDir,
+    ) -> Result<Location> {
+        let (Some(dir), Some(name)) = (path.as_path().parent(), path.as_path().file_name()) else {
             return self.resolve(path, LastLink::Follow, sandbox);
         };
-        if let Some(found) = last_folder.get(folder)
-            && let Some(place) = self.look_into(found, name, path, sandbox)
+        if let Some(found) = last_dir.get(dir)
+            && let Some(location) = self.locate_in(found, name, path, sandbox)
         {
-            return Ok(place);
+            return Ok(location);
         }
-        let place = self.resolve(path, LastLink::Follow, sandbox)?;
-        // Where a link led elsewhere, the folder is not the one that the path names.
-        let is_direct = |(root, rest): (&Root, &Path)| root.real_path.join(rest) == place.real_path;
-        if place.kind.is_some() && self.locate(path.as_path()).is_some_and(is_direct) {
-            last_folder.0 = Some(FoundFolder {
-                path: folder.to_path_buf(),
-                real_path: place.real_path.parent().unwrap_or(&place.real_path).to_path_buf(),
-                handle: place.folder.clone(),
+        let location = self.resolve(path, LastLink::Follow, sandbox)?;
+        // If a link led elsewhere, the directory is not the one that the path names.
+        let is_direct =
+            |(root, rest): (&Root, &Path)| root.real_path.join(rest) == location.real_path;
+        if location.kind.is_some() && self.locate(path.as_path()).is_some_and(is_direct) {
+            last_dir.0 = Some(FoundDir {
+                path: dir.to_path_buf(),
+                real_path: location.real_path.parent().unwrap_or(&location.real_path).to_path_buf(),
+                handle: location.dir.clone(),
                 at: Instant::now(),
             });
         }
-        Ok(place)
+        Ok(location)
     }
 
-    /// A file in a folder that was found before. `None` for whatever needs a closer look.
-    fn look_into(
+    /// Resolves a file in a cached directory. Returns `None` if it needs a full walk.
+    fn locate_in(
         &self,
-        folder: &FoundFolder,
+        dir: &FoundDir,
         name: &OsStr,
         path: &AbsPath,
         sandbox: &Sandbox,
-    ) -> Option<Place> {
-        let real_path = folder.real_path.join(name);
-        if asks_for_folder(path.as_str())
+    ) -> Option<Location> {
+        let real_path = dir.real_path.join(name);
+        if asks_for_dir(path.as_str())
             || self.hides(&real_path)
             || sandbox.closes(&real_path, |path| path.canonicalize().ok())
         {
             return None;
         }
-        let status = recto_platform::status_at(&folder.handle, name).ok()?;
+        let status = recto_platform::status_at(&dir.handle, name).ok()?;
         let kind = status.kind();
-        (kind == FileKind::File).then(|| Place {
-            folder: folder.handle.clone(),
+        (kind == FileKind::File).then(|| Location {
+            dir: dir.handle.clone(),
             name: name.to_os_string(),
             kind: Some(kind),
-            is_folder_missing: false,
-            missing_folders: Vec::new(),
+            is_dir_missing: false,
+            missing_dirs: Vec::new(),
             real_path,
         })
     }
 
-    /// Walks from a root to the place that `path` names. A link with that very name is followed
-    /// or is the place itself. Nothing that the caller's sandbox closes is looked at on the way.
-    pub fn resolve(&self, path: &AbsPath, last_link: LastLink, sandbox: &Sandbox) -> Result<Place> {
+    /// Walks from a root to the location that `path` names. `link` decides whether a link at
+    /// the end is followed. Does not touch anything that the caller's sandbox denies.
+    pub fn resolve(&self, path: &AbsPath, link: LastLink, sandbox: &Sandbox) -> Result<Location> {
         let denied = || {
             let roots: Vec<_> =
                 self.roots.iter().map(|root| root.real_path.display().to_string()).collect();
@@ -230,42 +230,42 @@ impl Roots {
             }
             Stop::System(errno) => sys::error(errno, path, 0),
         };
-        let (root, rest) = self.locate_in_place(path.as_path()).map_err(stopped)?;
-        // Before anything that grows with the number of components.
+        let (root, rest) = self.locate_current(path.as_path()).map_err(stopped)?;
+        // Before any work that grows with the number of components.
         if rest.as_os_str().len() > MAX_PATH {
             return Err(sys::error(SysError::NAMETOOLONG, path, 0));
         }
         if self.hides(&root.real_path.join(rest)) {
             return Err(denied());
         }
-        let mut walk = Walk::new(root, sandbox);
+        let mut walk = PathWalk::new(root, sandbox);
         walk.add(rest, false);
-        let place = walk.run(self, last_link).map_err(stopped)?;
-        // A trailing slash, or dot, asks for a folder.
-        if asks_for_folder(path.as_str()) && !place.is_folder() {
+        let location = walk.run(self, link).map_err(stopped)?;
+        // A trailing slash or dot requires a directory.
+        if asks_for_dir(path.as_str()) && !location.is_dir() {
             return Err(sys::error(SysError::NOTDIR, path, 0));
         }
-        Ok(place)
+        Ok(location)
     }
 
-    /// The handle of the root that holds a real path, and what lies below it.
-    pub fn beneath<'a>(&self, real_path: &'a Path) -> Option<(&Arc<Handle>, &'a Path)> {
+    /// Returns the handle of the root that contains a canonical path, and the path below it.
+    pub fn root_containing<'a>(&self, real_path: &'a Path) -> Option<(&Arc<Handle>, &'a Path)> {
         let (root, below) = self.locate(real_path)?;
         Some((&root.handle, below))
     }
 
-    /// A real path as whoever named the roots would write it.
+    /// Returns a canonical path with the root as the user spelled it.
     pub fn as_given(&self, real_path: &Path) -> PathBuf {
         let Some((root, below)) = self.locate(real_path) else { return real_path.to_path_buf() };
         root.spellings.last().unwrap_or(&root.real_path).join(below)
     }
 
-    /// Whether anything is hidden at all.
+    /// Returns whether any path is hidden.
     pub fn has_hidden(&self) -> bool {
         !self.hidden.is_empty()
     }
 
-    /// Whether a path is hidden, seen from any of the roots that hold it.
+    /// Returns whether a path is hidden, relative to any of the roots that contain it.
     pub fn hides(&self, real_path: &Path) -> bool {
         if !self.has_hidden() {
             return false;
@@ -277,23 +277,22 @@ impl Roots {
             })
     }
 
-    /// The root that a path starts with, component by component, and the rest. The deepest root
-    /// wins where they nest.
+    /// Returns the root that contains a path, and the rest of the path. The innermost root wins if
+    /// roots are nested.
     fn locate<'a>(&self, path: &'a Path) -> Option<(&Root, &'a Path)> {
         self.matches(path).min_by_key(|(_, rest)| rest.components().count())
     }
 
-    /// The same for a root that is still in its place: where one inside of another is not, the other
-    /// one is taken.
-    fn locate_in_place<'a>(&self, path: &'a Path) -> Result<(&Root, &'a Path), Stop> {
+    /// Returns the innermost root that contains a path and was not moved or replaced.
+    fn locate_current<'a>(&self, path: &'a Path) -> Result<(&Root, &'a Path), Stop> {
         let (deepest, rest) = self.locate(path).ok_or(Stop::Outside)?;
-        let Some(lost) = deepest.lost_name() else { return Ok((deepest, rest)) };
-        let others = self.matches(path).filter(|(root, _)| root.lost_name().is_none());
+        let Some(lost) = deepest.stale_spelling() else { return Ok((deepest, rest)) };
+        let others = self.matches(path).filter(|(root, _)| root.stale_spelling().is_none());
         let other = others.min_by_key(|(_, rest)| rest.components().count());
         other.ok_or_else(|| Stop::Replaced { root: lost.display().to_string() })
     }
 
-    /// Every root that a path starts with, and the rest.
+    /// Returns every root that contains a path, with the rest of the path.
     fn matches<'a>(&self, path: &'a Path) -> impl Iterator<Item = (&Root, &'a Path)> {
         self.roots.iter().flat_map(move |root| {
             let below = move |spelling| Some((root, path.strip_prefix(spelling).ok()?));
@@ -302,6 +301,6 @@ impl Roots {
     }
 }
 
-fn asks_for_folder(path: &str) -> bool {
+fn asks_for_dir(path: &str) -> bool {
     path.ends_with('/') || path.ends_with("/.")
 }

@@ -1,5 +1,5 @@
-//! Leftovers of killed processes beneath all roots, for whoever wants to see or remove them
-//! without a change in their folder.
+//! Finds leftovers of killed processes below all roots, to report or remove them without changing a
+//! file in their directory.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -9,122 +9,119 @@ use std::time::Instant;
 use recto_platform::{FileKind, Handle, SysResult};
 
 use super::LocalStore;
-use super::leftovers::{self, Verdict};
+use super::leftovers::{self, LeftoverVerdict};
 use crate::context::Context;
 use crate::limits;
 use crate::path::AbsPath;
 
-/// What was found.
+/// The leftovers below the roots.
 #[derive(Debug, Default)]
 pub struct Survey {
-    /// What stays, each with what is known about it.
-    pub left: Vec<(PathBuf, Verdict)>,
-    /// How many others were removed.
+    /// The leftovers that remain, and whether they are safe to remove.
+    pub left: Vec<(PathBuf, LeftoverVerdict)>,
+    /// The number of removed leftovers.
     pub n_removed: usize,
-    /// Whether all folders were looked at.
+    /// Whether all directories were searched.
     pub is_complete: bool,
 }
 
-/// Whether leftovers are removed.
+/// Whether to remove leftovers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cleaning {
-    /// They are.
+    /// Remove those that are safe to remove.
     Remove,
-    /// They are only told.
+    /// Only report them.
     Keep,
 }
 
 impl Survey {
-    /// Looks for leftovers beneath the roots of a store.
+    /// Searches for leftovers below the roots of a store.
     pub(super) fn of(store: &LocalStore, cleaning: Cleaning) -> Survey {
         let start = Instant::now();
         let mut survey = Survey { is_complete: true, ..Survey::default() };
         let mut n_entries = 0;
-        let mut waiting: Vec<Folder> = tops(store).into_iter().map(Folder::Top).collect();
-        while let Some(folder) = waiting.pop() {
+        let mut waiting: Vec<UnvisitedDir> =
+            outermost_roots(store).into_iter().map(UnvisitedDir::Root).collect();
+        while let Some(dir) = waiting.pop() {
             if n_entries > limits::WALK_ENTRIES || start.elapsed() > limits::WALK_TIME {
                 survey.is_complete = false;
                 break;
             }
-            let Ok(handle) = folder.open() else { continue };
-            let (handle, path) = (Arc::new(handle), folder.path());
-            let mut is_suspect = false;
+            let Ok(handle) = dir.open() else { continue };
+            let (handle, path) = (Arc::new(handle), dir.path());
+            let mut has_leftovers = false;
             for (name, kind) in names(&handle, &mut n_entries) {
                 match kind {
-                    FileKind::Directory => waiting.push(Folder::Beneath {
+                    FileKind::Directory => waiting.push(UnvisitedDir::Child {
                         parent: handle.clone(),
                         path: path.join(&name),
                         name,
                     }),
-                    _ => is_suspect |= leftovers::is_name(&name),
+                    _ => has_leftovers |= leftovers::is_name(&name),
                 }
             }
-            if is_suspect {
-                survey.add_folder(store, path, &handle, cleaning);
+            if has_leftovers {
+                survey.add_dir(store, path, &handle, cleaning);
             }
         }
         survey
     }
 
-    fn add_folder(
-        &mut self,
-        store: &LocalStore,
-        folder: &Path,
-        handle: &Handle,
-        cleaning: Cleaning,
-    ) {
-        let path = AbsPath::of(folder.to_path_buf(), folder.display().to_string());
-        // Whoever holds the lock may be in the middle of a write.
+    fn add_dir(&mut self, store: &LocalStore, dir: &Path, handle: &Handle, cleaning: Cleaning) {
+        let path = AbsPath::of(dir.to_path_buf(), dir.display().to_string());
+        // The process that has the lock may be in the middle of a write.
         let Ok(lock) = store.locks.lock(handle, &path, &Context::default()) else {
             self.is_complete = false;
             return;
         };
         for (name, verdict) in leftovers::find(&*store.sys, &lock) {
             if cleaning == Cleaning::Remove
-                && verdict == Verdict::Ours
+                && verdict == LeftoverVerdict::Removable
                 && leftovers::remove(&*store.sys, &lock, &name)
             {
                 self.n_removed += 1;
             } else {
-                self.left.push((folder.join(name), verdict));
+                self.left.push((dir.join(name), verdict));
             }
         }
     }
 }
 
-/// The roots that lie beneath no other one.
-fn tops(store: &LocalStore) -> Vec<PathBuf> {
+/// Returns the roots that are not inside another root.
+fn outermost_roots(store: &LocalStore) -> Vec<PathBuf> {
     let mut roots = store.roots();
     roots.sort();
-    // What lies beneath a folder comes behind it, before all that does not.
+    // After sorting, the roots inside a root directly follow it.
     roots.dedup_by(|root, before| root.starts_with(before));
     roots
 }
 
-/// A folder that waits to be looked at. What is removed is removed through its handle, so that no
-/// link on the way to it is followed.
-enum Folder {
-    Top(PathBuf),
-    Beneath { parent: Arc<Handle>, name: OsString, path: PathBuf },
+/// A directory to search. Leftovers are removed through its handle, so that no link on the way is
+/// followed.
+enum UnvisitedDir {
+    Root(PathBuf),
+    Child { parent: Arc<Handle>, name: OsString, path: PathBuf },
 }
 
-impl Folder {
+impl UnvisitedDir {
     fn path(&self) -> &Path {
         match self {
-            Folder::Top(path) | Folder::Beneath { path, .. } => path,
+            UnvisitedDir::Root(path) | UnvisitedDir::Child { path, .. } => path,
         }
     }
 
     fn open(&self) -> SysResult<Handle> {
         match self {
-            Folder::Top(path) => recto_platform::open_directory(path),
-            Folder::Beneath { parent, name, .. } => recto_platform::open_directory_at(parent, name),
+            UnvisitedDir::Root(path) => recto_platform::open_directory(path),
+            UnvisitedDir::Child { parent, name, .. } => {
+                recto_platform::open_directory_at(parent, name)
+            }
         }
     }
 }
 
-fn names(folder: &Handle, n_entries: &mut u64) -> Vec<(OsString, FileKind)> {
-    let opened = recto_platform::open_directory_at(folder, ".");
+fn names(dir: &Handle, n_entries: &mut u64) -> Vec<(OsString, FileKind)> {
+    let opened = recto_platform::open_directory_at(dir, ".");
     let Ok(entries) = opened.and_then(recto_platform::entries) else { return Vec::new() };
     let names: Vec<_> = entries.flatten().collect();
     *n_entries += names.len() as u64;

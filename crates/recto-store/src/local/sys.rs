@@ -1,17 +1,17 @@
-//! Errors of system calls: which are retried, and the one table that maps them to the contract's.
+//! Retries interrupted system calls, and maps system errors to errors of the store.
 
 use recto_platform::{SysError, SysResult};
 
 use crate::error::{Denial, Error, Instead};
 use crate::path::AbsPath;
 
-/// The error of a change that stands and could not be synced.
+/// Returns the error for a change that was made but could not be synced.
 pub fn not_durable(error: SysError, path: &AbsPath) -> Error {
     let cause = format!("syncing it to disk failed: {error}");
     Error::NotDurable { path: path.to_string(), cause }
 }
 
-/// Calls again after an interruption, but not for ever.
+/// Repeats a call that was interrupted, up to 100 times.
 pub fn retry<T>(mut call: impl FnMut() -> SysResult<T>) -> SysResult<T> {
     for _ in 0..100 {
         match call() {
@@ -22,12 +22,12 @@ pub fn retry<T>(mut call: impl FnMut() -> SysResult<T>) -> SysResult<T> {
     Err(SysError::INTR)
 }
 
-/// Whether a call failed because this filesystem or kernel does not have it.
+/// Returns whether a call failed because the file system or kernel does not support it.
 pub fn is_unsupported(error: SysError) -> bool {
     matches!(error, SysError::OPNOTSUPP | SysError::INVAL | SysError::NOSYS | SysError::ISDIR)
 }
 
-/// The contract's error for what the system said about a path.
+/// Returns the store's error for a system error on a path.
 pub fn error(error: SysError, path: &AbsPath, n_bytes: usize) -> Error {
     let path = path.to_string();
     match error {

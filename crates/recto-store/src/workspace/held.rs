@@ -10,7 +10,7 @@ use super::Workspace;
 use super::view::{Buffer, MAX_ASKED, MAX_TEXT, PATIENCE, View, denied, is_same_but_last_ending};
 use crate::editor::{Change, EditorError, Outcome};
 use crate::error::{Error, Result};
-use crate::local::reserve::{Content, OnDisk, Reserved};
+use crate::local::editor_hold::{DiskContent, EditorHold, OnDisk};
 use crate::path::AbsPath;
 use crate::{
     Context, HeldFile, Note, Removal, Remove, Removed, Replace, Slot, Whole, WriteError, Written,
@@ -19,7 +19,7 @@ use crate::{
 /// A file or a place, locked on the disk.
 pub struct Held<'a> {
     pub workspace: &'a Workspace,
-    pub place: Reserved<'a>,
+    pub place: EditorHold<'a>,
     pub path: AbsPath,
     pub context: &'a Context,
 }
@@ -37,7 +37,7 @@ impl<'a> Held<'a> {
     /// Whether the file exists, but only in the editor.
     pub fn is_new_in_editor(&self) -> Result<bool> {
         let on_disk = self.place.on_disk()?;
-        let is_missing = on_disk.content == Content::Nothing;
+        let is_missing = on_disk.content == DiskContent::Missing;
         Ok(is_missing && self.workspace.unsaved.is_new(&on_disk.real_path))
     }
 
@@ -65,11 +65,11 @@ impl<'a> Held<'a> {
         if stands.is_none() {
             self.context.notes.add(Note::NotReadBack);
         }
-        if let Ok(on_disk) = self.place.on_disk_after(seen) {
+        if let Ok(on_disk) = self.place.refresh(seen) {
             let text = String::from_utf8_lossy(stands.as_deref().unwrap_or(after));
             let stored = match &on_disk.content {
-                Content::Bytes(bytes) => Document::parse(bytes.clone()).ok(),
-                Content::Nothing | Content::Large => None,
+                DiskContent::Bytes(bytes) => Document::parse(bytes.clone()).ok(),
+                DiskContent::Missing | DiskContent::Large => None,
             };
             let is_unsaved = self.workspace.note(&on_disk, stored.as_ref(), &text);
             self.context.notes.set(Note::Unsaved, is_unsaved);
@@ -102,7 +102,7 @@ impl<'a> Held<'a> {
 
 impl Slot for Held<'_> {
     fn check(&self) -> Result<()> {
-        self.place.check_folder()
+        self.place.check_dir()
     }
 
     fn create_text(mut self: Box<Self>, text: &Document) -> Result<Written, WriteError<'static>> {
@@ -112,14 +112,14 @@ impl Slot for Held<'_> {
         };
         self.context.cancel.check()?;
         let on_disk = self.place.on_disk()?;
-        if on_disk.content != Content::Nothing || self.is_new_in_editor()? {
+        if on_disk.content != DiskContent::Missing || self.is_new_in_editor()? {
             return Err(WriteError::Conflict);
         }
-        self.place.check_folder()?;
+        self.place.check_dir()?;
         let change = Change { before: None, after };
         match self.workspace.editor.write(&on_disk.given_path, &change, self.context) {
             Ok(Outcome::Written { stands }) => {
-                self.place.keep_folders();
+                self.place.keep_dirs();
                 Ok(self.written(text.bytes(), stands, on_disk))
             }
             Ok(Outcome::Moved) => Err(WriteError::Conflict),
@@ -129,7 +129,7 @@ impl Slot for Held<'_> {
             }
             Err(error) => {
                 if error == EditorError::Unanswered {
-                    self.place.keep_folders();
+                    self.place.keep_dirs();
                 }
                 Err(self.rejection(error).into())
             }
@@ -176,7 +176,7 @@ impl<'a> Opened<'a> {
 
     fn check_disk(&self) -> Result<(), WriteError<'a>> {
         self.held.context.cancel.check()?;
-        if self.held.place.is_unmoved(&self.seen)? { Ok(()) } else { Err(self.conflict()) }
+        if self.held.place.has_same_content(&self.seen)? { Ok(()) } else { Err(self.conflict()) }
     }
 
     /// Gives an editor time to show a text that it accepted; fails where it keeps the previous one.
@@ -246,7 +246,7 @@ impl<'a> Remove<'a> for Opened<'a> {
         let notes = &context.notes;
         let removal = self.held.place.into_locked().into_removal()?;
         match &self.seen.content {
-            Content::Bytes(seen) if seen == removal.bytes() => Ok(removal.remove()?.1),
+            DiskContent::Bytes(seen) if seen == removal.bytes() => Ok(removal.remove()?.1),
             _ => {
                 notes.set(Note::Unsaved, false);
                 Err(WriteError::Conflict)

@@ -13,7 +13,7 @@ use crate::Note;
 use crate::context::Context;
 use crate::editor::EditorError;
 use crate::limits;
-use crate::local::reserve::{Content, OnDisk};
+use crate::local::editor_hold::{DiskContent, OnDisk};
 use crate::path::AbsPath;
 
 /// The largest text that passes through an editor.
@@ -47,13 +47,15 @@ impl Workspace {
     /// editor answers.
     pub fn view(&self, path: &AbsPath, on_disk: &OnDisk, context: &Context) -> Result<View> {
         let stored = match &on_disk.content {
-            Content::Nothing if !self.unsaved.is_new(&on_disk.real_path) => return Ok(View::Disk),
-            Content::Nothing => None,
-            Content::Large => {
+            DiskContent::Missing if !self.unsaved.is_new(&on_disk.real_path) => {
+                return Ok(View::Disk);
+            }
+            DiskContent::Missing => None,
+            DiskContent::Large => {
                 context.notes.add(Note::TooLargeForEditor);
                 return Ok(View::Disk);
             }
-            Content::Bytes(bytes) => match Document::parse(bytes.clone()) {
+            DiskContent::Bytes(bytes) => match Document::parse(bytes.clone()) {
                 Ok(document) => Some(document),
                 // No editor shows the bytes of such a file as they are.
                 Err(_) => return Ok(View::Disk),
@@ -113,7 +115,7 @@ impl Workspace {
     /// Remembers whether the disk lags behind the editor's text of a file, and tells.
     pub fn note(&self, on_disk: &OnDisk, stored: Option<&Document>, text: &str) -> bool {
         let lag = match stored {
-            None if on_disk.content == Content::Nothing => Some(State::New),
+            None if on_disk.content == DiskContent::Missing => Some(State::New),
             Some(stored) if is_same_text(text, stored.text()) => None,
             _ => Some(State::Differs),
         };

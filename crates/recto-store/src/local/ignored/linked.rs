@@ -1,5 +1,5 @@
-//! The rules of a work tree whose `.git` is a file: they lie in the git directory that it names, or
-//! in the one that this shares with others. Outside the roots nothing is read.
+//! The rules of a work tree whose `.git` is a file. They are in the git directory that it names, or
+//! in the common directory of that one. Nothing outside the roots is read.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -12,17 +12,17 @@ use super::rules::RuleSet;
 use crate::context::{Access, Sandbox};
 use crate::path::AbsPath;
 
-/// What `info/exclude` says for the work tree in a folder, which is given without links.
-pub fn rules(roots: &Roots, sandbox: &Sandbox, folder: &Path) -> Option<RuleSet> {
+/// Returns the rules in `info/exclude` for the work tree at a canonical path.
+pub fn rules(roots: &Roots, sandbox: &Sandbox, dir: &Path) -> Option<RuleSet> {
     let read = |path: &Path| {
         let path = AbsPath::parse(path.to_str()?.into()).ok()?;
-        let place = roots.resolve(&path, LastLink::Follow, sandbox).ok()?;
-        let is_open = sandbox.access(&place.real_path, |_| None) != Access::None;
-        let is_file = place.kind == Some(FileKind::File);
-        super::bytes(&place.folder, place.name.to_str().filter(|_| is_open && is_file)?)
+        let location = roots.resolve(&path, LastLink::Follow, sandbox).ok()?;
+        let is_open = sandbox.access(&location.real_path, |_| None) != Access::None;
+        let is_file = location.kind == Some(FileKind::File);
+        super::bytes(&location.dir, location.name.to_str().filter(|_| is_open && is_file)?)
     };
-    let pointer = read(&folder.join(".git"))?;
-    let git_dir = folder.join(target(pointer.strip_prefix(b"gitdir:")?));
+    let pointer = read(&dir.join(".git"))?;
+    let git_dir = dir.join(target(pointer.strip_prefix(b"gitdir:")?));
     let common_dir = match read(&git_dir.join("commondir")) {
         Some(pointer) => git_dir.join(target(&pointer)),
         None => git_dir,

@@ -5,7 +5,7 @@
 //! product of their lengths. `docs/decisions/0012-ignore-rules.md` compares it with git and with
 //! the crates that could replace it.
 
-/// The rules of one file, in its order.
+/// The rules of one file, in order.
 #[derive(Debug, Default)]
 pub struct RuleSet {
     rules: Vec<Rule>,
@@ -15,20 +15,20 @@ pub struct RuleSet {
 struct Rule {
     pattern: Pattern,
     is_negated: bool,
-    only_folders: bool,
+    only_dirs: bool,
 }
 
 #[derive(Debug)]
 enum Pattern {
-    /// For the last name of a path, wherever it lies.
+    /// Matches the last component of a path, at any depth.
     Name(Wild),
-    /// For the whole path, seen from the folder of the rules.
-    Path(Vec<Part>),
+    /// Matches the whole path, relative to the directory of the rules.
+    Path(Vec<Segment>),
 }
 
 #[derive(Debug)]
-enum Part {
-    AnyFolders,
+enum Segment {
+    AnyDirs,
     Name(Wild),
 }
 
@@ -36,7 +36,7 @@ enum Part {
 #[derive(Debug)]
 enum Wild {
     Literal(Vec<u8>),
-    Ending(Vec<u8>),
+    Suffix(Vec<u8>),
     Tokens(Vec<Token>),
 }
 
@@ -45,31 +45,31 @@ enum Token {
     AnyText,
     AnyByte,
     Literal(u8),
-    /// One bit for each byte.
+    /// One flag for each byte.
     Class(Box<[bool; 256]>),
 }
 
 impl RuleSet {
-    /// Reads a file of rules. What git would not understand matches nothing.
+    /// Parses a rules file. A rule that git would not accept matches nothing.
     pub fn parse(text: &[u8]) -> RuleSet {
         let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
         RuleSet { rules: text.split(|byte| *byte == b'\n').filter_map(Rule::parse).collect() }
     }
 
-    /// Whether there is nothing to ask.
+    /// Returns whether there are no rules.
     pub fn is_empty(&self) -> bool {
         self.rules.is_empty()
     }
 
-    /// Whether a path, seen from the folder of the rules, is ignored; `None` where no rule says so
-    /// or otherwise.
-    pub fn decide(&self, path: &[u8], is_folder: bool) -> Option<bool> {
+    /// Returns whether a path relative to the directory of the rules is ignored, or `None` if no
+    /// rule matches it.
+    pub fn decide(&self, path: &[u8], is_dir: bool) -> Option<bool> {
         let name = path.rsplit(|byte| *byte == b'/').next().unwrap_or(path);
         let matches = |rule: &&Rule| {
-            (is_folder || !rule.only_folders)
+            (is_dir || !rule.only_dirs)
                 && match &rule.pattern {
                     Pattern::Name(wild) => wild.matches(name),
-                    Pattern::Path(parts) => is_path(parts, path),
+                    Pattern::Path(segments) => matches_path(segments, path),
                 }
         };
         self.rules.iter().rev().find(matches).map(|rule| !rule.is_negated)
@@ -87,7 +87,7 @@ impl Rule {
             Some(rest) => (rest, true),
             None => (line, false),
         };
-        let (line, only_folders) = match line.strip_suffix(b"/") {
+        let (line, only_dirs) = match line.strip_suffix(b"/") {
             Some(rest) => (rest, true),
             None => (line, false),
         };
@@ -95,32 +95,32 @@ impl Rule {
             false => Pattern::Name(Wild::parse(line)?),
             true => {
                 let path = line.strip_prefix(b"/").unwrap_or(line);
-                let parts: Option<Vec<Part>> =
-                    split_at_slashes(path)?.into_iter().map(Part::parse).collect();
-                Pattern::Path(parts.filter(|parts| parts.len() < 64)?)
+                let segments: Option<Vec<Segment>> =
+                    split_at_slashes(path)?.into_iter().map(Segment::parse).collect();
+                Pattern::Path(segments.filter(|segments| segments.len() < 64)?)
             }
         };
-        Some(Rule { pattern, is_negated, only_folders })
+        Some(Rule { pattern, is_negated, only_dirs })
     }
 }
 
-impl Part {
-    fn parse(name: &[u8]) -> Option<Part> {
-        match is_any_folders(name) {
-            true => Some(Part::AnyFolders),
-            false => Wild::parse(name).map(Part::Name),
+impl Segment {
+    fn parse(name: &[u8]) -> Option<Segment> {
+        match is_any_dirs(name) {
+            true => Some(Segment::AnyDirs),
+            false => Wild::parse(name).map(Segment::Name),
         }
     }
 }
 
-fn is_any_folders(part: &[u8]) -> bool {
+fn is_any_dirs(part: &[u8]) -> bool {
     part.len() > 1 && part.iter().all(|byte| *byte == b'*')
 }
 
-/// Splits a pattern at its slashes. A slash inside a class is a byte of that class; an escaped slash
-/// separates too, but `**\/` matches at least one folder where `**/` can match none.
+/// Splits a pattern at its slashes. A slash inside a class is a byte of that class. An escaped
+/// slash separates too, but `**\/` matches at least one directory where `**/` can match none.
 fn split_at_slashes(path: &[u8]) -> Option<Vec<&[u8]>> {
-    let (mut parts, mut start, mut at) = (Vec::new(), 0, 0);
+    let (mut segments, mut start, mut at) = (Vec::new(), 0, 0);
     while let Some(byte) = path.get(at) {
         let n_taken = match byte {
             b'\\' => 2,
@@ -129,19 +129,19 @@ fn split_at_slashes(path: &[u8]) -> Option<Vec<&[u8]>> {
         };
         if *byte == b'/' || path[at..].starts_with(b"\\/") {
             let part = &path[start..at];
-            parts.push(part);
-            if *byte == b'\\' && is_any_folders(part) {
-                parts.push(b"*");
+            segments.push(part);
+            if *byte == b'\\' && is_any_dirs(part) {
+                segments.push(b"*");
             }
             start = at + n_taken;
         }
         at += n_taken;
     }
-    parts.push(path.get(start..)?);
-    Some(parts)
+    segments.push(path.get(start..)?);
+    Some(segments)
 }
 
-/// A backslash keeps a space at the end.
+/// Removes trailing spaces that are not escaped by a backslash.
 fn without_trailing_spaces(line: &[u8]) -> &[u8] {
     let (mut end, mut at) = (0, 0);
     while at < line.len() {
@@ -158,13 +158,13 @@ fn without_trailing_spaces(line: &[u8]) -> &[u8] {
     &line[..end]
 }
 
-/// Keeps a bit for each part that may come next.
-fn is_path(parts: &[Part], path: &[u8]) -> bool {
-    // `**` stands for no folder as well, but when it comes last, for at least one name.
+/// Matches segments against a path. A bit set tracks the segments that may come next.
+fn matches_path(segments: &[Segment], path: &[u8]) -> bool {
+    // `**` matches zero or more directories, but at the end at least one name.
     let skip = |mut open: u64| {
-        for (index, part) in parts.iter().enumerate() {
-            let is_last = index + 1 == parts.len();
-            if open & (1 << index) != 0 && matches!(part, Part::AnyFolders) && !is_last {
+        for (index, part) in segments.iter().enumerate() {
+            let is_last = index + 1 == segments.len();
+            if open & (1 << index) != 0 && matches!(part, Segment::AnyDirs) && !is_last {
                 open |= 1 << (index + 1);
             }
         }
@@ -173,13 +173,14 @@ fn is_path(parts: &[Part], path: &[u8]) -> bool {
     let mut open = skip(1);
     for name in path.split(|byte| *byte == b'/') {
         let mut next = 0;
-        for (index, part) in parts.iter().enumerate().filter(|(index, _)| open & (1 << index) != 0)
+        for (index, part) in
+            segments.iter().enumerate().filter(|(index, _)| open & (1 << index) != 0)
         {
             match part {
-                Part::AnyFolders if index + 1 == parts.len() => next |= 3 << index,
-                Part::AnyFolders => next |= 1 << index,
-                Part::Name(wild) if wild.matches(name) => next |= 1 << (index + 1),
-                Part::Name(_) => {}
+                Segment::AnyDirs if index + 1 == segments.len() => next |= 3 << index,
+                Segment::AnyDirs => next |= 1 << index,
+                Segment::Name(wild) if wild.matches(name) => next |= 1 << (index + 1),
+                Segment::Name(_) => {}
             }
         }
         open = skip(next);
@@ -187,11 +188,11 @@ fn is_path(parts: &[Part], path: &[u8]) -> bool {
             return false;
         }
     }
-    open & (1 << parts.len()) != 0
+    open & (1 << segments.len()) != 0
 }
 
 impl Wild {
-    /// `None` for what can match no name.
+    /// Returns `None` for a pattern that cannot match any name.
     fn parse(name: &[u8]) -> Option<Wild> {
         if name.is_empty() {
             return None;
@@ -200,8 +201,8 @@ impl Wild {
         if is_plain(name) {
             return Some(Wild::Literal(name.to_vec()));
         }
-        if let Some(ending) = name.strip_prefix(b"*").filter(|ending| is_plain(ending)) {
-            return Some(Wild::Ending(ending.to_vec()));
+        if let Some(suffix) = name.strip_prefix(b"*").filter(|suffix| is_plain(suffix)) {
+            return Some(Wild::Suffix(suffix.to_vec()));
         }
         let mut tokens = Vec::new();
         let mut rest = name;
@@ -230,14 +231,14 @@ impl Wild {
     fn matches(&self, name: &[u8]) -> bool {
         match self {
             Wild::Literal(literal) => literal == name,
-            Wild::Ending(ending) => name.ends_with(ending),
-            Wild::Tokens(tokens) => is_name(tokens, name),
+            Wild::Suffix(suffix) => name.ends_with(suffix),
+            Wild::Tokens(tokens) => matches_name(tokens, name),
         }
     }
 }
 
-/// Goes on behind the last `*` wherever the rest does not fit.
-fn is_name(tokens: &[Token], name: &[u8]) -> bool {
+/// Matches tokens against a name. After a mismatch, retries from the last `*`.
+fn matches_name(tokens: &[Token], name: &[u8]) -> bool {
     let (mut at, mut byte) = (0, 0);
     let mut again = None;
     loop {
@@ -267,7 +268,7 @@ fn is_name(tokens: &[Token], name: &[u8]) -> bool {
     }
 }
 
-/// The bytes of a class and what follows it; `None` where it is not closed.
+/// Returns the bytes of a class and the rest of the pattern, or `None` if it is not closed.
 fn parse_class(text: &[u8]) -> Option<(Box<[bool; 256]>, &[u8])> {
     let mut class = Box::new([false; 256]);
     let (mut rest, is_negated) = match text {
@@ -276,8 +277,8 @@ fn parse_class(text: &[u8]) -> Option<(Box<[bool; 256]>, &[u8])> {
     };
     let mut is_first = true;
     let mut before = None;
-    // Where the last search for the end of a class name ended: up to there, `[:` is plain text.
-    // Without it, a long line of `[:[:[:` would take quadratic time.
+    // Where the last search for the end of a class name stopped. Up to there, `[:` is plain text;
+    // searching again would take quadratic time on a long line of `[:[:[:`.
     let mut n_left_plain = usize::MAX;
     loop {
         let (byte, others) = rest.split_first()?;
@@ -347,15 +348,15 @@ fn posix_class(name: &[u8]) -> Option<fn(&u8) -> bool> {
 mod tests {
     use super::*;
 
-    /// Matchers that backtrack over `**` need 2³⁰ steps for this, and do not end.
+    /// Matchers that backtrack over `**` need 2³⁰ steps for this and do not finish.
     #[test]
-    fn many_wildcards_do_not_multiply() {
+    fn many_wildcards_take_polynomial_time() {
         for part in ["a", "*a", "?", "[a]*"] {
             let rule = format!("**/{part}/").repeat(30) + "b";
             let rules = RuleSet::parse(rule.as_bytes());
-            let folders = "a/".repeat(60);
-            assert_eq!(rules.decide(format!("{folders}a").as_bytes(), false), None, "{rule}");
-            assert_eq!(rules.decide(format!("{folders}b").as_bytes(), false), Some(true), "{rule}");
+            let dirs = "a/".repeat(60);
+            assert_eq!(rules.decide(format!("{dirs}a").as_bytes(), false), None, "{rule}");
+            assert_eq!(rules.decide(format!("{dirs}b").as_bytes(), false), Some(true), "{rule}");
         }
     }
 }

@@ -1,9 +1,9 @@
-//! One walk from a root's handle to a place.
+//! A walk from a root's handle to a location.
 //!
-//! It opens one component at a time without following anything, and reads links by hand. A link may
-//! lead anywhere inside the roots, also by an absolute path; one that leads out is refused before its
-//! target is touched, so that nothing outside can be probed. `..` goes back along the handles that
-//! the walk came by, never through the kernel.
+//! It opens one component at a time without following links, and resolves links itself. A link may
+//! lead anywhere inside the roots, also by an absolute path. A link that leads outside is rejected
+//! before its target is touched, so callers cannot probe files outside. `..` returns to an earlier
+//! handle of the walk and is never passed to the kernel.
 
 use std::collections::VecDeque;
 use std::ffi::{OsStr, OsString};
@@ -12,17 +12,17 @@ use std::sync::Arc;
 
 use recto_platform::{FileKind, Handle, SysError};
 
-use super::{LastLink, Place, Root, Roots};
+use super::{LastLink, Location, Root, Roots};
 use crate::context::Sandbox;
 use crate::limits;
 
-/// As many links as the kernel follows.
+/// The number of links that the kernel follows.
 const MAX_LINKS: usize = limits::LINKS;
 
-/// Why a walk ended before its place.
+/// Why a walk failed.
 pub enum Stop {
     Outside,
-    /// A root is not what it was.
+    /// The root was moved or replaced.
     Replaced {
         root: String,
     },
@@ -36,28 +36,28 @@ impl From<SysError> for Stop {
     }
 }
 
-/// A component still to be walked, and whether a link brought it.
-struct Step {
+/// A remaining component, and whether it comes from a link.
+struct PathStep {
     name: OsString,
     is_from_link: bool,
 }
 
-pub struct Walk<'a> {
+pub struct PathWalk<'a> {
     root: &'a Root,
     sandbox: &'a Sandbox,
-    /// The folders walked into below the root.
-    folders: Vec<(Arc<Handle>, OsString)>,
-    steps: VecDeque<Step>,
+    /// The directories entered below the root.
+    dirs: Vec<(Arc<Handle>, OsString)>,
+    steps: VecDeque<PathStep>,
     n_links: usize,
 }
 
-impl<'a> Walk<'a> {
-    /// From a root, for a caller in a sandbox of its own.
-    pub fn new(root: &'a Root, sandbox: &'a Sandbox) -> Walk<'a> {
-        Walk { root, sandbox, folders: Vec::new(), steps: VecDeque::new(), n_links: 0 }
+impl<'a> PathWalk<'a> {
+    /// Starts at a root, for a caller with this sandbox.
+    pub fn new(root: &'a Root, sandbox: &'a Sandbox) -> PathWalk<'a> {
+        PathWalk { root, sandbox, dirs: Vec::new(), steps: VecDeque::new(), n_links: 0 }
     }
 
-    /// Puts a relative path before what is still to be walked.
+    /// Puts a relative path in front of the remaining components.
     pub fn add(&mut self, path: &Path, is_from_link: bool) {
         for part in path.components().rev() {
             let name = match part {
@@ -65,15 +65,15 @@ impl<'a> Walk<'a> {
                 Component::ParentDir => OsString::from(".."),
                 Component::CurDir | Component::RootDir | Component::Prefix(_) => continue,
             };
-            self.steps.push_front(Step { name, is_from_link });
+            self.steps.push_front(PathStep { name, is_from_link });
         }
     }
 
-    /// To the place, or to why there is none.
-    pub fn run(mut self, roots: &'a Roots, last_link: LastLink) -> Result<Place, Stop> {
+    /// Walks to the location.
+    pub fn run(mut self, roots: &'a Roots, last_link: LastLink) -> Result<Location, Stop> {
         while let Some(step) = self.steps.pop_front() {
             if step.name == ".." {
-                if self.folders.pop().is_none() {
+                if self.dirs.pop().is_none() {
                     self.leave_root(roots, step.is_from_link)?;
                 }
                 continue;
@@ -86,15 +86,15 @@ impl<'a> Walk<'a> {
                 return Err(Stop::Closed);
             }
             if self.steps.is_empty() {
-                match recto_platform::status_at(self.folder(), &step.name) {
+                match recto_platform::status_at(self.dir(), &step.name) {
                     Ok(status) => match status.kind() {
                         FileKind::Symlink if last_link == LastLink::Follow => {
                             self.follow(roots, &step.name)?;
                         }
-                        kind => return Ok(self.place(step.name, Some(kind))),
+                        kind => return Ok(self.location(step.name, Some(kind))),
                     },
                     Err(SysError::NOENT | SysError::NOTDIR) => {
-                        return Ok(self.place(step.name, None));
+                        return Ok(self.location(step.name, None));
                     }
                     Err(errno) => return Err(errno.into()),
                 }
@@ -103,29 +103,29 @@ impl<'a> Walk<'a> {
             match self.enter(roots, &step.name) {
                 Ok(()) => {}
                 Err(Stop::System(SysError::NOENT | SysError::NOTDIR)) => {
-                    return self.place_beyond(step.name, roots);
+                    return self.missing_location(step.name, roots);
                 }
                 Err(stop) => return Err(stop),
             }
         }
-        // The walk ended in a folder, by `..` or by naming a root: look at it from inside.
-        Ok(Place {
-            folder: self.folder().clone(),
+        // The walk ended in a directory, by `..` or by naming a root.
+        Ok(Location {
+            dir: self.dir().clone(),
             name: OsString::from("."),
             kind: Some(FileKind::Directory),
-            is_folder_missing: false,
-            missing_folders: Vec::new(),
+            is_dir_missing: false,
+            missing_dirs: Vec::new(),
             real_path: self.real_path(),
         })
     }
 
-    /// Goes into a folder, or where a link leads.
+    /// Enters a directory, or follows a link.
     fn enter(&mut self, roots: &'a Roots, name: &OsStr) -> Result<(), Stop> {
-        // What is a folder at one moment and a link at the next is looked at again.
+        // Retry a name that changes between directory and link.
         for _ in 0..8 {
-            match recto_platform::enter(self.folder(), name) {
-                Ok(folder) => {
-                    self.folders.push((Arc::new(folder), name.to_os_string()));
+            match recto_platform::open_path_at(self.dir(), name) {
+                Ok(dir) => {
+                    self.dirs.push((Arc::new(dir), name.to_os_string()));
                     return Ok(());
                 }
                 Err(SysError::NOTDIR | SysError::LOOP) => {}
@@ -139,14 +139,14 @@ impl<'a> Walk<'a> {
         Err(Stop::System(SysError::NOTDIR))
     }
 
-    /// `..` above the root. A caller's own path never leaves all roots; a link may come back in.
+    /// Handles `..` at a root. Only a link may leave all roots, and only to reenter one.
     fn leave_root(&mut self, roots: &'a Roots, is_from_link: bool) -> Result<(), Stop> {
         let mut path = self.root.real_path.parent().ok_or(Stop::Outside)?.to_path_buf();
         if !is_from_link && roots.locate(&path).is_none() {
             return Err(Stop::Outside);
         }
-        // The root's path has no links, so that words decide while it goes up, and by names alone
-        // until a root is reached; the walk goes on from there.
+        // The root's path is canonical, so `..` can be resolved textually, and so can names until a
+        // root is reached. The walk continues from there.
         while self.steps.pop_front_if(|step| step.is_from_link && step.name == "..").is_some() {
             path.pop();
         }
@@ -159,11 +159,11 @@ impl<'a> Walk<'a> {
         self.jump(roots, &path, is_from_link)
     }
 
-    /// Goes on where a link leads.
+    /// Follows a link.
     fn follow(&mut self, roots: &'a Roots, name: &OsStr) -> Result<(), Stop> {
-        let target = match recto_platform::read_link_at(self.folder(), name) {
+        let target = match recto_platform::read_link_at(self.dir(), name) {
             Ok(target) => target,
-            // It is no link but a file, and so has nothing beneath it.
+            // It is a file, not a link, so it has no children.
             Err(SysError::INVAL) => return Err(Stop::System(SysError::NOTDIR)),
             Err(errno) => return Err(errno.into()),
         };
@@ -178,42 +178,42 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    /// Starts again at the root that holds an absolute path.
+    /// Restarts at the root that contains an absolute path.
     fn jump(&mut self, roots: &'a Roots, path: &Path, is_from_link: bool) -> Result<(), Stop> {
-        let (root, rest) = roots.locate_in_place(path)?;
+        let (root, rest) = roots.locate_current(path)?;
         self.root = root;
-        self.folders.clear();
+        self.dirs.clear();
         self.add(rest, is_from_link);
         Ok(())
     }
 
-    fn folder(&self) -> &Arc<Handle> {
-        self.folders.last().map_or(&self.root.handle, |(folder, _)| folder)
+    fn dir(&self) -> &Arc<Handle> {
+        self.dirs.last().map_or(&self.root.handle, |(dir, _)| dir)
     }
 
     fn relative_path(&self) -> PathBuf {
-        self.folders.iter().map(|(_, name)| name).collect()
+        self.dirs.iter().map(|(_, name)| name).collect()
     }
 
     fn real_path(&self) -> PathBuf {
         self.root.real_path.join(self.relative_path())
     }
 
-    fn place(self, name: OsString, kind: Option<FileKind>) -> Place {
-        Place {
-            folder: self.folder().clone(),
+    fn location(self, name: OsString, kind: Option<FileKind>) -> Location {
+        Location {
+            dir: self.dir().clone(),
             kind,
-            is_folder_missing: false,
-            missing_folders: Vec::new(),
+            is_dir_missing: false,
+            missing_dirs: Vec::new(),
             real_path: self.real_path().join(&name),
             name,
         }
     }
 
-    /// A place in a folder that does not exist. What is still to be walked must not lead out.
-    fn place_beyond(mut self, missing: OsString, roots: &Roots) -> Result<Place, Stop> {
+    /// Returns a location in a missing directory. The remaining components must not lead outside.
+    fn missing_location(mut self, missing: OsString, roots: &Roots) -> Result<Location, Stop> {
         let mut relative = self.relative_path().join(&missing);
-        let mut missing_folders = vec![missing];
+        let mut missing_dirs = vec![missing];
         let mut is_left = false;
         for step in std::mem::take(&mut self.steps) {
             if step.name == ".." {
@@ -224,18 +224,18 @@ impl<'a> Walk<'a> {
                 continue;
             }
             relative.push(&step.name);
-            missing_folders.push(step.name);
+            missing_dirs.push(step.name);
         }
         let real_path = self.root.real_path.join(relative);
         if roots.hides(&real_path) {
             return Err(Stop::Outside);
         }
-        let name = missing_folders.pop().unwrap_or_default();
+        let name = missing_dirs.pop().unwrap_or_default();
         if is_left {
-            // No folder is made only to be left again.
-            missing_folders.clear();
+            // Do not create a directory that `..` leaves again.
+            missing_dirs.clear();
         }
-        let place = self.place(name, None);
-        Ok(Place { is_folder_missing: true, missing_folders, real_path, ..place })
+        let location = self.location(name, None);
+        Ok(Location { is_dir_missing: true, missing_dirs, real_path, ..location })
     }
 }

@@ -15,7 +15,7 @@ use crate::limits::{self, Amount};
 use crate::wall::{Status, Wish};
 use recto_store::context::Context;
 use recto_store::local::abilities::Abilities;
-use recto_store::local::leftovers::Verdict;
+use recto_store::local::leftovers::LeftoverVerdict;
 use recto_store::local::survey::Cleaning;
 use recto_store::{GitRevisions, LocalStore, Revisions};
 
@@ -66,7 +66,7 @@ fn oddities(root: &Path, others: &[(PathBuf, (u64, u64))], report: &mut Report) 
 }
 
 fn abilities(root: &Path, report: &mut Report) {
-    let abilities = match Abilities::try_in(root) {
+    let abilities = match Abilities::probe(root) {
         Ok(abilities) => abilities,
         Err(error) => {
             return report.problem(
@@ -160,9 +160,9 @@ pub fn leftovers(disk: &LocalStore, clean: bool, report: &mut Report) {
     if survey.n_removed > 0 {
         report.fact(format!("{} removed", survey.n_removed));
     }
-    let n_ours = left(Verdict::Ours).count();
+    let n_ours = left(LeftoverVerdict::Removable).count();
     if n_ours > 0 {
-        for (path, _) in left(Verdict::Ours).take(MAX_SHOWN) {
+        for (path, _) in left(LeftoverVerdict::Removable).take(MAX_SHOWN) {
             report.fact(path.display().to_string());
         }
         let remedy = match clean {
@@ -175,7 +175,7 @@ pub fn leftovers(disk: &LocalStore, clean: bool, report: &mut Report) {
         };
         report.problem(format!("{n_ours} files of writes that never ended"), remedy);
     }
-    for (path, _) in left(Verdict::Foreign).take(MAX_SHOWN) {
+    for (path, _) in left(LeftoverVerdict::Unrecognized).take(MAX_SHOWN) {
         report.problem(
             format!("{} holds text that may be nowhere else", path.display()),
             "Look at it, and rename or remove it by hand: a crash caught it in an exchange.",

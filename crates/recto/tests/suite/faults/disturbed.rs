@@ -91,9 +91,9 @@ impl Sys for Disturbed {
         self.before("create")?;
         self.system.create(folder, name, mode)
     }
-    fn open_end(&self, folder: &Handle, name: &OsStr) -> SysResult<Handle> {
-        self.before("open_end")?;
-        self.system.open_end(folder, name)
+    fn open_append(&self, folder: &Handle, name: &OsStr) -> SysResult<Handle> {
+        self.before("open_append")?;
+        self.system.open_append(folder, name)
     }
     fn write(&self, file: &Handle, bytes: &[u8]) -> SysResult<usize> {
         let number = self.before("write")?;

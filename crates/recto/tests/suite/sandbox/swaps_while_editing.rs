@@ -38,9 +38,9 @@ impl Tally {
             Actual::Error { code: code @ (-32003..=-32001 | -32006 | -32013 | -32017), .. } => {
                 *self.refused.entry(*code).or_default() += 1;
             }
-            // The new text was swapped away in the moment in which it had the name: that is told.
+            // The draft was swapped away while it had the name, which is reported.
             Actual::Error { code: code @ -32603, message, .. }
-                if message.contains("somebody else changed it in the same moment") =>
+                if message.contains("another process changed the file at the same time") =>
             {
                 *self.refused.entry(*code).or_default() += 1;
             }

@@ -1,5 +1,5 @@
-//! A file of the disk that a call changes: its directory is locked, its content is read, and the
-//! change is handed to the write protocol.
+//! A path that a call changes: locks its directory, reads the file, and passes the change to the
+//! write protocol.
 
 use std::ffi::OsStr;
 
@@ -8,12 +8,12 @@ use recto_text::digest::Digester;
 use recto_text::{Digest, Document};
 
 use super::LocalStore;
-use super::content::{Change, Content, Digests, Part};
-use super::excerpt::Pass;
-use super::folders::NewFolders;
-use super::lock::FolderLock;
+use super::content::{ChangeDigests, ContentChange, ContentSource, Patch};
+use super::excerpt::ExcerptScan;
+use super::lock::DirLock;
+use super::new_dirs::NewDirs;
 use super::read::{Lease, OpenFile};
-use super::roots::{LastLink, Place};
+use super::roots::{LastLink, Location};
 use super::{replace, sys};
 use crate::context::{Access, Context};
 use crate::error::{Denial, Error, Result, SizeLimit};
@@ -24,73 +24,75 @@ use crate::{
     Slot, Snapshot, Where, Whole, WriteError, Written,
 };
 
-/// What a place is locked for.
+/// The purpose of a lock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Purpose {
-    /// To change a file, or to create it in a directory that exists. Links are followed.
+    /// Change a file, or create it in an existing directory. Follows links.
     Change,
-    /// To create a file, with its directories. Whatever has the name is in the way, also a link.
+    /// Create a file and its missing directories. Fails if the name exists, even as a link.
     Create,
-    /// To remove a file. A link goes itself, not what it leads to.
+    /// Remove a file. Removes a link itself, not its target.
     Remove,
 }
 
-/// A place on disk whose directory is locked.
-pub struct Locked<'a> {
+/// A path whose directory is locked.
+pub struct LockedPath<'a> {
     pub store: &'a LocalStore,
     pub context: &'a Context,
     pub path: AbsPath,
-    pub place: Place,
-    lock: FolderLock,
-    /// Whether nothing had the name when the lock was taken.
+    pub location: Location,
+    lock: DirLock,
+    /// Whether the name did not exist when the directory was locked.
     pub is_vacant: bool,
-    pub new_folders: NewFolders,
+    pub new_dirs: NewDirs,
 }
 
-/// A locked file that was opened, and read as far as a change needs it.
-struct Opened<'a> {
-    locked: Locked<'a>,
+/// A file in a locked directory, open for reading.
+struct LockedFile<'a> {
+    locked: LockedPath<'a>,
     file: OpenFile,
 }
 
-impl<'a> Locked<'a> {
-    /// Locks the directory of a file that is to change.
+impl<'a> LockedPath<'a> {
+    /// Locks the directory of a file that a call is about to change.
     pub(super) fn lock(
         store: &'a LocalStore,
         path: &AbsPath,
         purpose: Purpose,
         context: &'a Context,
-    ) -> Result<Locked<'a>> {
+    ) -> Result<LockedPath<'a>> {
         let last_link = match purpose {
             Purpose::Change => LastLink::Follow,
             Purpose::Create | Purpose::Remove => LastLink::Keep,
         };
-        let mut new_folders = NewFolders::default();
-        // What was looked at may be another thing once the lock is there, and then everything
-        // starts again.
+        let mut new_dirs = NewDirs::default();
+        // The file may have been replaced before the lock was acquired. In that case, start over.
         for _ in 0..8 {
-            let place = store.resolve(path, last_link, context, Access::Write)?;
+            let location = store.resolve(path, last_link, context, Access::Write)?;
             match purpose {
-                Purpose::Create if place.kind.is_some() => {
-                    // A link that leads out says so, whatever stands at its other end.
-                    let place = store.resolve(path, LastLink::Follow, context, Access::Write)?;
-                    return Err(Error::FileExists { path: path.to_string(), what: place.what() });
+                Purpose::Create if location.kind.is_some() => {
+                    // A link that leads outside fails with that error, whatever its target is.
+                    let location = store.resolve(path, LastLink::Follow, context, Access::Write)?;
+                    return Err(Error::FileExists {
+                        path: path.to_string(),
+                        what: location.describe_non_file(),
+                    });
                 }
-                Purpose::Create if !place.missing_folders.is_empty() => {
-                    new_folders.make(&place, path)?;
+                Purpose::Create if !location.missing_dirs.is_empty() => {
+                    new_dirs.make(&location, path)?;
                     continue;
                 }
-                _ if place.is_folder() => {
+                _ if location.is_dir() => {
                     return Err(Error::IsDirectory { path: path.to_string() });
                 }
-                _ if place.is_folder_missing => {
-                    let parent = missing_folder(store, path, &place, context);
+                _ if location.is_dir_missing => {
+                    let parent = missing_dir(store, path, &location, context);
                     return Err(Error::ParentNotFound { parent });
                 }
                 _ => {}
             }
-            let lock = store.locks.lock(&place.folder, path, context)?;
-            let kind = match sys::retry(|| store.sys.status(&place.folder, &place.name)) {
+            let lock = store.locks.lock(&location.dir, path, context)?;
+            let kind = match sys::retry(|| store.sys.status(&location.dir, &location.name)) {
                 Ok(status) => Some(status.kind()),
                 Err(SysError::NOENT) => None,
                 Err(errno) => return Err(sys::error(errno, path, 0)),
@@ -100,11 +102,11 @@ impl<'a> Locked<'a> {
             }
             store.leftovers.clean(&*store.sys, &lock);
             let (path, is_vacant) = (path.clone(), kind.is_none());
-            return Ok(Locked { store, context, path, place, lock, is_vacant, new_folders });
+            return Ok(LockedPath { store, context, path, location, lock, is_vacant, new_dirs });
         }
         Err(Error::Busy { path: path.to_string() })
     }
-    /// Returns the next state.
+    /// Returns the file, or the free name, for the caller to continue with.
     pub fn into_hold(self) -> Hold<'a> {
         match self.is_vacant {
             true => Hold::Vacant(Box::new(self)),
@@ -112,11 +114,11 @@ impl<'a> Locked<'a> {
         }
     }
 
-    /// Reads the file to remove it.
+    /// Reads the file before its removal.
     pub fn into_removal(self) -> Result<Removal<'a>> {
         if self.is_link() {
-            // What it leads to is read, but stays.
-            self.check_folder_writable()?;
+            // The target of the link is read, but not removed.
+            self.check_dir_writable()?;
             let file = self.store.open_to_read(&self.path, self.context)?;
             self.check_size(&file)?;
             let bytes = file.read_whole(&self.path, self.context)?;
@@ -129,26 +131,26 @@ impl<'a> Locked<'a> {
         Ok(Removal::new(bytes, Box::new(opened)))
     }
 
-    /// Opens the file; `None` where it is gone.
+    /// Opens the file. Returns `None` if it does not exist.
     fn open(&self) -> Result<Option<OpenFile>> {
-        self.open_to_change()?.map(|file| self.leased(file)).transpose()
+        self.open_to_change()?.map(|file| self.with_lease(file)).transpose()
     }
 
-    fn read_whole(self, file: OpenFile) -> Result<(Vec<u8>, Opened<'a>)> {
+    fn read_whole(self, file: OpenFile) -> Result<(Vec<u8>, LockedFile<'a>)> {
         self.check_size(&file)?;
         let bytes = file.read_whole(&self.path, self.context)?;
-        Ok((bytes, Opened { locked: self, file }))
+        Ok((bytes, LockedFile { locked: self, file }))
     }
 
-    /// Reads the lines that a change needs, where the file is too large to be held. `None` where it
-    /// is not, or where all of it is needed.
-    fn excerpt(&self, file: &OpenFile, place: &Where<'_>) -> Result<Option<Excerpt>> {
+    /// Reads the lines that a change needs if the file is too large to be read whole. Returns
+    /// `None` if it is not, or if the change needs the whole file.
+    fn excerpt(&self, file: &OpenFile, wanted: &Where<'_>) -> Result<Option<Excerpt>> {
         if file.status.size <= self.store.max_whole_change {
             return Ok(None);
         }
-        let pass = Pass { file, path: &self.path, context: self.context };
+        let scan = ExcerptScan { file, path: &self.path, context: self.context };
         file.read_stable(&self.path, |_| {
-            let excerpt = pass.excerpt(place)?;
+            let excerpt = scan.excerpt(wanted)?;
             let n_bytes = excerpt.as_ref().map_or(file.status.size, |found| found.n_bytes);
             Ok((n_bytes, excerpt))
         })
@@ -158,14 +160,14 @@ impl<'a> Locked<'a> {
         self.context.cancel.check()?;
         let mut written = self.protocol().create(bytes);
         let exists = matches!(written, Ok(_) | Err(WriteError::Failed(Error::NotDurable { .. })));
-        if exists && let Err(errno) = self.new_folders.keep(self.store.is_durable) {
+        if exists && let Err(errno) = self.new_dirs.keep(self.store.is_durable) {
             written = Err(sys::not_durable(errno, &self.path).into());
         }
-        self.made(written)
+        self.record(written)
     }
 }
 
-impl Slot for Locked<'_> {
+impl Slot for LockedPath<'_> {
     fn check(&self) -> Result<()> {
         self.check_writable(".")
     }
@@ -179,17 +181,17 @@ impl Slot for Locked<'_> {
     }
 }
 
-impl<'a> HeldFile<'a> for Locked<'a> {
+impl<'a> HeldFile<'a> for LockedPath<'a> {
     fn whole(self: Box<Self>) -> Result<Whole<'a>, WriteError<'a>> {
         let Some(file) = self.open()? else { return Err(WriteError::Conflict) };
         let (bytes, opened) = self.read_whole(file)?;
         Ok(Whole::new(bytes, Box::new(opened)))
     }
 
-    fn snapshot(self: Box<Self>, place: &Where<'_>) -> Result<Snapshot<'a>, WriteError<'a>> {
+    fn snapshot(self: Box<Self>, wanted: &Where<'_>) -> Result<Snapshot<'a>, WriteError<'a>> {
         let Some(file) = self.open()? else { return Err(WriteError::Conflict) };
-        if let Some(excerpt) = self.excerpt(&file, place)? {
-            let target = Box::new(Opened { locked: *self, file });
+        if let Some(excerpt) = self.excerpt(&file, wanted)? {
+            let target = Box::new(LockedFile { locked: *self, file });
             return Ok(Snapshot::Excerpt(ExcerptSnapshot::new(excerpt, target)));
         }
         let (bytes, opened) = self.read_whole(file)?;
@@ -197,25 +199,25 @@ impl<'a> HeldFile<'a> for Locked<'a> {
     }
 }
 
-impl Opened<'_> {
-    fn replace(&self, change: Change<'_>) -> Result<Written, WriteError<'static>> {
+impl LockedFile<'_> {
+    fn replace(&self, change: ContentChange<'_>) -> Result<Written, WriteError<'static>> {
         self.locked.context.cancel.check()?;
-        self.locked.made(self.locked.protocol().replace(&self.file, change))
+        self.locked.record(self.locked.protocol().replace(&self.file, change))
     }
 }
 
-impl<'a> Replace<'a> for Opened<'a> {
+impl<'a> Replace<'a> for LockedFile<'a> {
     fn replace(self: Box<Self>, before: &[u8], after: &[u8]) -> Result<Written, WriteError<'a>> {
-        Opened::replace(&self, Change::Whole { before, after })
+        LockedFile::replace(&self, ContentChange::Whole { before, after })
     }
 }
 
-impl ReplaceExcerpt for Opened<'_> {
+impl ReplaceExcerpt for LockedFile<'_> {
     fn digest_with(&self, excerpt: &Excerpt, after: &str) -> Result<Digest> {
-        let after = Content::Part(Part {
-            around: &self.file.fd,
+        let after = ContentSource::Patched(Patch {
+            base: &self.file.fd,
             start: excerpt.start,
-            n_left_out: excerpt.lines.bytes().len(),
+            n_replaced: excerpt.lines.bytes().len(),
             end: excerpt.n_bytes,
             bytes: after.as_bytes(),
         });
@@ -237,43 +239,43 @@ impl ReplaceExcerpt for Opened<'_> {
         after: &str,
         digest: Digest,
     ) -> Result<Written, WriteError<'static>> {
-        Opened::replace(
+        LockedFile::replace(
             &self,
-            Change::Part {
+            ContentChange::Range {
                 start: excerpt.start,
                 before: excerpt.lines.bytes(),
                 after: after.as_bytes(),
                 n_bytes: excerpt.n_bytes,
-                digests: Digests { before: excerpt.digest, after: digest },
+                digests: ChangeDigests { before: excerpt.digest, after: digest },
             },
         )
     }
 }
 
-impl<'a> Remove<'a> for Opened<'a> {
+impl<'a> Remove<'a> for LockedFile<'a> {
     fn remove(self: Box<Self>, before: &[u8]) -> Result<Removed, WriteError<'a>> {
         self.locked.context.cancel.check()?;
         let removed = self.locked.protocol().remove(&self.file, before);
-        self.locked.made(removed.map(|()| Removed::File))
+        self.locked.record(removed.map(|()| Removed::File))
     }
 }
 
-/// A locked symbolic link.
-struct LockedLink<'a>(Locked<'a>);
+/// A symbolic link in a locked directory.
+struct LockedLink<'a>(LockedPath<'a>);
 
 impl<'a> Remove<'a> for LockedLink<'a> {
     fn remove(self: Box<Self>, _before: &[u8]) -> Result<Removed, WriteError<'a>> {
         self.0.context.cancel.check()?;
-        self.0.made(self.0.protocol().remove_link().map(|()| Removed::Link))
+        self.0.record(self.0.protocol().remove_link().map(|()| Removed::Link))
     }
 }
 
-impl Locked<'_> {
+impl LockedPath<'_> {
     pub fn is_link(&self) -> bool {
-        self.place.kind == Some(FileKind::Symlink)
+        self.location.kind == Some(FileKind::Symlink)
     }
 
-    /// Refuses a file that is too large to be held, as it has to be here.
+    /// Rejects a file that is too large to be read whole.
     fn check_size(&self, file: &OpenFile) -> Result<()> {
         let n_bytes = file.status.size;
         if n_bytes <= limits::CHANGED_FILE {
@@ -283,29 +285,29 @@ impl Locked<'_> {
     }
 
     pub fn open_to_change(&self) -> Result<Option<OpenFile>> {
-        let file = OpenFile::open(&*self.store.sys, &self.place, &self.path)?;
+        let file = OpenFile::open(&*self.store.sys, &self.location, &self.path)?;
         if file.is_some() {
-            // Replacing needs no right to the old file, but a file that is closed to us stays so.
-            self.check_writable(&self.place.name)?;
-            self.check_folder_writable()?;
+            // Replacing a file needs no permission on it, but recto respects a read-only file.
+            self.check_writable(&self.location.name)?;
+            self.check_dir_writable()?;
         }
         Ok(file)
     }
 
-    /// Notes what is to be known for the next change.
-    fn made<T>(&self, made: Result<T, WriteError<'static>>) -> Result<T, WriteError<'static>> {
+    /// Updates the caches that the next change uses.
+    fn record<T>(&self, result: Result<T, WriteError<'static>>) -> Result<T, WriteError<'static>> {
         self.store.leftovers.remember(&self.lock);
-        if matches!(made, Err(WriteError::Conflict)) {
-            self.store.company.meet();
+        if matches!(result, Err(WriteError::Conflict)) {
+            self.store.recent_writers.record();
         }
-        made
+        result
     }
 
-    /// The file, with the promise to be told of writers where the system gives it.
-    fn leased(&self, mut file: OpenFile) -> Result<OpenFile> {
+    /// Takes a lease on the file, to detect writers, where the file system supports it.
+    fn with_lease(&self, mut file: OpenFile) -> Result<OpenFile> {
         file.lease = file.lease(&*self.store.sys);
         if file.lease == Lease::WriterOpen {
-            self.store.company.meet();
+            self.store.recent_writers.record();
             return Err(Error::OpenElsewhere { path: self.path.to_string() });
         }
         Ok(file)
@@ -314,16 +316,16 @@ impl Locked<'_> {
     fn protocol(&self) -> replace::Protocol<'_> {
         replace::Protocol {
             sys: &*self.store.sys,
-            folder: self.lock.folder(),
-            name: &self.place.name,
+            dir: self.lock.dir(),
+            name: &self.location.name,
             path: &self.path,
             is_durable: self.store.is_durable,
-            has_company: self.store.company.is_near(),
+            has_recent_writers: self.store.recent_writers.is_recent(),
             cancel: &self.context.cancel,
         }
     }
 
-    fn check_folder_writable(&self) -> Result<()> {
+    fn check_dir_writable(&self) -> Result<()> {
         self.check_writable(".").map_err(|error| match error {
             Error::PermissionDenied { path, .. } => {
                 Error::PermissionDenied { path, reason: Denial::Folder }
@@ -333,18 +335,18 @@ impl Locked<'_> {
     }
 
     pub fn check_writable(&self, name: impl AsRef<OsStr>) -> Result<()> {
-        match recto_platform::check_writable_at(&self.place.folder, name) {
+        match recto_platform::check_writable_at(&self.location.dir, name) {
             Ok(()) | Err(SysError::NOENT) => Ok(()),
             Err(errno) => Err(sys::error(errno, &self.path, 0)),
         }
     }
 }
 
-/// The folder that a place lacks, as a message names it: that of the file a link leads to, not
-/// that of the link.
-fn missing_folder(store: &LocalStore, path: &AbsPath, place: &Place, context: &Context) -> String {
-    let link = store.look_at_link(path, context);
-    match (link.map(|link| link.kind), place.real_path.parent()) {
+/// Returns the missing directory for an error message. For a link, this is the directory of its
+/// target.
+fn missing_dir(store: &LocalStore, path: &AbsPath, at: &Location, context: &Context) -> String {
+    let link = store.probe_link(path, context);
+    match (link.map(|link| link.kind), at.real_path.parent()) {
         (Ok(Some(FileKind::Symlink)), Some(parent)) => {
             store.roots.as_given(parent).display().to_string()
         }
