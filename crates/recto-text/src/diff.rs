@@ -67,7 +67,7 @@ pub fn unified_part(
     out.push_str(&format!("--- {old_header}\n+++ {header}\n"));
     let mut rest = changes.as_slice();
     while !rest.is_empty() {
-        let is_near = |pair: &[Change]| {
+        let is_near = |pair: &[LineChange]| {
             pair[1].before.lines.start - pair[0].before.lines.end <= 2 * N_CONTEXT
         };
         let n_joined = 1 + rest.windows(2).take_while(|pair| is_near(pair)).count();
@@ -95,7 +95,7 @@ pub struct ChangedLines {
 /// What is new in `after`, seen from `before`.
 pub fn changes(before: &str, after: &str) -> Vec<ChangedLines> {
     let changes = changed_lines(before, after, &Edits::whole(before, after));
-    let as_changed = |change: Change| ChangedLines {
+    let as_changed = |change: LineChange| ChangedLines {
         old_lines: change.before.lines,
         lines: change.after.lines,
         bytes: change.after.bytes,
@@ -112,13 +112,13 @@ struct Span {
 
 /// Lines that give way to others.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Change {
+struct LineChange {
     before: Span,
     after: Span,
 }
 
 /// Widens the edits to whole lines, joins those that share a line, and compares inside each.
-fn changed_lines(before: &str, after: &str, edits: &Edits) -> Vec<Change> {
+fn changed_lines(before: &str, after: &str, edits: &Edits) -> Vec<LineChange> {
     let mut regions: Vec<(Range<usize>, Range<usize>)> = Vec::new();
     let mut n_grown = 0isize;
     for edit in edits.iter() {
@@ -143,13 +143,13 @@ fn changed_lines(before: &str, after: &str, edits: &Edits) -> Vec<Change> {
     }
 
     let mut changes = Vec::new();
-    let (mut before_place, mut after_place) = (Place::default(), Place::default());
+    let (mut before_cursor, mut after_cursor) = (LineCursor::default(), LineCursor::default());
     for (before_region, after_region) in regions {
-        before_place.go_to(before, before_region.start);
-        after_place.go_to(after, after_region.start);
+        before_cursor.go_to(before, before_region.start);
+        after_cursor.go_to(after, after_region.start);
         compare(
-            (&before[before_region], before_place),
-            (&after[after_region], after_place),
+            (&before[before_region], before_cursor),
+            (&after[after_region], after_cursor),
             &mut changes,
         );
     }
@@ -158,12 +158,12 @@ fn changed_lines(before: &str, after: &str, edits: &Edits) -> Vec<Change> {
 
 /// A line start and the number of lines before it.
 #[derive(Debug, Clone, Copy, Default)]
-struct Place {
+struct LineCursor {
     line_idx: usize,
     offset: usize,
 }
 
-impl Place {
+impl LineCursor {
     fn go_to(&mut self, text: &str, offset: usize) {
         self.line_idx += memchr_iter(b'\n', &text.as_bytes()[self.offset..offset]).count();
         self.offset = offset;
@@ -175,19 +175,19 @@ fn is_line_start(text: &str, offset: usize) -> bool {
 }
 
 fn compare(
-    (before, before_place): (&str, Place),
-    (after, after_place): (&str, Place),
-    changes: &mut Vec<Change>,
+    (before, before_cursor): (&str, LineCursor),
+    (after, after_cursor): (&str, LineCursor),
+    changes: &mut Vec<LineChange>,
 ) {
     let (n_before, n_after) = (line::count(before), line::count(after));
     if n_before.saturating_mul(n_after) > MAX_COMPARED {
-        let whole = |place: Place, n_lines: usize, n_bytes: usize| Span {
-            lines: place.line_idx..place.line_idx + n_lines,
-            bytes: place.offset..place.offset + n_bytes,
+        let whole = |cursor: LineCursor, n_lines: usize, n_bytes: usize| Span {
+            lines: cursor.line_idx..cursor.line_idx + n_lines,
+            bytes: cursor.offset..cursor.offset + n_bytes,
         };
-        changes.push(Change {
-            before: whole(before_place, n_before, before.len()),
-            after: whole(after_place, n_after, after.len()),
+        changes.push(LineChange {
+            before: whole(before_cursor, n_before, before.len()),
+            after: whole(after_cursor, n_after, after.len()),
         });
         return;
     }
@@ -199,9 +199,9 @@ fn compare(
     let before_offsets = line_offsets(before);
     let after_offsets = line_offsets(after);
     for hunk in diff.hunks() {
-        changes.push(Change {
-            before: span(before_place, &before_offsets, hunk.before),
-            after: span(after_place, &after_offsets, hunk.after),
+        changes.push(LineChange {
+            before: span(before_cursor, &before_offsets, hunk.before),
+            after: span(after_cursor, &after_offsets, hunk.after),
         });
     }
 }
@@ -216,17 +216,23 @@ fn line_offsets(text: &str) -> Vec<usize> {
     offsets
 }
 
-fn span(place: Place, offsets: &[usize], lines: Range<u32>) -> Span {
+fn span(cursor: LineCursor, offsets: &[usize], lines: Range<u32>) -> Span {
     let (start, end) = (lines.start as usize, lines.end as usize);
     Span {
-        lines: place.line_idx + start..place.line_idx + end,
-        bytes: place.offset + offsets[start]..place.offset + offsets[end],
+        lines: cursor.line_idx + start..cursor.line_idx + end,
+        bytes: cursor.offset + offsets[start]..cursor.offset + offsets[end],
     }
 }
 
 /// Writes changes that are near each other, with the lines around and between them. `n_earlier`
 /// lines stand before both texts.
-fn write_hunk(out: &mut String, before: &str, after: &str, changes: &[Change], n_earlier: usize) {
+fn write_hunk(
+    out: &mut String,
+    before: &str,
+    after: &str,
+    changes: &[LineChange],
+    n_earlier: usize,
+) {
     let (first, last) = (&changes[0], &changes[changes.len() - 1]);
     let (head_start, n_head) = lines_before(before, first.before.bytes.start);
     let (tail_end, n_tail) = lines_after(before, last.before.bytes.end);

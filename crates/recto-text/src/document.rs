@@ -7,12 +7,12 @@ use crate::encoding::Encoding;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Document {
     encoding: Encoding,
-    content: Content,
+    stored: Stored,
 }
 
 /// UTF-8 text is its own stored form; other encodings keep both.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Content {
+enum Stored {
     Utf8(String),
     Decoded { bytes: Vec<u8>, text: String },
 }
@@ -33,35 +33,32 @@ impl Document {
         if !Encoding::has_bom(&bytes) && memchr::memchr(0, &bytes).is_none() {
             match String::from_utf8(bytes) {
                 Ok(stored) => {
-                    return Ok(Document {
-                        encoding: Encoding::Utf8,
-                        content: Content::Utf8(stored),
-                    });
+                    return Ok(Document { encoding: Encoding::Utf8, stored: Stored::Utf8(stored) });
                 }
                 Err(error) => bytes = error.into_bytes(),
             }
         }
         let Some(encoding) = Encoding::detect(&bytes) else { return Err(bytes) };
-        let content = match encoding {
+        let stored = match encoding {
             Encoding::Utf8 | Encoding::Utf8Bom => {
                 if memchr::memchr(0, &bytes).is_some() {
                     return Err(bytes);
                 }
-                Content::Utf8(String::from_utf8(bytes).map_err(|error| error.into_bytes())?)
+                Stored::Utf8(String::from_utf8(bytes).map_err(|error| error.into_bytes())?)
             }
             Encoding::Utf16Le | Encoding::Utf16Be | Encoding::Legacy(_) => {
                 match encoding.decode(&bytes) {
-                    Some(text) => Content::Decoded { bytes, text },
+                    Some(text) => Stored::Decoded { bytes, text },
                     None => return Err(bytes),
                 }
             }
         };
-        Ok(Document { encoding, content })
+        Ok(Document { encoding, stored })
     }
 
     /// A new UTF-8 document without BOM.
     pub fn new(text: &str) -> Result<Document, Unencodable> {
-        Document { encoding: Encoding::Utf8, content: Content::Utf8(String::new()) }.with_text(text)
+        Document { encoding: Encoding::Utf8, stored: Stored::Utf8(String::new()) }.with_text(text)
     }
 
     /// The document that holds `text` in this one's encoding. Reading it back gives `text` again.
@@ -75,17 +72,17 @@ impl Document {
 
     /// The text, without BOM.
     pub fn text(&self) -> &str {
-        match &self.content {
-            Content::Utf8(stored) => &stored[self.encoding.bom().len()..],
-            Content::Decoded { text, .. } => text,
+        match &self.stored {
+            Stored::Utf8(stored) => &stored[self.encoding.bom().len()..],
+            Stored::Decoded { text, .. } => text,
         }
     }
 
     /// The bytes as stored, with BOM.
     pub fn bytes(&self) -> &[u8] {
-        match &self.content {
-            Content::Utf8(stored) => stored.as_bytes(),
-            Content::Decoded { bytes, .. } => bytes,
+        match &self.stored {
+            Stored::Utf8(stored) => stored.as_bytes(),
+            Stored::Decoded { bytes, .. } => bytes,
         }
     }
 

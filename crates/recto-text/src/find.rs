@@ -9,7 +9,7 @@ use std::ops::Range;
 
 use memchr::memmem;
 
-pub use stream::{Places, Stream};
+pub use stream::{StreamFinder, StreamMatches};
 
 /// How many places are kept; the rest is only counted.
 pub const MAX_PLACES: usize = 8;
@@ -35,7 +35,7 @@ impl MatchKind {
 
 /// Where a string stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Found {
+pub struct Matches {
     /// How it matched.
     pub kind: MatchKind,
     /// How often it stands there; not 0.
@@ -45,12 +45,12 @@ pub struct Found {
 }
 
 /// Finds a non-empty `needle` in `text`.
-pub fn find(text: &str, needle: &str) -> Option<Found> {
+pub fn find(text: &str, needle: &str) -> Option<Matches> {
     find_exact(text, needle).or_else(|| find_folded(text, needle))
 }
 
-fn find_exact(text: &str, needle: &str) -> Option<Found> {
-    let mut found = Found { kind: MatchKind::Exact, n_matches: 0, places: Vec::new() };
+fn find_exact(text: &str, needle: &str) -> Option<Matches> {
+    let mut found = Matches { kind: MatchKind::Exact, n_matches: 0, places: Vec::new() };
     for_each_exact(text.as_bytes(), needle.as_bytes(), |place| found.add(place));
     (found.n_matches > 0).then_some(found)
 }
@@ -65,21 +65,21 @@ fn for_each_exact(text: &[u8], needle: &[u8], mut visit: impl FnMut(Range<usize>
 }
 
 /// Looks again with every `\r\n` of both sides read as `\n`.
-fn find_folded(text: &str, needle: &str) -> Option<Found> {
+fn find_folded(text: &str, needle: &str) -> Option<Matches> {
     let has_crlf = |side: &str| memmem::find(side.as_bytes(), b"\r\n").is_some();
     if !needle.contains('\n') || !(has_crlf(text) || has_crlf(needle)) {
         return None;
     }
     let folded = Folded::new(text.as_bytes());
     let folded_needle = Folded::new(needle.as_bytes());
-    let mut found = Found { kind: MatchKind::Eol, n_matches: 0, places: Vec::new() };
+    let mut found = Matches { kind: MatchKind::Eol, n_matches: 0, places: Vec::new() };
     for_each_occurrence(&folded.bytes, &folded_needle.bytes, |at| {
         found.add(folded.unfold(at)..folded.unfold(at + folded_needle.bytes.len()));
     });
     (found.n_matches > 0).then_some(found)
 }
 
-impl Found {
+impl Matches {
     fn add(&mut self, place: Range<usize>) {
         self.n_matches += 1;
         if self.places.len() < MAX_PLACES {

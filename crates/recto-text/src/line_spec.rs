@@ -15,7 +15,7 @@ pub const GRAMMAR: &str = "N, A-B or A...B, -N (first N), A- (to the end), +N (N
 /// Lines as a caller wrote them; what they are depends on the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LineSpec {
-    parts: Vec<Part>,
+    parts: Vec<SpecRange>,
     /// The parts as they were written.
     spelled: String,
     /// Rows before this line, from 1, were returned already.
@@ -23,7 +23,7 @@ pub struct LineSpec {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Part {
+struct SpecRange {
     first: Bound,
     last: Bound,
     n_before: u64,
@@ -47,8 +47,8 @@ impl LineSpec {
             Some((text, from)) => (text, parse_number(from.trim()).ok_or_else(wrong)?),
             None => (text, 1),
         };
-        let parts: Option<Vec<Part>> =
-            text.split(',').map(|part| Part::parse(part.trim())).collect();
+        let parts: Option<Vec<SpecRange>> =
+            text.split(',').map(|part| SpecRange::parse(part.trim())).collect();
         let parts = parts.ok_or_else(wrong)?;
         if parts.iter().any(|part| part.reversed().is_some()) {
             return Err(wrong());
@@ -102,10 +102,10 @@ pub fn merge(mut ranges: Vec<Range<u64>>) -> Vec<Range<u64>> {
 
 /// The first range whose end comes before its start, the other way round.
 pub fn reversed(text: &str) -> Option<String> {
-    text.split(',').find_map(|part| Part::parse(part.trim())?.reversed())
+    text.split(',').find_map(|part| SpecRange::parse(part.trim())?.reversed())
 }
 
-impl Part {
+impl SpecRange {
     /// How the range is written the other way round, where its end comes before its start.
     fn reversed(&self) -> Option<String> {
         match (self.first, self.last) {
@@ -120,7 +120,7 @@ impl Part {
         }
     }
 
-    fn parse(text: &str) -> Option<Part> {
+    fn parse(text: &str) -> Option<SpecRange> {
         let (range, context) = match text.find([' ', '\t']) {
             Some(at) => (&text[..at], text[at..].trim_start()),
             // `+/-` cannot be anything else, so it needs no space.
@@ -130,7 +130,7 @@ impl Part {
         };
         let (n_before, n_after) = parse_context(context)?;
         let (first, last) = parse_range(range)?;
-        Some(Part { first, last, n_before, n_after })
+        Some(SpecRange { first, last, n_before, n_after })
     }
 }
 

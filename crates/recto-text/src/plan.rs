@@ -15,7 +15,7 @@ use crate::line::LineRange;
 
 /// A text, or as much of a long one as a plan needs. Whole lines.
 #[derive(Debug, Clone, Copy)]
-pub struct Part<'a> {
+pub struct TextPart<'a> {
     /// The lines.
     pub text: &'a str,
     /// How many lines stand before them.
@@ -27,16 +27,16 @@ pub struct Part<'a> {
     pub far: Option<&'a (usize, Error)>,
 }
 
-impl Part<'_> {
+impl TextPart<'_> {
     /// Whether this is all there is.
     fn is_whole(&self) -> bool {
         self.lines_before == 0 && self.lines_after == 0
     }
 }
 
-impl<'a> From<&'a str> for Part<'a> {
-    fn from(text: &'a str) -> Part<'a> {
-        Part { text, lines_before: 0, lines_after: 0, far: None }
+impl<'a> From<&'a str> for TextPart<'a> {
+    fn from(text: &'a str) -> TextPart<'a> {
+        TextPart { text, lines_before: 0, lines_after: 0, far: None }
     }
 }
 

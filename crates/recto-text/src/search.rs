@@ -88,14 +88,14 @@ pub struct Hits {
 impl Search<'_> {
     /// Searches a text that is at hand.
     pub fn hits(&self, text: &str) -> Hits {
-        let mut scan = Scan::new(self);
+        let mut scan = SearchScan::new(self);
         scan.push_lines(text.as_bytes());
         scan.finish()
     }
 }
 
 /// Searches pieces of UTF-8.
-pub struct Scan<'a> {
+pub struct SearchScan<'a> {
     search: &'a Search<'a>,
     /// The part of `within` that may still come.
     ahead: &'a [Range<u64>],
@@ -111,15 +111,15 @@ pub struct Scan<'a> {
     has_more: bool,
 }
 
-impl<'a> Scan<'a> {
+impl<'a> SearchScan<'a> {
     /// Starts before the first byte.
-    pub fn new(search: &'a Search<'a>) -> Scan<'a> {
-        Scan::inside(search, 0)
+    pub fn new(search: &'a Search<'a>) -> SearchScan<'a> {
+        SearchScan::inside(search, 0)
     }
 
     /// Starts anywhere in a line, from 0, before those to look at, or where they begin.
-    pub fn inside(search: &'a Search<'a>, line: u64) -> Scan<'a> {
-        Scan {
+    pub fn inside(search: &'a Search<'a>, line: u64) -> SearchScan<'a> {
+        SearchScan {
             search,
             ahead: &search.within,
             line,

@@ -44,7 +44,7 @@ impl Page {
 impl Window {
     /// The page of a text that is at hand.
     pub fn page(self, text: &str) -> Page {
-        let mut scan = Scan::new(self);
+        let mut scan = PageScan::new(self);
         scan.push(text.as_bytes());
         scan.finish().expect("text is UTF-8, and so is a part of it cut between characters")
     }
@@ -55,7 +55,7 @@ impl Window {
 pub struct NotText;
 
 /// Looks for a window's lines in pieces of UTF-8.
-pub struct Scan {
+pub struct PageScan {
     window: Window,
     /// The line that the next byte belongs to, from 1.
     line: u64,
@@ -67,16 +67,16 @@ pub struct Scan {
     is_page_complete: bool,
 }
 
-impl Scan {
+impl PageScan {
     /// Starts before the first byte.
-    pub fn new(window: Window) -> Scan {
-        Scan::inside(window, 1)
+    pub fn new(window: Window) -> PageScan {
+        PageScan::inside(window, 1)
     }
 
     /// Starts anywhere in a line at or before the window, which is then all that is right: lines
     /// after the page are not counted from there.
-    pub fn inside(window: Window, line: u64) -> Scan {
-        Scan {
+    pub fn inside(window: Window, line: u64) -> PageScan {
+        PageScan {
             window,
             line,
             is_inside_line: false,

@@ -10,7 +10,7 @@ use memchr::{memchr, memchr_iter, memmem, memrchr_iter};
 use recto_text::Document;
 use recto_text::digest::Digester;
 use recto_text::encoding::Encoding;
-use recto_text::find::{Places, Stream};
+use recto_text::find::{StreamFinder, StreamMatches};
 use recto_text::line_range::line_to_change;
 
 use super::index::{Index, PIECE};
@@ -39,13 +39,13 @@ pub struct Pass<'a> {
 /// What the pass told.
 struct Survey {
     index: Index,
-    strings: Vec<[Places; 2]>,
+    strings: Vec<[StreamMatches; 2]>,
     has_crlf: bool,
 }
 
 /// How far edits of strings can reach together.
 fn reach_of(strings: &[&str]) -> u64 {
-    strings.iter().map(|string| Stream::reach(string) as u64).sum()
+    strings.iter().map(|string| StreamFinder::reach(string) as u64).sum()
 }
 
 impl Pass<'_> {
@@ -72,8 +72,8 @@ impl Pass<'_> {
     /// Looks at everything once; `None` where it is not UTF-8 throughout.
     fn survey(&self, place: &Where<'_>) -> Result<Option<Survey>> {
         let mut strings = match place {
-            Where::Strings(strings) => Stream::new(strings),
-            Where::Lines(_) | Where::Line(_) | Where::End => Stream::new(&[]),
+            Where::Strings(strings) => StreamFinder::new(strings),
+            Where::Lines(_) | Where::Line(_) | Where::End => StreamFinder::new(&[]),
         };
         let mut digester = Digester::default();
         let mut lines_before = Vec::new();
@@ -124,7 +124,7 @@ impl Pass<'_> {
     fn around_strings(&self, survey: &Survey, strings: &[&str]) -> Result<Option<Excerpt>> {
         // One string is found with other line endings only where it is not found exactly. With
         // several, one may be found so once another edit has taken the exact one away.
-        let is_looked_at = |[exact, _]: &[Places; 2], is_folded: usize| {
+        let is_looked_at = |[exact, _]: &[StreamMatches; 2], is_folded: usize| {
             is_folded == 0 || strings.len() > 1 || exact.n_matches == 0
         };
         let mut span: Option<Range<u64>> = None;

@@ -8,8 +8,8 @@ use std::ops::Range;
 use super::{Folded, MAX_PLACES, for_each_exact, for_each_occurrence};
 
 /// A search for several strings at once.
-pub struct Stream<'a> {
-    needles: Vec<Needle<'a>>,
+pub struct StreamFinder<'a> {
+    needles: Vec<StreamNeedle<'a>>,
     /// The end of what came before, as far as a match could reach back, and the last piece.
     window: Vec<u8>,
     /// Where the window starts.
@@ -20,17 +20,17 @@ pub struct Stream<'a> {
     n_back: usize,
 }
 
-struct Needle<'a> {
+struct StreamNeedle<'a> {
     exact: &'a str,
     /// The same with `\n` for every `\r\n`, where it has lines.
     folded: Option<Folded>,
-    places: Places,
-    folded_places: Places,
+    places: StreamMatches,
+    folded_places: StreamMatches,
 }
 
 /// Where a string stands.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Places {
+pub struct StreamMatches {
     /// How often.
     pub n_matches: usize,
     /// The first few starts.
@@ -39,7 +39,7 @@ pub struct Places {
     pub span: Option<Range<u64>>,
 }
 
-impl Places {
+impl StreamMatches {
     fn add(&mut self, place: Range<u64>) {
         self.n_matches += 1;
         if self.first_few.len() < MAX_PLACES {
@@ -50,23 +50,23 @@ impl Places {
     }
 }
 
-impl<'a> Stream<'a> {
+impl<'a> StreamFinder<'a> {
     /// How many bytes a string can take: each `\n` of it may stand for two.
     pub fn reach(string: &str) -> usize {
         string.len() + string.matches('\n').count()
     }
 
     /// Starts a search for strings that are not empty.
-    pub fn new(needles: &[&'a str]) -> Stream<'a> {
-        let needle = |exact: &&'a str| Needle {
+    pub fn new(needles: &[&'a str]) -> StreamFinder<'a> {
+        let needle = |exact: &&'a str| StreamNeedle {
             exact,
             folded: exact.contains('\n').then(|| Folded::new(exact.as_bytes())),
-            places: Places::default(),
-            folded_places: Places::default(),
+            places: StreamMatches::default(),
+            folded_places: StreamMatches::default(),
         };
         let n_back =
-            1 + needles.iter().map(|needle| Stream::reach(needle)).max().unwrap_or_default();
-        Stream {
+            1 + needles.iter().map(|needle| StreamFinder::reach(needle)).max().unwrap_or_default();
+        StreamFinder {
             needles: needles.iter().map(needle).collect(),
             window: Vec::new(),
             offset: 0,
@@ -84,7 +84,7 @@ impl<'a> Stream<'a> {
     }
 
     /// Where each string stands, exactly and with other line endings.
-    pub fn finish(mut self) -> Vec<[Places; 2]> {
+    pub fn finish(mut self) -> Vec<[StreamMatches; 2]> {
         self.search(self.window.len());
         self.needles.into_iter().map(|needle| [needle.places, needle.folded_places]).collect()
     }

@@ -77,7 +77,7 @@ proptest! {
         sizes in proptest::collection::vec(1usize..9, 1..70),
     ) {
         let needles: Vec<&str> = needles.iter().map(String::as_str).collect();
-        let mut stream = Stream::new(&needles);
+        let mut stream = StreamFinder::new(&needles);
         let mut rest = text.as_bytes();
         for size in sizes {
             let (piece, later) = rest.split_at(size.min(rest.len()));

@@ -5,28 +5,28 @@
 use super::*;
 
 /// What a pair gives, as the lines from 1 that it covers, or the kind of error.
-fn read(start: i64, end: i64, n_lines: u64) -> Result<(u64, u64), Kind> {
+fn read(start: i64, end: i64, n_lines: u64) -> Result<(u64, u64), ErrorKind> {
     let range = Interval { start, end }.to_read("f", n_lines).map_err(kind)?;
     Ok((range.start + 1, range.end))
 }
 
-fn change(start: i64, end: i64, n_lines: usize) -> Result<(usize, usize), Kind> {
+fn change(start: i64, end: i64, n_lines: usize) -> Result<(usize, usize), ErrorKind> {
     let range = Interval { start, end }.to_change("f", n_lines).map_err(kind)?;
     Ok((range.start + 1, range.end))
 }
 
-const NOTHING: Result<(u64, u64), Kind> = Ok((1, 0));
+const NOTHING: Result<(u64, u64), ErrorKind> = Ok((1, 0));
 
 #[derive(Debug, PartialEq)]
-enum Kind {
+enum ErrorKind {
     Empty,
     Outside,
 }
 
-const EMPTY: Kind = Kind::Empty;
-const OUTSIDE: Kind = Kind::Outside;
+const EMPTY: ErrorKind = ErrorKind::Empty;
+const OUTSIDE: ErrorKind = ErrorKind::Outside;
 
-fn kind(error: Error) -> Kind {
+fn kind(error: Error) -> ErrorKind {
     match error {
         Error::EmptyRange { .. } => EMPTY,
         Error::LinePastEnd { .. } | Error::NoSuchLine { .. } => OUTSIDE,

@@ -8,7 +8,7 @@ use crate::find::{MatchKind, find};
 use crate::line::{self, LineRange};
 use crate::line_range::{Interval, line_to_change};
 use crate::nearest::{Meant, nearest};
-use crate::plan::{Part, Plan};
+use crate::plan::{Plan, TextPart};
 use crate::quote::is_same_but_whitespace;
 
 /// How many other places of a text are named.
@@ -18,20 +18,20 @@ const MARK: char = '\u{feff}';
 
 /// A file's text, for messages with its path.
 #[derive(Debug, Clone, Copy)]
-pub struct Source<'a> {
+pub struct FileText<'a> {
     /// The path as the caller gave it.
     pub path: &'a str,
     /// The text, or the part of it that holds the lines in question.
-    pub part: Part<'a>,
+    pub part: TextPart<'a>,
 }
 
 /// Plans that `new` takes the place of `old`, which must stand inside `lines` exactly once.
 ///
 /// The ending of the last line of `old` may be left out, and that of `new` as well; then the one
 /// that stands there stays.
-pub fn replace(source: Source<'_>, lines: Interval, old: &str, new: &str) -> Result<Plan> {
+pub fn replace(source: FileText<'_>, lines: Interval, old: &str, new: &str) -> Result<Plan> {
     let text = source.part.text;
-    let table = Lines::new(source.part);
+    let table = LineTable::new(source.part);
     let within = table.indices(lines.to_change(source.path, table.total())?);
     let stands = |old: &str| !table.find(&lines_of(old), within.clone()).1.is_empty();
     let [old, new] = as_meant([old, new], stands);
@@ -67,9 +67,9 @@ pub fn replace(source: Source<'_>, lines: Interval, old: &str, new: &str) -> Res
 }
 
 /// Plans that `content` becomes whole lines before line `number`, whose text must be `anchor`.
-pub fn insert(source: Source<'_>, number: i64, anchor: &str, content: &str) -> Result<Plan> {
+pub fn insert(source: FileText<'_>, number: i64, anchor: &str, content: &str) -> Result<Plan> {
     let text = source.part.text;
-    let table = Lines::new(source.part);
+    let table = LineTable::new(source.part);
     let (line, line_idx) = if table.total() == 0 && number == 1 {
         ("", 0)
     } else {
@@ -98,8 +98,8 @@ pub fn insert(source: Source<'_>, number: i64, anchor: &str, content: &str) -> R
 }
 
 /// Plans that `content` follows the last line, on a line of its own.
-pub fn append<'a>(part: impl Into<Part<'a>>, content: &str) -> Plan {
-    let Part { text, lines_before, .. } = part.into();
+pub fn append<'a>(part: impl Into<TextPart<'a>>, content: &str) -> Plan {
+    let TextPart { text, lines_before, .. } = part.into();
     let needs_ending = !text.is_empty() && !text.ends_with('\n');
     let ending = if needs_ending { line::ending_at(text, text.len()).as_str() } else { "" };
     let last = lines_before + line::count(text) + 1;
@@ -141,21 +141,21 @@ fn matches(line: &str, wanted: &str) -> Option<MatchKind> {
 }
 
 /// A text's lines and where they start.
-struct Lines<'a> {
-    part: Part<'a>,
+struct LineTable<'a> {
+    part: TextPart<'a>,
     /// Where each line of the part starts, and where the last one ends.
     offsets: Vec<usize>,
 }
 
-impl<'a> Lines<'a> {
-    fn new(part: Part<'a>) -> Lines<'a> {
+impl<'a> LineTable<'a> {
+    fn new(part: TextPart<'a>) -> LineTable<'a> {
         let text = part.text;
         let mut offsets = vec![0];
         offsets.extend(memchr::memchr_iter(b'\n', text.as_bytes()).map(|newline| newline + 1));
         if offsets.last() != Some(&text.len()) {
             offsets.push(text.len());
         }
-        Lines { part, offsets }
+        LineTable { part, offsets }
     }
 
     fn count(&self) -> usize {
@@ -255,7 +255,7 @@ fn occurrences<'a>(
 }
 
 /// What stands there instead, and where else the text stands.
-fn mismatch(table: &Lines<'_>, old: &[&str], within: Range<usize>) -> Error {
+fn mismatch(table: &LineTable<'_>, old: &[&str], within: Range<usize>) -> Error {
     let starts = table.first_few(&table.find(old, 0..table.count()).1);
     let whereabouts = match starts.is_empty() {
         false => Whereabouts::Lines { starts, n_lines: old.len() },
@@ -288,7 +288,7 @@ fn mismatch(table: &Lines<'_>, old: &[&str], within: Range<usize>) -> Error {
     }
 }
 
-fn whereabouts_of_anchor(table: &Lines<'_>, anchor: &str, line_idx: usize) -> Whereabouts {
+fn whereabouts_of_anchor(table: &LineTable<'_>, anchor: &str, line_idx: usize) -> Whereabouts {
     if lines_of(anchor).len() > 1 {
         return Whereabouts::SeveralLines;
     }
@@ -301,7 +301,12 @@ fn whereabouts_of_anchor(table: &Lines<'_>, anchor: &str, line_idx: usize) -> Wh
 }
 
 /// What is known of a text that stands nowhere as whole lines.
-fn whereabouts(table: &Lines<'_>, wanted: &str, within: Range<usize>, meant: Meant) -> Whereabouts {
+fn whereabouts(
+    table: &LineTable<'_>,
+    wanted: &str,
+    within: Range<usize>,
+    meant: Meant,
+) -> Whereabouts {
     if let Some(part) = part_of(table, wanted, within, meant) {
         return part;
     }
@@ -318,7 +323,7 @@ fn whereabouts(table: &Lines<'_>, wanted: &str, within: Range<usize>, meant: Mea
 /// The lines that hold a text and more than that, those inside `within` first. Where all else is
 /// whitespace, that is the difference.
 fn part_of(
-    table: &Lines<'_>,
+    table: &LineTable<'_>,
     wanted: &str,
     within: Range<usize>,
     meant: Meant,

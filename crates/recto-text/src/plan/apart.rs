@@ -10,7 +10,7 @@ use std::ops::Range;
 use memchr::{memchr, memchr_iter};
 
 use super::strings::Replacement;
-use super::{Part, Plan};
+use super::{Plan, TextPart};
 use crate::edits::{Edit, Edits};
 use crate::find::MatchKind;
 use crate::line::{self, LineRange};
@@ -22,7 +22,7 @@ const N_REPLACEMENTS: Range<usize> = 8..1000;
 const N_KEY: usize = 4;
 
 /// Plans replacements, if the order does not matter.
-pub fn plan(part: Part<'_>, replacements: &[Replacement]) -> Option<Plan> {
+pub fn plan(part: TextPart<'_>, replacements: &[Replacement]) -> Option<Plan> {
     if !N_REPLACEMENTS.contains(&replacements.len()) {
         return None;
     }

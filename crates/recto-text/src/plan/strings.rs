@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 use crate::find::{MatchKind, find};
 use crate::line::{self, LineRange};
 use crate::nearest::{Meant, Nearest, nearest};
-use crate::plan::{Part, Plan, apart};
+use crate::plan::{Plan, TextPart, apart};
 
 /// One string for another.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -40,7 +40,7 @@ impl Replacement {
 }
 
 /// Plans one replacement.
-pub fn string<'a>(part: impl Into<Part<'a>>, replacement: &Replacement) -> Result<Plan> {
+pub fn string<'a>(part: impl Into<TextPart<'a>>, replacement: &Replacement) -> Result<Plan> {
     let part = part.into();
     if let Some((_, error)) = part.far {
         return Err(error.clone());
@@ -53,7 +53,7 @@ pub fn string<'a>(part: impl Into<Part<'a>>, replacement: &Replacement) -> Resul
 /// Plans replacements that apply one after another, all or none. Where each has to search the whole
 /// text, many of them take long: `go_on` is asked before each and ends the plan with its error.
 pub fn strings<'a, E: From<Error>>(
-    part: impl Into<Part<'a>>,
+    part: impl Into<TextPart<'a>>,
     replacements: &[Replacement],
     go_on: impl Fn() -> Result<(), E>,
 ) -> Result<Plan, E> {
@@ -65,7 +65,7 @@ pub fn strings<'a, E: From<Error>>(
 }
 
 pub(super) fn one_by_one<E: From<Error>>(
-    part: Part<'_>,
+    part: TextPart<'_>,
     replacements: &[Replacement],
     go_on: impl Fn() -> Result<(), E>,
 ) -> Result<Plan, E> {
@@ -88,13 +88,13 @@ pub(super) fn one_by_one<E: From<Error>>(
 
 /// The text as the replacements so far leave it.
 struct Staged<'a> {
-    part: Part<'a>,
+    part: TextPart<'a>,
     text: String,
     plan: Plan,
 }
 
 impl<'a> Staged<'a> {
-    fn new(part: Part<'a>) -> Staged<'a> {
+    fn new(part: TextPart<'a>) -> Staged<'a> {
         let edits = Edits::none(part.text);
         let plan = Plan { edits, line_ranges: Vec::new(), kind: MatchKind::Exact };
         Staged { part, text: part.text.to_string(), plan }
@@ -152,7 +152,7 @@ impl<'a> Staged<'a> {
 
 /// Tells a string that an earlier edit took away from one that never stood there.
 fn explain<E>(
-    part: Part<'_>,
+    part: TextPart<'_>,
     replacements: &[Replacement],
     index: usize,
     error: Error,

@@ -34,7 +34,7 @@ fn letters_match_in_any_case_and_everything_else_as_it_is() {
         let needle = needle(wanted);
         let search = search(&needle, &[0..u64::MAX], 99);
         assert_eq!(search.hits(text).lines, lines, "{wanted} in {text:?}");
-        let mut scan = Scan::new(&search);
+        let mut scan = SearchScan::new(&search);
         text.as_bytes().chunks(2).for_each(|piece| scan.push(piece));
         assert_eq!(scan.finish().lines, lines, "{wanted} in pieces of {text:?}");
     }
@@ -63,7 +63,7 @@ fn what_no_line_can_hold_is_refused() {
 fn a_line_of_megabytes_is_searched_in_little_memory() {
     let needle = needle("needle");
     let search = search(&needle, &[0..u64::MAX], 9);
-    let mut scan = Scan::new(&search);
+    let mut scan = SearchScan::new(&search);
     for piece in [b"nee".as_slice(), b"dle"] {
         scan.push(&vec![b'x'; MAX_HELD]);
         scan.push(piece);
@@ -90,7 +90,7 @@ proptest! {
         let whole = search.hits(&text);
         let mut cuts: Vec<usize> = cuts.into_iter().map(|cut| cut.min(text.len())).collect();
         cuts.sort();
-        let mut scan = Scan::new(&search);
+        let mut scan = SearchScan::new(&search);
         let mut from = 0;
         for cut in cuts.into_iter().chain([text.len()]) {
             scan.push(&text.as_bytes()[from..cut]);

@@ -65,7 +65,7 @@ proptest! {
     #[test]
     fn pieces_give_the_same_page(text in "[ab\\n你]{0,40}", first_line in 1u64..6, max_lines in 0u64..5, max_bytes in 0usize..30, size in 1usize..9) {
         let window = Window { first_line, max_lines, max_bytes };
-        let mut scan = Scan::new(window);
+        let mut scan = PageScan::new(window);
         for piece in text.as_bytes().chunks(size) {
             scan.push(piece);
         }

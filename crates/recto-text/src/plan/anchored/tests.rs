@@ -6,8 +6,8 @@ use proptest::prelude::*;
 
 use super::*;
 
-fn source(text: &str) -> Source<'_> {
-    Source { path: "f", part: text.into() }
+fn source(text: &str) -> FileText<'_> {
+    FileText { path: "f", part: text.into() }
 }
 
 /// The text after, or the message.
@@ -125,7 +125,7 @@ proptest! {
         wanted in "([ab]?(\n|\r\n)){0,3}[ab]?",
         ends in (0usize..14, 0usize..14),
     ) {
-        let table = Lines::new(Part::from(text.as_str()));
+        let table = LineTable::new(TextPart::from(text.as_str()));
         let wanted: Vec<&str> = line::lines(&wanted).collect();
         prop_assume!(!wanted.is_empty());
         let (start, end) = (ends.0.min(table.count()), ends.1.min(table.count()));
