@@ -67,12 +67,12 @@ pub enum Snapshot<'a> {
 
 /// A file that was read and can be replaced.
 pub struct Whole<'a> {
-    content: Content,
+    content: FileContent,
     target: Box<dyn Replace<'a> + 'a>,
 }
 
 /// What a file contains.
-pub enum Content {
+pub enum FileContent {
     /// Text, shared with whoever shows the change.
     Text(Arc<Document>),
     /// Bytes that are not text.
@@ -110,14 +110,14 @@ impl<'a> Whole<'a> {
     /// Pairs the bytes with the file they were read from.
     pub fn new(bytes: Vec<u8>, target: Box<dyn Replace<'a> + 'a>) -> Whole<'a> {
         let content = match Document::parse(bytes) {
-            Ok(document) => Content::Text(Arc::new(document)),
-            Err(bytes) => Content::Binary(bytes),
+            Ok(document) => FileContent::Text(Arc::new(document)),
+            Err(bytes) => FileContent::Binary(bytes),
         };
         Whole { content, target }
     }
 
     /// Returns the content.
-    pub fn content(&self) -> &Content {
+    pub fn content(&self) -> &FileContent {
         &self.content
     }
 
@@ -127,20 +127,20 @@ impl<'a> Whole<'a> {
     }
 }
 
-impl Content {
+impl FileContent {
     /// Returns the stored bytes.
     pub fn bytes(&self) -> &[u8] {
         match self {
-            Content::Text(document) => document.bytes(),
-            Content::Binary(bytes) => bytes,
+            FileContent::Text(document) => document.bytes(),
+            FileContent::Binary(bytes) => bytes,
         }
     }
 
     /// Returns the text, if it is text.
     pub fn document(&self) -> Option<&Arc<Document>> {
         match self {
-            Content::Text(document) => Some(document),
-            Content::Binary(_) => None,
+            FileContent::Text(document) => Some(document),
+            FileContent::Binary(_) => None,
         }
     }
 }
@@ -253,7 +253,7 @@ pub struct Written {
     /// The file had other names, which keep the old content.
     pub broke_hard_links: bool,
     /// What stands there now, where that is not what was written: an editor may format on saving.
-    pub stands: Option<Vec<u8>>,
+    pub content_after: Option<Vec<u8>>,
 }
 
 /// Why a write did not happen. Nothing was changed.

@@ -40,7 +40,7 @@ impl Cancel {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cancelled;
 
-/// What a client's sandbox lets a call do with a path. Where two entries are equally specific, the
+/// What a client's sandbox lets a call do with a path. Where two rules are equally specific, the
 /// later of these beats the earlier.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Access {
@@ -52,81 +52,81 @@ pub enum Access {
     None,
 }
 
-/// A client's sandbox: the most specific entry decides, and what no entry names is closed.
+/// A client's sandbox: the most specific rule decides, and what no rule names is closed.
 #[derive(Debug, Clone, Default)]
 pub enum Sandbox {
     /// The client sets no limits.
     #[default]
     Unlimited,
-    /// Only what the entries allow.
-    Limited(Vec<Entry>),
+    /// Only what the rules allow.
+    Limited(Vec<SandboxRule>),
 }
 
 /// One rule of a client's sandbox.
 #[derive(Debug, Clone)]
-pub struct Entry {
+pub struct SandboxRule {
     /// Where it holds.
-    pub place: Place,
+    pub path: RulePath,
     /// What is allowed there.
     pub access: Access,
 }
 
 /// Where a rule holds.
 #[derive(Debug, Clone)]
-pub enum Place {
+pub enum RulePath {
     /// A folder or file and everything beneath it.
-    Beneath(PathBuf),
+    Subtree(PathBuf),
     /// Every path that matches. More specific than any folder.
     Matching(GlobSet),
 }
 
 impl Sandbox {
     /// What may be done with the file whose real path is `path`. `real` resolves the links in an
-    /// entry's own path, which a client writes as it likes.
+    /// rule's own path, which a client writes as it likes.
     pub fn access(&self, path: &Path, real: impl Fn(&Path) -> Option<PathBuf>) -> Access {
-        let Sandbox::Limited(entries) = self else { return Access::Write };
-        most_specific(entries, path, real).unwrap_or(Access::None)
+        let Sandbox::Limited(rules) = self else { return Access::Write };
+        most_specific(rules, path, real).unwrap_or(Access::None)
     }
 
-    /// Whether an entry closes a path by name, so that not even what stands there may be learned.
+    /// Whether a rule closes a path by name, so that not even what stands there may be learned.
     pub fn closes(&self, path: &Path, real: impl Fn(&Path) -> Option<PathBuf>) -> bool {
-        let Sandbox::Limited(entries) = self else { return false };
-        most_specific(entries, path, real) == Some(Access::None)
+        let Sandbox::Limited(rules) = self else { return false };
+        most_specific(rules, path, real) == Some(Access::None)
     }
 
     /// The same sandbox with the links in its own paths resolved, for many questions.
     pub fn resolved(&self, real: impl Fn(&Path) -> Option<PathBuf>) -> Sandbox {
-        let Sandbox::Limited(entries) = self else { return Sandbox::Unlimited };
-        let resolve = |entry: &Entry| match &entry.place {
-            Place::Beneath(folder) => {
+        let Sandbox::Limited(rules) = self else { return Sandbox::Unlimited };
+        let resolve = |rule: &SandboxRule| match &rule.path {
+            RulePath::Subtree(folder) => {
                 let folder = real(folder).unwrap_or_else(|| folder.clone());
-                Entry { place: Place::Beneath(folder), access: entry.access }
+                SandboxRule { path: RulePath::Subtree(folder), access: rule.access }
             }
-            Place::Matching(_) => entry.clone(),
+            RulePath::Matching(_) => rule.clone(),
         };
-        Sandbox::Limited(entries.iter().map(resolve).collect())
+        Sandbox::Limited(rules.iter().map(resolve).collect())
     }
 }
 
-/// What the most specific of the entries for a path says.
+/// What the most specific of the rules for a path says.
 fn most_specific(
-    entries: &[Entry],
+    rules: &[SandboxRule],
     path: &Path,
     real: impl Fn(&Path) -> Option<PathBuf>,
 ) -> Option<Access> {
     let matching =
-        entries.iter().filter_map(|entry| Some((entry.specificity(path, &real)?, entry.access)));
+        rules.iter().filter_map(|rule| Some((rule.specificity(path, &real)?, rule.access)));
     matching.max().map(|(_, access)| access)
 }
 
-impl Entry {
+impl SandboxRule {
     fn specificity(&self, path: &Path, real: impl Fn(&Path) -> Option<PathBuf>) -> Option<usize> {
-        match &self.place {
-            Place::Beneath(folder) => {
+        match &self.path {
+            RulePath::Subtree(folder) => {
                 let real = real(folder).unwrap_or_else(|| folder.clone());
                 path.starts_with(&real).then(|| real.components().count())
             }
-            Place::Matching(glob) => glob.is_match(path).then_some(usize::MAX),
+            RulePath::Matching(glob) => glob.is_match(path).then_some(usize::MAX),
         }
     }
 }
@@ -135,18 +135,18 @@ impl Entry {
 mod tests {
     use super::*;
 
-    fn entry(folder: &str, access: Access) -> Entry {
-        Entry { place: Place::Beneath(folder.into()), access }
+    fn rule(folder: &str, access: Access) -> SandboxRule {
+        SandboxRule { path: RulePath::Subtree(folder.into()), access }
     }
 
     #[test]
-    fn the_most_specific_entry_decides() {
+    fn the_most_specific_rule_decides() {
         let sandbox = Sandbox::Limited(vec![
-            entry("/", Access::Read),
-            entry("/project", Access::Write),
-            entry("/project/.git", Access::Read),
-            entry("/secret", Access::None),
-            entry("/secret", Access::Write),
+            rule("/", Access::Read),
+            rule("/project", Access::Write),
+            rule("/project/.git", Access::Read),
+            rule("/secret", Access::None),
+            rule("/secret", Access::Write),
         ]);
         for (path, access) in [
             ("/etc/hosts", Access::Read),

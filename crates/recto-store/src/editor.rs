@@ -23,14 +23,14 @@ pub trait Editor: Send + Sync {
     fn write(
         &self,
         path: &Path,
-        change: &Change<'_>,
+        write: &EditorWrite<'_>,
         context: &Context,
-    ) -> Result<Outcome, EditorError>;
+    ) -> Result<EditorOutcome, EditorError>;
 }
 
 /// What a file is to become.
 #[derive(Debug, Clone, Copy)]
-pub struct Change<'a> {
+pub struct EditorWrite<'a> {
     /// The text that must still be there. `None` where there is no file yet.
     pub before: Option<&'a str>,
     /// The new one.
@@ -39,14 +39,14 @@ pub struct Change<'a> {
 
 /// What became of a change.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Outcome {
+pub enum EditorOutcome {
     /// The editor took it.
     Written {
         /// The text that stood there then, for editors format; `None` where it was not to be had.
-        stands: Option<String>,
+        text_after: Option<String>,
     },
     /// Another text is there, or none, and nothing was written.
-    Moved,
+    Conflict,
 }
 
 /// Why an editor did not do as asked.

@@ -1,7 +1,7 @@
 //! The one glob language, on disk and in git: `*`, `?`, `[…]`, `{a,b}` and `**` for any number
 //! of folders. A pattern with `%` can also be SQL's LIKE.
 //!
-//! A walk goes down with a [`State`], which knows whether anything beneath a folder can still
+//! A walk goes down with a [`GlobState`], which knows whether anything beneath a folder can still
 //! match, so that folders that cannot are never opened. Names that start with a dot are matched
 //! only by a part that does too, unless hidden names are shown. Walking is left to the stores.
 
@@ -27,13 +27,13 @@ pub struct Glob {
 
 #[derive(Debug, Clone)]
 enum Language {
-    Parts(Vec<Vec<Part>>),
-    Like(Vec<Token>),
+    Parts(Vec<Vec<GlobPart>>),
+    Like(Vec<LikeToken>),
 }
 
 /// What stands between two slashes.
 #[derive(Debug, Clone)]
-enum Part {
+enum GlobPart {
     AnyFolders,
     Name { matcher: Matcher, is_dotted: bool },
 }
@@ -59,7 +59,7 @@ enum Wildcard {
 
 /// A piece of a LIKE pattern.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Token {
+enum LikeToken {
     AnyText,
     AnyCharacter,
     Literal(char),
@@ -67,7 +67,7 @@ enum Token {
 
 /// What a walk knows in a folder: which parts may come next.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum State {
+pub enum GlobState {
     /// A bit for each part, for each alternative.
     Parts(Vec<u64>),
     /// Places in a LIKE pattern.
@@ -112,13 +112,13 @@ impl Glob {
     pub fn like(pattern: &str) -> Result<Glob> {
         check(pattern)?;
         let token = |c| match c {
-            '%' => Token::AnyText,
-            '_' => Token::AnyCharacter,
-            c => Token::Literal(c),
+            '%' => LikeToken::AnyText,
+            '_' => LikeToken::AnyCharacter,
+            c => LikeToken::Literal(c),
         };
-        let mut tokens: Vec<Token> = pattern.chars().map(token).collect();
+        let mut tokens: Vec<LikeToken> = pattern.chars().map(token).collect();
         // Two in a row stand for what one does.
-        tokens.dedup_by(|token, before| *token == Token::AnyText && before == token);
+        tokens.dedup_by(|token, before| *token == LikeToken::AnyText && before == token);
         Ok(Glob { language: Language::Like(tokens), shows_hidden: true })
     }
 
@@ -128,43 +128,43 @@ impl Glob {
     }
 
     /// The state in the folder that the pattern starts in.
-    pub fn start(&self) -> State {
+    pub fn start(&self) -> GlobState {
         match &self.language {
-            Language::Parts(alternatives) => {
-                State::Parts(alternatives.iter().map(|parts| skip_any_folders(parts, 1)).collect())
-            }
-            Language::Like(tokens) => State::Like(skip_any_text(tokens, vec![0])),
+            Language::Parts(alternatives) => GlobState::Parts(
+                alternatives.iter().map(|parts| skip_any_folders(parts, 1)).collect(),
+            ),
+            Language::Like(tokens) => GlobState::Like(skip_any_text(tokens, vec![0])),
         }
     }
 
     /// The state in a folder beneath, or `None` where nothing in it can match.
-    pub fn enter(&self, state: &State, name: &OsStr) -> Option<State> {
+    pub fn enter(&self, state: &GlobState, name: &OsStr) -> Option<GlobState> {
         match (&self.language, state) {
-            (Language::Parts(alternatives), State::Parts(open)) => {
-                let step = |(parts, open): (&Vec<Part>, &u64)| self.step(parts, *open, name);
+            (Language::Parts(alternatives), GlobState::Parts(open)) => {
+                let step = |(parts, open): (&Vec<GlobPart>, &u64)| self.step(parts, *open, name);
                 let next: Vec<u64> = alternatives.iter().zip(open).map(step).collect();
-                next.iter().any(|open| *open != 0).then_some(State::Parts(next))
+                next.iter().any(|open| *open != 0).then_some(GlobState::Parts(next))
             }
-            (Language::Like(tokens), State::Like(places)) => {
+            (Language::Like(tokens), GlobState::Like(places)) => {
                 let places = feed(tokens, places, &name.to_string_lossy());
                 let places = feed(tokens, &places, "/");
-                (!places.is_empty()).then_some(State::Like(places))
+                (!places.is_empty()).then_some(GlobState::Like(places))
             }
             _ => unreachable!("a state belongs to the glob that made it"),
         }
     }
 
     /// Whether a file in the state's folder matches.
-    pub fn is_match(&self, state: &State, name: &OsStr) -> bool {
+    pub fn is_match(&self, state: &GlobState, name: &OsStr) -> bool {
         match (&self.language, state) {
-            (Language::Parts(alternatives), State::Parts(open)) => {
+            (Language::Parts(alternatives), GlobState::Parts(open)) => {
                 let mut alternatives = alternatives.iter().zip(open);
                 alternatives.any(|(parts, open)| {
                     let Some(last) = parts.last() else { return false };
                     open & (1 << (parts.len() - 1)) != 0 && self.part_matches(last, name)
                 })
             }
-            (Language::Like(tokens), State::Like(places)) => {
+            (Language::Like(tokens), GlobState::Like(places)) => {
                 feed(tokens, places, &name.to_string_lossy()).contains(&tokens.len())
             }
             _ => unreachable!("a state belongs to the glob that made it"),
@@ -187,16 +187,16 @@ impl Glob {
         false
     }
 
-    fn step(&self, parts: &[Part], open: u64, name: &OsStr) -> u64 {
+    fn step(&self, parts: &[GlobPart], open: u64, name: &OsStr) -> u64 {
         let mut next = 0;
         for (index, part) in parts.iter().enumerate() {
             if open & (1 << index) != 0 && self.part_matches(part, name) {
                 next |= match part {
-                    Part::Name { matcher: Matcher::Literal(_), .. } => 1 << (index + 1),
+                    GlobPart::Name { matcher: Matcher::Literal(_), .. } => 1 << (index + 1),
                     // What git keeps for itself is found only by the name of its folder.
                     _ if name == ".git" => 0,
-                    Part::AnyFolders => 1 << index,
-                    Part::Name { .. } => 1 << (index + 1),
+                    GlobPart::AnyFolders => 1 << index,
+                    GlobPart::Name { .. } => 1 << (index + 1),
                 };
             }
         }
@@ -204,12 +204,12 @@ impl Glob {
         skip_any_folders(parts, next) & !(1 << parts.len())
     }
 
-    fn part_matches(&self, part: &Part, name: &OsStr) -> bool {
+    fn part_matches(&self, part: &GlobPart, name: &OsStr) -> bool {
         let is_hidden = name.as_bytes().starts_with(b".") && !self.shows_hidden;
         match part {
-            Part::AnyFolders => !is_hidden,
-            Part::Name { is_dotted: false, .. } if is_hidden => false,
-            Part::Name { matcher, .. } => match matcher {
+            GlobPart::AnyFolders => !is_hidden,
+            GlobPart::Name { is_dotted: false, .. } if is_hidden => false,
+            GlobPart::Name { matcher, .. } => match matcher {
                 Matcher::Any => true,
                 Matcher::Literal(literal) => name.as_bytes() == literal.as_bytes(),
                 Matcher::Ending(ending) => name.as_bytes().ends_with(ending.as_bytes()),
@@ -220,9 +220,9 @@ impl Glob {
 }
 
 /// `**` may stand for no folder at all. What it stands for when it comes last is a file.
-fn skip_any_folders(parts: &[Part], mut open: u64) -> u64 {
+fn skip_any_folders(parts: &[GlobPart], mut open: u64) -> u64 {
     for (index, part) in parts.iter().enumerate() {
-        if open & (1 << index) != 0 && matches!(part, Part::AnyFolders) {
+        if open & (1 << index) != 0 && matches!(part, GlobPart::AnyFolders) {
             open |= 1 << (index + 1);
         }
     }
@@ -262,15 +262,15 @@ fn check(pattern: &str) -> Result<()> {
     Ok(())
 }
 
-fn parse_parts(pattern: &str) -> Result<Vec<Part>, String> {
+fn parse_parts(pattern: &str) -> Result<Vec<GlobPart>, String> {
     let mut parts = Vec::new();
     for part in pattern.split('/').filter(|part| !part.is_empty() && *part != ".") {
         parts.push(match part {
             ".." => return Err("`..` can only come before the first wildcard".into()),
             // Two in a row stand for what one does.
-            "**" if matches!(parts.last(), Some(Part::AnyFolders)) => continue,
-            "**" => Part::AnyFolders,
-            name => Part::Name {
+            "**" if matches!(parts.last(), Some(GlobPart::AnyFolders)) => continue,
+            "**" => GlobPart::AnyFolders,
+            name => GlobPart::Name {
                 matcher: parse_name(name)?,
                 is_dotted: unescaped(name).starts_with('.'),
             },
@@ -464,11 +464,11 @@ fn class_len(text: &str) -> Option<usize> {
     body[n_first..].find(']').map(|end| n_before + n_first + end + 1)
 }
 
-fn skip_any_text(tokens: &[Token], mut places: Vec<usize>) -> Vec<usize> {
+fn skip_any_text(tokens: &[LikeToken], mut places: Vec<usize>) -> Vec<usize> {
     let mut index = 0;
     while index < places.len() {
         let place = places[index];
-        if tokens.get(place) == Some(&Token::AnyText) && !places.contains(&(place + 1)) {
+        if tokens.get(place) == Some(&LikeToken::AnyText) && !places.contains(&(place + 1)) {
             places.push(place + 1);
         }
         index += 1;
@@ -476,15 +476,15 @@ fn skip_any_text(tokens: &[Token], mut places: Vec<usize>) -> Vec<usize> {
     places
 }
 
-fn feed(tokens: &[Token], places: &[usize], text: &str) -> Vec<usize> {
+fn feed(tokens: &[LikeToken], places: &[usize], text: &str) -> Vec<usize> {
     let mut places = places.to_vec();
     for c in text.chars() {
         let mut next = Vec::new();
         for place in places {
             let reached = match tokens.get(place) {
-                Some(Token::AnyText) => place,
-                Some(Token::AnyCharacter) => place + 1,
-                Some(Token::Literal(literal)) if *literal == c => place + 1,
+                Some(LikeToken::AnyText) => place,
+                Some(LikeToken::AnyCharacter) => place + 1,
+                Some(LikeToken::Literal(literal)) if *literal == c => place + 1,
                 _ => continue,
             };
             if !next.contains(&reached) {

@@ -16,7 +16,7 @@ pub mod lru;
 pub mod memory;
 pub mod notes;
 pub mod path;
-pub mod rehearsal;
+pub mod preview;
 pub mod sync;
 pub mod workspace;
 

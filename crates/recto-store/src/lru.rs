@@ -7,7 +7,7 @@ use std::hash::Hash;
 /// At most `MAX_ENTRIES` entries that weigh at most `MAX_WEIGHT` together. The entry inserted last
 /// always stays, whatever it weighs.
 pub struct Lru<K, V, const MAX_ENTRIES: usize, const MAX_WEIGHT: usize = { usize::MAX }> {
-    entries: HashMap<K, Entry<V>>,
+    entries: HashMap<K, LruEntry<V>>,
     /// The keys by the time of their last use.
     by_use: BTreeMap<u64, K>,
     /// Counts uses.
@@ -15,7 +15,7 @@ pub struct Lru<K, V, const MAX_ENTRIES: usize, const MAX_WEIGHT: usize = { usize
     weight: usize,
 }
 
-struct Entry<V> {
+struct LruEntry<V> {
     value: V,
     weight: usize,
     used: u64,
@@ -68,7 +68,7 @@ impl<K: Clone + Eq + Hash, V, const N: usize, const W: usize> Lru<K, V, N, W> {
         self.clock += 1;
         self.weight += weight;
         self.by_use.insert(self.clock, key.clone());
-        self.entries.insert(key, Entry { value, weight, used: self.clock });
+        self.entries.insert(key, LruEntry { value, weight, used: self.clock });
         let mut evicted = Vec::new();
         while self.len() > 1
             && (self.len() > N || self.weight > W)

@@ -17,7 +17,7 @@ use crate::{
     BulkReader, Bytes, Context, Hold, ListRequest, Listing, LocalStore, Note, Removal, Slot, Store,
     Text, WriteStore, text_of,
 };
-use held::Held;
+use held::WorkspaceHold;
 use unsaved::Unsaved;
 use view::{Buffer, View};
 
@@ -54,9 +54,9 @@ impl Workspace {
         path: &AbsPath,
         purpose: Purpose,
         context: &'a Context,
-    ) -> Result<Held<'a>> {
-        let place = self.disk.reserve(path, purpose, context)?;
-        Ok(Held { workspace: self, place, path: path.clone(), context })
+    ) -> Result<WorkspaceHold<'a>> {
+        let reserved = self.disk.reserve(path, purpose, context)?;
+        Ok(WorkspaceHold { workspace: self, reserved, path: path.clone(), context })
     }
 }
 
@@ -71,7 +71,9 @@ impl Store for Workspace {
     /// Reads the disk: an editor opens a buffer for every file that it is asked for.
     fn bulk<'a>(&'a self, context: &'a Context) -> Box<dyn BulkReader + 'a> {
         match self.editor.can_read() {
-            true => Box::new(Bulk { workspace: self, disk: self.disk.bulk(context), context }),
+            true => {
+                Box::new(WorkspaceBulk { workspace: self, disk: self.disk.bulk(context), context })
+            }
             false => self.disk.bulk(context),
         }
     }
@@ -104,15 +106,15 @@ impl Store for Workspace {
 }
 
 /// Reads many files from the disk, and notes what the editor has instead.
-struct Bulk<'a> {
+struct WorkspaceBulk<'a> {
     workspace: &'a Workspace,
     disk: Box<dyn BulkReader + 'a>,
     context: &'a Context,
 }
 
-impl BulkReader for Bulk<'_> {
+impl BulkReader for WorkspaceBulk<'_> {
     fn text(&mut self, path: &AbsPath) -> Result<Text<'_>> {
-        let Bulk { workspace: Workspace { disk, unsaved, .. }, context, .. } = self;
+        let WorkspaceBulk { workspace: Workspace { disk, unsaved, .. }, context, .. } = self;
         context.notes.add(Note::SearchedOnDisk);
         if !unsaved.is_empty() && unsaved.contains(&disk.look(path, context)?.real_path) {
             context.notes.add(Note::WithoutUnsaved);
@@ -127,7 +129,7 @@ impl WriteStore for Workspace {
             return self.disk.hold(path, context);
         }
         let held = self.reserve(path, Purpose::Change, context)?;
-        match held.place.is_vacant() && !held.is_new_in_editor()? {
+        match held.reserved.is_vacant() && !held.is_new_in_editor()? {
             true => Ok(Hold::Vacant(Box::new(held))),
             false => Ok(Hold::File(Box::new(held))),
         }

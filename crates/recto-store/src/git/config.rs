@@ -5,7 +5,7 @@
 
 /// Settings in the order in which they stand.
 #[derive(Debug, Default)]
-pub struct Config {
+pub struct GitConfig {
     settings: Vec<Setting>,
 }
 
@@ -18,12 +18,12 @@ struct Setting {
     value: String,
 }
 
-impl Config {
+impl GitConfig {
     /// Reads what can be read.
-    pub fn parse(text: &[u8]) -> Config {
+    pub fn parse(text: &[u8]) -> GitConfig {
         let text = String::from_utf8_lossy(text);
         let mut rest = text.trim_start_matches('\u{feff}');
-        let mut config = Config::default();
+        let mut config = GitConfig::default();
         let mut section = String::new();
         loop {
             rest = rest.trim_start();
@@ -143,7 +143,7 @@ mod tests {
 
     #[test]
     fn reads_what_git_writes_and_what_people_write() {
-        let config = Config::parse(
+        let config = GitConfig::parse(
             b"# note\n[Core]\n\tbare = false ; no\n worktree = \"../a b\" \n[core] x=1\n\
               [include]\n path = /etc/passwd\n[extensions]\n\tobjectFormat = sha256\n\
               [branch \"a\\\"B\"]\n\tremote = or\\\nigin\n\tmerge\n[remote.Up]\nfetch=+a:b\n\
@@ -165,7 +165,7 @@ mod tests {
         for text in
             [&b"["[..], b"=", b"[a \"", b"[a \"b", b"a = \"", b"a=\\", b"\xff\xfe[", b"]\n="]
         {
-            Config::parse(text);
+            GitConfig::parse(text);
         }
     }
 }

@@ -9,20 +9,20 @@ use gix_hash::ObjectId;
 use gix_object::Kind;
 use gix_object::tree::EntryKind;
 
-use super::objects::{Found, Object, Objects};
+use super::git_dir_access::{RepositoryError, broken};
+use super::objects::{Object, ObjectLookup, Objects};
 use super::paths;
 use super::repository::Repository;
 use super::resolve::read;
-use super::seen::SeenTrees;
-use super::tree::{self, Entry, Walk};
-use super::wall::{Fault, broken};
+use super::tree::{self, TreeEntry, TreeWalk};
+use super::tree_cache::TreeCache;
 use crate::context::Context;
 use crate::path::AbsPath;
 use crate::{BulkReader, Bytes, ListRequest, Listing, LocalStore, Note, Store, Text, text_of};
 
 /// A tree of a repository.
 pub struct GitFiles {
-    /// The wall, which decides what may be seen.
+    /// The access, which decides what may be seen.
     pub local: Arc<LocalStore>,
     /// Where the tree is kept.
     pub repository: Repository,
@@ -35,7 +35,7 @@ pub struct GitFiles {
     /// As the caller wrote it, for messages.
     pub revision: String,
     /// The trees that were looked into.
-    pub seen: SeenTrees,
+    pub trees: TreeCache,
 }
 
 impl Store for GitFiles {
@@ -57,7 +57,7 @@ impl Store for GitFiles {
     }
 
     fn list(&self, request: &ListRequest<'_>, context: &Context) -> Result<Listing> {
-        let fault = |fault: Fault| fault.of(request.folder.as_str());
+        let fault = |fault: RepositoryError| fault.into_error(request.folder.as_str());
         let Some((entry, relative)) = self.entry(request.folder, context)? else {
             return Ok(Listing::default());
         };
@@ -65,7 +65,7 @@ impl Store for GitFiles {
             return Ok(Listing::default());
         }
         let visible = self.local.visible(context);
-        let walk = Walk {
+        let walk = TreeWalk {
             glob: request.glob,
             limit: request.limit,
             folder: &self.tops[0].join(relative),
@@ -90,16 +90,16 @@ impl BulkReader for GitBulk<'_> {
 
 impl GitFiles {
     /// What stands at a path, and the path from the top on. Refuses what a read on disk would.
-    fn entry(&self, path: &AbsPath, context: &Context) -> Result<Option<(Entry, PathBuf)>> {
+    fn entry(&self, path: &AbsPath, context: &Context) -> Result<Option<(TreeEntry, PathBuf)>> {
         let denied = paths::check(&self.local, path, &self.tops, context)?;
         let Some(relative) = self.relative(path, context)? else {
             return denied.map_or(Ok(None), Err);
         };
         let parts: Vec<&[u8]> = relative.iter().map(|part| part.as_encoded_bytes()).collect();
         let entry = tree::find(self.tree, &parts, |id, name| {
-            self.seen.find(id, name, |id| self.read_tree(id, context))
+            self.trees.find(id, name, |id| self.read_tree(id, context))
         });
-        let entry = entry.map_err(|fault| fault.of(path.as_str()))?;
+        let entry = entry.map_err(|fault| fault.into_error(path.as_str()))?;
         let is_visible = || self.local.visible(context).contains(&self.tops[0].join(&relative));
         match denied {
             Some(denied) if entry.is_none() || !is_visible() => Err(denied),
@@ -141,27 +141,27 @@ impl GitFiles {
             return Err(missing());
         }
         let found = self.objects.find(&entry.id, context);
-        let found = found.map_err(|fault| fault.of(path.as_str()))?;
+        let found = found.map_err(|fault| fault.into_error(path.as_str()))?;
         let (path, cause) = match found {
-            Found::Whole(object) if object.kind == Kind::Blob => {
+            ObjectLookup::Whole(object) if object.kind == Kind::Blob => {
                 return Ok((object.bytes, entry.kind));
             }
-            Found::TooLarge { n_bytes } => {
+            ObjectLookup::TooLarge { n_bytes } => {
                 let (path, limit) = (path.to_string(), SizeLimit::GitObject);
                 return Err(Error::TooLarge { path, n_bytes, limit });
             }
-            Found::Whole(_) => (path, "a file in it is no file"),
-            Found::Missing if self.repository.is_partial() => (
+            ObjectLookup::Whole(_) => (path, "a file in it is no file"),
+            ObjectLookup::Missing if self.repository.is_partial() => (
                 path,
                 "that file was not fetched, for this is a partial clone; git fetches it when the \
                  revision is checked out",
             ),
-            Found::Missing => (path, "the content of that file is missing"),
+            ObjectLookup::Missing => (path, "the content of that file is missing"),
         };
-        Err(broken(cause).of(path.as_str()))
+        Err(broken(cause).into_error(path.as_str()))
     }
 
-    fn read_tree(&self, id: &ObjectId, context: &Context) -> Result<Object, Fault> {
+    fn read_tree(&self, id: &ObjectId, context: &Context) -> Result<Object, RepositoryError> {
         let object = read(&self.objects, &self.repository, id, context)?;
         match object.kind {
             Kind::Tree => Ok(object),

@@ -12,8 +12,8 @@ use std::sync::{Arc, Mutex};
 use gix_hash::{Kind as HashKind, ObjectId, Prefix, oid};
 use gix_object::Kind;
 
+use super::git_dir_access::{GitDirAccess, RepositoryError, broken};
 use super::packs::Pack;
-use super::wall::{Fault, Wall, broken};
 use crate::context::Context;
 use crate::limits;
 use crate::sync::lock;
@@ -41,7 +41,7 @@ pub struct Object {
 
 /// What became of reading an object.
 #[derive(Debug)]
-pub enum Found {
+pub enum ObjectLookup {
     /// It is here.
     Whole(Object),
     /// It is here, but larger than [`MAX_OBJECT`].
@@ -52,7 +52,7 @@ pub enum Found {
 
 /// The object database of a repository, with those that it borrows from.
 pub struct Objects {
-    wall: Arc<Wall>,
+    access: Arc<GitDirAccess>,
     /// The `objects` folders, the repository's own first.
     folders: Vec<PathBuf>,
     hash: HashKind,
@@ -70,16 +70,16 @@ struct Packs {
 impl Objects {
     /// Nothing is read yet.
     pub fn new(
-        wall: Arc<Wall>,
+        access: Arc<GitDirAccess>,
         folders: Vec<PathBuf>,
         hash: HashKind,
         replaced: Vec<(ObjectId, ObjectId)>,
     ) -> Objects {
-        Objects { wall, folders, hash, replaced, packs: Mutex::default() }
+        Objects { access, folders, hash, replaced, packs: Mutex::default() }
     }
 
     /// Reads an object.
-    pub fn find(&self, id: &oid, context: &Context) -> Result<Found, Fault> {
+    pub fn find(&self, id: &oid, context: &Context) -> Result<ObjectLookup, RepositoryError> {
         context.cancel.check()?;
         let replaced = self.replaced.iter().find(|(from, _)| from.as_ref() == id);
         let id = replaced.map_or(id, |(_, to)| to);
@@ -98,11 +98,11 @@ impl Objects {
         }
         if id.is_empty_tree() {
             // Git knows it without having it.
-            return Ok(Found::Whole(Object { kind: Kind::Tree, bytes: Vec::new() }));
+            return Ok(ObjectLookup::Whole(Object { kind: Kind::Tree, bytes: Vec::new() }));
         }
         match has_broken {
             true => Err(broken("a pack of it is damaged")),
-            false => Ok(Found::Missing),
+            false => Ok(ObjectLookup::Missing),
         }
     }
 
@@ -111,7 +111,7 @@ impl Objects {
         &self,
         digits: &str,
         context: &Context,
-    ) -> Result<BTreeSet<ObjectId>, Fault> {
+    ) -> Result<BTreeSet<ObjectId>, RepositoryError> {
         let mut ids = BTreeSet::new();
         let Ok(prefix) = Prefix::from_hex(digits) else { return Ok(ids) };
         for pack in &self.packs(context)?.0.packs {
@@ -120,7 +120,7 @@ impl Objects {
         for folder in &self.folders {
             context.cancel.check()?;
             let (start, rest) = digits.split_at(2);
-            for name in self.wall.names(folder, start, usize::MAX, context)? {
+            for name in self.access.names(folder, start, usize::MAX, context)? {
                 let Some(name) = name.to_str().filter(|name| name.starts_with(rest)) else {
                     continue;
                 };
@@ -136,16 +136,21 @@ impl Objects {
         Ok(ids)
     }
 
-    fn find_in(&self, packs: &Packs, id: &oid, context: &Context) -> Result<Option<Found>, Fault> {
+    fn find_in(
+        &self,
+        packs: &Packs,
+        id: &oid,
+        context: &Context,
+    ) -> Result<Option<ObjectLookup>, RepositoryError> {
         for pack in &packs.packs {
-            if let Some(found) = pack.find(id, &self.wall, context)? {
+            if let Some(found) = pack.find(id, &self.access, context)? {
                 return Ok(Some(found));
             }
         }
         let digits = id.to_hex().to_string();
         let name = format!("{}/{}", &digits[..2], &digits[2..]);
         for folder in &self.folders {
-            if let Some(file) = self.wall.open(folder, &name, context)? {
+            if let Some(file) = self.access.open(folder, &name, context)? {
                 let damaged = || broken(format!("its object {digits} is damaged"));
                 return read_loose(file).ok_or_else(damaged).map(Some);
             }
@@ -154,7 +159,7 @@ impl Objects {
     }
 
     /// The packs, and whether they were looked for just now.
-    fn packs(&self, context: &Context) -> Result<(Arc<Packs>, bool), Fault> {
+    fn packs(&self, context: &Context) -> Result<(Arc<Packs>, bool), RepositoryError> {
         let known = lock(&self.packs).clone();
         match known {
             Some(packs) => Ok((packs, false)),
@@ -162,14 +167,14 @@ impl Objects {
         }
     }
 
-    fn load_packs(&self, context: &Context) -> Result<Arc<Packs>, Fault> {
+    fn load_packs(&self, context: &Context) -> Result<Arc<Packs>, RepositoryError> {
         let mut packs = Packs { packs: Vec::new(), has_broken: false };
         for folder in &self.folders {
             for stem in self.pack_stems(folder, context)? {
                 context.cancel.check()?;
-                match Pack::open(&self.wall, folder, &stem, self.hash, context) {
+                match Pack::open(&self.access, folder, &stem, self.hash, context) {
                     Ok(pack) => packs.packs.extend(pack),
-                    Err(Fault::Broken(_)) => packs.has_broken = true,
+                    Err(RepositoryError::Broken(_)) => packs.has_broken = true,
                     Err(fault) => return Err(fault),
                 }
             }
@@ -179,8 +184,8 @@ impl Objects {
         Ok(packs)
     }
 
-    fn pack_stems(&self, folder: &Path, context: &Context) -> Result<Vec<String>, Fault> {
-        let names = self.wall.names(folder, "pack", 8 * MAX_PACKS, context)?;
+    fn pack_stems(&self, folder: &Path, context: &Context) -> Result<Vec<String>, RepositoryError> {
+        let names = self.access.names(folder, "pack", 8 * MAX_PACKS, context)?;
         let stem = |name: &std::ffi::OsString| Some(name.to_str()?.strip_suffix(".idx")?.into());
         let stems: Vec<String> = names.iter().filter_map(stem).collect();
         match stems.len() > MAX_PACKS {
@@ -191,7 +196,7 @@ impl Objects {
 }
 
 /// Inflates a loose object, or `None` where it is damaged.
-fn read_loose(mut file: File) -> Option<Found> {
+fn read_loose(mut file: File) -> Option<ObjectLookup> {
     let n_stored = file.metadata().ok()?.len();
     // Where it is too large to be inflated, the start of it says how large it would be.
     let n_wanted = if n_stored > MAX_OBJECT + (1 << 20) { 8 << 10 } else { n_stored };
@@ -207,7 +212,7 @@ fn read_loose(mut file: File) -> Option<Found> {
     let header = &header[..n_out];
     let (kind, n_bytes, n_header) = gix_object::decode::loose_header(header).ok()?;
     if n_bytes > MAX_OBJECT {
-        return Some(Found::TooLarge { n_bytes });
+        return Some(ObjectLookup::TooLarge { n_bytes });
     }
     let size = usize::try_from(n_bytes).ok()?;
     let mut bytes = Vec::new();
@@ -217,5 +222,5 @@ fn read_loose(mut file: File) -> Option<Found> {
         // With room for one byte more the stream has to end, and its checksum is looked at.
         inflate.rest(stored.get(n_in..)?, header, n_header, &mut bytes, size + 1).ok()?;
     }
-    (bytes.len() == size).then_some(Found::Whole(Object { kind, bytes }))
+    (bytes.len() == size).then_some(ObjectLookup::Whole(Object { kind, bytes }))
 }

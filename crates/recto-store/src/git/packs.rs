@@ -10,8 +10,8 @@ use gix_pack::cache::Never;
 use gix_pack::data::decode::{entry, header};
 use memmap2::Mmap;
 
-use super::objects::{Found, MAX_OBJECT, Object};
-use super::wall::{Fault, Wall, broken};
+use super::git_dir_access::{GitDirAccess, RepositoryError, broken};
+use super::objects::{MAX_OBJECT, Object, ObjectLookup};
 use crate::context::Context;
 
 /// Git makes chains of 50 deltas, and none of more than 4095.
@@ -36,14 +36,14 @@ pub struct Pack {
 impl Pack {
     /// Opens an index, or `None` where it is gone.
     pub fn open(
-        wall: &Wall,
+        access: &GitDirAccess,
         folder: &Path,
         stem: &str,
         hash: HashKind,
         context: &Context,
-    ) -> Result<Option<Pack>, Fault> {
+    ) -> Result<Option<Pack>, RepositoryError> {
         let name = format!("pack/{stem}.idx");
-        let Some(file) = wall.open(folder, &name, context)? else { return Ok(None) };
+        let Some(file) = access.open(folder, &name, context)? else { return Ok(None) };
         let damaged = || broken(format!("its {name} is damaged"));
         let map = map(&file).ok_or_else(damaged)?;
         let index = gix_pack::index::File::from_data(map, PathBuf::new(), hash);
@@ -53,9 +53,14 @@ impl Pack {
     }
 
     /// Reads an object, or `None` where it is not in this pack.
-    pub fn find(&self, id: &oid, wall: &Wall, context: &Context) -> Result<Option<Found>, Fault> {
+    pub fn find(
+        &self,
+        id: &oid,
+        access: &GitDirAccess,
+        context: &Context,
+    ) -> Result<Option<ObjectLookup>, RepositoryError> {
         let Some(at) = self.index.lookup(id) else { return Ok(None) };
-        let Some(data) = self.data(wall, context)? else { return Ok(None) };
+        let Some(data) = self.data(access, context)? else { return Ok(None) };
         let read = self.read(data, self.index.pack_offset_at_index(at));
         read.map(Some).ok_or_else(|| broken(format!("its object {} is damaged", id.to_hex())))
     }
@@ -68,10 +73,14 @@ impl Pack {
         ids.extend(range.take(n_free).map(|at| self.index.oid_at_index(at).to_owned()));
     }
 
-    fn data(&self, wall: &Wall, context: &Context) -> Result<Option<&Mmap>, Fault> {
+    fn data(
+        &self,
+        access: &GitDirAccess,
+        context: &Context,
+    ) -> Result<Option<&Mmap>, RepositoryError> {
         if self.data.get().is_none() {
             let name = format!("pack/{}.pack", self.stem);
-            let data = match wall.open(&self.folder, &name, context)? {
+            let data = match access.open(&self.folder, &name, context)? {
                 Some(file) => {
                     Some(map(&file).ok_or_else(|| broken(format!("its {name} is damaged")))?)
                 }
@@ -83,7 +92,7 @@ impl Pack {
     }
 
     /// Inflates what stands at a place, or `None` where it is damaged.
-    fn read(&self, data: &Mmap, offset: u64) -> Option<Found> {
+    fn read(&self, data: &Mmap, offset: u64) -> Option<ObjectLookup> {
         let file = gix_pack::data::File::from_data(&data[..], PathBuf::new(), self.hash).ok()?;
         let entry = file.entry(offset).ok()?;
         let mut inflate = gix_zlib::Inflate::default();
@@ -97,7 +106,7 @@ impl Pack {
             })
             .ok()?;
         if header.object_size > MAX_OBJECT {
-            return Some(Found::TooLarge { n_bytes: header.object_size });
+            return Some(ObjectLookup::TooLarge { n_bytes: header.object_size });
         }
         if header.num_deltas > MAX_DELTAS {
             return None;
@@ -119,7 +128,7 @@ impl Pack {
         // The buffer had room for bases too.
         bytes.shrink_to_fit();
         let is_whole = bytes.len() as u64 == header.object_size && object.kind == header.kind;
-        is_whole.then_some(Found::Whole(Object { kind: header.kind, bytes }))
+        is_whole.then_some(ObjectLookup::Whole(Object { kind: header.kind, bytes }))
     }
 }
 

@@ -6,8 +6,8 @@ use std::path::Path;
 use gix_hash::ObjectId;
 use memchr::memmem;
 
+use super::git_dir_access::{RepositoryError, broken};
 use super::repository::Repository;
-use super::wall::{Fault, broken};
 use crate::context::Context;
 
 /// A file that holds one reference.
@@ -19,7 +19,7 @@ const MAX_DEPTH: usize = 5;
 const MAX_LOG: u64 = 64 << 20;
 
 /// Where a short name is looked for, in this order.
-const PLACES: [(&str, &str); 6] = [
+const SEARCH_ORDER: [(&str, &str); 6] = [
     ("", ""),
     ("refs/", ""),
     ("refs/tags/", ""),
@@ -29,7 +29,7 @@ const PLACES: [(&str, &str); 6] = [
 ];
 
 /// What a reference holds.
-enum Target {
+enum RefTarget {
     Id(ObjectId),
     Name(String),
 }
@@ -54,8 +54,8 @@ pub struct Refs<'a> {
 
 impl Refs<'_> {
     /// The whole name that a short one stands for, and what it names.
-    pub fn find(&self, short: &str) -> Result<Option<(String, ObjectId)>, Fault> {
-        for (before, after) in PLACES {
+    pub fn find(&self, short: &str) -> Result<Option<(String, ObjectId)>, RepositoryError> {
+        for (before, after) in SEARCH_ORDER {
             let name = format!("{before}{short}{after}");
             if let Some(id) = self.id(&name)? {
                 return Ok(Some((name, id)));
@@ -65,12 +65,12 @@ impl Refs<'_> {
     }
 
     /// What a whole name stands for.
-    pub fn id(&self, name: &str) -> Result<Option<ObjectId>, Fault> {
+    pub fn id(&self, name: &str) -> Result<Option<ObjectId>, RepositoryError> {
         let mut name = name.to_string();
         for _ in 0..=MAX_DEPTH {
             match self.target(&name)? {
-                Some(Target::Id(id)) => return Ok(Some(id)),
-                Some(Target::Name(next)) => name = next,
+                Some(RefTarget::Id(id)) => return Ok(Some(id)),
+                Some(RefTarget::Name(next)) => name = next,
                 None => return Ok(None),
             }
         }
@@ -78,9 +78,9 @@ impl Refs<'_> {
     }
 
     /// The branch that is checked out, by its whole name; `None` where a commit is.
-    pub fn current_branch(&self) -> Result<Option<String>, Fault> {
+    pub fn current_branch(&self) -> Result<Option<String>, RepositoryError> {
         match self.target("HEAD")? {
-            Some(Target::Name(name)) => Ok(Some(name)),
+            Some(RefTarget::Name(name)) => Ok(Some(name)),
             _ => Ok(None),
         }
     }
@@ -108,7 +108,7 @@ impl Refs<'_> {
     }
 
     /// What a whole name stood for, the first change first.
-    pub fn log(&self, name: &str) -> Result<Vec<LogEntry>, Fault> {
+    pub fn log(&self, name: &str) -> Result<Vec<LogEntry>, RepositoryError> {
         if !is_name(name) {
             return Ok(Vec::new());
         }
@@ -125,13 +125,13 @@ impl Refs<'_> {
     }
 
     /// The objects that stand for others: `refs/replace`.
-    pub fn replaced(&self) -> Result<Vec<(ObjectId, ObjectId)>, Fault> {
+    pub fn replaced(&self) -> Result<Vec<(ObjectId, ObjectId)>, RepositoryError> {
         if self.repository.has_reftable() {
             return Ok(Vec::new());
         }
         let prefix = "refs/replace/";
         let common = &self.repository.common_dir;
-        let loose = self.repository.wall.names(common, "refs/replace", 10_000, self.context)?;
+        let loose = self.repository.access.names(common, "refs/replace", 10_000, self.context)?;
         let mut names: Vec<String> =
             loose.into_iter().filter_map(|name| name.into_string().ok()).collect();
         let packed = self.packed()?;
@@ -151,7 +151,7 @@ impl Refs<'_> {
         Ok(replaced)
     }
 
-    fn target(&self, name: &str) -> Result<Option<Target>, Fault> {
+    fn target(&self, name: &str) -> Result<Option<RefTarget>, RepositoryError> {
         if !is_name(name) {
             return Ok(None);
         }
@@ -165,19 +165,19 @@ impl Refs<'_> {
         if let Some(text) = self.read(folder, path, MAX_REFERENCE)? {
             let text = String::from_utf8_lossy(&text);
             if let Some(target) = text.strip_prefix("ref:") {
-                return Ok(Some(Target::Name(target.trim().into())));
+                return Ok(Some(RefTarget::Name(target.trim().into())));
             }
             let id = text.split_whitespace().next().and_then(|id| self.parse_id(id));
             return match id {
-                Some(id) => Ok(Some(Target::Id(id))),
+                Some(id) => Ok(Some(RefTarget::Id(id))),
                 None => Err(broken(format!("{name} in it is not a reference"))),
             };
         }
         let id = self.find_packed(name)?;
-        Ok(id.map(Target::Id))
+        Ok(id.map(RefTarget::Id))
     }
 
-    fn find_packed(&self, name: &str) -> Result<Option<ObjectId>, Fault> {
+    fn find_packed(&self, name: &str) -> Result<Option<ObjectId>, RepositoryError> {
         let packed = self.packed()?;
         let n_digits = self.repository.hash.len_in_hex();
         for at in memmem::find_iter(packed, format!(" {name}\n").as_bytes()) {
@@ -190,7 +190,7 @@ impl Refs<'_> {
         Ok(None)
     }
 
-    fn packed(&self) -> Result<&[u8], Fault> {
+    fn packed(&self) -> Result<&[u8], RepositoryError> {
         let packed = &self.repository.packed_refs;
         if packed.get().is_none() {
             let read = self.read(&self.repository.common_dir, "packed-refs", MAX_LOG)?;
@@ -201,8 +201,13 @@ impl Refs<'_> {
         Ok(packed.get().map_or(&[], Vec::as_slice))
     }
 
-    fn read(&self, folder: &Path, name: &str, max: u64) -> Result<Option<Vec<u8>>, Fault> {
-        self.repository.wall.read(folder, name, max, self.context)
+    fn read(
+        &self,
+        folder: &Path,
+        name: &str,
+        max: u64,
+    ) -> Result<Option<Vec<u8>>, RepositoryError> {
+        self.repository.access.read(folder, name, max, self.context)
     }
 
     /// The folder that a reference is kept in, and its path there: some belong to one work tree.

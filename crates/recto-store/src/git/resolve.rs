@@ -6,11 +6,11 @@ use crate::error::{Error, Result};
 use gix_hash::ObjectId;
 use gix_object::{CommitRefIter, Kind, TagRefIter};
 
-use super::objects::{Found, Object, Objects};
+use super::git_dir_access::{RepositoryError, broken};
+use super::objects::{Object, ObjectLookup, Objects};
 use super::refs::{LogEntry, Refs};
 use super::repository::Repository;
-use super::revision::{Base, Peel, Revision, Step};
-use super::wall::{Fault, broken};
+use super::revision::{Base, Peel, Revision, RevisionStep};
 use crate::context::Context;
 
 /// Tags of tags of tags.
@@ -45,7 +45,8 @@ impl Resolver<'_> {
 
     /// Reads an object that another one names, so that it should be there.
     pub fn read(&self, id: &ObjectId) -> Result<Object> {
-        read(self.objects, self.repository, id, self.context).map_err(|fault| fault.of(self.path))
+        read(self.objects, self.repository, id, self.context)
+            .map_err(|fault| fault.into_error(self.path))
     }
 
     fn base(&self) -> Result<ObjectId> {
@@ -75,7 +76,7 @@ impl Resolver<'_> {
             && let Ok(id) = ObjectId::from_hex(name.to_ascii_lowercase().as_bytes())
         {
             return match self.fault(self.objects.find(&id, self.context))? {
-                Found::Missing => Err(self.unknown(match self.is_cut_off() {
+                ObjectLookup::Missing => Err(self.unknown(match self.is_cut_off() {
                     true => "No object has that id in this clone, which is shallow or partial.",
                     false => "No object has that id.",
                 })),
@@ -104,7 +105,7 @@ impl Resolver<'_> {
     fn abbreviated(&self, digits: &str) -> Result<ObjectId> {
         let mut ids = Vec::new();
         for id in self.fault(self.objects.with_prefix(digits, self.context))? {
-            if let Found::Whole(object) = self.fault(self.objects.find(&id, self.context))?
+            if let ObjectLookup::Whole(object) = self.fault(self.objects.find(&id, self.context))?
                 && object.kind != Kind::Blob
             {
                 ids.push((id, object.kind));
@@ -162,12 +163,12 @@ impl Resolver<'_> {
         self.named(&checkouts.swap_remove(at))
     }
 
-    fn step(&self, id: ObjectId, step: Step) -> Result<ObjectId> {
+    fn step(&self, id: ObjectId, step: RevisionStep) -> Result<ObjectId> {
         match step {
-            Step::Peel(peel) => self.peel(id, peel),
-            Step::Parent(0) => self.peel(id, Peel::Commit),
-            Step::Parent(n) => self.parent(self.peel(id, Peel::Commit)?, n),
-            Step::Ancestor(n_generations) => {
+            RevisionStep::Peel(peel) => self.peel(id, peel),
+            RevisionStep::Parent(0) => self.peel(id, Peel::Commit),
+            RevisionStep::Parent(n) => self.parent(self.peel(id, Peel::Commit)?, n),
+            RevisionStep::Ancestor(n_generations) => {
                 let started = Instant::now();
                 let mut id = self.peel(id, Peel::Commit)?;
                 for _ in 0..n_generations {
@@ -184,7 +185,7 @@ impl Resolver<'_> {
     fn parent(&self, id: ObjectId, number: usize) -> Result<ObjectId> {
         let commit = self.read(&id)?;
         if commit.kind != Kind::Commit {
-            return Err(broken("a parent in it is not a commit").of(self.path));
+            return Err(broken("a parent in it is not a commit").into_error(self.path));
         }
         let parents: Vec<ObjectId> =
             CommitRefIter::from_bytes(&commit.bytes, id.kind()).parent_ids().collect();
@@ -202,7 +203,7 @@ impl Resolver<'_> {
 
     fn peel(&self, mut id: ObjectId, to: Peel) -> Result<ObjectId> {
         for _ in 0..MAX_TAGS {
-            let damaged = |_| broken(format!("its object {id} is damaged")).of(self.path);
+            let damaged = |_| broken(format!("its object {id} is damaged")).into_error(self.path);
             let object = self.read(&id)?;
             id = match (object.kind, to) {
                 (_, Peel::Object)
@@ -233,7 +234,7 @@ impl Resolver<'_> {
                 }
             };
         }
-        Err(broken("its tags lead in a circle").of(self.path))
+        Err(broken("its tags lead in a circle").into_error(self.path))
     }
 
     fn is_cut_off(&self) -> bool {
@@ -245,8 +246,8 @@ impl Resolver<'_> {
         Refs { repository: self.repository, context: self.context }
     }
 
-    fn fault<T>(&self, answer: Result<T, Fault>) -> Result<T> {
-        answer.map_err(|fault| fault.of(self.path))
+    fn fault<T>(&self, answer: Result<T, RepositoryError>) -> Result<T> {
+        answer.map_err(|fault| fault.into_error(self.path))
     }
 
     fn unknown(&self, cause: impl Into<String>) -> Error {
@@ -260,16 +261,16 @@ pub fn read(
     repository: &Repository,
     id: &ObjectId,
     context: &Context,
-) -> Result<Object, Fault> {
+) -> Result<Object, RepositoryError> {
     match objects.find(id, context)? {
-        Found::Whole(object) => Ok(object),
-        Found::TooLarge { n_bytes } => {
+        ObjectLookup::Whole(object) => Ok(object),
+        ObjectLookup::TooLarge { n_bytes } => {
             Err(broken(format!("its object {id} has {n_bytes} bytes, more than can be read")))
         }
-        Found::Missing if repository.is_partial() => Err(broken(format!(
+        ObjectLookup::Missing if repository.is_partial() => Err(broken(format!(
             "its object {id} was not fetched, for this is a partial clone; git fetches it when \
              that revision is checked out"
         ))),
-        Found::Missing => Err(broken(format!("its object {id} is missing"))),
+        ObjectLookup::Missing => Err(broken(format!("its object {id} is missing"))),
     }
 }

@@ -18,7 +18,7 @@ pub struct Revision {
     /// Where it starts.
     pub base: Base,
     /// How it goes on, one step after another.
-    pub steps: Vec<Step>,
+    pub steps: Vec<RevisionStep>,
 }
 
 /// Where a revision starts.
@@ -48,7 +48,7 @@ pub enum Base {
 
 /// One step from an object to another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Step {
+pub enum RevisionStep {
     /// `^2`; 0 is the commit itself.
     Parent(usize),
     /// `~3`.
@@ -144,13 +144,13 @@ fn parse_base(text: &str) -> Result<Base, &'static str> {
     }
 }
 
-fn parse_steps(mut rest: &str) -> Result<Vec<Step>, &'static str> {
+fn parse_steps(mut rest: &str) -> Result<Vec<RevisionStep>, &'static str> {
     let mut steps = Vec::new();
     while let Some(sign) = rest.chars().next() {
         rest = &rest[sign.len_utf8()..];
         if sign == '^' && rest.starts_with('{') {
             let (what, after) = rest[1..].split_once('}').ok_or("A brace is not closed.")?;
-            steps.push(Step::Peel(match what {
+            steps.push(RevisionStep::Peel(match what {
                 "" => Peel::Any,
                 "object" => Peel::Object,
                 "commit" => Peel::Commit,
@@ -171,8 +171,8 @@ fn parse_steps(mut rest: &str) -> Result<Vec<Step>, &'static str> {
             '^' if digits.is_empty() && after.starts_with(['@', '!', '-']) => {
                 return Err("It stands for several commits; name one.");
             }
-            '^' => Step::Parent(number as usize),
-            '~' => Step::Ancestor(number.into()),
+            '^' => RevisionStep::Parent(number as usize),
+            '~' => RevisionStep::Ancestor(number.into()),
             _ => return Err("Behind the name may stand only ~3, ^2 and ^{tree}."),
         });
         rest = after;
@@ -190,21 +190,21 @@ mod tests {
 
     #[test]
     fn takes_apart_what_git_takes() {
-        let (commit, tree) = (Step::Peel(Peel::Commit), Step::Peel(Peel::Tree));
+        let (commit, tree) = (RevisionStep::Peel(Peel::Commit), RevisionStep::Peel(Peel::Tree));
         for (given, base, steps) in [
             ("HEAD", name("HEAD"), vec![]),
             ("@", name("HEAD"), vec![]),
             ("feature/a@b", name("feature/a@b"), vec![]),
-            ("HEAD~3", name("HEAD"), vec![Step::Ancestor(3)]),
+            ("HEAD~3", name("HEAD"), vec![RevisionStep::Ancestor(3)]),
             (
                 "main~^2~0",
                 name("main"),
-                vec![Step::Ancestor(1), Step::Parent(2), Step::Ancestor(0)],
+                vec![RevisionStep::Ancestor(1), RevisionStep::Parent(2), RevisionStep::Ancestor(0)],
             ),
-            ("v1^{}^0", name("v1"), vec![Step::Peel(Peel::Any), Step::Parent(0)]),
+            ("v1^{}^0", name("v1"), vec![RevisionStep::Peel(Peel::Any), RevisionStep::Parent(0)]),
             ("v1^{commit}^{tree}", name("v1"), vec![commit, tree]),
             ("@{2}", Base::Earlier { name: None, n_changes: 2 }, vec![]),
-            ("@{-1}~", Base::CheckedOut { n_checkouts: 1 }, vec![Step::Ancestor(1)]),
+            ("@{-1}~", Base::CheckedOut { n_checkouts: 1 }, vec![RevisionStep::Ancestor(1)]),
             ("@{U}", Base::Upstream { name: None }, vec![]),
         ] {
             let revision = Revision::parse(given).unwrap_or_else(|_| panic!("{given}"));

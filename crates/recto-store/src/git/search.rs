@@ -9,9 +9,9 @@ use std::sync::Arc;
 use crate::error::Denial;
 use crate::error::{Error, Result};
 
-use super::config::Config;
+use super::config::GitConfig;
+use super::git_dir_access::{GitDirAccess, RepositoryError};
 use super::paths;
-use super::wall::{Fault, Wall};
 use crate::context::Context;
 use crate::path::AbsPath;
 
@@ -31,7 +31,7 @@ pub struct FoundRepository {
 /// A search on behalf of one call.
 pub struct RepositorySearch<'a> {
     /// What may be looked at.
-    pub wall: &'a Arc<Wall>,
+    pub access: &'a Arc<GitDirAccess>,
     /// The path as the caller wrote it.
     pub given: &'a str,
     /// Who asks.
@@ -77,13 +77,13 @@ impl RepositorySearch<'_> {
     }
 
     fn first_root(&self) -> Result<PathBuf> {
-        self.wall.local.roots().into_iter().next().ok_or_else(|| self.none())
+        self.access.local.roots().into_iter().next().ok_or_else(|| self.none())
     }
 
     /// The repository that holds a path: the first on the way up, by the folders that the caller
     /// wrote, then by those that links lead to, then an allowed one.
     pub fn repository_of(&self, path: &AbsPath) -> Result<FoundRepository> {
-        let local = &self.wall.local;
+        let local = &self.access.local;
         let clean = paths::clean(local, path, self.context)?;
         if let Some(found) = self.found_above(&clean)? {
             return Ok(found);
@@ -114,7 +114,7 @@ impl RepositorySearch<'_> {
 
     /// The repository whose `.git` stands in a folder.
     fn found_in(&self, folder: &Path) -> Result<Option<FoundRepository>> {
-        let local = &self.wall.local;
+        let local = &self.access.local;
         let dot_git = AbsPath::of(folder.join(".git"), self.given.into());
         match local.look_at_link(&dot_git, self.context) {
             Ok(seen) if seen.kind.is_some() => {}
@@ -135,8 +135,8 @@ impl RepositorySearch<'_> {
 
     /// The allowed git directory whose work tree holds a path without links.
     fn allowed_for(&self, path: &Path) -> Result<Option<FoundRepository>> {
-        for git_dir in self.wall.allowed_git_dirs() {
-            let top = self.work_tree(&git_dir).map_err(|fault| fault.of(self.given))?;
+        for git_dir in self.access.allowed_git_dirs() {
+            let top = self.work_tree(&git_dir).map_err(|fault| fault.into_error(self.given))?;
             if let Some(top) = top.filter(|top| path.starts_with(top)) {
                 return Ok(Some(FoundRepository { dot_git: git_dir, tops: vec![top] }));
             }
@@ -145,13 +145,13 @@ impl RepositorySearch<'_> {
     }
 
     /// The work tree of a git directory: where it says it is, else the folder that it stands in.
-    fn work_tree(&self, git_dir: &Path) -> Result<Option<PathBuf>, Fault> {
-        let read = |name| self.wall.read(git_dir, name, MAX_SETTINGS, self.context);
+    fn work_tree(&self, git_dir: &Path) -> Result<Option<PathBuf>, RepositoryError> {
+        let read = |name| self.access.read(git_dir, name, MAX_SETTINGS, self.context);
         if let Some(pointer) = read("gitdir")? {
             let dot_git = joined(git_dir, OsStr::from_bytes(pointer.trim_ascii()));
             return Ok(dot_git.parent().map(Path::to_path_buf));
         }
-        let config = Config::parse(&read("config")?.unwrap_or_default());
+        let config = GitConfig::parse(&read("config")?.unwrap_or_default());
         if let Some(work_tree) = config.value("core", "worktree") {
             return Ok(Some(joined(git_dir, OsStr::new(work_tree))));
         }

@@ -10,10 +10,10 @@ use gix_hash::ObjectId;
 use gix_object::TreeRefIter;
 use gix_object::tree::EntryKind;
 
+use super::git_dir_access::{RepositoryError, broken};
 use super::objects::Object;
-use super::wall::{Fault, broken};
 use crate::Listing;
-use crate::glob::{Glob, State};
+use crate::glob::{Glob, GlobState};
 use crate::limits;
 
 /// What one walk may cost.
@@ -28,7 +28,7 @@ const MAX_PATH: usize = limits::GIT_PATH;
 
 /// What a tree says about a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Entry {
+pub struct TreeEntry {
     /// What stands there.
     pub kind: EntryKind,
     /// Where its content is.
@@ -39,9 +39,9 @@ pub struct Entry {
 pub fn find(
     top: ObjectId,
     parts: &[&[u8]],
-    mut look: impl FnMut(&ObjectId, &[u8]) -> Result<Option<Entry>, Fault>,
-) -> Result<Option<Entry>, Fault> {
-    let mut at = Entry { kind: EntryKind::Tree, id: top };
+    mut look: impl FnMut(&ObjectId, &[u8]) -> Result<Option<TreeEntry>, RepositoryError>,
+) -> Result<Option<TreeEntry>, RepositoryError> {
+    let mut at = TreeEntry { kind: EntryKind::Tree, id: top };
     for part in parts {
         if at.kind != EntryKind::Tree {
             return Ok(None);
@@ -55,7 +55,7 @@ pub fn find(
 }
 
 /// A walk over everything beneath a tree.
-pub struct Walk<'a> {
+pub struct TreeWalk<'a> {
     /// What paths must look like.
     pub glob: &'a Glob,
     /// At most this many are kept.
@@ -69,25 +69,25 @@ pub struct Walk<'a> {
 }
 
 /// A tree that is still to be read: its path with a slash at the end, or nothing for the first.
-struct Ahead {
+struct PendingTree {
     id: ObjectId,
     path: Vec<u8>,
-    state: State,
+    state: GlobState,
 }
 
-impl Walk<'_> {
+impl TreeWalk<'_> {
     /// Lists what matches, as far as the budget goes.
     pub fn run(
         &self,
         top: ObjectId,
-        mut read_tree: impl FnMut(&ObjectId) -> Result<Object, Fault>,
-    ) -> Result<Listing, Fault> {
+        mut read_tree: impl FnMut(&ObjectId) -> Result<Object, RepositoryError>,
+    ) -> Result<Listing, RepositoryError> {
         let started = Instant::now();
         let limit = self.limit.min(MAX_KEPT);
         let mut kept = BinaryHeap::new();
         let mut listing = Listing::default();
         let mut n_entries = 0;
-        let mut ahead = vec![Ahead { id: top, path: Vec::new(), state: self.glob.start() }];
+        let mut ahead = vec![PendingTree { id: top, path: Vec::new(), state: self.glob.start() }];
         'walk: while let Some(folder) = ahead.pop() {
             let tree = read_tree(&folder.id)?;
             let n_before = ahead.len();
@@ -113,7 +113,11 @@ impl Walk<'_> {
                     if let Some(state) = self.glob.enter(&folder.state, name)
                         && (self.may_hold_visible)(&self.folder.join(OsStr::from_bytes(&path)))
                     {
-                        ahead.push(Ahead { id: entry.id, path: [&path[..], b"/"].concat(), state });
+                        ahead.push(PendingTree {
+                            id: entry.id,
+                            path: [&path[..], b"/"].concat(),
+                            state,
+                        });
                     }
                     continue;
                 }
@@ -144,7 +148,7 @@ impl Walk<'_> {
 pub fn entries(
     tree: &Object,
     hash: gix_hash::Kind,
-) -> impl Iterator<Item = Result<(&[u8], Entry), Fault>> {
+) -> impl Iterator<Item = Result<(&[u8], TreeEntry), RepositoryError>> {
     TreeRefIter::from_bytes(&tree.bytes, hash).map(|entry| {
         let entry = entry.map_err(|_| broken("a tree in it is damaged"))?;
         let name: &[u8] = entry.filename;
@@ -153,6 +157,6 @@ pub fn entries(
         if !is_known || name.is_empty() || name == b"." || name == b".." || name.contains(&b'/') {
             return Err(broken("a tree in it has an entry that no file can have"));
         }
-        Ok((name, Entry { kind: entry.mode.kind(), id: entry.oid.to_owned() }))
+        Ok((name, TreeEntry { kind: entry.mode.kind(), id: entry.oid.to_owned() }))
     })
 }

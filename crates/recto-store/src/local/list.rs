@@ -20,7 +20,7 @@ use recto_platform::{FileKind, Handle, RawEntries, SysError};
 use super::ignored::{self, InForce, Present, linked};
 use super::roots::{LastLink, Roots};
 use crate::context::{Access, Context, Sandbox};
-use crate::glob::{Glob, State};
+use crate::glob::{Glob, GlobState};
 use crate::limits;
 use crate::path::AbsPath;
 use crate::sync::{lock, wait};
@@ -103,7 +103,7 @@ struct Folder {
     name: OsString,
     /// Its path from the root on, with a slash at the end unless it is empty.
     path: OsString,
-    state: State,
+    state: GlobState,
     /// What is ignored in the folder that holds it.
     rules: InForce,
     depth: usize,

@@ -74,7 +74,7 @@ impl Protocol<'_> {
             Put::Exchanged => self.verify(old, change, draft)?,
             Put::Renamed => self.sync_folder()?,
         }
-        Ok(Written { broke_hard_links: old.status.links > 1, stands: None })
+        Ok(Written { broke_hard_links: old.status.links > 1, content_after: None })
     }
 
     /// Gives a draft the old file's name. What fails here has changed nothing.

@@ -14,11 +14,11 @@ const MAX_FILES: usize = 4096;
 
 /// Files by their paths without links.
 #[derive(Default)]
-pub struct Unsaved(Mutex<Lru<PathBuf, State, MAX_FILES>>);
+pub struct Unsaved(Mutex<Lru<PathBuf, UnsavedState, MAX_FILES>>);
 
 /// How the disk lags behind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum State {
+pub enum UnsavedState {
     /// It has no such file: it was written through the editor and not saved.
     New,
     /// It has another text.
@@ -27,7 +27,7 @@ pub enum State {
 
 impl Unsaved {
     /// Takes note of a file.
-    pub fn insert(&self, path: &Path, state: State) {
+    pub fn insert(&self, path: &Path, state: UnsavedState) {
         lock(&self.0).insert(path.to_path_buf(), state);
     }
 
@@ -43,13 +43,13 @@ impl Unsaved {
 
     /// Whether the editor alone has the file.
     pub fn is_new(&self, path: &Path) -> bool {
-        lock(&self.0).get(path) == Some(&mut State::New)
+        lock(&self.0).get(path) == Some(&mut UnsavedState::New)
     }
 
     /// Whether the editor alone has a file somewhere beneath a folder.
     pub fn has_new_beneath(&self, folder: &Path) -> bool {
         let files = lock(&self.0);
-        files.iter().any(|(path, state)| *state == State::New && path.starts_with(folder))
+        files.iter().any(|(path, state)| *state == UnsavedState::New && path.starts_with(folder))
     }
 
     /// Whether nothing is known to lag behind.

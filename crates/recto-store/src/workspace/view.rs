@@ -8,7 +8,7 @@ use recto_text::Document;
 use recto_text::encoding::Encoding;
 
 use super::Workspace;
-use super::unsaved::State;
+use super::unsaved::UnsavedState;
 use crate::Note;
 use crate::context::Context;
 use crate::editor::EditorError;
@@ -17,14 +17,14 @@ use crate::local::reserve::{Content, OnDisk};
 use crate::path::AbsPath;
 
 /// The largest text that passes through an editor.
-pub const MAX_TEXT: usize = limits::EDITOR_TEXT;
+pub const MAX_BUFFER_BYTES: usize = limits::EDITOR_TEXT;
 
 /// An editor learns of what others write to the disk a moment later. Until then its text looks
 /// like unsaved changes, and an edit of it would undo what was written: a formatter's work, a
 /// checkout. Where the disk is this new, the editor is asked again for a while.
-const IS_NEW: Duration = Duration::from_secs(2);
-pub const PATIENCE: Duration = Duration::from_millis(50);
-pub const MAX_ASKED: usize = 8;
+const RECENT: Duration = Duration::from_secs(2);
+pub const RETRY_DELAY: Duration = Duration::from_millis(50);
+pub const MAX_READS: usize = 8;
 
 /// Where a file's text comes from.
 pub enum View {
@@ -61,11 +61,11 @@ impl Workspace {
         };
         let Some(mut text) = self.ask(path, on_disk, context)? else { return Ok(View::Disk) };
         if let Some(stored) = &stored {
-            for _ in 1..MAX_ASKED {
+            for _ in 1..MAX_READS {
                 if !on_disk.is_new() || is_same_text(&text, stored.text()) {
                     break;
                 }
-                std::thread::sleep(PATIENCE);
+                std::thread::sleep(RETRY_DELAY);
                 let Some(again) = self.ask(path, on_disk, context)? else { return Ok(View::Disk) };
                 text = again;
             }
@@ -74,7 +74,7 @@ impl Workspace {
                 return Ok(View::Disk);
             }
         }
-        if text.len() > MAX_TEXT {
+        if text.len() > MAX_BUFFER_BYTES {
             context.notes.add(Note::TooLargeForEditor);
             return Ok(View::Disk);
         }
@@ -113,9 +113,9 @@ impl Workspace {
     /// Remembers whether the disk lags behind the editor's text of a file, and tells.
     pub fn note(&self, on_disk: &OnDisk, stored: Option<&Document>, text: &str) -> bool {
         let lag = match stored {
-            None if on_disk.content == Content::Nothing => Some(State::New),
+            None if on_disk.content == Content::Nothing => Some(UnsavedState::New),
             Some(stored) if is_same_text(text, stored.text()) => None,
-            _ => Some(State::Differs),
+            _ => Some(UnsavedState::Differs),
         };
         match lag {
             Some(state) => self.unsaved.insert(&on_disk.real_path, state),
@@ -129,7 +129,7 @@ impl OnDisk {
     fn is_new(&self) -> bool {
         // A time in the future is no reason to wait.
         let age = self.modified.and_then(|at| SystemTime::now().duration_since(at).ok());
-        age.is_some_and(|age| age < IS_NEW)
+        age.is_some_and(|age| age < RECENT)
     }
 }
 

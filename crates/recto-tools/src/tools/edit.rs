@@ -8,8 +8,8 @@ use std::sync::Arc;
 use recto_store::error::{Error as StoreError, Instead};
 use recto_store::path::AbsPath;
 use recto_store::{
-    Content, Excerpt, ExcerptSnapshot, Hold, Note, Snapshot, Where, Whole, WriteError, WriteStore,
-    Written,
+    Excerpt, ExcerptSnapshot, FileContent, Hold, Note, Snapshot, Where, Whole, WriteError,
+    WriteStore, Written,
 };
 use recto_text::diff::{ChangedLines, OldSide, changes, unified, unified_part};
 use recto_text::document::Unencodable;
@@ -207,8 +207,8 @@ where
     fn whole<'s>(&self, file: Whole<'s>) -> Result<Edited, Attempt<'s>> {
         let Edit { env, target, .. } = self;
         let before = match file.content() {
-            Content::Text(document) => document.clone(),
-            Content::Binary(bytes) => {
+            FileContent::Text(document) => document.clone(),
+            FileContent::Binary(bytes) => {
                 let (path, hash) = (target.path.to_string(), Some(Digest::of(bytes)));
                 return Err(StoreError::BinaryFile { verb: "edit", path, hash }.into());
             }
@@ -275,7 +275,7 @@ where
 
 /// Returns the content of a file after a write, which an editor may have changed again.
 pub fn stands(env: &WriteEnv<'_>, written: &mut Written, after: Document) -> Document {
-    match written.stands.take().map(Document::parse) {
+    match written.content_after.take().map(Document::parse) {
         Some(Ok(stands)) => {
             env.context.notes.add(Note::ChangedOnSave);
             stands

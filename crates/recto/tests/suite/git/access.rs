@@ -4,7 +4,7 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 
 use recto_store::Revisions;
-use recto_store::context::{Access, Entry, Place as Where, Sandbox};
+use recto_store::context::{Access, RulePath, Sandbox, SandboxRule};
 
 use super::fixture::{Git, Place, absolute, serve, serve_with};
 
@@ -108,7 +108,7 @@ fn hidden_paths_are_hidden_at_revisions() {
 fn the_clients_sandbox_holds_at_revisions() {
     let place = Place::new();
     let git = project(&place);
-    let entry = |path: &Path, access| Entry { place: Where::Beneath(path.into()), access };
+    let entry = |path: &Path, access| SandboxRule { path: RulePath::Subtree(path.into()), access };
     let mut served = serve(&[&git.top]);
     served.caller.sandbox = Sandbox::Limited(vec![
         entry(&git.top, Access::Read),
@@ -224,7 +224,7 @@ fn a_link_of_today_does_not_hide_what_a_folder_held() {
     let through = serve_with(&[&root, &git.top], &[], &["sub/deep"]);
     assert_eq!(through.text("HEAD~1", &linked("sub/a.txt")), "a");
     assert!(through.text("HEAD~1", &linked("sub/deep/b.txt")).starts_with("-32002"));
-    let entry = |path: &Path, access| Entry { place: Where::Beneath(path.into()), access };
+    let entry = |path: &Path, access| SandboxRule { path: RulePath::Subtree(path.into()), access };
     served.caller.sandbox = Sandbox::Limited(vec![
         entry(&git.top, Access::Read),
         entry(&git.path("sub"), Access::None),

@@ -20,55 +20,60 @@ use crate::path::AbsPath;
 
 /// Why a repository cannot be read.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Fault {
+pub enum RepositoryError {
     /// It leads to places that are closed.
-    Refused(String),
+    Denied(String),
     /// It is damaged, or of a kind that is not known here.
     Broken(String),
     /// Anything else.
     Failed(Error),
 }
 
-impl Fault {
+impl RepositoryError {
     /// The contract's error, for the path that a caller gave.
-    pub fn of(self, path: &str) -> Error {
+    pub fn into_error(self, path: &str) -> Error {
         let path = path.to_string();
         match self {
-            Fault::Refused(cause) => Error::NoRepository { path, cause },
-            Fault::Broken(cause) => Error::BrokenRepository { path, cause },
-            Fault::Failed(error) => error,
+            RepositoryError::Denied(cause) => Error::NoRepository { path, cause },
+            RepositoryError::Broken(cause) => Error::BrokenRepository { path, cause },
+            RepositoryError::Failed(error) => error,
         }
     }
 }
 
-impl From<Error> for Fault {
-    fn from(error: Error) -> Fault {
-        Fault::Failed(error)
+impl From<Error> for RepositoryError {
+    fn from(error: Error) -> RepositoryError {
+        RepositoryError::Failed(error)
     }
 }
 
-impl From<Cancelled> for Fault {
-    fn from(_: Cancelled) -> Fault {
-        Fault::Failed(Error::Cancelled)
+impl From<Cancelled> for RepositoryError {
+    fn from(_: Cancelled) -> RepositoryError {
+        RepositoryError::Failed(Error::Cancelled)
     }
 }
 
 /// What is damaged, in a few words.
-pub fn broken(cause: impl Into<String>) -> Fault {
-    Fault::Broken(cause.into())
+pub fn broken(cause: impl Into<String>) -> RepositoryError {
+    RepositoryError::Broken(cause.into())
 }
 
 /// The roots and the allowed git directories.
-pub struct Wall {
+pub struct GitDirAccess {
     /// The roots.
     pub local: Arc<LocalStore>,
     /// The git directories outside them, opened like roots.
     pub allowed: Option<LocalStore>,
 }
 
-impl Wall {
+impl GitDirAccess {
     /// What stands at a path, or `None` where it is closed. `what` names it in messages.
-    pub fn look(&self, path: &Path, what: &str, context: &Context) -> Result<Option<Seen>, Fault> {
+    pub fn look(
+        &self,
+        path: &Path,
+        what: &str,
+        context: &Context,
+    ) -> Result<Option<Seen>, RepositoryError> {
         match self.through(path, ".", |store, path| store.look(path, context)) {
             Ok(seen) => Ok(Some(seen)),
             Err(Error::PermissionDenied { reason: Denial::Outside { .. }, .. }) => Ok(None),
@@ -83,7 +88,7 @@ impl Wall {
         folder: &Path,
         name: &str,
         context: &Context,
-    ) -> Result<Option<File>, Fault> {
+    ) -> Result<Option<File>, RepositoryError> {
         match self.through(folder, name, |store, path| store.open_file(path, context)) {
             Ok(file) => Ok(file),
             Err(Error::FileNotFound { .. }) => Ok(None),
@@ -105,7 +110,7 @@ impl Wall {
         name: &str,
         max_bytes: u64,
         context: &Context,
-    ) -> Result<Option<Vec<u8>>, Fault> {
+    ) -> Result<Option<Vec<u8>>, RepositoryError> {
         let Some(file) = self.open(folder, name, context)? else { return Ok(None) };
         let mut bytes = Vec::new();
         let n_read = file.take(max_bytes + 1).read_to_end(&mut bytes);
@@ -123,7 +128,7 @@ impl Wall {
         name: &str,
         limit: usize,
         context: &Context,
-    ) -> Result<Vec<OsString>, Fault> {
+    ) -> Result<Vec<OsString>, RepositoryError> {
         let names = self.through(folder, name, |store, path| store.names(path, limit, context));
         match names {
             Err(Error::FileNotFound { .. }) => Ok(Vec::new()),
@@ -154,15 +159,15 @@ impl Wall {
     }
 }
 
-fn fault(error: Error, what: &str) -> Fault {
+fn fault(error: Error, what: &str) -> RepositoryError {
     match error {
-        Error::PermissionDenied { reason: Denial::Outside { .. }, .. } => Fault::Refused(format!(
-            "{what} in its git directory is a link that leads out of the roots."
-        )),
-        Error::PermissionDenied { reason: Denial::ClientSandbox, .. } => Fault::Refused(format!(
-            "The client's sandbox does not let {what} in its git directory be read."
-        )),
-        Error::Cancelled => Fault::Failed(Error::Cancelled),
+        Error::PermissionDenied { reason: Denial::Outside { .. }, .. } => RepositoryError::Denied(
+            format!("{what} in its git directory is a link that leads out of the roots."),
+        ),
+        Error::PermissionDenied { reason: Denial::ClientSandbox, .. } => RepositoryError::Denied(
+            format!("The client's sandbox does not let {what} in its git directory be read."),
+        ),
+        Error::Cancelled => RepositoryError::Failed(Error::Cancelled),
         _ => broken(format!("{what} in it cannot be read")),
     }
 }

@@ -6,43 +6,47 @@ use std::sync::Mutex;
 
 use gix_hash::ObjectId;
 
+use super::git_dir_access::RepositoryError;
 use super::objects::Object;
-use super::tree::{Entry, entries};
-use super::wall::Fault;
+use super::tree::{TreeEntry, entries};
 use crate::lru::Lru;
 use crate::sync::lock;
 
 /// The most bytes of trees whose entries are kept.
-const MAX_BYTES: usize = 32 << 20;
+const MAX_TREE_BYTES: usize = 32 << 20;
 
 /// What is known of the trees of a revision.
 #[derive(Default)]
-pub struct SeenTrees(Mutex<Lru<ObjectId, Seen, { usize::MAX }, MAX_BYTES>>);
+pub struct TreeCache(Mutex<Lru<ObjectId, CachedTree, { usize::MAX }, MAX_TREE_BYTES>>);
 
 /// How well a tree is known.
-enum Seen {
+enum CachedTree {
     /// One name was looked up in it. Most trees are needed no more.
-    Once,
+    LookedUpOnce,
     /// Its entries by their names.
-    Whole(HashMap<Vec<u8>, Entry>),
+    Entries(HashMap<Vec<u8>, TreeEntry>),
 }
 
-impl SeenTrees {
+impl TreeCache {
     /// What a tree says about a name.
     pub fn find(
         &self,
         id: &ObjectId,
         name: &[u8],
-        read_tree: impl FnOnce(&ObjectId) -> Result<Object, Fault>,
-    ) -> Result<Option<Entry>, Fault> {
+        read_tree: impl FnOnce(&ObjectId) -> Result<Object, RepositoryError>,
+    ) -> Result<Option<TreeEntry>, RepositoryError> {
         let is_known = match lock(&self.0).get(id) {
-            Some(Seen::Whole(entries)) => return Ok(entries.get(name).copied()),
-            Some(Seen::Once) => true,
+            Some(CachedTree::Entries(entries)) => return Ok(entries.get(name).copied()),
+            Some(CachedTree::LookedUpOnce) => true,
             None => false,
         };
         let tree = read_tree(id)?;
         if !is_known {
-            lock(&self.0).insert_weighing(*id, Seen::Once, size_of::<(ObjectId, Seen)>());
+            lock(&self.0).insert_weighing(
+                *id,
+                CachedTree::LookedUpOnce,
+                size_of::<(ObjectId, CachedTree)>(),
+            );
             return scan(&tree, id, name);
         }
         let mut by_name = HashMap::new();
@@ -52,12 +56,12 @@ impl SeenTrees {
             by_name.entry(name.to_vec()).or_insert(entry);
         }
         let found = by_name.get(name).copied();
-        lock(&self.0).insert_weighing(*id, Seen::Whole(by_name), tree.bytes.len());
+        lock(&self.0).insert_weighing(*id, CachedTree::Entries(by_name), tree.bytes.len());
         Ok(found)
     }
 }
 
-fn scan(tree: &Object, id: &ObjectId, name: &[u8]) -> Result<Option<Entry>, Fault> {
+fn scan(tree: &Object, id: &ObjectId, name: &[u8]) -> Result<Option<TreeEntry>, RepositoryError> {
     for entry in entries(tree, id.kind()) {
         let (other, entry) = entry?;
         if other == name {
