@@ -1,8 +1,8 @@
-//! The way to the files of git directories: through the roots, or through the git directories
-//! that the user allowed, and by handle.
+//! Opens the files of git directories, by handle, inside the roots or the git directories that the
+//! user allowed with `--git-dir`.
 //!
-//! Everything that is read of a repository is opened here, one file at a time and just before it
-//! is read, so that a link swapped in meanwhile leads nowhere. What a link leads to is never told.
+//! Every file of a repository is opened here, one at a time and just before it is read, so that a
+//! link that is swapped in concurrently cannot lead outside. Errors never reveal a link's target.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -20,42 +20,43 @@ use crate::path::AbsPath;
 
 /// Why a repository cannot be read.
 #[derive(Debug, Clone, PartialEq)]
-pub enum RepositoryError {
-    /// It leads to places that are closed.
+pub enum GitError {
+    /// It points to a path that may not be read. The text is a sentence.
     Denied(String),
-    /// It is damaged, or of a kind that is not known here.
+    /// It is damaged, or has an unsupported format. The text follows "Cannot read git repository:
+    /// ".
     Broken(String),
     /// Anything else.
     Failed(Error),
 }
 
-impl RepositoryError {
-    /// The contract's error, for the path that a caller gave.
+impl GitError {
+    /// Converts to the store's error, for the path that the caller gave.
     pub fn into_error(self, path: &str) -> Error {
         let path = path.to_string();
         match self {
-            RepositoryError::Denied(cause) => Error::NoRepository { path, cause },
-            RepositoryError::Broken(cause) => Error::BrokenRepository { path, cause },
-            RepositoryError::Failed(error) => error,
+            GitError::Denied(cause) => Error::NoRepository { path, cause },
+            GitError::Broken(cause) => Error::BrokenRepository { path, cause },
+            GitError::Failed(error) => error,
         }
     }
 }
 
-impl From<Error> for RepositoryError {
-    fn from(error: Error) -> RepositoryError {
-        RepositoryError::Failed(error)
+impl From<Error> for GitError {
+    fn from(error: Error) -> GitError {
+        GitError::Failed(error)
     }
 }
 
-impl From<Cancelled> for RepositoryError {
-    fn from(_: Cancelled) -> RepositoryError {
-        RepositoryError::Failed(Error::Cancelled)
+impl From<Cancelled> for GitError {
+    fn from(_: Cancelled) -> GitError {
+        GitError::Failed(Error::Cancelled)
     }
 }
 
-/// What is damaged, in a few words.
-pub fn broken(cause: impl Into<String>) -> RepositoryError {
-    RepositoryError::Broken(cause.into())
+/// Returns the error for a damaged repository.
+pub fn broken(cause: impl Into<String>) -> GitError {
+    GitError::Broken(cause.into())
 }
 
 /// The roots and the allowed git directories.
@@ -67,76 +68,80 @@ pub struct GitDirAccess {
 }
 
 impl GitDirAccess {
-    /// What stands at a path, or `None` where it is closed. `what` names it in messages.
-    pub fn look(
+    /// Returns what exists at a path, or `None` if the path is not permitted. `what` names it in
+    /// messages.
+    pub fn probe(
         &self,
         path: &Path,
         what: &str,
         context: &Context,
-    ) -> Result<Option<Seen>, RepositoryError> {
+    ) -> Result<Option<Seen>, GitError> {
         match self.through(path, ".", |store, path| store.look(path, context)) {
             Ok(seen) => Ok(Some(seen)),
             Err(Error::PermissionDenied { reason: Denial::Outside { .. }, .. }) => Ok(None),
-            Err(error) => Err(fault(error, what)),
+            Err(error) => Err(git_error(error, what)),
         }
     }
 
-    /// Opens a regular file in a folder of a git directory, or `None` where nothing stands, or a
-    /// folder.
+    /// Opens a regular file in a git directory. Returns `None` if nothing or a directory exists
+    /// there.
     pub fn open(
         &self,
         folder: &Path,
         name: &str,
         context: &Context,
-    ) -> Result<Option<File>, RepositoryError> {
+    ) -> Result<Option<File>, GitError> {
         match self.through(folder, name, |store, path| store.open_file(path, context)) {
             Ok(file) => Ok(file),
             Err(Error::FileNotFound { .. }) => Ok(None),
             Err(Error::NotAFile { .. }) => {
-                match self.look(&folder.join(name), name, context)?.is_some_and(|it| it.is_folder())
+                match self
+                    .probe(&folder.join(name), name, context)?
+                    .is_some_and(|it| it.is_folder())
                 {
                     true => Ok(None),
-                    false => Err(broken(format!("{name} in it is not a regular file"))),
+                    false => Err(broken(format!("{name} is not a regular file"))),
                 }
             }
-            Err(error) => Err(fault(error, name)),
+            Err(error) => Err(git_error(error, name)),
         }
     }
 
-    /// Reads a small file in a folder of a git directory.
+    /// Reads a small file in a git directory.
     pub fn read(
         &self,
         folder: &Path,
         name: &str,
         max_bytes: u64,
         context: &Context,
-    ) -> Result<Option<Vec<u8>>, RepositoryError> {
+    ) -> Result<Option<Vec<u8>>, GitError> {
         let Some(file) = self.open(folder, name, context)? else { return Ok(None) };
         let mut bytes = Vec::new();
         let n_read = file.take(max_bytes + 1).read_to_end(&mut bytes);
-        let n_read = n_read.map_err(|_| broken(format!("{name} in it cannot be read")))?;
+        let n_read = n_read.map_err(|_| broken(format!("{name} cannot be read")))?;
         if n_read as u64 > max_bytes {
-            return Err(broken(format!("{name} in it is larger than {max_bytes} bytes")));
+            return Err(broken(format!("{name} is larger than {max_bytes} bytes")));
         }
         Ok(Some(bytes))
     }
 
-    /// The names in a folder of a git directory.
+    /// Returns the names in a subdirectory of a git directory.
     pub fn names(
         &self,
         folder: &Path,
         name: &str,
         limit: usize,
         context: &Context,
-    ) -> Result<Vec<OsString>, RepositoryError> {
+    ) -> Result<Vec<OsString>, GitError> {
         let names = self.through(folder, name, |store, path| store.names(path, limit, context));
         match names {
             Err(Error::FileNotFound { .. }) => Ok(Vec::new()),
-            names => names.map_err(|error| fault(error, name)),
+            names => names.map_err(|error| git_error(error, name)),
         }
     }
 
-    /// Asks the roots, and where they are closed the allowed git directories.
+    /// Calls `ask` on the roots, and on the allowed git directories if the path is outside the
+    /// roots.
     fn through<T>(
         &self,
         folder: &Path,
@@ -153,21 +158,21 @@ impl GitDirAccess {
         }
     }
 
-    /// The allowed git directories without links.
+    /// Returns the allowed git directories, with links resolved.
     pub fn allowed_git_dirs(&self) -> Vec<PathBuf> {
         self.allowed.as_ref().map(LocalStore::roots).unwrap_or_default()
     }
 }
 
-fn fault(error: Error, what: &str) -> RepositoryError {
+fn git_error(error: Error, what: &str) -> GitError {
     match error {
-        Error::PermissionDenied { reason: Denial::Outside { .. }, .. } => RepositoryError::Denied(
-            format!("{what} in its git directory is a link that leads out of the roots."),
+        Error::PermissionDenied { reason: Denial::Outside { .. }, .. } => GitError::Denied(
+            format!("{what} in the git directory is a symbolic link to a path outside the roots."),
         ),
-        Error::PermissionDenied { reason: Denial::ClientSandbox, .. } => RepositoryError::Denied(
-            format!("The client's sandbox does not let {what} in its git directory be read."),
-        ),
-        Error::Cancelled => RepositoryError::Failed(Error::Cancelled),
-        _ => broken(format!("{what} in it cannot be read")),
+        Error::PermissionDenied { reason: Denial::ClientSandbox, .. } => GitError::Denied(format!(
+            "The client's sandbox denies reading {what} in the git directory."
+        )),
+        Error::Cancelled => GitError::Failed(Error::Cancelled),
+        _ => broken(format!("{what} cannot be read")),
     }
 }

@@ -1,40 +1,40 @@
-//! Trees that were looked into during a call, so that a search through many files of one folder does
-//! not read its tree for each of them.
+//! Caches trees during a call, so that a search in many files of one directory does not read its
+//! tree for each of them.
 
 use std::collections::HashMap;
 use std::sync::Mutex;
 
 use gix_hash::ObjectId;
 
-use super::git_dir_access::RepositoryError;
+use super::git_dir_access::GitError;
 use super::objects::Object;
 use super::tree::{TreeEntry, entries};
 use crate::lru::Lru;
 use crate::sync::lock;
 
-/// The most bytes of trees whose entries are kept.
+/// The most bytes of trees whose entries are cached.
 const MAX_TREE_BYTES: usize = 32 << 20;
 
-/// What is known of the trees of a revision.
+/// The trees of a revision that were read before.
 #[derive(Default)]
 pub struct TreeCache(Mutex<Lru<ObjectId, CachedTree, { usize::MAX }, MAX_TREE_BYTES>>);
 
-/// How well a tree is known.
+/// What is cached of a tree.
 enum CachedTree {
-    /// One name was looked up in it. Most trees are needed no more.
+    /// Nothing: one name was looked up. Most trees are not needed again.
     LookedUpOnce,
-    /// Its entries by their names.
+    /// Its entries by name.
     Entries(HashMap<Vec<u8>, TreeEntry>),
 }
 
 impl TreeCache {
-    /// What a tree says about a name.
+    /// Returns the entry of a tree with a name.
     pub fn find(
         &self,
         id: &ObjectId,
         name: &[u8],
-        read_tree: impl FnOnce(&ObjectId) -> Result<Object, RepositoryError>,
-    ) -> Result<Option<TreeEntry>, RepositoryError> {
+        read_tree: impl FnOnce(&ObjectId) -> Result<Object, GitError>,
+    ) -> Result<Option<TreeEntry>, GitError> {
         let is_known = match lock(&self.0).get(id) {
             Some(CachedTree::Entries(entries)) => return Ok(entries.get(name).copied()),
             Some(CachedTree::LookedUpOnce) => true,
@@ -51,7 +51,7 @@ impl TreeCache {
         }
         let mut by_name = HashMap::new();
         for entry in entries(&tree, id.kind()) {
-            // Of a damaged tree what comes before the damage can still be found.
+            // Entries before the damage can still be found.
             let Ok((name, entry)) = entry else { return scan(&tree, id, name) };
             by_name.entry(name.to_vec()).or_insert(entry);
         }
@@ -61,7 +61,7 @@ impl TreeCache {
     }
 }
 
-fn scan(tree: &Object, id: &ObjectId, name: &[u8]) -> Result<Option<TreeEntry>, RepositoryError> {
+fn scan(tree: &Object, id: &ObjectId, name: &[u8]) -> Result<Option<TreeEntry>, GitError> {
     for entry in entries(tree, id.kind()) {
         let (other, entry) = entry?;
         if other == name {
