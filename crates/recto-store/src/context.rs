@@ -1,4 +1,4 @@
-//! What an operation on files needs to know about the call it serves.
+//! The context of a call that stores need: cancellation, the client's sandbox, notes.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -8,29 +8,29 @@ use globset::GlobSet;
 
 use crate::notes::Notes;
 
-/// The part of a call that concerns files.
+/// The context of one call.
 #[derive(Debug, Clone, Default)]
 pub struct Context {
     /// Set when the caller cancels.
     pub cancel: Cancel,
-    /// What the client forbids, beyond our own roots.
+    /// Restrictions that the client adds to recto's roots.
     pub sandbox: Sandbox,
-    /// What the answer should mention.
+    /// Notes for the answer.
     pub notes: Notes,
 }
 
-/// A flag that the client can raise while a call runs.
+/// A flag that cancels a running call.
 #[derive(Debug, Clone, Default)]
 pub struct Cancel(Arc<AtomicBool>);
 
 impl Cancel {
-    /// Takes the call back.
+    /// Cancels the call.
     pub fn raise(&self) {
         self.0.store(true, Ordering::Relaxed);
     }
 
-    /// Ends a cancelled call. Long work asks every few milliseconds, and never between the
-    /// commit of a write and its answer.
+    /// Fails if the call was cancelled. Long operations check every few milliseconds, but never
+    /// between the commit of a write and its answer.
     pub fn check(&self) -> Result<(), Cancelled> {
         if self.0.load(Ordering::Relaxed) { Err(Cancelled) } else { Ok(()) }
     }
@@ -40,61 +40,61 @@ impl Cancel {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cancelled;
 
-/// What a client's sandbox lets a call do with a path. Where two rules are equally specific, the
-/// later of these beats the earlier.
+/// The access that a client's sandbox permits for a path. If two rules are equally specific, the
+/// variant declared later wins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Access {
     /// Read only.
     Read,
     /// Read and write.
     Write,
-    /// Nothing.
+    /// No access.
     None,
 }
 
-/// A client's sandbox: the most specific rule decides, and what no rule names is closed.
+/// A client's sandbox: the most specific rule decides; without a rule, access is denied.
 #[derive(Debug, Clone, Default)]
 pub enum Sandbox {
-    /// The client sets no limits.
+    /// The client has no restrictions.
     #[default]
     Unlimited,
-    /// Only what the rules allow.
+    /// Only access that the rules permit.
     Limited(Vec<SandboxRule>),
 }
 
 /// One rule of a client's sandbox.
 #[derive(Debug, Clone)]
 pub struct SandboxRule {
-    /// Where it holds.
+    /// The paths that it applies to.
     pub path: RulePath,
-    /// What is allowed there.
+    /// The access to them.
     pub access: Access,
 }
 
-/// Where a rule holds.
+/// The paths that a rule applies to.
 #[derive(Debug, Clone)]
 pub enum RulePath {
-    /// A folder or file and everything beneath it.
+    /// A file, or a directory and everything below it.
     Subtree(PathBuf),
-    /// Every path that matches. More specific than any folder.
+    /// Every path that matches. More specific than any subtree.
     Matching(GlobSet),
 }
 
 impl Sandbox {
-    /// What may be done with the file whose real path is `path`. `real` resolves the links in an
-    /// rule's own path, which a client writes as it likes.
+    /// Returns the access to the file whose real path is `path`. `real` resolves links in the paths
+    /// of rules.
     pub fn access(&self, path: &Path, real: impl Fn(&Path) -> Option<PathBuf>) -> Access {
         let Sandbox::Limited(rules) = self else { return Access::Write };
         most_specific(rules, path, real).unwrap_or(Access::None)
     }
 
-    /// Whether a rule closes a path by name, so that not even what stands there may be learned.
+    /// Whether a rule explicitly denies a path, so that not even its existence may be revealed.
     pub fn closes(&self, path: &Path, real: impl Fn(&Path) -> Option<PathBuf>) -> bool {
         let Sandbox::Limited(rules) = self else { return false };
         most_specific(rules, path, real) == Some(Access::None)
     }
 
-    /// The same sandbox with the links in its own paths resolved, for many questions.
+    /// Returns the sandbox with the links in its rules resolved, so that many checks are fast.
     pub fn resolved(&self, real: impl Fn(&Path) -> Option<PathBuf>) -> Sandbox {
         let Sandbox::Limited(rules) = self else { return Sandbox::Unlimited };
         let resolve = |rule: &SandboxRule| match &rule.path {
@@ -108,7 +108,7 @@ impl Sandbox {
     }
 }
 
-/// What the most specific of the rules for a path says.
+/// Returns the access of the most specific rule for a path.
 fn most_specific(
     rules: &[SandboxRule],
     path: &Path,

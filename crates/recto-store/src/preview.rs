@@ -1,8 +1,8 @@
-//! A store that shows what a change would do and does nothing: files are read as they are, and what
-//! is written is forgotten.
+//! A store that shows the effect of a change without making it: reads go to another store, and
+//! writes are discarded.
 //!
-//! Discard is locked and no directory is created, so that a rehearsal waits for nobody. It may read
-//! what a read may; whether a change is permitted is left to the change itself.
+//! It takes no locks and creates no directories, so a preview never waits. It checks read
+//! permission only; the change itself checks write permission.
 
 use recto_text::Document;
 
@@ -14,7 +14,7 @@ use crate::{
     Replace, Slot, Store, Text, Whole, WriteError, WriteStore, Written,
 };
 
-/// Another store, from which files are only read.
+/// Wraps another store and only reads from it.
 pub struct PreviewStore<'a>(pub &'a dyn WriteStore);
 
 impl Store for PreviewStore<'_> {
@@ -61,7 +61,7 @@ impl WriteStore for PreviewStore<'_> {
     }
 }
 
-/// A file that is inspected.
+/// A file whose change is previewed.
 struct PreviewedFile {
     bytes: Box<dyn Bytes>,
     path: AbsPath,
@@ -94,7 +94,7 @@ impl<'a> HeldFile<'a> for PreviewedFile {
     }
 }
 
-/// Where everything is forgotten.
+/// Discards writes.
 struct Discard;
 
 impl Slot for Discard {

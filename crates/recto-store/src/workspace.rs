@@ -1,7 +1,7 @@
-//! The files of a user who has an editor open: the editor's text where one file is asked for, the
-//! disk for everything else.
+//! A store that combines an editor's buffers with the disk: the text of a single file comes from
+//! the editor, everything else from the disk.
 //!
-//! Whether a path may be used, and whether a file exists there, is always decided by the disk.
+//! The disk always decides whether a path is permitted and whether a file exists.
 
 mod held;
 mod unsaved;
@@ -21,7 +21,7 @@ use held::WorkspaceHold;
 use unsaved::Unsaved;
 use view::{Buffer, View};
 
-/// The disk, and an editor over it.
+/// The disk and an editor.
 pub struct Workspace {
     disk: Arc<LocalStore>,
     editor: Arc<dyn Editor>,
@@ -29,12 +29,12 @@ pub struct Workspace {
 }
 
 impl Workspace {
-    /// Joins the two.
+    /// Combines a disk and an editor.
     pub fn new(disk: Arc<LocalStore>, editor: Arc<dyn Editor>) -> Workspace {
         Workspace { disk, editor, unsaved: Unsaved::default() }
     }
 
-    /// Returns the editor's text of a file, or `None` where the disk is to be read.
+    /// Returns the editor's text of a file, or `None` if the file must be read from disk.
     fn buffer(&self, path: &AbsPath, context: &Context) -> Result<Option<String>> {
         if !self.editor.can_read() {
             return Ok(None);
@@ -68,7 +68,7 @@ impl Store for Workspace {
         }
     }
 
-    /// Reads the disk: an editor opens a buffer for every file that it is asked for.
+    /// Reads from disk, because an editor would open a buffer for every file.
     fn bulk<'a>(&'a self, context: &'a Context) -> Box<dyn BulkReader + 'a> {
         match self.editor.can_read() {
             true => {
@@ -78,8 +78,8 @@ impl Store for Workspace {
         }
     }
 
-    /// Only what is text on the disk is asked of the editor: sheets, Parquet and compressed files
-    /// are not.
+    /// Asks the editor only for files that are text on disk, not for spreadsheets, Parquet or
+    /// compressed files.
     fn open(&self, path: &AbsPath, context: &Context) -> Result<Box<dyn Bytes>> {
         match self.buffer(path, context)? {
             Some(text) => Ok(Box::new(text.into_bytes())),
@@ -98,14 +98,14 @@ impl Store for Workspace {
 
     fn list(&self, request: &ListRequest<'_>, context: &Context) -> Result<Listing> {
         let listing = self.disk.list(request, context)?;
-        if self.unsaved.has_new_beneath(&listing.folder) {
+        if self.unsaved.has_new_below(&listing.folder) {
             context.notes.add(Note::UnsavedNotListed);
         }
         Ok(listing)
     }
 }
 
-/// Reads many files from the disk, and notes what the editor has instead.
+/// Reads many files from disk, and notes unsaved changes in the editor.
 struct WorkspaceBulk<'a> {
     workspace: &'a Workspace,
     disk: Box<dyn BulkReader + 'a>,

@@ -1,8 +1,8 @@
-//! One file of the editor, held for a change: its directory is locked on the disk, its text is read
-//! from the editor, compared and written there.
+//! A file of the editor that is held for a change: its directory is locked on disk; its text is
+//! read, compared and written in the editor.
 //!
-//! What goes to the editor is sent once. Where it was never sent, the call starts again on the disk;
-//! where no answer came, the outcome is unknown, and the call says so.
+//! A write is sent to the editor at most once. If it was not sent, the call starts again on disk;
+//! if the editor does not answer, the call reports that the outcome is unknown.
 
 use recto_text::Document;
 
@@ -19,7 +19,7 @@ use crate::{
     WriteError, Written,
 };
 
-/// A file or a place, locked on the disk.
+/// A file, or the path of a new file, locked on disk.
 pub struct WorkspaceHold<'a> {
     pub workspace: &'a Workspace,
     pub reserved: Reserved<'a>,
@@ -30,14 +30,14 @@ pub struct WorkspaceHold<'a> {
 /// A held file whose text was read from the editor.
 struct BufferHold<'a> {
     held: WorkspaceHold<'a>,
-    /// What was on disk when the editor's text was read.
+    /// The state of the disk when the editor's text was read.
     seen: OnDisk,
-    /// Whether the editor has what the disk lacks.
+    /// Whether the editor has unsaved changes.
     is_unsaved: bool,
 }
 
 impl<'a> WorkspaceHold<'a> {
-    /// Whether the file exists, but only in the editor.
+    /// Whether the file exists only in the editor.
     pub fn is_new_in_editor(&self) -> Result<bool> {
         let on_disk = self.reserved.on_disk()?;
         let is_missing = on_disk.content == Content::Nothing;
@@ -62,7 +62,8 @@ impl<'a> WorkspaceHold<'a> {
         (text, BufferHold { held: self, seen, is_unsaved })
     }
 
-    /// Handles a text that the editor accepted: what has it made of it, and is it on the disk?
+    /// Reports a text that the editor accepted: whether the editor changed it, and whether it is
+    /// saved.
     fn written(&self, after: &[u8], text_after: Option<String>, seen: OnDisk) -> Written {
         let text_after = text_after.map(String::into_bytes);
         if text_after.is_none() {
@@ -74,13 +75,13 @@ impl<'a> WorkspaceHold<'a> {
                 Content::Bytes(bytes) => Document::parse(bytes.clone()).ok(),
                 Content::Nothing | Content::Large => None,
             };
-            let is_unsaved = self.workspace.note(&on_disk, stored.as_ref(), &text);
+            let is_unsaved = self.workspace.record(&on_disk, stored.as_ref(), &text);
             self.context.notes.set(Note::Unsaved, is_unsaved);
         }
         Written { broke_hard_links: false, content_after: text_after.filter(|text| text != after) }
     }
 
-    /// Returns why a write that the editor knows of failed.
+    /// Converts the error of a write that was sent to the editor.
     fn rejection(&self, error: EditorError) -> Error {
         match error {
             EditorError::Refused { message, .. } => denied(&self.path, message),
@@ -93,7 +94,7 @@ impl<'a> WorkspaceHold<'a> {
         }
     }
 
-    /// Returns the text that the editor can be given, if it is text and not too much.
+    /// Returns the bytes as text for the editor, unless they are binary or too large.
     fn text_for_editor<'b>(&self, bytes: &'b [u8]) -> Option<&'b str> {
         if bytes.len() > MAX_BUFFER_BYTES {
             self.context.notes.add(Note::TooLargeForEditor);
@@ -126,7 +127,7 @@ impl Slot for WorkspaceHold<'_> {
                 Ok(self.written(text.bytes(), text_after, on_disk))
             }
             Ok(EditorOutcome::Conflict) => Err(WriteError::Conflict),
-            // The editor has no text that could be lost, so that the disk is as good.
+            // The editor has no text that could be lost, so the file can be created on disk.
             Err(EditorError::NotSent | EditorError::Unsupported | EditorError::NoSuchFile) => {
                 self.create_bytes(text.bytes())
             }
@@ -160,7 +161,7 @@ impl<'a> HeldFile<'a> for WorkspaceHold<'a> {
     }
 }
 
-/// Where a file's text was found.
+/// The source of a file's text.
 enum TextSource<'a> {
     Editor(Whole<'a>),
     Disk(Box<dyn HeldFile<'a> + 'a>),
@@ -174,7 +175,7 @@ impl<'a> WorkspaceHold<'a> {
                 let (text, opened) = self.opened(buffer, on_disk);
                 Ok(TextSource::Editor(Whole::new(text.into_bytes(), Box::new(opened))))
             }
-            // A change of the file on disk would be lost, or lose it, when it is saved.
+            // A change on disk would conflict with the unsaved text.
             View::Editor(_) => Err(Error::Unsaved { path: self.path.to_string() }),
             View::Disk => Ok(TextSource::Disk(Box::new(self.reserved.into_locked()))),
         }
@@ -182,7 +183,7 @@ impl<'a> WorkspaceHold<'a> {
 }
 
 impl<'a> BufferHold<'a> {
-    /// Starts the call again, and finds the disk.
+    /// Restarts the call on disk.
     fn restart(&self) -> WriteError<'a> {
         let WorkspaceHold { workspace, context, .. } = &self.held;
         context.notes.set(Note::Unsaved, false);
@@ -192,7 +193,7 @@ impl<'a> BufferHold<'a> {
         WriteError::Restart(&*workspace.disk)
     }
 
-    /// Starts the call again, and finds what is there now.
+    /// Restarts the call with the current text.
     fn conflict(&self) -> WriteError<'a> {
         self.held.context.notes.set(Note::Unsaved, false);
         WriteError::Conflict
@@ -203,9 +204,10 @@ impl<'a> BufferHold<'a> {
         if self.held.reserved.is_unmoved(&self.seen)? { Ok(()) } else { Err(self.conflict()) }
     }
 
-    /// Gives an editor time to show a text that it accepted; fails where it keeps the previous one.
-    /// One that differs from that in its endings only may be shown as that, and saved as given.
-    fn check_taken(
+    /// Gives an editor time to show a text that it accepted; fails if it keeps the previous one. If
+    /// the two differ only in line endings, an editor may show the previous one and save the new
+    /// one.
+    fn check_accepted(
         &self,
         change: &EditorWrite<'_>,
         mut text_after: Option<String>,
@@ -232,7 +234,7 @@ impl<'a> BufferHold<'a> {
 impl<'a> Replace<'a> for BufferHold<'a> {
     fn replace(self: Box<Self>, before: &[u8], after: &[u8]) -> Result<Written, WriteError<'a>> {
         let WorkspaceHold { workspace, path, context, .. } = &self.held;
-        // The editor's text is UTF-8, so that a text that is not cannot be what was read.
+        // The editor's text is UTF-8, so other bytes cannot be the text that was read.
         let (Some(text), Ok(before)) = (self.held.text_for_editor(after), str::from_utf8(before))
         else {
             return Err(self.restart());
@@ -241,7 +243,7 @@ impl<'a> Replace<'a> for BufferHold<'a> {
         let change = EditorWrite { before: Some(before), after: text };
         match workspace.editor.write(&self.seen.given_path, &change, context) {
             Ok(EditorOutcome::Written { text_after }) => {
-                let text_after = self.check_taken(&change, text_after)?;
+                let text_after = self.check_accepted(&change, text_after)?;
                 Ok(self.held.written(after, text_after, self.seen))
             }
             Ok(EditorOutcome::Conflict) => Err(self.conflict()),
@@ -266,7 +268,7 @@ impl<'a> Remove<'a> for BufferHold<'a> {
             Some(_) => return Err(self.conflict()),
             None => return Err(self.restart()),
         }
-        // From here on the system reports writers, the editor among them; it is not asked again.
+        // From here on the operating system reports other writers, including the editor.
         let notes = &context.notes;
         let removal = self.held.reserved.into_locked().into_removal()?;
         match &self.seen.content {
