@@ -59,8 +59,7 @@ impl Encoding {
         [UTF8_BOM, UTF16LE_BOM, UTF16BE_BOM].iter().any(|bom| bytes.starts_with(bom))
     }
 
-    /// Detects the encoding from the first bytes of a larger file, which may end inside a
-    /// character.
+    /// Detects the encoding from the start of a file, which may be cut inside a character.
     pub fn sniff(head: &[u8]) -> Option<Encoding> {
         if let Err(error) = std::str::from_utf8(head)
             && error.error_len().is_none()

@@ -1,7 +1,6 @@
 //! Text processing without I/O: lines, encodings, string search, edits and diffs.
 //!
-//! Nothing here uses files, clocks, threads or protocols, so every rule can be tested with a
-//! string.
+//! Nothing here uses files, clocks, threads or protocols; every rule can be tested with a string.
 
 pub mod error;
 

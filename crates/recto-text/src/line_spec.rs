@@ -1,7 +1,6 @@
 //! Line specifications: `12`, `5-9`, `+10-`, `3 +/-2`, and lists of those.
 //!
-//! Ranges are inclusive, clamped to the file, merged and sorted. Anything outside the grammar is an
-//! error.
+//! Ranges are inclusive, clamped to the file, merged and sorted. Any other syntax is an error.
 
 use std::ops::Range;
 

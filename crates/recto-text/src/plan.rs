@@ -1,7 +1,7 @@
 //! Computes the edits that carry out a caller's request. Nothing is applied or written here.
 
 pub mod anchored;
-mod apart;
+mod independent;
 mod strings;
 
 pub use strings::{Replacement, string, strings};

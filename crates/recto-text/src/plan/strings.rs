@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 use crate::find::{MatchKind, find};
 use crate::line::{self, LineRange};
 use crate::nearest::{Meant, Nearest, nearest};
-use crate::plan::{Plan, TextPart, apart};
+use crate::plan::{Plan, TextPart, independent};
 
 /// A string and its replacement.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -58,7 +58,7 @@ pub fn strings<'a, E: From<Error>>(
     go_on: impl Fn() -> Result<(), E>,
 ) -> Result<Plan, E> {
     let part = part.into();
-    match apart::plan(part, replacements) {
+    match independent::plan(part, replacements) {
         Some(plan) if part.far.is_none() => Ok(plan),
         _ => one_by_one(part, replacements, go_on),
     }
