@@ -14,8 +14,7 @@ use crate::{Context, Error, Result, Store};
 /// Holding a file, reading it and replacing it are steps: each returns the value that has the
 /// methods of the next. Only the last step changes anything. Dropping a value releases the file.
 pub trait WriteStore: Store {
-    /// Locks a file to change it, or a path in an existing directory to create it. Follows symbolic
-    /// links.
+    /// Locks a file to change it, or a path in an existing directory to create it. Follows links.
     fn hold<'a>(&'a self, path: &AbsPath, context: &'a Context) -> Result<Hold<'a>>;
 
     /// Locks a path to create a new file, and creates missing directories. Fails if anything exists
@@ -87,8 +86,7 @@ pub struct ExcerptSnapshot<'a> {
 
 /// How a store replaces a file that it read.
 pub trait Replace<'a> {
-    /// Replaces `before`, the bytes that were read, with `after`. Atomic; fails if the file no
-    /// longer contains `before`.
+    /// Atomically replaces `before`, the bytes that were read. Fails if the file changed since.
     fn replace(self: Box<Self>, before: &[u8], after: &[u8]) -> Result<Written, WriteError<'a>>;
 }
 

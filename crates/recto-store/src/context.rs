@@ -81,8 +81,7 @@ pub enum RulePath {
 }
 
 impl Sandbox {
-    /// Returns the access to the file whose real path is `path`. `real` resolves links in the paths
-    /// of rules.
+    /// Returns the access to a file by its real path. `real` resolves links in the paths of rules.
     pub fn access(&self, path: &Path, real: impl Fn(&Path) -> Option<PathBuf>) -> Access {
         let Sandbox::Limited(rules) = self else { return Access::Write };
         most_specific(rules, path, real).unwrap_or(Access::None)

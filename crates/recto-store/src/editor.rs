@@ -42,8 +42,7 @@ pub struct EditorWrite<'a> {
 pub enum EditorOutcome {
     /// The editor accepted the text.
     Written {
-        /// The text after the write, which the editor may have formatted; `None` if it could not be
-        /// read.
+        /// The text after the write, possibly formatted; `None` if it could not be read.
         text_after: Option<String>,
     },
     /// The file has another text or does not exist, and nothing was written.

@@ -34,7 +34,7 @@ enum Language {
 /// One component of a pattern.
 #[derive(Debug, Clone)]
 enum GlobPart {
-    AnyFolders,
+    AnyDirs,
     Name { matcher: Matcher, is_dotted: bool },
 }
 
@@ -108,8 +108,7 @@ impl Glob {
         Ok((folder.join("/"), glob))
     }
 
-    /// Parses an SQL LIKE pattern for whole paths: `%` matches any text including slashes, `_` any
-    /// character.
+    /// Parses an SQL LIKE pattern for paths: `%` matches any text, even slashes, `_` a character.
     pub fn like(pattern: &str) -> Result<Glob> {
         check(pattern)?;
         let token = |c| match c {
@@ -131,9 +130,9 @@ impl Glob {
     /// Returns the state in the directory that the pattern starts in.
     pub fn start(&self) -> GlobState {
         match &self.language {
-            Language::Parts(alternatives) => GlobState::Parts(
-                alternatives.iter().map(|parts| skip_any_folders(parts, 1)).collect(),
-            ),
+            Language::Parts(alternatives) => {
+                GlobState::Parts(alternatives.iter().map(|parts| skip_any_dirs(parts, 1)).collect())
+            }
             Language::Like(tokens) => GlobState::Like(skip_any_text(tokens, vec![0])),
         }
     }
@@ -196,19 +195,19 @@ impl Glob {
                     GlobPart::Name { matcher: Matcher::Literal(_), .. } => 1 << (index + 1),
                     // Only a literal `.git` component enters `.git` directories.
                     _ if name == ".git" => 0,
-                    GlobPart::AnyFolders => 1 << index,
+                    GlobPart::AnyDirs => 1 << index,
                     GlobPart::Name { .. } => 1 << (index + 1),
                 };
             }
         }
         // Nothing can follow the last component.
-        skip_any_folders(parts, next) & !(1 << parts.len())
+        skip_any_dirs(parts, next) & !(1 << parts.len())
     }
 
     fn part_matches(&self, part: &GlobPart, name: &OsStr) -> bool {
         let is_hidden = name.as_bytes().starts_with(b".") && !self.shows_hidden;
         match part {
-            GlobPart::AnyFolders => !is_hidden,
+            GlobPart::AnyDirs => !is_hidden,
             GlobPart::Name { is_dotted: false, .. } if is_hidden => false,
             GlobPart::Name { matcher, .. } => match matcher {
                 Matcher::Any => true,
@@ -220,11 +219,10 @@ impl Glob {
     }
 }
 
-/// Adds the states after `**`, which also matches no directory. As the last component, `**` matches
-/// a file.
-fn skip_any_folders(parts: &[GlobPart], mut open: u64) -> u64 {
+/// Adds the states after `**`, which can match no directory. A final `**` matches a file.
+fn skip_any_dirs(parts: &[GlobPart], mut open: u64) -> u64 {
     for (index, part) in parts.iter().enumerate() {
-        if open & (1 << index) != 0 && matches!(part, GlobPart::AnyFolders) {
+        if open & (1 << index) != 0 && matches!(part, GlobPart::AnyDirs) {
             open |= 1 << (index + 1);
         }
     }
@@ -270,8 +268,8 @@ fn parse_parts(pattern: &str) -> Result<Vec<GlobPart>, String> {
         parts.push(match part {
             ".." => return Err("`..` can only come before the first wildcard".into()),
             // Two in a row are equivalent to one.
-            "**" if matches!(parts.last(), Some(GlobPart::AnyFolders)) => continue,
-            "**" => GlobPart::AnyFolders,
+            "**" if matches!(parts.last(), Some(GlobPart::AnyDirs)) => continue,
+            "**" => GlobPart::AnyDirs,
             name => GlobPart::Name {
                 matcher: parse_name(name)?,
                 is_dotted: unescaped(name).starts_with('.'),
@@ -395,8 +393,7 @@ fn is_name(wildcards: &[Wildcard], name: &str) -> bool {
     }
 }
 
-/// Expands `a{b,c{d,e}}` to `ab`, `acd`, `ace`. Braces inside `[…]` or after a backslash are
-/// literal.
+/// Expands `a{b,c{d,e}}` to `ab`, `acd`, `ace`. Braces in `[…]` or after a backslash are literal.
 fn expand_braces(pattern: &str) -> Result<Vec<String>, String> {
     let mut expanded = vec![String::new()];
     let mut rest = pattern;
@@ -409,9 +406,7 @@ fn expand_braces(pattern: &str) -> Result<Vec<String>, String> {
                     let choices = expand_braces(choice)?;
                     let n_all = all.len() + choices.len() * expanded.len();
                     if n_all > MAX_CHOICES {
-                        return Err(format!(
-                            "its braces expand to more than {MAX_CHOICES} patterns"
-                        ));
+                        return Err(format!("braces expand to more than {MAX_CHOICES} patterns"));
                     }
                     for choice in choices {
                         all.extend(expanded.iter().map(|start| format!("{start}{choice}")));

@@ -63,8 +63,7 @@ pub trait Store: Send + Sync {
 pub enum Text<'a> {
     /// The whole file.
     Whole(Document),
-    /// A file that is too large to read whole, or whose lines are indexed, so that a page is
-    /// faster.
+    /// A file that is too large to read whole, or whose lines are already indexed.
     Paged(Box<dyn Pages + 'a>),
 }
 

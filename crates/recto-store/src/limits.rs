@@ -58,8 +58,7 @@ pub const EDITOR_TEXT: usize = 16 << 20;
 /// Size of a file whose change is previewed.
 pub const PREVIEWED_FILE: u64 = 16 << 20;
 
-/// Returns how many threads a walk or a search may use: the number of processors available to this
-/// process when first called.
+/// Returns how many threads a walk or a search may use: the processors available at the first call.
 pub fn n_threads() -> usize {
     static N_THREADS: OnceLock<usize> = OnceLock::new();
     *N_THREADS.get_or_init(|| std::thread::available_parallelism().map_or(1, usize::from))

@@ -74,8 +74,7 @@ impl MemoryStore {
         }
     }
 
-    /// Returns the path without `..`, if access is permitted. There are no links, so `..` is
-    /// lexical.
+    /// Returns the path without `..`, if access is permitted. Links do not exist in memory.
     fn locate(&self, path: &AbsPath, context: &Context, wants: Access) -> Result<PathBuf> {
         let denied = |reason| Err(Error::PermissionDenied { path: path.to_string(), reason });
         let outside = || denied(Denial::Outside { roots: self.root.display().to_string() });

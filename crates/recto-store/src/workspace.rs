@@ -78,8 +78,7 @@ impl Store for Workspace {
         }
     }
 
-    /// Asks the editor only for files that are text on disk, not for spreadsheets, Parquet or
-    /// compressed files.
+    /// Asks the editor only for files that are text on disk, not for spreadsheets or Parquet.
     fn open(&self, path: &AbsPath, context: &Context) -> Result<Box<dyn Bytes>> {
         match self.buffer(path, context)? {
             Some(text) => Ok(Box::new(text.into_bytes())),

@@ -10,7 +10,7 @@ use gix_object::Kind;
 use gix_object::tree::EntryKind;
 
 use super::git_dir_access::{GitError, broken};
-use super::objects::{Object, ObjectLookup, Objects};
+use super::objects::{GitObject, ObjectLookup, Objects};
 use super::paths;
 use super::repository::Repository;
 use super::resolve::read;
@@ -162,7 +162,7 @@ impl GitFiles {
         Err(broken(cause).into_error(path.as_str()))
     }
 
-    fn read_tree(&self, id: &ObjectId, context: &Context) -> Result<Object, GitError> {
+    fn read_tree(&self, id: &ObjectId, context: &Context) -> Result<GitObject, GitError> {
         let object = read(&self.objects, &self.repository, id, context)?;
         match object.kind {
             Kind::Tree => Ok(object),

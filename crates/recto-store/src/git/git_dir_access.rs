@@ -23,8 +23,7 @@ use crate::path::AbsPath;
 pub enum GitError {
     /// It points to a path that may not be read. The text is a sentence.
     Denied(String),
-    /// It is damaged, or has an unsupported format. The text follows "Cannot read git repository:
-    /// ".
+    /// It is damaged, or has an unsupported format. The text is a clause.
     Broken(String),
     /// Anything else.
     Failed(Error),
@@ -68,8 +67,7 @@ pub struct GitDirAccess {
 }
 
 impl GitDirAccess {
-    /// Returns what exists at a path, or `None` if the path is not permitted. `what` names it in
-    /// messages.
+    /// Returns what exists at a path, or `None` if access is denied. `what` names it in messages.
     pub fn probe(
         &self,
         path: &Path,
@@ -83,8 +81,7 @@ impl GitDirAccess {
         }
     }
 
-    /// Opens a regular file in a git directory. Returns `None` if nothing or a directory exists
-    /// there.
+    /// Opens a regular file in a git directory. Returns `None` for a directory or a missing file.
     pub fn open(
         &self,
         folder: &Path,
@@ -140,8 +137,7 @@ impl GitDirAccess {
         }
     }
 
-    /// Calls `ask` on the roots, and on the allowed git directories if the path is outside the
-    /// roots.
+    /// Calls `ask` on the roots; for a path outside them, on the allowed git directories.
     fn through<T>(
         &self,
         folder: &Path,

@@ -32,7 +32,7 @@ const LOOSE_HEADER: usize = 64;
 
 /// An object, inflated.
 #[derive(Debug)]
-pub struct Object {
+pub struct GitObject {
     /// The type.
     pub kind: Kind,
     /// The content.
@@ -43,7 +43,7 @@ pub struct Object {
 #[derive(Debug)]
 pub enum ObjectLookup {
     /// It was read.
-    Whole(Object),
+    Whole(GitObject),
     /// It exists, but is larger than [`MAX_OBJECT`].
     TooLarge { n_bytes: u64 },
     /// It does not exist.
@@ -98,7 +98,7 @@ impl Objects {
         }
         if id.is_empty_tree() {
             // Git does not store the empty tree.
-            return Ok(ObjectLookup::Whole(Object { kind: Kind::Tree, bytes: Vec::new() }));
+            return Ok(ObjectLookup::Whole(GitObject { kind: Kind::Tree, bytes: Vec::new() }));
         }
         match has_broken {
             true => Err(broken("a pack is damaged")),
@@ -222,5 +222,5 @@ fn read_loose(mut file: File) -> Option<ObjectLookup> {
         // One spare byte makes the stream run to its end, where the checksum is verified.
         inflate.rest(stored.get(n_in..)?, header, n_header, &mut bytes, size + 1).ok()?;
     }
-    (bytes.len() == size).then_some(ObjectLookup::Whole(Object { kind, bytes }))
+    (bytes.len() == size).then_some(ObjectLookup::Whole(GitObject { kind, bytes }))
 }

@@ -11,7 +11,7 @@ use gix_pack::data::decode::{entry, header};
 use memmap2::Mmap;
 
 use super::git_dir_access::{GitDirAccess, GitError, broken};
-use super::objects::{MAX_OBJECT, Object, ObjectLookup};
+use super::objects::{GitObject, MAX_OBJECT, ObjectLookup};
 use crate::context::Context;
 
 /// By default git makes chains of at most 50 deltas; its maximum is 4095.
@@ -123,7 +123,7 @@ impl Pack {
         // The buffer also had space for the delta bases.
         bytes.shrink_to_fit();
         let is_whole = bytes.len() as u64 == header.object_size && object.kind == header.kind;
-        is_whole.then_some(ObjectLookup::Whole(Object { kind: header.kind, bytes }))
+        is_whole.then_some(ObjectLookup::Whole(GitObject { kind: header.kind, bytes }))
     }
 }
 

@@ -7,7 +7,7 @@ use gix_hash::ObjectId;
 use gix_object::{CommitRefIter, Kind, TagRefIter};
 
 use super::git_dir_access::{GitError, broken};
-use super::objects::{Object, ObjectLookup, Objects};
+use super::objects::{GitObject, ObjectLookup, Objects};
 use super::refs::{LogEntry, Refs};
 use super::repository::Repository;
 use super::revision::{Base, Peel, Revision, RevisionStep};
@@ -44,7 +44,7 @@ impl Resolver<'_> {
     }
 
     /// Reads an object that another object refers to, so that it must exist.
-    pub fn read(&self, id: &ObjectId) -> Result<Object> {
+    pub fn read(&self, id: &ObjectId) -> Result<GitObject> {
         read(self.objects, self.repository, id, self.context)
             .map_err(|error| error.into_error(self.path))
     }
@@ -265,7 +265,7 @@ pub fn read(
     repository: &Repository,
     id: &ObjectId,
     context: &Context,
-) -> Result<Object, GitError> {
+) -> Result<GitObject, GitError> {
     match objects.find(id, context)? {
         ObjectLookup::Whole(object) => Ok(object),
         ObjectLookup::TooLarge { n_bytes } => {

@@ -26,8 +26,7 @@ pub struct Revision {
 pub enum Base {
     /// A branch, tag, remote branch or id, full or abbreviated: `main`, `v1.0`, `1a2b3c4`.
     Name(String),
-    /// An earlier value of a reference, from its reflog: `main@{1}`, or `@{1}` for the current
-    /// branch.
+    /// An earlier value of a branch, by its reflog: `main@{1}`; `@{1}` for the current branch.
     Earlier {
         /// The name.
         name: Option<String>,

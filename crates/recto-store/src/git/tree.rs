@@ -11,7 +11,7 @@ use gix_object::TreeRefIter;
 use gix_object::tree::EntryKind;
 
 use super::git_dir_access::{GitError, broken};
-use super::objects::Object;
+use super::objects::GitObject;
 use crate::Listing;
 use crate::glob::{Glob, GlobState};
 use crate::limits;
@@ -80,7 +80,7 @@ impl TreeWalk<'_> {
     pub fn run(
         &self,
         top: ObjectId,
-        mut read_tree: impl FnMut(&ObjectId) -> Result<Object, GitError>,
+        mut read_tree: impl FnMut(&ObjectId) -> Result<GitObject, GitError>,
     ) -> Result<Listing, GitError> {
         let started = Instant::now();
         let limit = self.limit.min(MAX_KEPT);
@@ -144,7 +144,7 @@ impl TreeWalk<'_> {
 
 /// Iterates over the entries of a tree. Fails at a name that would lead outside the tree.
 pub fn entries(
-    tree: &Object,
+    tree: &GitObject,
     hash: gix_hash::Kind,
 ) -> impl Iterator<Item = Result<(&[u8], TreeEntry), GitError>> {
     TreeRefIter::from_bytes(&tree.bytes, hash).map(|entry| {

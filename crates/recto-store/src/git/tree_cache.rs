@@ -1,5 +1,4 @@
-//! Caches trees during a call, so that a search in many files of one directory does not read its
-//! tree for each of them.
+//! Caches trees during a call, so that a search reads the tree of a directory once, not per file.
 
 use std::collections::HashMap;
 use std::sync::Mutex;
@@ -7,7 +6,7 @@ use std::sync::Mutex;
 use gix_hash::ObjectId;
 
 use super::git_dir_access::GitError;
-use super::objects::Object;
+use super::objects::GitObject;
 use super::tree::{TreeEntry, entries};
 use crate::lru::Lru;
 use crate::sync::lock;
@@ -33,7 +32,7 @@ impl TreeCache {
         &self,
         id: &ObjectId,
         name: &[u8],
-        read_tree: impl FnOnce(&ObjectId) -> Result<Object, GitError>,
+        read_tree: impl FnOnce(&ObjectId) -> Result<GitObject, GitError>,
     ) -> Result<Option<TreeEntry>, GitError> {
         let is_known = match lock(&self.0).get(id) {
             Some(CachedTree::Entries(entries)) => return Ok(entries.get(name).copied()),
@@ -61,7 +60,7 @@ impl TreeCache {
     }
 }
 
-fn scan(tree: &Object, id: &ObjectId, name: &[u8]) -> Result<Option<TreeEntry>, GitError> {
+fn scan(tree: &GitObject, id: &ObjectId, name: &[u8]) -> Result<Option<TreeEntry>, GitError> {
     for entry in entries(tree, id.kind()) {
         let (other, entry) = entry?;
         if other == name {

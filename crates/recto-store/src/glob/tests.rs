@@ -129,7 +129,7 @@ fn rejects_invalid_patterns_with_a_reason() {
         ("*\\", "it ends with a backslash"),
         ("{a,b", "a brace is not closed"),
         ("*/../x", "`..` can only come before the first wildcard"),
-        (&"{a,b}".repeat(9), "its braces expand to more than 256 patterns"),
+        (&"{a,b}".repeat(9), "braces expand to more than 256 patterns"),
         (&"*/".repeat(70), "it has more than 63 parts"),
         (&"x".repeat(5000), "it is longer than 4096 bytes"),
         (&"{".repeat(40), "braces are nested more than 16 deep"),

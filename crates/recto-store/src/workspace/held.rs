@@ -62,8 +62,7 @@ impl<'a> WorkspaceHold<'a> {
         (text, BufferHold { held: self, seen, is_unsaved })
     }
 
-    /// Reports a text that the editor accepted: whether the editor changed it, and whether it is
-    /// saved.
+    /// Reports whether the editor changed a text that it accepted, and whether it is saved.
     fn written(&self, after: &[u8], text_after: Option<String>, seen: OnDisk) -> Written {
         let text_after = text_after.map(String::into_bytes);
         if text_after.is_none() {

@@ -43,8 +43,7 @@ pub struct Buffer {
 }
 
 impl Workspace {
-    /// Decides where the text of a file comes from, given its state on disk and the editor's
-    /// answer.
+    /// Decides where a file's text comes from, by its state on disk and the editor's answer.
     pub fn view(&self, path: &AbsPath, on_disk: &OnDisk, context: &Context) -> Result<View> {
         let stored = match &on_disk.content {
             Content::Nothing if !self.unsaved.is_new(&on_disk.real_path) => return Ok(View::Disk),
