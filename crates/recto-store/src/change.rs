@@ -1,4 +1,4 @@
-//! Changes as states: a file is held, then read, then replaced.
+//! The write protocol as types: a file is held, then read, then replaced.
 
 use std::sync::Arc;
 
@@ -9,20 +9,19 @@ use crate::context::Cancelled;
 use crate::path::AbsPath;
 use crate::{Context, Error, Result, Store};
 
-/// A place whose files can be changed.
+/// A store whose files can be changed.
 ///
-/// Holding a file, reading it and replacing it are states: each returns the value that has the
-/// methods of the next. Nothing is changed before the last step, and dropping a value lets go.
+/// Holding a file, reading it and replacing it are steps: each returns the value that has the
+/// methods of the next. Only the last step changes anything. Dropping a value releases the file.
 pub trait WriteStore: Store {
-    /// Takes hold of a file to change it, or of the place where one may be created in a directory
-    /// that exists. Follows symbolic links.
+    /// Locks a file to change it, or a path in an existing directory to create it. Follows links.
     fn hold<'a>(&'a self, path: &AbsPath, context: &'a Context) -> Result<Hold<'a>>;
 
-    /// Takes hold of the place for a new file, and creates its missing directories. Anything that
-    /// has the name is in the way, also a link.
+    /// Locks a path to create a new file, and creates missing directories. Fails if anything exists
+    /// at the path, including a link.
     fn hold_new<'a>(&'a self, path: &AbsPath, context: &'a Context) -> Result<Box<dyn Slot + 'a>>;
 
-    /// Takes hold of a file to remove it. A symbolic link is removed itself, not its target.
+    /// Locks a file to remove it. Removes a symbolic link itself, not its target.
     fn hold_to_remove<'a>(&'a self, path: &AbsPath, context: &'a Context) -> Result<Removal<'a>>;
 }
 
@@ -34,46 +33,46 @@ pub enum Hold<'a> {
     File(Box<dyn HeldFile<'a> + 'a>),
 }
 
-/// The place of a new file.
+/// A locked path at which a file can be created.
 pub trait Slot {
-    /// Rejects a place where no file can be created, as far as that is known without trying.
+    /// Rejects a path at which creating a file would fail, if that is known in advance.
     fn check(&self) -> Result<()>;
 
     /// Creates a text file, all or nothing, and only if none exists.
     fn create_text(self: Box<Self>, text: &Document) -> Result<Written, WriteError<'static>>;
 
-    /// Creates a file that no editor shall take for text, whatever its bytes look like.
+    /// Creates a binary file. It is never passed to an editor, even if its bytes are text.
     fn create_bytes(self: Box<Self>, bytes: &[u8]) -> Result<Written, WriteError<'static>>;
 }
 
 /// A file, held but not read.
 pub trait HeldFile<'a> {
-    /// Reads all of it. Rejects whatever is not a regular file.
+    /// Reads the whole file. Rejects anything that is not a regular file.
     fn whole(self: Box<Self>) -> Result<Whole<'a>, WriteError<'a>>;
 
-    /// Reads all of it, or only the part around `place` where it is too large to be held.
+    /// Reads the whole file, or only the part around `place` if it is too large.
     fn snapshot(self: Box<Self>, _place: &Where<'_>) -> Result<Snapshot<'a>, WriteError<'a>> {
         self.whole().map(Snapshot::Whole)
     }
 }
 
-/// A held file as far as it was read.
+/// The part of a held file that was read.
 pub enum Snapshot<'a> {
-    /// All of it.
+    /// The whole file.
     Whole(Whole<'a>),
-    /// Some lines of a text file that is too large to be held.
+    /// Some lines of a text file that is too large to read whole.
     Excerpt(ExcerptSnapshot<'a>),
 }
 
 /// A file that was read and can be replaced.
 pub struct Whole<'a> {
-    content: Content,
+    content: FileContent,
     target: Box<dyn Replace<'a> + 'a>,
 }
 
-/// What a file contains.
-pub enum Content {
-    /// Text, shared with whoever shows the change.
+/// The content of a file.
+pub enum FileContent {
+    /// Text, shared with the code that reports the change.
     Text(Arc<Document>),
     /// Bytes that are not text.
     Binary(Vec<u8>),
@@ -87,17 +86,16 @@ pub struct ExcerptSnapshot<'a> {
 
 /// How a store replaces a file that it read.
 pub trait Replace<'a> {
-    /// Puts `after` in the place of `before`, the bytes that were read. All or nothing, and only if
-    /// the file still contains `before`.
+    /// Atomically replaces `before`, the bytes that were read. Fails if the file changed since.
     fn replace(self: Box<Self>, before: &[u8], after: &[u8]) -> Result<Written, WriteError<'a>>;
 }
 
 /// How a store replaces an excerpt that it read.
 pub trait ReplaceExcerpt {
-    /// Returns the version that the file would have with `after` in the place of the excerpt.
+    /// Returns the version that the file would have if `after` replaced the excerpt.
     fn digest_with(&self, excerpt: &Excerpt, after: &str) -> Result<Digest>;
 
-    /// Puts `after` in the place of the excerpt; `digest` is the version that results.
+    /// Replaces the excerpt with `after`; `digest` is the resulting version.
     fn replace(
         self: Box<Self>,
         excerpt: &Excerpt,
@@ -110,37 +108,37 @@ impl<'a> Whole<'a> {
     /// Pairs the bytes with the file they were read from.
     pub fn new(bytes: Vec<u8>, target: Box<dyn Replace<'a> + 'a>) -> Whole<'a> {
         let content = match Document::parse(bytes) {
-            Ok(document) => Content::Text(Arc::new(document)),
-            Err(bytes) => Content::Binary(bytes),
+            Ok(document) => FileContent::Text(Arc::new(document)),
+            Err(bytes) => FileContent::Binary(bytes),
         };
         Whole { content, target }
     }
 
     /// Returns the content.
-    pub fn content(&self) -> &Content {
+    pub fn content(&self) -> &FileContent {
         &self.content
     }
 
-    /// Replaces the file, if it is still what was read.
+    /// Replaces the file, if it did not change since the read.
     pub fn replace(self, after: &Document) -> Result<Written, WriteError<'a>> {
         self.target.replace(self.content.bytes(), after.bytes())
     }
 }
 
-impl Content {
-    /// Returns the stored bytes.
+impl FileContent {
+    /// Returns the bytes as stored.
     pub fn bytes(&self) -> &[u8] {
         match self {
-            Content::Text(document) => document.bytes(),
-            Content::Binary(bytes) => bytes,
+            FileContent::Text(document) => document.bytes(),
+            FileContent::Binary(bytes) => bytes,
         }
     }
 
     /// Returns the text, if it is text.
     pub fn document(&self) -> Option<&Arc<Document>> {
         match self {
-            Content::Text(document) => Some(document),
-            Content::Binary(_) => None,
+            FileContent::Text(document) => Some(document),
+            FileContent::Binary(_) => None,
         }
     }
 }
@@ -156,13 +154,13 @@ impl<'a> ExcerptSnapshot<'a> {
         &self.excerpt
     }
 
-    /// Returns the version that the file would have with `after` in the place of the excerpt.
+    /// Returns the version that the file would have if `after` replaced the excerpt.
     pub fn digest_with(&self, after: &str) -> Result<Digest> {
         self.target.digest_with(&self.excerpt, after)
     }
 
-    /// Replaces the excerpt, if the file is still what was read. `digest` is the version that
-    /// results, from [`ExcerptSnapshot::digest_with`].
+    /// Replaces the excerpt, if the file did not change since the read. `digest` is the resulting
+    /// version, from [`ExcerptSnapshot::digest_with`].
     pub fn replace(self, after: &str, digest: Digest) -> Result<Written, WriteError<'static>> {
         self.target.replace(&self.excerpt, after, digest)
     }
@@ -191,12 +189,12 @@ impl<'a> Removal<'a> {
         &self.bytes
     }
 
-    /// Lets go of the file and keeps its bytes.
+    /// Releases the file and returns its bytes.
     pub fn into_bytes(self) -> Vec<u8> {
         self.bytes
     }
 
-    /// Removes the file, if it is still what was read, and returns its bytes.
+    /// Removes the file, if it did not change since the read, and returns its bytes.
     pub fn remove(self) -> Result<(Vec<u8>, Removed), WriteError<'a>> {
         let removed = self.target.remove(&self.bytes)?;
         Ok((self.bytes, removed))
@@ -212,56 +210,56 @@ pub enum Removed {
     Link,
 }
 
-/// Where a change is made.
+/// The location of a change in a file.
 #[derive(Debug, Clone)]
 pub enum Where<'a> {
-    /// Wherever these strings stand.
+    /// The occurrences of these strings.
     Strings(Vec<&'a str>),
-    /// In these lines.
+    /// These lines.
     Lines(Interval),
     /// Before this line.
     Line(i64),
-    /// Behind the last line.
+    /// After the last line.
     End,
 }
 
-/// Lines of a file that is too large to be held.
+/// Lines of a file that is too large to read whole.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Excerpt {
-    /// The lines, everything that a change needs among them, as UTF-8.
+    /// The lines, as UTF-8, including all that a change needs.
     pub lines: Document,
-    /// Where they start in the file.
+    /// Their byte offset in the file.
     pub start: u64,
-    /// How many lines stand before them.
+    /// How many lines precede them.
     pub lines_before: usize,
     /// How many lines follow.
     pub lines_after: usize,
-    /// How many bytes the file has.
+    /// The size of the file.
     pub n_bytes: u64,
     /// The version of the file.
     pub digest: Digest,
-    /// Whether it begins and ends where lines do, as it does unless they are very long.
+    /// Whether it starts and ends at line boundaries. Very long lines are cut.
     pub is_whole_lines: bool,
-    /// The string that stands too far from those before it to be in these lines, and what is to
-    /// be said about it.
+    /// The index of the first string that is too far from the others to be in the excerpt, and the
+    /// error for it.
     pub far: Option<(usize, recto_text::Error)>,
 }
 
-/// What a write brought about, beyond the new content.
+/// The effects of a write beyond the new content.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Written {
-    /// The file had other names, which keep the old content.
+    /// The file had other hard links, which keep the old content.
     pub broke_hard_links: bool,
-    /// What stands there now, where that is not what was written: an editor may format on saving.
-    pub stands: Option<Vec<u8>>,
+    /// The content after the write, if it is not what was written: an editor may format on save.
+    pub content_after: Option<Vec<u8>>,
 }
 
-/// Why a write did not happen. Nothing was changed.
+/// The reason why a write did not happen. Nothing was changed.
 #[derive(Clone)]
 pub enum WriteError<'a> {
-    /// The file is no longer what was read.
+    /// The file changed since it was read.
     Conflict,
-    /// The editor is gone: plan again on what is on disk.
+    /// The editor is gone; start again with the file on disk.
     Restart(&'a dyn WriteStore),
     /// Anything else.
     Failed(Error),

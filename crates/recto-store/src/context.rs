@@ -1,4 +1,4 @@
-//! What an operation on files needs to know about the call it serves.
+//! The context of a call that stores need: cancellation, the client's sandbox, notes.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -8,29 +8,29 @@ use globset::GlobSet;
 
 use crate::notes::Notes;
 
-/// The part of a call that concerns files.
+/// The context of one call.
 #[derive(Debug, Clone, Default)]
 pub struct Context {
     /// Set when the caller cancels.
     pub cancel: Cancel,
-    /// What the client forbids, beyond our own roots.
+    /// Restrictions that the client adds to recto's roots.
     pub sandbox: Sandbox,
-    /// What the answer should mention.
+    /// Notes for the answer.
     pub notes: Notes,
 }
 
-/// A flag that the client can raise while a call runs.
+/// A flag that cancels a running call.
 #[derive(Debug, Clone, Default)]
 pub struct Cancel(Arc<AtomicBool>);
 
 impl Cancel {
-    /// Takes the call back.
+    /// Cancels the call.
     pub fn raise(&self) {
         self.0.store(true, Ordering::Relaxed);
     }
 
-    /// Ends a cancelled call. Long work asks every few milliseconds, and never between the
-    /// commit of a write and its answer.
+    /// Fails if the call was cancelled. Long operations check every few milliseconds, but never
+    /// between the commit of a write and its answer.
     pub fn check(&self) -> Result<(), Cancelled> {
         if self.0.load(Ordering::Relaxed) { Err(Cancelled) } else { Ok(()) }
     }
@@ -40,93 +40,92 @@ impl Cancel {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cancelled;
 
-/// What a client's sandbox lets a call do with a path. Where two entries are equally specific, the
-/// later of these beats the earlier.
+/// The access that a client's sandbox permits for a path. If two rules are equally specific, the
+/// variant declared later wins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Access {
     /// Read only.
     Read,
     /// Read and write.
     Write,
-    /// Nothing.
+    /// No access.
     None,
 }
 
-/// A client's sandbox: the most specific entry decides, and what no entry names is closed.
+/// A client's sandbox: the most specific rule decides; without a rule, access is denied.
 #[derive(Debug, Clone, Default)]
 pub enum Sandbox {
-    /// The client sets no limits.
+    /// The client has no restrictions.
     #[default]
     Unlimited,
-    /// Only what the entries allow.
-    Limited(Vec<Entry>),
+    /// Only access that the rules permit.
+    Limited(Vec<SandboxRule>),
 }
 
 /// One rule of a client's sandbox.
 #[derive(Debug, Clone)]
-pub struct Entry {
-    /// Where it holds.
-    pub place: Place,
-    /// What is allowed there.
+pub struct SandboxRule {
+    /// The paths that it applies to.
+    pub path: RulePath,
+    /// The access to them.
     pub access: Access,
 }
 
-/// Where a rule holds.
+/// The paths that a rule applies to.
 #[derive(Debug, Clone)]
-pub enum Place {
-    /// A folder or file and everything beneath it.
-    Beneath(PathBuf),
-    /// Every path that matches. More specific than any folder.
+pub enum RulePath {
+    /// A file, or a directory and everything below it.
+    Subtree(PathBuf),
+    /// Every path that matches. More specific than any subtree.
     Matching(GlobSet),
 }
 
 impl Sandbox {
-    /// What may be done with the file whose real path is `path`. `real` resolves the links in an
-    /// entry's own path, which a client writes as it likes.
+    /// Returns the access to a file by its real path. `real` resolves links in the paths of rules.
     pub fn access(&self, path: &Path, real: impl Fn(&Path) -> Option<PathBuf>) -> Access {
-        let Sandbox::Limited(entries) = self else { return Access::Write };
-        most_specific(entries, path, real).unwrap_or(Access::None)
+        let Sandbox::Limited(rules) = self else { return Access::Write };
+        most_specific(rules, path, real).unwrap_or(Access::None)
     }
 
-    /// Whether an entry closes a path by name, so that not even what stands there may be learned.
+    /// Whether a rule explicitly denies a path, so that not even its existence may be revealed.
     pub fn closes(&self, path: &Path, real: impl Fn(&Path) -> Option<PathBuf>) -> bool {
-        let Sandbox::Limited(entries) = self else { return false };
-        most_specific(entries, path, real) == Some(Access::None)
+        let Sandbox::Limited(rules) = self else { return false };
+        most_specific(rules, path, real) == Some(Access::None)
     }
 
-    /// The same sandbox with the links in its own paths resolved, for many questions.
+    /// Returns the sandbox with the links in its rules resolved, so that many checks are fast.
     pub fn resolved(&self, real: impl Fn(&Path) -> Option<PathBuf>) -> Sandbox {
-        let Sandbox::Limited(entries) = self else { return Sandbox::Unlimited };
-        let resolve = |entry: &Entry| match &entry.place {
-            Place::Beneath(folder) => {
+        let Sandbox::Limited(rules) = self else { return Sandbox::Unlimited };
+        let resolve = |rule: &SandboxRule| match &rule.path {
+            RulePath::Subtree(folder) => {
                 let folder = real(folder).unwrap_or_else(|| folder.clone());
-                Entry { place: Place::Beneath(folder), access: entry.access }
+                SandboxRule { path: RulePath::Subtree(folder), access: rule.access }
             }
-            Place::Matching(_) => entry.clone(),
+            RulePath::Matching(_) => rule.clone(),
         };
-        Sandbox::Limited(entries.iter().map(resolve).collect())
+        Sandbox::Limited(rules.iter().map(resolve).collect())
     }
 }
 
-/// What the most specific of the entries for a path says.
+/// Returns the access of the most specific rule for a path.
 fn most_specific(
-    entries: &[Entry],
+    rules: &[SandboxRule],
     path: &Path,
     real: impl Fn(&Path) -> Option<PathBuf>,
 ) -> Option<Access> {
     let matching =
-        entries.iter().filter_map(|entry| Some((entry.specificity(path, &real)?, entry.access)));
+        rules.iter().filter_map(|rule| Some((rule.specificity(path, &real)?, rule.access)));
     matching.max().map(|(_, access)| access)
 }
 
-impl Entry {
+impl SandboxRule {
     fn specificity(&self, path: &Path, real: impl Fn(&Path) -> Option<PathBuf>) -> Option<usize> {
-        match &self.place {
-            Place::Beneath(folder) => {
+        match &self.path {
+            RulePath::Subtree(folder) => {
                 let real = real(folder).unwrap_or_else(|| folder.clone());
                 path.starts_with(&real).then(|| real.components().count())
             }
-            Place::Matching(glob) => glob.is_match(path).then_some(usize::MAX),
+            RulePath::Matching(glob) => glob.is_match(path).then_some(usize::MAX),
         }
     }
 }
@@ -135,18 +134,18 @@ impl Entry {
 mod tests {
     use super::*;
 
-    fn entry(folder: &str, access: Access) -> Entry {
-        Entry { place: Place::Beneath(folder.into()), access }
+    fn rule(folder: &str, access: Access) -> SandboxRule {
+        SandboxRule { path: RulePath::Subtree(folder.into()), access }
     }
 
     #[test]
-    fn the_most_specific_entry_decides() {
+    fn the_most_specific_rule_decides() {
         let sandbox = Sandbox::Limited(vec![
-            entry("/", Access::Read),
-            entry("/project", Access::Write),
-            entry("/project/.git", Access::Read),
-            entry("/secret", Access::None),
-            entry("/secret", Access::Write),
+            rule("/", Access::Read),
+            rule("/project", Access::Write),
+            rule("/project/.git", Access::Read),
+            rule("/secret", Access::None),
+            rule("/secret", Access::Write),
         ]);
         for (path, access) in [
             ("/etc/hosts", Access::Read),

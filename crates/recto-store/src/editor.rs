@@ -1,75 +1,75 @@
-//! Files as an editor has them: text that may not be saved yet.
+//! The interface to an editor, whose buffers may contain unsaved text.
 
 use std::path::Path;
 
 use crate::context::Context;
 
-/// An editor that a person has open. Paths are absolute and were checked against the roots.
+/// A running editor. Paths are absolute and were checked against the roots.
 pub trait Editor: Send + Sync {
-    /// Whether it hands out the text of files.
+    /// Whether it can return the text of files.
     fn can_read(&self) -> bool;
 
-    /// Whether it takes the text of files.
+    /// Whether it can replace the text of files.
     fn can_write(&self) -> bool;
 
-    /// The text of a file as the person sees it, saved or not.
+    /// Returns the text of a file as the user sees it, saved or not.
     fn read(&self, path: &Path, context: &Context) -> Result<String, EditorError>;
 
-    /// Gives a file a new text, if it has the old one still, and reads what then stands there.
-    /// Waits as long as it takes, for a person may be asked.
+    /// Replaces the text of a file, if it still has the old text, and reads the result. Waits
+    /// without a timeout, because the editor may ask the user.
     ///
-    /// All of this in one, so that the editor's end can do it with nothing in between: whatever the
-    /// person types after the old text was compared is lost.
+    /// This is one operation, so that the editor's side can run it without interruption: text that
+    /// the user types after the comparison is lost.
     fn write(
         &self,
         path: &Path,
-        change: &Change<'_>,
+        write: &EditorWrite<'_>,
         context: &Context,
-    ) -> Result<Outcome, EditorError>;
+    ) -> Result<EditorOutcome, EditorError>;
 }
 
-/// What a file is to become.
+/// A request to replace the text of a file.
 #[derive(Debug, Clone, Copy)]
-pub struct Change<'a> {
-    /// The text that must still be there. `None` where there is no file yet.
+pub struct EditorWrite<'a> {
+    /// The expected current text; `None` for a new file.
     pub before: Option<&'a str>,
-    /// The new one.
+    /// The new text.
     pub after: &'a str,
 }
 
-/// What became of a change.
+/// The result of a write.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Outcome {
-    /// The editor took it.
+pub enum EditorOutcome {
+    /// The editor accepted the text.
     Written {
-        /// The text that stood there then, for editors format; `None` where it was not to be had.
-        stands: Option<String>,
+        /// The text after the write, possibly formatted; `None` if it could not be read.
+        text_after: Option<String>,
     },
-    /// Another text is there, or none, and nothing was written.
-    Moved,
+    /// The file has another text or does not exist, and nothing was written.
+    Conflict,
 }
 
-/// Why an editor did not do as asked.
+/// The reason why a request to an editor failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum EditorError {
-    /// Nothing has happened: it never learned of the request, or is gone and was not given the new
-    /// text.
+    /// The request was not sent, or the editor disconnected before it received the new text.
+    /// Nothing was changed.
     NotSent,
-    /// It was sent the request and never answered: whatever was asked may or may not have happened.
+    /// The request was sent but never answered: the outcome is unknown.
     Unanswered,
-    /// It was asked what it has and does not answer, though it is there. Nothing has happened.
+    /// A connected editor did not answer a read in time. Nothing was changed.
     Silent,
-    /// It does not know the method.
+    /// The editor does not support the method.
     Unsupported,
-    /// It does not know the file.
+    /// The editor does not know the file.
     NoSuchFile,
-    /// It, or the person, says no.
+    /// The editor or its user rejected the request.
     Refused {
-        /// Its code.
+        /// The error code.
         code: i64,
-        /// Its words.
+        /// The error message.
         message: String,
     },
-    /// The call was taken back before the request was sent, or while a read was awaited.
+    /// The call was cancelled before the request was sent, or during a read.
     Cancelled,
 }

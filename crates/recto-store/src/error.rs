@@ -1,4 +1,4 @@
-//! What can go wrong with a file, wherever it is kept.
+//! Errors of all stores.
 
 use recto_text::Digest;
 use recto_text::quote::Quoted;
@@ -9,13 +9,13 @@ use crate::context::Cancelled;
 /// The result of an operation on files.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// A rejected or failed operation. Nothing was changed, except where the variant says otherwise.
-/// `path` is the file as the caller named it, `cause` what is wrong, for people.
+/// A rejected or failed operation. Nothing was changed unless the variant says otherwise. `path` is
+/// the file as the caller named it; `cause` explains the error to the user or model.
 #[derive(Debug, Clone, PartialEq, Error)]
 #[allow(missing_docs)]
 pub enum Error {
-    /// A relative path where an absolute one is required. `root` is where it may have been meant to
-    /// start.
+    /// A relative path where an absolute one is required. The caller may have meant it to start at
+    /// `root`.
     #[error("Path must be absolute: {}", Quoted(path))]
     RelativePath { path: String, root: Option<String> },
 
@@ -63,7 +63,7 @@ pub enum Error {
     #[error("Parent directory not found: {}", Quoted(parent))]
     ParentNotFound { parent: String },
 
-    /// The path may not be used. Existing and missing files are answered alike.
+    /// Access to the path is denied. Existing and missing files give the same error.
     #[error("Permission denied: {}", Quoted(path))]
     PermissionDenied { path: String, reason: Denial },
 
@@ -83,12 +83,12 @@ pub enum Error {
     #[error("{} is not a directory", Quoted(path))]
     NotADirectory { path: String },
 
-    /// Something exists where a new file is to be created: `what`, unless it is a file.
+    /// Something already exists at the path of a new file: `what`, unless it is a file.
     #[error("File already exists: {}", Quoted(path))]
     FileExists { path: String, what: Option<&'static str> },
 
-    /// A file whose bytes are not text. `verb` is `read` or `edit`; `hash` is known where the whole
-    /// file was read.
+    /// A file whose bytes are not text. `verb` is `read` or `edit`; `hash` is set if the whole file
+    /// was read.
     #[error("Cannot {verb} binary file: {}", Quoted(path))]
     BinaryFile { verb: &'static str, path: String, hash: Option<Digest> },
 
@@ -100,7 +100,7 @@ pub enum Error {
     #[error("Folder is busy: {}", Quoted(path))]
     Busy { path: String },
 
-    /// Another program has the file open for writing; what it writes later would be lost.
+    /// Another program has the file open for writing; its later writes would be lost.
     #[error("File is open for writing elsewhere: {}", Quoted(path))]
     OpenElsewhere { path: String },
 
@@ -116,7 +116,7 @@ pub enum Error {
     #[error("Written, but not known to be durable: {}", Quoted(path))]
     NotDurable { path: String, cause: String },
 
-    /// An editor was told to write and never answered.
+    /// An editor was asked to write and never answered.
     #[error("Outcome unknown: the editor did not answer: {}", Quoted(path))]
     Unanswered { path: String },
 
@@ -124,7 +124,7 @@ pub enum Error {
     #[error("The editor still has the text from before: {}", Quoted(path))]
     NotTaken { path: String },
 
-    /// An editor was asked for its text and does not answer.
+    /// An editor was asked for its text and did not answer.
     #[error("The editor does not answer: {}", Quoted(path))]
     EditorSilent { path: String },
 
@@ -132,7 +132,7 @@ pub enum Error {
     #[error("Call was cancelled")]
     Cancelled,
 
-    /// The system failed in a way that no other variant names.
+    /// A system error that no other variant covers.
     #[error("Cannot access {}: {cause}", Quoted(path))]
     System { path: String, cause: String },
 }
@@ -154,42 +154,42 @@ pub enum SizeLimit {
     Preview,
 }
 
-/// Who or what denies a path.
+/// The reason why access to a path is denied.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Denial {
-    /// It is outside the roots, or leaves them, or is hidden.
+    /// The path is outside the roots, leaves them through a link, or is hidden by `--deny`.
     Outside {
         /// The roots, as the user wrote them.
         roots: String,
     },
-    /// The same, for a path that starts at the top of a repository and a root below that.
+    /// Like `Outside`, for a path relative to the top of a repository that contains the root.
     AboveRoot {
         /// The roots, as the user wrote them.
         roots: String,
         /// The root, relative to the top.
         below: String,
     },
-    /// Its root was moved or replaced.
+    /// The root was moved or replaced.
     RootReplaced {
         /// The root.
         root: String,
     },
-    /// It is in a `.git` directory.
+    /// The path is in a `.git` directory.
     GitFolder,
-    /// The client's sandbox.
+    /// The client's sandbox denies it.
     ClientSandbox,
-    /// The editor that has the file open, or its user.
+    /// The editor or its user rejected it.
     Editor {
-        /// What it says.
+        /// The editor's message.
         message: String,
     },
-    /// The operating system.
+    /// The operating system denies it.
     System,
-    /// The operating system, about the file's directory.
+    /// The operating system denies writing to the file's directory.
     Folder,
     /// The file belongs to another user, and replacing it would change its owner.
     ForeignOwner,
-    /// The file is a mount point of its own and cannot be replaced.
+    /// The file is a mount point and cannot be replaced.
     MountPoint,
 }
 

@@ -1,4 +1,4 @@
-//! Internals that only the fuzz targets use: parsers of untrusted bytes.
+//! Parsers of untrusted bytes, exported for the fuzz targets.
 
-pub use crate::git::revision::{Base, Peel, Revision, Step};
+pub use crate::git::revision::{Base, Peel, Revision, RevisionStep};
 pub use crate::local::ignored::rules::RuleSet;

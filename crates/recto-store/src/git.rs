@@ -1,11 +1,12 @@
-//! The files at revisions: read from git's own files, in this process, and never changed.
+//! Reads files at git revisions from the object database, in this process, and never writes.
 //!
-//! No git is run, no hook, filter or helper either, and no setting of a user or a system counts.
-//! A repository is found by its `.git` on the way up to the root; what lies outside the roots is
-//! read only where the user allowed that git directory.
+//! Runs neither git nor any hook, filter or helper, and ignores user and system configuration.
+//! The repository of a path is the nearest `.git` between the path and its root. Files outside the
+//! roots are read only in a git directory that the user allowed with `--git-dir`.
 
 mod config;
 mod files;
+mod git_dir_access;
 mod objects;
 mod packs;
 mod paths;
@@ -14,9 +15,8 @@ mod repository;
 mod resolve;
 pub(crate) mod revision;
 mod search;
-mod seen;
 mod tree;
-mod wall;
+mod tree_cache;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -28,14 +28,14 @@ use crate::local::{HiddenPaths, Options};
 use crate::path::AbsPath;
 use crate::{AtRevision, LocalStore, Revisions};
 use files::GitFiles;
+use git_dir_access::{GitDirAccess, GitError};
 use repository::Repository;
 use resolve::Resolver;
 use revision::Revision;
 use search::{FoundRepository, RepositorySearch};
-use seen::SeenTrees;
-use wall::{Fault, Wall};
+use tree_cache::TreeCache;
 
-/// The revisions of the repositories beneath the roots.
+/// The revisions of the repositories below the roots.
 pub struct GitRevisions {
     local: Arc<LocalStore>,
     /// Git directories outside the roots that the user allows.
@@ -43,26 +43,26 @@ pub struct GitRevisions {
 }
 
 impl GitRevisions {
-    /// Nothing is opened before a call needs it.
+    /// Creates the store. It opens no repository before a call needs one.
     pub fn new(local: Arc<LocalStore>, git_dirs: Vec<PathBuf>) -> GitRevisions {
         GitRevisions { local, git_dirs }
     }
 
-    /// The kind of ids in the repository of a folder.
+    /// Returns the hash algorithm of the repository that contains a directory.
     pub fn object_format(&self, folder: &str, context: &Context) -> Result<&'static str> {
-        let wall = Arc::new(self.wall(folder)?);
-        let search = RepositorySearch { wall: &wall, given: folder, context };
+        let access = Arc::new(self.git_dir_access(folder)?);
+        let search = RepositorySearch { access: &access, given: folder, context };
         let found = search.repository_of(&AbsPath::parse(folder.into())?)?;
-        let repository = Repository::open(wall.clone(), &found.dot_git, context);
-        let repository = repository.map_err(|fault: Fault| fault.of(folder))?;
+        let repository = Repository::open(access.clone(), &found.dot_git, context);
+        let repository = repository.map_err(|error: GitError| error.into_error(folder))?;
         Ok(match repository.hash {
             gix_hash::Kind::Sha256 => "SHA-256",
             _ => "SHA-1",
         })
     }
 
-    /// The allowed git directories are opened like roots of their own.
-    fn wall(&self, path: &str) -> Result<Wall> {
+    /// Opens the allowed git directories like roots of their own.
+    fn git_dir_access(&self, path: &str) -> Result<GitDirAccess> {
         let options = Options {
             roots: self.git_dirs.clone(),
             hidden: HiddenPaths::default(),
@@ -73,18 +73,18 @@ impl GitRevisions {
             [] => None,
             _ => Some(LocalStore::open(options).map_err(|_| Error::NoRepository {
                 path: path.into(),
-                cause: "A folder that --git-dir names cannot be opened.".into(),
+                cause: "A directory given with --git-dir cannot be opened.".into(),
             })?),
         };
-        Ok(Wall { local: self.local.clone(), allowed })
+        Ok(GitDirAccess { local: self.local.clone(), allowed })
     }
 }
 
 impl Revisions for GitRevisions {
     fn at(&self, revision: &str, path: &str, context: &Context) -> Result<AtRevision> {
         let revision = Revision::parse(revision)?;
-        let wall = Arc::new(self.wall(path)?);
-        let search = RepositorySearch { wall: &wall, given: path, context };
+        let access = Arc::new(self.git_dir_access(path)?);
+        let search = RepositorySearch { access: &access, given: path, context };
         let (path, found) = search.absolute()?;
         let tops = found.as_ref().map_or(&[][..], |found| &found.tops);
         let denied = paths::check(&self.local, &path, tops, context);
@@ -102,7 +102,7 @@ impl GitRevisions {
         search: &RepositorySearch<'_>,
         found: Option<FoundRepository>,
     ) -> Result<AtRevision> {
-        let (wall, context) = (search.wall, search.context);
+        let (access, context) = (search.access, search.context);
         let is_given_from_top = found.is_some();
         let found = match found {
             Some(found) => found,
@@ -113,9 +113,10 @@ impl GitRevisions {
             first.is_some_and(|first| first.tops[0] == found.tops[0])
         };
         let is_shown_from_top = is_given_from_top || is_of_first_root();
-        let fault = |fault: Fault| fault.of(path.as_str());
-        let repository = Repository::open(wall.clone(), &found.dot_git, context).map_err(fault)?;
-        let objects = repository.objects(context).map_err(fault)?;
+        let git_error = |error: GitError| error.into_error(path.as_str());
+        let repository =
+            Repository::open(access.clone(), &found.dot_git, context).map_err(git_error)?;
+        let objects = repository.objects(context).map_err(git_error)?;
         let resolver = Resolver {
             repository: &repository,
             objects: &objects,
@@ -126,8 +127,8 @@ impl GitRevisions {
         let tree = resolver.tree()?;
         let (top, tops) = (found.tops[0].clone(), found.tops);
         let local = self.local.clone();
-        let (revision, seen) = (revision.given, SeenTrees::default());
-        let files = GitFiles { local, repository, objects, tree, tops, revision, seen };
+        let (revision, trees) = (revision.given, TreeCache::default());
+        let files = GitFiles { local, repository, objects, tree, tops, revision, trees };
         let Some(below) = files.relative(&path, context)? else {
             let shown = path.as_path().to_path_buf();
             return Ok(AtRevision { store: Box::new(files), path, top, shown });

@@ -1,9 +1,9 @@
-//! The one glob language, on disk and in git: `*`, `?`, `[…]`, `{a,b}` and `**` for any number
-//! of folders. A pattern with `%` can also be SQL's LIKE.
+//! Glob patterns for files on disk and in git: `*`, `?`, `[…]`, `{a,b}` and `**` for any number of
+//! directories. A pattern with `%` can also be an SQL LIKE pattern.
 //!
-//! A walk goes down with a [`State`], which knows whether anything beneath a folder can still
-//! match, so that folders that cannot are never opened. Names that start with a dot are matched
-//! only by a part that does too, unless hidden names are shown. Walking is left to the stores.
+//! A walk carries a [`GlobState`], which knows whether anything below a directory can still match,
+//! so that the walk skips other directories. A name that starts with a dot is matched only by a
+//! component that does too, unless hidden names are shown.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -12,13 +12,13 @@ use crate::error::{Error, Result};
 
 use crate::limits;
 
-/// The most patterns that braces may stand for, and the most parts of one.
+/// The limits of a pattern.
 const MAX_CHOICES: usize = limits::GLOB_ALTERNATIVES;
 const MAX_PARTS: usize = limits::GLOB_PARTS;
 const MAX_PATTERN: usize = limits::GLOB;
 const MAX_EXPANDED: usize = limits::GLOB_EXPANDED;
 
-/// A pattern for paths relative to a folder.
+/// A pattern for paths relative to a directory.
 #[derive(Debug, Clone)]
 pub struct Glob {
     language: Language,
@@ -27,18 +27,18 @@ pub struct Glob {
 
 #[derive(Debug, Clone)]
 enum Language {
-    Parts(Vec<Vec<Part>>),
-    Like(Vec<Token>),
+    Parts(Vec<Vec<GlobPart>>),
+    Like(Vec<LikeToken>),
 }
 
-/// What stands between two slashes.
+/// One component of a pattern.
 #[derive(Debug, Clone)]
-enum Part {
-    AnyFolders,
+enum GlobPart {
+    AnyDirs,
     Name { matcher: Matcher, is_dotted: bool },
 }
 
-/// The forms that nearly every pattern has are matched without a regular expression.
+/// Matches a name. Common forms have a fast path.
 #[derive(Debug, Clone)]
 enum Matcher {
     Any,
@@ -47,8 +47,8 @@ enum Matcher {
     Name(Vec<Wildcard>),
 }
 
-/// A piece of a name with wildcards. The globset crate's match single bytes, so that `?.c` misses
-/// `ä.c`; without braces and slashes a name is simple enough to match characters here.
+/// An element of a name pattern. The globset crate matches `?` to a single byte, so that `?.c`
+/// misses `ä.c`; this matches characters.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Wildcard {
     AnyText,
@@ -57,31 +57,31 @@ enum Wildcard {
     Class { ranges: Vec<(char, char)>, is_negated: bool },
 }
 
-/// A piece of a LIKE pattern.
+/// An element of a LIKE pattern.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Token {
+enum LikeToken {
     AnyText,
     AnyCharacter,
     Literal(char),
 }
 
-/// What a walk knows in a folder: which parts may come next.
+/// The state of a match in a directory: the components that may come next.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum State {
-    /// A bit for each part, for each alternative.
+pub enum GlobState {
+    /// For each alternative, a bit for each component.
     Parts(Vec<u64>),
-    /// Places in a LIKE pattern.
+    /// Positions in a LIKE pattern.
     Like(Vec<usize>),
 }
 
 impl Glob {
-    /// Whether a text has a wildcard in it.
+    /// Whether a text contains a wildcard.
     pub fn is_glob(text: &str) -> bool {
         has_wildcard(text)
     }
 
-    /// Splits a pattern into the folder that it starts in, which is empty where the pattern is
-    /// relative and starts with a wildcard, and a pattern for what lies beneath.
+    /// Splits a pattern into its literal directory, which is empty if the pattern is relative and
+    /// starts with a wildcard, and a pattern for paths below it.
     pub fn parse(pattern: &str) -> Result<(String, Glob)> {
         let wrong = |cause: String| Error::BadGlob { pattern: pattern.into(), cause };
         check(pattern)?;
@@ -98,7 +98,7 @@ impl Glob {
         let mut alternatives = Vec::new();
         let expanded = expand_braces(&rest).map_err(wrong)?;
         if expanded.iter().map(String::len).sum::<usize>() > MAX_EXPANDED {
-            let cause = format!("written out, its braces are longer than {MAX_EXPANDED} bytes");
+            let cause = format!("its braces expand to more than {MAX_EXPANDED} bytes");
             return Err(wrong(cause));
         }
         for alternative in expanded {
@@ -108,63 +108,63 @@ impl Glob {
         Ok((folder.join("/"), glob))
     }
 
-    /// SQL's LIKE over whole paths: `%` is any text, slashes included, `_` any one character.
+    /// Parses an SQL LIKE pattern for paths: `%` matches any text, even slashes, `_` a character.
     pub fn like(pattern: &str) -> Result<Glob> {
         check(pattern)?;
         let token = |c| match c {
-            '%' => Token::AnyText,
-            '_' => Token::AnyCharacter,
-            c => Token::Literal(c),
+            '%' => LikeToken::AnyText,
+            '_' => LikeToken::AnyCharacter,
+            c => LikeToken::Literal(c),
         };
-        let mut tokens: Vec<Token> = pattern.chars().map(token).collect();
-        // Two in a row stand for what one does.
-        tokens.dedup_by(|token, before| *token == Token::AnyText && before == token);
+        let mut tokens: Vec<LikeToken> = pattern.chars().map(token).collect();
+        // Two in a row are equivalent to one.
+        tokens.dedup_by(|token, before| *token == LikeToken::AnyText && before == token);
         Ok(Glob { language: Language::Like(tokens), shows_hidden: true })
     }
 
-    /// The same pattern, matching names that start with a dot like all others.
+    /// Makes wildcards match names that start with a dot.
     pub fn showing_hidden(self) -> Glob {
         Glob { shows_hidden: true, ..self }
     }
 
-    /// The state in the folder that the pattern starts in.
-    pub fn start(&self) -> State {
+    /// Returns the state in the directory that the pattern starts in.
+    pub fn start(&self) -> GlobState {
         match &self.language {
             Language::Parts(alternatives) => {
-                State::Parts(alternatives.iter().map(|parts| skip_any_folders(parts, 1)).collect())
+                GlobState::Parts(alternatives.iter().map(|parts| skip_any_dirs(parts, 1)).collect())
             }
-            Language::Like(tokens) => State::Like(skip_any_text(tokens, vec![0])),
+            Language::Like(tokens) => GlobState::Like(skip_any_text(tokens, vec![0])),
         }
     }
 
-    /// The state in a folder beneath, or `None` where nothing in it can match.
-    pub fn enter(&self, state: &State, name: &OsStr) -> Option<State> {
+    /// Returns the state in a subdirectory, or `None` if nothing in it can match.
+    pub fn enter(&self, state: &GlobState, name: &OsStr) -> Option<GlobState> {
         match (&self.language, state) {
-            (Language::Parts(alternatives), State::Parts(open)) => {
-                let step = |(parts, open): (&Vec<Part>, &u64)| self.step(parts, *open, name);
+            (Language::Parts(alternatives), GlobState::Parts(open)) => {
+                let step = |(parts, open): (&Vec<GlobPart>, &u64)| self.step(parts, *open, name);
                 let next: Vec<u64> = alternatives.iter().zip(open).map(step).collect();
-                next.iter().any(|open| *open != 0).then_some(State::Parts(next))
+                next.iter().any(|open| *open != 0).then_some(GlobState::Parts(next))
             }
-            (Language::Like(tokens), State::Like(places)) => {
+            (Language::Like(tokens), GlobState::Like(places)) => {
                 let places = feed(tokens, places, &name.to_string_lossy());
                 let places = feed(tokens, &places, "/");
-                (!places.is_empty()).then_some(State::Like(places))
+                (!places.is_empty()).then_some(GlobState::Like(places))
             }
             _ => unreachable!("a state belongs to the glob that made it"),
         }
     }
 
-    /// Whether a file in the state's folder matches.
-    pub fn is_match(&self, state: &State, name: &OsStr) -> bool {
+    /// Whether a file in the directory of `state` matches.
+    pub fn is_match(&self, state: &GlobState, name: &OsStr) -> bool {
         match (&self.language, state) {
-            (Language::Parts(alternatives), State::Parts(open)) => {
+            (Language::Parts(alternatives), GlobState::Parts(open)) => {
                 let mut alternatives = alternatives.iter().zip(open);
                 alternatives.any(|(parts, open)| {
                     let Some(last) = parts.last() else { return false };
                     open & (1 << (parts.len() - 1)) != 0 && self.part_matches(last, name)
                 })
             }
-            (Language::Like(tokens), State::Like(places)) => {
+            (Language::Like(tokens), GlobState::Like(places)) => {
                 feed(tokens, places, &name.to_string_lossy()).contains(&tokens.len())
             }
             _ => unreachable!("a state belongs to the glob that made it"),
@@ -187,29 +187,29 @@ impl Glob {
         false
     }
 
-    fn step(&self, parts: &[Part], open: u64, name: &OsStr) -> u64 {
+    fn step(&self, parts: &[GlobPart], open: u64, name: &OsStr) -> u64 {
         let mut next = 0;
         for (index, part) in parts.iter().enumerate() {
             if open & (1 << index) != 0 && self.part_matches(part, name) {
                 next |= match part {
-                    Part::Name { matcher: Matcher::Literal(_), .. } => 1 << (index + 1),
-                    // What git keeps for itself is found only by the name of its folder.
+                    GlobPart::Name { matcher: Matcher::Literal(_), .. } => 1 << (index + 1),
+                    // Only a literal `.git` component enters `.git` directories.
                     _ if name == ".git" => 0,
-                    Part::AnyFolders => 1 << index,
-                    Part::Name { .. } => 1 << (index + 1),
+                    GlobPart::AnyDirs => 1 << index,
+                    GlobPart::Name { .. } => 1 << (index + 1),
                 };
             }
         }
-        // Behind the last part nothing can come.
-        skip_any_folders(parts, next) & !(1 << parts.len())
+        // Nothing can follow the last component.
+        skip_any_dirs(parts, next) & !(1 << parts.len())
     }
 
-    fn part_matches(&self, part: &Part, name: &OsStr) -> bool {
+    fn part_matches(&self, part: &GlobPart, name: &OsStr) -> bool {
         let is_hidden = name.as_bytes().starts_with(b".") && !self.shows_hidden;
         match part {
-            Part::AnyFolders => !is_hidden,
-            Part::Name { is_dotted: false, .. } if is_hidden => false,
-            Part::Name { matcher, .. } => match matcher {
+            GlobPart::AnyDirs => !is_hidden,
+            GlobPart::Name { is_dotted: false, .. } if is_hidden => false,
+            GlobPart::Name { matcher, .. } => match matcher {
                 Matcher::Any => true,
                 Matcher::Literal(literal) => name.as_bytes() == literal.as_bytes(),
                 Matcher::Ending(ending) => name.as_bytes().ends_with(ending.as_bytes()),
@@ -219,10 +219,10 @@ impl Glob {
     }
 }
 
-/// `**` may stand for no folder at all. What it stands for when it comes last is a file.
-fn skip_any_folders(parts: &[Part], mut open: u64) -> u64 {
+/// Adds the states after `**`, which can match no directory. A final `**` matches a file.
+fn skip_any_dirs(parts: &[GlobPart], mut open: u64) -> u64 {
     for (index, part) in parts.iter().enumerate() {
-        if open & (1 << index) != 0 && matches!(part, Part::AnyFolders) {
+        if open & (1 << index) != 0 && matches!(part, GlobPart::AnyDirs) {
             open |= 1 << (index + 1);
         }
     }
@@ -250,7 +250,7 @@ fn unescaped(text: &str) -> String {
     plain
 }
 
-/// Refuses what no pattern may have, in either language.
+/// Rejects patterns with NUL and patterns that are too long.
 fn check(pattern: &str) -> Result<()> {
     if pattern.contains('\0') {
         return Err(Error::NulInPath { path: pattern.replace('\0', "␀") });
@@ -262,15 +262,15 @@ fn check(pattern: &str) -> Result<()> {
     Ok(())
 }
 
-fn parse_parts(pattern: &str) -> Result<Vec<Part>, String> {
+fn parse_parts(pattern: &str) -> Result<Vec<GlobPart>, String> {
     let mut parts = Vec::new();
     for part in pattern.split('/').filter(|part| !part.is_empty() && *part != ".") {
         parts.push(match part {
             ".." => return Err("`..` can only come before the first wildcard".into()),
-            // Two in a row stand for what one does.
-            "**" if matches!(parts.last(), Some(Part::AnyFolders)) => continue,
-            "**" => Part::AnyFolders,
-            name => Part::Name {
+            // Two in a row are equivalent to one.
+            "**" if matches!(parts.last(), Some(GlobPart::AnyDirs)) => continue,
+            "**" => GlobPart::AnyDirs,
+            name => GlobPart::Name {
                 matcher: parse_name(name)?,
                 is_dotted: unescaped(name).starts_with('.'),
             },
@@ -306,7 +306,7 @@ fn parse_wildcards(name: &str) -> Result<Vec<Wildcard>, String> {
             '*' => Wildcard::AnyText,
             '?' => Wildcard::AnyCharacter,
             '\\' => {
-                let escaped = rest[1..].chars().next().ok_or("a backslash comes last")?;
+                let escaped = rest[1..].chars().next().ok_or("it ends with a backslash")?;
                 n_taken += escaped.len_utf8();
                 Wildcard::Literal(escaped)
             }
@@ -322,7 +322,7 @@ fn parse_wildcards(name: &str) -> Result<Vec<Wildcard>, String> {
 }
 
 impl Wildcard {
-    /// Whether it stands for one character, which it may be.
+    /// Whether this element matches one given character.
     fn is(&self, c: char) -> bool {
         match self {
             Wildcard::AnyText => false,
@@ -335,7 +335,7 @@ impl Wildcard {
     }
 }
 
-/// What stands between the brackets: `abc`, `a-z`, `!a-z`.
+/// Parses the text between brackets: `abc`, `a-z`, `!a-z`.
 fn parse_class(class: &str) -> Result<Wildcard, String> {
     let positive = class.strip_prefix(['!', '^']);
     let mut ranges = Vec::new();
@@ -356,10 +356,10 @@ fn parse_class(class: &str) -> Result<Wildcard, String> {
     Ok(Wildcard::Class { ranges, is_negated: positive.is_some() })
 }
 
-/// Goes on after the last `*` wherever a literal reading fails, which is enough: an earlier one
-/// could only have matched more of what the later one matches anyway.
+/// Whether a name matches. On a mismatch, only the last `*` is extended: extending an earlier one
+/// cannot help, because the last one already matches any text.
 fn is_name(wildcards: &[Wildcard], name: &str) -> bool {
-    // Most names fail at their end, which is quick to see.
+    // Most names differ at their end, which is fast to check.
     let tail = wildcards.iter().rev().take_while(|wildcard| **wildcard != Wildcard::AnyText);
     let mut characters = name.chars().rev();
     if !tail.into_iter().all(|wildcard| characters.next().is_some_and(|c| wildcard.is(c))) {
@@ -393,7 +393,7 @@ fn is_name(wildcards: &[Wildcard], name: &str) -> bool {
     }
 }
 
-/// `a{b,c{d,e}}` as `ab`, `acd`, `ace`. Braces inside `[…]` and behind a backslash are plain.
+/// Expands `a{b,c{d,e}}` to `ab`, `acd`, `ace`. Braces in `[…]` or after a backslash are literal.
 fn expand_braces(pattern: &str) -> Result<Vec<String>, String> {
     let mut expanded = vec![String::new()];
     let mut rest = pattern;
@@ -406,7 +406,7 @@ fn expand_braces(pattern: &str) -> Result<Vec<String>, String> {
                     let choices = expand_braces(choice)?;
                     let n_all = all.len() + choices.len() * expanded.len();
                     if n_all > MAX_CHOICES {
-                        return Err(format!("braces stand for more than {MAX_CHOICES} patterns"));
+                        return Err(format!("braces expand to more than {MAX_CHOICES} patterns"));
                     }
                     for choice in choices {
                         all.extend(expanded.iter().map(|start| format!("{start}{choice}")));
@@ -426,7 +426,7 @@ fn expand_braces(pattern: &str) -> Result<Vec<String>, String> {
     Ok(expanded)
 }
 
-/// The choices of a group that `text` starts with, and how long it is.
+/// Returns the choices of the brace group at the start of `text`, and its length.
 fn split_braces(text: &str) -> Result<(Vec<&str>, usize), String> {
     let mut choices = Vec::new();
     let (mut depth, mut at, mut start) = (0, 0, 1);
@@ -455,20 +455,20 @@ fn split_braces(text: &str) -> Result<(Vec<&str>, usize), String> {
     Err("a brace is not closed".into())
 }
 
-/// How long the class is that `text` starts with, where it is closed.
+/// Returns the length of the character class at the start of `text`, if it is closed.
 fn class_len(text: &str) -> Option<usize> {
     let body = text.strip_prefix("[!").or_else(|| text.strip_prefix("[^")).unwrap_or(&text[1..]);
     let n_before = text.len() - body.len();
-    // A bracket that comes first is one of the characters.
+    // A closing bracket in first position is literal.
     let n_first = usize::from(body.starts_with(']'));
     body[n_first..].find(']').map(|end| n_before + n_first + end + 1)
 }
 
-fn skip_any_text(tokens: &[Token], mut places: Vec<usize>) -> Vec<usize> {
+fn skip_any_text(tokens: &[LikeToken], mut places: Vec<usize>) -> Vec<usize> {
     let mut index = 0;
     while index < places.len() {
         let place = places[index];
-        if tokens.get(place) == Some(&Token::AnyText) && !places.contains(&(place + 1)) {
+        if tokens.get(place) == Some(&LikeToken::AnyText) && !places.contains(&(place + 1)) {
             places.push(place + 1);
         }
         index += 1;
@@ -476,15 +476,15 @@ fn skip_any_text(tokens: &[Token], mut places: Vec<usize>) -> Vec<usize> {
     places
 }
 
-fn feed(tokens: &[Token], places: &[usize], text: &str) -> Vec<usize> {
+fn feed(tokens: &[LikeToken], places: &[usize], text: &str) -> Vec<usize> {
     let mut places = places.to_vec();
     for c in text.chars() {
         let mut next = Vec::new();
         for place in places {
             let reached = match tokens.get(place) {
-                Some(Token::AnyText) => place,
-                Some(Token::AnyCharacter) => place + 1,
-                Some(Token::Literal(literal)) if *literal == c => place + 1,
+                Some(LikeToken::AnyText) => place,
+                Some(LikeToken::AnyCharacter) => place + 1,
+                Some(LikeToken::Literal(literal)) if *literal == c => place + 1,
                 _ => continue,
             };
             if !next.contains(&reached) {

@@ -1,8 +1,8 @@
-//! Files, wherever they are kept: on disk, at a git revision, in an editor's buffer, in memory.
+//! File storage: on disk, at a git revision, in an editor's buffers, in memory.
 //!
-//! Reading and changing are two traits, so that a store that cannot be written (a git revision)
-//! has no method for it. A change holds one file from its read to its write: no other recto
-//! process changes it in between, and a write by any other program is detected at the commit.
+//! Reading and writing are separate traits, so a read-only store (a git revision) has no method to
+//! write. A change locks one file from its read to its write: no other recto process changes it in
+//! between, and a write by any other program is detected at the commit.
 
 mod change;
 pub mod context;
@@ -16,7 +16,7 @@ pub mod lru;
 pub mod memory;
 pub mod notes;
 pub mod path;
-pub mod rehearsal;
+pub mod preview;
 pub mod sync;
 pub mod workspace;
 
@@ -47,10 +47,10 @@ pub use workspace::Workspace;
 /// closes, in the same way whether or not a file exists there. It checks for cancellation during
 /// long work and bounds its memory.
 pub trait Store: Send + Sync {
-    /// Reads a text file. Memory is bounded: a large file is read by pages.
+    /// Reads a text file. Memory is bounded: a large file is read in pages.
     fn text<'a>(&'a self, path: &AbsPath, context: &'a Context) -> Result<Text<'a>>;
 
-    /// Returns a reader for many files, one after another. Each thread has its own.
+    /// Returns a reader for many files, one after another. Each thread needs its own.
     fn bulk<'a>(&'a self, context: &'a Context) -> Box<dyn BulkReader + 'a>;
 
     /// Opens a file of any kind to read some of its bytes.
@@ -59,20 +59,19 @@ pub trait Store: Send + Sync {
     /// Whether a regular file exists at a path.
     fn is_file(&self, path: &AbsPath, context: &Context) -> Result<bool>;
 
-    /// Lists the files below a directory that match a pattern. A directory that does not exist has
-    /// none.
+    /// Lists the files below a directory that match a pattern. A missing directory has none.
     fn list(&self, request: &ListRequest<'_>, context: &Context) -> Result<Listing>;
 }
 
-/// A text file that was read, or is ready to be read by pages.
+/// A text file that was read, or that can be read in pages.
 pub enum Text<'a> {
-    /// All of it.
+    /// The whole file.
     Whole(Document),
-    /// A file that is too large to be held, or whose lines are indexed, so that a page is faster.
+    /// A file that is too large to read whole, or whose lines are already indexed.
     Paged(Box<dyn Pages + 'a>),
 }
 
-/// A large text file. All pages are of one version, or the read fails.
+/// A large text file. All pages are of one version; otherwise the read fails.
 pub trait Pages {
     /// Reads a page. Memory is bounded by the window, not by the file.
     fn page(&self, window: Window) -> Result<VersionedPage>;
@@ -105,26 +104,25 @@ impl Text<'_> {
     }
 }
 
-/// Reads many files for one caller, none of which is worth much by itself.
+/// Reads many files for one call. Work per file is kept small.
 pub trait BulkReader {
     /// Reads the next file.
     fn text(&mut self, path: &AbsPath) -> Result<Text<'_>>;
 }
 
-/// The bytes of one file.
+/// Random access to the bytes of one file.
 pub trait Bytes: Send + Sync {
-    /// How many there are.
+    /// Returns the size of the file.
     fn size(&self) -> u64;
 
-    /// Reads some of them at a place; 0 only at the end.
+    /// Reads some bytes at an offset. Returns 0 only at the end.
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> Result<usize>;
 
-    /// Fails where the file changed since it was opened, so that what was read may not belong
-    /// together.
+    /// Fails if the file changed since it was opened, so that the reads may mix two versions.
     fn check_unchanged(&self) -> Result<()>;
 }
 
-/// Bytes at hand.
+/// A file that was read into memory.
 impl Bytes for Vec<u8> {
     fn size(&self) -> u64 {
         self.len() as u64
@@ -142,42 +140,42 @@ impl Bytes for Vec<u8> {
     }
 }
 
-/// What to list.
+/// The parameters of [`Store::list`].
 #[derive(Debug, Clone, Copy)]
 pub struct ListRequest<'a> {
-    /// The folder to start in.
+    /// The directory to start in.
     pub folder: &'a AbsPath,
-    /// What paths must look like, seen from there.
+    /// The pattern for paths relative to it.
     pub glob: &'a Glob,
-    /// Whether files that git ignores are listed too.
+    /// Whether to list files that git ignores.
     pub shows_ignored: bool,
-    /// At most this many paths are kept; all are counted.
+    /// The most paths to return; all are counted.
     pub limit: usize,
 }
 
-/// Files that match.
+/// The files that match.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Listing {
-    /// The folder that was asked for, without dots and links.
+    /// The requested directory, with `.`, `..` and links resolved.
     pub folder: PathBuf,
-    /// The first ones by path, sorted, relative to the folder that was asked for.
+    /// The first paths in sorted order, relative to the requested directory.
     pub files: Vec<String>,
-    /// How many there are, as far as they were looked for.
+    /// How many files were found.
     pub total: u64,
-    /// Why not everything was looked at, for people: a time or an entry budget.
+    /// The time or entry budget that ended the walk early, as text.
     pub stopped: Option<&'static str>,
-    /// How many matches have names that are not UTF-8, and so cannot be told.
+    /// How many matches were omitted because their names are not UTF-8.
     pub n_unnamable: u64,
-    /// How many folders could not be read.
+    /// How many directories could not be read.
     pub n_unreadable: u64,
-    /// Whether nothing stands where the folder would.
+    /// Whether the requested directory does not exist.
     pub is_missing: bool,
 }
 
-/// The files at revisions, which can be read and not changed.
+/// Read-only access to files at git revisions.
 pub trait Revisions: Send + Sync {
-    /// The files at a revision of the repository that holds `path`. A relative path starts at the
-    /// top of the first root's repository, or at that root where it is in none.
+    /// Returns the files at a revision of the repository that contains `path`. A relative path
+    /// starts at the top of the first root's repository, or at that root if it is in no repository.
     fn at(&self, revision: &str, path: &str, context: &Context) -> Result<AtRevision>;
 }
 
@@ -185,12 +183,12 @@ pub trait Revisions: Send + Sync {
 pub struct AtRevision {
     /// Its files.
     pub store: Box<dyn Store>,
-    /// The path that was asked for, absolute.
+    /// The requested path, absolute.
     pub path: AbsPath,
     /// The top of the work tree.
     pub top: PathBuf,
-    /// The path as answers show it, so that it can be given again: from the top on where relative
-    /// paths start there, else absolute.
+    /// The path as answers show it, valid as input: relative to the top if relative paths start
+    /// there, otherwise absolute.
     pub shown: PathBuf,
 }
 
@@ -203,7 +201,7 @@ pub struct VersionedPage {
     pub digest: Digest,
 }
 
-/// Lines that hold a string, and the version of the file that they stand in.
+/// Lines that contain a string, and the version of the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct VersionedHits {
     /// The lines.
@@ -212,7 +210,7 @@ pub struct VersionedHits {
     pub digest: Digest,
 }
 
-/// Parses bytes as text, or rejects them as a read does.
+/// Parses bytes as text. Rejects binary files.
 fn text_of(path: &AbsPath, bytes: Vec<u8>) -> Result<Document> {
     Document::parse(bytes).map_err(|bytes| Error::BinaryFile {
         verb: "read",

@@ -1,14 +1,14 @@
-//! The bounds of the stores that a caller can reach. `recto` documents what happens beyond each.
+//! Limits of the stores that a caller can reach. The `recto` crate documents the effect of each.
 
 use std::sync::OnceLock;
 use std::time::Duration;
 
 /// Length of a path below a root, in bytes.
 pub const PATH: usize = 16 << 10;
-/// Symbolic links followed in one path, as many as the kernel follows.
+/// Symbolic links followed in one path; the kernel's limit.
 pub const LINKS: usize = 40;
 
-/// Size of a file that is read whole; a larger one is read in pieces.
+/// Size of a file that is read whole; a larger one is read in pages.
 pub const WHOLE_FILE: u64 = 16 << 20;
 
 /// Directory entries that one walk inspects.
@@ -31,16 +31,16 @@ pub const GLOB_EXPANDED: usize = 16 << 10;
 /// Components of a glob.
 pub const GLOB_PARTS: usize = 63;
 
-/// Size of a file that a change reads whole; of a larger one it reads an excerpt.
+/// Size of a file that a change reads whole; a larger one is read as an excerpt.
 pub const WHOLE_CHANGE: u64 = 64 << 20;
-/// Size of an excerpt: how far apart the strings of one call may be in such a file.
+/// Size of an excerpt, and so the largest distance between the strings of one call in such a file.
 pub const EXCERPT: u64 = 16 << 20;
-/// Size of a file that can be changed although a change must read all of it.
+/// Size of a file that can be changed if the change must read all of it.
 pub const CHANGED_FILE: u64 = 1 << 30;
 /// How long a write waits for the directory's lock without progress: the time starts again when the
 /// queue in this process moves, and once more when another process holds the lock.
 pub const LOCK_WAIT: Duration = Duration::from_secs(5);
-/// Size of a leftover of a killed process that a write cleans up in passing.
+/// Size of a leftover of a killed process that a write removes.
 pub const LEFTOVER_BYTES: u64 = 256 << 20;
 
 /// Length of a revision's name, in bytes.
@@ -59,8 +59,7 @@ pub const EDITOR_TEXT: usize = 16 << 20;
 /// Size of a file whose change is previewed.
 pub const PREVIEWED_FILE: u64 = 16 << 20;
 
-/// Returns how many threads a walk or a search may use: the processors available to this process,
-/// counted once.
+/// Returns how many threads a walk or a search may use: the processors available at the first call.
 pub fn n_threads() -> usize {
     static N_THREADS: OnceLock<usize> = OnceLock::new();
     *N_THREADS.get_or_init(|| std::thread::available_parallelism().map_or(1, usize::from))

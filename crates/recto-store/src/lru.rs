@@ -4,10 +4,10 @@ use std::borrow::Borrow;
 use std::collections::{BTreeMap, HashMap};
 use std::hash::Hash;
 
-/// At most `MAX_ENTRIES` entries that weigh at most `MAX_WEIGHT` together. The entry inserted last
-/// always stays, whatever it weighs.
+/// A map of at most `MAX_ENTRIES` entries with a total weight of at most `MAX_WEIGHT`. The entry
+/// inserted last is never evicted, whatever its weight.
 pub struct Lru<K, V, const MAX_ENTRIES: usize, const MAX_WEIGHT: usize = { usize::MAX }> {
-    entries: HashMap<K, Entry<V>>,
+    entries: HashMap<K, LruEntry<V>>,
     /// The keys by the time of their last use.
     by_use: BTreeMap<u64, K>,
     /// Counts uses.
@@ -15,7 +15,7 @@ pub struct Lru<K, V, const MAX_ENTRIES: usize, const MAX_WEIGHT: usize = { usize
     weight: usize,
 }
 
-struct Entry<V> {
+struct LruEntry<V> {
     value: V,
     weight: usize,
     used: u64,
@@ -28,7 +28,7 @@ impl<K, V, const N: usize, const W: usize> Default for Lru<K, V, N, W> {
 }
 
 impl<K: Clone + Eq + Hash, V, const N: usize, const W: usize> Lru<K, V, N, W> {
-    /// Returns a value, which counts as a use.
+    /// Returns a value and marks it as used.
     pub fn get<Q: Eq + Hash + ?Sized>(&mut self, key: &Q) -> Option<&mut V>
     where
         K: Borrow<Q>,
@@ -41,7 +41,7 @@ impl<K: Clone + Eq + Hash, V, const N: usize, const W: usize> Lru<K, V, N, W> {
         Some(&mut entry.value)
     }
 
-    /// Returns a value without using it.
+    /// Returns a value without marking it as used.
     pub fn peek<Q: Eq + Hash + ?Sized>(&self, key: &Q) -> Option<&V>
     where
         K: Borrow<Q>,
@@ -49,7 +49,7 @@ impl<K: Clone + Eq + Hash, V, const N: usize, const W: usize> Lru<K, V, N, W> {
         self.entries.get(key).map(|entry| &entry.value)
     }
 
-    /// Returns a value to change without using it.
+    /// Returns a mutable value without marking it as used.
     pub fn peek_mut<Q: Eq + Hash + ?Sized>(&mut self, key: &Q) -> Option<&mut V>
     where
         K: Borrow<Q>,
@@ -57,18 +57,18 @@ impl<K: Clone + Eq + Hash, V, const N: usize, const W: usize> Lru<K, V, N, W> {
         self.entries.get_mut(key).map(|entry| &mut entry.value)
     }
 
-    /// Inserts or replaces an entry that weighs nothing, and returns the entries evicted for it.
+    /// Inserts or replaces an entry without weight, and returns the evicted entries.
     pub fn insert(&mut self, key: K, value: V) -> Vec<(K, V)> {
         self.insert_weighing(key, value, 0)
     }
 
-    /// Inserts or replaces an entry, and returns the entries evicted for it.
+    /// Inserts or replaces an entry, and returns the evicted entries.
     pub fn insert_weighing(&mut self, key: K, value: V, weight: usize) -> Vec<(K, V)> {
         self.remove(&key);
         self.clock += 1;
         self.weight += weight;
         self.by_use.insert(self.clock, key.clone());
-        self.entries.insert(key, Entry { value, weight, used: self.clock });
+        self.entries.insert(key, LruEntry { value, weight, used: self.clock });
         let mut evicted = Vec::new();
         while self.len() > 1
             && (self.len() > N || self.weight > W)
@@ -91,7 +91,7 @@ impl<K: Clone + Eq + Hash, V, const N: usize, const W: usize> Lru<K, V, N, W> {
         Some(entry.value)
     }
 
-    /// Iterates over the entries, the one used least recently first.
+    /// Iterates over the entries, least recently used first.
     pub fn iter(&self) -> impl Iterator<Item = (&K, &V)> {
         self.by_use.values().filter_map(|key| Some((key, self.peek(key)?)))
     }

@@ -1,4 +1,4 @@
-//! Files in memory, for tests: the contract without a disk.
+//! A store in memory, for tests.
 
 use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
@@ -15,16 +15,16 @@ use crate::{
     Replace, Revisions, Slot, Store, Text, Whole, WriteError, WriteStore, Written, text_of,
 };
 
-/// What stands at a path.
+/// A file or directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Node {
     /// A file and its bytes.
     File(Vec<u8>),
-    /// A folder.
+    /// A directory.
     Folder,
 }
 
-/// A tree of files beneath one root.
+/// A tree of files below one root.
 pub struct MemoryStore {
     root: PathBuf,
     is_hidden: Box<dyn Fn(&Path) -> bool + Send + Sync>,
@@ -33,8 +33,8 @@ pub struct MemoryStore {
 }
 
 impl MemoryStore {
-    /// Serves `nodes`, whose paths are absolute and lie beneath `root`. `is_hidden` gets paths
-    /// relative to the root.
+    /// Creates a store with `nodes`, whose paths are absolute and below `root`. `is_hidden`
+    /// receives paths relative to the root.
     pub fn new(
         root: &Path,
         mut nodes: BTreeMap<PathBuf, Node>,
@@ -49,12 +49,12 @@ impl MemoryStore {
         }
     }
 
-    /// Lets `.git` folders be written, or not.
+    /// Sets whether `.git` directories can be written.
     pub fn allow_git_writes(&mut self, allows_git_writes: bool) {
         self.allows_git_writes = allows_git_writes;
     }
 
-    /// Everything that stands in the store.
+    /// Returns all files and directories.
     pub fn nodes(&self) -> BTreeMap<PathBuf, Node> {
         self.lock().clone()
     }
@@ -74,7 +74,7 @@ impl MemoryStore {
         }
     }
 
-    /// The path without `..`, if the caller may use it. Without links, words decide.
+    /// Returns the path without `..`, if access is permitted. Links do not exist in memory.
     fn locate(&self, path: &AbsPath, context: &Context, wants: Access) -> Result<PathBuf> {
         let denied = |reason| Err(Error::PermissionDenied { path: path.to_string(), reason });
         let outside = || denied(Denial::Outside { roots: self.root.display().to_string() });
@@ -140,10 +140,11 @@ impl Store for MemoryStore {
     }
 }
 
-/// Nothing in memory has a history.
+/// Files in memory have no revisions.
 impl Revisions for MemoryStore {
     fn at(&self, _revision: &str, path: &str, _caller: &Context) -> Result<AtRevision> {
-        Err(Error::NoRepository { path: path.into(), cause: "There is none in memory.".into() })
+        let cause = "Files in memory have no git repository.".into();
+        Err(Error::NoRepository { path: path.into(), cause })
     }
 }
 
@@ -189,7 +190,7 @@ impl WriteStore for MemoryStore {
     }
 }
 
-/// Reads many files.
+/// Reads many files from memory.
 struct MemoryBulk<'a> {
     store: &'a MemoryStore,
     context: &'a Context,
@@ -208,7 +209,7 @@ impl MemoryStore {
     }
 }
 
-/// Holds the whole store, which is the simplest way to hold one file.
+/// One file, held by locking the whole store.
 struct HeldNode<'a> {
     nodes: MutexGuard<'a, BTreeMap<PathBuf, Node>>,
     path: AbsPath,

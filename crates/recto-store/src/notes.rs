@@ -1,13 +1,13 @@
-//! What comes up while a call runs and belongs in its answer. The wording is left to the tools.
+//! Notes that a store adds to an answer. The tools word them.
 
 use std::sync::{Arc, Mutex};
 
 use crate::sync::lock;
 
-/// One thing to mention.
+/// A fact that the answer should mention.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Note {
-    /// The text is the editor's, which has unsaved changes.
+    /// The text is from the editor, which has unsaved changes.
     Unsaved,
     /// The text is from disk, although the editor has unsaved changes.
     WithoutUnsaved,
@@ -29,7 +29,7 @@ pub enum Note {
     LinkTarget,
 }
 
-/// The notes of one call, each at most once, in the order in which they came up.
+/// The notes of one call, each at most once, in the order in which they were added.
 #[derive(Debug, Clone, Default)]
 pub struct Notes(Arc<Mutex<Vec<Note>>>);
 
@@ -39,7 +39,7 @@ impl Notes {
         self.set(note, true);
     }
 
-    /// Adds a note or retracts it.
+    /// Adds a note or removes it.
     pub fn set(&self, note: Note, holds: bool) {
         let mut notes = lock(&self.0);
         match notes.iter().position(|known| *known == note) {

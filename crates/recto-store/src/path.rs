@@ -1,13 +1,13 @@
-//! Paths as callers write them, checked once.
+//! Absolute paths, parsed from the caller's spelling.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Result};
 
-/// An absolute path without NUL, and how the caller spelled it.
+/// An absolute path without NUL, and the caller's spelling of it.
 ///
-/// Whether it lies inside the roots is for the store to say.
+/// The store checks whether it is inside the roots.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AbsPath {
     given: String,
@@ -15,16 +15,16 @@ pub struct AbsPath {
 }
 
 impl AbsPath {
-    /// Refuses relative paths and paths that no file can have.
+    /// Parses an absolute path. Rejects relative paths and paths with NUL.
     pub fn parse(given: String) -> Result<AbsPath> {
-        refuse_nul(&given)?;
+        reject_nul(&given)?;
         if !given.starts_with('/') {
             return Err(Error::RelativePath { path: given, root: None });
         }
         Ok(AbsPath { absolute: PathBuf::from(&given), given })
     }
 
-    /// The same for what a caller wrote, who may have meant it to start at `root`.
+    /// Parses an absolute path. The error for a relative one suggests that it starts at `root`.
     pub fn parse_beside(given: String, root: &Path) -> Result<AbsPath> {
         AbsPath::parse(given).map_err(|error| match error {
             Error::RelativePath { path, .. } => {
@@ -34,48 +34,48 @@ impl AbsPath {
         })
     }
 
-    /// Takes a relative path to start at `root`. `name` is the argument that it came in.
+    /// Resolves a relative path against `root`. `name` is the argument that contained it.
     pub fn resolve(name: &'static str, given: String, root: &Path) -> Result<AbsPath> {
-        refuse_nul(&given)?;
+        reject_nul(&given)?;
         if given.is_empty() {
             return Err(Error::EmptyPath { argument: name });
         }
         Ok(AbsPath { absolute: root.join(&given), given })
     }
 
-    /// A path that somebody resolved already, spelled as `given` in messages.
+    /// Wraps a path that was resolved before; messages show `given`.
     pub fn of(absolute: PathBuf, given: String) -> AbsPath {
         AbsPath { given, absolute }
     }
 
-    /// The path as given, for messages.
+    /// Returns the path as given, for messages.
     pub fn as_str(&self) -> &str {
         &self.given
     }
 
-    /// The absolute path.
+    /// Returns the absolute path.
     pub fn as_path(&self) -> &Path {
         &self.absolute
     }
 
-    /// The last part, for people: `/` has an empty one.
+    /// Returns the last component, for display. It is empty for `/`.
     pub fn file_name(&self) -> &str {
         self.absolute.file_name().and_then(|name| name.to_str()).unwrap_or("")
     }
 
-    /// The folder, as a message names it.
+    /// Returns the parent directory, for messages.
     pub fn parent(&self) -> String {
         self.ancestor(1)
     }
 
-    /// The path without its last parts, as a message names it.
+    /// Returns the path without its last `n_parts` components, for messages.
     pub fn ancestor(&self, n_parts: usize) -> String {
         let ancestor = Path::new(&self.given).ancestors().nth(n_parts);
         ancestor.unwrap_or(Path::new("/")).display().to_string()
     }
 }
 
-fn refuse_nul(given: &str) -> Result<()> {
+fn reject_nul(given: &str) -> Result<()> {
     match given.contains('\0') {
         true => Err(Error::NulInPath { path: given.replace('\0', "␀") }),
         false => Ok(()),
@@ -95,7 +95,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn refuses_what_is_not_absolute() {
+    fn rejects_relative_paths_and_nul() {
         for (path, message) in [
             ("", "Path must be absolute: "),
             ("a.txt", "Path must be absolute: a.txt"),
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn names_its_parts() {
+    fn returns_name_and_parent() {
         let path = AbsPath::parse("/a/b c.txt".into()).unwrap();
         assert_eq!((path.file_name(), path.parent().as_str()), ("b c.txt", "/a"));
         assert_eq!(AbsPath::parse("/".into()).unwrap().parent(), "/");

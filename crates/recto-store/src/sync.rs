@@ -1,12 +1,12 @@
-//! Locks that survive a panic.
+//! Locks that ignore poisoning.
 //!
-//! Every state behind one of our locks is consistent between two statements, so a poisoned lock
-//! means no more than a failed call.
+//! Data behind these locks is consistent between any two statements, so after a panic only the call
+//! that panicked has failed.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// Locks a mutex, even after a panic of another holder.
+/// Locks a mutex, even if another thread panicked while holding it.
 pub fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -16,7 +16,7 @@ pub fn wait<'a, T>(condvar: &Condvar, guard: MutexGuard<'a, T>) -> MutexGuard<'a
     condvar.wait(guard).unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Waits for a notification, but no longer than `timeout`.
+/// Waits for a notification for at most `timeout`.
 pub fn wait_timeout<'a, T>(
     condvar: &Condvar,
     guard: MutexGuard<'a, T>,

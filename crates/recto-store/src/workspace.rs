@@ -1,7 +1,7 @@
-//! The files of a user who has an editor open: the editor's text where one file is asked for, the
-//! disk for everything else.
+//! A store that combines an editor's buffers with the disk: the text of a single file comes from
+//! the editor, everything else from the disk.
 //!
-//! Whether a path may be used, and whether a file exists there, is always decided by the disk.
+//! The disk always decides whether a path is permitted and whether a file exists.
 
 mod held;
 mod unsaved;
@@ -17,11 +17,11 @@ use crate::{
     BulkReader, Bytes, Context, Hold, ListRequest, Listing, LocalStore, Note, Removal, Slot, Store,
     Text, WriteStore, text_of,
 };
-use held::Held;
+use held::WorkspaceHold;
 use unsaved::Unsaved;
 use view::{Buffer, View};
 
-/// The disk, and an editor over it.
+/// The disk and an editor.
 pub struct Workspace {
     disk: Arc<LocalStore>,
     editor: Arc<dyn Editor>,
@@ -29,12 +29,12 @@ pub struct Workspace {
 }
 
 impl Workspace {
-    /// Joins the two.
+    /// Combines a disk and an editor.
     pub fn new(disk: Arc<LocalStore>, editor: Arc<dyn Editor>) -> Workspace {
         Workspace { disk, editor, unsaved: Unsaved::default() }
     }
 
-    /// Returns the editor's text of a file, or `None` where the disk is to be read.
+    /// Returns the editor's text of a file, or `None` if the file must be read from disk.
     fn buffer(&self, path: &AbsPath, context: &Context) -> Result<Option<String>> {
         if !self.editor.can_read() {
             return Ok(None);
@@ -54,9 +54,9 @@ impl Workspace {
         path: &AbsPath,
         purpose: Purpose,
         context: &'a Context,
-    ) -> Result<Held<'a>> {
-        let place = self.disk.hold_for_editor(path, purpose, context)?;
-        Ok(Held { workspace: self, place, path: path.clone(), context })
+    ) -> Result<WorkspaceHold<'a>> {
+        let reserved = self.disk.hold_for_editor(path, purpose, context)?;
+        Ok(WorkspaceHold { workspace: self, reserved, path: path.clone(), context })
     }
 }
 
@@ -68,16 +68,17 @@ impl Store for Workspace {
         }
     }
 
-    /// Reads the disk: an editor opens a buffer for every file that it is asked for.
+    /// Reads from disk, because an editor would open a buffer for every file.
     fn bulk<'a>(&'a self, context: &'a Context) -> Box<dyn BulkReader + 'a> {
         match self.editor.can_read() {
-            true => Box::new(Bulk { workspace: self, disk: self.disk.bulk(context), context }),
+            true => {
+                Box::new(WorkspaceBulk { workspace: self, disk: self.disk.bulk(context), context })
+            }
             false => self.disk.bulk(context),
         }
     }
 
-    /// Only what is text on the disk is asked of the editor: sheets, Parquet and compressed files
-    /// are not.
+    /// Asks the editor only for files that are text on disk, not for spreadsheets or Parquet.
     fn open(&self, path: &AbsPath, context: &Context) -> Result<Box<dyn Bytes>> {
         match self.buffer(path, context)? {
             Some(text) => Ok(Box::new(text.into_bytes())),
@@ -96,23 +97,23 @@ impl Store for Workspace {
 
     fn list(&self, request: &ListRequest<'_>, context: &Context) -> Result<Listing> {
         let listing = self.disk.list(request, context)?;
-        if self.unsaved.has_new_beneath(&listing.folder) {
+        if self.unsaved.has_new_below(&listing.folder) {
             context.notes.add(Note::UnsavedNotListed);
         }
         Ok(listing)
     }
 }
 
-/// Reads many files from the disk, and notes what the editor has instead.
-struct Bulk<'a> {
+/// Reads many files from disk, and notes unsaved changes in the editor.
+struct WorkspaceBulk<'a> {
     workspace: &'a Workspace,
     disk: Box<dyn BulkReader + 'a>,
     context: &'a Context,
 }
 
-impl BulkReader for Bulk<'_> {
+impl BulkReader for WorkspaceBulk<'_> {
     fn text(&mut self, path: &AbsPath) -> Result<Text<'_>> {
-        let Bulk { workspace: Workspace { disk, unsaved, .. }, context, .. } = self;
+        let WorkspaceBulk { workspace: Workspace { disk, unsaved, .. }, context, .. } = self;
         context.notes.add(Note::SearchedOnDisk);
         if !unsaved.is_empty() && unsaved.contains(&disk.probe(path, context)?.real_path) {
             context.notes.add(Note::WithoutUnsaved);
@@ -127,7 +128,7 @@ impl WriteStore for Workspace {
             return self.disk.hold(path, context);
         }
         let held = self.reserve(path, Purpose::Change, context)?;
-        match held.place.is_vacant() && !held.is_new_in_editor()? {
+        match held.reserved.is_vacant() && !held.is_new_in_editor()? {
             true => Ok(Hold::Vacant(Box::new(held))),
             false => Ok(Hold::File(Box::new(held))),
         }

@@ -1,7 +1,7 @@
 //! Unified diffs that `git apply` and `patch` accept.
 //!
 //! The edits are known, so only the lines they touch are compared; the rest of a large file is
-//! walked once to number its lines.
+//! scanned once to count its lines.
 
 use std::fmt::Write;
 use std::ops::Range;
@@ -12,28 +12,28 @@ use memchr::{memchr_iter, memrchr_iter};
 use crate::edits::Edits;
 use crate::line;
 
-/// A diff larger than this is left out.
+/// The largest diff, in bytes. A larger one is omitted.
 pub const MAX_DIFF_BYTES: usize = 4 << 20;
 
 const N_CONTEXT: usize = 3;
 
-/// Beyond this many pairs of lines, lines are not compared with each other: repetitive text would
-/// take minutes. The whole region is then one change, which is as true.
+/// Above this number of line pairs, lines are not compared, because repetitive text would take
+/// minutes. The whole region is then one change, which is also a valid diff.
 const MAX_COMPARED: usize = 100_000_000;
 
-/// Which file the old side of a diff is.
+/// The old side of a diff.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OldSide {
-    /// The file as it was.
+    /// The file before the change.
     File,
     /// Nothing: the file is new.
     Nothing,
 }
 
-/// The diff from `before` to `after`, or `None` where it would be larger than [`MAX_DIFF_BYTES`].
+/// Returns the diff from `before` to `after`, or `None` if it is larger than [`MAX_DIFF_BYTES`].
 /// Equal texts have an empty diff.
 ///
-/// `edits` must lead from `before` to `after`.
+/// `edits` must turn `before` into `after`.
 pub fn unified(
     name: &str,
     old_side: OldSide,
@@ -44,8 +44,8 @@ pub fn unified(
     unified_part(name, old_side, before, after, edits, 0)
 }
 
-/// The diff of a part of a text that `lines_before` lines stand before. The part must have three
-/// lines on either side of every edit, or reach to the end there.
+/// Returns the diff of a part of a text that follows `lines_before` other lines. The part must have
+/// three lines on either side of every edit, unless the text starts or ends there.
 pub fn unified_part(
     name: &str,
     old_side: OldSide,
@@ -67,7 +67,7 @@ pub fn unified_part(
     out.push_str(&format!("--- {old_header}\n+++ {header}\n"));
     let mut rest = changes.as_slice();
     while !rest.is_empty() {
-        let is_near = |pair: &[Change]| {
+        let is_near = |pair: &[LineChange]| {
             pair[1].before.lines.start - pair[0].before.lines.end <= 2 * N_CONTEXT
         };
         let n_joined = 1 + rest.windows(2).take_while(|pair| is_near(pair)).count();
@@ -81,21 +81,21 @@ pub fn unified_part(
     Some(out)
 }
 
-/// Lines that stand where others stood.
+/// Lines that replaced other lines.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChangedLines {
-    /// The lines of the old text that are gone, as indices from 0; empty where lines only came.
+    /// The removed lines of the old text, as indices from 0; empty if lines were only added.
     pub old_lines: Range<usize>,
-    /// The lines of the new text, as indices from 0; empty where lines only went.
+    /// The added lines of the new text, as indices from 0; empty if lines were only removed.
     pub lines: Range<usize>,
     /// Their bytes in the new text.
     pub bytes: Range<usize>,
 }
 
-/// What is new in `after`, seen from `before`.
+/// Returns the changed lines from `before` to `after`.
 pub fn changes(before: &str, after: &str) -> Vec<ChangedLines> {
     let changes = changed_lines(before, after, &Edits::whole(before, after));
-    let as_changed = |change: Change| ChangedLines {
+    let as_changed = |change: LineChange| ChangedLines {
         old_lines: change.before.lines,
         lines: change.after.lines,
         bytes: change.after.bytes,
@@ -103,22 +103,22 @@ pub fn changes(before: &str, after: &str) -> Vec<ChangedLines> {
     changes.into_iter().map(as_changed).collect()
 }
 
-/// Neighbouring lines of one side: their indices from 0, and their bytes.
+/// Consecutive lines of one side: their indices from 0, and their bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Span {
     lines: Range<usize>,
     bytes: Range<usize>,
 }
 
-/// Lines that give way to others.
+/// Lines and their replacement.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Change {
+struct LineChange {
     before: Span,
     after: Span,
 }
 
 /// Widens the edits to whole lines, joins those that share a line, and compares inside each.
-fn changed_lines(before: &str, after: &str, edits: &Edits) -> Vec<Change> {
+fn changed_lines(before: &str, after: &str, edits: &Edits) -> Vec<LineChange> {
     let mut regions: Vec<(Range<usize>, Range<usize>)> = Vec::new();
     let mut n_grown = 0isize;
     for edit in edits.iter() {
@@ -143,27 +143,27 @@ fn changed_lines(before: &str, after: &str, edits: &Edits) -> Vec<Change> {
     }
 
     let mut changes = Vec::new();
-    let (mut before_place, mut after_place) = (Place::default(), Place::default());
+    let (mut before_cursor, mut after_cursor) = (LineCursor::default(), LineCursor::default());
     for (before_region, after_region) in regions {
-        before_place.go_to(before, before_region.start);
-        after_place.go_to(after, after_region.start);
+        before_cursor.go_to(before, before_region.start);
+        after_cursor.go_to(after, after_region.start);
         compare(
-            (&before[before_region], before_place),
-            (&after[after_region], after_place),
+            (&before[before_region], before_cursor),
+            (&after[after_region], after_cursor),
             &mut changes,
         );
     }
     changes
 }
 
-/// A line start and the number of lines before it.
+/// The offset of a line start and the number of lines before it.
 #[derive(Debug, Clone, Copy, Default)]
-struct Place {
+struct LineCursor {
     line_idx: usize,
     offset: usize,
 }
 
-impl Place {
+impl LineCursor {
     fn go_to(&mut self, text: &str, offset: usize) {
         self.line_idx += memchr_iter(b'\n', &text.as_bytes()[self.offset..offset]).count();
         self.offset = offset;
@@ -175,19 +175,19 @@ fn is_line_start(text: &str, offset: usize) -> bool {
 }
 
 fn compare(
-    (before, before_place): (&str, Place),
-    (after, after_place): (&str, Place),
-    changes: &mut Vec<Change>,
+    (before, before_cursor): (&str, LineCursor),
+    (after, after_cursor): (&str, LineCursor),
+    changes: &mut Vec<LineChange>,
 ) {
     let (n_before, n_after) = (line::count(before), line::count(after));
     if n_before.saturating_mul(n_after) > MAX_COMPARED {
-        let whole = |place: Place, n_lines: usize, n_bytes: usize| Span {
-            lines: place.line_idx..place.line_idx + n_lines,
-            bytes: place.offset..place.offset + n_bytes,
+        let whole = |cursor: LineCursor, n_lines: usize, n_bytes: usize| Span {
+            lines: cursor.line_idx..cursor.line_idx + n_lines,
+            bytes: cursor.offset..cursor.offset + n_bytes,
         };
-        changes.push(Change {
-            before: whole(before_place, n_before, before.len()),
-            after: whole(after_place, n_after, after.len()),
+        changes.push(LineChange {
+            before: whole(before_cursor, n_before, before.len()),
+            after: whole(after_cursor, n_after, after.len()),
         });
         return;
     }
@@ -199,14 +199,14 @@ fn compare(
     let before_offsets = line_offsets(before);
     let after_offsets = line_offsets(after);
     for hunk in diff.hunks() {
-        changes.push(Change {
-            before: span(before_place, &before_offsets, hunk.before),
-            after: span(after_place, &after_offsets, hunk.after),
+        changes.push(LineChange {
+            before: span(before_cursor, &before_offsets, hunk.before),
+            after: span(after_cursor, &after_offsets, hunk.after),
         });
     }
 }
 
-/// Where each line starts, and where the last one ends.
+/// Returns the start of each line, and the end of the last one.
 fn line_offsets(text: &str) -> Vec<usize> {
     let mut offsets = vec![0];
     offsets.extend(line::lines(text).scan(0, |end, line| {
@@ -216,17 +216,23 @@ fn line_offsets(text: &str) -> Vec<usize> {
     offsets
 }
 
-fn span(place: Place, offsets: &[usize], lines: Range<u32>) -> Span {
+fn span(cursor: LineCursor, offsets: &[usize], lines: Range<u32>) -> Span {
     let (start, end) = (lines.start as usize, lines.end as usize);
     Span {
-        lines: place.line_idx + start..place.line_idx + end,
-        bytes: place.offset + offsets[start]..place.offset + offsets[end],
+        lines: cursor.line_idx + start..cursor.line_idx + end,
+        bytes: cursor.offset + offsets[start]..cursor.offset + offsets[end],
     }
 }
 
-/// Writes changes that are near each other, with the lines around and between them. `n_earlier`
-/// lines stand before both texts.
-fn write_hunk(out: &mut String, before: &str, after: &str, changes: &[Change], n_earlier: usize) {
+/// Writes changes that are close to each other as one hunk with context. `n_earlier` lines precede
+/// both texts.
+fn write_hunk(
+    out: &mut String,
+    before: &str,
+    after: &str,
+    changes: &[LineChange],
+    n_earlier: usize,
+) {
     let (first, last) = (&changes[0], &changes[changes.len() - 1]);
     let (head_start, n_head) = lines_before(before, first.before.bytes.start);
     let (tail_end, n_tail) = lines_after(before, last.before.bytes.end);
@@ -248,7 +254,7 @@ fn write_hunk(out: &mut String, before: &str, after: &str, changes: &[Change], n
     write_lines(out, ' ', &before[shown_to..tail_end]);
 }
 
-/// Where up to three lines before `offset`, a line start, begin, and how many they are.
+/// Returns the start and number of up to three lines before `offset`, a line start.
 fn lines_before(text: &str, offset: usize) -> (usize, usize) {
     let (mut start, mut n_lines) = (offset, 0);
     while start > 0 && n_lines < N_CONTEXT {
@@ -260,7 +266,7 @@ fn lines_before(text: &str, offset: usize) -> (usize, usize) {
     (start, n_lines)
 }
 
-/// Where up to three lines from `offset` on end, and how many they are.
+/// Returns the end and number of up to three lines after `offset`.
 fn lines_after(text: &str, offset: usize) -> (usize, usize) {
     let (mut end, mut n_lines) = (offset, 0);
     while end < text.len() && n_lines < N_CONTEXT {
@@ -270,7 +276,7 @@ fn lines_after(text: &str, offset: usize) -> (usize, usize) {
     (end, n_lines)
 }
 
-/// `3,2`, `3` for one line, `2,0` for none after line 2.
+/// Writes a range: `3,2`, `3` for one line, or `2,0` for no lines after line 2.
 fn write_range(out: &mut String, line_idx: usize, n_lines: usize) {
     let written = match n_lines {
         0 => write!(out, "{line_idx},0"),
@@ -290,8 +296,8 @@ fn write_lines(out: &mut String, mark: char, lines: &str) {
     }
 }
 
-/// A name as `patch` and `git` read it back: spaces need a tab behind the name, control
-/// characters, quotes and backslashes a C string.
+/// Quotes a name for `patch` and `git`: a name with spaces needs a tab after it; control
+/// characters, quotes and backslashes need a C string.
 fn header_name(name: &str) -> String {
     let needs_quotes = |c: char| c.is_control() || c == '"' || c == '\\';
     if !name.contains(needs_quotes) {

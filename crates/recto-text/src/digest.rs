@@ -1,5 +1,5 @@
-//! The version tag of a file: short enough for a model to repeat, strong enough to notice a
-//! change. Where bytes are about to be discarded, stores compare the bytes themselves.
+//! The version tag of a file: short enough for a model to copy, strong enough to detect a change.
+//! Before stores discard bytes, they compare the bytes themselves.
 
 use std::fmt;
 use std::str::FromStr;
@@ -11,7 +11,7 @@ use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 pub struct Digest(u64);
 
 impl Digest {
-    /// Digests `bytes`.
+    /// Computes the digest of `bytes`.
     pub fn of(bytes: &[u8]) -> Digest {
         Digest(xxh3_64(bytes) >> 16)
     }
@@ -44,17 +44,17 @@ impl FromStr for Digest {
     }
 }
 
-/// Digests bytes that arrive in pieces.
+/// Computes the digest of bytes that arrive in pieces.
 #[derive(Default)]
 pub struct Digester(Xxh3);
 
 impl Digester {
-    /// Takes the next bytes.
+    /// Adds the next bytes.
     pub fn push(&mut self, bytes: &[u8]) {
         self.0.update(bytes);
     }
 
-    /// The digest of everything taken.
+    /// Returns the digest of all bytes so far.
     pub fn finish(&self) -> Digest {
         Digest(self.0.digest() >> 16)
     }
@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn reads_what_it_prints_and_nothing_else() {
+    fn parses_only_its_own_format() {
         let digest = Digest::of(b"x");
         assert_eq!(digest.to_string().parse(), Ok(digest));
         assert_eq!(digest.to_string().to_uppercase().parse(), Ok(digest));

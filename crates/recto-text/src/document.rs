@@ -1,4 +1,4 @@
-//! A whole file as text, with everything needed to write it back byte for byte.
+//! A whole file as text, with the bytes and the encoding to write it back unchanged.
 
 use crate::digest::Digest;
 use crate::encoding::Encoding;
@@ -7,64 +7,61 @@ use crate::encoding::Encoding;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Document {
     encoding: Encoding,
-    content: Content,
+    stored: Stored,
 }
 
-/// UTF-8 text is its own stored form; other encodings keep both.
+/// The stored form. For UTF-8 the bytes are the text; other encodings keep both.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Content {
+enum Stored {
     Utf8(String),
     Decoded { bytes: Vec<u8>, text: String },
 }
 
-/// Why a text cannot be stored in a document's encoding.
+/// The reason why a text cannot be stored in a document's encoding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unencodable {
     /// The encoding has no bytes for this character.
     Character(char),
-    /// The bytes would be read back as another text.
+    /// The bytes would decode to another text.
     ReadsDifferently,
 }
 
 impl Document {
-    /// Reads stored bytes as text, or gives them back where they are binary.
+    /// Parses stored bytes as text. Returns the bytes as error if they are binary.
     pub fn parse(mut bytes: Vec<u8>) -> Result<Document, Vec<u8>> {
-        // Nearly every file is this, and then looking once is enough.
+        // Fast path: nearly every file is UTF-8 without BOM and needs one pass.
         if !Encoding::has_bom(&bytes) && memchr::memchr(0, &bytes).is_none() {
             match String::from_utf8(bytes) {
                 Ok(stored) => {
-                    return Ok(Document {
-                        encoding: Encoding::Utf8,
-                        content: Content::Utf8(stored),
-                    });
+                    return Ok(Document { encoding: Encoding::Utf8, stored: Stored::Utf8(stored) });
                 }
                 Err(error) => bytes = error.into_bytes(),
             }
         }
         let Some(encoding) = Encoding::detect(&bytes) else { return Err(bytes) };
-        let content = match encoding {
+        let stored = match encoding {
             Encoding::Utf8 | Encoding::Utf8Bom => {
                 if memchr::memchr(0, &bytes).is_some() {
                     return Err(bytes);
                 }
-                Content::Utf8(String::from_utf8(bytes).map_err(|error| error.into_bytes())?)
+                Stored::Utf8(String::from_utf8(bytes).map_err(|error| error.into_bytes())?)
             }
             Encoding::Utf16Le | Encoding::Utf16Be | Encoding::Legacy(_) => {
                 match encoding.decode(&bytes) {
-                    Some(text) => Content::Decoded { bytes, text },
+                    Some(text) => Stored::Decoded { bytes, text },
                     None => return Err(bytes),
                 }
             }
         };
-        Ok(Document { encoding, content })
+        Ok(Document { encoding, stored })
     }
 
-    /// A new UTF-8 document without BOM.
+    /// Creates a UTF-8 document without BOM.
     pub fn new(text: &str) -> Result<Document, Unencodable> {
-        Document { encoding: Encoding::Utf8, content: Content::Utf8(String::new()) }.with_text(text)
+        Document { encoding: Encoding::Utf8, stored: Stored::Utf8(String::new()) }.with_text(text)
     }
 
-    /// The document that holds `text` in this one's encoding. Reading it back gives `text` again.
+    /// Returns a document with `text` in this one's encoding. Parsing its bytes gives `text` again.
     pub fn with_text(&self, text: &str) -> Result<Document, Unencodable> {
         let bytes = self.encoding.encode(text).map_err(Unencodable::Character)?;
         match Document::parse(bytes) {
@@ -73,28 +70,28 @@ impl Document {
         }
     }
 
-    /// The text, without BOM.
+    /// Returns the text, without BOM.
     pub fn text(&self) -> &str {
-        match &self.content {
-            Content::Utf8(stored) => &stored[self.encoding.bom().len()..],
-            Content::Decoded { text, .. } => text,
+        match &self.stored {
+            Stored::Utf8(stored) => &stored[self.encoding.bom().len()..],
+            Stored::Decoded { text, .. } => text,
         }
     }
 
-    /// The bytes as stored, with BOM.
+    /// Returns the bytes as stored, with BOM.
     pub fn bytes(&self) -> &[u8] {
-        match &self.content {
-            Content::Utf8(stored) => stored.as_bytes(),
-            Content::Decoded { bytes, .. } => bytes,
+        match &self.stored {
+            Stored::Utf8(stored) => stored.as_bytes(),
+            Stored::Decoded { bytes, .. } => bytes,
         }
     }
 
-    /// How the text is stored.
+    /// Returns the encoding.
     pub fn encoding(&self) -> Encoding {
         self.encoding
     }
 
-    /// The version tag.
+    /// Returns the version tag.
     pub fn digest(&self) -> Digest {
         Digest::of(self.bytes())
     }
@@ -107,14 +104,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_bom_is_never_text_and_survives() {
+    fn the_bom_is_not_text_and_is_kept() {
         let before = Document::parse(b"\xef\xbb\xbfa\r\n".to_vec()).unwrap();
         assert_eq!(before.text(), "a\r\n");
         assert_eq!(before.with_text("b\n").unwrap().bytes(), b"\xef\xbb\xbfb\n");
     }
 
     #[test]
-    fn what_is_stored_is_what_will_be_read() {
+    fn rejects_text_that_would_not_read_back() {
         let latin = Document::parse(b"d\xe9j\xe0 vu, caf\xe9 cr\xe8me\n".to_vec()).unwrap();
         assert_eq!(latin.encoding().name(), "windows-1252");
         assert_eq!(latin.with_text("你").unwrap_err(), Unencodable::Character('你'));
@@ -129,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn binary_bytes_come_back() {
+    fn binary_bytes_are_returned() {
         assert_eq!(Document::parse(b"\x89PNG\0".to_vec()).unwrap_err(), b"\x89PNG\0");
         assert_eq!(Document::parse(b"\xef\xbb\xbfa\0".to_vec()).unwrap_err(), b"\xef\xbb\xbfa\0");
     }

@@ -1,20 +1,18 @@
-//! Changes to a text as values: sorted, disjoint, applied in one pass.
-//!
-//! Deciding what to change is left to [`crate::plan`].
+//! Edits of a text: sorted, disjoint and applied in one pass. [`crate::plan`] creates them.
 
 use std::ops::Range;
 
-/// One replacement: these bytes of the text before give way to this text.
+/// One replacement of a byte range in the original text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Edit {
-    /// The bytes that go.
+    /// The bytes to replace.
     pub range: Range<usize>,
-    /// What comes in their place.
+    /// The new text.
     pub text: String,
 }
 
 impl Edit {
-    /// By how much the text gets longer.
+    /// Returns by how many bytes the text grows.
     fn growth(&self) -> isize {
         self.text.len() as isize - self.range.len() as isize
     }
@@ -23,19 +21,19 @@ impl Edit {
 /// All changes from one text to another.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Edits {
-    /// Sorted by place and disjoint.
+    /// Sorted and disjoint.
     edits: Vec<Edit>,
-    /// The length of the text they were made for.
+    /// The length of the original text.
     n_bytes: usize,
 }
 
 impl Edits {
-    /// No change to `text`.
+    /// Creates an empty set of edits for `text`.
     pub fn none(text: &str) -> Edits {
         Edits { edits: Vec::new(), n_bytes: text.len() }
     }
 
-    /// Everything in `before` gives way to `after`, except what they share at both ends.
+    /// Creates edits that turn `before` into `after`, without their common prefix and suffix.
     pub fn whole(before: &str, after: &str) -> Edits {
         let n_head = common_prefix(before, after);
         let n_tail = common_suffix(&before[n_head..], &after[n_head..]);
@@ -47,20 +45,20 @@ impl Edits {
         edits
     }
 
-    /// Edits to `text` that are known to be sorted and disjoint.
+    /// Creates edits for `text` that are already sorted and disjoint.
     pub(crate) fn sorted(text: &str, edits: Vec<Edit>) -> Edits {
         Edits { edits, n_bytes: text.len() }
     }
 
-    /// The edits in order.
+    /// Iterates over the edits in order.
     pub fn iter(&self) -> std::slice::Iter<'_, Edit> {
         self.edits.iter()
     }
 
-    /// Adds a replacement that was found in the text as these edits leave it.
+    /// Adds a replacement whose range refers to the text after these edits.
     pub fn then(&mut self, range: Range<usize>, text: &str) {
-        // Edits that end before the range stay, those that start behind it too; what is between
-        // overlaps and joins the new one. `n_grown` is how far the edits so far moved the text.
+        // Edits that end before the range or start after it stay; edits in between overlap and are
+        // merged into the new one. `n_grown` is by how much the edits so far moved the text.
         let (mut first, mut n_grown) = (0, 0isize);
         let after_start = |edit: &Edit, n_grown: isize| edit.range.start.strict_add_signed(n_grown);
         while let Some(edit) = self.edits.get(first)
@@ -87,16 +85,16 @@ impl Edits {
         }
         added.text.push_str(text);
         added.text.push_str(tail);
-        // Behind the tail the text is the original again.
+        // After the tail, the text is the original again.
         added.range.end = (range.end + tail.len()).strict_add_signed(-n_grown);
         self.edits.splice(first..end, [added]);
     }
 
-    /// The text after the edits.
+    /// Applies the edits and returns the new text.
     ///
     /// # Panics
     ///
-    /// If `before` is not as long as the text that the edits were made for.
+    /// Panics if `before` does not have the length of the original text.
     pub fn apply(&self, before: &str) -> String {
         assert_eq!(before.len(), self.n_bytes, "edits apply only to the text they were made for");
         let n_added: usize = self.edits.iter().map(|edit| edit.text.len()).sum();
@@ -138,7 +136,7 @@ mod tests {
 
     #[test]
     #[should_panic(expected = "only to the text they were made for")]
-    fn refuse_another_text() {
+    fn reject_another_text() {
         Edits::none("abc").apply("ab");
     }
 
@@ -154,7 +152,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn composed_edits_do_what_one_after_another_does(
+        fn composed_edits_equal_sequential_edits(
             text in "[abä\\n]{1,30}",
             steps in proptest::collection::vec((0usize..40, 1usize..6, "[xyö\\n]{0,4}"), 1..8),
         ) {
@@ -175,7 +173,7 @@ mod tests {
         }
 
         #[test]
-        fn a_whole_change_gives_the_new_text(before in "[aäö\\n]{0,12}", after in "[aäö\\n]{0,12}") {
+        fn whole_edits_give_the_new_text(before in "[aäö\\n]{0,12}", after in "[aäö\\n]{0,12}") {
             prop_assert_eq!(Edits::whole(&before, &after).apply(&before), after);
         }
     }

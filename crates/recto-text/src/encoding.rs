@@ -1,8 +1,8 @@
-//! How bytes become text and back, and when they are not text at all.
+//! Detects encodings, decodes and encodes text.
 //!
 //! UTF-8 with or without BOM and UTF-16 with BOM are text. Other bytes are text in a legacy
-//! encoding only where nothing speaks against it; a wrong guess would show mojibake to a model
-//! that then writes it back, so doubt means binary.
+//! encoding only if all checks pass. After a wrong guess a model would see mojibake and write it
+//! back, so in doubt a file is binary.
 
 use chardetng::{EncodingDetector, Iso2022JpDetection, Utf8Detection};
 use encoding_rs::{UTF_16BE, UTF_16LE};
@@ -12,7 +12,7 @@ const UTF16LE_BOM: &[u8] = b"\xff\xfe";
 const UTF16BE_BOM: &[u8] = b"\xfe\xff";
 const UTF32LE_BOM: &[u8] = b"\xff\xfe\0\0";
 
-/// How a file stores its text. The BOM is part of it, never of the text.
+/// The encoding of a file. The BOM is part of the encoding, not of the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Encoding {
     /// UTF-8 without a BOM.
@@ -23,19 +23,19 @@ pub enum Encoding {
     Utf16Le,
     /// UTF-16, big endian, after a BOM.
     Utf16Be,
-    /// What files had before Unicode.
+    /// An encoding older than Unicode.
     Legacy(&'static encoding_rs::Encoding),
 }
 
 impl Encoding {
-    /// The encoding of a whole file, or `None` where its bytes are not text.
+    /// Detects the encoding of a whole file. Returns `None` if its bytes are not text.
     ///
-    /// The answer is only a proposal for UTF-16 and UTF-8 with BOM: decoding must succeed too.
+    /// UTF-16 and UTF-8 with BOM are detected by the BOM alone; decoding can still fail.
     pub fn detect(bytes: &[u8]) -> Option<Encoding> {
         if bytes.starts_with(UTF8_BOM) {
             return Some(Encoding::Utf8Bom);
         }
-        // As UTF-16 this would be a text that starts with NUL; it is UTF-32.
+        // This is UTF-32; as UTF-16 it would start with NUL.
         if bytes.starts_with(UTF32LE_BOM) {
             return None;
         }
@@ -54,13 +54,12 @@ impl Encoding {
         detect_legacy(bytes)
     }
 
-    /// Whether bytes start with the mark of a Unicode encoding.
+    /// Whether bytes start with a BOM.
     pub fn has_bom(bytes: &[u8]) -> bool {
         [UTF8_BOM, UTF16LE_BOM, UTF16BE_BOM].iter().any(|bom| bytes.starts_with(bom))
     }
 
-    /// The encoding that the first bytes of a larger file speak for. The cut may fall inside a
-    /// character.
+    /// Detects the encoding from the start of a file, which may be cut inside a character.
     pub fn sniff(head: &[u8]) -> Option<Encoding> {
         if let Err(error) = std::str::from_utf8(head)
             && error.error_len().is_none()
@@ -72,7 +71,7 @@ impl Encoding {
         n_cuts.map(|n_cut| &head[..head.len() - n_cut]).find_map(Encoding::detect)
     }
 
-    /// The bytes before the text.
+    /// Returns the BOM, or nothing.
     pub fn bom(self) -> &'static [u8] {
         match self {
             Encoding::Utf8 | Encoding::Legacy(_) => b"",
@@ -82,31 +81,31 @@ impl Encoding {
         }
     }
 
-    /// The name that the WHATWG gives it.
+    /// Returns the WHATWG name.
     pub fn name(self) -> &'static str {
         self.whatwg().name()
     }
 
-    /// Decodes stored bytes, BOM included, or says that they are not text.
+    /// Decodes stored bytes, which include the BOM. Returns `None` if they are not text.
     pub fn decode(self, bytes: &[u8]) -> Option<String> {
         let body = bytes.strip_prefix(self.bom())?;
         let text = self.whatwg().decode_without_bom_handling_and_without_replacement(body)?;
         Some(text.into_owned())
     }
 
-    /// Encodes a text with its BOM, or names the first character that has no place here.
+    /// Encodes a text with its BOM. Fails with the first character that the encoding lacks.
     ///
-    /// NUL has a place in UTF-16 only: anywhere else it would make the file binary.
+    /// Only UTF-16 can contain NUL: in any other encoding it would make the file binary.
     pub fn encode(self, text: &str) -> Result<Vec<u8>, char> {
         match self {
             Encoding::Utf8 | Encoding::Utf8Bom => {
-                refuse_nul(text)?;
+                reject_nul(text)?;
                 Ok([self.bom(), text.as_bytes()].concat())
             }
             Encoding::Utf16Le => Ok(encode_utf16(self.bom(), text, u16::to_le_bytes)),
             Encoding::Utf16Be => Ok(encode_utf16(self.bom(), text, u16::to_be_bytes)),
             Encoding::Legacy(encoding) => {
-                refuse_nul(text)?;
+                reject_nul(text)?;
                 let (bytes, _, has_unmappable) = encoding.encode(text);
                 if !has_unmappable {
                     return Ok(bytes.into_owned());
@@ -118,12 +117,12 @@ impl Encoding {
         }
     }
 
-    /// Decodes bytes that arrive in pieces.
+    /// Returns a decoder for bytes that arrive in pieces.
     pub fn decoder(self) -> Decoder {
         Decoder { n_bom_left: self.bom().len(), ..self.decoder_inside() }
     }
 
-    /// The same for bytes from a place on that lies behind the BOM.
+    /// Returns a decoder for bytes that start after the BOM.
     pub fn decoder_inside(self) -> Decoder {
         Decoder { inner: self.whatwg().new_decoder_without_bom_handling(), n_bom_left: 0 }
     }
@@ -138,15 +137,15 @@ impl Encoding {
     }
 }
 
-/// Turns pieces of stored bytes into pieces of UTF-8.
+/// Decodes pieces of stored bytes to UTF-8.
 pub struct Decoder {
     inner: encoding_rs::Decoder,
     n_bom_left: usize,
 }
 
 impl Decoder {
-    /// Decodes the next piece into `out`, which is cleared first. Returns whether something in
-    /// it was not text; such bytes become U+FFFD.
+    /// Decodes the next piece into `out`, which is cleared first. Returns whether it contained
+    /// invalid bytes, which become U+FFFD.
     pub fn push(&mut self, piece: &[u8], is_last: bool, out: &mut String) -> bool {
         out.clear();
         let n_bom = self.n_bom_left.min(piece.len());
@@ -159,7 +158,7 @@ impl Decoder {
     }
 }
 
-fn refuse_nul(text: &str) -> Result<(), char> {
+fn reject_nul(text: &str) -> Result<(), char> {
     match memchr::memchr(0, text.as_bytes()) {
         Some(_) => Err('\0'),
         None => Ok(()),
@@ -173,8 +172,8 @@ fn encode_utf16(bom: &[u8], text: &str, to_bytes: fn(u16) -> [u8; 2]) -> Vec<u8>
     bytes
 }
 
-/// Legacy text does not look like damaged UTF-8, holds no control characters that text does not
-/// have, and encodes again to exactly the bytes it came from.
+/// Detects a legacy encoding. The bytes must not look like damaged UTF-8, contain no control
+/// characters unusual in text, and survive a round trip through the encoding.
 fn detect_legacy(bytes: &[u8]) -> Option<Encoding> {
     let mut detector = EncodingDetector::new(Iso2022JpDetection::Deny);
     detector.feed(bytes, true);
@@ -192,9 +191,9 @@ fn detect_legacy(bytes: &[u8]) -> Option<Encoding> {
     (encoding.encode(&text).as_deref() == Ok(bytes)).then_some(encoding)
 }
 
-/// In a single-byte encoding one valid multi-byte UTF-8 sequence is enough. In the East Asian
-/// ones such pairs arise by chance (`\xc5\x82` in every Shift_JIS "です", by their ranges about a third of all
-/// bytes), so there they must make up half of what is not ASCII; in damaged UTF-8 it is nearly all.
+/// Whether bytes look like damaged UTF-8. For a single-byte encoding, one valid multi-byte UTF-8
+/// sequence is enough. In East Asian encodings such sequences occur by chance (`\xc5\x82` in every
+/// Shift_JIS "です"), so they must make up half of the bytes that are not ASCII.
 fn looks_like_damaged_utf8(bytes: &[u8], guess: &'static encoding_rs::Encoding) -> bool {
     let n_foreign = bytes.iter().filter(|byte| !byte.is_ascii()).count();
     let count_valid = |valid: &str| valid.bytes().filter(|byte| !byte.is_ascii()).count();

@@ -1,7 +1,7 @@
-//! Why an edit cannot be planned, or lines cannot be selected.
+//! Errors of planning edits and selecting lines.
 //!
-//! `Display` states the fact in one line. What a caller can do about it is left to the crate that
-//! knows the tools; the fields carry the evidence for that.
+//! `Display` states the fact in one line. The fields contain the evidence from which the crate that
+//! knows the tools makes a hint.
 
 use thiserror::Error;
 
@@ -12,8 +12,7 @@ use crate::quote::{Differing, Lines, Quoted};
 /// The result of planning an edit or selecting lines.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// A plan or a selection that was rejected. `path` is the file as the caller named it, lines count
-/// from 1.
+/// A rejected plan or selection. `path` is the file as the caller named it; lines count from 1.
 #[derive(Debug, Clone, PartialEq, Error)]
 #[allow(missing_docs)]
 pub enum Error {
@@ -55,7 +54,7 @@ pub enum Error {
     #[error("Edit {index} conflicts with edit {prior_index}")]
     ConflictingEdits { index: usize, prior_index: usize },
 
-    /// One of several edits was rejected, so that none was applied. Counted from 0.
+    /// One of several edits was rejected, so none was applied. Counted from 0.
     #[error("Edit {index}: {}", source.within_an_edit())]
     InEdit { index: usize, source: Box<Error> },
 
@@ -89,7 +88,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// Returns the message as it reads after "Edit 1: ", where two are shorter.
+    /// Returns the message as it reads after "Edit 1: ". Two messages are shorter there.
     fn within_an_edit(&self) -> String {
         match self {
             Error::StringNotFound { old_string, .. } => {
@@ -103,7 +102,7 @@ impl Error {
     }
 }
 
-/// Where a text occurs that is not on the lines that a caller named.
+/// Where a text occurs if it is not on the lines that the caller named.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Whereabouts {
     /// Lines to replace occur elsewhere.
@@ -153,7 +152,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_edit_of_several_is_worded_as_the_contract_words_it() {
+    fn messages_inside_an_edit_are_shorter() {
         let not_found = Error::StringNotFound { old_string: "line 3".into(), nearest: None };
         assert_eq!(not_found.to_string(), "String not found in file: line 3");
         let in_edit = Error::InEdit { index: 1, source: Box::new(not_found) };

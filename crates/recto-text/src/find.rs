@@ -1,7 +1,7 @@
-//! Finds where a string stands, overlapping places included.
+//! Finds all occurrences of a string, including overlapping ones.
 //!
-//! The only tolerance is the line ending: `\n` and `\r\n` match each other where nothing
-//! matches exactly. Ambiguity is counted and reported, never resolved here.
+//! The only tolerance is for line endings: if nothing matches exactly, `\n` and `\r\n` match each
+//! other. Multiple matches are counted and reported, never resolved here.
 
 mod stream;
 
@@ -9,22 +9,22 @@ use std::ops::Range;
 
 use memchr::memmem;
 
-pub use stream::{Places, Stream};
+pub use stream::{StreamFinder, StreamMatches};
 
-/// How many places are kept; the rest is only counted.
+/// How many matches are kept; the rest are only counted.
 pub const MAX_PLACES: usize = 8;
 
-/// How a string was found, the better way first.
+/// How a string matched, best first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum MatchKind {
-    /// Every character is the same.
+    /// Every character matches.
     Exact,
     /// Line endings differ.
     Eol,
 }
 
 impl MatchKind {
-    /// The word for it in an answer.
+    /// Returns the name that answers use.
     pub fn as_str(self) -> &'static str {
         match self {
             MatchKind::Exact => "exact",
@@ -33,24 +33,24 @@ impl MatchKind {
     }
 }
 
-/// Where a string stands.
+/// The matches of a string.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Found {
-    /// How it matched.
+pub struct Matches {
+    /// How they match.
     pub kind: MatchKind,
-    /// How often it stands there; not 0.
+    /// The number of matches; not 0.
     pub n_matches: usize,
     /// The first [`MAX_PLACES`] byte ranges.
     pub places: Vec<Range<usize>>,
 }
 
 /// Finds a non-empty `needle` in `text`.
-pub fn find(text: &str, needle: &str) -> Option<Found> {
+pub fn find(text: &str, needle: &str) -> Option<Matches> {
     find_exact(text, needle).or_else(|| find_folded(text, needle))
 }
 
-fn find_exact(text: &str, needle: &str) -> Option<Found> {
-    let mut found = Found { kind: MatchKind::Exact, n_matches: 0, places: Vec::new() };
+fn find_exact(text: &str, needle: &str) -> Option<Matches> {
+    let mut found = Matches { kind: MatchKind::Exact, n_matches: 0, places: Vec::new() };
     for_each_exact(text.as_bytes(), needle.as_bytes(), |place| found.add(place));
     (found.n_matches > 0).then_some(found)
 }
@@ -64,22 +64,22 @@ fn for_each_exact(text: &[u8], needle: &[u8], mut visit: impl FnMut(Range<usize>
     });
 }
 
-/// Looks again with every `\r\n` of both sides read as `\n`.
-fn find_folded(text: &str, needle: &str) -> Option<Found> {
+/// Searches with every `\r\n` in text and needle treated as `\n`.
+fn find_folded(text: &str, needle: &str) -> Option<Matches> {
     let has_crlf = |side: &str| memmem::find(side.as_bytes(), b"\r\n").is_some();
     if !needle.contains('\n') || !(has_crlf(text) || has_crlf(needle)) {
         return None;
     }
     let folded = Folded::new(text.as_bytes());
     let folded_needle = Folded::new(needle.as_bytes());
-    let mut found = Found { kind: MatchKind::Eol, n_matches: 0, places: Vec::new() };
+    let mut found = Matches { kind: MatchKind::Eol, n_matches: 0, places: Vec::new() };
     for_each_occurrence(&folded.bytes, &folded_needle.bytes, |at| {
         found.add(folded.unfold(at)..folded.unfold(at + folded_needle.bytes.len()));
     });
     (found.n_matches > 0).then_some(found)
 }
 
-impl Found {
+impl Matches {
     fn add(&mut self, place: Range<usize>) {
         self.n_matches += 1;
         if self.places.len() < MAX_PLACES {
@@ -88,10 +88,10 @@ impl Found {
     }
 }
 
-/// A text with every `\r\n` turned into `\n`.
+/// A text in which every `\r\n` was replaced with `\n`.
 struct Folded {
     bytes: Vec<u8>,
-    /// The places in `bytes` of each `\n` that lost its `\r`, ascending.
+    /// The offsets in `bytes` of each `\n` that replaced `\r\n`, ascending.
     shortened: Vec<usize>,
 }
 
@@ -109,14 +109,14 @@ impl Folded {
         folded
     }
 
-    /// The place in the original text; before the `\r` where one was taken out.
+    /// Returns the offset in the original text; for a replaced ending, that of the `\r`.
     fn unfold(&self, at: usize) -> usize {
         at + self.shortened.partition_point(|shortened| *shortened < at)
     }
 }
 
-/// Visits every occurrence in order. Linear in the text, also for needles that overlap
-/// themselves: searching again from each match would be quadratic for `"aaa…"`.
+/// Visits every occurrence in order. Runs in linear time even if matches overlap: searching again
+/// from each match would be quadratic for `"aaa…"`.
 fn for_each_occurrence(text: &[u8], needle: &[u8], mut visit: impl FnMut(usize)) {
     let finder = memmem::Finder::new(needle);
     let mut from = 0;
@@ -131,7 +131,7 @@ fn for_each_occurrence(text: &[u8], needle: &[u8], mut visit: impl FnMut(usize))
     }
 }
 
-/// Knuth, Morris and Pratt, from `start` on.
+/// Searches from `start` with the Knuth–Morris–Pratt algorithm.
 fn for_each_overlapping(text: &[u8], needle: &[u8], start: usize, mut visit: impl FnMut(usize)) {
     let mut border = vec![0u32; needle.len()];
     let mut n_equal = 0usize;

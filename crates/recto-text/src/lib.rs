@@ -1,8 +1,6 @@
-//! Text as recto sees it: what a line is, how bytes become text and back, where a string
-//! stands, how edits apply and what they look like as a diff.
+//! Text processing without I/O: lines, encodings, string search, edits and diffs.
 //!
-//! Everything here decides or computes. Nothing here touches a file, a clock, a thread or a
-//! protocol, so every rule can be tested with a string.
+//! Nothing here uses files, clocks, threads or protocols; every rule can be tested with a string.
 
 pub mod error;
 

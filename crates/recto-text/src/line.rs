@@ -1,6 +1,6 @@
-//! The one line model: a line ends with `\n`, and a `\r` before it belongs to the ending.
+//! Lines: a line ends with `\n`, and a `\r` before it is part of the ending.
 //!
-//! A lone `\r`, a form feed or U+2028 are ordinary characters. `""` has no line, `"a"` and
+//! A lone `\r`, a form feed and U+2028 are ordinary characters. `""` has no lines, `"a"` and
 //! `"a\n"` have one, `"a\n\n"` has two.
 
 use std::fmt;
@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use memchr::{memchr, memchr_iter, memrchr};
 
-/// A line ending as it stands in a text.
+/// A line ending.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ending {
     /// `\n`
@@ -18,7 +18,7 @@ pub enum Ending {
 }
 
 impl Ending {
-    /// The characters of the ending.
+    /// Returns the characters of the ending.
     pub fn as_str(self) -> &'static str {
         match self {
             Ending::Lf => "\n",
@@ -27,7 +27,7 @@ impl Ending {
     }
 }
 
-/// One-based, inclusive lines.
+/// A range of lines, one-based and inclusive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LineRange {
     /// The first line.
@@ -52,7 +52,7 @@ pub fn count(text: &str) -> usize {
     n_endings + usize::from(!text.is_empty() && !text.ends_with('\n'))
 }
 
-/// The lines of `text`, each with its ending.
+/// Iterates over the lines of `text`, each with its ending.
 pub fn lines(text: &str) -> impl Iterator<Item = &str> {
     let mut rest = text;
     std::iter::from_fn(move || {
@@ -62,7 +62,7 @@ pub fn lines(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Takes the ending off one line.
+/// Returns a line without its ending.
 pub fn without_ending(line: &str) -> &str {
     match line.strip_suffix('\n') {
         Some(rest) => rest.strip_suffix('\r').unwrap_or(rest),
@@ -70,17 +70,17 @@ pub fn without_ending(line: &str) -> &str {
     }
 }
 
-/// The byte where the line that holds `offset` starts.
+/// Returns the offset where the line that contains `offset` starts.
 pub fn start_of(text: &str, offset: usize) -> usize {
     memrchr(b'\n', &text.as_bytes()[..offset]).map_or(0, |newline| newline + 1)
 }
 
-/// The byte after the line that holds `offset`, its ending included.
+/// Returns the offset after the line that contains `offset`, including its ending.
 pub fn end_of(text: &str, offset: usize) -> usize {
     memchr(b'\n', &text.as_bytes()[offset..]).map_or(text.len(), |newline| offset + newline + 1)
 }
 
-/// The lines that a non-empty byte range touches. A final `\n` belongs to its line.
+/// Returns the lines that overlap a non-empty byte range. A final `\n` belongs to its line.
 pub fn range_of(text: &str, range: &Range<usize>) -> LineRange {
     let bytes = text.as_bytes();
     let start = 1 + memchr_iter(b'\n', &bytes[..range.start]).count();
@@ -89,8 +89,8 @@ pub fn range_of(text: &str, range: &Range<usize>) -> LineRange {
     LineRange { start, end }
 }
 
-/// The ending that new text gets where it is put at `offset`: that of the line it stands in,
-/// or where that line has none, of the nearest earlier one, and `\n` where there is none at all.
+/// Returns the line ending for new text at `offset`: that of its line, or of the nearest earlier
+/// line if it has none, or `\n` if the text has no line endings.
 pub fn ending_at(text: &str, offset: usize) -> Ending {
     let bytes = text.as_bytes();
     let newline = memchr(b'\n', &bytes[offset..])

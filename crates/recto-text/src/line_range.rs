@@ -1,14 +1,14 @@
-//! The line grammar of the text toolset: `[start, end)`, from 1, the end exclusive.
+//! The line ranges of the text toolset: `[start, end)`, from 1, the end exclusive.
 //!
-//! A negative number counts from the end (-1 is the last line), 0 is open: as start the first
-//! line, as end through the last. Every pair of integers is a range in a given file or an error
-//! that says what the file has. Reads clamp; changes do not.
+//! A negative number counts from the end (-1 is the last line). 0 means the first line as start,
+//! and through the last line as end. Reads clamp ranges to the file; changes reject ranges that are
+//! not inside it.
 
 use std::ops::Range;
 
 use crate::error::{Error, NamedAs, Result};
 
-/// A range as a caller wrote it.
+/// A range as the caller wrote it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Interval {
     /// The first line.
@@ -18,10 +18,10 @@ pub struct Interval {
 }
 
 impl Interval {
-    /// Everything.
+    /// All lines.
     pub const ALL: Interval = Interval { start: 0, end: 0 };
 
-    /// The lines to read, as indices from 0, of a file with `n_lines`.
+    /// Returns the lines to read, as indices from 0, in a file of `n_lines`.
     pub fn to_read(self, path: &str, n_lines: u64) -> Result<Range<u64>> {
         let n = as_count(n_lines);
         if self.start > n && !(n == 0 && self.start == 1) {
@@ -43,7 +43,7 @@ impl Interval {
         self.checked(start, end)
     }
 
-    /// The lines to change, as indices from 0, of a file with `n_lines`.
+    /// Returns the lines to change, as indices from 0, in a file of `n_lines`.
     pub fn to_change(self, path: &str, n_lines: usize) -> Result<Range<usize>> {
         let n = as_count(n_lines);
         let outside =
@@ -66,7 +66,7 @@ impl Interval {
 
     fn checked(self, start: i64, end: i64) -> Result<Range<u64>> {
         if start >= end {
-            // Whoever writes [5, 5] means line 5, whoever writes [7, 3] lines 3 to 7.
+            // [5, 5] probably means line 5, and [7, 3] lines 3 to 7.
             let (first, last) = (end.min(start), end.max(start));
             return Err(Error::EmptyRange {
                 start: self.start,
@@ -78,12 +78,12 @@ impl Interval {
     }
 }
 
-/// One less than the largest number, so that the line after the last has one too.
+/// Converts a line count, limited so that the number of the next line does not overflow.
 fn as_count(n_lines: impl TryInto<i64>) -> i64 {
     n_lines.try_into().unwrap_or(i64::MAX).min(i64::MAX - 1)
 }
 
-/// The line that a change names, as an index from 0.
+/// Returns the index, from 0, of the line that a change names.
 pub fn line_to_change(line: i64, path: &str, n_lines: usize) -> Result<usize> {
     let n = as_count(n_lines);
     match line {

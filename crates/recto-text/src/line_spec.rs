@@ -1,29 +1,28 @@
-//! The line grammar of looking around: `12`, `5-9`, `+10-`, `3 +/-2`, and lists of those.
+//! Line specifications: `12`, `5-9`, `+10-`, `3 +/-2`, and lists of those.
 //!
-//! Ranges are inclusive, clamp to the file, merge and sort. Whatever is not in the grammar is an
-//! error that shows it; nothing is silently ignored.
+//! Ranges are inclusive, clamped to the file, merged and sorted. Any other syntax is an error.
 
 use std::ops::Range;
 
 use crate::error::{Error, Result};
 
-/// What a caller may write.
+/// The grammar, as text for callers.
 pub const GRAMMAR: &str = "N, A-B or A...B, -N (first N), A- (to the end), +N (N-th from the end, \
     so +10- is the last ten), with commas between, each with optional context: 5 +/-2, 5 -3, 5 +3, \
     5 -3+1";
 
-/// Lines as a caller wrote them; what they are depends on the file.
+/// A line specification, which is resolved for a given number of lines.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LineSpec {
-    parts: Vec<Part>,
-    /// The parts as they were written.
+    parts: Vec<SpecRange>,
+    /// The ranges as written by the caller.
     spelled: String,
-    /// Rows before this line, from 1, were returned already.
+    /// The first line to return, from 1; earlier ones were already returned.
     from: u64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Part {
+struct SpecRange {
     first: Bound,
     last: Bound,
     n_before: u64,
@@ -40,15 +39,15 @@ enum Bound {
 }
 
 impl LineSpec {
-    /// Reads the grammar. What an answer gives to go on with may end with ` from N`.
+    /// Parses a specification. One that an answer gives for the next page ends with ` from N`.
     pub fn parse(text: &str) -> Result<LineSpec> {
         let wrong = || Error::BadLineSpec { lines: text.into() };
         let (text, from) = match text.split_once(" from ") {
             Some((text, from)) => (text, parse_number(from.trim()).ok_or_else(wrong)?),
             None => (text, 1),
         };
-        let parts: Option<Vec<Part>> =
-            text.split(',').map(|part| Part::parse(part.trim())).collect();
+        let parts: Option<Vec<SpecRange>> =
+            text.split(',').map(|part| SpecRange::parse(part.trim())).collect();
         let parts = parts.ok_or_else(wrong)?;
         if parts.iter().any(|part| part.reversed().is_some()) {
             return Err(wrong());
@@ -56,25 +55,25 @@ impl LineSpec {
         Ok(LineSpec { parts, spelled: text.into(), from })
     }
 
-    /// The same lines, without those before a line, from 1, as a caller would write it.
+    /// Returns the specification of the same lines without those before `line`, from 1.
     pub fn from_line(lines: Option<&LineSpec>, line: u64) -> String {
         format!("{} from {line}", lines.map_or("1-", |lines| &lines.spelled))
     }
 
-    /// The first line, from 1, that is still wanted.
+    /// Returns the first line to return, from 1.
     pub fn from(&self) -> u64 {
         self.from
     }
 
-    /// The lines in a file of `n_lines`, as sorted, disjoint ranges from 0, `n_more` lines wider
-    /// on both sides.
+    /// Returns the lines in a file of `n_lines` as sorted, disjoint ranges from 0, each widened by
+    /// `n_more` lines on both sides.
     pub fn resolve(&self, n_lines: u64, n_more: u64) -> Vec<Range<u64>> {
         let mut ranges: Vec<Range<u64>> = Vec::new();
-        // A range from before the first line to behind the last would be empty, and not outside.
+        // In an empty file, a range could otherwise resolve to an empty one instead of none.
         let parts = if n_lines == 0 { &[][..] } else { &self.parts };
         for part in parts {
             let (first, last) = (part.first.resolve(n_lines), part.last.resolve(n_lines));
-            // A range that is empty or outside the file has no line, whatever its context.
+            // A range that is empty or outside the file has no lines, even with context.
             if first > last || first > i128::from(n_lines) || last < 1 {
                 continue;
             }
@@ -87,7 +86,7 @@ impl LineSpec {
     }
 }
 
-/// Sorts ranges and joins those that overlap or touch.
+/// Sorts ranges and joins overlapping and adjacent ones.
 pub fn merge(mut ranges: Vec<Range<u64>>) -> Vec<Range<u64>> {
     ranges.sort_by_key(|range| range.start);
     let mut merged: Vec<Range<u64>> = Vec::new();
@@ -100,13 +99,13 @@ pub fn merge(mut ranges: Vec<Range<u64>>) -> Vec<Range<u64>> {
     merged
 }
 
-/// The first range whose end comes before its start, the other way round.
+/// Returns the first reversed range, corrected.
 pub fn reversed(text: &str) -> Option<String> {
-    text.split(',').find_map(|part| Part::parse(part.trim())?.reversed())
+    text.split(',').find_map(|part| SpecRange::parse(part.trim())?.reversed())
 }
 
-impl Part {
-    /// How the range is written the other way round, where its end comes before its start.
+impl SpecRange {
+    /// Returns the corrected range if its end is before its start.
     fn reversed(&self) -> Option<String> {
         match (self.first, self.last) {
             (Bound::FromStart(first), Bound::FromStart(last)) if first > last => {
@@ -115,26 +114,26 @@ impl Part {
             (Bound::FromEnd(first), Bound::FromEnd(last)) if first < last => {
                 Some(format!("+{last}-+{first}"))
             }
-            // Which of the two comes first depends on the file.
+            // The order depends on the file.
             _ => None,
         }
     }
 
-    fn parse(text: &str) -> Option<Part> {
+    fn parse(text: &str) -> Option<SpecRange> {
         let (range, context) = match text.find([' ', '\t']) {
             Some(at) => (&text[..at], text[at..].trim_start()),
-            // `+/-` cannot be anything else, so it needs no space.
+            // `+/-` is unambiguous, so it needs no space.
             None => {
                 text.find("+/-").filter(|at| *at > 0).map_or((text, ""), |at| text.split_at(at))
             }
         };
         let (n_before, n_after) = parse_context(context)?;
         let (first, last) = parse_range(range)?;
-        Some(Part { first, last, n_before, n_after })
+        Some(SpecRange { first, last, n_before, n_after })
     }
 }
 
-/// `N`, `A-B`, `A...B`, `A-`, `A...`, `-N`, `...N`
+/// Parses `N`, `A-B`, `A...B`, `A-`, `A...`, `-N` or `...N`.
 fn parse_range(text: &str) -> Option<(Bound, Bound)> {
     if let Some(count) = text.strip_prefix("...").or_else(|| text.strip_prefix('-')) {
         return Some((Bound::FromStart(1), Bound::FromStart(parse_number(count)?)));
@@ -147,7 +146,7 @@ fn parse_range(text: &str) -> Option<(Bound, Bound)> {
     Some((Bound::parse(first)?, last))
 }
 
-/// `+/-C`, `-B`, `+A`, `-B+A`, or nothing: how many lines before and after.
+/// Parses `+/-C`, `-B`, `+A`, `-B+A` or an empty string: the number of lines before and after.
 fn parse_context(text: &str) -> Option<(u64, u64)> {
     if text.is_empty() {
         return Some((0, 0));
@@ -174,7 +173,7 @@ impl Bound {
         }
     }
 
-    /// The line, from 1; below that where it would lie before the first.
+    /// Returns the line, from 1. It is less than 1 if it would be before the first line.
     fn resolve(self, n_lines: u64) -> i128 {
         match self {
             Bound::FromStart(line) => line.into(),
@@ -183,7 +182,7 @@ impl Bound {
     }
 }
 
-/// A line number: digits, not 0. One too large for 64 bits is as good as the largest.
+/// Parses a line number, which is not 0. Values above 64 bits saturate.
 fn parse_number(text: &str) -> Option<u64> {
     parse_count(text).filter(|number| *number > 0)
 }

@@ -1,9 +1,7 @@
-//! From what a caller asked for to the edits that do it.
-//!
-//! A plan is made for one text and changes nothing; applying and writing are left to others.
+//! Computes the edits that carry out a caller's request. Nothing is applied or written here.
 
 pub mod anchored;
-mod apart;
+mod independent;
 mod strings;
 
 pub use strings::{Replacement, string, strings};
@@ -13,40 +11,40 @@ use crate::error::Error;
 use crate::find::MatchKind;
 use crate::line::LineRange;
 
-/// A text, or as much of a long one as a plan needs. Whole lines.
+/// A text, or the lines of a large text that a plan needs.
 #[derive(Debug, Clone, Copy)]
-pub struct Part<'a> {
+pub struct TextPart<'a> {
     /// The lines.
     pub text: &'a str,
-    /// How many lines stand before them.
+    /// How many lines precede them.
     pub lines_before: usize,
     /// How many lines follow.
     pub lines_after: usize,
-    /// The string that stands too far from those before it to be in this part, and what is to be
-    /// said about it.
+    /// The index of the first string that is too far from the others to be in this part, and the
+    /// error for it.
     pub far: Option<&'a (usize, Error)>,
 }
 
-impl Part<'_> {
-    /// Whether this is all there is.
+impl TextPart<'_> {
+    /// Whether this is the whole text.
     fn is_whole(&self) -> bool {
         self.lines_before == 0 && self.lines_after == 0
     }
 }
 
-impl<'a> From<&'a str> for Part<'a> {
-    fn from(text: &'a str) -> Part<'a> {
-        Part { text, lines_before: 0, lines_after: 0, far: None }
+impl<'a> From<&'a str> for TextPart<'a> {
+    fn from(text: &'a str) -> TextPart<'a> {
+        TextPart { text, lines_before: 0, lines_after: 0, far: None }
     }
 }
 
-/// What will be done to a part of a text.
+/// The planned changes to a part of a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Plan {
     /// The changes.
     pub edits: Edits,
-    /// The lines that each replacement was found on, in the text just before it.
+    /// The lines on which each replacement was found, in the text as the previous ones left it.
     pub line_ranges: Vec<LineRange>,
-    /// `Eol` if any replacement was found that way.
+    /// `Eol` if any replacement matched with other line endings.
     pub kind: MatchKind,
 }

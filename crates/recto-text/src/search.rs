@@ -1,31 +1,30 @@
-//! Which lines of a text hold a string, whatever the case of its letters.
+//! Finds the lines that contain a string, ignoring case.
 //!
-//! The text arrives in pieces and is looked at once; only line numbers are kept. What stands
-//! around a line is left to whoever reads it then.
+//! The text arrives in pieces and is scanned once; only line numbers are kept.
 
 use std::ops::Range;
 
 use memchr::{memchr, memchr_iter, memrchr};
 use regex::bytes::{Regex, RegexBuilder};
 
-/// The longest string that is looked for, in bytes. The automaton for a longer one could outgrow its
-/// room, and is then slow beyond measure.
+/// The longest string to search for, in bytes. The automaton of a longer one could exceed its cache
+/// and become extremely slow.
 pub const MAX_NEEDLE: usize = 1024;
 
-/// How much of one line is held while its end is awaited.
-const MAX_HELD: usize = 1 << 20;
+/// How many bytes of an unfinished line are buffered.
+const MAX_BUFFERED: usize = 1 << 20;
 
-/// A string to look for: literal, within one line, letters in any case.
+/// A string to search for: literal, within one line, ignoring case.
 #[derive(Debug, Clone)]
 pub struct Needle {
     regex: Regex,
-    /// A letter in another case has at most four times as many bytes.
+    /// The longest match, in bytes: in another case, a letter can be four times as long.
     max_match: usize,
-    /// It could reach into the ending of a line.
+    /// Whether it contains `\r`, so that a match could extend into a line ending.
     has_return: bool,
 }
 
-/// Why a text cannot be searched for.
+/// The reason why a text cannot be searched for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BadNeedle {
     /// It is empty or contains a line break.
@@ -52,78 +51,78 @@ impl Needle {
 }
 
 impl Needle {
-    /// Where it stands first in a line.
+    /// Returns the first match in a line.
     pub fn find(&self, line: &str) -> Option<Range<usize>> {
         self.regex.find(line.as_bytes()).map(|found| found.range())
     }
 
-    /// Whether a line, without its `\n`, holds it outside its ending.
+    /// Whether a line, given without its `\n`, contains it outside its ending.
     fn is_in(&self, line: &[u8]) -> bool {
         self.regex.is_match(line.strip_suffix(b"\r").unwrap_or(line))
     }
 }
 
-/// What to look for and where.
+/// The parameters of a search.
 #[derive(Debug, Clone)]
 pub struct Search<'a> {
     /// The string.
     pub needle: &'a Needle,
-    /// The lines to look at, from 0, sorted and disjoint.
+    /// The lines to search, from 0, sorted and disjoint.
     pub within: Vec<Range<u64>>,
-    /// At most this many lines are found.
+    /// The most lines to return.
     pub max_hits: usize,
 }
 
-/// The lines that hold the string.
+/// The lines that contain the string.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hits {
     /// Their numbers, from 1, ascending.
     pub lines: Vec<u64>,
-    /// Whether there are more of them.
+    /// Whether there are more than were returned.
     pub has_more: bool,
     /// How many lines the whole text has.
     pub total_lines: u64,
 }
 
 impl Search<'_> {
-    /// Searches a text that is at hand.
+    /// Searches a whole text.
     pub fn hits(&self, text: &str) -> Hits {
-        let mut scan = Scan::new(self);
+        let mut scan = SearchScan::new(self);
         scan.push_lines(text.as_bytes());
         scan.finish()
     }
 }
 
-/// Searches pieces of UTF-8.
-pub struct Scan<'a> {
+/// Searches a text that arrives in pieces of UTF-8.
+pub struct SearchScan<'a> {
     search: &'a Search<'a>,
-    /// The part of `within` that may still come.
+    /// The part of `within` that was not reached yet.
     ahead: &'a [Range<u64>],
     /// The line that the next byte belongs to, from 0.
     line: u64,
-    /// The start of a line whose end has not come yet, as much of it as must be held.
-    held: Vec<u8>,
-    /// Bytes of that line were seen.
+    /// The start of an unfinished line, or the last bytes of it if it is very long.
+    buffered: Vec<u8>,
+    /// Whether bytes of that line were received.
     is_inside_line: bool,
-    /// That line is known to hold the string already.
+    /// Whether that line is known to contain the string.
     is_hit: bool,
     lines: Vec<u64>,
     has_more: bool,
 }
 
-impl<'a> Scan<'a> {
-    /// Starts before the first byte.
-    pub fn new(search: &'a Search<'a>) -> Scan<'a> {
-        Scan::inside(search, 0)
+impl<'a> SearchScan<'a> {
+    /// Starts at the first byte.
+    pub fn new(search: &'a Search<'a>) -> SearchScan<'a> {
+        SearchScan::inside(search, 0)
     }
 
-    /// Starts anywhere in a line, from 0, before those to look at, or where they begin.
-    pub fn inside(search: &'a Search<'a>, line: u64) -> Scan<'a> {
-        Scan {
+    /// Starts inside any line, from 0, before the lines to search, or at the start of the first.
+    pub fn inside(search: &'a Search<'a>, line: u64) -> SearchScan<'a> {
+        SearchScan {
             search,
             ahead: &search.within,
             line,
-            held: Vec::new(),
+            buffered: Vec::new(),
             is_inside_line: false,
             is_hit: false,
             lines: Vec::new(),
@@ -131,62 +130,62 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// Takes the next piece.
+    /// Searches the next piece.
     pub fn push(&mut self, mut piece: &[u8]) {
         if self.is_inside_line {
-            let Some(newline) = memchr(b'\n', piece) else { return self.hold(piece) };
-            self.hold(&piece[..newline]);
+            let Some(newline) = memchr(b'\n', piece) else { return self.buffer(piece) };
+            self.buffer(&piece[..newline]);
             self.end_line();
             piece = &piece[newline + 1..];
         }
         let end = memrchr(b'\n', piece).map_or(0, |newline| newline + 1);
         self.push_lines(&piece[..end]);
         if end < piece.len() {
-            self.hold(&piece[end..]);
+            self.buffer(&piece[end..]);
         }
     }
 
-    /// Whether nothing more can be found, whatever comes. Lines are then no longer counted.
+    /// Whether the rest of the text cannot change the result, except for the number of lines.
     pub fn is_done(&self) -> bool {
         self.has_more || self.search.within.last().is_none_or(|last| last.end <= self.line)
     }
 
-    /// What was found, once all pieces are in.
+    /// Returns the result, after the last piece.
     pub fn finish(mut self) -> Hits {
         if self.is_inside_line {
-            // What ends without `\n` has no ending at all.
-            self.is_hit |= self.search.needle.regex.is_match(&self.held);
+            // Without `\n`, a final `\r` is not part of an ending.
+            self.is_hit |= self.search.needle.regex.is_match(&self.buffered);
             self.end_line();
         }
         Hits { lines: self.lines, has_more: self.has_more, total_lines: self.line }
     }
 
-    /// Adds to a line whose end has not come. Of a very long line only as much is kept as a match
-    /// could need that goes on in the next piece.
-    fn hold(&mut self, piece: &[u8]) {
+    /// Buffers a part of an unfinished line. Of a very long line, only the end is kept, in case a
+    /// match continues in the next piece.
+    fn buffer(&mut self, piece: &[u8]) {
         self.is_inside_line = true;
         if self.is_hit {
             return;
         }
-        self.held.extend_from_slice(piece);
-        if self.held.len() > MAX_HELD {
-            self.is_hit = self.search.needle.is_in(&self.held);
-            let n_done = self.held.len().saturating_sub(self.search.needle.max_match);
-            self.held.drain(..n_done);
+        self.buffered.extend_from_slice(piece);
+        if self.buffered.len() > MAX_BUFFERED {
+            self.is_hit = self.search.needle.is_in(&self.buffered);
+            let n_done = self.buffered.len().saturating_sub(self.search.needle.max_match);
+            self.buffered.drain(..n_done);
         }
     }
 
     fn end_line(&mut self) {
-        if self.is_hit || self.search.needle.is_in(&self.held) {
+        if self.is_hit || self.search.needle.is_in(&self.buffered) {
             self.found(self.line);
         }
-        self.held.clear();
+        self.buffered.clear();
         self.is_inside_line = false;
         self.is_hit = false;
         self.line += 1;
     }
 
-    /// Takes whole lines; the last one of a text may lack its end.
+    /// Searches whole lines; the last line of the text may lack its ending.
     fn push_lines(&mut self, lines: &[u8]) {
         let n_endings = memchr_iter(b'\n', lines).count() as u64;
         let is_open = !lines.is_empty() && !lines.ends_with(b"\n");
@@ -199,7 +198,7 @@ impl<'a> Scan<'a> {
         let is_near = self.ahead.first().is_some_and(|range| range.start < end_line);
         if is_near && !self.has_more && self.search.needle.has_return {
             for (index, line) in (self.line..).zip(lines.split_inclusive(|byte| *byte == b'\n')) {
-                // What ends without `\n` has no ending at all.
+                // Without `\n`, a final `\r` is not part of an ending.
                 let needle = self.search.needle;
                 let is_hit = match line.strip_suffix(b"\n") {
                     Some(line) => needle.is_in(line),

@@ -1,40 +1,39 @@
-//! A page of lines out of a text that may be far larger than memory.
+//! Extracts a page of lines from a text that may be larger than memory.
 //!
-//! The text arrives in pieces and is looked at once; only the page is kept. Decoding and
-//! reading are left to others.
+//! The text arrives in pieces of UTF-8 and is scanned once; only the page is kept.
 
 use std::ops::Range;
 
 use memchr::{memchr_iter, memrchr};
 
-/// Which lines to return, and how much of them at most.
+/// The lines to return, and limits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Window {
     /// The first line, from 1.
     pub first_line: u64,
-    /// At most this many lines.
+    /// The most lines.
     pub max_lines: u64,
-    /// At most this many bytes of UTF-8.
+    /// The most bytes of UTF-8.
     pub max_bytes: usize,
 }
 
-/// The lines of a window, byte for byte.
+/// The lines of a window, unchanged.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Page {
     /// The lines with their endings.
     pub content: String,
     /// The number of the first line.
     pub first_line: u64,
-    /// How many lines `content` holds.
+    /// How many lines `content` has.
     pub n_lines: u64,
     /// How many lines the whole text has.
     pub total_lines: u64,
-    /// Whether the page is one line that had to be cut inside.
+    /// Whether the page is one line that was cut to fit.
     pub is_cut: bool,
 }
 
 impl Page {
-    /// The line after the page, where there is one.
+    /// Returns the number of the line after the page, if there is one.
     pub fn next_line(&self) -> Option<u64> {
         let next = self.first_line.saturating_add(self.n_lines);
         (self.n_lines > 0 && next <= self.total_lines).then_some(next)
@@ -42,41 +41,40 @@ impl Page {
 }
 
 impl Window {
-    /// The page of a text that is at hand.
+    /// Returns the page of a whole text.
     pub fn page(self, text: &str) -> Page {
-        let mut scan = Scan::new(self);
+        let mut scan = PageScan::new(self);
         scan.push(text.as_bytes());
         scan.finish().expect("text is UTF-8, and so is a part of it cut between characters")
     }
 }
 
-/// The page's bytes are not text.
+/// The error for a page whose bytes are not UTF-8.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NotText;
 
-/// Looks for a window's lines in pieces of UTF-8.
-pub struct Scan {
+/// Extracts a page from a text that arrives in pieces of UTF-8.
+pub struct PageScan {
     window: Window,
     /// The line that the next byte belongs to, from 1.
     line: u64,
     is_inside_line: bool,
-    /// One byte more than the budget at most, which tells a full page from a cut one.
+    /// The bytes of the page. May exceed the limit by one byte, which shows that the page was cut.
     kept: Vec<u8>,
-    /// How many lines end in what would be kept without a budget.
+    /// How many line endings the page would have without the byte limit.
     n_endings: u64,
     is_page_complete: bool,
 }
 
-impl Scan {
-    /// Starts before the first byte.
-    pub fn new(window: Window) -> Scan {
-        Scan::inside(window, 1)
+impl PageScan {
+    /// Starts at the first byte.
+    pub fn new(window: Window) -> PageScan {
+        PageScan::inside(window, 1)
     }
 
-    /// Starts anywhere in a line at or before the window, which is then all that is right: lines
-    /// after the page are not counted from there.
-    pub fn inside(window: Window, line: u64) -> Scan {
-        Scan {
+    /// Starts inside any line at or before the window. Only the page is then valid, not the total of lines.
+    pub fn inside(window: Window, line: u64) -> PageScan {
+        PageScan {
             window,
             line,
             is_inside_line: false,
@@ -86,18 +84,18 @@ impl Scan {
         }
     }
 
-    /// Whether everything that the page needs has been seen. What follows is only counted.
+    /// Whether the page is complete. Further lines are only counted.
     pub fn is_page_complete(&self) -> bool {
         self.is_page_complete
     }
 
-    /// Takes the next piece.
+    /// Adds the next piece.
     pub fn push(&mut self, piece: &[u8]) {
         let kept = self.advance(piece);
         self.kept.extend_from_slice(&piece[kept]);
     }
 
-    /// Takes the next piece, and need not copy it if it is the first that matters.
+    /// Adds the next piece. Does not copy it if the page is still empty.
     pub fn push_owned(&mut self, mut piece: Vec<u8>) {
         if !self.kept.is_empty() {
             return self.push(&piece);
@@ -105,14 +103,14 @@ impl Scan {
         let kept = self.advance(&piece);
         piece.truncate(kept.end);
         piece.drain(..kept.start);
-        // A page of a few lines does not hold on to the room of all that was read.
+        // Do not keep the capacity of a large read for a small page.
         if piece.capacity() / 2 > piece.len() {
             piece.shrink_to_fit();
         }
         self.kept = piece;
     }
 
-    /// Steps over a piece; says which part of it is to be kept.
+    /// Scans a piece and returns the range of it that belongs to the page.
     fn advance(&mut self, piece: &[u8]) -> Range<usize> {
         if piece.is_empty() {
             return 0..0;
@@ -139,7 +137,7 @@ impl Scan {
         kept
     }
 
-    /// The page, once all pieces are in.
+    /// Returns the page, after the last piece.
     pub fn finish(mut self) -> Result<Page, NotText> {
         let total_lines = self.line - 1 + u64::from(self.is_inside_line);
         let max_bytes = self.window.max_bytes;
@@ -164,9 +162,9 @@ impl Scan {
         })
     }
 
-    /// Steps over whole lines until the next byte belongs to `end_line`; returns what is left.
+    /// Skips whole lines up to the start of `end_line`, and returns the rest.
     fn skip_lines<'a>(&mut self, piece: &'a [u8], end_line: u64) -> &'a [u8] {
-        // Counting is several times as fast as stepping from line to line.
+        // Counting is several times as fast as finding each line.
         let n_endings = memchr_iter(b'\n', piece).count() as u64;
         if self.line.saturating_add(n_endings) < end_line {
             self.line += n_endings;
@@ -182,7 +180,7 @@ impl Scan {
     }
 }
 
-/// The last place at or before `at` where no UTF-8 character is cut.
+/// Returns the last character boundary at or before `at`.
 fn floor_char_boundary(bytes: &[u8], at: usize) -> usize {
     let is_boundary = |index: &usize| (bytes[*index] as i8) >= -0x40;
     (at.saturating_sub(3)..=at).rev().find(is_boundary).unwrap_or(at)

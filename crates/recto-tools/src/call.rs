@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use recto_store::rehearsal::Rehearsal;
+use recto_store::preview::PreviewStore;
 use recto_store::{Context, Revisions, WriteStore};
 use serde_json::{Map, Value};
 use tracing::{Level, debug, error};
@@ -128,7 +128,7 @@ impl Calls {
         arguments: Map<String, Value>,
         context: &Context,
     ) -> Result<Answer> {
-        let store = Rehearsal(&*self.store);
+        let store = PreviewStore(&*self.store);
         // What would be written is not yet a version of the file.
         self.run(tool, arguments, context, &store, &Versions::default())
     }

@@ -98,7 +98,7 @@ fn check_page(text: &str, window: Window, page: &Page, sizes: &[u8]) {
     let lines = line::lines(text).skip(window.first_line as usize - 1);
     let wanted: String = lines.take(window.max_lines as usize).collect();
     assert!(wanted.starts_with(&page.content));
-    let mut scan = window::Scan::new(window);
+    let mut scan = window::PageScan::new(window);
     pieces(text.as_bytes(), sizes).into_iter().for_each(|piece| scan.push(piece));
     assert_eq!(scan.finish().as_ref(), Ok(page));
 }
@@ -109,7 +109,7 @@ fn check_search(text: &str, needle: &str, sizes: &[u8]) {
     let everywhere = 0..u64::MAX;
     let search = Search { needle: &parsed, within: vec![everywhere], max_hits };
     let hits = search.hits(text);
-    let mut scan = search::Scan::new(&search);
+    let mut scan = search::SearchScan::new(&search);
     pieces(text.as_bytes(), sizes).into_iter().for_each(|piece| scan.push(piece));
     assert_eq!(scan.finish(), hits, "{needle:?} in pieces of {text:?}");
     // ASCII needs no knowledge of letters; there each line can be asked by itself.

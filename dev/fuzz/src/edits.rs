@@ -10,10 +10,10 @@ use std::ops::Range;
 
 use recto_text::diff::{OldSide, changes, unified, unified_part};
 use recto_text::edits::{Edit, Edits};
-use recto_text::find::{MAX_PLACES, MatchKind, Stream, find};
+use recto_text::find::{MAX_PLACES, MatchKind, StreamFinder, find};
 use recto_text::line_range::{Interval, line_to_change};
-use recto_text::plan::anchored::{self, Source};
-use recto_text::plan::{self, Part, Plan, Replacement};
+use recto_text::plan::anchored::{self, FileText};
+use recto_text::plan::{self, Plan, Replacement, TextPart};
 use recto_text::{Error, Result, line};
 use recto_tools::Served;
 
@@ -46,7 +46,8 @@ pub fn check(input: &[u8]) {
 fn check_replace(text: &str, mut fields: Fields<'_>) {
     let lines = Interval { start: fields.number(), end: fields.number() };
     let (old, new) = (fields.text(), fields.text());
-    let replace = |part: Part<'_>| anchored::replace(Source { path: "f", part }, lines, &old, &new);
+    let replace =
+        |part: TextPart<'_>| anchored::replace(FileText { path: "f", part }, lines, &old, &new);
     if let Ok(within) = lines.to_change("f", line::count(text)) {
         check_plan(text, replace(text.into()), within, replace);
     } else {
@@ -57,8 +58,9 @@ fn check_replace(text: &str, mut fields: Fields<'_>) {
 fn check_insert(text: &str, mut fields: Fields<'_>) {
     let number = fields.number();
     let (anchor, content) = (fields.text(), fields.text());
-    let insert =
-        |part: Part<'_>| anchored::insert(Source { path: "f", part }, number, &anchor, &content);
+    let insert = |part: TextPart<'_>| {
+        anchored::insert(FileText { path: "f", part }, number, &anchor, &content)
+    };
     match line_to_change(number, "f", line::count(text)) {
         Ok(line_idx) => check_plan(text, insert(text.into()), line_idx..line_idx + 1, insert),
         Err(_) => assert!(insert(text.into()).is_err() || (text.is_empty() && number == 1)),
@@ -71,7 +73,7 @@ fn check_strings(text: &str, mut fields: Fields<'_>) {
         let (old, new) = (fields.text().into_owned(), fields.text().into_owned());
         replacements.extend(Replacement::parse(old, new));
     }
-    let strings = |part: Part<'_>| plan::strings(part, &replacements, || Ok(()));
+    let strings = |part: TextPart<'_>| plan::strings(part, &replacements, || Ok(()));
     let planned = strings(text.into());
     check_steps(text, &replacements, &planned);
     let mut hull = None;
@@ -121,13 +123,13 @@ fn check_find(text: &str, mut fields: Fields<'_>) {
     }
     let needles: Vec<&str> =
         needles.iter().map(|needle| &**needle).filter(|needle| !needle.is_empty()).collect();
-    let mut stream = Stream::new(&needles);
+    let mut stream = StreamFinder::new(&needles);
     pieces(text.as_bytes(), sizes).into_iter().for_each(|piece| stream.push(piece));
     for (needle, [exact, folded]) in needles.iter().zip(stream.finish()) {
         let kind = if exact.n_matches > 0 { MatchKind::Exact } else { MatchKind::Eol };
         let places = if exact.n_matches > 0 { exact } else { folded };
         let found = find(text, needle);
-        let starts = |found: &recto_text::find::Found| -> Vec<u64> {
+        let starts = |found: &recto_text::find::Matches| -> Vec<u64> {
             found.places.iter().map(|place| place.start as u64).collect()
         };
         let streamed = (places.n_matches > 0).then_some((kind, places.n_matches, places.first_few));
@@ -153,7 +155,7 @@ fn check_plan(
     text: &str,
     planned: Result<Plan>,
     lines: Range<usize>,
-    plan_part: impl Fn(Part<'_>) -> Result<Plan>,
+    plan_part: impl Fn(TextPart<'_>) -> Result<Plan>,
 ) {
     let plan = match planned {
         Ok(plan) => plan,
@@ -171,7 +173,8 @@ fn check_plan(
     let end = (lines.end + N_AROUND).min(n_lines);
     let offset = |line_idx: usize| line::lines(text).take(line_idx).map(str::len).sum::<usize>();
     let (from, to) = (offset(lines_before), offset(end));
-    let part = Part { text: &text[from..to], lines_before, lines_after: n_lines - end, far: None };
+    let part =
+        TextPart { text: &text[from..to], lines_before, lines_after: n_lines - end, far: None };
     let in_part = plan_part(part).expect("a part that holds everything has the same plan");
     let moved = |edit: &Edit| Edit {
         range: edit.range.start + from..edit.range.end + from,

@@ -6,7 +6,7 @@
 mod globs;
 mod ignored;
 
-use recto::fuzzing::{Base, Peel, Revision, RuleSet, Step};
+use recto::fuzzing::{Base, Peel, Revision, RevisionStep, RuleSet};
 use recto_store::glob::Glob;
 
 use crate::fields::Fields;
@@ -52,13 +52,13 @@ fn check_revision(given: &str) {
     };
     for step in &revision.steps {
         spelled.push_str(&match step {
-            Step::Parent(number) => format!("^{number}"),
-            Step::Ancestor(number) => format!("~{number}"),
-            Step::Peel(Peel::Any) => "^{}".into(),
-            Step::Peel(Peel::Object) => "^{object}".into(),
-            Step::Peel(Peel::Commit) => "^{commit}".into(),
-            Step::Peel(Peel::Tree) => "^{tree}".into(),
-            Step::Peel(Peel::Tag) => "^{tag}".into(),
+            RevisionStep::Parent(number) => format!("^{number}"),
+            RevisionStep::Ancestor(number) => format!("~{number}"),
+            RevisionStep::Peel(Peel::Any) => "^{}".into(),
+            RevisionStep::Peel(Peel::Object) => "^{object}".into(),
+            RevisionStep::Peel(Peel::Commit) => "^{commit}".into(),
+            RevisionStep::Peel(Peel::Tree) => "^{tree}".into(),
+            RevisionStep::Peel(Peel::Tag) => "^{tag}".into(),
         });
     }
     if spelled.len() <= 1024 {

@@ -1,11 +1,11 @@
-//! The settings in a repository's `config`, as many as it takes to read its files.
+//! Parses a repository's `config` file.
 //!
-//! Other files are never included and nothing is ever run, whatever stands here. Lines that make
-//! no sense are passed by: git itself would stop, but not one of them matters for reading.
+//! `include` directives are ignored and no configured command is run. Malformed lines are skipped:
+//! git would stop at them, but no setting that matters for reading needs that.
 
-/// Settings in the order in which they stand.
+/// The settings of a repository, in file order.
 #[derive(Debug, Default)]
-pub struct Config {
+pub struct GitConfig {
     settings: Vec<Setting>,
 }
 
@@ -18,12 +18,12 @@ struct Setting {
     value: String,
 }
 
-impl Config {
-    /// Reads what can be read.
-    pub fn parse(text: &[u8]) -> Config {
+impl GitConfig {
+    /// Parses a config file and skips malformed lines.
+    pub fn parse(text: &[u8]) -> GitConfig {
         let text = String::from_utf8_lossy(text);
         let mut rest = text.trim_start_matches('\u{feff}');
-        let mut config = Config::default();
+        let mut config = GitConfig::default();
         let mut section = String::new();
         loop {
             rest = rest.trim_start();
@@ -40,7 +40,7 @@ impl Config {
                     let after = after.trim_start_matches([' ', '\t']);
                     let (value, after) = match after.strip_prefix('=') {
                         Some(after) => parse_value(after),
-                        // A key alone is true.
+                        // A key without a value is true.
                         None => ("true".into(), after_line(after)),
                     };
                     let (section, key) = (section.clone(), key.to_ascii_lowercase());
@@ -51,21 +51,21 @@ impl Config {
         }
     }
 
-    /// The value that counts: the last.
+    /// Returns the value of a key. The last one in the file wins.
     pub fn value(&self, section: &str, key: &str) -> Option<&str> {
         self.values(section, key).last()
     }
 
-    /// Whether a key stands in any section whose name starts so.
+    /// Whether any section whose name starts with `section_start` has the key.
     pub fn has(&self, section_start: &str, key: &str) -> bool {
         let mut settings = self.settings.iter();
         settings.any(|setting| setting.section.starts_with(section_start) && setting.key == key)
     }
 
-    /// All values of a key that may stand more than once.
+    /// Returns all values of a key that may be repeated.
     pub fn values(&self, section: &str, key: &str) -> impl Iterator<Item = &str> {
-        let is_meant = move |setting: &&Setting| setting.section == section && setting.key == key;
-        self.settings.iter().filter(is_meant).map(|setting| setting.value.as_str())
+        let is_key = move |setting: &&Setting| setting.section == section && setting.key == key;
+        self.settings.iter().filter(is_key).map(|setting| setting.value.as_str())
     }
 }
 
@@ -73,7 +73,7 @@ fn after_line(text: &str) -> &str {
     text.find('\n').map_or("", |newline| &text[newline + 1..])
 }
 
-/// `core]`, `branch "main"]` or, as it was written once, `branch.main]`.
+/// Parses `core]`, `branch "main"]` or the deprecated form `branch.main]`.
 fn parse_section(text: &str) -> Option<(String, &str)> {
     let end = text.find(|c: char| !c.is_ascii_alphanumeric() && c != '-' && c != '.')?;
     let mut name = text[..end].to_ascii_lowercase();
@@ -94,10 +94,10 @@ fn parse_section(text: &str) -> Option<(String, &str)> {
     None
 }
 
-/// What stands behind `=`, and what comes after it.
+/// Parses the value after `=`, and returns it with the rest of the text.
 fn parse_value(text: &str) -> (String, &str) {
     let mut value = String::new();
-    // How much of it stays when space at the end goes.
+    // The length of the value without trailing whitespace.
     let mut n_kept = 0;
     let mut is_quoted = false;
     let mut characters = text.char_indices();
@@ -142,8 +142,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reads_what_git_writes_and_what_people_write() {
-        let config = Config::parse(
+    fn parses_generated_and_handwritten_files() {
+        let config = GitConfig::parse(
             b"# note\n[Core]\n\tbare = false ; no\n worktree = \"../a b\" \n[core] x=1\n\
               [include]\n path = /etc/passwd\n[extensions]\n\tobjectFormat = sha256\n\
               [branch \"a\\\"B\"]\n\tremote = or\\\nigin\n\tmerge\n[remote.Up]\nfetch=+a:b\n\
@@ -161,11 +161,11 @@ mod tests {
     }
 
     #[test]
-    fn ends_on_any_bytes() {
+    fn parsing_any_bytes_terminates() {
         for text in
             [&b"["[..], b"=", b"[a \"", b"[a \"b", b"a = \"", b"a=\\", b"\xff\xfe[", b"]\n="]
         {
-            Config::parse(text);
+            GitConfig::parse(text);
         }
     }
 }

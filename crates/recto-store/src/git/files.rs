@@ -1,4 +1,4 @@
-//! The files of one tree as a store.
+//! A store of the files in one git tree.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -9,33 +9,33 @@ use gix_hash::ObjectId;
 use gix_object::Kind;
 use gix_object::tree::EntryKind;
 
-use super::objects::{Found, Object, Objects};
+use super::git_dir_access::{GitError, broken};
+use super::objects::{GitObject, ObjectLookup, Objects};
 use super::paths;
 use super::repository::Repository;
 use super::resolve::read;
-use super::seen::SeenTrees;
-use super::tree::{self, Entry, Walk};
-use super::wall::{Fault, broken};
+use super::tree::{self, TreeEntry, TreeWalk};
+use super::tree_cache::TreeCache;
 use crate::context::Context;
 use crate::path::AbsPath;
 use crate::{BulkReader, Bytes, ListRequest, Listing, LocalStore, Note, Store, Text, text_of};
 
-/// A tree of a repository.
+/// The files of one tree.
 pub struct GitFiles {
-    /// The wall, which decides what may be seen.
+    /// The roots, which decide what paths are visible.
     pub local: Arc<LocalStore>,
-    /// Where the tree is kept.
+    /// The repository that contains the tree.
     pub repository: Repository,
     /// Its objects.
     pub objects: Objects,
     /// The tree.
     pub tree: ObjectId,
-    /// The folder that it would stand in: without links, and as callers may spell it.
+    /// The top of the work tree: without links, and as callers may spell it.
     pub tops: Vec<PathBuf>,
-    /// As the caller wrote it, for messages.
+    /// The revision as the caller wrote it, for messages.
     pub revision: String,
-    /// The trees that were looked into.
-    pub seen: SeenTrees,
+    /// Trees that were read before.
+    pub trees: TreeCache,
 }
 
 impl Store for GitFiles {
@@ -53,11 +53,11 @@ impl Store for GitFiles {
 
     fn is_file(&self, path: &AbsPath, context: &Context) -> Result<bool> {
         let entry = self.entry(path, context)?;
-        Ok(entry.is_some_and(|(entry, _)| is_readable(entry.kind)) && !asks_for_folder(path))
+        Ok(entry.is_some_and(|(entry, _)| is_readable(entry.kind)) && !has_trailing_slash(path))
     }
 
     fn list(&self, request: &ListRequest<'_>, context: &Context) -> Result<Listing> {
-        let fault = |fault: Fault| fault.of(request.folder.as_str());
+        let git_error = |error: GitError| error.into_error(request.folder.as_str());
         let Some((entry, relative)) = self.entry(request.folder, context)? else {
             return Ok(Listing::default());
         };
@@ -65,18 +65,18 @@ impl Store for GitFiles {
             return Ok(Listing::default());
         }
         let visible = self.local.visible(context);
-        let walk = Walk {
+        let walk = TreeWalk {
             glob: request.glob,
             limit: request.limit,
             folder: &self.tops[0].join(relative),
             is_visible: &|path| visible.contains(path),
-            may_hold_visible: &|folder| visible.may_contain(folder),
+            may_contain_visible: &|folder| visible.may_contain(folder),
         };
-        walk.run(entry.id, |id| self.read_tree(id, context)).map_err(fault)
+        walk.run(entry.id, |id| self.read_tree(id, context)).map_err(git_error)
     }
 }
 
-/// Reads many files of one tree. A link reads as its target, without a note.
+/// Reads many files of one tree. A link reads as its target path, without a note.
 struct GitBulk<'a> {
     files: &'a GitFiles,
     context: &'a Context,
@@ -89,17 +89,18 @@ impl BulkReader for GitBulk<'_> {
 }
 
 impl GitFiles {
-    /// What stands at a path, and the path from the top on. Refuses what a read on disk would.
-    fn entry(&self, path: &AbsPath, context: &Context) -> Result<Option<(Entry, PathBuf)>> {
+    /// Returns the tree entry at a path, and the path relative to the top. Rejects paths that a
+    /// read on disk would reject.
+    fn entry(&self, path: &AbsPath, context: &Context) -> Result<Option<(TreeEntry, PathBuf)>> {
         let denied = paths::check(&self.local, path, &self.tops, context)?;
         let Some(relative) = self.relative(path, context)? else {
             return denied.map_or(Ok(None), Err);
         };
         let parts: Vec<&[u8]> = relative.iter().map(|part| part.as_encoded_bytes()).collect();
         let entry = tree::find(self.tree, &parts, |id, name| {
-            self.seen.find(id, name, |id| self.read_tree(id, context))
+            self.trees.find(id, name, |id| self.read_tree(id, context))
         });
-        let entry = entry.map_err(|fault| fault.of(path.as_str()))?;
+        let entry = entry.map_err(|error| error.into_error(path.as_str()))?;
         let is_visible = || self.local.visible(context).contains(&self.tops[0].join(&relative));
         match denied {
             Some(denied) if entry.is_none() || !is_visible() => Err(denied),
@@ -107,7 +108,7 @@ impl GitFiles {
         }
     }
 
-    /// A path from the top on; `None` where it lies elsewhere.
+    /// Returns a path relative to the top, or `None` if it is outside the work tree.
     pub fn relative(&self, path: &AbsPath, context: &Context) -> Result<Option<PathBuf>> {
         let clean = paths::clean(&self.local, path, context)?;
         let below = |path: &Path| {
@@ -117,7 +118,7 @@ impl GitFiles {
         Ok(below(&clean).or_else(|| below(&paths::real(&self.local, &clean, context)?)))
     }
 
-    /// Reads one file, and notes that it is a link.
+    /// Reads one file, and adds a note if it is a link.
     fn noted_bytes(&self, path: &AbsPath, context: &Context) -> Result<Vec<u8>> {
         let (bytes, kind) = self.bytes(path, context)?;
         if kind == EntryKind::Link {
@@ -137,44 +138,44 @@ impl GitFiles {
             };
             return Err(Error::NotAFile { path: path.to_string(), instead });
         }
-        if asks_for_folder(path) {
+        if has_trailing_slash(path) {
             return Err(missing());
         }
         let found = self.objects.find(&entry.id, context);
-        let found = found.map_err(|fault| fault.of(path.as_str()))?;
+        let found = found.map_err(|error| error.into_error(path.as_str()))?;
         let (path, cause) = match found {
-            Found::Whole(object) if object.kind == Kind::Blob => {
+            ObjectLookup::Whole(object) if object.kind == Kind::Blob => {
                 return Ok((object.bytes, entry.kind));
             }
-            Found::TooLarge { n_bytes } => {
+            ObjectLookup::TooLarge { n_bytes } => {
                 let (path, limit) = (path.to_string(), SizeLimit::GitObject);
                 return Err(Error::TooLarge { path, n_bytes, limit });
             }
-            Found::Whole(_) => (path, "a file in it is no file"),
-            Found::Missing if self.repository.is_partial() => (
+            ObjectLookup::Whole(_) => (path, "the object of that file is not a blob"),
+            ObjectLookup::Missing if self.repository.is_partial() => (
                 path,
-                "that file was not fetched, for this is a partial clone; git fetches it when the \
-                 revision is checked out",
+                "this is a partial clone and that file was not fetched; check out the revision \
+                 with git to fetch it",
             ),
-            Found::Missing => (path, "the content of that file is missing"),
+            ObjectLookup::Missing => (path, "the object of that file is missing"),
         };
-        Err(broken(cause).of(path.as_str()))
+        Err(broken(cause).into_error(path.as_str()))
     }
 
-    fn read_tree(&self, id: &ObjectId, context: &Context) -> Result<Object, Fault> {
+    fn read_tree(&self, id: &ObjectId, context: &Context) -> Result<GitObject, GitError> {
         let object = read(&self.objects, &self.repository, id, context)?;
         match object.kind {
             Kind::Tree => Ok(object),
-            _ => Err(broken("a folder in it is no tree")),
+            _ => Err(broken("the object of a directory is not a tree")),
         }
     }
 }
 
-/// A link reads as the path that it holds.
+/// Whether an entry has content. A link reads as its target path.
 fn is_readable(kind: EntryKind) -> bool {
     matches!(kind, EntryKind::Blob | EntryKind::BlobExecutable | EntryKind::Link)
 }
 
-fn asks_for_folder(path: &AbsPath) -> bool {
+fn has_trailing_slash(path: &AbsPath) -> bool {
     path.as_str().ends_with('/') || path.as_str().ends_with("/.")
 }

@@ -1,7 +1,7 @@
-//! Objects by their id, from loose files and packs.
+//! Reads objects by id from loose files and packs.
 //!
-//! Sizes are checked before anything is inflated, and what deltas may cost is bounded, whatever a
-//! pack claims. Whether an object is what its id says is not checked, as git does not on reading.
+//! Sizes are checked before anything is inflated, and the cost of deltas is bounded. Like git on
+//! reading, this module does not verify that an object matches its id.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -12,8 +12,8 @@ use std::sync::{Arc, Mutex};
 use gix_hash::{Kind as HashKind, ObjectId, Prefix, oid};
 use gix_object::Kind;
 
+use super::git_dir_access::{GitDirAccess, GitError, broken};
 use super::packs::Pack;
-use super::wall::{Fault, Wall, broken};
 use crate::context::Context;
 use crate::limits;
 use crate::sync::lock;
@@ -21,65 +21,65 @@ use crate::sync::lock;
 /// The largest object that is read, in bytes.
 pub const MAX_OBJECT: u64 = limits::GIT_OBJECT;
 
-/// The most packs of one folder that are looked at.
+/// The most packs in one directory.
 const MAX_PACKS: usize = 10_000;
 
-/// The most ids that a short one may stand for.
+/// The most ids that an abbreviated id may match.
 const MAX_CANDIDATES: usize = 1000;
 
-/// More than the kind and the size of any loose object take.
+/// An upper bound for the header of a loose object.
 const LOOSE_HEADER: usize = 64;
 
 /// An object, inflated.
 #[derive(Debug)]
-pub struct Object {
-    /// What it is.
+pub struct GitObject {
+    /// The type.
     pub kind: Kind,
-    /// What it holds.
+    /// The content.
     pub bytes: Vec<u8>,
 }
 
-/// What became of reading an object.
+/// The result of looking up an object.
 #[derive(Debug)]
-pub enum Found {
-    /// It is here.
-    Whole(Object),
-    /// It is here, but larger than [`MAX_OBJECT`].
+pub enum ObjectLookup {
+    /// It was read.
+    Whole(GitObject),
+    /// It exists, but is larger than [`MAX_OBJECT`].
     TooLarge { n_bytes: u64 },
-    /// It is not here.
+    /// It does not exist.
     Missing,
 }
 
-/// The object database of a repository, with those that it borrows from.
+/// The object database of a repository, including its alternates.
 pub struct Objects {
-    wall: Arc<Wall>,
-    /// The `objects` folders, the repository's own first.
+    access: Arc<GitDirAccess>,
+    /// The `objects` directories, the repository's own first.
     folders: Vec<PathBuf>,
     hash: HashKind,
-    /// Ids that stand for others: `refs/replace`.
+    /// Objects and their replacements, from `refs/replace`.
     replaced: Vec<(ObjectId, ObjectId)>,
     packs: Mutex<Option<Arc<Packs>>>,
 }
 
 struct Packs {
     packs: Vec<Pack>,
-    /// Some could not be read.
+    /// Whether a pack could not be read.
     has_broken: bool,
 }
 
 impl Objects {
-    /// Nothing is read yet.
+    /// Creates the database without reading anything.
     pub fn new(
-        wall: Arc<Wall>,
+        access: Arc<GitDirAccess>,
         folders: Vec<PathBuf>,
         hash: HashKind,
         replaced: Vec<(ObjectId, ObjectId)>,
     ) -> Objects {
-        Objects { wall, folders, hash, replaced, packs: Mutex::default() }
+        Objects { access, folders, hash, replaced, packs: Mutex::default() }
     }
 
     /// Reads an object.
-    pub fn find(&self, id: &oid, context: &Context) -> Result<Found, Fault> {
+    pub fn find(&self, id: &oid, context: &Context) -> Result<ObjectLookup, GitError> {
         context.cancel.check()?;
         let replaced = self.replaced.iter().find(|(from, _)| from.as_ref() == id);
         let id = replaced.map_or(id, |(_, to)| to);
@@ -87,7 +87,7 @@ impl Objects {
         if let Some(found) = self.find_in(&packs, id, context)? {
             return Ok(found);
         }
-        // Packs come and go while git tidies up; what is missing is looked for once more.
+        // A concurrent `git gc` may have moved the object to a new pack: load the packs again.
         let mut has_broken = packs.has_broken;
         if !is_new {
             let packs = self.load_packs(context)?;
@@ -97,21 +97,21 @@ impl Objects {
             has_broken = packs.has_broken;
         }
         if id.is_empty_tree() {
-            // Git knows it without having it.
-            return Ok(Found::Whole(Object { kind: Kind::Tree, bytes: Vec::new() }));
+            // Git does not store the empty tree.
+            return Ok(ObjectLookup::Whole(GitObject { kind: Kind::Tree, bytes: Vec::new() }));
         }
         match has_broken {
-            true => Err(broken("a pack of it is damaged")),
-            false => Ok(Found::Missing),
+            true => Err(broken("a pack is damaged")),
+            false => Ok(ObjectLookup::Missing),
         }
     }
 
-    /// The objects whose ids start with some digits, in lower case.
+    /// Returns the ids that start with some digits, given in lower case.
     pub fn with_prefix(
         &self,
         digits: &str,
         context: &Context,
-    ) -> Result<BTreeSet<ObjectId>, Fault> {
+    ) -> Result<BTreeSet<ObjectId>, GitError> {
         let mut ids = BTreeSet::new();
         let Ok(prefix) = Prefix::from_hex(digits) else { return Ok(ids) };
         for pack in &self.packs(context)?.0.packs {
@@ -120,7 +120,7 @@ impl Objects {
         for folder in &self.folders {
             context.cancel.check()?;
             let (start, rest) = digits.split_at(2);
-            for name in self.wall.names(folder, start, usize::MAX, context)? {
+            for name in self.access.names(folder, start, usize::MAX, context)? {
                 let Some(name) = name.to_str().filter(|name| name.starts_with(rest)) else {
                     continue;
                 };
@@ -136,25 +136,30 @@ impl Objects {
         Ok(ids)
     }
 
-    fn find_in(&self, packs: &Packs, id: &oid, context: &Context) -> Result<Option<Found>, Fault> {
+    fn find_in(
+        &self,
+        packs: &Packs,
+        id: &oid,
+        context: &Context,
+    ) -> Result<Option<ObjectLookup>, GitError> {
         for pack in &packs.packs {
-            if let Some(found) = pack.find(id, &self.wall, context)? {
+            if let Some(found) = pack.find(id, &self.access, context)? {
                 return Ok(Some(found));
             }
         }
         let digits = id.to_hex().to_string();
         let name = format!("{}/{}", &digits[..2], &digits[2..]);
         for folder in &self.folders {
-            if let Some(file) = self.wall.open(folder, &name, context)? {
-                let damaged = || broken(format!("its object {digits} is damaged"));
+            if let Some(file) = self.access.open(folder, &name, context)? {
+                let damaged = || broken(format!("object {digits} is damaged"));
                 return read_loose(file).ok_or_else(damaged).map(Some);
             }
         }
         Ok(None)
     }
 
-    /// The packs, and whether they were looked for just now.
-    fn packs(&self, context: &Context) -> Result<(Arc<Packs>, bool), Fault> {
+    /// Returns the packs, and whether this call loaded them.
+    fn packs(&self, context: &Context) -> Result<(Arc<Packs>, bool), GitError> {
         let known = lock(&self.packs).clone();
         match known {
             Some(packs) => Ok((packs, false)),
@@ -162,15 +167,15 @@ impl Objects {
         }
     }
 
-    fn load_packs(&self, context: &Context) -> Result<Arc<Packs>, Fault> {
+    fn load_packs(&self, context: &Context) -> Result<Arc<Packs>, GitError> {
         let mut packs = Packs { packs: Vec::new(), has_broken: false };
         for folder in &self.folders {
             for stem in self.pack_stems(folder, context)? {
                 context.cancel.check()?;
-                match Pack::open(&self.wall, folder, &stem, self.hash, context) {
+                match Pack::open(&self.access, folder, &stem, self.hash, context) {
                     Ok(pack) => packs.packs.extend(pack),
-                    Err(Fault::Broken(_)) => packs.has_broken = true,
-                    Err(fault) => return Err(fault),
+                    Err(GitError::Broken(_)) => packs.has_broken = true,
+                    Err(error) => return Err(error),
                 }
             }
         }
@@ -179,8 +184,8 @@ impl Objects {
         Ok(packs)
     }
 
-    fn pack_stems(&self, folder: &Path, context: &Context) -> Result<Vec<String>, Fault> {
-        let names = self.wall.names(folder, "pack", 8 * MAX_PACKS, context)?;
+    fn pack_stems(&self, folder: &Path, context: &Context) -> Result<Vec<String>, GitError> {
+        let names = self.access.names(folder, "pack", 8 * MAX_PACKS, context)?;
         let stem = |name: &std::ffi::OsString| Some(name.to_str()?.strip_suffix(".idx")?.into());
         let stems: Vec<String> = names.iter().filter_map(stem).collect();
         match stems.len() > MAX_PACKS {
@@ -190,10 +195,10 @@ impl Objects {
     }
 }
 
-/// Inflates a loose object, or `None` where it is damaged.
-fn read_loose(mut file: File) -> Option<Found> {
+/// Inflates a loose object. Returns `None` if it is damaged.
+fn read_loose(mut file: File) -> Option<ObjectLookup> {
     let n_stored = file.metadata().ok()?.len();
-    // Where it is too large to be inflated, the start of it says how large it would be.
+    // The start of an object that is too large is enough to read its size.
     let n_wanted = if n_stored > MAX_OBJECT + (1 << 20) { 8 << 10 } else { n_stored };
     let mut stored = Vec::new();
     (&mut file).take(n_wanted).read_to_end(&mut stored).ok()?;
@@ -207,15 +212,15 @@ fn read_loose(mut file: File) -> Option<Found> {
     let header = &header[..n_out];
     let (kind, n_bytes, n_header) = gix_object::decode::loose_header(header).ok()?;
     if n_bytes > MAX_OBJECT {
-        return Some(Found::TooLarge { n_bytes });
+        return Some(ObjectLookup::TooLarge { n_bytes });
     }
     let size = usize::try_from(n_bytes).ok()?;
     let mut bytes = Vec::new();
     if status == gix_zlib::Status::StreamEnd {
         bytes.extend_from_slice(header.get(n_header..)?);
     } else if n_out.checked_sub(n_header)? <= size {
-        // With room for one byte more the stream has to end, and its checksum is looked at.
+        // One spare byte makes the stream run to its end, where the checksum is verified.
         inflate.rest(stored.get(n_in..)?, header, n_header, &mut bytes, size + 1).ok()?;
     }
-    (bytes.len() == size).then_some(Found::Whole(Object { kind, bytes }))
+    (bytes.len() == size).then_some(ObjectLookup::Whole(GitObject { kind, bytes }))
 }

@@ -1,4 +1,4 @@
-//! One pack: its index, and its objects with their deltas applied.
+//! Reads one pack: its index, and its objects with their deltas applied.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -10,17 +10,18 @@ use gix_pack::cache::Never;
 use gix_pack::data::decode::{entry, header};
 use memmap2::Mmap;
 
-use super::objects::{Found, MAX_OBJECT, Object};
-use super::wall::{Fault, Wall, broken};
+use super::git_dir_access::{GitDirAccess, GitError, broken};
+use super::objects::{GitObject, MAX_OBJECT, ObjectLookup};
 use crate::context::Context;
 
-/// Git makes chains of 50 deltas, and none of more than 4095.
+/// By default git makes chains of at most 50 deltas; its maximum is 4095.
 const MAX_DELTAS: u32 = 4096;
 
-/// What deltas may copy altogether, for they are applied without a pause: about two seconds.
+/// Bytes that all deltas of an object may copy. Applying them cannot be cancelled and takes about
+/// two seconds at this bound.
 const MAX_COPIED: usize = 8 << 30;
 
-/// Two results, of which one is the base of the other, and all deltas.
+/// Enough for an object, its base and all deltas.
 const MAX_ALLOCATED: usize = 192 << 20;
 
 /// A pack whose index is open.
@@ -29,22 +30,22 @@ pub struct Pack {
     stem: String,
     index: gix_pack::index::File<Mmap>,
     hash: HashKind,
-    /// The objects themselves, opened when the first is read; `None` where they are gone.
+    /// The pack data, mapped when the first object is read; `None` if the file no longer exists.
     data: OnceLock<Option<Mmap>>,
 }
 
 impl Pack {
-    /// Opens an index, or `None` where it is gone.
+    /// Opens an index. Returns `None` if it no longer exists.
     pub fn open(
-        wall: &Wall,
+        access: &GitDirAccess,
         folder: &Path,
         stem: &str,
         hash: HashKind,
         context: &Context,
-    ) -> Result<Option<Pack>, Fault> {
+    ) -> Result<Option<Pack>, GitError> {
         let name = format!("pack/{stem}.idx");
-        let Some(file) = wall.open(folder, &name, context)? else { return Ok(None) };
-        let damaged = || broken(format!("its {name} is damaged"));
+        let Some(file) = access.open(folder, &name, context)? else { return Ok(None) };
+        let damaged = || broken(format!("{name} is damaged"));
         let map = map(&file).ok_or_else(damaged)?;
         let index = gix_pack::index::File::from_data(map, PathBuf::new(), hash);
         let index = index.map_err(|_| damaged())?;
@@ -52,12 +53,17 @@ impl Pack {
         Ok(Some(Pack { folder, stem, index, hash, data: OnceLock::new() }))
     }
 
-    /// Reads an object, or `None` where it is not in this pack.
-    pub fn find(&self, id: &oid, wall: &Wall, context: &Context) -> Result<Option<Found>, Fault> {
+    /// Reads an object. Returns `None` if it is not in this pack.
+    pub fn find(
+        &self,
+        id: &oid,
+        access: &GitDirAccess,
+        context: &Context,
+    ) -> Result<Option<ObjectLookup>, GitError> {
         let Some(at) = self.index.lookup(id) else { return Ok(None) };
-        let Some(data) = self.data(wall, context)? else { return Ok(None) };
+        let Some(data) = self.data(access, context)? else { return Ok(None) };
         let read = self.read(data, self.index.pack_offset_at_index(at));
-        read.map(Some).ok_or_else(|| broken(format!("its object {} is damaged", id.to_hex())))
+        read.map(Some).ok_or_else(|| broken(format!("object {} is damaged", id.to_hex())))
     }
 
     /// Adds the ids that start with some digits.
@@ -68,13 +74,11 @@ impl Pack {
         ids.extend(range.take(n_free).map(|at| self.index.oid_at_index(at).to_owned()));
     }
 
-    fn data(&self, wall: &Wall, context: &Context) -> Result<Option<&Mmap>, Fault> {
+    fn data(&self, access: &GitDirAccess, context: &Context) -> Result<Option<&Mmap>, GitError> {
         if self.data.get().is_none() {
             let name = format!("pack/{}.pack", self.stem);
-            let data = match wall.open(&self.folder, &name, context)? {
-                Some(file) => {
-                    Some(map(&file).ok_or_else(|| broken(format!("its {name} is damaged")))?)
-                }
+            let data = match access.open(&self.folder, &name, context)? {
+                Some(file) => Some(map(&file).ok_or_else(|| broken(format!("{name} is damaged")))?),
                 None => None,
             };
             let _ = self.data.set(data);
@@ -82,8 +86,8 @@ impl Pack {
         Ok(self.data.get().and_then(Option::as_ref))
     }
 
-    /// Inflates what stands at a place, or `None` where it is damaged.
-    fn read(&self, data: &Mmap, offset: u64) -> Option<Found> {
+    /// Inflates the object at an offset. Returns `None` if it is damaged.
+    fn read(&self, data: &Mmap, offset: u64) -> Option<ObjectLookup> {
         let file = gix_pack::data::File::from_data(&data[..], PathBuf::new(), self.hash).ok()?;
         let entry = file.entry(offset).ok()?;
         let mut inflate = gix_zlib::Inflate::default();
@@ -97,7 +101,7 @@ impl Pack {
             })
             .ok()?;
         if header.object_size > MAX_OBJECT {
-            return Some(Found::TooLarge { n_bytes: header.object_size });
+            return Some(ObjectLookup::TooLarge { n_bytes: header.object_size });
         }
         if header.num_deltas > MAX_DELTAS {
             return None;
@@ -116,17 +120,17 @@ impl Pack {
                 &mut Never,
             )
             .ok()?;
-        // The buffer had room for bases too.
+        // The buffer also had space for the delta bases.
         bytes.shrink_to_fit();
         let is_whole = bytes.len() as u64 == header.object_size && object.kind == header.kind;
-        is_whole.then_some(Found::Whole(Object { kind: header.kind, bytes }))
+        is_whole.then_some(ObjectLookup::Whole(GitObject { kind: header.kind, bytes }))
     }
 }
 
-/// Maps a file into memory. Git never changes a pack: it writes new ones and removes old ones,
-/// which stay readable for those who have them open.
+/// Maps a file into memory. Git never modifies a pack: it writes new ones and removes old ones,
+/// which remain readable through an open handle.
 fn map(file: &File) -> Option<Mmap> {
-    // SAFETY: the mapping is private and read as bytes that may be anything. Whoever truncates a
-    // pack while it is read ends the process, here as in git; only a bad disk or an attack does.
+    // SAFETY: the mapping is private and its bytes may have any value. Truncating a pack while it
+    // is read ends the process, as in git; only a failing disk or an attacker does that.
     unsafe { memmap2::MmapOptions::new().map_copy_read_only(file) }.ok()
 }

@@ -1,5 +1,5 @@
-//! From a caller's path to one that can be compared with a tree's: without `.` and `..`, but with
-//! the links that the tree may hold itself.
+//! Converts a caller's path to one that can be looked up in a tree: without `.` and `..`, but with
+//! its links, which the tree may contain too.
 
 use std::path::{Component, Path, PathBuf};
 
@@ -10,12 +10,12 @@ use crate::LocalStore;
 use crate::context::{Context, Sandbox};
 use crate::path::AbsPath;
 
-/// Refuses a path where a read on disk would for where it lies, whatever stands there. A link that
-/// has that very name stands for itself, as it does in git, and of a repository around a root the
-/// folders down to the root are open.
+/// Rejects a path that a read on disk would reject because of its location. The last component is
+/// not followed if it is a link, as in git. Directories between the top of a repository and a root
+/// inside it are permitted.
 ///
-/// Where the path lies inside by its words, and only a link that is on disk today leads out, the
-/// refusal is returned: it holds unless the revision has folders there.
+/// If the path is inside the roots as written and only leaves them through a link that is on disk
+/// now, the denial is returned: it applies unless the revision has directories in that place.
 pub fn check(
     local: &LocalStore,
     path: &AbsPath,
@@ -27,7 +27,7 @@ pub fn check(
         || tops.iter().any(|top| words.starts_with(top)) && local.is_above_root(words);
     let is_inside = || {
         let goes_up = words.components().any(|part| part == Component::ParentDir);
-        // What a client closes it names by today's links.
+        // A client's sandbox rules refer to the links that are on disk now.
         let is_unlimited = matches!(context.sandbox, Sandbox::Unlimited);
         is_unlimited && !goes_up && local.visible(context).contains(words)
     };
@@ -38,12 +38,12 @@ pub fn check(
             () => Err(error),
         },
         Err(error @ (Error::PermissionDenied { .. } | Error::PathTooLong { .. })) => Err(error),
-        // What a revision has need not be on disk.
+        // A file of a revision need not exist on disk.
         _ => Ok(None),
     }
 }
 
-/// The path without `.` and `..`. Behind a link `..` leads where the link does, as on disk.
+/// Returns the path without `.` and `..`. After a link, `..` is relative to its target, as on disk.
 pub fn clean(local: &LocalStore, path: &AbsPath, context: &Context) -> Result<PathBuf> {
     let parts: Vec<Component> = path.as_path().components().collect();
     match parts.iter().rposition(|part| *part == Component::ParentDir) {
@@ -57,7 +57,7 @@ pub fn clean(local: &LocalStore, path: &AbsPath, context: &Context) -> Result<Pa
     }
 }
 
-/// The path without links, where it can be told.
+/// Returns the path with links resolved, if that is permitted.
 pub fn real(local: &LocalStore, path: &Path, context: &Context) -> Option<PathBuf> {
     let path = AbsPath::of(path.to_path_buf(), path.display().to_string());
     local.probe(&path, context).ok().map(|seen| seen.real_path)

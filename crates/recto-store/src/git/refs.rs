@@ -1,25 +1,24 @@
-//! Names for commits: branches, tags and the rest, loose and packed, and the log of what they
-//! stood for.
+//! References: branches, tags and others, loose and packed, and their reflogs.
 
 use std::path::Path;
 
 use gix_hash::ObjectId;
 use memchr::memmem;
 
+use super::git_dir_access::{GitError, broken};
 use super::repository::Repository;
-use super::wall::{Fault, broken};
 use crate::context::Context;
 
-/// A file that holds one reference.
+/// The largest file of one reference, in bytes.
 const MAX_REFERENCE: u64 = 64 << 10;
 
-/// As many references as may lead to one another.
+/// The longest chain of symbolic references.
 const MAX_DEPTH: usize = 5;
 
 const MAX_LOG: u64 = 64 << 20;
 
-/// Where a short name is looked for, in this order.
-const PLACES: [(&str, &str); 6] = [
+/// Prefixes and suffixes that complete a short name, in the order in which git tries them.
+const SEARCH_ORDER: [(&str, &str); 6] = [
     ("", ""),
     ("refs/", ""),
     ("refs/tags/", ""),
@@ -28,34 +27,34 @@ const PLACES: [(&str, &str); 6] = [
     ("refs/remotes/", "/HEAD"),
 ];
 
-/// What a reference holds.
-enum Target {
+/// The content of a reference.
+enum RefTarget {
     Id(ObjectId),
     Name(String),
 }
 
-/// One change of a reference.
+/// One entry of a reflog.
 pub struct LogEntry {
-    /// What it stood for before.
+    /// The id before the change.
     pub old: ObjectId,
-    /// What it stood for then.
+    /// The id after the change.
     pub new: ObjectId,
-    /// What was done.
+    /// The reason for the change.
     pub message: String,
 }
 
-/// The references of a repository, for one caller.
+/// The references of a repository, for one call.
 pub struct Refs<'a> {
-    /// Whose they are.
+    /// The repository.
     pub repository: &'a Repository,
-    /// Who asks.
+    /// The call.
     pub context: &'a Context,
 }
 
 impl Refs<'_> {
-    /// The whole name that a short one stands for, and what it names.
-    pub fn find(&self, short: &str) -> Result<Option<(String, ObjectId)>, Fault> {
-        for (before, after) in PLACES {
+    /// Returns the full name of a short one, and its id.
+    pub fn find(&self, short: &str) -> Result<Option<(String, ObjectId)>, GitError> {
+        for (before, after) in SEARCH_ORDER {
             let name = format!("{before}{short}{after}");
             if let Some(id) = self.id(&name)? {
                 return Ok(Some((name, id)));
@@ -64,28 +63,28 @@ impl Refs<'_> {
         Ok(None)
     }
 
-    /// What a whole name stands for.
-    pub fn id(&self, name: &str) -> Result<Option<ObjectId>, Fault> {
+    /// Returns the id of a full name.
+    pub fn id(&self, name: &str) -> Result<Option<ObjectId>, GitError> {
         let mut name = name.to_string();
         for _ in 0..=MAX_DEPTH {
             match self.target(&name)? {
-                Some(Target::Id(id)) => return Ok(Some(id)),
-                Some(Target::Name(next)) => name = next,
+                Some(RefTarget::Id(id)) => return Ok(Some(id)),
+                Some(RefTarget::Name(next)) => name = next,
                 None => return Ok(None),
             }
         }
-        Err(broken("its references lead in a circle"))
+        Err(broken("its symbolic references form a cycle"))
     }
 
-    /// The branch that is checked out, by its whole name; `None` where a commit is.
-    pub fn current_branch(&self) -> Result<Option<String>, Fault> {
+    /// Returns the full name of the branch that is checked out, or `None` if HEAD is detached.
+    pub fn current_branch(&self) -> Result<Option<String>, GitError> {
         match self.target("HEAD")? {
-            Some(Target::Name(name)) => Ok(Some(name)),
+            Some(RefTarget::Name(name)) => Ok(Some(name)),
             _ => Ok(None),
         }
     }
 
-    /// The branch that a branch follows, by their whole names.
+    /// Returns the upstream of a branch. Both are full names.
     pub fn upstream(&self, branch: &str) -> Option<String> {
         let config = &self.repository.config;
         let section = format!("branch.{}", branch.strip_prefix("refs/heads/")?);
@@ -107,12 +106,12 @@ impl Refs<'_> {
         fetched.last()
     }
 
-    /// What a whole name stood for, the first change first.
-    pub fn log(&self, name: &str) -> Result<Vec<LogEntry>, Fault> {
+    /// Returns the reflog of a full name, oldest entry first.
+    pub fn log(&self, name: &str) -> Result<Vec<LogEntry>, GitError> {
         if !is_name(name) {
             return Ok(Vec::new());
         }
-        let (folder, path) = self.home(name);
+        let (folder, path) = self.location(name);
         let log = self.read(folder, &format!("logs/{path}"), MAX_LOG)?.unwrap_or_default();
         let entry = |line: &[u8]| {
             let line = String::from_utf8_lossy(line);
@@ -124,14 +123,14 @@ impl Refs<'_> {
         Ok(log.split(|byte| *byte == b'\n').filter_map(entry).collect())
     }
 
-    /// The objects that stand for others: `refs/replace`.
-    pub fn replaced(&self) -> Result<Vec<(ObjectId, ObjectId)>, Fault> {
+    /// Returns the objects that `refs/replace` replaces, with their replacements.
+    pub fn replaced(&self) -> Result<Vec<(ObjectId, ObjectId)>, GitError> {
         if self.repository.has_reftable() {
             return Ok(Vec::new());
         }
         let prefix = "refs/replace/";
         let common = &self.repository.common_dir;
-        let loose = self.repository.wall.names(common, "refs/replace", 10_000, self.context)?;
+        let loose = self.repository.access.names(common, "refs/replace", 10_000, self.context)?;
         let mut names: Vec<String> =
             loose.into_iter().filter_map(|name| name.into_string().ok()).collect();
         let packed = self.packed()?;
@@ -151,33 +150,33 @@ impl Refs<'_> {
         Ok(replaced)
     }
 
-    fn target(&self, name: &str) -> Result<Option<Target>, Fault> {
+    fn target(&self, name: &str) -> Result<Option<RefTarget>, GitError> {
         if !is_name(name) {
             return Ok(None);
         }
         if self.repository.has_reftable() {
             return Err(broken(
-                "its references are kept in a reftable, which is not understood here; give the \
-                 id of a commit",
+                "its references are in the reftable format, which is not supported; use a full \
+                 or abbreviated commit id",
             ));
         }
-        let (folder, path) = self.home(name);
+        let (folder, path) = self.location(name);
         if let Some(text) = self.read(folder, path, MAX_REFERENCE)? {
             let text = String::from_utf8_lossy(&text);
             if let Some(target) = text.strip_prefix("ref:") {
-                return Ok(Some(Target::Name(target.trim().into())));
+                return Ok(Some(RefTarget::Name(target.trim().into())));
             }
             let id = text.split_whitespace().next().and_then(|id| self.parse_id(id));
             return match id {
-                Some(id) => Ok(Some(Target::Id(id))),
-                None => Err(broken(format!("{name} in it is not a reference"))),
+                Some(id) => Ok(Some(RefTarget::Id(id))),
+                None => Err(broken(format!("{name} is not a valid reference"))),
             };
         }
         let id = self.find_packed(name)?;
-        Ok(id.map(Target::Id))
+        Ok(id.map(RefTarget::Id))
     }
 
-    fn find_packed(&self, name: &str) -> Result<Option<ObjectId>, Fault> {
+    fn find_packed(&self, name: &str) -> Result<Option<ObjectId>, GitError> {
         let packed = self.packed()?;
         let n_digits = self.repository.hash.len_in_hex();
         for at in memmem::find_iter(packed, format!(" {name}\n").as_bytes()) {
@@ -190,7 +189,7 @@ impl Refs<'_> {
         Ok(None)
     }
 
-    fn packed(&self) -> Result<&[u8], Fault> {
+    fn packed(&self) -> Result<&[u8], GitError> {
         let packed = &self.repository.packed_refs;
         if packed.get().is_none() {
             let read = self.read(&self.repository.common_dir, "packed-refs", MAX_LOG)?;
@@ -201,12 +200,12 @@ impl Refs<'_> {
         Ok(packed.get().map_or(&[], Vec::as_slice))
     }
 
-    fn read(&self, folder: &Path, name: &str, max: u64) -> Result<Option<Vec<u8>>, Fault> {
-        self.repository.wall.read(folder, name, max, self.context)
+    fn read(&self, folder: &Path, name: &str, max: u64) -> Result<Option<Vec<u8>>, GitError> {
+        self.repository.access.read(folder, name, max, self.context)
     }
 
-    /// The folder that a reference is kept in, and its path there: some belong to one work tree.
-    fn home<'a>(&self, name: &'a str) -> (&Path, &'a str) {
+    /// Returns the directory of a reference and its path there. Some belong to one work tree.
+    fn location<'a>(&self, name: &'a str) -> (&Path, &'a str) {
         let (git_dir, common_dir) = (&self.repository.git_dir, &self.repository.common_dir);
         let own = ["refs/bisect/", "refs/worktree/", "refs/rewritten/"];
         match name.strip_prefix("main-worktree/") {
@@ -225,7 +224,7 @@ impl Refs<'_> {
     }
 }
 
-/// Whether a whole name can be that of a reference, and not of another file of git's.
+/// Whether a full name can be that of a reference, and not of another file in a git directory.
 fn is_name(name: &str) -> bool {
     let is_part = |part: &str| {
         !part.is_empty()
@@ -252,7 +251,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_references_are_read_as_references() {
+    fn only_valid_reference_names_are_read() {
         for name in [
             "HEAD",
             "FETCH_HEAD",

@@ -1,8 +1,8 @@
-//! A repository, opened: where its parts are, and that they all lie where they may.
+//! Opens a repository: finds its directories and checks that each may be read.
 //!
 //! A git directory can point elsewhere in four ways: a `gitdir:` file, `commondir`, alternates and
-//! links. Each target is looked at through the wall before it is used, and one that is closed ends
-//! the call. Settings decide only how ids and references are stored; nothing is ever run.
+//! symbolic links. Each target is checked by [`GitDirAccess`] before it is used; one that is not
+//! permitted ends the call. Settings only affect how ids and references are stored.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -11,88 +11,92 @@ use std::sync::{Arc, OnceLock};
 
 use gix_hash::{Kind as HashKind, ObjectId};
 
-use super::config::Config;
+use super::config::GitConfig;
+use super::git_dir_access::{GitDirAccess, GitError, broken};
 use super::objects::Objects;
 use super::refs::Refs;
-use super::wall::{Fault, Wall, broken};
 use crate::context::Context;
 
-/// A file that holds one path.
+/// The largest file that contains one path, in bytes.
 const MAX_POINTER: u64 = 64 << 10;
 
 const MAX_CONFIG: u64 = 4 << 20;
 
 const MAX_SHALLOW: u64 = 16 << 20;
 
-/// Git borrows objects through five others at most.
+/// Git follows at most five levels of alternates.
 const MAX_BORROWED_DEPTH: usize = 5;
 const MAX_BORROWED: usize = 32;
 
-/// A repository whose parts were found and may be read.
+/// A repository whose directories were found and may be read.
 pub struct Repository {
-    /// The way to its files.
-    pub wall: Arc<Wall>,
-    /// What belongs to this work tree: `HEAD` and its log.
+    /// Opens its files.
+    pub access: Arc<GitDirAccess>,
+    /// The directory of this work tree, with `HEAD` and its reflog.
     pub git_dir: PathBuf,
-    /// What belongs to all of them.
+    /// The directory that all work trees share.
     pub common_dir: PathBuf,
     /// Its settings.
-    pub config: Config,
-    /// The kind of its ids.
+    pub config: GitConfig,
+    /// The hash algorithm of its ids.
     pub hash: HashKind,
-    /// `packed-refs`, once it was read.
+    /// The content of `packed-refs`, once read.
     pub packed_refs: OnceLock<Vec<u8>>,
-    /// The `objects` folders, its own first.
+    /// The `objects` directories, its own first.
     objects: Vec<PathBuf>,
-    /// The commits whose parents were not cloned, once they were looked for.
+    /// The commits whose parents were not cloned, once read.
     shallow: OnceLock<Vec<ObjectId>>,
 }
 
 impl Repository {
-    /// Opens the repository whose `.git`, a folder or a file that points to one, stands at a path
-    /// without links in its folder.
-    pub fn open(wall: Arc<Wall>, dot_git: &Path, context: &Context) -> Result<Repository, Fault> {
-        let git_dir = git_dir(&wall, dot_git, context)?;
-        let common_dir = match wall.read(&git_dir, "commondir", MAX_POINTER, context)? {
-            Some(target) => follow(&wall, &git_dir, &target, "commondir", context)?,
+    /// Opens the repository with this `.git`, a directory or a file that points to one. The path to
+    /// its parent has no links.
+    pub fn open(
+        access: Arc<GitDirAccess>,
+        dot_git: &Path,
+        context: &Context,
+    ) -> Result<Repository, GitError> {
+        let git_dir = git_dir(&access, dot_git, context)?;
+        let common_dir = match access.read(&git_dir, "commondir", MAX_POINTER, context)? {
+            Some(target) => follow(&access, &git_dir, &target, "commondir", context)?,
             None => git_dir.clone(),
         };
-        let config = wall.read(&common_dir, "config", MAX_CONFIG, context)?.unwrap_or_default();
-        let config = Config::parse(&config);
+        let config = access.read(&common_dir, "config", MAX_CONFIG, context)?.unwrap_or_default();
+        let config = GitConfig::parse(&config);
         let hash = match config.value("extensions", "objectformat") {
             None | Some("sha1") => HashKind::Sha1,
             Some("sha256") => HashKind::Sha256,
-            Some(_) => return Err(broken("its ids are of a kind that is not known here")),
+            Some(_) => return Err(broken("its object format is not supported")),
         };
-        let objects = object_folders(&wall, &common_dir, context)?;
+        let objects = object_folders(&access, &common_dir, context)?;
         let (packed_refs, shallow) = (OnceLock::new(), OnceLock::new());
-        Ok(Repository { wall, git_dir, common_dir, config, hash, packed_refs, objects, shallow })
+        Ok(Repository { access, git_dir, common_dir, config, hash, packed_refs, objects, shallow })
     }
 
-    /// Its objects.
-    pub fn objects(&self, context: &Context) -> Result<Objects, Fault> {
+    /// Opens the object database.
+    pub fn objects(&self, context: &Context) -> Result<Objects, GitError> {
         let replaced = match self.config.value("core", "usereplacerefs") {
             Some("false" | "no" | "off" | "0") => Vec::new(),
             _ => Refs { repository: self, context }.replaced()?,
         };
-        Ok(Objects::new(self.wall.clone(), self.objects.clone(), self.hash, replaced))
+        Ok(Objects::new(self.access.clone(), self.objects.clone(), self.hash, replaced))
     }
 
-    /// Whether its references are kept in a way that is not known here.
+    /// Whether its references are stored in an unsupported format.
     pub fn has_reftable(&self) -> bool {
         self.config.value("extensions", "refstorage").is_some_and(|kind| kind != "files")
     }
 
-    /// Whether objects may be missing that only a server has.
+    /// Whether this is a partial clone, so that objects may be missing.
     pub fn is_partial(&self) -> bool {
         self.config.value("extensions", "partialclone").is_some()
             || self.config.has("remote.", "promisor")
     }
 
-    /// The commits whose parents were not cloned.
-    pub fn shallow(&self, context: &Context) -> Result<&[ObjectId], Fault> {
+    /// Returns the commits whose parents were not cloned.
+    pub fn shallow(&self, context: &Context) -> Result<&[ObjectId], GitError> {
         if self.shallow.get().is_none() {
-            let list = self.wall.read(&self.common_dir, "shallow", MAX_SHALLOW, context)?;
+            let list = self.access.read(&self.common_dir, "shallow", MAX_SHALLOW, context)?;
             let list = list.unwrap_or_default();
             let ids = list.split(|byte| *byte == b'\n');
             let _ = self.shallow.set(ids.filter_map(|id| ObjectId::from_hex(id).ok()).collect());
@@ -101,80 +105,87 @@ impl Repository {
     }
 }
 
-/// The git directory that stands at a path, or that the file there points to.
-fn git_dir(wall: &Wall, dot_git: &Path, context: &Context) -> Result<PathBuf, Fault> {
-    let seen = wall
-        .look(dot_git, ".git", context)?
-        .ok_or_else(|| Fault::Refused("Its .git is a link that leads out of the roots.".into()))?;
+/// Returns the git directory at a path, or the one that the file there points to.
+fn git_dir(access: &GitDirAccess, dot_git: &Path, context: &Context) -> Result<PathBuf, GitError> {
+    let seen = access.probe(dot_git, ".git", context)?.ok_or_else(|| {
+        GitError::Denied("Its .git is a symbolic link to a path outside the roots.".into())
+    })?;
     if seen.is_dir() {
         return Ok(seen.real_path);
     }
     let (folder, name) = (seen.real_path.parent(), seen.real_path.file_name());
     let (Some(folder), Some(name)) = (folder, name.and_then(OsStr::to_str)) else {
-        return Err(broken("its .git is not a folder"));
+        return Err(broken(".git is not a directory"));
     };
-    let pointer = wall.read(folder, name, MAX_POINTER, context)?.unwrap_or_default();
-    let target =
-        pointer.strip_prefix(b"gitdir:").ok_or_else(|| broken("its .git is not a pointer"))?;
-    follow(wall, folder, target, ".git", context)
+    let pointer = access.read(folder, name, MAX_POINTER, context)?.unwrap_or_default();
+    let target = pointer
+        .strip_prefix(b"gitdir:")
+        .ok_or_else(|| broken(".git does not start with 'gitdir:'"))?;
+    follow(access, folder, target, ".git", context)
 }
 
-/// The folder that a file of one line names, seen from where the file stands.
+/// Resolves the directory that a file of one line names, relative to the directory of the file.
 fn follow(
-    wall: &Wall,
+    access: &GitDirAccess,
     from: &Path,
     target: &[u8],
     what: &str,
     context: &Context,
-) -> Result<PathBuf, Fault> {
+) -> Result<PathBuf, GitError> {
     let target = OsStr::from_bytes(target.trim_ascii());
-    match wall.look(&from.join(target), what, context)? {
+    match access.probe(&from.join(target), what, context)? {
         Some(seen) if seen.is_dir() => Ok(seen.real_path),
-        Some(_) => Err(broken(format!("its {what} names no folder"))),
-        None => Err(Fault::Refused(format!(
-            "Its {what} names a folder outside the roots; --git-dir allows a git directory there."
+        Some(_) => Err(broken(format!("{what} does not name a directory"))),
+        None => Err(GitError::Denied(format!(
+            "Its {what} names a directory outside the roots; --git-dir can allow it."
         ))),
     }
 }
 
-/// The `objects` folder, and those that it borrows from.
+/// Returns the `objects` directory and its alternates.
 fn object_folders(
-    wall: &Wall,
+    access: &GitDirAccess,
     common_dir: &Path,
     context: &Context,
-) -> Result<Vec<PathBuf>, Fault> {
-    let objects = wall.look(&common_dir.join("objects"), "objects", context)?.ok_or_else(|| {
-        Fault::Refused("Its objects folder is a link that leads out of the roots.".into())
-    })?;
+) -> Result<Vec<PathBuf>, GitError> {
+    let objects =
+        access.probe(&common_dir.join("objects"), "objects", context)?.ok_or_else(|| {
+            GitError::Denied(
+                "Its objects directory is a symbolic link to a path outside the roots.".into(),
+            )
+        })?;
     if !objects.is_dir() {
-        return Err(broken("it has no objects folder"));
+        return Err(broken("it has no objects directory"));
     }
     let mut folders = vec![objects.real_path.clone()];
     let mut ahead = vec![(objects.real_path, 0)];
     while let Some((folder, depth)) = ahead.pop() {
-        let list = wall.read(&folder, "info/alternates", MAX_POINTER, context)?.unwrap_or_default();
+        let list =
+            access.read(&folder, "info/alternates", MAX_POINTER, context)?.unwrap_or_default();
         for line in list.split(|byte| *byte == b'\n').rev() {
             if line.is_empty() || line.starts_with(b"#") {
                 continue;
             }
             if line.starts_with(b"\"") {
-                return Err(broken("it borrows objects from a path in quotes"));
+                return Err(broken(
+                    "objects/info/alternates contains a quoted path, which is not supported",
+                ));
             }
             let target = folder.join(OsStr::from_bytes(line));
             let seen =
-                wall.look(&target, "objects/info/alternates", context)?.ok_or_else(|| {
-                    Fault::Refused(
-                        "It borrows objects (objects/info/alternates) from outside the roots; \
-                     --git-dir allows a git directory there."
+                access.probe(&target, "objects/info/alternates", context)?.ok_or_else(|| {
+                    GitError::Denied(
+                        "Its objects/info/alternates names a directory outside the roots; \
+                     --git-dir can allow it."
                             .into(),
                     )
                 })?;
-            // What is gone is passed by, as in git.
+            // Like git, skip alternates that do not exist.
             if !seen.is_dir() || folders.contains(&seen.real_path) {
                 continue;
             }
             if depth == MAX_BORROWED_DEPTH || folders.len() == MAX_BORROWED {
-                return Err(broken("it borrows objects from too many others"));
+                return Err(broken("it has too many alternate object directories"));
             }
             folders.push(seen.real_path.clone());
             ahead.push((seen.real_path, depth + 1));

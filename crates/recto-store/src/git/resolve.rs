@@ -1,4 +1,4 @@
-//! From a revision to the tree that it names.
+//! Resolves a revision to its tree.
 
 use std::time::{Duration, Instant};
 
@@ -6,35 +6,35 @@ use crate::error::{Error, Result};
 use gix_hash::ObjectId;
 use gix_object::{CommitRefIter, Kind, TagRefIter};
 
-use super::objects::{Found, Object, Objects};
+use super::git_dir_access::{GitError, broken};
+use super::objects::{GitObject, ObjectLookup, Objects};
 use super::refs::{LogEntry, Refs};
 use super::repository::Repository;
-use super::revision::{Base, Peel, Revision, Step};
-use super::wall::{Fault, broken};
+use super::revision::{Base, Peel, Revision, RevisionStep};
 use crate::context::Context;
 
-/// Tags of tags of tags.
+/// The longest chain of tags.
 const MAX_TAGS: usize = 16;
 
-/// How long history is followed.
+/// How long a walk through history may run.
 const MAX_TIME: Duration = Duration::from_secs(10);
 
-/// What resolving needs.
+/// Resolves one revision.
 pub struct Resolver<'a> {
-    /// Where the revision is.
+    /// The repository.
     pub repository: &'a Repository,
     /// Its objects.
     pub objects: &'a Objects,
-    /// What is looked for.
+    /// The revision.
     pub revision: &'a Revision,
     /// The path that the caller gave, for messages.
     pub path: &'a str,
-    /// Who asks.
+    /// The call.
     pub context: &'a Context,
 }
 
 impl Resolver<'_> {
-    /// The tree of the revision.
+    /// Returns the tree of the revision.
     pub fn tree(&self) -> Result<ObjectId> {
         let mut id = self.base()?;
         for step in &self.revision.steps {
@@ -43,9 +43,10 @@ impl Resolver<'_> {
         self.peel(id, Peel::Tree)
     }
 
-    /// Reads an object that another one names, so that it should be there.
-    pub fn read(&self, id: &ObjectId) -> Result<Object> {
-        read(self.objects, self.repository, id, self.context).map_err(|fault| fault.of(self.path))
+    /// Reads an object that another object refers to, so that it must exist.
+    pub fn read(&self, id: &ObjectId) -> Result<GitObject> {
+        read(self.objects, self.repository, id, self.context)
+            .map_err(|error| error.into_error(self.path))
     }
 
     fn base(&self) -> Result<ObjectId> {
@@ -55,15 +56,15 @@ impl Resolver<'_> {
             Base::CheckedOut { n_checkouts } => self.checked_out(*n_checkouts),
             Base::Upstream { name } => {
                 let branch = match name.as_deref() {
-                    None | Some("HEAD") => self.fault(self.refs().current_branch())?,
-                    Some(name) => self.fault(self.refs().find(name))?.map(|(name, _)| name),
+                    None | Some("HEAD") => self.checked(self.refs().current_branch())?,
+                    Some(name) => self.checked(self.refs().find(name))?.map(|(name, _)| name),
                 };
                 let upstream = branch.and_then(|branch| self.refs().upstream(&branch));
                 let id = match upstream {
-                    Some(upstream) => self.fault(self.refs().id(&upstream))?,
+                    Some(upstream) => self.checked(self.refs().id(&upstream))?,
                     None => None,
                 };
-                id.ok_or_else(|| self.unknown("The branch follows no other that is known here."))
+                id.ok_or_else(|| self.unknown("The branch has no upstream in this repository."))
             }
         }
     }
@@ -74,9 +75,9 @@ impl Resolver<'_> {
         if name.len() == n_digits
             && let Ok(id) = ObjectId::from_hex(name.to_ascii_lowercase().as_bytes())
         {
-            return match self.fault(self.objects.find(&id, self.context))? {
-                Found::Missing => Err(self.unknown(match self.is_cut_off() {
-                    true => "No object has that id in this clone, which is shallow or partial.",
+            return match self.checked(self.objects.find(&id, self.context))? {
+                ObjectLookup::Missing => Err(self.unknown(match self.is_cut_off() {
+                    true => "This clone is shallow or partial and has no object with that id.",
                     false => "No object has that id.",
                 })),
                 _ => Ok(id),
@@ -84,14 +85,14 @@ impl Resolver<'_> {
         }
         let is_short = (4..n_digits).contains(&name.len()) && is_hex(name);
         if !(is_short && self.repository.has_reftable())
-            && let Some((_, id)) = self.fault(self.refs().find(name))?
+            && let Some((_, id)) = self.checked(self.refs().find(name))?
         {
             return Ok(id);
         }
         if name == "HEAD" {
-            return Err(self.unknown("The repository has no commit yet."));
+            return Err(self.unknown("The repository has no commits yet."));
         }
-        // What `git describe` says ends in a short id.
+        // The output of `git describe` ends with an abbreviated id.
         let described = name.rsplit_once("-g").map(|(_, digits)| digits);
         let is_described = |digits: &&str| digits.len() >= 4 && is_hex(digits);
         match described.filter(is_described).or(is_short.then_some(name)) {
@@ -100,17 +101,18 @@ impl Resolver<'_> {
         }
     }
 
-    /// The only commit, tag or tree whose id starts so.
+    /// Returns the only commit, tag or tree whose id starts with these digits.
     fn abbreviated(&self, digits: &str) -> Result<ObjectId> {
         let mut ids = Vec::new();
-        for id in self.fault(self.objects.with_prefix(digits, self.context))? {
-            if let Found::Whole(object) = self.fault(self.objects.find(&id, self.context))?
+        for id in self.checked(self.objects.with_prefix(digits, self.context))? {
+            if let ObjectLookup::Whole(object) =
+                self.checked(self.objects.find(&id, self.context))?
                 && object.kind != Kind::Blob
             {
                 ids.push((id, object.kind));
             }
         }
-        // A commit is meant before a tree.
+        // Like git, prefer commits and tags to trees.
         if ids.iter().any(|(_, kind)| *kind != Kind::Tree) {
             ids.retain(|(_, kind)| *kind != Kind::Tree);
         }
@@ -118,7 +120,7 @@ impl Resolver<'_> {
             [(id, _)] => Ok(*id),
             [] => Err(self.unknown("No branch, tag or object has that name.")),
             ids => {
-                let cause = format!("{} objects have ids that start so; add digits.", ids.len());
+                let cause = format!("{} objects match this abbreviated id; add digits.", ids.len());
                 Err(self.unknown(cause))
             }
         }
@@ -126,9 +128,9 @@ impl Resolver<'_> {
 
     fn earlier(&self, name: Option<&str>, n_changes: usize) -> Result<ObjectId> {
         let name = match name {
-            Some(name) => self.fault(self.refs().find(name))?.map(|(name, _)| name),
+            Some(name) => self.checked(self.refs().find(name))?.map(|(name, _)| name),
             None => {
-                let branch = self.fault(self.refs().current_branch())?;
+                let branch = self.checked(self.refs().current_branch())?;
                 Some(branch.unwrap_or_else(|| "HEAD".into()))
             }
         };
@@ -136,20 +138,20 @@ impl Resolver<'_> {
             return Err(self.unknown("No branch or tag has that name."));
         };
         if n_changes == 0
-            && let Some(id) = self.fault(self.refs().id(&name))?
+            && let Some(id) = self.checked(self.refs().id(&name))?
         {
             return Ok(id);
         }
-        let log = self.fault(self.refs().log(&name))?;
-        // Before the first change stood what it replaced.
+        let log = self.checked(self.refs().log(&name))?;
+        // The oldest entry also records the id before it.
         let oldest = log.first().map(|entry| entry.old).filter(|old| !old.is_null());
         let entry = log.iter().rev().nth(n_changes).map(|entry| entry.new);
         let id = entry.or(oldest.filter(|_| n_changes == log.len()));
-        id.ok_or_else(|| self.unknown(format!("Its log has only {} changes.", log.len())))
+        id.ok_or_else(|| self.unknown(format!("The reflog has only {} entries.", log.len())))
     }
 
     fn checked_out(&self, n_checkouts: usize) -> Result<ObjectId> {
-        let log = self.fault(self.refs().log("HEAD"))?;
+        let log = self.checked(self.refs().log("HEAD"))?;
         let left = |entry: &LogEntry| {
             let moved = entry.message.strip_prefix("checkout: moving from ")?;
             moved.split_once(" to ").map(|(from, _)| from.to_string())
@@ -157,22 +159,25 @@ impl Resolver<'_> {
         let mut checkouts: Vec<String> = log.iter().filter_map(left).collect();
         let at = checkouts.len().checked_sub(n_checkouts);
         let Some(at) = at else {
-            return Err(self.unknown(format!("There were only {} checkouts.", checkouts.len())));
+            let cause = format!("The reflog of HEAD has only {} checkouts.", checkouts.len());
+            return Err(self.unknown(cause));
         };
         self.named(&checkouts.swap_remove(at))
     }
 
-    fn step(&self, id: ObjectId, step: Step) -> Result<ObjectId> {
+    fn step(&self, id: ObjectId, step: RevisionStep) -> Result<ObjectId> {
         match step {
-            Step::Peel(peel) => self.peel(id, peel),
-            Step::Parent(0) => self.peel(id, Peel::Commit),
-            Step::Parent(n) => self.parent(self.peel(id, Peel::Commit)?, n),
-            Step::Ancestor(n_generations) => {
+            RevisionStep::Peel(peel) => self.peel(id, peel),
+            RevisionStep::Parent(0) => self.peel(id, Peel::Commit),
+            RevisionStep::Parent(n) => self.parent(self.peel(id, Peel::Commit)?, n),
+            RevisionStep::Ancestor(n_generations) => {
                 let started = Instant::now();
                 let mut id = self.peel(id, Peel::Commit)?;
                 for _ in 0..n_generations {
                     if started.elapsed() > MAX_TIME {
-                        return Err(self.unknown("Going back that far takes too long."));
+                        return Err(
+                            self.unknown("Walking back that far in history takes too long.")
+                        );
                     }
                     id = self.parent(id, 1)?;
                 }
@@ -184,15 +189,15 @@ impl Resolver<'_> {
     fn parent(&self, id: ObjectId, number: usize) -> Result<ObjectId> {
         let commit = self.read(&id)?;
         if commit.kind != Kind::Commit {
-            return Err(broken("a parent in it is not a commit").of(self.path));
+            return Err(broken("a parent of a commit is not a commit").into_error(self.path));
         }
         let parents: Vec<ObjectId> =
             CommitRefIter::from_bytes(&commit.bytes, id.kind()).parent_ids().collect();
-        let is_end = self.fault(self.repository.shallow(self.context))?.contains(&id);
+        let is_end = self.checked(self.repository.shallow(self.context))?.contains(&id);
         match parents.get(number - 1) {
-            Some(_) if is_end => Err(self.unknown("The clone is shallow and ends before it.")),
+            Some(_) if is_end => Err(self.unknown("The clone is shallow and does not contain it.")),
             Some(parent) => Ok(*parent),
-            None if parents.is_empty() => Err(self.unknown("History begins after it.")),
+            None if parents.is_empty() => Err(self.unknown("It is before the first commit.")),
             None => Err(self.unknown(match parents.len() {
                 1 => "The commit has only one parent.".into(),
                 n_parents => format!("The commit has only {n_parents} parents."),
@@ -202,7 +207,7 @@ impl Resolver<'_> {
 
     fn peel(&self, mut id: ObjectId, to: Peel) -> Result<ObjectId> {
         for _ in 0..MAX_TAGS {
-            let damaged = |_| broken(format!("its object {id} is damaged")).of(self.path);
+            let damaged = |_| broken(format!("object {id} is damaged")).into_error(self.path);
             let object = self.read(&id)?;
             id = match (object.kind, to) {
                 (_, Peel::Object)
@@ -229,11 +234,11 @@ impl Resolver<'_> {
                         Peel::Commit => "commit",
                         _ => "commit or tree",
                     };
-                    return Err(self.unknown(format!("It is a {what} and not a {wanted}.")));
+                    return Err(self.unknown(format!("It is a {what}, not a {wanted}.")));
                 }
             };
         }
-        Err(broken("its tags lead in a circle").of(self.path))
+        Err(broken("its tags form a cycle or a chain that is too long").into_error(self.path))
     }
 
     fn is_cut_off(&self) -> bool {
@@ -245,8 +250,8 @@ impl Resolver<'_> {
         Refs { repository: self.repository, context: self.context }
     }
 
-    fn fault<T>(&self, answer: Result<T, Fault>) -> Result<T> {
-        answer.map_err(|fault| fault.of(self.path))
+    fn checked<T>(&self, answer: Result<T, GitError>) -> Result<T> {
+        answer.map_err(|error| error.into_error(self.path))
     }
 
     fn unknown(&self, cause: impl Into<String>) -> Error {
@@ -254,22 +259,22 @@ impl Resolver<'_> {
     }
 }
 
-/// Reads an object that should be there and is no file.
+/// Reads a commit, tag or tree that must exist.
 pub fn read(
     objects: &Objects,
     repository: &Repository,
     id: &ObjectId,
     context: &Context,
-) -> Result<Object, Fault> {
+) -> Result<GitObject, GitError> {
     match objects.find(id, context)? {
-        Found::Whole(object) => Ok(object),
-        Found::TooLarge { n_bytes } => {
-            Err(broken(format!("its object {id} has {n_bytes} bytes, more than can be read")))
+        ObjectLookup::Whole(object) => Ok(object),
+        ObjectLookup::TooLarge { n_bytes } => {
+            Err(broken(format!("object {id} is too large ({n_bytes} bytes)")))
         }
-        Found::Missing if repository.is_partial() => Err(broken(format!(
-            "its object {id} was not fetched, for this is a partial clone; git fetches it when \
-             that revision is checked out"
+        ObjectLookup::Missing if repository.is_partial() => Err(broken(format!(
+            "this is a partial clone and object {id} was not fetched; check out the revision with \
+             git to fetch it"
         ))),
-        Found::Missing => Err(broken(format!("its object {id} is missing"))),
+        ObjectLookup::Missing => Err(broken(format!("object {id} is missing"))),
     }
 }

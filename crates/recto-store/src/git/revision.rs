@@ -1,7 +1,7 @@
-//! The grammar of revisions: what names one commit, tag or tree, as git spells it.
+//! Parses revisions in git's syntax that name one commit, tag or tree.
 //!
-//! What searches history, names the index or stands for several commits is refused here, in words
-//! that teach. What a name stands for is left to [`super::resolve`].
+//! Syntax that searches history, names the index or selects several commits is rejected with an
+//! explanation. [`super::resolve`] resolves names.
 
 use crate::error::{Error, Result};
 
@@ -10,46 +10,45 @@ use crate::limits;
 /// The longest revision, in bytes.
 const MAX_LENGTH: usize = limits::REVISION;
 
-/// A revision, taken apart.
+/// A parsed revision.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Revision {
-    /// As the caller wrote it, for messages.
+    /// The revision as the caller wrote it, for messages.
     pub given: String,
     /// Where it starts.
     pub base: Base,
-    /// How it goes on, one step after another.
-    pub steps: Vec<Step>,
+    /// The steps from there, in order.
+    pub steps: Vec<RevisionStep>,
 }
 
 /// Where a revision starts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Base {
-    /// A branch, tag, remote branch or id, whole or short: `main`, `v1.0`, `1a2b3c4`.
+    /// A branch, tag, remote branch or id, full or abbreviated: `main`, `v1.0`, `1a2b3c4`.
     Name(String),
-    /// What a name stood for so many changes ago: `main@{1}`; the current branch where it has no
-    /// name: `@{1}`.
+    /// An earlier value of a branch, by its reflog: `main@{1}`; `@{1}` for the current branch.
     Earlier {
         /// The name.
         name: Option<String>,
         /// How many changes ago.
         n_changes: usize,
     },
-    /// What was checked out so many checkouts ago: `@{-1}`.
+    /// A branch or commit that was checked out before: `@{-1}`.
     CheckedOut {
         /// How many checkouts ago.
         n_checkouts: usize,
     },
-    /// The branch that a branch follows: `main@{upstream}`, `@{u}`.
+    /// The upstream of a branch: `main@{upstream}`, `@{u}`.
     Upstream {
-        /// The branch that follows.
+        /// The branch; the current one if `None`.
         name: Option<String>,
     },
 }
 
 /// One step from an object to another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Step {
-    /// `^2`; 0 is the commit itself.
+pub enum RevisionStep {
+    /// `^2`; `^0` is the commit itself.
     Parent(usize),
     /// `~3`.
     Ancestor(u64),
@@ -57,10 +56,10 @@ pub enum Step {
     Peel(Peel),
 }
 
-/// What an object is taken for.
+/// The type of object to dereference to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Peel {
-    /// Whatever a tag names in the end: `^{}`.
+    /// Any object that is not a tag: `^{}`.
     Any,
     /// `^{object}`.
     Object,
@@ -73,7 +72,7 @@ pub enum Peel {
 }
 
 impl Revision {
-    /// Refuses what is not the name of one commit, tag or tree.
+    /// Parses a revision. Rejects syntax that does not name one commit, tag or tree.
     pub fn parse(given: &str) -> Result<Revision> {
         parse(given).map_err(|cause| Error::UnknownRevision {
             revision: given.replace('\0', "␀"),
@@ -81,7 +80,7 @@ impl Revision {
         })
     }
 
-    /// Says that the repository does not have it.
+    /// Returns the error for a revision that the repository does not have.
     pub fn unknown(&self, cause: impl Into<String>) -> Error {
         Error::UnknownRevision { revision: self.given.clone(), cause: cause.into() }
     }
@@ -89,25 +88,25 @@ impl Revision {
 
 fn parse(given: &str) -> Result<Revision, &'static str> {
     if given.is_empty() {
-        return Err("It is empty; HEAD is the commit that is checked out.");
+        return Err("It is empty; use HEAD for the current commit.");
     }
     if given.len() > MAX_LENGTH {
         return Err("It is longer than 1024 bytes.");
     }
     if given.chars().any(char::is_control) {
-        return Err("It holds a control character.");
+        return Err("It contains a control character.");
     }
     if given.starts_with('-') {
-        return Err("No revision starts with a dash; options are not taken.");
+        return Err("A revision cannot start with a dash; options are not supported.");
     }
     if given.starts_with(":/") || given.contains("^{/") {
-        return Err("History is not searched; find the commit first and give its id.");
+        return Err("Searching history is not supported; use the id of the commit.");
     }
     if given.contains(':') {
-        return Err("Only the revision goes here; the path has its own parameter.");
+        return Err("Pass only the revision here; the path has its own parameter.");
     }
     if given.contains("..") || given.starts_with('^') {
-        return Err("It stands for several commits; name one.");
+        return Err("It names several commits; name one.");
     }
     let base_end = given.find(['^', '~']).unwrap_or(given.len());
     let (base, steps) = given.split_at(base_end);
@@ -117,7 +116,7 @@ fn parse(given: &str) -> Result<Revision, &'static str> {
 fn parse_base(text: &str) -> Result<Base, &'static str> {
     let Some((name, rest)) = text.split_once("@{") else {
         return match text {
-            "" => Err("It names no commit to start from; HEAD is the one that is checked out."),
+            "" => Err("It has no starting commit; use HEAD for the current commit."),
             "@" => Ok(Base::Name("HEAD".into())),
             name => Ok(Base::Name(name.into())),
         };
@@ -134,29 +133,29 @@ fn parse_base(text: &str) -> Result<Base, &'static str> {
     if let Some(n_checkouts) = what.strip_prefix('-').and_then(|n| n.parse().ok()) {
         return match (name, n_checkouts) {
             (None, 1..) => Ok(Base::CheckedOut { n_checkouts }),
-            _ => Err("The last checkout is @{-1}, with nothing before it."),
+            _ => Err("Use @{-1} without a name for the previous checkout."),
         };
     }
     match what.to_ascii_lowercase().as_str() {
         "u" | "upstream" => Ok(Base::Upstream { name }),
-        "push" => Err("Where a branch is pushed to is not known here; name the remote branch."),
-        _ => Err("Dates are not understood here; @{1} is one change ago."),
+        "push" => Err("@{push} is not supported; name the remote branch."),
+        _ => Err("Dates are not supported; use @{1} for the previous value of the branch."),
     }
 }
 
-fn parse_steps(mut rest: &str) -> Result<Vec<Step>, &'static str> {
+fn parse_steps(mut rest: &str) -> Result<Vec<RevisionStep>, &'static str> {
     let mut steps = Vec::new();
     while let Some(sign) = rest.chars().next() {
         rest = &rest[sign.len_utf8()..];
         if sign == '^' && rest.starts_with('{') {
             let (what, after) = rest[1..].split_once('}').ok_or("A brace is not closed.")?;
-            steps.push(Step::Peel(match what {
+            steps.push(RevisionStep::Peel(match what {
                 "" => Peel::Any,
                 "object" => Peel::Object,
                 "commit" => Peel::Commit,
                 "tree" => Peel::Tree,
                 "tag" => Peel::Tag,
-                _ => return Err("Behind ^ in braces stands commit, tree, tag or nothing."),
+                _ => return Err("Use ^{commit}, ^{tree}, ^{tag} or ^{}."),
             }));
             rest = after;
             continue;
@@ -165,15 +164,15 @@ fn parse_steps(mut rest: &str) -> Result<Vec<Step>, &'static str> {
         let (digits, after) = rest.split_at(n_digits);
         let number: u32 = match digits {
             "" => 1,
-            digits => digits.parse().map_err(|_| "A number in it is too large.")?,
+            digits => digits.parse().map_err(|_| "It contains a number that is too large.")?,
         };
         steps.push(match sign {
             '^' if digits.is_empty() && after.starts_with(['@', '!', '-']) => {
-                return Err("It stands for several commits; name one.");
+                return Err("It names several commits; name one.");
             }
-            '^' => Step::Parent(number as usize),
-            '~' => Step::Ancestor(number.into()),
-            _ => return Err("Behind the name may stand only ~3, ^2 and ^{tree}."),
+            '^' => RevisionStep::Parent(number as usize),
+            '~' => RevisionStep::Ancestor(number.into()),
+            _ => return Err("Only suffixes such as ~3, ^2 and ^{tree} may follow the name."),
         });
         rest = after;
     }
@@ -189,22 +188,22 @@ mod tests {
     }
 
     #[test]
-    fn takes_apart_what_git_takes() {
-        let (commit, tree) = (Step::Peel(Peel::Commit), Step::Peel(Peel::Tree));
+    fn parses_git_syntax() {
+        let (commit, tree) = (RevisionStep::Peel(Peel::Commit), RevisionStep::Peel(Peel::Tree));
         for (given, base, steps) in [
             ("HEAD", name("HEAD"), vec![]),
             ("@", name("HEAD"), vec![]),
             ("feature/a@b", name("feature/a@b"), vec![]),
-            ("HEAD~3", name("HEAD"), vec![Step::Ancestor(3)]),
+            ("HEAD~3", name("HEAD"), vec![RevisionStep::Ancestor(3)]),
             (
                 "main~^2~0",
                 name("main"),
-                vec![Step::Ancestor(1), Step::Parent(2), Step::Ancestor(0)],
+                vec![RevisionStep::Ancestor(1), RevisionStep::Parent(2), RevisionStep::Ancestor(0)],
             ),
-            ("v1^{}^0", name("v1"), vec![Step::Peel(Peel::Any), Step::Parent(0)]),
+            ("v1^{}^0", name("v1"), vec![RevisionStep::Peel(Peel::Any), RevisionStep::Parent(0)]),
             ("v1^{commit}^{tree}", name("v1"), vec![commit, tree]),
             ("@{2}", Base::Earlier { name: None, n_changes: 2 }, vec![]),
-            ("@{-1}~", Base::CheckedOut { n_checkouts: 1 }, vec![Step::Ancestor(1)]),
+            ("@{-1}~", Base::CheckedOut { n_checkouts: 1 }, vec![RevisionStep::Ancestor(1)]),
             ("@{U}", Base::Upstream { name: None }, vec![]),
         ] {
             let revision = Revision::parse(given).unwrap_or_else(|_| panic!("{given}"));
@@ -213,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_what_is_not_one_commit() {
+    fn rejects_syntax_that_does_not_name_one_commit() {
         for given in [
             "",
             "-n",

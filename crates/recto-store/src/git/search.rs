@@ -1,5 +1,5 @@
-//! Which repository holds a path: the first `.git` on the way up to the root, or a git directory
-//! that the user allowed. Opening it is left to [`super::repository`].
+//! Finds the repository of a path: the nearest `.git` up to the root, or a git directory that the
+//! user allowed. [`super::repository`] opens it.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -9,13 +9,13 @@ use std::sync::Arc;
 use crate::error::Denial;
 use crate::error::{Error, Result};
 
-use super::config::Config;
+use super::config::GitConfig;
+use super::git_dir_access::{GitDirAccess, GitError};
 use super::paths;
-use super::wall::{Fault, Wall};
 use crate::context::Context;
 use crate::path::AbsPath;
 
-/// A repository is not looked for deeper than this many folders.
+/// The most directory levels in which to look for a repository.
 const MAX_DEPTH: usize = 256;
 
 const MAX_SETTINGS: u64 = 4 << 20;
@@ -24,23 +24,23 @@ const MAX_SETTINGS: u64 = 4 << 20;
 pub struct FoundRepository {
     /// Its `.git`, or the allowed git directory.
     pub dot_git: PathBuf,
-    /// Where its files would stand: without links, and as the caller spelled it.
+    /// The top of its work tree: without links, and as the caller spelled it.
     pub tops: Vec<PathBuf>,
 }
 
 /// A search on behalf of one call.
 pub struct RepositorySearch<'a> {
-    /// What may be looked at.
-    pub wall: &'a Arc<Wall>,
+    /// Opens the files that may be read.
+    pub access: &'a Arc<GitDirAccess>,
     /// The path as the caller wrote it.
     pub given: &'a str,
-    /// Who asks.
+    /// The call.
     pub context: &'a Context,
 }
 
 impl RepositorySearch<'_> {
-    /// Where the path starts: a relative one at the top of the first root's repository, which is
-    /// then the one that is meant, or at that root where it is the top of none.
+    /// Returns the path as absolute. A relative one starts at the top of the first root's
+    /// repository, which is returned too, or at that root if it is in no repository.
     pub fn absolute(&self) -> Result<(AbsPath, Option<FoundRepository>)> {
         let given = self.given.to_string();
         if given.starts_with('/') {
@@ -52,8 +52,8 @@ impl RepositorySearch<'_> {
         Ok((AbsPath::resolve("path", given, start)?, found))
     }
 
-    /// The refusal of a relative path, which may have been meant from a root on that lies below the
-    /// top.
+    /// Adds to the denial of a relative path that the first root is below the top, where the caller
+    /// may have meant the path to start.
     pub fn explained(&self, error: Error, tops: &[PathBuf]) -> Error {
         let below = self.first_root().ok().zip(tops.first()).and_then(|(root, top)| {
             let below = root.strip_prefix(top).ok()?.to_str()?.to_string();
@@ -67,7 +67,7 @@ impl RepositorySearch<'_> {
         }
     }
 
-    /// The repository of the first root.
+    /// Returns the repository of the first root.
     pub fn of_first_root(&self) -> Result<Option<FoundRepository>> {
         let root = self.first_root()?;
         match self.found_in(&root)? {
@@ -77,13 +77,13 @@ impl RepositorySearch<'_> {
     }
 
     fn first_root(&self) -> Result<PathBuf> {
-        self.wall.local.roots().into_iter().next().ok_or_else(|| self.none())
+        self.access.local.roots().into_iter().next().ok_or_else(|| self.none())
     }
 
-    /// The repository that holds a path: the first on the way up, by the folders that the caller
-    /// wrote, then by those that links lead to, then an allowed one.
+    /// Returns the repository of a path: the nearest above the path as written, then the nearest
+    /// above the path with links resolved, then an allowed one.
     pub fn repository_of(&self, path: &AbsPath) -> Result<FoundRepository> {
-        let local = &self.wall.local;
+        let local = &self.access.local;
         let clean = paths::clean(local, path, self.context)?;
         if let Some(found) = self.found_above(&clean)? {
             return Ok(found);
@@ -112,14 +112,14 @@ impl RepositorySearch<'_> {
         Ok(None)
     }
 
-    /// The repository whose `.git` stands in a folder.
+    /// Returns the repository whose `.git` is in a directory.
     fn found_in(&self, folder: &Path) -> Result<Option<FoundRepository>> {
-        let local = &self.wall.local;
+        let local = &self.access.local;
         let dot_git = AbsPath::of(folder.join(".git"), self.given.into());
         match local.probe_link(&dot_git, self.context) {
             Ok(seen) if seen.kind.is_some() => {}
             Err(Error::PermissionDenied { reason: Denial::ClientSandbox, .. }) => {
-                let cause = "The client's sandbox does not let its .git be read.".into();
+                let cause = "The client's sandbox denies reading its .git.".into();
                 return Err(Error::NoRepository { path: self.given.into(), cause });
             }
             _ => return Ok(None),
@@ -133,10 +133,10 @@ impl RepositorySearch<'_> {
         Ok(Some(FoundRepository { dot_git, tops }))
     }
 
-    /// The allowed git directory whose work tree holds a path without links.
+    /// Returns the allowed git directory whose work tree contains a path without links.
     fn allowed_for(&self, path: &Path) -> Result<Option<FoundRepository>> {
-        for git_dir in self.wall.allowed_git_dirs() {
-            let top = self.work_tree(&git_dir).map_err(|fault| fault.of(self.given))?;
+        for git_dir in self.access.allowed_git_dirs() {
+            let top = self.work_tree(&git_dir).map_err(|error| error.into_error(self.given))?;
             if let Some(top) = top.filter(|top| path.starts_with(top)) {
                 return Ok(Some(FoundRepository { dot_git: git_dir, tops: vec![top] }));
             }
@@ -144,14 +144,14 @@ impl RepositorySearch<'_> {
         Ok(None)
     }
 
-    /// The work tree of a git directory: where it says it is, else the folder that it stands in.
-    fn work_tree(&self, git_dir: &Path) -> Result<Option<PathBuf>, Fault> {
-        let read = |name| self.wall.read(git_dir, name, MAX_SETTINGS, self.context);
+    /// Returns the work tree of a git directory: the configured one, or its parent directory.
+    fn work_tree(&self, git_dir: &Path) -> Result<Option<PathBuf>, GitError> {
+        let read = |name| self.access.read(git_dir, name, MAX_SETTINGS, self.context);
         if let Some(pointer) = read("gitdir")? {
             let dot_git = joined(git_dir, OsStr::from_bytes(pointer.trim_ascii()));
             return Ok(dot_git.parent().map(Path::to_path_buf));
         }
-        let config = Config::parse(&read("config")?.unwrap_or_default());
+        let config = GitConfig::parse(&read("config")?.unwrap_or_default());
         if let Some(work_tree) = config.value("core", "worktree") {
             return Ok(Some(joined(git_dir, OsStr::new(work_tree))));
         }
@@ -160,12 +160,12 @@ impl RepositorySearch<'_> {
     }
 
     fn none(&self) -> Error {
-        let cause = "No .git stands in its folders up to the root; --git-dir allows one elsewhere.";
+        let cause = "No .git between it and the root; --git-dir can allow one elsewhere.";
         Error::NoRepository { path: self.given.into(), cause: cause.into() }
     }
 }
 
-/// A path seen from a folder, by its words alone: it may lie outside the roots.
+/// Joins a path to a directory lexically. The result may be outside the roots.
 fn joined(folder: &Path, path: &OsStr) -> PathBuf {
     let mut clean = PathBuf::new();
     for part in folder.join(path).components() {

@@ -1,4 +1,4 @@
-//! Trees: finding one path, and walking over all that match a pattern.
+//! Looks up a path in a tree, and walks over all paths that match a pattern.
 
 use std::collections::BinaryHeap;
 use std::ffi::OsStr;
@@ -10,43 +10,43 @@ use gix_hash::ObjectId;
 use gix_object::TreeRefIter;
 use gix_object::tree::EntryKind;
 
-use super::objects::Object;
-use super::wall::{Fault, broken};
+use super::git_dir_access::{GitError, broken};
+use super::objects::GitObject;
 use crate::Listing;
-use crate::glob::{Glob, State};
+use crate::glob::{Glob, GlobState};
 use crate::limits;
 
-/// What one walk may cost.
+/// The bounds of one walk.
 const MAX_ENTRIES: u64 = limits::GIT_WALK_ENTRIES;
 const MAX_TIME: Duration = limits::GIT_WALK_TIME;
 
-/// The most paths that are kept, whatever the caller wants.
+/// The most paths that are kept, whatever limit the caller gives.
 const MAX_KEPT: usize = 200_000;
 
-/// No path on a disk is longer; a tree that holds itself would go on for ever.
+/// The longest path. A tree that contains itself would otherwise never end.
 const MAX_PATH: usize = limits::GIT_PATH;
 
-/// What a tree says about a name.
+/// One entry of a tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Entry {
-    /// What stands there.
+pub struct TreeEntry {
+    /// The type.
     pub kind: EntryKind,
-    /// Where its content is.
+    /// The id of its object.
     pub id: ObjectId,
 }
 
-/// Follows a path down from a tree; no parts are the tree itself. `look` finds a name in a tree.
+/// Looks up a path in a tree; an empty path is the tree itself. `find` looks up a name in one tree.
 pub fn find(
     top: ObjectId,
     parts: &[&[u8]],
-    mut look: impl FnMut(&ObjectId, &[u8]) -> Result<Option<Entry>, Fault>,
-) -> Result<Option<Entry>, Fault> {
-    let mut at = Entry { kind: EntryKind::Tree, id: top };
+    mut find: impl FnMut(&ObjectId, &[u8]) -> Result<Option<TreeEntry>, GitError>,
+) -> Result<Option<TreeEntry>, GitError> {
+    let mut at = TreeEntry { kind: EntryKind::Tree, id: top };
     for part in parts {
         if at.kind != EntryKind::Tree {
             return Ok(None);
         }
-        match look(&at.id, part)? {
+        match find(&at.id, part)? {
             Some(entry) => at = entry,
             None => return Ok(None),
         }
@@ -54,40 +54,40 @@ pub fn find(
     Ok(Some(at))
 }
 
-/// A walk over everything beneath a tree.
-pub struct Walk<'a> {
-    /// What paths must look like.
+/// A walk over everything below a tree.
+pub struct TreeWalk<'a> {
+    /// The pattern for paths.
     pub glob: &'a Glob,
-    /// At most this many are kept.
+    /// The most paths to keep.
     pub limit: usize,
-    /// The folder on disk that the tree would stand in.
+    /// The directory on disk that corresponds to the tree.
     pub folder: &'a Path,
-    /// Whether a path on disk may be told.
+    /// Whether a path on disk may be listed.
     pub is_visible: &'a dyn Fn(&Path) -> bool,
-    /// Whether that may be so for anything in a folder on disk.
-    pub may_hold_visible: &'a dyn Fn(&Path) -> bool,
+    /// Whether a directory on disk may contain such paths.
+    pub may_contain_visible: &'a dyn Fn(&Path) -> bool,
 }
 
-/// A tree that is still to be read: its path with a slash at the end, or nothing for the first.
-struct Ahead {
+/// A tree that was not read yet. Its path ends with a slash, or is empty for the first tree.
+struct PendingTree {
     id: ObjectId,
     path: Vec<u8>,
-    state: State,
+    state: GlobState,
 }
 
-impl Walk<'_> {
-    /// Lists what matches, as far as the budget goes.
+impl TreeWalk<'_> {
+    /// Lists the matching paths, until a bound is reached.
     pub fn run(
         &self,
         top: ObjectId,
-        mut read_tree: impl FnMut(&ObjectId) -> Result<Object, Fault>,
-    ) -> Result<Listing, Fault> {
+        mut read_tree: impl FnMut(&ObjectId) -> Result<GitObject, GitError>,
+    ) -> Result<Listing, GitError> {
         let started = Instant::now();
         let limit = self.limit.min(MAX_KEPT);
         let mut kept = BinaryHeap::new();
         let mut listing = Listing::default();
         let mut n_entries = 0;
-        let mut ahead = vec![Ahead { id: top, path: Vec::new(), state: self.glob.start() }];
+        let mut ahead = vec![PendingTree { id: top, path: Vec::new(), state: self.glob.start() }];
         'walk: while let Some(folder) = ahead.pop() {
             let tree = read_tree(&folder.id)?;
             let n_before = ahead.len();
@@ -95,10 +95,8 @@ impl Walk<'_> {
                 let (name, entry) = entry?;
                 n_entries += 1;
                 listing.stopped = match () {
-                    () if n_entries > MAX_ENTRIES => Some("2,000,000 entries were looked at"),
-                    () if n_entries % 64 == 0 && started.elapsed() > MAX_TIME => {
-                        Some("10 seconds had passed")
-                    }
+                    () if n_entries > MAX_ENTRIES => Some("2,000,000 entries"),
+                    () if n_entries % 64 == 0 && started.elapsed() > MAX_TIME => Some("10 seconds"),
                     () => None,
                 };
                 if listing.stopped.is_some() {
@@ -106,14 +104,18 @@ impl Walk<'_> {
                 }
                 let path = [&folder.path[..], name].concat();
                 if path.len() > MAX_PATH {
-                    return Err(broken("a path in it is longer than 4096 bytes"));
+                    return Err(broken("a path is longer than 4096 bytes"));
                 }
                 let name = OsStr::from_bytes(name);
                 if entry.kind == EntryKind::Tree {
                     if let Some(state) = self.glob.enter(&folder.state, name)
-                        && (self.may_hold_visible)(&self.folder.join(OsStr::from_bytes(&path)))
+                        && (self.may_contain_visible)(&self.folder.join(OsStr::from_bytes(&path)))
                     {
-                        ahead.push(Ahead { id: entry.id, path: [&path[..], b"/"].concat(), state });
+                        ahead.push(PendingTree {
+                            id: entry.id,
+                            path: [&path[..], b"/"].concat(),
+                            state,
+                        });
                     }
                     continue;
                 }
@@ -132,7 +134,7 @@ impl Walk<'_> {
                     kept.pop();
                 }
             }
-            // The first folder comes first, so that a walk that stops has seen the first paths.
+            // Walk in path order, so that a walk that stops early has listed the first paths.
             ahead[n_before..].reverse();
         }
         listing.files = kept.into_sorted_vec();
@@ -140,19 +142,19 @@ impl Walk<'_> {
     }
 }
 
-/// The entries of a tree. One with a name that leads elsewhere makes the tree unreadable.
+/// Iterates over the entries of a tree. Fails at a name that would lead outside the tree.
 pub fn entries(
-    tree: &Object,
+    tree: &GitObject,
     hash: gix_hash::Kind,
-) -> impl Iterator<Item = Result<(&[u8], Entry), Fault>> {
+) -> impl Iterator<Item = Result<(&[u8], TreeEntry), GitError>> {
     TreeRefIter::from_bytes(&tree.bytes, hash).map(|entry| {
-        let entry = entry.map_err(|_| broken("a tree in it is damaged"))?;
+        let entry = entry.map_err(|_| broken("a tree is damaged"))?;
         let name: &[u8] = entry.filename;
         let is_known =
             matches!(entry.mode.value() & 0o170_000, 0o040_000 | 0o100_000 | 0o120_000 | 0o160_000);
         if !is_known || name.is_empty() || name == b"." || name == b".." || name.contains(&b'/') {
-            return Err(broken("a tree in it has an entry that no file can have"));
+            return Err(broken("a tree has an entry with an invalid name or mode"));
         }
-        Ok((name, Entry { kind: entry.mode.kind(), id: entry.oid.to_owned() }))
+        Ok((name, TreeEntry { kind: entry.mode.kind(), id: entry.oid.to_owned() }))
     })
 }

@@ -1,11 +1,11 @@
-//! What patterns match.
+//! Tests of glob patterns.
 
 #![allow(clippy::unwrap_used)]
 
 use super::*;
 
 #[test]
-fn patterns_split_into_a_folder_and_the_rest() {
+fn patterns_split_into_a_directory_and_the_rest() {
     for (pattern, folder) in [
         ("**/*.rs", ""),
         ("src/**/*.rs", "src"),
@@ -25,7 +25,7 @@ fn patterns_split_into_a_folder_and_the_rest() {
 }
 
 #[test]
-fn paths_match_as_people_expect() {
+fn paths_match_patterns() {
     for (pattern, matching, others) in [
         ("*.rs", "a.rs b.rs", "a.txt d/a.rs .rs .a.rs"),
         ("**/*.rs", "a.rs d/a.rs d/e/a.rs", "a.txt .d/a.rs d/.a.rs d/.e/a.rs"),
@@ -71,14 +71,14 @@ fn paths_match_as_people_expect() {
 }
 
 #[test]
-fn nothing_is_hidden_where_hidden_names_are_shown() {
+fn hidden_names_match_if_they_are_shown() {
     let glob = Glob::parse("**/*.yml").unwrap().1.showing_hidden();
     assert!(glob.matches_path(".github/.a.yml"));
     assert!(!glob.matches_path(".git/a.yml"));
 }
 
 #[test]
-fn like_is_sqls() {
+fn like_patterns_match_as_in_sql() {
     for (pattern, matching, others) in [
         ("sql/%", "sql/a.sql sql/b/c.sql sql/", "sqlx/a xsql/a"),
         ("%.sql", "a.sql a/b.sql .sql", "a.sqlx"),
@@ -99,7 +99,7 @@ fn like_is_sqls() {
 }
 
 #[test]
-fn folders_that_cannot_match_are_not_entered() {
+fn directories_that_cannot_match_are_not_entered() {
     let enters = |pattern: &str, name: &str| {
         let glob = Glob::parse(pattern).unwrap().1;
         glob.enter(&glob.start(), OsStr::new(name)).is_some()
@@ -122,14 +122,14 @@ fn folders_that_cannot_match_are_not_entered() {
 }
 
 #[test]
-fn what_is_no_pattern_says_why() {
+fn rejects_invalid_patterns_with_a_reason() {
     for (pattern, cause) in [
         ("[a", "a bracket is not closed"),
         ("[z-a]", "the range z-a is reversed"),
-        ("*\\", "a backslash comes last"),
+        ("*\\", "it ends with a backslash"),
         ("{a,b", "a brace is not closed"),
         ("*/../x", "`..` can only come before the first wildcard"),
-        (&"{a,b}".repeat(9), "braces stand for more than 256 patterns"),
+        (&"{a,b}".repeat(9), "braces expand to more than 256 patterns"),
         (&"*/".repeat(70), "it has more than 63 parts"),
         (&"x".repeat(5000), "it is longer than 4096 bytes"),
         (&"{".repeat(40), "braces are nested more than 16 deep"),

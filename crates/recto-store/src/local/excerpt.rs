@@ -10,7 +10,7 @@ use memchr::{memchr, memchr_iter, memmem, memrchr_iter};
 use recto_text::Document;
 use recto_text::digest::Digester;
 use recto_text::encoding::Encoding;
-use recto_text::find::{Places, Stream};
+use recto_text::find::{StreamFinder, StreamMatches};
 use recto_text::line_range::line_to_change;
 
 use super::index::{Index, PIECE};
@@ -39,13 +39,13 @@ pub struct ExcerptScan<'a> {
 /// The result of a scan.
 struct ScanResult {
     index: Index,
-    strings: Vec<[Places; 2]>,
+    strings: Vec<[StreamMatches; 2]>,
     has_crlf: bool,
 }
 
 /// Returns how far edits of these strings can reach together.
 fn reach_of(strings: &[&str]) -> u64 {
-    strings.iter().map(|string| Stream::reach(string) as u64).sum()
+    strings.iter().map(|string| StreamFinder::reach(string) as u64).sum()
 }
 
 impl ExcerptScan<'_> {
@@ -72,8 +72,8 @@ impl ExcerptScan<'_> {
     /// Scans the file once. Returns `None` if it is not valid UTF-8.
     fn scan(&self, wanted: &Where<'_>) -> Result<Option<ScanResult>> {
         let mut strings = match wanted {
-            Where::Strings(strings) => Stream::new(strings),
-            Where::Lines(_) | Where::Line(_) | Where::End => Stream::new(&[]),
+            Where::Strings(strings) => StreamFinder::new(strings),
+            Where::Lines(_) | Where::Line(_) | Where::End => StreamFinder::new(&[]),
         };
         let mut digester = Digester::default();
         let mut lines_before = Vec::new();
@@ -124,7 +124,7 @@ impl ExcerptScan<'_> {
     fn around_strings(&self, scan: &ScanResult, strings: &[&str]) -> Result<Option<Excerpt>> {
         // A single string is matched with other line endings only if it has no exact match. With
         // several strings, an earlier edit may remove the exact match of a later one.
-        let is_relevant = |[exact, _]: &[Places; 2], is_folded: usize| {
+        let is_relevant = |[exact, _]: &[StreamMatches; 2], is_folded: usize| {
             is_folded == 0 || strings.len() > 1 || exact.n_matches == 0
         };
         let mut span: Option<Range<u64>> = None;

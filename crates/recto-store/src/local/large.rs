@@ -8,8 +8,8 @@ use crate::error::{Error, Result};
 use recto_platform::Status;
 use recto_text::digest::{Digest, Digester};
 use recto_text::encoding::Encoding;
-use recto_text::search::{Hits, Scan as SearchScan, Search};
-use recto_text::window::{Page, Scan, Window};
+use recto_text::search::{Hits, Search, SearchScan};
+use recto_text::window::{Page, PageScan, Window};
 
 use super::index::{self, Index, Indexes, PIECE};
 use super::read::{OpenFile, StablePrefix};
@@ -134,7 +134,7 @@ impl<'a> LargeFile<'a> {
 
     fn page_at(&self, index: &Index, window: Window) -> Result<Page> {
         let (offset, line) = index.start_of(window.first_line - 1);
-        let mut scan = Scan::inside(window, line + 1);
+        let mut scan = PageScan::inside(window, line + 1);
         let mut has_broken_page = false;
         if window.max_lines == 0 || window.first_line > index.total_lines {
             // The page is empty.
@@ -142,7 +142,7 @@ impl<'a> LargeFile<'a> {
             scan.push_owned(self.bytes_around(index, offset, window)?);
         } else {
             let (offset, line) = self.next_line(index.encoding, offset, line)?;
-            scan = Scan::inside(window, line + 1);
+            scan = PageScan::inside(window, line + 1);
             has_broken_page = self.for_each_text(index, offset, |text, is_broken| {
                 scan.push(text);
                 if is_broken || scan.is_page_complete() { Next::Stop } else { Next::Continue }

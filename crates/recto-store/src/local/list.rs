@@ -19,7 +19,7 @@ use recto_platform::{FileKind, Handle, RawEntries, SysError};
 use super::ignored::{self, ActiveRules, RuleFiles, linked};
 use super::roots::{LastLink, Roots};
 use crate::context::{Access, Context, Sandbox};
-use crate::glob::{Glob, State};
+use crate::glob::{Glob, GlobState};
 use crate::limits;
 use crate::path::AbsPath;
 use crate::sync::{lock, wait};
@@ -102,7 +102,7 @@ struct PendingDir {
     name: OsString,
     /// The path relative to the root, with a trailing slash unless it is empty.
     path: OsString,
-    state: State,
+    state: GlobState,
     /// The rules that apply in the parent directory.
     rules: ActiveRules,
     depth: usize,

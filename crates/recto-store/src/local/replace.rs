@@ -74,7 +74,7 @@ impl Protocol<'_> {
             CommitKind::Exchanged => self.finish_exchange(old, change, draft)?,
             CommitKind::Renamed => self.sync_dir()?,
         }
-        Ok(Written { broke_hard_links: old.status.links > 1, stands: None })
+        Ok(Written { broke_hard_links: old.status.links > 1, content_after: None })
     }
 
     /// Gives a draft the old file's name. If this fails, nothing has changed.

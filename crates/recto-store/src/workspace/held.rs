@@ -1,14 +1,16 @@
-//! One file of the editor, held for a change: its directory is locked on the disk, its text is read
-//! from the editor, compared and written there.
+//! A file of the editor that is held for a change: its directory is locked on disk; its text is
+//! read, compared and written in the editor.
 //!
-//! What goes to the editor is sent once. Where it was never sent, the call starts again on the disk;
-//! where no answer came, the outcome is unknown, and the call says so.
+//! A write is sent to the editor at most once. If it was not sent, the call starts again on disk;
+//! if the editor does not answer, the call reports that the outcome is unknown.
 
 use recto_text::Document;
 
 use super::Workspace;
-use super::view::{Buffer, MAX_ASKED, MAX_TEXT, PATIENCE, View, denied, is_same_but_last_ending};
-use crate::editor::{Change, EditorError, Outcome};
+use super::view::{
+    Buffer, MAX_BUFFER_BYTES, MAX_READS, RETRY_DELAY, View, denied, is_same_but_last_ending,
+};
+use crate::editor::{EditorError, EditorOutcome, EditorWrite};
 use crate::error::{Error, Result};
 use crate::local::editor_hold::{DiskContent, EditorHold, OnDisk};
 use crate::path::AbsPath;
@@ -16,68 +18,68 @@ use crate::{
     Context, HeldFile, Note, Removal, Remove, Removed, Replace, Slot, Whole, WriteError, Written,
 };
 
-/// A file or a place, locked on the disk.
-pub struct Held<'a> {
+/// A file, or the path of a new file, locked on disk.
+pub struct WorkspaceHold<'a> {
     pub workspace: &'a Workspace,
-    pub place: EditorHold<'a>,
+    pub reserved: EditorHold<'a>,
     pub path: AbsPath,
     pub context: &'a Context,
 }
 
 /// A held file whose text was read from the editor.
-struct Opened<'a> {
-    held: Held<'a>,
-    /// What was on disk when the editor's text was read.
+struct BufferHold<'a> {
+    held: WorkspaceHold<'a>,
+    /// The state of the disk when the editor's text was read.
     seen: OnDisk,
-    /// Whether the editor has what the disk lacks.
+    /// Whether the editor has unsaved changes.
     is_unsaved: bool,
 }
 
-impl<'a> Held<'a> {
-    /// Whether the file exists, but only in the editor.
+impl<'a> WorkspaceHold<'a> {
+    /// Whether the file exists only in the editor.
     pub fn is_new_in_editor(&self) -> Result<bool> {
-        let on_disk = self.place.on_disk()?;
+        let on_disk = self.reserved.on_disk()?;
         let is_missing = on_disk.content == DiskContent::Missing;
         Ok(is_missing && self.workspace.unsaved.is_new(&on_disk.real_path))
     }
 
     /// Reads the file to remove it.
     pub fn into_removal(self) -> Result<Removal<'a>> {
-        let on_disk = self.place.on_disk()?;
+        let on_disk = self.reserved.on_disk()?;
         match self.workspace.view(&self.path, &on_disk, self.context)? {
             View::Editor(buffer) => {
                 let (text, opened) = self.opened(buffer, on_disk);
                 Ok(Removal::new(text.into_bytes(), Box::new(opened)))
             }
-            View::Disk => self.place.into_locked().into_removal(),
+            View::Disk => self.reserved.into_locked().into_removal(),
         }
     }
 
-    fn opened(self, buffer: Buffer, seen: OnDisk) -> (String, Opened<'a>) {
+    fn opened(self, buffer: Buffer, seen: OnDisk) -> (String, BufferHold<'a>) {
         let Buffer { text, is_unsaved } = buffer;
         self.context.notes.set(Note::Unsaved, is_unsaved);
-        (text, Opened { held: self, seen, is_unsaved })
+        (text, BufferHold { held: self, seen, is_unsaved })
     }
 
-    /// Handles a text that the editor accepted: what has it made of it, and is it on the disk?
-    fn written(&self, after: &[u8], stands: Option<String>, seen: OnDisk) -> Written {
-        let stands = stands.map(String::into_bytes);
-        if stands.is_none() {
+    /// Reports whether the editor changed a text that it accepted, and whether it is saved.
+    fn written(&self, after: &[u8], text_after: Option<String>, seen: OnDisk) -> Written {
+        let text_after = text_after.map(String::into_bytes);
+        if text_after.is_none() {
             self.context.notes.add(Note::NotReadBack);
         }
-        if let Ok(on_disk) = self.place.refresh(seen) {
-            let text = String::from_utf8_lossy(stands.as_deref().unwrap_or(after));
+        if let Ok(on_disk) = self.reserved.refresh(seen) {
+            let text = String::from_utf8_lossy(text_after.as_deref().unwrap_or(after));
             let stored = match &on_disk.content {
                 DiskContent::Bytes(bytes) => Document::parse(bytes.clone()).ok(),
                 DiskContent::Missing | DiskContent::Large => None,
             };
-            let is_unsaved = self.workspace.note(&on_disk, stored.as_ref(), &text);
+            let is_unsaved = self.workspace.record(&on_disk, stored.as_ref(), &text);
             self.context.notes.set(Note::Unsaved, is_unsaved);
         }
-        Written { broke_hard_links: false, stands: stands.filter(|stands| stands != after) }
+        Written { broke_hard_links: false, content_after: text_after.filter(|text| text != after) }
     }
 
-    /// Returns why a write that the editor knows of failed.
+    /// Converts the error of a write that was sent to the editor.
     fn rejection(&self, error: EditorError) -> Error {
         match error {
             EditorError::Refused { message, .. } => denied(&self.path, message),
@@ -90,9 +92,9 @@ impl<'a> Held<'a> {
         }
     }
 
-    /// Returns the text that the editor can be given, if it is text and not too much.
+    /// Returns the bytes as text for the editor, unless they are binary or too large.
     fn text_for_editor<'b>(&self, bytes: &'b [u8]) -> Option<&'b str> {
-        if bytes.len() > MAX_TEXT {
+        if bytes.len() > MAX_BUFFER_BYTES {
             self.context.notes.add(Note::TooLargeForEditor);
             return None;
         }
@@ -100,9 +102,9 @@ impl<'a> Held<'a> {
     }
 }
 
-impl Slot for Held<'_> {
+impl Slot for WorkspaceHold<'_> {
     fn check(&self) -> Result<()> {
-        self.place.check_dir()
+        self.reserved.check_dir()
     }
 
     fn create_text(mut self: Box<Self>, text: &Document) -> Result<Written, WriteError<'static>> {
@@ -111,25 +113,25 @@ impl Slot for Held<'_> {
             _ => return self.create_bytes(text.bytes()),
         };
         self.context.cancel.check()?;
-        let on_disk = self.place.on_disk()?;
+        let on_disk = self.reserved.on_disk()?;
         if on_disk.content != DiskContent::Missing || self.is_new_in_editor()? {
             return Err(WriteError::Conflict);
         }
-        self.place.check_dir()?;
-        let change = Change { before: None, after };
+        self.reserved.check_dir()?;
+        let change = EditorWrite { before: None, after };
         match self.workspace.editor.write(&on_disk.given_path, &change, self.context) {
-            Ok(Outcome::Written { stands }) => {
-                self.place.keep_dirs();
-                Ok(self.written(text.bytes(), stands, on_disk))
+            Ok(EditorOutcome::Written { text_after }) => {
+                self.reserved.keep_dirs();
+                Ok(self.written(text.bytes(), text_after, on_disk))
             }
-            Ok(Outcome::Moved) => Err(WriteError::Conflict),
-            // The editor has no text that could be lost, so that the disk is as good.
+            Ok(EditorOutcome::Conflict) => Err(WriteError::Conflict),
+            // The editor has no text that could be lost, so the file can be created on disk.
             Err(EditorError::NotSent | EditorError::Unsupported | EditorError::NoSuchFile) => {
                 self.create_bytes(text.bytes())
             }
             Err(error) => {
                 if error == EditorError::Unanswered {
-                    self.place.keep_dirs();
+                    self.reserved.keep_dirs();
                 }
                 Err(self.rejection(error).into())
             }
@@ -137,30 +139,30 @@ impl Slot for Held<'_> {
     }
 
     fn create_bytes(self: Box<Self>, bytes: &[u8]) -> Result<Written, WriteError<'static>> {
-        Box::new(self.place.into_locked()).create_bytes(bytes)
+        Box::new(self.reserved.into_locked()).create_bytes(bytes)
     }
 }
 
-impl<'a> HeldFile<'a> for Held<'a> {
+impl<'a> HeldFile<'a> for WorkspaceHold<'a> {
     fn whole(self: Box<Self>) -> Result<Whole<'a>, WriteError<'a>> {
-        let on_disk = self.place.on_disk()?;
+        let on_disk = self.reserved.on_disk()?;
         match self.workspace.view(&self.path, &on_disk, self.context)? {
             View::Editor(buffer) if self.workspace.editor.can_write() => {
                 let (text, opened) = self.opened(buffer, on_disk);
                 Ok(Whole::new(text.into_bytes(), Box::new(opened)))
             }
-            // A change of the file on disk would be lost, or lose it, when it is saved.
+            // Changing the file on disk would lose the unsaved text, or be lost when it is saved.
             View::Editor(_) => Err(Error::Unsaved { path: self.path.to_string() }.into()),
-            // From here on the call works on the disk, also if it has to try again.
+            // The rest of the call works on disk, including further attempts.
             View::Disk => Err(WriteError::Restart(&*self.workspace.disk)),
         }
     }
 }
 
-impl<'a> Opened<'a> {
-    /// Starts the call again, and finds the disk.
+impl<'a> BufferHold<'a> {
+    /// Restarts the call on disk.
     fn restart(&self) -> WriteError<'a> {
-        let Held { workspace, context, .. } = &self.held;
+        let WorkspaceHold { workspace, context, .. } = &self.held;
         context.notes.set(Note::Unsaved, false);
         if self.is_unsaved {
             context.notes.add(Note::WithoutUnsaved);
@@ -168,7 +170,7 @@ impl<'a> Opened<'a> {
         WriteError::Restart(&*workspace.disk)
     }
 
-    /// Starts the call again, and finds what is there now.
+    /// Restarts the call with the current text.
     fn conflict(&self) -> WriteError<'a> {
         self.held.context.notes.set(Note::Unsaved, false);
         WriteError::Conflict
@@ -176,51 +178,52 @@ impl<'a> Opened<'a> {
 
     fn check_disk(&self) -> Result<(), WriteError<'a>> {
         self.held.context.cancel.check()?;
-        if self.held.place.has_same_content(&self.seen)? { Ok(()) } else { Err(self.conflict()) }
+        if self.held.reserved.has_same_content(&self.seen)? { Ok(()) } else { Err(self.conflict()) }
     }
 
-    /// Gives an editor time to show a text that it accepted; fails where it keeps the previous one.
-    /// One that differs from that in its endings only may be shown as that, and saved as given.
-    fn check_taken(
+    /// Gives an editor time to show a text that it accepted; fails if it keeps the previous one. If
+    /// the two differ only in line endings, an editor may show the previous one and save the new
+    /// one.
+    fn check_accepted(
         &self,
-        change: &Change<'_>,
-        mut stands: Option<String>,
+        change: &EditorWrite<'_>,
+        mut text_after: Option<String>,
     ) -> Result<Option<String>> {
-        let is_old = |stands: &Option<String>| {
+        let is_old = |text_after: &Option<String>| {
             let is_change = |before| !is_same_but_last_ending(before, change.after);
-            stands.as_deref() == change.before && change.before.is_some_and(is_change)
+            text_after.as_deref() == change.before && change.before.is_some_and(is_change)
         };
-        let Held { workspace, path, context, .. } = &self.held;
-        for _ in 1..MAX_ASKED {
-            if !is_old(&stands) {
-                return Ok(stands);
+        let WorkspaceHold { workspace, path, context, .. } = &self.held;
+        for _ in 1..MAX_READS {
+            if !is_old(&text_after) {
+                return Ok(text_after);
             }
-            std::thread::sleep(PATIENCE);
-            stands = workspace.editor.read(&self.seen.given_path, context).ok();
+            std::thread::sleep(RETRY_DELAY);
+            text_after = workspace.editor.read(&self.seen.given_path, context).ok();
         }
-        match is_old(&stands) {
+        match is_old(&text_after) {
             true => Err(Error::NotTaken { path: path.to_string() }),
-            false => Ok(stands),
+            false => Ok(text_after),
         }
     }
 }
 
-impl<'a> Replace<'a> for Opened<'a> {
+impl<'a> Replace<'a> for BufferHold<'a> {
     fn replace(self: Box<Self>, before: &[u8], after: &[u8]) -> Result<Written, WriteError<'a>> {
-        let Held { workspace, path, context, .. } = &self.held;
-        // The editor's text is UTF-8, so that a text that is not cannot be what was read.
+        let WorkspaceHold { workspace, path, context, .. } = &self.held;
+        // The editor's text is UTF-8, so other bytes cannot be the text that was read.
         let (Some(text), Ok(before)) = (self.held.text_for_editor(after), str::from_utf8(before))
         else {
             return Err(self.restart());
         };
         self.check_disk()?;
-        let change = Change { before: Some(before), after: text };
+        let change = EditorWrite { before: Some(before), after: text };
         match workspace.editor.write(&self.seen.given_path, &change, context) {
-            Ok(Outcome::Written { stands }) => {
-                let stands = self.check_taken(&change, stands)?;
-                Ok(self.held.written(after, stands, self.seen))
+            Ok(EditorOutcome::Written { text_after }) => {
+                let text_after = self.check_accepted(&change, text_after)?;
+                Ok(self.held.written(after, text_after, self.seen))
             }
-            Ok(Outcome::Moved) => Err(self.conflict()),
+            Ok(EditorOutcome::Conflict) => Err(self.conflict()),
             Err(EditorError::Unsupported) if self.is_unsaved => {
                 Err(Error::Unsaved { path: path.to_string() }.into())
             }
@@ -230,21 +233,21 @@ impl<'a> Replace<'a> for Opened<'a> {
     }
 }
 
-impl<'a> Remove<'a> for Opened<'a> {
+impl<'a> Remove<'a> for BufferHold<'a> {
     fn remove(self: Box<Self>, before: &[u8]) -> Result<Removed, WriteError<'a>> {
         if self.is_unsaved {
             return Err(Error::Unsaved { path: self.held.path.to_string() }.into());
         }
         self.check_disk()?;
-        let Held { workspace, path, context, .. } = &self.held;
+        let WorkspaceHold { workspace, path, context, .. } = &self.held;
         match workspace.ask(path, &self.seen, context)? {
             Some(text) if text.as_bytes() == before => {}
             Some(_) => return Err(self.conflict()),
             None => return Err(self.restart()),
         }
-        // From here on the system reports writers, the editor among them; it is not asked again.
+        // From here on the operating system reports other writers, including the editor.
         let notes = &context.notes;
-        let removal = self.held.place.into_locked().into_removal()?;
+        let removal = self.held.reserved.into_locked().into_removal()?;
         match &self.seen.content {
             DiskContent::Bytes(seen) if seen == removal.bytes() => Ok(removal.remove()?.1),
             _ => {

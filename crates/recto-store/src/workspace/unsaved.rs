@@ -1,7 +1,7 @@
-//! Files whose text in the editor was last seen not to be on the disk.
+//! Tracks files whose text in the editor differed from the disk when it was last read.
 //!
-//! A file that the disk lacks exists while it is known here: some editors answer "" for a file
-//! that is nowhere, so that their word is no proof. Once it is seen on the disk, the disk decides.
+//! A file that is not on disk exists only if it is tracked here: some editors answer "" for a
+//! missing file, so their answer is not proof. Once the file is on disk, the disk decides.
 
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
@@ -9,50 +9,50 @@ use std::sync::Mutex;
 use crate::lru::Lru;
 use crate::sync::lock;
 
-/// The most files that are known.
+/// The most files that are tracked.
 const MAX_FILES: usize = 4096;
 
-/// Files by their paths without links.
+/// Files by path, with links resolved.
 #[derive(Default)]
-pub struct Unsaved(Mutex<Lru<PathBuf, State, MAX_FILES>>);
+pub struct Unsaved(Mutex<Lru<PathBuf, UnsavedState, MAX_FILES>>);
 
-/// How the disk lags behind.
+/// How the disk differs from the editor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum State {
-    /// It has no such file: it was written through the editor and not saved.
+pub enum UnsavedState {
+    /// The file is not on disk: it was written through the editor and not saved.
     New,
-    /// It has another text.
+    /// The file on disk has another text.
     Differs,
 }
 
 impl Unsaved {
-    /// Takes note of a file.
-    pub fn insert(&self, path: &Path, state: State) {
+    /// Tracks a file.
+    pub fn insert(&self, path: &Path, state: UnsavedState) {
         lock(&self.0).insert(path.to_path_buf(), state);
     }
 
-    /// The disk has the file, or the editor does not.
+    /// Stops tracking a file that was saved, or that the editor no longer has.
     pub fn remove(&self, path: &Path) {
         lock(&self.0).remove(path);
     }
 
-    /// Whether the disk lags behind.
+    /// Whether a file has unsaved text.
     pub fn contains(&self, path: &Path) -> bool {
         lock(&self.0).get(path).is_some()
     }
 
-    /// Whether the editor alone has the file.
+    /// Whether a file exists only in the editor.
     pub fn is_new(&self, path: &Path) -> bool {
-        lock(&self.0).get(path) == Some(&mut State::New)
+        lock(&self.0).get(path) == Some(&mut UnsavedState::New)
     }
 
-    /// Whether the editor alone has a file somewhere beneath a folder.
-    pub fn has_new_beneath(&self, folder: &Path) -> bool {
+    /// Whether a file below a directory exists only in the editor.
+    pub fn has_new_below(&self, folder: &Path) -> bool {
         let files = lock(&self.0);
-        files.iter().any(|(path, state)| *state == State::New && path.starts_with(folder))
+        files.iter().any(|(path, state)| *state == UnsavedState::New && path.starts_with(folder))
     }
 
-    /// Whether nothing is known to lag behind.
+    /// Whether no file is tracked.
     pub fn is_empty(&self) -> bool {
         lock(&self.0).is_empty()
     }

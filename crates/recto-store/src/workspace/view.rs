@@ -1,4 +1,4 @@
-//! Whether a file's text comes from the editor, and whether the disk has the same.
+//! Decides whether a file's text comes from the editor, and whether the disk has the same text.
 
 use std::time::{Duration, SystemTime};
 
@@ -8,7 +8,7 @@ use recto_text::Document;
 use recto_text::encoding::Encoding;
 
 use super::Workspace;
-use super::unsaved::State;
+use super::unsaved::UnsavedState;
 use crate::Note;
 use crate::context::Context;
 use crate::editor::EditorError;
@@ -16,17 +16,17 @@ use crate::limits;
 use crate::local::editor_hold::{DiskContent, OnDisk};
 use crate::path::AbsPath;
 
-/// The largest text that passes through an editor.
-pub const MAX_TEXT: usize = limits::EDITOR_TEXT;
+/// The largest text that is exchanged with an editor.
+pub const MAX_BUFFER_BYTES: usize = limits::EDITOR_TEXT;
 
-/// An editor learns of what others write to the disk a moment later. Until then its text looks
-/// like unsaved changes, and an edit of it would undo what was written: a formatter's work, a
-/// checkout. Where the disk is this new, the editor is asked again for a while.
-const IS_NEW: Duration = Duration::from_secs(2);
-pub const PATIENCE: Duration = Duration::from_millis(50);
-pub const MAX_ASKED: usize = 8;
+/// Editors notice writes by other programs with a delay. Until then their text looks unsaved, and
+/// an edit would undo the write, for example by a formatter or a checkout. If the file on disk is
+/// newer than this, the editor is asked again for a while.
+const RECENT: Duration = Duration::from_secs(2);
+pub const RETRY_DELAY: Duration = Duration::from_millis(50);
+pub const MAX_READS: usize = 8;
 
-/// Where a file's text comes from.
+/// The source of a file's text.
 pub enum View {
     /// The disk.
     Disk,
@@ -36,15 +36,14 @@ pub enum View {
 
 /// A file's text in the editor.
 pub struct Buffer {
-    /// The text, with its BOM if the editor hands it out.
+    /// The text, with its BOM if the editor returns it.
     pub text: String,
-    /// Whether the disk has another one, line endings and BOM aside.
+    /// Whether the text on disk differs in more than line endings and BOM.
     pub is_unsaved: bool,
 }
 
 impl Workspace {
-    /// Decides where the text of a file comes from, by what stands on the disk and what the
-    /// editor answers.
+    /// Decides where a file's text comes from, by its state on disk and the editor's answer.
     pub fn view(&self, path: &AbsPath, on_disk: &OnDisk, context: &Context) -> Result<View> {
         let stored = match &on_disk.content {
             DiskContent::Missing if !self.unsaved.is_new(&on_disk.real_path) => {
@@ -57,17 +56,17 @@ impl Workspace {
             }
             DiskContent::Bytes(bytes) => match Document::parse(bytes.clone()) {
                 Ok(document) => Some(document),
-                // No editor shows the bytes of such a file as they are.
+                // No editor returns the bytes of a binary file unchanged.
                 Err(_) => return Ok(View::Disk),
             },
         };
         let Some(mut text) = self.ask(path, on_disk, context)? else { return Ok(View::Disk) };
         if let Some(stored) = &stored {
-            for _ in 1..MAX_ASKED {
+            for _ in 1..MAX_READS {
                 if !on_disk.is_new() || is_same_text(&text, stored.text()) {
                     break;
                 }
-                std::thread::sleep(PATIENCE);
+                std::thread::sleep(RETRY_DELAY);
                 let Some(again) = self.ask(path, on_disk, context)? else { return Ok(View::Disk) };
                 text = again;
             }
@@ -76,19 +75,19 @@ impl Workspace {
                 return Ok(View::Disk);
             }
         }
-        if text.len() > MAX_TEXT {
+        if text.len() > MAX_BUFFER_BYTES {
             context.notes.add(Note::TooLargeForEditor);
             return Ok(View::Disk);
         }
-        let is_unsaved = self.note(on_disk, stored.as_ref(), &text);
-        // A change then goes to the disk, and must find the version that was read.
+        let is_unsaved = self.record(on_disk, stored.as_ref(), &text);
+        // The change will be made on disk, and must find the version that was read.
         if !is_unsaved && !self.editor.can_write() {
             return Ok(View::Disk);
         }
         Ok(View::Editor(Buffer { text, is_unsaved }))
     }
 
-    /// The editor's text, or `None` where it has none to offer.
+    /// Returns the editor's text, or `None` if it has none.
     pub fn ask(
         &self,
         path: &AbsPath,
@@ -105,19 +104,19 @@ impl Workspace {
             Err(EditorError::NotSent | EditorError::Unanswered | EditorError::Unsupported) => {
                 Ok(None)
             }
-            // It may have text that is nowhere else.
+            // The editor may have unsaved text.
             Err(EditorError::Silent) => Err(Error::EditorSilent { path: path.to_string() }),
             Err(EditorError::Refused { message, .. }) => Err(denied(path, message)),
             Err(EditorError::Cancelled) => Err(Error::Cancelled),
         }
     }
 
-    /// Remembers whether the disk lags behind the editor's text of a file, and tells.
-    pub fn note(&self, on_disk: &OnDisk, stored: Option<&Document>, text: &str) -> bool {
+    /// Records and returns whether the editor's text of a file is unsaved.
+    pub fn record(&self, on_disk: &OnDisk, stored: Option<&Document>, text: &str) -> bool {
         let lag = match stored {
-            None if on_disk.content == DiskContent::Missing => Some(State::New),
+            None if on_disk.content == DiskContent::Missing => Some(UnsavedState::New),
             Some(stored) if is_same_text(text, stored.text()) => None,
-            _ => Some(State::Differs),
+            _ => Some(UnsavedState::Differs),
         };
         match lag {
             Some(state) => self.unsaved.insert(&on_disk.real_path, state),
@@ -129,23 +128,23 @@ impl Workspace {
 
 impl OnDisk {
     fn is_new(&self) -> bool {
-        // A time in the future is no reason to wait.
+        // Do not wait because of a time in the future.
         let age = self.modified.and_then(|at| SystemTime::now().duration_since(at).ok());
-        age.is_some_and(|age| age < IS_NEW)
+        age.is_some_and(|age| age < RECENT)
     }
 }
 
-/// A refusal in the editor's own words.
+/// Returns the error for a rejection by the editor.
 pub fn denied(path: &AbsPath, message: String) -> Error {
     Error::PermissionDenied { path: path.to_string(), reason: Denial::Editor { message } }
 }
 
-/// Whether two texts differ in nothing but their line endings and the BOM.
+/// Whether two texts are equal except for line endings and BOM.
 fn is_same_text(one: &str, other: &str) -> bool {
     one == other || with_one_ending(one).eq(with_one_ending(other))
 }
 
-/// The same, a line ending at the very end aside: some editors add it, some lose it.
+/// Like [`is_same_text`], but ignores a final line ending, which some editors add or remove.
 pub fn is_same_but_last_ending(one: &str, other: &str) -> bool {
     is_same_text(without_last_ending(one), without_last_ending(other))
 }
@@ -155,7 +154,7 @@ fn without_last_ending(text: &str) -> &str {
     text.strip_suffix('\r').unwrap_or(text)
 }
 
-/// Some editors take a lone CR for an ending too.
+/// Normalizes line endings to LF. Some editors also treat a lone CR as a line ending.
 fn with_one_ending(text: &str) -> impl Iterator<Item = u8> {
     let mut bytes = text.strip_prefix('\u{feff}').unwrap_or(text).bytes().peekable();
     std::iter::from_fn(move || match bytes.next()? {
@@ -167,7 +166,7 @@ fn with_one_ending(text: &str) -> impl Iterator<Item = u8> {
     })
 }
 
-/// Whether an editor that takes everything for UTF-8 has lost what the disk holds.
+/// Whether an editor that reads every file as UTF-8 has replaced bytes of the file.
 fn is_unreadable(text: &str, stored: &Document) -> bool {
     let is_utf8 = matches!(stored.encoding(), Encoding::Utf8 | Encoding::Utf8Bom);
     !is_utf8 && text.contains('\u{fffd}') && !stored.text().contains('\u{fffd}')
@@ -178,7 +177,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn endings_and_the_bom_do_not_make_another_text() {
+    fn line_endings_and_bom_are_ignored() {
         for (one, other, is_same) in [
             ("a\nb\n", "a\r\nb\r\n", true),
             ("a\nb", "a\rb", true),

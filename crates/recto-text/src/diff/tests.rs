@@ -1,4 +1,4 @@
-//! Cases of `diff`.
+//! Tests of `diff`.
 
 #![allow(clippy::unwrap_used)]
 
@@ -53,7 +53,7 @@ fn keeps_the_endings_of_the_file() {
 }
 
 #[test]
-fn says_where_the_final_newline_is_missing() {
+fn marks_a_missing_final_newline() {
     check(
         "a",
         "a\n",
@@ -82,7 +82,7 @@ fn says_where_the_final_newline_is_missing() {
 }
 
 #[test]
-fn counts_no_lines_as_git_does() {
+fn writes_empty_ranges_as_git_does() {
     check(
         "",
         "a\n",
@@ -107,7 +107,7 @@ fn counts_no_lines_as_git_does() {
 }
 
 #[test]
-fn near_changes_share_a_hunk_and_far_ones_do_not() {
+fn only_close_changes_share_a_hunk() {
     let before: String = (1..=20).map(|n| format!("{n}\n")).collect();
     let mut near = Edits::none(&before);
     near.then(0..1, "A"); // line 1
@@ -133,13 +133,13 @@ fn equal_texts_have_no_diff() {
 }
 
 #[test]
-fn a_diff_beyond_the_limit_is_left_out() {
+fn a_diff_above_the_limit_is_omitted() {
     let (before, after) = ("a\n".repeat(MAX_DIFF_BYTES / 3), "b\n".repeat(MAX_DIFF_BYTES / 3));
     assert_eq!(unified("f", OldSide::File, &before, &after, &Edits::whole(&before, &after)), None);
 }
 
 #[test]
-fn names_are_written_so_that_patch_reads_them_back() {
+fn names_are_quoted_for_patch() {
     for (name, header) in
         [("a b", "a b\t"), ("a\"b", "\"a\\\"b\""), ("a\nb", "\"a\\nb\""), ("ä", "ä")]
     {
@@ -147,7 +147,7 @@ fn names_are_written_so_that_patch_reads_them_back() {
     }
 }
 
-/// Applies a diff by its own rules, as a second opinion on the writer.
+/// Applies a diff with an independent implementation.
 fn apply(before: &str, diff: &str) -> String {
     let old: Vec<&str> = line::lines(before).collect();
     let (mut after, mut old_idx) = (String::new(), 0);

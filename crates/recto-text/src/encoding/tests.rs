@@ -1,4 +1,4 @@
-//! Cases of `encoding`.
+//! Tests of `encoding`.
 
 #![allow(clippy::unwrap_used)]
 
@@ -58,7 +58,7 @@ fn legacy_text_is_recognised() {
 }
 
 #[test]
-fn a_character_without_bytes_is_named() {
+fn an_unencodable_character_is_reported() {
     let windows = Encoding::detect(&legacy("windows-1252", "déjà vu, café")).unwrap();
     assert_eq!(windows.encode("ok 你"), Err('你'));
     assert_eq!(windows.encode("a\0"), Err('\0'));
@@ -67,7 +67,7 @@ fn a_character_without_bytes_is_named() {
 }
 
 #[test]
-fn a_head_is_recognised_wherever_it_is_cut() {
+fn a_head_is_recognised_at_any_cut() {
     let text = "naïve 你好 🦀 ".repeat(9);
     for end in 1..text.len() {
         assert_eq!(Encoding::sniff(&text.as_bytes()[..end]), Some(Encoding::Utf8), "cut at {end}");

@@ -1,45 +1,44 @@
-//! Finds strings in a text that comes in pieces, to know which part of it to look at.
+//! Finds strings in a text that arrives in pieces, without keeping the text.
 //!
-//! Where and how often is told as [`super::find`] would tell it; keeping the pieces is left to
-//! others.
+//! The results are the same as those of [`super::find`].
 
 use std::ops::Range;
 
 use super::{Folded, MAX_PLACES, for_each_exact, for_each_occurrence};
 
 /// A search for several strings at once.
-pub struct Stream<'a> {
-    needles: Vec<Needle<'a>>,
-    /// The end of what came before, as far as a match could reach back, and the last piece.
+pub struct StreamFinder<'a> {
+    needles: Vec<StreamNeedle<'a>>,
+    /// The end of the earlier pieces, as much as a match could span, and the last piece.
     window: Vec<u8>,
-    /// Where the window starts.
+    /// The offset of the window in the text.
     offset: u64,
-    /// How much of it was searched before.
+    /// How many bytes of the window were searched before.
     n_searched: usize,
-    /// How far back a match can reach, and one byte more to see what it stands behind.
+    /// The longest match, plus one byte to see whether it follows a `\r`.
     n_back: usize,
 }
 
-struct Needle<'a> {
+struct StreamNeedle<'a> {
     exact: &'a str,
-    /// The same with `\n` for every `\r\n`, where it has lines.
+    /// The string with `\n` for every `\r\n`, if it contains a line ending.
     folded: Option<Folded>,
-    places: Places,
-    folded_places: Places,
+    places: StreamMatches,
+    folded_places: StreamMatches,
 }
 
-/// Where a string stands.
+/// The matches of a string in a stream.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Places {
-    /// How often.
+pub struct StreamMatches {
+    /// The number of matches.
     pub n_matches: usize,
-    /// The first few starts.
+    /// The offsets of the first few.
     pub first_few: Vec<u64>,
-    /// From the start of the first to the end of the last.
+    /// The range from the start of the first to the end of the last.
     pub span: Option<Range<u64>>,
 }
 
-impl Places {
+impl StreamMatches {
     fn add(&mut self, place: Range<u64>) {
         self.n_matches += 1;
         if self.first_few.len() < MAX_PLACES {
@@ -50,23 +49,23 @@ impl Places {
     }
 }
 
-impl<'a> Stream<'a> {
-    /// How many bytes a string can take: each `\n` of it may stand for two.
+impl<'a> StreamFinder<'a> {
+    /// Returns the most bytes that a match can have: each `\n` can match `\r\n`.
     pub fn reach(string: &str) -> usize {
         string.len() + string.matches('\n').count()
     }
 
     /// Starts a search for strings that are not empty.
-    pub fn new(needles: &[&'a str]) -> Stream<'a> {
-        let needle = |exact: &&'a str| Needle {
+    pub fn new(needles: &[&'a str]) -> StreamFinder<'a> {
+        let needle = |exact: &&'a str| StreamNeedle {
             exact,
             folded: exact.contains('\n').then(|| Folded::new(exact.as_bytes())),
-            places: Places::default(),
-            folded_places: Places::default(),
+            places: StreamMatches::default(),
+            folded_places: StreamMatches::default(),
         };
         let n_back =
-            1 + needles.iter().map(|needle| Stream::reach(needle)).max().unwrap_or_default();
-        Stream {
+            1 + needles.iter().map(|needle| StreamFinder::reach(needle)).max().unwrap_or_default();
+        StreamFinder {
             needles: needles.iter().map(needle).collect(),
             window: Vec::new(),
             offset: 0,
@@ -75,16 +74,16 @@ impl<'a> Stream<'a> {
         }
     }
 
-    /// Takes the next piece.
+    /// Searches the next piece.
     pub fn push(&mut self, piece: &[u8]) {
         self.window.extend_from_slice(piece);
-        // A `\r` at the end may be the first half of a line ending.
+        // A `\r` at the end may be the start of a line ending.
         let n_held_back = usize::from(self.window.last() == Some(&b'\r'));
         self.search(self.window.len() - n_held_back);
     }
 
-    /// Where each string stands, exactly and with other line endings.
-    pub fn finish(mut self) -> Vec<[Places; 2]> {
+    /// Returns the matches of each string: exact ones, and those with other line endings.
+    pub fn finish(mut self) -> Vec<[StreamMatches; 2]> {
         self.search(self.window.len());
         self.needles.into_iter().map(|needle| [needle.places, needle.folded_places]).collect()
     }
@@ -92,7 +91,7 @@ impl<'a> Stream<'a> {
     fn search(&mut self, end: usize) {
         let window = &self.window[..end];
         let offset = self.offset;
-        // What ends in the part that was searched before was found before.
+        // A match that ends in the part searched before was already found.
         let is_new = |place: &Range<usize>| place.end > self.n_searched;
         let absolute = |place: Range<usize>| offset + place.start as u64..offset + place.end as u64;
         let mut folded_window = None;

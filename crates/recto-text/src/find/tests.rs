@@ -1,4 +1,4 @@
-//! Cases of `find`.
+//! Tests of `find`.
 
 #![allow(clippy::unwrap_used, clippy::single_range_in_vec_init, clippy::type_complexity)]
 
@@ -14,7 +14,7 @@ fn check(text: &str, needle: &str, expected: Option<(MatchKind, &[Range<usize>])
 }
 
 #[test]
-fn overlapping_places_count() {
+fn overlapping_matches_count() {
     check("aaa", "aa", Some((Exact, &[0..2, 1..3])));
     check("abababa", "aba", Some((Exact, &[0..3, 2..5, 4..7])));
     check("a a", "a", Some((Exact, &[0..1, 2..3])));
@@ -30,7 +30,7 @@ fn line_endings_match_each_other_both_ways() {
 }
 
 #[test]
-fn exact_places_come_before_tolerant_ones() {
+fn exact_matches_take_precedence() {
     check("a\nb\r\na\r\nb", "a\nb", Some((Exact, &[0..3])));
     check("a\r\nb\r\na\r\nb", "a\nb", Some((Eol, &[0..4, 6..10])));
 }
@@ -45,8 +45,8 @@ fn no_match_starts_inside_an_ending() {
 }
 
 #[test]
-fn counting_is_linear_for_needles_that_overlap_themselves() {
-    // Quadratic, this would be 10^12 steps.
+fn counting_overlapping_matches_is_linear() {
+    // A quadratic search would take 10^12 steps.
     let text = "a".repeat(2_000_000);
     let found = find(&text, &text[..1_000_000]).unwrap();
     assert_eq!((found.n_matches, found.places.len()), (1_000_001, MAX_PLACES));
@@ -54,7 +54,7 @@ fn counting_is_linear_for_needles_that_overlap_themselves() {
 
 proptest! {
     #[test]
-    fn agrees_with_looking_at_every_place(text in "[ab\\n]{0,40}", needle in "[ab\\n]{1,4}") {
+    fn agrees_with_trying_every_offset(text in "[ab\\n]{0,40}", needle in "[ab\\n]{1,4}") {
         let expected: Vec<_> = (0..text.len()).filter(|at| text[*at..].starts_with(&needle)).collect();
         let mut found = Vec::new();
         for_each_occurrence(text.as_bytes(), needle.as_bytes(), |at| found.push(at));
@@ -62,7 +62,7 @@ proptest! {
     }
 
     #[test]
-    fn folded_places_read_like_the_needle(text in "[ab\\r\\n]{0,40}", needle in "[ab\\r\\n]{1,5}") {
+    fn folded_matches_equal_the_needle(text in "[ab\\r\\n]{0,40}", needle in "[ab\\r\\n]{1,5}") {
         if let Some(found) = find(&text, &needle) {
             for place in found.places {
                 prop_assert_eq!(text[place].replace("\r\n", "\n"), needle.replace("\r\n", "\n"));
@@ -71,13 +71,13 @@ proptest! {
     }
 
     #[test]
-    fn pieces_give_the_same_places(
+    fn pieces_give_the_same_matches(
         text in "[ab\\r\\n]{0,60}",
         needles in proptest::collection::vec("[ab\\r\\n]{1,5}", 1..4),
         sizes in proptest::collection::vec(1usize..9, 1..70),
     ) {
         let needles: Vec<&str> = needles.iter().map(String::as_str).collect();
-        let mut stream = Stream::new(&needles);
+        let mut stream = StreamFinder::new(&needles);
         let mut rest = text.as_bytes();
         for size in sizes {
             let (piece, later) = rest.split_at(size.min(rest.len()));

@@ -1,11 +1,11 @@
-//! Cases of `line`.
+//! Tests of `line`.
 
 #![allow(clippy::unwrap_used)]
 
 use super::*;
 
 #[test]
-fn counts_lines_by_the_one_rule() {
+fn counts_lines() {
     for (text, n_lines) in [
         ("", 0),
         ("a", 1),
@@ -47,7 +47,7 @@ fn new_text_takes_the_ending_of_its_line_or_an_earlier_one() {
 }
 
 #[test]
-fn an_ending_is_taken_off_whole() {
+fn the_whole_ending_is_removed() {
     for (line, rest) in
         [("a\n", "a"), ("a\r\n", "a"), ("a\r", "a\r"), ("a", "a"), ("\r\n", ""), ("a\r\r\n", "a\r")]
     {

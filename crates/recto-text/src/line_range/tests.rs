@@ -1,32 +1,32 @@
-//! Cases of `line_range`.
+//! Tests of `line_range`.
 
 #![allow(clippy::unwrap_used)]
 
 use super::*;
 
-/// What a pair gives, as the lines from 1 that it covers, or the kind of error.
-fn read(start: i64, end: i64, n_lines: u64) -> Result<(u64, u64), Kind> {
+/// Returns the lines, from 1, that a pair covers, or the kind of error.
+fn read(start: i64, end: i64, n_lines: u64) -> Result<(u64, u64), ErrorKind> {
     let range = Interval { start, end }.to_read("f", n_lines).map_err(kind)?;
     Ok((range.start + 1, range.end))
 }
 
-fn change(start: i64, end: i64, n_lines: usize) -> Result<(usize, usize), Kind> {
+fn change(start: i64, end: i64, n_lines: usize) -> Result<(usize, usize), ErrorKind> {
     let range = Interval { start, end }.to_change("f", n_lines).map_err(kind)?;
     Ok((range.start + 1, range.end))
 }
 
-const NOTHING: Result<(u64, u64), Kind> = Ok((1, 0));
+const NOTHING: Result<(u64, u64), ErrorKind> = Ok((1, 0));
 
 #[derive(Debug, PartialEq)]
-enum Kind {
+enum ErrorKind {
     Empty,
     Outside,
 }
 
-const EMPTY: Kind = Kind::Empty;
-const OUTSIDE: Kind = Kind::Outside;
+const EMPTY: ErrorKind = ErrorKind::Empty;
+const OUTSIDE: ErrorKind = ErrorKind::Outside;
 
-fn kind(error: Error) -> Kind {
+fn kind(error: Error) -> ErrorKind {
     match error {
         Error::EmptyRange { .. } => EMPTY,
         Error::LinePastEnd { .. } | Error::NoSuchLine { .. } => OUTSIDE,
@@ -114,7 +114,7 @@ fn a_line_is_named_from_either_end() {
 }
 
 #[test]
-fn an_empty_range_says_what_was_probably_meant() {
+fn an_empty_range_suggests_the_probable_range() {
     for (start, end, meant) in [(5, 5, (5, 6)), (7, 3, (3, 8)), (-1, -3, (8, 11)), (0, 1, (1, 2))] {
         let error = Interval { start, end }.to_read("f", 10).unwrap_err();
         assert_eq!(error, Error::EmptyRange { start, end, meant });
@@ -122,7 +122,7 @@ fn an_empty_range_says_what_was_probably_meant() {
 }
 
 #[test]
-fn every_pair_of_integers_has_an_answer() {
+fn every_pair_of_integers_is_a_range_or_an_error() {
     let numbers = [i64::MIN, -1000, -5, -4, -3, -2, -1, 0, 1, 2, 3, 4, 5, 1000, i64::MAX];
     for start in numbers {
         for end in numbers {

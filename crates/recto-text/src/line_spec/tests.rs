@@ -1,17 +1,17 @@
-//! Cases of `line_spec`.
+//! Tests of `line_spec`.
 
 #![allow(clippy::unwrap_used, clippy::single_range_in_vec_init)]
 
 use super::*;
 
-/// The lines, from 1, that a specification names in a file of ten.
+/// Returns the lines, from 1, that a specification selects in a file of ten.
 fn lines(spec: &str) -> Vec<u64> {
     let spec = LineSpec::parse(spec).unwrap_or_else(|error| panic!("{spec:?}: {error}"));
     spec.resolve(10, 0).into_iter().flatten().map(|line_idx| line_idx + 1).collect()
 }
 
 #[test]
-fn names_lines_of_a_file_of_ten() {
+fn selects_lines_of_a_file_of_ten() {
     for (spec, expected) in [
         ("5", vec![5]),
         ("1", vec![1]),
@@ -81,7 +81,7 @@ fn names_lines_of_a_file_of_ten() {
 }
 
 #[test]
-fn whatever_else_is_an_error_that_shows_the_grammar() {
+fn anything_else_is_an_error() {
     for spec in [
         "",
         " ",
@@ -141,7 +141,7 @@ fn more_context_widens_every_range() {
 }
 
 #[test]
-fn going_on_keeps_what_was_asked_for() {
+fn continuing_keeps_the_specification() {
     let spec = LineSpec::parse("1,3 +/-2 from 4").unwrap();
     assert_eq!((spec.from(), spec.resolve(9, 0)), (4, vec![0..5]));
     assert_eq!(LineSpec::from_line(Some(&spec), 7), "1,3 +/-2 from 7");
@@ -153,7 +153,7 @@ fn going_on_keeps_what_was_asked_for() {
 
 /// Found by the target `lines` of `dev/fuzz`.
 #[test]
-fn a_file_without_lines_has_no_range_not_even_an_empty_one() {
+fn a_file_without_lines_has_no_ranges() {
     for spec in ["+4-8", "1-", "+1", "-3", "5 +/-9"] {
         assert_eq!(LineSpec::parse(spec).unwrap().resolve(0, 3), [], "{spec}");
     }

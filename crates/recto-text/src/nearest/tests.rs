@@ -1,4 +1,4 @@
-//! Cases of `nearest`.
+//! Tests of `nearest`.
 
 #![allow(clippy::unwrap_used)]
 

@@ -1,4 +1,4 @@
-//! Whole lines that give way to others, named by number and by the text that stands there.
+//! Plans changes of whole lines that the caller names by number and by their current text.
 
 use std::ops::Range;
 
@@ -8,33 +8,32 @@ use crate::find::{MatchKind, find};
 use crate::line::{self, LineRange};
 use crate::line_range::{Interval, line_to_change};
 use crate::nearest::{Meant, nearest};
-use crate::plan::{Part, Plan};
+use crate::plan::{Plan, TextPart};
 use crate::quote::is_same_but_whitespace;
 
-/// How many other places of a text are named.
+/// How many other occurrences of a text are reported.
 const MAX_PLACES: usize = 8;
 
-const MARK: char = '\u{feff}';
+const BOM: char = '\u{feff}';
 
-/// A file's text, for messages with its path.
+/// A file's text, with its path for messages.
 #[derive(Debug, Clone, Copy)]
-pub struct Source<'a> {
+pub struct FileText<'a> {
     /// The path as the caller gave it.
     pub path: &'a str,
-    /// The text, or the part of it that holds the lines in question.
-    pub part: Part<'a>,
+    /// The text, or the part of it that contains the lines.
+    pub part: TextPart<'a>,
 }
 
-/// Plans that `new` takes the place of `old`, which must stand inside `lines` exactly once.
+/// Plans to replace `old`, which must match exactly once inside `lines`, with `new`.
 ///
-/// The ending of the last line of `old` may be left out, and that of `new` as well; then the one
-/// that stands there stays.
-pub fn replace(source: Source<'_>, lines: Interval, old: &str, new: &str) -> Result<Plan> {
+/// `old` and `new` may omit the ending of their last line; the existing ending then stays.
+pub fn replace(source: FileText<'_>, lines: Interval, old: &str, new: &str) -> Result<Plan> {
     let text = source.part.text;
-    let table = Lines::new(source.part);
+    let table = LineTable::new(source.part);
     let within = table.indices(lines.to_change(source.path, table.total())?);
-    let stands = |old: &str| !table.find(&lines_of(old), within.clone()).1.is_empty();
-    let [old, new] = as_meant([old, new], stands);
+    let occurs = |old: &str| !table.find(&lines_of(old), within.clone()).1.is_empty();
+    let [old, new] = without_bom([old, new], occurs);
     let old_lines = lines_of(old);
     let (kind, places) = table.find(&old_lines, within.clone());
     if places.is_empty() {
@@ -60,16 +59,16 @@ pub fn replace(source: Source<'_>, lines: Interval, old: &str, new: &str) -> Res
     let is_end_of_file = range.end == text.len();
     let is_free_end = is_end_of_file && (last_ending.is_empty() || names_last_ending);
     if !new.is_empty() && !new.ends_with('\n') && !is_free_end {
-        // Whole lines stay whole lines, with the ending that stands there.
+        // Whole lines stay whole lines and keep their ending.
         new.push_str(last_ending);
     }
     Ok(plan(text, range, &new, kind, table.numbers(found)))
 }
 
-/// Plans that `content` becomes whole lines before line `number`, whose text must be `anchor`.
-pub fn insert(source: Source<'_>, number: i64, anchor: &str, content: &str) -> Result<Plan> {
+/// Plans to insert `content` as whole lines before line `number`, whose text must be `anchor`.
+pub fn insert(source: FileText<'_>, number: i64, anchor: &str, content: &str) -> Result<Plan> {
     let text = source.part.text;
-    let table = Lines::new(source.part);
+    let table = LineTable::new(source.part);
     let (line, line_idx) = if table.total() == 0 && number == 1 {
         ("", 0)
     } else {
@@ -77,7 +76,8 @@ pub fn insert(source: Source<'_>, number: i64, anchor: &str, content: &str) -> R
         let line_idx = table.indices(line_idx..line_idx).start;
         (table.line(line_idx), line_idx)
     };
-    let [anchor, content] = as_meant([anchor, content], |anchor| matches(line, anchor).is_some());
+    let [anchor, content] =
+        without_bom([anchor, content], |anchor| matches(line, anchor).is_some());
     let Some(kind) = matches(line, anchor) else {
         return Err(Error::TextMismatch {
             line: table.number(line_idx),
@@ -97,9 +97,9 @@ pub fn insert(source: Source<'_>, number: i64, anchor: &str, content: &str) -> R
     Ok(plan(text, offset..offset, &content, kind, table.numbers(line_idx..line_idx + 1)))
 }
 
-/// Plans that `content` follows the last line, on a line of its own.
-pub fn append<'a>(part: impl Into<Part<'a>>, content: &str) -> Plan {
-    let Part { text, lines_before, .. } = part.into();
+/// Plans to append `content` after the last line, on its own line.
+pub fn append<'a>(part: impl Into<TextPart<'a>>, content: &str) -> Plan {
+    let TextPart { text, lines_before, .. } = part.into();
     let needs_ending = !text.is_empty() && !text.ends_with('\n');
     let ending = if needs_ending { line::ending_at(text, text.len()).as_str() } else { "" };
     let last = lines_before + line::count(text) + 1;
@@ -114,21 +114,21 @@ fn plan(text: &str, range: Range<usize>, new: &str, kind: MatchKind, lines: Line
     Plan { edits, line_ranges: vec![lines], kind }
 }
 
-/// What a caller names and what it brings. A U+FEFF before them is a mark that programs put before
-/// any text, unless a line begins with one and is named so.
-fn as_meant([named, brought]: [&str; 2], stands: impl Fn(&str) -> bool) -> [&str; 2] {
-    if named.starts_with(MARK) && stands(named) {
-        return [named, brought];
+/// Removes a leading U+FEFF from the text that a caller names and from the new text, because some
+/// programs put one before any text. Keeps it if the file has a line that starts with it.
+fn without_bom([named, new]: [&str; 2], occurs: impl Fn(&str) -> bool) -> [&str; 2] {
+    if named.starts_with(BOM) && occurs(named) {
+        return [named, new];
     }
-    [named, brought].map(|text| text.strip_prefix(MARK).unwrap_or(text))
+    [named, new].map(|text| text.strip_prefix(BOM).unwrap_or(text))
 }
 
 fn lines_of(old: &str) -> Vec<&str> {
     if old.is_empty() { vec![""] } else { line::lines(old).collect() }
 }
 
-/// How a line of the file and a line that a caller wrote agree, if they do. A caller may leave
-/// out the ending; one that is written must be there, in either form.
+/// Compares a line of the file with one from the caller. The caller may omit the ending; if given,
+/// the file must have one, in either form.
 fn matches(line: &str, wanted: &str) -> Option<MatchKind> {
     let is_same_text = line::without_ending(line) == line::without_ending(wanted);
     if line == wanted || (is_same_text && !wanted.ends_with('\n')) {
@@ -140,39 +140,39 @@ fn matches(line: &str, wanted: &str) -> Option<MatchKind> {
     }
 }
 
-/// A text's lines and where they start.
-struct Lines<'a> {
-    part: Part<'a>,
-    /// Where each line of the part starts, and where the last one ends.
+/// The lines of a text and their offsets.
+struct LineTable<'a> {
+    part: TextPart<'a>,
+    /// The start of each line of the part, and the end of the last one.
     offsets: Vec<usize>,
 }
 
-impl<'a> Lines<'a> {
-    fn new(part: Part<'a>) -> Lines<'a> {
+impl<'a> LineTable<'a> {
+    fn new(part: TextPart<'a>) -> LineTable<'a> {
         let text = part.text;
         let mut offsets = vec![0];
         offsets.extend(memchr::memchr_iter(b'\n', text.as_bytes()).map(|newline| newline + 1));
         if offsets.last() != Some(&text.len()) {
             offsets.push(text.len());
         }
-        Lines { part, offsets }
+        LineTable { part, offsets }
     }
 
     fn count(&self) -> usize {
         self.offsets.len() - 1
     }
 
-    /// How many lines the whole text has.
+    /// Returns how many lines the whole text has.
     fn total(&self) -> usize {
         self.part.lines_before + self.count() + self.part.lines_after
     }
 
-    /// Lines of the whole text as lines of the part, which holds them.
+    /// Converts lines of the whole text to lines of the part, which must contain them.
     fn indices(&self, lines: Range<usize>) -> Range<usize> {
         lines.start - self.part.lines_before..lines.end - self.part.lines_before
     }
 
-    /// What a caller calls a line.
+    /// Returns the number of a line in the whole text, from 1.
     fn number(&self, line_idx: usize) -> usize {
         self.part.lines_before + line_idx + 1
     }
@@ -197,8 +197,8 @@ impl<'a> Lines<'a> {
         &self.part.text[self.bytes(line_idx..line_idx + 1)]
     }
 
-    /// The lines inside `within` where `wanted` starts: exact places, or where there are none,
-    /// those that differ in their line endings.
+    /// Returns the lines inside `within` at which `wanted` starts: exact matches, or if there are
+    /// none, matches with other line endings.
     fn find(&self, wanted: &[&str], within: Range<usize>) -> (MatchKind, Vec<usize>) {
         let Some((last, rest)) = wanted.split_last() else { return (MatchKind::Eol, Vec::new()) };
         // Only the last line may lack its ending.
@@ -218,9 +218,9 @@ impl<'a> Lines<'a> {
     }
 }
 
-/// Where some lines stand one after the other, in time that grows with the number of lines alone
-/// (Knuth, Morris and Pratt's way): files have thousands of equal lines. No lines stand everywhere,
-/// also behind the last line.
+/// Finds a sequence of lines in linear time with the Knuth–Morris–Pratt algorithm, because files
+/// can have thousands of equal lines. An empty sequence matches everywhere, including after the
+/// last line.
 fn occurrences<'a>(
     wanted: &[&str],
     among: Range<usize>,
@@ -229,7 +229,7 @@ fn occurrences<'a>(
     if wanted.is_empty() {
         return (among.start..=among.end).collect();
     }
-    // How many lines of the beginning stand again before each line.
+    // For each line, the length of the longest proper prefix of `wanted` that ends there.
     let mut borders = vec![0; wanted.len()];
     let mut n_same = 0;
     for index in 1..wanted.len() {
@@ -254,8 +254,8 @@ fn occurrences<'a>(
     places
 }
 
-/// What stands there instead, and where else the text stands.
-fn mismatch(table: &Lines<'_>, old: &[&str], within: Range<usize>) -> Error {
+/// Returns the error for lines that do not match, with other occurrences of the text.
+fn mismatch(table: &LineTable<'_>, old: &[&str], within: Range<usize>) -> Error {
     let starts = table.first_few(&table.find(old, 0..table.count()).1);
     let whereabouts = match starts.is_empty() {
         false => Whereabouts::Lines { starts, n_lines: old.len() },
@@ -288,7 +288,7 @@ fn mismatch(table: &Lines<'_>, old: &[&str], within: Range<usize>) -> Error {
     }
 }
 
-fn whereabouts_of_anchor(table: &Lines<'_>, anchor: &str, line_idx: usize) -> Whereabouts {
+fn whereabouts_of_anchor(table: &LineTable<'_>, anchor: &str, line_idx: usize) -> Whereabouts {
     if lines_of(anchor).len() > 1 {
         return Whereabouts::SeveralLines;
     }
@@ -300,12 +300,17 @@ fn whereabouts_of_anchor(table: &Lines<'_>, anchor: &str, line_idx: usize) -> Wh
     whereabouts(table, anchor, within, Meant::Line)
 }
 
-/// What is known of a text that stands nowhere as whole lines.
-fn whereabouts(table: &Lines<'_>, wanted: &str, within: Range<usize>, meant: Meant) -> Whereabouts {
+/// Locates a text that does not occur as whole lines.
+fn whereabouts(
+    table: &LineTable<'_>,
+    wanted: &str,
+    within: Range<usize>,
+    meant: Meant,
+) -> Whereabouts {
     if let Some(part) = part_of(table, wanted, within, meant) {
         return part;
     }
-    // What comes closest in a part may not be what comes closest.
+    // The closest match in a part need not be the closest in the whole text.
     if !table.part.is_whole() {
         return Whereabouts::Unknown;
     }
@@ -315,10 +320,10 @@ fn whereabouts(table: &Lines<'_>, wanted: &str, within: Range<usize>, meant: Mea
     }
 }
 
-/// The lines that hold a text and more than that, those inside `within` first. Where all else is
-/// whitespace, that is the difference.
+/// Finds lines that contain a text and more, preferring those inside `within`. Returns `None` if
+/// the rest of the lines is whitespace.
 fn part_of(
-    table: &Lines<'_>,
+    table: &LineTable<'_>,
     wanted: &str,
     within: Range<usize>,
     meant: Meant,

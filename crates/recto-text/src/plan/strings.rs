@@ -1,4 +1,4 @@
-//! Exact strings that give way to others.
+//! Plans replacements of exact strings.
 
 use std::ops::Range;
 
@@ -7,9 +7,9 @@ use crate::error::{Error, Result};
 use crate::find::{MatchKind, find};
 use crate::line::{self, LineRange};
 use crate::nearest::{Meant, Nearest, nearest};
-use crate::plan::{Part, Plan, apart};
+use crate::plan::{Plan, TextPart, independent};
 
-/// One string for another.
+/// A string and its replacement.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Replacement {
     old: String,
@@ -17,17 +17,17 @@ pub struct Replacement {
 }
 
 impl Replacement {
-    /// What gives way.
+    /// Returns the string to replace.
     pub fn old(&self) -> &str {
         &self.old
     }
 
-    /// What comes in its place.
+    /// Returns the replacement.
     pub fn new_text(&self) -> &str {
         &self.new
     }
 
-    /// Refuses an empty `old` and a `new` that is no change.
+    /// Creates a replacement. Rejects an empty `old`, and a `new` that equals `old`.
     pub fn parse(old: String, new: String) -> Result<Replacement> {
         if old.is_empty() {
             return Err(Error::EmptyOldString);
@@ -40,7 +40,7 @@ impl Replacement {
 }
 
 /// Plans one replacement.
-pub fn string<'a>(part: impl Into<Part<'a>>, replacement: &Replacement) -> Result<Plan> {
+pub fn string<'a>(part: impl Into<TextPart<'a>>, replacement: &Replacement) -> Result<Plan> {
     let part = part.into();
     if let Some((_, error)) = part.far {
         return Err(error.clone());
@@ -50,22 +50,22 @@ pub fn string<'a>(part: impl Into<Part<'a>>, replacement: &Replacement) -> Resul
     Ok(staged.plan)
 }
 
-/// Plans replacements that apply one after another, all or none. Where each has to search the whole
-/// text, many of them take long: `go_on` is asked before each and ends the plan with its error.
+/// Plans replacements that apply one after another, all or none. Each may search the whole text, so
+/// `go_on` is called before each, and its error ends the plan.
 pub fn strings<'a, E: From<Error>>(
-    part: impl Into<Part<'a>>,
+    part: impl Into<TextPart<'a>>,
     replacements: &[Replacement],
     go_on: impl Fn() -> Result<(), E>,
 ) -> Result<Plan, E> {
     let part = part.into();
-    match apart::plan(part, replacements) {
+    match independent::plan(part, replacements) {
         Some(plan) if part.far.is_none() => Ok(plan),
         _ => one_by_one(part, replacements, go_on),
     }
 }
 
 pub(super) fn one_by_one<E: From<Error>>(
-    part: Part<'_>,
+    part: TextPart<'_>,
     replacements: &[Replacement],
     go_on: impl Fn() -> Result<(), E>,
 ) -> Result<Plan, E> {
@@ -86,21 +86,21 @@ pub(super) fn one_by_one<E: From<Error>>(
     Ok(staged.plan)
 }
 
-/// The text as the replacements so far leave it.
+/// The text with the replacements so far applied.
 struct Staged<'a> {
-    part: Part<'a>,
+    part: TextPart<'a>,
     text: String,
     plan: Plan,
 }
 
 impl<'a> Staged<'a> {
-    fn new(part: Part<'a>) -> Staged<'a> {
+    fn new(part: TextPart<'a>) -> Staged<'a> {
         let edits = Edits::none(part.text);
         let plan = Plan { edits, line_ranges: Vec::new(), kind: MatchKind::Exact };
         Staged { part, text: part.text.to_string(), plan }
     }
 
-    /// The lines of a place, counted from the beginning of the whole text.
+    /// Returns the lines of a range, counted from the start of the whole text.
     fn lines(&self, place: &Range<usize>) -> LineRange {
         let LineRange { start, end } = line::range_of(&self.text, place);
         LineRange { start: start + self.part.lines_before, end: end + self.part.lines_before }
@@ -109,7 +109,7 @@ impl<'a> Staged<'a> {
     fn replace(&mut self, replacement: &Replacement) -> Result<()> {
         let Replacement { old, new } = replacement;
         let Some(found) = find(&self.text, old) else {
-            // What comes closest in a part may not be what comes closest.
+            // The closest match in a part need not be the closest in the whole text.
             let nearest = match self.part.is_whole() {
                 true => nearest(&self.text, old, Meant::Text),
                 false => Some(Nearest::unknown()),
@@ -128,8 +128,7 @@ impl<'a> Staged<'a> {
         let mut place = found.places[0].clone();
         let is_literal =
             new.contains("\r\n") || (old.contains('\n') && found.kind == MatchKind::Exact);
-        // A string that was cut out between the `\r` and the `\n` of an ending leaves the ending as
-        // it is.
+        // If both strings start with the `\n` of a `\r\n`, keep the ending unchanged.
         let is_within_ending = self.text[place.clone()].starts_with("\r\n");
         if is_literal && is_within_ending && old.starts_with('\n') && new.starts_with('\n') {
             place.start += 1;
@@ -150,18 +149,18 @@ impl<'a> Staged<'a> {
     }
 }
 
-/// Tells a string that an earlier edit took away from one that never stood there.
+/// Distinguishes a string that an earlier edit removed from one that never occurred.
 fn explain<E>(
-    part: Part<'_>,
+    part: TextPart<'_>,
     replacements: &[Replacement],
     index: usize,
     error: Error,
     go_on: impl Fn() -> Result<(), E>,
 ) -> Result<Error, E> {
     let old = &replacements[index].old;
-    let never_stood =
+    let never_occurred =
         !matches!(error, Error::StringNotFound { .. }) || find(part.text, old).is_none();
-    if !never_stood {
+    if !never_occurred {
         let mut staged = Staged::new(part);
         for (prior_index, prior) in replacements[..index].iter().enumerate() {
             go_on()?;

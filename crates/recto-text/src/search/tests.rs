@@ -1,4 +1,4 @@
-//! Which lines are found, and with how little memory.
+//! Tests of `search`.
 
 #![allow(clippy::unwrap_used, clippy::single_range_in_vec_init)]
 
@@ -15,7 +15,7 @@ fn search<'a>(needle: &'a Needle, within: &[Range<u64>], max_hits: usize) -> Sea
 }
 
 #[test]
-fn letters_match_in_any_case_and_everything_else_as_it_is() {
+fn only_the_case_of_letters_is_ignored() {
     for (wanted, text, lines) in [
         ("b", "a\nb\nc\n", vec![2]),
         ("B", "abc\nABC\nx", vec![1, 2]),
@@ -34,14 +34,14 @@ fn letters_match_in_any_case_and_everything_else_as_it_is() {
         let needle = needle(wanted);
         let search = search(&needle, &[0..u64::MAX], 99);
         assert_eq!(search.hits(text).lines, lines, "{wanted} in {text:?}");
-        let mut scan = Scan::new(&search);
+        let mut scan = SearchScan::new(&search);
         text.as_bytes().chunks(2).for_each(|piece| scan.push(piece));
         assert_eq!(scan.finish().lines, lines, "{wanted} in pieces of {text:?}");
     }
 }
 
 #[test]
-fn only_the_lines_named_are_looked_at() {
+fn only_the_named_lines_are_searched() {
     let text = "x\n".repeat(10);
     let hits = search(&needle("x"), &[1..3, 7..8], 99).hits(&text);
     assert_eq!(hits, Hits { lines: vec![2, 3, 8], has_more: false, total_lines: 10 });
@@ -52,7 +52,7 @@ fn only_the_lines_named_are_looked_at() {
 }
 
 #[test]
-fn what_no_line_can_hold_is_refused() {
+fn rejects_text_that_no_line_can_contain() {
     for needle in ["", "a\nb", &"x".repeat(MAX_NEEDLE + 1)] {
         assert!(Needle::parse(needle).is_err());
     }
@@ -60,25 +60,25 @@ fn what_no_line_can_hold_is_refused() {
 }
 
 #[test]
-fn a_line_of_megabytes_is_searched_in_little_memory() {
+fn a_line_of_megabytes_needs_little_memory() {
     let needle = needle("needle");
     let search = search(&needle, &[0..u64::MAX], 9);
-    let mut scan = Scan::new(&search);
+    let mut scan = SearchScan::new(&search);
     for piece in [b"nee".as_slice(), b"dle"] {
-        scan.push(&vec![b'x'; MAX_HELD]);
+        scan.push(&vec![b'x'; MAX_BUFFERED]);
         scan.push(piece);
-        assert!(scan.held.len() <= MAX_HELD + 64);
+        assert!(scan.buffered.len() <= MAX_BUFFERED + 64);
     }
-    scan.push(&vec![b'x'; 3 * MAX_HELD]);
+    scan.push(&vec![b'x'; 3 * MAX_BUFFERED]);
     scan.push(b"nee");
     scan.push(b"DLE");
-    scan.push(&vec![b'x'; 3 * MAX_HELD]);
+    scan.push(&vec![b'x'; 3 * MAX_BUFFERED]);
     scan.push(b"\nxx");
     assert_eq!(scan.finish(), Hits { lines: vec![1], has_more: false, total_lines: 2 });
 }
 
 proptest! {
-    /// Pieces find what the whole does, and both what a plain loop finds.
+    /// Searching in pieces, as a whole and with a plain loop gives the same lines.
     #[test]
     fn pieces_make_no_difference(
         text in "[abAB\n]{0,60}",
@@ -90,7 +90,7 @@ proptest! {
         let whole = search.hits(&text);
         let mut cuts: Vec<usize> = cuts.into_iter().map(|cut| cut.min(text.len())).collect();
         cuts.sort();
-        let mut scan = Scan::new(&search);
+        let mut scan = SearchScan::new(&search);
         let mut from = 0;
         for cut in cuts.into_iter().chain([text.len()]) {
             scan.push(&text.as_bytes()[from..cut]);

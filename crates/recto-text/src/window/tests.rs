@@ -1,4 +1,4 @@
-//! Cases of `window`.
+//! Tests of `window`.
 
 #![allow(clippy::unwrap_used)]
 
@@ -10,7 +10,7 @@ fn page(text: &str, first_line: u64, max_lines: u64, max_bytes: usize) -> Page {
     Window { first_line, max_lines, max_bytes }.page(text)
 }
 
-/// content, returned lines, next line, cut
+/// Checks content, returned lines, next line and cut.
 fn check(text: &str, window: (u64, u64, usize), expected: (&str, u64, Option<u64>, bool)) {
     let page = page(text, window.0, window.1, window.2);
     assert_eq!(page.total_lines, crate::line::count(text) as u64);
@@ -22,7 +22,7 @@ fn check(text: &str, window: (u64, u64, usize), expected: (&str, u64, Option<u64
 }
 
 #[test]
-fn returns_the_lines_asked_for() {
+fn returns_the_requested_lines() {
     let text = "1\n2\r\n3\n4";
     check(text, (1, u64::MAX, 99), (text, 4, None, false));
     check(text, (2, 2, 99), ("2\r\n3\n", 2, Some(4), false));
@@ -65,7 +65,7 @@ proptest! {
     #[test]
     fn pieces_give_the_same_page(text in "[ab\\n你]{0,40}", first_line in 1u64..6, max_lines in 0u64..5, max_bytes in 0usize..30, size in 1usize..9) {
         let window = Window { first_line, max_lines, max_bytes };
-        let mut scan = Scan::new(window);
+        let mut scan = PageScan::new(window);
         for piece in text.as_bytes().chunks(size) {
             scan.push(piece);
         }

@@ -3,16 +3,16 @@
 #![allow(clippy::unwrap_used)]
 
 use recto_text::line_range::Interval;
-use recto_text::plan::anchored::{Source, insert, replace};
-use recto_text::plan::{Part, Replacement, string};
+use recto_text::plan::anchored::{FileText, insert, replace};
+use recto_text::plan::{Replacement, TextPart, string};
 use serde_json::{Value, json};
 
 use super::*;
 use crate::served::{Names, Served};
 use crate::tools;
 
-fn source(text: &str) -> Source<'_> {
-    Source { path: "f", part: text.into() }
+fn source(text: &str) -> FileText<'_> {
+    FileText { path: "f", part: text.into() }
 }
 
 fn hint(error: impl Into<Error>) -> Hint {
@@ -167,10 +167,10 @@ fn the_hint_names_the_line_to_insert_before() {
 
 #[test]
 fn nothing_is_said_of_lines_that_were_not_looked_at() {
-    let part = Part { lines_before: 10, ..Part::from("a\nlet b = 1;\n") };
+    let part = TextPart { lines_before: 10, ..TextPart::from("a\nlet b = 1;\n") };
     let lines = Interval { start: 11, end: 12 };
     let hint = |old: &str| {
-        let source = Source { path: "f", part };
+        let source = FileText { path: "f", part };
         words(replace(source, lines, old, "y").unwrap_err())
     };
     assert_eq!(hint("x"), "Read the lines again and copy them exactly.");

@@ -8,15 +8,15 @@ use std::sync::Arc;
 use recto_store::error::{Error as StoreError, Instead};
 use recto_store::path::AbsPath;
 use recto_store::{
-    Content, Excerpt, ExcerptSnapshot, Hold, Note, Snapshot, Where, Whole, WriteError, WriteStore,
-    Written,
+    Excerpt, ExcerptSnapshot, FileContent, Hold, Note, Snapshot, Where, Whole, WriteError,
+    WriteStore, Written,
 };
 use recto_text::diff::{ChangedLines, OldSide, changes, unified, unified_part};
 use recto_text::document::Unencodable;
 use recto_text::edits::Edits;
 use recto_text::error::Error as TextError;
 use recto_text::line::{self, LineRange};
-use recto_text::plan::{Part, Plan};
+use recto_text::plan::{Plan, TextPart};
 use recto_text::{Digest, Document};
 
 use super::{Arguments, Change, Kind, Param, WriteEnv};
@@ -170,7 +170,7 @@ pub fn edit<E: Into<Error>>(
     env: &WriteEnv<'_>,
     target: &Target,
     place: Where<'_>,
-    plan: impl Fn(Part<'_>) -> Result<Plan, E>,
+    plan: impl Fn(TextPart<'_>) -> Result<Plan, E>,
     blame: impl Fn(&Document, TextError) -> TextError,
 ) -> Result<Edited> {
     let edit = Edit { env, target, plan, blame };
@@ -201,14 +201,14 @@ struct Edit<'a, P, B> {
 impl<E, P, B> Edit<'_, P, B>
 where
     E: Into<Error>,
-    P: Fn(Part<'_>) -> Result<Plan, E>,
+    P: Fn(TextPart<'_>) -> Result<Plan, E>,
     B: Fn(&Document, TextError) -> TextError,
 {
     fn whole<'s>(&self, file: Whole<'s>) -> Result<Edited, Attempt<'s>> {
         let Edit { env, target, .. } = self;
         let before = match file.content() {
-            Content::Text(document) => document.clone(),
-            Content::Binary(bytes) => {
+            FileContent::Text(document) => document.clone(),
+            FileContent::Binary(bytes) => {
                 let (path, hash) = (target.path.to_string(), Some(Digest::of(bytes)));
                 return Err(StoreError::BinaryFile { verb: "edit", path, hash }.into());
             }
@@ -244,7 +244,7 @@ where
         let mut digest = snapshot.excerpt().digest;
         target.check_version(env, digest, None)?;
         let far = snapshot.excerpt().far.as_ref();
-        let part = Part { text: before.text(), lines_before, lines_after, far };
+        let part = TextPart { text: before.text(), lines_before, lines_after, far };
         let (plan, after) = self.planned(part, before)?;
         let (name, old, new) = (target.path.file_name(), before.text(), after.text());
         let diff = is_whole_lines
@@ -263,7 +263,7 @@ where
     }
 
     /// Makes the plan for a part of a file, and the text that results.
-    fn planned(&self, part: Part<'_>, before: &Document) -> Result<(Plan, Document)> {
+    fn planned(&self, part: TextPart<'_>, before: &Document) -> Result<(Plan, Document)> {
         let plan = (self.plan)(part).map_err(Into::into)?;
         self.env.context.cancel.check()?;
         let after = before.with_text(&plan.edits.apply(before.text()));
@@ -275,7 +275,7 @@ where
 
 /// Returns the content of a file after a write, which an editor may have changed again.
 pub fn stands(env: &WriteEnv<'_>, written: &mut Written, after: Document) -> Document {
-    match written.stands.take().map(Document::parse) {
+    match written.content_after.take().map(Document::parse) {
         Some(Ok(stands)) => {
             env.context.notes.add(Note::ChangedOnSave);
             stands

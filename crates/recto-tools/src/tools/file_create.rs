@@ -12,7 +12,7 @@ use super::edit::{PATH, not_encodable};
 use super::{Answer, Arguments, Change, Kind, Param, Run, Tool, Toolset, WriteEnv};
 use recto_store::error::Error as StoreError;
 use recto_store::path::AbsPath;
-use recto_store::{Content, WriteError};
+use recto_store::{FileContent, WriteError};
 
 pub static TOOL: Tool = Tool {
     name: "file.create",
@@ -30,7 +30,7 @@ pub static TOOL: Tool = Tool {
 
 struct Request {
     path: AbsPath,
-    content: Content,
+    content: FileContent,
 }
 
 fn request(env: &WriteEnv<'_>, mut arguments: Arguments) -> Result<Request> {
@@ -42,7 +42,7 @@ fn request(env: &WriteEnv<'_>, mut arguments: Arguments) -> Result<Request> {
             // Programs that write it break its lines.
             let base64: Vec<u8> =
                 content.bytes().filter(|byte| !byte.is_ascii_whitespace()).collect();
-            Content::Binary(STANDARD.decode(base64).map_err(|_| Error::WrongArgument {
+            FileContent::Binary(STANDARD.decode(base64).map_err(|_| Error::WrongArgument {
                 name: "content".into(),
                 expected: "base64".into(),
                 value: Value::from(content.as_str()).to_string(),
@@ -52,7 +52,7 @@ fn request(env: &WriteEnv<'_>, mut arguments: Arguments) -> Result<Request> {
             let text = content.strip_prefix('\u{feff}').unwrap_or(&content);
             let document = Document::new(text);
             let document = document.map_err(|error| not_encodable("UTF-8", &path, error))?;
-            Content::Text(Arc::new(document))
+            FileContent::Text(Arc::new(document))
         }
     };
     Ok(Request { path, content })
@@ -62,8 +62,8 @@ fn run(env: &WriteEnv<'_>, arguments: Arguments) -> Result<Answer> {
     let Request { path, content } = request(env, arguments)?;
     let slot = env.store.hold_new(&path, env.context)?;
     let written = match &content {
-        Content::Text(document) => slot.create_text(document),
-        Content::Binary(bytes) => slot.create_bytes(bytes),
+        FileContent::Text(document) => slot.create_text(document),
+        FileContent::Binary(bytes) => slot.create_bytes(bytes),
     };
     let mut written = match written {
         Ok(written) => written,
@@ -72,19 +72,19 @@ fn run(env: &WriteEnv<'_>, arguments: Arguments) -> Result<Answer> {
             return Err(StoreError::FileExists { path: path.to_string(), what: None }.into());
         }
     };
-    let stands = written.stands.take().map(Document::parse);
+    let stands = written.content_after.take().map(Document::parse);
     let content = match stands {
         None => content,
-        Some(Ok(document)) => Content::Text(Arc::new(document)),
-        Some(Err(bytes)) => Content::Binary(bytes),
+        Some(Ok(document)) => FileContent::Text(Arc::new(document)),
+        Some(Err(bytes)) => FileContent::Binary(bytes),
     };
     let digest = Digest::of(content.bytes());
     let n_bytes = content.bytes().len();
     let unit = if n_bytes == 1 { "byte" } else { "bytes" };
     let text = format!("created, {n_bytes} {unit}, hash {digest}");
     let after = match content {
-        Content::Text(document) => Some(document),
-        Content::Binary(bytes) => Document::parse(bytes).ok().map(Arc::new),
+        FileContent::Text(document) => Some(document),
+        FileContent::Binary(bytes) => Document::parse(bytes).ok().map(Arc::new),
     };
     if let Some(after) = &after {
         env.versions.remember(digest, after);

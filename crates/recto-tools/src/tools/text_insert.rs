@@ -1,7 +1,7 @@
 //! `text.insert`: whole lines before one that the caller has seen.
 
 use crate::error::{Error, Result};
-use recto_text::plan::anchored::{self, Source};
+use recto_text::plan::anchored::{self, FileText};
 
 use super::edit::{HASH, PATH, Target, edit};
 use super::report;
@@ -52,7 +52,7 @@ fn run(env: &WriteEnv<'_>, arguments: Arguments) -> Result<Answer> {
         env,
         &target,
         Where::Line(line),
-        |part| anchored::insert(Source { path, part }, line, &anchor, &content),
+        |part| anchored::insert(FileText { path, part }, line, &anchor, &content),
         |_, error| error,
     )?;
     let mut answer = report::verified(&edited, "lines inserted");

@@ -2,7 +2,7 @@
 
 use crate::error::Result;
 use recto_text::line_range::Interval;
-use recto_text::plan::anchored::{self, Source};
+use recto_text::plan::anchored::{self, FileText};
 
 use super::edit::{HASH, PATH, Target, edit};
 use super::report;
@@ -46,7 +46,7 @@ fn run(env: &WriteEnv<'_>, arguments: Arguments) -> Result<Answer> {
         env,
         &target,
         Where::Lines(lines),
-        |part| anchored::replace(Source { path, part }, lines, &old, &new),
+        |part| anchored::replace(FileText { path, part }, lines, &old, &new),
         |_, error| error,
     )?;
     let mut answer = report::verified(&edited, "lines replaced");

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use globset::{Glob, GlobSetBuilder};
 use serde_json::{Map, Value};
 
-use recto_store::context::{Access, Entry, Place, Sandbox};
+use recto_store::context::{Access, RulePath, Sandbox, SandboxRule};
 
 /// The capability that makes Codex send its profile, and the key it comes under.
 pub const CAPABILITY: &str = "codex/sandbox-state-meta";
@@ -28,7 +28,10 @@ pub fn sandbox(meta: &Map<String, Value>) -> Sandbox {
 }
 
 fn read_only() -> Sandbox {
-    Sandbox::Limited(vec![Entry { place: Place::Beneath("/".into()), access: Access::Read }])
+    Sandbox::Limited(vec![SandboxRule {
+        path: RulePath::Subtree("/".into()),
+        access: Access::Read,
+    }])
 }
 
 /// What earlier versions sent.
@@ -37,7 +40,8 @@ fn parse_policy(policy: &Value, cwd: Option<&Path>) -> Option<Sandbox> {
     match kind {
         "danger-full-access" | "external-sandbox" => Some(Sandbox::Unlimited),
         "workspace-write" => {
-            let entry = |folder: PathBuf, access| Entry { place: Place::Beneath(folder), access };
+            let entry =
+                |folder: PathBuf, access| SandboxRule { path: RulePath::Subtree(folder), access };
             let mut entries =
                 vec![entry("/".into(), Access::Read), entry(cwd?.into(), Access::Write)];
             for root in policy.get("writable_roots").and_then(Value::as_array).into_iter().flatten()
@@ -69,7 +73,7 @@ fn parse(profile: &Value, cwd: Option<&Path>) -> Option<Sandbox> {
             _ => Access::None,
         };
         match place(entry.get("path")?, cwd) {
-            Some(place) => entries.push(Entry { place, access }),
+            Some(path) => entries.push(SandboxRule { path, access }),
             // A grant that we do not know grants nothing. A refusal that we do not know could
             // be anywhere.
             None if access == Access::None => return None,
@@ -79,9 +83,9 @@ fn parse(profile: &Value, cwd: Option<&Path>) -> Option<Sandbox> {
     Some(Sandbox::Limited(entries))
 }
 
-fn place(path: &Value, cwd: Option<&Path>) -> Option<Place> {
+fn place(path: &Value, cwd: Option<&Path>) -> Option<RulePath> {
     // From where a relative path starts is not known.
-    let beneath = |path: &str| path.starts_with('/').then(|| Place::Beneath(path.into()));
+    let beneath = |path: &str| path.starts_with('/').then(|| RulePath::Subtree(path.into()));
     if let Some(path) = path.as_str() {
         return beneath(path);
     }
@@ -97,7 +101,7 @@ fn place(path: &Value, cwd: Option<&Path>) -> Option<Place> {
             };
             // A set tells of patterns that are too large, where a single matcher would panic.
             let globs = GlobSetBuilder::new().add(Glob::new(&pattern).ok()?).build().ok()?;
-            Some(Place::Matching(globs))
+            Some(RulePath::Matching(globs))
         }
         "special" => {
             let value = path.get("value")?;
@@ -109,7 +113,7 @@ fn place(path: &Value, cwd: Option<&Path>) -> Option<Place> {
                 _ => return None,
             };
             let below = value.get("subpath").and_then(Value::as_str).unwrap_or("");
-            Some(Place::Beneath(if below.is_empty() { folder } else { folder.join(below) }))
+            Some(RulePath::Subtree(if below.is_empty() { folder } else { folder.join(below) }))
         }
         _ => None,
     }

@@ -108,11 +108,11 @@ fn store_examples() -> Vec<StoreError> {
         StoreError::RelativePath { path: "src/main.rs".into(), root: Some("/project".into()) },
         StoreError::NulInPath { path: "/project/a␀b".into() },
         StoreError::BadGlob { pattern: "src/[".into(), cause: "a bracket is not closed".into() },
-        StoreError::NoRepository {
+        StoreError::NoRepository { path: path(), cause: "No .git between it and the root.".into() },
+        StoreError::BrokenRepository {
             path: path(),
-            cause: "No .git stands in its folders up to the root.".into(),
+            cause: "HEAD is not a valid reference".into(),
         },
-        StoreError::BrokenRepository { path: path(), cause: "its HEAD is not a reference".into() },
         StoreError::UnknownRevision {
             revision: "v9".into(),
             cause: "No branch, tag or object has that name.".into(),

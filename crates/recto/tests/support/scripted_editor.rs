@@ -9,7 +9,7 @@ use std::time::{Duration, SystemTime};
 
 use recto::cli::parse_options;
 use recto_store::Context;
-use recto_store::editor::{Change, Editor, EditorError, Outcome};
+use recto_store::editor::{Editor, EditorError, EditorOutcome, EditorWrite};
 use recto_store::workspace::Workspace;
 use recto_store::{GitRevisions, LocalStore};
 use recto_tools::Served;
@@ -171,9 +171,9 @@ impl Editor for ScriptedEditor {
     fn write(
         &self,
         path: &Path,
-        change: &Change<'_>,
+        change: &EditorWrite<'_>,
         caller: &Context,
-    ) -> Result<Outcome, EditorError> {
+    ) -> Result<EditorOutcome, EditorError> {
         assert!(self.can_write() && path.is_absolute());
         if let Some(before) = change.before {
             match self.read(path, caller) {
@@ -183,7 +183,7 @@ impl Editor for ScriptedEditor {
                     return Err(EditorError::NotSent);
                 }
                 Err(error @ (EditorError::Cancelled | EditorError::Silent)) => return Err(error),
-                Ok(_) | Err(_) => return Ok(Outcome::Moved),
+                Ok(_) | Err(_) => return Ok(EditorOutcome::Conflict),
             }
         }
         match self.arrive(Verb::Write, path) {
@@ -194,7 +194,7 @@ impl Editor for ScriptedEditor {
             }
             None => self.take(path, change.after),
         }
-        Ok(Outcome::Written { stands: self.read(path, caller).ok() })
+        Ok(EditorOutcome::Written { text_after: self.read(path, caller).ok() })
     }
 }
 

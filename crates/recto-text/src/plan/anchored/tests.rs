@@ -1,4 +1,4 @@
-//! Cases of `anchored`.
+//! Tests of `anchored`.
 
 #![allow(clippy::unwrap_used)]
 
@@ -6,11 +6,11 @@ use proptest::prelude::*;
 
 use super::*;
 
-fn source(text: &str) -> Source<'_> {
-    Source { path: "f", part: text.into() }
+fn source(text: &str) -> FileText<'_> {
+    FileText { path: "f", part: text.into() }
 }
 
-/// The text after, or the message.
+/// Returns the new text, or the message.
 fn shown(text: &str, plan: Result<Plan>) -> Result<String, String> {
     plan.map(|plan| plan.edits.apply(text)).map_err(|error| error.to_string())
 }
@@ -42,29 +42,29 @@ fn whole_lines_stay_whole_lines() {
 }
 
 #[test]
-fn the_end_of_the_file_is_literal_where_nothing_else_can_be_meant() {
-    // No final ending: as it is written.
+fn the_end_of_the_file_is_literal_if_unambiguous() {
+    // No final ending: the new text is literal.
     check_replace("a\nb", [2, 3], "b", "x", Ok("a\nx"));
     check_replace("a\nb", [2, 3], "b", "x\n", Ok("a\nx\n"));
     check_replace("a\nb", [2, 3], "b", "", Ok("a\n"));
-    // A final ending that old names may go.
+    // A final ending that old includes can be removed.
     check_replace("a\nb\n", [2, 3], "b\n", "x", Ok("a\nx"));
-    // One that old does not name stays.
+    // A final ending that old omits stays.
     check_replace("a\nb\n", [2, 3], "b", "x", Ok("a\nx\n"));
     check_replace("a\nb\n", [2, 3], "b", "", Ok("a\n"));
-    // An ending that is not there does not match.
+    // An ending that the file lacks does not match.
     check_replace("a\nb", [2, 3], "b\n", "x\n", Err("Line 2 contains \"b\", not \"b\\n\""));
 }
 
 #[test]
-fn endings_are_those_of_the_file() {
+fn new_text_takes_the_endings_of_the_file() {
     check_replace("a\r\nb\r\nc\r\n", [2, 3], "b", "x\ny", Ok("a\r\nx\r\ny\r\nc\r\n"));
     check_replace("a\r\nb\r\n", [2, 3], "b\n", "x\ny\n", Ok("a\r\nx\r\ny\r\n"));
     check_replace("a\r\nb\r\n", [2, 3], "b\r\n", "x\ny\n", Ok("a\r\nx\ny\n"));
     check_replace("a\nb\n", [1, 2], "a", "x\r\ny", Ok("x\r\ny\nb\n"));
-    // The ending that neither side names stays, also in mixed files.
+    // An ending that neither side includes stays, even with mixed endings.
     check_replace("a\nb\r\nc\n", [1, 3], "a\nb", "x", Ok("x\r\nc\n"));
-    // What is written takes the ending of the first matched line.
+    // New text takes the ending of the first matched line.
     check_replace("a\r\nb\nc\n", [1, 3], "a\nb", "x\ny\n", Ok("x\r\ny\r\nc\n"));
     check_insert("a\r\nb", 2, "b", "x", Ok("a\r\nx\r\nb"));
     check_insert("a\r\nb\n", 1, "a", "x\ny\n", Ok("x\r\ny\r\na\r\nb\n"));
@@ -72,7 +72,7 @@ fn endings_are_those_of_the_file() {
 }
 
 #[test]
-fn inserts_before_the_line_it_was_shown() {
+fn inserts_before_the_named_line() {
     check_insert("a\nb\n", 1, "a", "x", Ok("x\na\nb\n"));
     check_insert("a\nb\n", -1, "b\n", "x\n", Ok("a\nx\nb\n"));
     check_insert("", 1, "", "x", Ok("x\n"));
@@ -85,7 +85,7 @@ fn inserts_before_the_line_it_was_shown() {
 }
 
 #[test]
-fn appends_on_a_line_of_its_own() {
+fn appends_on_its_own_line() {
     for (text, after) in
         [("", "x\n"), ("a\n", "a\nx\n"), ("a", "a\nx\n"), ("a\r\nb", "a\r\nb\r\nx\n")]
     {
@@ -95,7 +95,7 @@ fn appends_on_a_line_of_its_own() {
 }
 
 #[test]
-fn a_mismatch_says_what_stands_there() {
+fn a_mismatch_reports_the_actual_text() {
     check_replace("a\nb\nc\n", [2, 3], "x", "y", Err("Line 2 contains \"b\", not \"x\""));
     check_replace("a\nb\nc\n", [1, 3], "a\nx", "y", Err("Line 2 contains \"b\", not \"x\""));
     check_replace("a\nb\nc\n", [0, 0], "x", "y", Err("Lines 1-3 do not contain \"x\""));
@@ -118,14 +118,14 @@ fn a_mismatch_says_what_stands_there() {
 }
 
 proptest! {
-    /// Lines are found as somebody would who tries every place.
+    /// The search agrees with trying every line.
     #[test]
-    fn lines_are_found_wherever_they_stand(
+    fn lines_are_found_at_every_occurrence(
         text in "([ab]?(\n|\r\n)){0,12}[ab]?",
         wanted in "([ab]?(\n|\r\n)){0,3}[ab]?",
         ends in (0usize..14, 0usize..14),
     ) {
-        let table = Lines::new(Part::from(text.as_str()));
+        let table = LineTable::new(TextPart::from(text.as_str()));
         let wanted: Vec<&str> = line::lines(&wanted).collect();
         prop_assume!(!wanted.is_empty());
         let (start, end) = (ends.0.min(table.count()), ends.1.min(table.count()));

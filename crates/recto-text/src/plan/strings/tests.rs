@@ -1,4 +1,4 @@
-//! Cases of `strings`.
+//! Tests of `strings`.
 
 #![allow(clippy::unwrap_used, clippy::single_range_in_vec_init, clippy::type_complexity)]
 
@@ -9,13 +9,13 @@ fn replacement((old, new): (&str, &str)) -> Replacement {
     Replacement::parse(old.into(), new.into()).unwrap()
 }
 
-/// One replacement: the text after, and how it matched.
+/// Checks one replacement: the new text, and how it matched.
 fn check(text: &str, edit: (&str, &str), after: &str, kind: MatchKind) {
     let plan = string(text, &replacement(edit)).unwrap();
     assert_eq!((plan.edits.apply(text).as_str(), plan.kind), (after, kind), "{edit:?} in {text:?}");
 }
 
-/// Several: the text after and the lines, or the message.
+/// Checks several: the new text and the lines, or the message.
 fn check_all<const N: usize>(
     text: &str,
     edits: [(&str, &str); N],
@@ -36,7 +36,7 @@ fn check_all<const N: usize>(
 }
 
 #[test]
-fn new_text_takes_the_endings_of_its_place() {
+fn new_text_takes_the_endings_of_its_location() {
     use MatchKind::{Eol, Exact};
     // No line break in old: each \n takes the ending of the line.
     check("a\r\nb\r\n", ("a", "x\ny"), "x\r\ny\r\nb\r\n", Exact);
@@ -48,13 +48,13 @@ fn new_text_takes_the_endings_of_its_place() {
     check("a\nb\r\n", ("a\nb", "x\ny"), "x\ny\r\n", Exact);
     // new has \r\n itself: literal.
     check("a\nb\n", ("a", "x\r\ny\nz"), "x\r\ny\nz\nb\n", Exact);
-    // old matched only tolerantly: the ending of the first matched line.
+    // old matched with other endings: the ending of the first matched line.
     check("a\r\nb\r\n", ("a\nb\n", "x\ny\n"), "x\r\ny\r\n", Eol);
     check("a\nb\n", ("a\r\nb", "x\ny"), "x\ny\n", Eol);
 }
 
 #[test]
-fn edits_see_what_earlier_ones_left() {
+fn edits_see_the_result_of_earlier_ones() {
     check_all("AAA", [("AAA", "BBB"), ("BBB", "CCC")], Ok(("CCC", &[(1, 1), (1, 1)])));
     check_all(
         "a\nb\n",
@@ -66,7 +66,7 @@ fn edits_see_what_earlier_ones_left() {
 }
 
 #[test]
-fn text_that_an_earlier_edit_took_is_a_conflict() {
+fn text_that_an_earlier_edit_removed_is_a_conflict() {
     check_all(
         "hello world",
         [("hello", "bye"), ("hello world", "x")],
@@ -77,14 +77,14 @@ fn text_that_an_earlier_edit_took_is_a_conflict() {
         [("three", "3"), ("two", "2"), ("one two", "x")],
         Err("Edit 2 conflicts with edit 1"),
     );
-    // It never stood there.
+    // The string never occurred.
     check_all("one", [("one", "two"), ("three", "x")], Err("Edit 1: String not found: three"));
-    // It came and went: the edit that took it away is its own.
+    // The string was created and removed by earlier edits.
     check_all("x", [("x", "y"), ("y", "z"), ("x", "w")], Err("Edit 2: String not found: x"));
 }
 
 #[test]
-fn a_replacement_is_checked_before_any_text_is_seen() {
+fn a_replacement_is_validated_without_a_text() {
     assert_eq!(Replacement::parse(String::new(), "x".into()), Err(Error::EmptyOldString));
     assert_eq!(Replacement::parse("x".into(), "x".into()), Err(Error::IdenticalStrings));
 }

@@ -27,7 +27,7 @@ use super::{
 };
 use crate::line::{self, Line, Polled};
 use recto_store::context::Context;
-use recto_store::editor::{Change, Editor, EditorError, Outcome};
+use recto_store::editor::{Editor, EditorError, EditorOutcome, EditorWrite};
 use recto_store::sync::{lock, wait, wait_timeout};
 
 /// How long a read may take, and an update to be sent.
@@ -213,9 +213,9 @@ impl Editor for LinkClient {
     fn write(
         &self,
         path: &Path,
-        change: &Change<'_>,
+        change: &EditorWrite<'_>,
         context: &Context,
-    ) -> Result<Outcome, EditorError> {
+    ) -> Result<EditorOutcome, EditorError> {
         let path = path.to_str().ok_or(EditorError::Unsupported)?;
         let content = change.after;
         if content.len() > MAX_TEXT {
@@ -225,8 +225,8 @@ impl Editor for LinkClient {
         let expects = change.before.map(|before| Digest::of(before.as_bytes()).to_string());
         let ask = |id| Ask::Change { id, path, expects, content };
         match self.request(ask, Patience::Unlimited, context)? {
-            Reply::Written { content, .. } => Ok(Outcome::Written { stands: content }),
-            Reply::Moved { .. } => Ok(Outcome::Moved),
+            Reply::Written { content, .. } => Ok(EditorOutcome::Written { text_after: content }),
+            Reply::Moved { .. } => Ok(EditorOutcome::Conflict),
             Reply::GivenUp { .. } if context.cancel.check().is_err() => Err(EditorError::Cancelled),
             Reply::GivenUp { is_gone: true, .. } => Err(EditorError::NotSent),
             Reply::GivenUp { .. } => Err(EditorError::Silent),

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use recto::acp::link::LinkClient;
 use recto_store::Context;
-use recto_store::editor::{Change, Editor as _, EditorError, Outcome};
+use recto_store::editor::{Editor as _, EditorError, EditorOutcome, EditorWrite};
 use serde_json::{Value, json};
 
 use crate::acp_editor::{Editor, Habits, MAX_WAIT, Writes};
@@ -32,12 +32,12 @@ impl ByHand {
     }
 
     /// Begins to make `new` of `before`.
-    fn begin(&self, before: Option<&'static str>) -> Receiver<Result<Outcome, EditorError>> {
+    fn begin(&self, before: Option<&'static str>) -> Receiver<Result<EditorOutcome, EditorError>> {
         let (client, caller, path) =
             (self.client.clone(), self.caller.clone(), self.editor.path("f.txt"));
         let (sender, receiver) = channel();
         std::thread::spawn(move || {
-            sender.send(client.write(&path, &Change { before, after: "new" }, &caller))
+            sender.send(client.write(&path, &EditorWrite { before, after: "new" }, &caller))
         });
         receiver
     }
@@ -95,8 +95,8 @@ fn error(code: i64) -> Value {
     json!({"error": {"code": code, "message": "no"}})
 }
 
-fn written(stands: Option<&str>) -> Result<Outcome, EditorError> {
-    Ok(Outcome::Written { stands: stands.map(String::from) })
+fn written(text: Option<&str>) -> Result<EditorOutcome, EditorError> {
+    Ok(EditorOutcome::Written { text_after: text.map(String::from) })
 }
 
 #[test]
@@ -113,10 +113,10 @@ fn every_answer_leads_to_the_next_request_or_to_the_end() {
         (old, vec![text("old"), taken(), text("formatted")], written(Some("formatted"))),
         (old, vec![text("old"), taken(), error(-32603)], written(None)),
         (old, vec![text("old"), taken(), taken()], written(None)),
-        (old, vec![text("older")], Ok(Outcome::Moved)),
-        (old, vec![text("")], Ok(Outcome::Moved)),
+        (old, vec![text("older")], Ok(EditorOutcome::Conflict)),
+        (old, vec![text("")], Ok(EditorOutcome::Conflict)),
         // It does not know the file: whoever asks again finds out.
-        (old, vec![error(-32002)], Ok(Outcome::Moved)),
+        (old, vec![error(-32002)], Ok(EditorOutcome::Conflict)),
         // A refusal is one, whatever is refused.
         (old, vec![error(-32000)], refused()),
         (old, vec![error(-32601)], Err(EditorError::Unsupported)),
@@ -217,7 +217,7 @@ fn a_call_of_another_server_that_is_taken_back_does_not_matter() {
     let (caller, path) = (Context::default(), by_hand.editor.path("g.txt"));
     let calling = caller.clone();
     let taken_back = std::thread::spawn(move || {
-        other.write(&path, &Change { before: Some("old"), after: "new" }, &calling)
+        other.write(&path, &EditorWrite { before: Some("old"), after: "new" }, &calling)
     });
     by_hand.request(2);
     caller.cancel.raise();

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use recto::acp::link::LinkClient;
 use recto::acp::link::tickets::MAX_SERVERS;
 use recto_store::Context;
-use recto_store::editor::{Change, Editor as _, EditorError, Outcome};
+use recto_store::editor::{Editor as _, EditorError, EditorOutcome, EditorWrite};
 use serde_json::{Value, json};
 
 use crate::acp_editor::{Editor, Habits};
@@ -137,7 +137,7 @@ fn in_thread<T: Send + 'static>(
 }
 
 /// What a write without a file before it comes to.
-fn write(client: &LinkClient, text: &str) -> Result<Outcome, EditorError> {
+fn write(client: &LinkClient, text: &str) -> Result<EditorOutcome, EditorError> {
     write_in(client, "/f", text, &Context::default())
 }
 
@@ -146,12 +146,12 @@ fn write_in(
     path: &str,
     text: &str,
     caller: &Context,
-) -> Result<Outcome, EditorError> {
-    client.write(Path::new(path), &Change { before: None, after: text }, caller)
+) -> Result<EditorOutcome, EditorError> {
+    client.write(Path::new(path), &EditorWrite { before: None, after: text }, caller)
 }
 
-fn is_written(outcome: &Result<Outcome, EditorError>) -> bool {
-    matches!(outcome, Ok(Outcome::Written { .. }))
+fn is_written(outcome: &Result<EditorOutcome, EditorError>) -> bool {
+    matches!(outcome, Ok(EditorOutcome::Written { .. }))
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! What is checked on the disk before an editor is asked, with the same words as without one.
 
 use recto_store::Context;
-use recto_store::context::{Access, Entry, Place, Sandbox};
+use recto_store::context::{Access, RulePath, Sandbox, SandboxRule};
 use serde_json::{Value, json};
 
 use crate::client::Actual;
@@ -83,7 +83,10 @@ fn refusals_are_those_of_the_disk_and_the_editor_is_not_asked() {
 fn the_sandbox_of_the_client_holds_for_the_editor_too() {
     let fixture = fixture(Habits::default());
     let rule = |access| Context {
-        sandbox: Sandbox::Limited(vec![Entry { place: Place::Beneath(fixture.path("")), access }]),
+        sandbox: Sandbox::Limited(vec![SandboxRule {
+            path: RulePath::Subtree(fixture.path("")),
+            access,
+        }]),
         ..Context::default()
     };
     let path = fixture.path("f.txt");

@@ -4,12 +4,11 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 
 use recto_store::Revisions;
-use recto_store::context::{Access, Entry, Place as Where, Sandbox};
+use recto_store::context::{Access, RulePath, Sandbox, SandboxRule};
 
 use super::fixture::{Git, Place, absolute, serve, serve_with};
 
-const NO_GIT: &str =
-    "No .git stands in its folders up to the root; --git-dir allows one elsewhere.";
+const NO_GIT: &str = "No .git between it and the root; --git-dir can allow one elsewhere.";
 
 fn project(place: &Place) -> Git {
     place.with_files(
@@ -61,7 +60,7 @@ fn a_work_tree_outside_its_repository_needs_the_git_directory_allowed() {
     other.write("top.txt", "other");
     other.commit("other");
     let refusal = serve(&[&other.top]).refusal("HEAD", "top.txt");
-    assert!(refusal.contains("Its .git names a folder outside the roots"), "{refusal}");
+    assert!(refusal.contains("Its .git names a directory outside the roots"), "{refusal}");
     assert!(!refusal.contains("worktrees"), "{refusal}");
     let served = serve_with(&[&other.top], &[&git.path(".git")], &[]);
     assert_eq!(served.text("HEAD", "top.txt"), "other");
@@ -69,7 +68,7 @@ fn a_work_tree_outside_its_repository_needs_the_git_directory_allowed() {
     // Its own part alone is not enough: what is shared lies above.
     let own = git.path(".git/worktrees/other");
     let refusal = serve_with(&[&other.top], &[&own], &[]).refusal("HEAD", "top.txt");
-    assert!(refusal.contains("Its commondir names a folder outside the roots"), "{refusal}");
+    assert!(refusal.contains("Its commondir names a directory outside the roots"), "{refusal}");
 
     // A root inside the work tree, which the git directory itself names.
     let sub = other.path("sub");
@@ -108,7 +107,7 @@ fn hidden_paths_are_hidden_at_revisions() {
 fn the_clients_sandbox_holds_at_revisions() {
     let place = Place::new();
     let git = project(&place);
-    let entry = |path: &Path, access| Entry { place: Where::Beneath(path.into()), access };
+    let entry = |path: &Path, access| SandboxRule { path: RulePath::Subtree(path.into()), access };
     let mut served = serve(&[&git.top]);
     served.caller.sandbox = Sandbox::Limited(vec![
         entry(&git.top, Access::Read),
@@ -124,7 +123,7 @@ fn the_clients_sandbox_holds_at_revisions() {
         entry(&git.path(".git"), Access::None),
     ]);
     let refusal = served.refusal("HEAD", "top.txt");
-    assert!(refusal.contains("The client's sandbox does not let its .git be read."), "{refusal}");
+    assert!(refusal.contains("The client's sandbox denies reading its .git."), "{refusal}");
     served.caller.sandbox = Sandbox::Limited(vec![
         entry(&git.top, Access::Read),
         entry(&git.path(".git/objects"), Access::None),
@@ -224,7 +223,7 @@ fn a_link_of_today_does_not_hide_what_a_folder_held() {
     let through = serve_with(&[&root, &git.top], &[], &["sub/deep"]);
     assert_eq!(through.text("HEAD~1", &linked("sub/a.txt")), "a");
     assert!(through.text("HEAD~1", &linked("sub/deep/b.txt")).starts_with("-32002"));
-    let entry = |path: &Path, access| Entry { place: Where::Beneath(path.into()), access };
+    let entry = |path: &Path, access| SandboxRule { path: RulePath::Subtree(path.into()), access };
     served.caller.sandbox = Sandbox::Limited(vec![
         entry(&git.top, Access::Read),
         entry(&git.path("sub"), Access::None),

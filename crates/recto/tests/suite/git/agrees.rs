@@ -205,7 +205,7 @@ fn clones_that_borrow_are_shallow_or_partial_are_read() {
     assert_eq!(served.text("HEAD~2", n.to_str().unwrap()), "merged");
     assert_eq!(
         served.refusal("HEAD~3", n.to_str().unwrap()),
-        "Unknown revision: HEAD~3 | The clone is shallow and ends before it."
+        "Unknown revision: HEAD~3 | The clone is shallow and does not contain it."
     );
 
     let partial = clone("partial", &["--filter=blob:none", "--no-checkout"], &url);
@@ -249,6 +249,6 @@ fn what_git_cannot_be_asked_is_said() {
     let path = unborn.path("a.txt");
     assert_eq!(
         served.refusal("HEAD", path.to_str().unwrap()),
-        "Unknown revision: HEAD | The repository has no commit yet."
+        "Unknown revision: HEAD | The repository has no commits yet."
     );
 }

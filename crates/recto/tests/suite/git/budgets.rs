@@ -105,7 +105,7 @@ fn a_long_history_is_walked_and_a_deep_tree_refused() {
     assert_eq!(served.text("HEAD~2999", "n.txt"), "0");
     assert_eq!(
         served.refusal("HEAD~3000", "n.txt"),
-        "Unknown revision: HEAD~3000 | History begins after it."
+        "Unknown revision: HEAD~3000 | It is before the first commit."
     );
     bomb(&git, 1, 1500);
     let refusal = served.all("HEAD", ".").unwrap_err();

@@ -149,13 +149,13 @@ fn trees_that_no_folder_can_have_are_refused() {
     // A folder that is a file, and the other way round.
     commit_tree(&git, &tree("40000", b"folder"));
     let refusal = served.refusal("HEAD", "folder/x");
-    assert!(refusal.contains("a folder in it is no tree"), "{refusal}");
+    assert!(refusal.contains("the object of a directory is not a tree"), "{refusal}");
     let empty = git.run_with(&["mktree"], b"");
     let id: Vec<u8> =
         (0..20).map(|n| u8::from_str_radix(&empty[2 * n..2 * n + 2], 16).unwrap()).collect();
     commit_tree(&git, &[b"100644 file\0", &id[..]].concat());
     let refusal = served.refusal("HEAD", "file");
-    assert!(refusal.contains("a file in it is no file"), "{refusal}");
+    assert!(refusal.contains("the object of that file is not a blob"), "{refusal}");
 }
 
 #[test]
@@ -166,7 +166,7 @@ fn commits_and_tags_that_lead_nowhere_are_refused() {
     let served = serve(&[&git.top]);
     for (kind, text, words) in [
         ("commit", "tree 1111111111111111111111111111111111111111\n".into(), "is missing"),
-        ("commit", format!("tree {blob}\n"), "It is a file and not a commit or tree."),
+        ("commit", format!("tree {blob}\n"), "It is a file, not a commit or tree."),
         ("commit", "no tree at all".into(), "is damaged"),
         ("commit", String::new(), "is damaged"),
         ("tag", "object \n".into(), "is damaged"),

@@ -122,7 +122,7 @@ fn nothing_that_a_repository_names_is_run_or_included() {
 fn alternates_outside_are_refused() {
     let info = "objects/info/alternates";
     let secret = |scene: &Scene| scene.outside.run(&["rev-parse", "HEAD"]);
-    let refused = "It borrows objects (objects/info/alternates) from outside the roots";
+    let refused = "Its objects/info/alternates names a directory outside the roots";
 
     for spelling in ["absolute", "relative", "dots", "link", "missing"] {
         let scene = scene();
@@ -159,9 +159,9 @@ fn alternates_outside_are_refused() {
     .unwrap();
     scene.check("HEAD", "inside");
     std::fs::write(scene.dot_git(info), "\"/a\\tb\"\n").unwrap();
-    scene.check("HEAD", "in quotes");
+    scene.check("HEAD", "contains a quoted path");
     scene.link_out(info, "HEAD");
-    scene.check("HEAD", "leads out of the roots");
+    scene.check("HEAD", "to a path outside the roots");
 }
 
 #[test]
@@ -176,23 +176,23 @@ fn pointers_outside_are_refused() {
     ];
     for pointer in pointers {
         std::fs::write(&dot_git, pointer).unwrap();
-        scene.check("HEAD", "Its .git names a folder outside the roots; --git-dir allows");
+        scene.check("HEAD", "Its .git names a directory outside the roots; --git-dir can allow");
     }
     std::fs::write(&dot_git, "gitdir: moved\n").unwrap();
     scene.check("HEAD", "inside");
     for (pointer, words) in [
-        ("gitdir: .git\n", "names no folder"),
+        ("gitdir: .git\n", "does not name a directory"),
         ("gitdir:", ""),
-        ("root:x:0:0\n", "not a pointer"),
-        ("", "not a pointer"),
-        ("gitdir: missing", "names no folder"),
+        ("root:x:0:0\n", "does not start with 'gitdir:'"),
+        ("", "does not start with 'gitdir:'"),
+        ("gitdir: missing", "does not name a directory"),
     ] {
         std::fs::write(&dot_git, pointer).unwrap();
         scene.check("HEAD", words);
     }
     std::fs::remove_file(&dot_git).unwrap();
     symlink(scene.outside.path(".git"), &dot_git).unwrap();
-    scene.check("HEAD", "Its .git is a link that leads out of the roots.");
+    scene.check("HEAD", "Its .git is a symbolic link to a path outside the roots.");
     std::fs::remove_file(&dot_git).unwrap();
     symlink("moved", &dot_git).unwrap();
     scene.check("HEAD", "inside");
@@ -203,24 +203,24 @@ fn pointers_outside_are_refused() {
     let scene = self::scene();
     let target = format!("{}\n", scene.outside.path(".git").display());
     std::fs::write(scene.dot_git("commondir"), target).unwrap();
-    scene.check("HEAD", "Its commondir names a folder outside the roots");
+    scene.check("HEAD", "Its commondir names a directory outside the roots");
     fifo(&scene.dot_git("commondir"));
-    scene.check("HEAD", "commondir in it is not a regular file");
+    scene.check("HEAD", "commondir is not a regular file");
 }
 
 #[test]
 fn escaping_links_of_a_git_directory_are_refused() {
     for (name, target, words) in [
-        ("HEAD", "HEAD", "HEAD in its git directory is a link that leads out"),
-        ("config", "config", "config in its git directory is a link that leads out"),
-        ("objects", "objects", "Its objects folder is a link that leads out"),
-        ("refs", "refs", "leads out of the roots"),
-        ("refs/heads", "refs/heads", "leads out of the roots"),
-        ("refs/heads/main", "refs/heads/main", "leads out of the roots"),
-        ("packed-refs", "config", "packed-refs in its git directory is a link that leads out"),
-        ("objects/pack", "objects/pack", "pack in its git directory is a link that leads out"),
-        ("refs/replace", "refs", "refs/replace in its git directory is a link that leads out"),
-        ("HEAD", "missing", "HEAD in its git directory is a link that leads out"),
+        ("HEAD", "HEAD", "HEAD in the git directory is a symbolic link"),
+        ("config", "config", "config in the git directory is a symbolic link"),
+        ("objects", "objects", "Its objects directory is a symbolic link"),
+        ("refs", "refs", "to a path outside the roots"),
+        ("refs/heads", "refs/heads", "to a path outside the roots"),
+        ("refs/heads/main", "refs/heads/main", "to a path outside the roots"),
+        ("packed-refs", "config", "packed-refs in the git directory is a symbolic link"),
+        ("objects/pack", "objects/pack", "pack in the git directory is a symbolic link"),
+        ("refs/replace", "refs", "refs/replace in the git directory is a symbolic link"),
+        ("HEAD", "missing", "HEAD in the git directory is a symbolic link"),
     ] {
         let scene = scene();
         scene.link_out(name, target);
@@ -230,9 +230,9 @@ fn escaping_links_of_a_git_directory_are_refused() {
     let scene = scene();
     scene.git.commit("second");
     scene.link_out("logs", "logs");
-    scene.check("HEAD@{1}", "leads out of the roots");
+    scene.check("HEAD@{1}", "to a path outside the roots");
     scene.link_out("shallow", "HEAD");
-    scene.check("HEAD~1", "shallow in its git directory is a link that leads out");
+    scene.check("HEAD~1", "shallow in the git directory is a symbolic link");
     std::fs::remove_file(scene.dot_git("shallow")).unwrap();
 
     // An object that is a link, loose and in a pack.
@@ -240,7 +240,7 @@ fn escaping_links_of_a_git_directory_are_refused() {
     let name = format!("objects/{}/{}", &id[..2], &id[2..]);
     std::fs::create_dir_all(scene.dot_git(&name[..10])).unwrap();
     scene.link_out(&name, &name);
-    scene.check(&id, "leads out of the roots");
+    scene.check(&id, "to a path outside the roots");
     scene.outside.run(&["gc", "--quiet"]);
     for entry in std::fs::read_dir(scene.outside("objects/pack")).unwrap() {
         let file = entry.unwrap().file_name();
@@ -250,15 +250,15 @@ fn escaping_links_of_a_git_directory_are_refused() {
         )
         .unwrap();
     }
-    scene.check(&id, "leads out of the roots");
+    scene.check(&id, "to a path outside the roots");
 
     // A folder of objects.
     let scene = self::scene();
     let id = scene.outside.run(&["rev-parse", "HEAD"]);
     let folder = format!("objects/{}", &id[..2]);
     scene.link_out(&folder, &folder);
-    scene.check(&id, "leads out of the roots");
-    scene.check(&id[..8], "leads out of the roots");
+    scene.check(&id, "to a path outside the roots");
+    scene.check(&id[..8], "to a path outside the roots");
 
     // Links that stay inside are fine.
     let scene = self::scene();
@@ -274,7 +274,7 @@ fn what_is_no_file_does_not_block() {
     for name in ["HEAD", "config", "packed-refs", "refs/heads/main"] {
         let scene = scene();
         fifo(&scene.dot_git(name));
-        scene.check("HEAD", &format!("{name} in it is not a regular file"));
+        scene.check("HEAD", &format!("{name} is not a regular file"));
     }
     for (name, target) in
         [("packed-refs", "/dev/zero"), ("HEAD", "/dev/stdin"), ("config", "/proc/self/mem")]
@@ -282,30 +282,30 @@ fn what_is_no_file_does_not_block() {
         let scene = scene();
         std::fs::remove_file(scene.dot_git(name)).ok();
         symlink(target, scene.dot_git(name)).unwrap();
-        scene.check("HEAD", "leads out of the roots");
+        scene.check("HEAD", "to a path outside the roots");
     }
     let scene = scene();
     fifo(&scene.dot_git("objects/info/alternates"));
-    scene.check("HEAD", "info/alternates in it is not a regular file");
+    scene.check("HEAD", "info/alternates is not a regular file");
     std::fs::remove_file(scene.dot_git("objects/info/alternates")).unwrap();
     let id = scene.git.run(&["rev-parse", "HEAD:a.txt"]);
     fifo(&scene.dot_git(&format!("objects/{}/{}", &id[..2], &id[2..])));
     scene.check("HEAD", "is not a regular file");
     fifo(&scene.dot_git("objects/pack/pack-1.idx"));
     scene.check("HEAD", "is not a regular file");
-    scene.check("1111111111111111111111111111111111111111", "a pack of it is damaged");
+    scene.check("1111111111111111111111111111111111111111", "a pack is damaged");
 }
 
 #[test]
 fn a_broken_reference_is_not_quoted() {
     for (name, text, words) in [
-        ("HEAD", SECRET, "HEAD in it is not a reference"),
-        ("HEAD", "", "HEAD in it is not a reference"),
-        ("HEAD", "ref: ../../../outside/.git/HEAD\n", "no commit yet"),
-        ("HEAD", "ref: refs/heads/../../config\n", "no commit yet"),
-        ("HEAD", "ref: HEAD\n", "lead in a circle"),
-        ("refs/heads/main", "ref: refs/heads/main\n", "lead in a circle"),
-        ("refs/heads/main", "0123", "refs/heads/main in it is not a reference"),
+        ("HEAD", SECRET, "HEAD is not a valid reference"),
+        ("HEAD", "", "HEAD is not a valid reference"),
+        ("HEAD", "ref: ../../../outside/.git/HEAD\n", "no commits yet"),
+        ("HEAD", "ref: refs/heads/../../config\n", "no commits yet"),
+        ("HEAD", "ref: HEAD\n", "form a cycle"),
+        ("refs/heads/main", "ref: refs/heads/main\n", "form a cycle"),
+        ("refs/heads/main", "0123", "refs/heads/main is not a valid reference"),
         ("refs/heads/main", "1111111111111111111111111111111111111111\n", "is missing"),
     ] {
         let scene = scene();
@@ -316,7 +316,7 @@ fn a_broken_reference_is_not_quoted() {
     std::fs::write(scene.dot_git("HEAD"), vec![b'a'; 1 << 20]).unwrap();
     scene.check("HEAD", "larger than");
     std::fs::remove_file(scene.dot_git("HEAD")).unwrap();
-    scene.check("HEAD", "no commit yet");
+    scene.check("HEAD", "no commits yet");
     std::fs::remove_dir_all(scene.dot_git("objects")).unwrap();
-    scene.check("HEAD", "it has no objects folder");
+    scene.check("HEAD", "it has no objects directory");
 }

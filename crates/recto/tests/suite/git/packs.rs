@@ -222,7 +222,7 @@ fn loose_objects_that_lie_are_damaged() {
         (stored(b"blob 60000000\0hello"), "is damaged"),
         (stored(b"blob -5\0hello"), ""),
         (stored(b"blob\0hello"), "is damaged"),
-        (stored(b"tree 0\0"), "is no file"),
+        (stored(b"tree 0\0"), "is not a blob"),
         (
             stored(
                 b"blob 00000000000000000000000000000000000000000000000000000000000000005\0hello",

@@ -193,7 +193,7 @@ fn a_short_id_that_several_have_says_so() {
     assert_eq!(
         served.refusal(start, "a.txt"),
         format!(
-            "Unknown revision: {start} | {} objects have ids that start so; add digits.",
+            "Unknown revision: {start} | {} objects match this abbreviated id; add digits.",
             ids.len()
         )
     );
@@ -202,7 +202,7 @@ fn a_short_id_that_several_have_says_so() {
     let blob = git.run(&["rev-parse", "HEAD:a.txt"]);
     assert_eq!(
         served.refusal(&blob, "a.txt"),
-        format!("Unknown revision: {blob} | It is a file and not a commit or tree.")
+        format!("Unknown revision: {blob} | It is a file, not a commit or tree.")
     );
 }
 
@@ -213,7 +213,7 @@ fn what_is_no_name_is_refused_in_words_that_teach() {
     let served = serve(&[&git.top]);
     let long = "x".repeat(10 << 10);
     for (revision, words) in [
-        ("", "HEAD is the commit"),
+        ("", "use HEAD"),
         ("-rf", "dash"),
         ("HEAD\0", "control"),
         ("HEAD\n", "control"),
@@ -221,13 +221,13 @@ fn what_is_no_name_is_refused_in_words_that_teach() {
         ("a..b", "several commits"),
         ("main...side", "several commits"),
         ("HEAD^@", "several commits"),
-        (":/fix", "not searched"),
-        ("HEAD^{/fix}", "not searched"),
+        (":/fix", "Searching history"),
+        ("HEAD^{/fix}", "Searching history"),
         ("HEAD:a.txt", "its own parameter"),
         (":a.txt", "its own parameter"),
         ("HEAD@{yesterday}", "Dates"),
-        ("HEAD~9", "begins after"),
-        ("HEAD^2", "begins after"),
+        ("HEAD~9", "before the first commit"),
+        ("HEAD^2", "before the first commit"),
         ("nope", "No branch, tag or object"),
     ] {
         let refusal = served.refusal(revision, "a.txt");

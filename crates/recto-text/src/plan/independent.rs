@@ -1,28 +1,28 @@
-//! Replacements that have nothing to do with each other, found in one pass over the text.
+//! Plans independent replacements in one pass over the text.
 //!
-//! One after another, each replacement searches the whole text as the earlier ones left it. Where
-//! every string stands once, far from the others, and no new text makes another string, the order
-//! means nothing, and one look at the text finds them all. Whatever is not that simple is left to
-//! the slow way, refusals too.
+//! The general algorithm applies replacements one after another, and each searches the whole text
+//! as the earlier ones left it. If every string occurs once, far from the others, and no new text
+//! creates another string, the order does not matter and one pass finds them all. Every other case,
+//! including errors, is left to the general algorithm.
 
 use std::ops::Range;
 
 use memchr::{memchr, memchr_iter};
 
 use super::strings::Replacement;
-use super::{Part, Plan};
+use super::{Plan, TextPart};
 use crate::edits::{Edit, Edits};
 use crate::find::MatchKind;
 use crate::line::{self, LineRange};
 
-/// Fewer are found as fast one by one; more would make counting their lines quadratic.
+/// With fewer, the general algorithm is as fast; with more, counting lines would be quadratic.
 const N_REPLACEMENTS: Range<usize> = 8..1000;
 
-/// How many bytes of a string are looked for before all of it is compared.
+/// How many bytes of a string are compared before the whole string.
 const N_KEY: usize = 4;
 
-/// Plans replacements, if the order does not matter.
-pub fn plan(part: Part<'_>, replacements: &[Replacement]) -> Option<Plan> {
+/// Plans replacements if their order does not matter.
+pub fn plan(part: TextPart<'_>, replacements: &[Replacement]) -> Option<Plan> {
     if !N_REPLACEMENTS.contains(&replacements.len()) {
         return None;
     }
@@ -39,12 +39,12 @@ pub fn plan(part: Part<'_>, replacements: &[Replacement]) -> Option<Plan> {
     for (position, &index) in order.iter().enumerate() {
         let range = starts[index]..starts[index] + olds[index].len();
         let next = order.get(position + 1).map_or(part.text.len(), |next| starts[*next]);
-        // Between two places there is room for a string that begins in one of them.
+        // Another string could span the end of this match and the start of the next.
         if position + 1 < order.len() && range.end + 2 * reach > next {
             return None;
         }
         let text = new_text(part.text, &replacements[index], &range, next)?;
-        if needles.stands_in(&surroundings(part.text, &range, &text, reach), index) {
+        if needles.occurs_in(&surroundings(part.text, &range, &text, reach), index) {
             return None;
         }
         n_lines += memchr_iter(b'\n', &part.text.as_bytes()[counted_to..range.start]).count();
@@ -68,8 +68,8 @@ pub fn plan(part: Part<'_>, replacements: &[Replacement]) -> Option<Plan> {
     Some(Plan { edits: Edits::sorted(part.text, sorted), line_ranges, kind: MatchKind::Exact })
 }
 
-/// The text that comes in, with the line endings of the place; `None` where the next line end,
-/// which decides, belongs to another place.
+/// Returns the new text with the line endings of its location, or `None` if the next line ending,
+/// which decides, is at or after the next match.
 fn new_text(
     text: &str,
     replacement: &Replacement,
@@ -85,7 +85,7 @@ fn new_text(
     Some(new.replace('\n', line::ending_at(text, range.start).as_str()))
 }
 
-/// The text around a place as the replacement leaves it, as far as a string could reach.
+/// Returns the text around a replacement after it is applied, as far as a string could extend.
 fn surroundings(text: &str, range: &Range<usize>, new: &str, reach: usize) -> Vec<u8> {
     let bytes = text.as_bytes();
     let head = &bytes[range.start.saturating_sub(reach)..range.start];
@@ -93,29 +93,29 @@ fn surroundings(text: &str, range: &Range<usize>, new: &str, reach: usize) -> Ve
     [head, new.as_bytes(), tail].concat()
 }
 
-/// By how many lines earlier edits moved a place.
+/// Returns by how many lines earlier edits moved an offset.
 fn lines_moved(earlier: &[Edit], olds: &[&str], place: usize) -> isize {
     let n_endings = |text: &str| memchr_iter(b'\n', text.as_bytes()).count() as isize;
     let before = earlier.iter().zip(olds).filter(|(edit, _)| edit.range.start < place);
     before.map(|(edit, old)| n_endings(&edit.text) - n_endings(old)).sum()
 }
 
-/// Strings to look for, by four bytes of each.
+/// Strings to search for, indexed by four bytes of each.
 struct Needles<'a> {
     olds: &'a [&'a str],
-    /// Sorted: four bytes, which string they are of, and where they stand in it.
+    /// Four bytes, the index of their string and their offset in it, sorted.
     keys: Vec<(u32, usize, usize)>,
-    /// Which four bytes can be a key at all.
+    /// The hashes of the keys, as a bit set.
     filter: Box<[u64; 1 << 10]>,
 }
 
 impl<'a> Needles<'a> {
-    /// `None` where a string is too short, or stands in line endings.
+    /// Indexes the strings. Returns `None` if one is too short or starts with a line ending.
     fn new(olds: &'a [&'a str]) -> Option<Needles<'a>> {
         let mut needles =
             Needles { olds, keys: Vec::with_capacity(olds.len()), filter: Box::new([0; 1 << 10]) };
         for (index, old) in olds.iter().enumerate() {
-            // A match must not start inside of `\r\n`, which the slow way knows about.
+            // A match must not start inside `\r\n`; only the general algorithm checks that.
             if old.starts_with('\n') {
                 return None;
             }
@@ -129,7 +129,7 @@ impl<'a> Needles<'a> {
         Some(needles)
     }
 
-    /// Where each string starts, if each stands there exactly once.
+    /// Returns the offset of each string, if each occurs exactly once.
     fn find_each_once(&self, text: &[u8]) -> Option<Vec<usize>> {
         let mut starts = vec![None; self.olds.len()];
         let mut is_once = true;
@@ -140,18 +140,18 @@ impl<'a> Needles<'a> {
         if is_once { starts.into_iter().collect() } else { None }
     }
 
-    /// Whether a string that is looked for later than `index` stands in a text.
-    fn stands_in(&self, text: &[u8], index: usize) -> bool {
-        let mut stands = false;
+    /// Whether a text contains a string with an index greater than `index`.
+    fn occurs_in(&self, text: &[u8], index: usize) -> bool {
+        let mut occurs = false;
         let visited = self.for_each(text, |found, _| {
-            stands |= found > index;
-            !stands
+            occurs |= found > index;
+            !occurs
         });
-        stands || visited.is_none()
+        occurs || visited.is_none()
     }
 
-    /// Visits the places of all strings until told to stop; `None` where the keys are so common
-    /// that one by one is faster.
+    /// Visits the occurrences of all strings until `visit` returns false. Returns `None` if the
+    /// keys are so common that the general algorithm is faster.
     fn for_each(&self, text: &[u8], mut visit: impl FnMut(usize, usize) -> bool) -> Option<()> {
         let mut n_tries = 1024 + text.len() / 8;
         let mut windows = text.array_windows();
@@ -178,7 +178,7 @@ impl<'a> Needles<'a> {
     }
 }
 
-/// Where the four bytes stand that are likely to be the rarest in a text.
+/// Returns the offset of the four bytes that are probably the rarest in a text.
 fn rarest(old: &[u8]) -> Option<usize> {
     let rarity = |byte: &u8| match byte {
         b' ' | b'\n' | b'\r' | b'\t' => 0,
@@ -194,7 +194,7 @@ fn key_at(bytes: &[u8], offset: usize) -> u32 {
     u32::from_le_bytes(*bytes[offset..].first_chunk().expect("there are four bytes"))
 }
 
-/// Spreads keys over the filter (Knuth's multiplier).
+/// Returns the bit of a key in the filter, by Knuth's multiplicative hash.
 fn bit_of(key: u32) -> usize {
     (key.wrapping_mul(0x9e37_79b1) >> 16) as usize
 }

@@ -1,8 +1,8 @@
-//! A store that shows what a change would do and does nothing: files are read as they are, and what
-//! is written is forgotten.
+//! A store that shows the effect of a change without making it: reads go to another store, and
+//! writes are discarded.
 //!
-//! Nothing is locked and no directory is created, so that a rehearsal waits for nobody. It may read
-//! what a read may; whether a change is permitted is left to the change itself.
+//! It takes no locks and creates no directories, so a preview never waits. It checks read
+//! permission only; the change itself checks write permission.
 
 use recto_text::Document;
 
@@ -14,10 +14,10 @@ use crate::{
     Replace, Slot, Store, Text, Whole, WriteError, WriteStore, Written,
 };
 
-/// Another store, from which files are only read.
-pub struct Rehearsal<'a>(pub &'a dyn WriteStore);
+/// Wraps another store and only reads from it.
+pub struct PreviewStore<'a>(pub &'a dyn WriteStore);
 
-impl Store for Rehearsal<'_> {
+impl Store for PreviewStore<'_> {
     fn text<'a>(&'a self, path: &AbsPath, context: &'a Context) -> Result<Text<'a>> {
         self.0.text(path, context)
     }
@@ -39,11 +39,11 @@ impl Store for Rehearsal<'_> {
     }
 }
 
-impl WriteStore for Rehearsal<'_> {
+impl WriteStore for PreviewStore<'_> {
     fn hold<'a>(&'a self, path: &AbsPath, context: &'a Context) -> Result<Hold<'a>> {
         match self.open(path, context) {
-            Ok(bytes) => Ok(Hold::File(Box::new(Seen { bytes, path: path.clone() }))),
-            Err(Error::FileNotFound { .. }) => Ok(Hold::Vacant(Box::new(Nothing))),
+            Ok(bytes) => Ok(Hold::File(Box::new(PreviewedFile { bytes, path: path.clone() }))),
+            Err(Error::FileNotFound { .. }) => Ok(Hold::Vacant(Box::new(Discard))),
             Err(error) => Err(error),
         }
     }
@@ -57,17 +57,17 @@ impl WriteStore for Rehearsal<'_> {
 
     fn hold_to_remove<'a>(&'a self, path: &AbsPath, context: &'a Context) -> Result<Removal<'a>> {
         let bytes = self.open(path, context)?;
-        Ok(Removal::new(Seen { bytes, path: path.clone() }.read()?, Box::new(Nothing)))
+        Ok(Removal::new(PreviewedFile { bytes, path: path.clone() }.read()?, Box::new(Discard)))
     }
 }
 
-/// A file that is inspected.
-struct Seen {
+/// A file whose change is previewed.
+struct PreviewedFile {
     bytes: Box<dyn Bytes>,
     path: AbsPath,
 }
 
-impl Seen {
+impl PreviewedFile {
     fn read(&self) -> Result<Vec<u8>> {
         let n_bytes = self.bytes.size();
         if n_bytes > limits::PREVIEWED_FILE {
@@ -88,16 +88,16 @@ impl Seen {
     }
 }
 
-impl<'a> HeldFile<'a> for Seen {
+impl<'a> HeldFile<'a> for PreviewedFile {
     fn whole(self: Box<Self>) -> Result<Whole<'a>, WriteError<'a>> {
-        Ok(Whole::new(self.read()?, Box::new(Nothing)))
+        Ok(Whole::new(self.read()?, Box::new(Discard)))
     }
 }
 
-/// Where everything is forgotten.
-struct Nothing;
+/// Discards writes.
+struct Discard;
 
-impl Slot for Nothing {
+impl Slot for Discard {
     fn check(&self) -> Result<()> {
         Ok(())
     }
@@ -111,13 +111,13 @@ impl Slot for Nothing {
     }
 }
 
-impl<'a> Replace<'a> for Nothing {
+impl<'a> Replace<'a> for Discard {
     fn replace(self: Box<Self>, _: &[u8], _: &[u8]) -> Result<Written, WriteError<'a>> {
         Ok(Written::default())
     }
 }
 
-impl<'a> Remove<'a> for Nothing {
+impl<'a> Remove<'a> for Discard {
     fn remove(self: Box<Self>, _before: &[u8]) -> Result<Removed, WriteError<'a>> {
         Ok(Removed::File)
     }

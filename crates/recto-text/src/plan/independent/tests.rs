@@ -1,4 +1,4 @@
-//! What one pass finds is what one after another finds.
+//! The one-pass plan equals the sequential plan.
 
 #![allow(clippy::unwrap_used)]
 
@@ -10,12 +10,12 @@ use proptest::test_runner::TestRunner;
 use super::super::strings::one_by_one;
 use super::*;
 
-/// A word that stands once, or nearly.
+/// Returns a word that usually occurs once.
 fn word(n: usize) -> String {
     format!("w{n:02}z")
 }
 
-/// A text of words in order, now and then one twice, with lines of several lengths.
+/// A text of words in order, sometimes one twice, with lines of different lengths.
 fn text() -> impl Strategy<Value = String> {
     let end = prop_oneof![5 => Just("\n"), 1 => Just("\r\n"), 2 => Just(" ")];
     let word = (0usize..400, 4usize..12, end);
@@ -55,12 +55,12 @@ fn replacements() -> impl Strategy<Value = Vec<Replacement>> {
 }
 
 #[test]
-fn one_pass_plans_what_one_by_one_plans() {
+fn one_pass_plans_equal_sequential_plans() {
     let n_planned = Cell::new(0);
     let mut runner = TestRunner::new(ProptestConfig::with_cases(3_000));
     let checked =
         runner.run(&(text(), replacements(), 0usize..3), |(text, replacements, lines_before)| {
-            let part = Part { text: &text, lines_before, lines_after: lines_before, far: None };
+            let part = TextPart { text: &text, lines_before, lines_after: lines_before, far: None };
             if let Some(plan) = plan(part, &replacements) {
                 n_planned.set(n_planned.get() + 1);
                 let expected = one_by_one::<crate::Error>(part, &replacements, || Ok(()));
@@ -69,12 +69,12 @@ fn one_pass_plans_what_one_by_one_plans() {
             Ok(())
         });
     checked.unwrap();
-    // Otherwise this shows nothing.
+    // Otherwise the test proves nothing.
     assert!(n_planned.get() > 200, "only {} were planned at once", n_planned.get());
 }
 
 #[test]
-fn what_depends_on_the_order_is_left_to_it() {
+fn order_dependent_replacements_are_not_planned() {
     let filler = "-".repeat(40);
     let words: Vec<String> = (0..10).map(word).collect();
     let text = words.join(&filler);
@@ -87,12 +87,12 @@ fn what_depends_on_the_order_is_left_to_it() {
     };
     let is_planned = |special| plan(text.as_str().into(), &edits(special)).is_some();
     assert!(is_planned((9, "w09z", "x")));
-    // Text that a later edit looks for, made at once or together with what stands there.
+    // New text that contains a later string, alone or with its surroundings.
     assert!(!is_planned((0, "w00z", "w05z")));
     assert!(!is_planned((0, "w00z-", "w05z")));
-    // The same by an edit that comes later is harmless.
+    // A later edit that creates an earlier string is harmless.
     assert!(is_planned((9, "w09z", "w05z")));
-    // Not there, there twice, too near, too short.
+    // Missing, duplicate, too close, too short.
     assert!(!is_planned((3, "w99z", "x")));
     assert!(!is_planned((3, "----", "x")));
     assert!(!is_planned((3, "w02z-", "x")));
