@@ -18,4 +18,4 @@ pub mod updates;
 
 pub mod merge;
 
-mod outlet;
+mod line_sender;

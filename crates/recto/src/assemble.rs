@@ -10,26 +10,27 @@ use recto_tools::call::{Calls, Witness};
 use recto_tools::tools::Effect;
 
 use crate::config::Config;
-use crate::wall::{self, Openings};
+use crate::landlock::{self, AllowedPaths};
 
 /// Restricts this thread and all that it starts later to the roots. Whatever would keep a server
 /// from starting is reported before.
-pub fn raise_wall(config: &Config) -> Result<wall::Status, String> {
+pub fn apply_landlock(config: &Config) -> Result<landlock::Enforcement, String> {
     check(config)?;
     // The number of processors is read from files that can no longer be opened afterwards.
     recto_store::limits::n_threads();
-    openings(config)?.close_the_rest(config.wall)
+    allowed_paths(config)?.restrict_thread(config.landlock)
 }
 
 /// Returns the directories that the selected tools need.
-pub fn openings(config: &Config) -> Result<Openings, String> {
+pub fn allowed_paths(config: &Config) -> Result<AllowedPaths, String> {
     let can_write = config.tools()?.iter().any(|tool| tool.effect() != Effect::Reads);
-    let mut openings = Openings { readable: config.git_dirs.clone(), writable: Vec::new() };
+    let mut allowed_paths =
+        AllowedPaths { readable: config.git_dirs.clone(), writable: Vec::new() };
     match can_write {
-        true => openings.writable.extend(config.roots.iter().cloned()),
-        false => openings.readable.extend(config.roots.iter().cloned()),
+        true => allowed_paths.writable.extend(config.roots.iter().cloned()),
+        false => allowed_paths.readable.extend(config.roots.iter().cloned()),
     }
-    Ok(openings)
+    Ok(allowed_paths)
 }
 
 /// Opens the roots and returns what answers calls.

@@ -16,7 +16,7 @@ use std::process::ExitCode;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::config::{Config, Errors, Results, ToolNames, Wire};
-use crate::wall::Wish;
+use crate::landlock::LandlockMode;
 use crate::{limits, log};
 use logging::Logging;
 use recto_store::local::HiddenPaths;
@@ -103,7 +103,7 @@ struct Options {
     #[arg(long, conflicts_with = "no_landlock")]
     require_landlock: bool,
 
-    /// Do without the kernel's own wall
+    /// Do without the kernel's own landlock
     #[arg(long)]
     no_landlock: bool,
 
@@ -126,16 +126,16 @@ fn parse_max_read_bytes(text: &str) -> Result<usize, String> {
 }
 
 impl Options {
-    fn wish(&self) -> Wish {
+    fn landlock_mode(&self) -> LandlockMode {
         match (self.require_landlock, self.no_landlock) {
-            (true, _) => Wish::Required,
-            (_, true) => Wish::Off,
-            _ => Wish::BestEffort,
+            (true, _) => LandlockMode::Required,
+            (_, true) => LandlockMode::Off,
+            _ => LandlockMode::BestEffort,
         }
     }
 
     fn config(self, more_roots: Vec<PathBuf>) -> Result<Config, String> {
-        let wall = self.wish();
+        let landlock = self.landlock_mode();
         let mut roots = more_roots;
         roots.extend(self.roots);
         if roots.is_empty() {
@@ -146,7 +146,7 @@ impl Options {
         }
         Ok(Config {
             roots,
-            wall,
+            landlock,
             hidden: HiddenPaths::parse(&self.deny).map_err(|error| format!("--deny: {error}"))?,
             git_dirs: self.git_dir,
             tools: self.tools,

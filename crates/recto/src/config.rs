@@ -6,7 +6,7 @@ use recto_store::local::HiddenPaths;
 use recto_tools::Names;
 use recto_tools::tools::{self, Effect, Tool};
 
-use crate::wall::Wish;
+use crate::landlock::LandlockMode;
 
 /// The options that every command shares.
 #[derive(Debug, Clone)]
@@ -14,7 +14,7 @@ pub struct Config {
     /// The folders that are served.
     pub roots: Vec<PathBuf>,
     /// Whether the kernel is to enforce them as well.
-    pub wall: Wish,
+    pub landlock: LandlockMode,
     /// Paths that answer as if they lay outside.
     pub hidden: HiddenPaths,
     /// Git directories outside the roots that may be read.

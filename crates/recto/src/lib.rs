@@ -12,7 +12,7 @@ pub mod assemble;
 
 pub mod limits;
 
-pub mod wall;
+pub mod landlock;
 
 pub mod log;
 
@@ -24,7 +24,7 @@ mod line;
 
 mod signals;
 
-pub mod memory;
+pub mod allocator;
 
 #[doc(hidden)]
 pub mod fuzzing;

@@ -14,9 +14,9 @@ pub mod server;
 
 pub mod tickets;
 
-mod nudge;
+mod change_timeout;
 
-mod place;
+mod socket;
 
 mod rehearser;
 
@@ -38,7 +38,7 @@ pub const SOCKET_VARIABLE: &str = "RECTO_LINK";
 pub const TOKEN_VARIABLE: &str = "RECTO_TOKEN";
 
 /// The longest text that goes to an editor.
-pub const MAX_TEXT: usize = 100_000_000;
+pub const MAX_EDITOR_TEXT: usize = 100_000_000;
 
 /// The longest line: a text may grow when it is written as JSON.
 pub const MAX_LINE: usize = 256 << 20;
@@ -50,7 +50,7 @@ const HELLO_LIMIT: Duration = Duration::from_secs(5);
 /// are in JSON, for the relay only hands them on.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Ask<Text> {
+pub enum ServerMessage<Text> {
     /// The first line.
     Hello {
         /// The session's.
@@ -97,7 +97,7 @@ pub enum Ask<Text> {
 /// What the relay says.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Reply<Text> {
+pub enum RelayMessage<Text> {
     /// To a hello.
     Welcome(Welcome),
     /// To a hello that is not welcome, before the end.

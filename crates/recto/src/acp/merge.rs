@@ -6,8 +6,8 @@
 //! that ask for permission, and what ends it when we never hear of the call. Everything else
 //! passes as it is.
 
+mod agent_call;
 mod calls;
-mod generic;
 
 #[cfg(test)]
 mod tests;
@@ -18,9 +18,9 @@ use recto_store::lru::Lru;
 use recto_tools::Served;
 use serde_json::{Map, Value, json};
 
-use self::calls::{Calls, Key, Likeness, Ours, Remembered, Side};
-use self::generic::Generic;
-use super::outlet::Outlet;
+use self::agent_call::AgentCall;
+use self::calls::{CallSignature, Calls, Key, MissingHalf, ToolState, TrackedCall};
+use super::line_sender::LineSender;
 use super::updates;
 use recto_tools::call::Witnessed;
 use recto_tools::tools::{self, Effect, Tool};
@@ -39,7 +39,7 @@ const OWN: &[&str] =
 const CARD: &[&str] = &["title", "kind", "name", "locations", "rawInput"];
 
 /// A call that an agent asks leave for.
-pub struct Asking {
+pub struct PermissionRequest {
     /// Its session.
     pub session: String,
     /// The tool's name.
@@ -82,31 +82,31 @@ impl Merger {
     }
 
     /// Says which server the call of such a message belongs to. It ends with that server.
-    pub fn belongs(&mut self, message: &Value, server: &Outlet) {
-        if let Some(Place { key, .. }) = self.place(message)
+    pub fn belongs(&mut self, message: &Value, server: &LineSender) {
+        if let Some(CallRef { key, .. }) = self.place(message)
             && let Some(call) = self.calls.get_mut(&key)
         {
-            call.server = (call.ours == Ours::Running).then(|| server.clone());
+            call.server = (call.ours == ToolState::Running).then(|| server.clone());
         }
     }
 
     /// Ends the calls of a server that is gone, for it will not tell.
-    pub fn give_up(&mut self, session_id: &str, server: &Outlet) -> Vec<Value> {
+    pub fn give_up(&mut self, session_id: &str, server: &LineSender) -> Vec<Value> {
         let ids = self.calls.of_server(session_id, server);
         let failed = |id: String| json!({"sessionUpdate": "tool_call_update", "toolCallId": id, "status": "failed"});
         ids.into_iter().map(|id| self.from_recto(session_id, failed(id))).collect()
     }
 
     /// The call of ours that a message asks leave for, if it changes a file.
-    pub fn asking(&mut self, message: &Value) -> Option<Asking> {
-        let Place { key, place, root, is_update } = self.place(message)?;
-        let told = message.pointer(place).filter(|_| !is_update)?;
+    pub fn asking(&mut self, message: &Value) -> Option<PermissionRequest> {
+        let CallRef { key, place, root, is_update } = self.place(message)?;
+        let event = message.pointer(place).filter(|_| !is_update)?;
         let session = message.pointer("/params/sessionId")?.as_str()?.to_string();
-        let known = self.recognise(&key, &root, told)?;
+        let known = self.recognise(&key, &root, event)?;
         let name = self.calls.get_mut(&known)?.card.get("name")?.as_str()?;
         let tool = tools::find(name).filter(|tool| tool.effect() != Effect::Reads)?;
         let arguments = self.calls.kept(&known)?.clone();
-        Some(Asking { session, tool: tool.name, arguments })
+        Some(PermissionRequest { session, tool: tool.name, arguments })
     }
 
     /// Takes a message of the agent and returns what the editor gets for it. What is not about a
@@ -114,7 +114,7 @@ impl Merger {
     /// asks leave for, where that is known.
     pub fn from_agent(&mut self, message: Value, foreseen: Option<Vec<Value>>) -> Option<Value> {
         let mut message = message;
-        let Some(Place { key, place, root, is_update }) = self.place(&message) else {
+        let Some(CallRef { key, place, root, is_update }) = self.place(&message) else {
             return Some(message);
         };
         let update = message.pointer_mut(place)?;
@@ -128,7 +128,7 @@ impl Merger {
     }
 
     /// Where a message tells of a call, and of which.
-    fn place(&mut self, message: &Value) -> Option<Place> {
+    fn place(&mut self, message: &Value) -> Option<CallRef> {
         let method = message.get("method").and_then(Value::as_str)?;
         let place = match method {
             "session/update" => "/params/update",
@@ -139,7 +139,7 @@ impl Merger {
         let id = message.pointer(place)?.get("toolCallId")?.as_str()?;
         let key = Key::new(session, id)?;
         let root = self.roots.get(session).cloned().unwrap_or_default();
-        Some(Place { key, place, root, is_update: method == "session/update" })
+        Some(CallRef { key, place, root, is_update: method == "session/update" })
     }
 
     /// Our half.
@@ -152,30 +152,30 @@ impl Merger {
         if let Some(tool) = tool.filter(|_| is_start && updates::is_own_id(key.id()))
             && self.calls.get_mut(&known).is_none()
         {
-            let likeness = Likeness::new(tool, update["rawInput"].as_object());
-            match self.calls.partner(Side::Ours, &likeness, &key) {
+            let signature = CallSignature::new(tool, update["rawInput"].as_object());
+            match self.calls.partner(MissingHalf::ToolState, &signature, &key) {
                 Some(partner) => {
                     self.calls.alias(&key, &partner);
                     known = partner;
                 }
-                None => self.calls.wait(Side::Agents, likeness, &key),
+                None => self.calls.wait(MissingHalf::Agents, signature, &key),
             }
         }
-        let ours = if is_start { Ours::Running } else { Ours::Finished };
+        let ours = if is_start { ToolState::Running } else { ToolState::Finished };
         let card = members(&update, &["title", "kind", "name", "locations"]);
-        let likeness = tool.map(|tool| Likeness::new(tool, update["rawInput"].as_object()));
+        let signature = tool.map(|tool| CallSignature::new(tool, update["rawInput"].as_object()));
         let is_shown = match self.calls.get_mut(&known) {
             Some(call) => {
                 if !card.is_empty() {
                     call.card = card;
                 }
                 call.ours = ours;
-                call.likeness = if is_start { likeness } else { call.likeness.or(likeness) };
+                call.signature = if is_start { signature } else { call.signature.or(signature) };
                 std::mem::replace(&mut call.is_shown, true)
             }
             None => {
-                let call = Remembered::new(card, ours, likeness);
-                self.calls.insert(&known, Remembered { is_shown: true, ..call });
+                let call = TrackedCall::new(card, ours, signature);
+                self.calls.insert(&known, TrackedCall { is_shown: true, ..call });
                 false
             }
         };
@@ -199,7 +199,7 @@ impl Merger {
         }
         let Some(known) = self.recognise(&key, root, &update) else { return Some(update) };
         let has_arguments =
-            Generic::parse(&update).is_some_and(|generic| generic.arguments.is_some());
+            AgentCall::parse(&update).is_some_and(|generic| generic.arguments.is_some());
         let is_end = is_end(&update);
         let call = self.calls.get_mut(&known)?;
         let was_shown = std::mem::replace(&mut call.is_shown, true);
@@ -208,7 +208,7 @@ impl Merger {
         update["toolCallId"] = known.id().into();
         let fields = update.as_object_mut()?;
         match ours {
-            Ours::Awaited => {
+            ToolState::Awaited => {
                 let raw = fields.get("rawInput").cloned();
                 CARD.iter().for_each(|name| drop(fields.shift_remove(*name)));
                 if has_arguments || !was_shown {
@@ -222,15 +222,15 @@ impl Merger {
                 }
             }
             // The tool may be gone and never tell; its own end overrules this one.
-            Ours::Running if is_end => {
+            ToolState::Running if is_end => {
                 let own = OWN.iter().filter(|name| **name != "status");
                 own.for_each(|name| drop(fields.shift_remove(*name)));
             }
-            Ours::Running | Ours::Finished => {
+            ToolState::Running | ToolState::Finished => {
                 OWN.iter().for_each(|name| drop(fields.shift_remove(*name)));
             }
         }
-        if is_end && ours == Ours::Awaited {
+        if is_end && ours == ToolState::Awaited {
             self.calls.settle(&known);
         }
         if was_shown {
@@ -273,14 +273,14 @@ impl Merger {
 
     /// The call that an agent tells of, if it is one of ours. A call that is new, or whose
     /// arguments are, is remembered with its card.
-    fn recognise(&mut self, key: &Key, root: &Path, told: &Value) -> Option<Key> {
+    fn recognise(&mut self, key: &Key, root: &Path, event: &Value) -> Option<Key> {
         let mut known = self.calls.resolve(key.clone());
         if let Some(call) = self.calls.get_mut(&known)
-            && is_another(call, told)
+            && is_another(call, event)
         {
             // Agents should not use an id again. Where one does, what a person is shown, and may be
             // asked to allow, is the call that is meant now.
-            if call.ours == Ours::Running {
+            if call.ours == ToolState::Running {
                 return None;
             }
             self.calls.forget(&known);
@@ -288,18 +288,18 @@ impl Merger {
             known = key.clone();
         }
         let ours = self.calls.get_mut(&known).map(|call| call.ours);
-        if matches!(ours, Some(Ours::Running | Ours::Finished)) {
+        if matches!(ours, Some(ToolState::Running | ToolState::Finished)) {
             return Some(known);
         }
-        let Some(Generic { tool, arguments }) = Generic::parse(told) else {
+        let Some(AgentCall { tool, arguments }) = AgentCall::parse(event) else {
             return ours.map(|_| known);
         };
         if ours.is_some() && arguments.is_none() {
             return Some(known);
         }
-        let likeness = Likeness::new(tool, arguments);
+        let signature = CallSignature::new(tool, arguments);
         if ours.is_none()
-            && let Some(partner) = self.calls.partner(Side::Agents, &likeness, key)
+            && let Some(partner) = self.calls.partner(MissingHalf::Agents, &signature, key)
         {
             self.calls.alias(key, &partner);
             return Some(partner);
@@ -309,13 +309,14 @@ impl Merger {
         match self.calls.get_mut(&known) {
             Some(call) => {
                 call.card = card;
-                call.likeness = Some(likeness);
+                call.signature = Some(signature);
             }
             None => {
-                self.calls.insert(&known, Remembered::new(card, Ours::Awaited, Some(likeness)));
+                self.calls
+                    .insert(&known, TrackedCall::new(card, ToolState::Awaited, Some(signature)));
             }
         }
-        self.calls.wait(Side::Ours, likeness, &known);
+        self.calls.wait(MissingHalf::ToolState, signature, &known);
         if let Some(arguments) = arguments {
             self.calls.keep(&known, arguments);
         }
@@ -324,54 +325,55 @@ impl Merger {
 }
 
 /// Whether an agent tells that a call has ended.
-fn is_end(told: &Value) -> bool {
-    matches!(told["status"].as_str(), Some("completed" | "failed" | "cancelled"))
+fn is_end(event: &Value) -> bool {
+    matches!(event["status"].as_str(), Some("completed" | "failed" | "cancelled"))
 }
 
 /// Whether an agent tells of another call than the one that is known by the same id. Where that is
 /// not clear, it is: nobody may be asked to allow one call in the words of another.
-fn is_another(call: &Remembered, told: &Value) -> bool {
-    let is_over = call.is_ended || call.ours == Ours::Finished;
-    let is_named = ["title", "name"].iter().any(|name| told[*name].is_string());
-    let is_asking = match told["sessionUpdate"].as_str() {
+fn is_another(call: &TrackedCall, event: &Value) -> bool {
+    let is_over = call.is_ended || call.ours == ToolState::Finished;
+    let is_named = ["title", "name"].iter().any(|name| event[*name].is_string());
+    let is_asking = match event["sessionUpdate"].as_str() {
         None if is_over => return true,
         None => true,
-        Some(_) if call.ours == Ours::Running => return false,
+        Some(_) if call.ours == ToolState::Running => return false,
         Some("tool_call") => false,
         Some(_) => return false,
     };
     // An id that is used again.
-    if call.is_ended && !is_asking && !is_end(told) {
+    if call.is_ended && !is_asking && !is_end(event) {
         return true;
     }
-    let Some(likeness) = &call.likeness else { return is_asking };
-    if let Some(Generic { tool, arguments }) = Generic::parse(told) {
-        // While it is awaited, its arguments may still come; at its end they may be told otherwise.
-        let is_compared = is_over || call.ours != Ours::Awaited;
-        let arguments = arguments.filter(|_| is_compared && (is_asking || !is_end(told)));
-        return !likeness.is_like(&Likeness::new(tool, arguments));
+    let Some(signature) = &call.signature else { return is_asking };
+    if let Some(AgentCall { tool, arguments }) = AgentCall::parse(event) {
+        // While it is awaited, its arguments may still come; at its end they may be event otherwise.
+        let is_compared = is_over || call.ours != ToolState::Awaited;
+        let arguments = arguments.filter(|_| is_compared && (is_asking || !is_end(event)));
+        return !signature.is_like(&CallSignature::new(tool, arguments));
     }
-    let has_arguments = match told.get("rawInput") {
+    let has_arguments = match event.get("rawInput") {
         None | Some(Value::Null) => None,
         Some(Value::Object(raw)) if raw.is_empty() => None,
-        Some(Value::Object(raw)) if likeness.has_arguments(raw) => Some(true),
+        Some(Value::Object(raw)) if signature.has_arguments(raw) => Some(true),
         // In a wrapping that is not known.
         Some(Value::Object(raw)) if !is_asking => {
             let mut inner = raw.values().filter_map(Value::as_object);
-            Some(inner.any(|inner| likeness.has_arguments(inner)))
+            Some(inner.any(|inner| signature.has_arguments(inner)))
         }
         Some(_) => Some(false),
     };
     if is_asking {
         return is_named || has_arguments == Some(false);
     }
-    let is_other = |name: &str| told[name].is_string() && call.card.get(name) != Some(&told[name]);
-    let is_clear = has_arguments == Some(false) || is_over || told["sessionUpdate"] == "tool_call";
+    let is_other =
+        |name: &str| event[name].is_string() && call.card.get(name) != Some(&event[name]);
+    let is_clear = has_arguments == Some(false) || is_over || event["sessionUpdate"] == "tool_call";
     has_arguments != Some(true) && is_clear && (is_other("title") || is_other("kind"))
 }
 
 /// Where a message tells of a call.
-struct Place {
+struct CallRef {
     key: Key,
     /// A JSON pointer.
     place: &'static str,

@@ -21,17 +21,17 @@ use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
+use super::line_sender::LineSender;
 use super::link::MAX_LINE;
 use super::link::server::Listener;
 use super::link::tickets::Tickets;
-use super::outlet::Outlet;
-use crate::line::{self, Line, Patient};
+use crate::line::{self, Blocking, LineRead};
 use crate::log::say;
 use crate::signals;
 use agent::Agent;
 use hub::Hub;
 use inject::Server;
-use log::Log;
+use log::MessageLog;
 
 /// How many bytes may wait to be written to one side.
 const MAX_WAITING: usize = 256 << 20;
@@ -40,7 +40,7 @@ const MAX_WAITING: usize = 256 << 20;
 const LAST_WORDS: Duration = Duration::from_secs(2);
 
 /// What the relay is told.
-pub struct Settings {
+pub struct RelayOptions {
     /// The agent's command line.
     pub agent: Vec<OsString>,
     /// What its environment holds beyond ours.
@@ -57,12 +57,12 @@ pub struct Settings {
 
 /// Relays until one side ends. The result is the agent's.
 pub fn run(
-    settings: Settings,
+    options: RelayOptions,
     input: impl Read + AsFd + Send + 'static,
     output: impl Into<OwnedFd>,
 ) -> Result<ExitCode, String> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    runtime.map_err(told)?.block_on(relay(settings, input, output))
+    runtime.map_err(told)?.block_on(relay(options, input, output))
 }
 
 fn told(error: std::io::Error) -> String {
@@ -70,35 +70,34 @@ fn told(error: std::io::Error) -> String {
 }
 
 async fn relay(
-    settings: Settings,
+    options: RelayOptions,
     input: impl Read + AsFd + Send + 'static,
     output: impl Into<OwnedFd>,
 ) -> Result<ExitCode, String> {
-    let log = match &settings.log {
-        Some(path) => Some(Log::open(path)?),
+    let log = match &options.log {
+        Some(path) => Some(MessageLog::open(path)?),
         None => None,
     };
     let listener = Listener::new().map_err(|error| format!("cannot make a socket: {error}"))?;
     let socket = listener.socket();
     let socket = socket.to_str().ok_or("the socket's path is not UTF-8")?.to_string();
     let stopped = signals::stop().map_err(told)?;
-    let (mut agent, agent_input, agent_output) =
-        Agent::start(&settings.agent, settings.environment)?;
+    let (mut agent, agent_input, agent_output) = Agent::start(&options.agent, options.environment)?;
 
     let hub = Arc::new(Hub {
-        to_editor: Outlet::start("recto-to-editor", output, MAX_WAITING).map_err(told)?,
-        to_agent: Outlet::start("recto-to-agent", agent_input, MAX_WAITING).map_err(told)?,
+        to_editor: LineSender::start("recto-to-editor", output, MAX_WAITING).map_err(told)?,
+        to_agent: LineSender::start("recto-to-agent", agent_input, MAX_WAITING).map_err(told)?,
         server: Server {
-            program: settings.program,
-            options: settings.options,
-            roots: settings.roots,
+            program: options.program,
+            options: options.options,
+            roots: options.roots,
             socket,
         },
         tickets: Arc::new(Tickets::default()),
         editor: editor::Requests::new(
             recto_platform::random_hex::<4>().map_err(|error| error.to_string())?,
         ),
-        learned: Default::default(),
+        negotiated: Default::default(),
         merger: Default::default(),
         rehearsals: Default::default(),
         log,
@@ -141,16 +140,16 @@ fn read_lines(
     let run = move || {
         // Whatever ends this thread, others hear of it.
         let _ended = ended;
-        let mut input = BufReader::with_capacity(64 << 10, Patient(input));
+        let mut input = BufReader::with_capacity(64 << 10, Blocking(input));
         loop {
             let mut buffer = Vec::new();
             match line::read(&mut input, &mut buffer, MAX_LINE) {
-                Ok(Line::Whole) if buffer.iter().all(u8::is_ascii_whitespace) => {}
-                Ok(Line::Whole) => take(&hub, buffer),
-                Ok(Line::TooLong { .. }) => {
+                Ok(LineRead::Whole) if buffer.iter().all(u8::is_ascii_whitespace) => {}
+                Ok(LineRead::Whole) => take(&hub, buffer),
+                Ok(LineRead::TooLong { .. }) => {
                     say(&format!("a message of more than {MAX_LINE} bytes was not passed on"));
                 }
-                Ok(Line::End) | Err(_) => break,
+                Ok(LineRead::End) | Err(_) => break,
             }
         }
     };

@@ -4,9 +4,9 @@
 //! Everything here is bounded, and shows no file but the one that the call names. Sending is left
 //! to the relay, and making one card of two to [`super::merge`].
 
+mod changed_ranges;
 mod content;
 mod cut;
-mod places;
 mod title;
 
 #[cfg(test)]
@@ -18,14 +18,14 @@ use recto_store::error::Error as StoreError;
 use recto_tools::{Error, Result, Served};
 use serde_json::{Map, Value, json};
 
-pub use content::{MAX_TEXT, preview};
+pub use content::{MAX_SHOWN_TEXT, preview};
 pub use cut::{MAX_BYTES, cut, n_bytes};
 pub use title::MAX_CHARS as MAX_TITLE;
 
 use recto_tools::call::Witnessed;
 use recto_tools::tools::{Answer, Effect, as_integer};
 
-/// The most places that the card of a search points to.
+/// The most changed_ranges that the card of a search points to.
 const MAX_LOCATIONS: usize = 20;
 
 /// Ids that we make where the client does not name its calls. Other ids are the client's own.

@@ -53,7 +53,7 @@ impl Acp {
         roots.append(&mut self.options.roots);
         let roots = roots.iter().map(|root| spelled(root)).collect::<Result<Vec<_>, _>>()?;
         let program = std::env::current_exe().map_err(|error| error.to_string())?;
-        let settings = relay::Settings {
+        let relay_options = relay::RelayOptions {
             agent: self.agent,
             environment,
             program: spelled(&program)?,
@@ -63,7 +63,8 @@ impl Acp {
         };
         // A mistake in the options is told here, not by a server that starts unseen. Which folders a
         // session has is not known yet.
-        let folders = if settings.roots.is_empty() { &["/".into()] } else { &settings.roots[..] };
+        let folders =
+            if relay_options.roots.is_empty() { &["/".into()] } else { &relay_options.roots[..] };
         let config = self.options.config(folders.iter().map(PathBuf::from).collect())?;
         assemble::check(&config)?;
         if std::io::stdin().is_terminal() {
@@ -75,7 +76,7 @@ impl Acp {
         }
         let output = std::io::stdout().as_fd().try_clone_to_owned();
         let output = output.map_err(|error| format!("cannot write to the editor: {error}"))?;
-        relay::run(settings, std::io::stdin(), output)
+        relay::run(relay_options, std::io::stdin(), output)
     }
 }
 

@@ -36,7 +36,7 @@ impl Call {
         let log_is_asked_for = self.options.logging.is_asked_for();
         let settings = self.options.logging.settings()?;
         let config = self.options.config(Vec::new())?;
-        assemble::raise_wall(&config)?;
+        assemble::apply_landlock(&config)?;
         if log_is_asked_for {
             log::start(settings);
         }

@@ -1,7 +1,7 @@
 //! `recto doctor`: whether everything is as it should be, and what to do where it is not.
 
+mod checks;
 mod report;
-mod rooms;
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -41,12 +41,12 @@ impl Doctor {
         let config = self.options.config(self.folders)?;
         let disk = assemble::open_disk(&config)?;
         let mut report = Report::default();
-        rooms::roots(&config, &mut report);
-        rooms::walls(&config, &mut report);
-        rooms::limits(&config, &mut report);
-        rooms::leftovers(&disk, self.clean, &mut report);
-        rooms::git(&config, disk, &mut report);
-        rooms::editor(&mut report);
+        checks::roots(&config, &mut report);
+        checks::sandbox(&config, &mut report);
+        checks::limits(&config, &mut report);
+        checks::leftovers(&disk, self.clean, &mut report);
+        checks::git(&config, disk, &mut report);
+        checks::editor(&mut report);
         let text = report.to_string();
         std::io::stdout().write_all(text.as_bytes()).map_err(|error| error.to_string())?;
         Ok(if report.n_problems() == 0 { ExitCode::SUCCESS } else { ExitCode::from(1) })

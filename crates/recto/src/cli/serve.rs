@@ -12,7 +12,7 @@ use tracing::{info, warn};
 use super::Options;
 use crate::acp::link::{LinkClient, LinkWitness, Rehearser};
 use crate::config::Config;
-use crate::wall::Status;
+use crate::landlock::Enforcement;
 use crate::{assemble, limits, log, mcp, signals};
 use recto_tools::tools::{Effect, Tool, Toolset};
 
@@ -42,12 +42,14 @@ impl Serve {
         let settings = self.options.logging.settings()?;
         let config = self.options.config(self.folders)?;
         // Before anything that starts a thread, which would stand outside.
-        let wall = assemble::raise_wall(&config)?;
+        let landlock = assemble::apply_landlock(&config)?;
         log::start(settings);
-        match wall {
-            Status::Full { .. } => info!(target: log::TARGET, "Landlock is {wall}"),
-            Status::Partial { .. } => warn!(target: log::TARGET, "Landlock is {wall}"),
-            _ => warn!(target: log::TARGET, "Landlock is {wall}; recto's own wall stands alone"),
+        match landlock {
+            Enforcement::Full { .. } => info!(target: log::TARGET, "Landlock is {landlock}"),
+            Enforcement::Partial { .. } => warn!(target: log::TARGET, "Landlock is {landlock}"),
+            _ => {
+                warn!(target: log::TARGET, "Landlock is {landlock}; recto's own landlock stands alone")
+            }
         }
         let link = editor();
         let calls = match &link {

@@ -10,7 +10,7 @@ use tokio::io::unix::{AsyncFd, AsyncFdRegisterError, TryIoError};
 use tokio::task::coop::consume_budget;
 use tokio::task::yield_now;
 
-use super::{Gathered, Line};
+use super::{LineRead, PartialLine};
 
 /// How much is read at once.
 const BUFFER: usize = 64 << 10;
@@ -25,7 +25,7 @@ pub struct Incoming {
     /// The bytes that were read, and which of them are not taken yet.
     buffer: Box<[u8]>,
     left: Range<usize>,
-    gathered: Gathered,
+    gathered: PartialLine,
     line: Vec<u8>,
     /// Whether the line has ended, so that the next call begins another.
     is_over: bool,
@@ -57,14 +57,14 @@ impl Incoming {
             max_bytes,
             buffer: vec![0; BUFFER].into(),
             left: 0..0,
-            gathered: Gathered::default(),
+            gathered: PartialLine::default(),
             line: Vec::new(),
             is_over: false,
         })
     }
 
     /// Waits for the next line. May be dropped and called again: nothing is lost.
-    pub async fn next(&mut self) -> Result<Line> {
+    pub async fn next(&mut self) -> Result<LineRead> {
         if std::mem::take(&mut self.is_over) {
             self.line.clear();
             self.line.shrink_to(KEPT_LINE);
@@ -81,7 +81,7 @@ impl Incoming {
             let n_read = self.source.read(&mut self.buffer).await?;
             self.left = 0..n_read;
             if n_read == 0 {
-                return Ok(Line::End);
+                return Ok(LineRead::End);
             }
         }
     }
@@ -132,11 +132,11 @@ mod tests {
     async fn next(incoming: &mut Incoming) -> Option<String> {
         loop {
             match tokio::time::timeout(Duration::from_millis(1), incoming.next()).await {
-                Ok(Ok(Line::Whole)) => {
+                Ok(Ok(LineRead::Whole)) => {
                     return Some(String::from_utf8(incoming.line().clone()).unwrap());
                 }
-                Ok(Ok(Line::TooLong { id })) => return Some(format!("too long: {id:?}")),
-                Ok(Ok(Line::End)) => return None,
+                Ok(Ok(LineRead::TooLong { id })) => return Some(format!("too long: {id:?}")),
+                Ok(Ok(LineRead::End)) => return None,
                 Ok(Err(error)) => panic!("{error}"),
                 Err(_) => {}
             }

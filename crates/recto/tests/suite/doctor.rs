@@ -50,7 +50,7 @@ fn folder() -> tempfile::TempDir {
 }
 
 fn has_landlock() -> bool {
-    recto::wall::Openings::default().try_out(Default::default()).unwrap().is_full()
+    recto::landlock::AllowedPaths::default().probe(Default::default()).unwrap().is_full()
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-use recto::wall::{Openings, Status, Wish};
+use recto::landlock::{AllowedPaths, Enforcement, LandlockMode};
 use serde_json::json;
 
 use crate::client::BINARY;
@@ -56,7 +56,7 @@ fn answers(output: &Output) -> bool {
 }
 
 fn is_here() -> bool {
-    Openings::default().try_out(Wish::BestEffort).unwrap().is_full()
+    AllowedPaths::default().probe(LandlockMode::BestEffort).unwrap().is_full()
 }
 
 #[test]
@@ -117,7 +117,10 @@ pub fn check_unavailable(system_call: libc::c_long, number: i32, reason: &str) {
 fn a_layer_that_is_switched_off_refuses_nothing() {
     let (_folder, path) = folder();
     let thread = std::thread::spawn(move || {
-        assert_eq!(Openings::default().close_the_rest(Wish::Off), Ok(Status::Off));
+        assert_eq!(
+            AllowedPaths::default().restrict_thread(LandlockMode::Off),
+            Ok(Enforcement::Off)
+        );
         std::fs::read(path).unwrap();
     });
     thread.join().unwrap();

@@ -20,12 +20,13 @@ use recto_text::Digest;
 use serde_json::Value;
 
 use super::Rehearser;
-use super::nudge::Nudge;
-use super::place::{Until, check_peer};
+use super::change_timeout::ChangeTimeout;
+use super::socket::{DeadlineReader, check_peer};
 use super::{
-    Ask, HELLO_LIMIT, MAX_LINE, MAX_TEXT, Reply, SOCKET_VARIABLE, TOKEN_VARIABLE, Welcome,
+    HELLO_LIMIT, MAX_EDITOR_TEXT, MAX_LINE, RelayMessage, SOCKET_VARIABLE, ServerMessage,
+    TOKEN_VARIABLE, Welcome,
 };
-use crate::line::{self, Line, Polled};
+use crate::line::{self, LineRead, Polled};
 use recto_store::context::Context;
 use recto_store::editor::{Change, Editor, EditorError, Outcome};
 use recto_store::sync::{lock, wait, wait_timeout};
@@ -43,7 +44,7 @@ pub struct LinkClient {
 }
 
 struct Shared {
-    state: Mutex<State>,
+    state: Mutex<LinkState>,
     /// For those who wait for how far a request has come.
     changed: Condvar,
     /// For the writer, which every reply would wake otherwise.
@@ -53,7 +54,7 @@ struct Shared {
 }
 
 #[derive(Default)]
-struct State {
+struct LinkState {
     last_id: u64,
     /// Lines to write, each with the id of its request, which is 0 where nobody waits for it.
     queue: VecDeque<(u64, Vec<u8>)>,
@@ -74,7 +75,7 @@ enum Progress {
         /// When it was, or when the relay last said that it has it.
         heard: Instant,
     },
-    Done(Result<Reply<String>, EditorError>),
+    Done(Result<RelayMessage<String>, EditorError>),
 }
 
 impl Progress {
@@ -118,7 +119,7 @@ impl LinkClient {
         self.welcome
     }
 
-    /// Says who finds out what a call would do. Until then nobody knows.
+    /// Says who finds out what a call would do. DeadlineReader then nobody knows.
     pub fn rehearse_with(&self, rehearser: Rehearser) {
         // Whoever came first stays.
         let _ = self.shared.rehearser.set(rehearser);
@@ -132,25 +133,25 @@ impl LinkClient {
     /// Shows the editor what a call does. Comes back when it is sent, so that what the agent says
     /// about the answer comes later.
     pub fn update(&self, update: Value) {
-        self.shared.tell(Ask::Update(update));
+        self.shared.tell(ServerMessage::Update(update));
     }
 
     fn request<'a>(
         &self,
-        ask: impl FnOnce(u64) -> Ask<&'a str>,
-        patience: Patience,
+        ask: impl FnOnce(u64) -> ServerMessage<&'a str>,
+        limit: WaitLimit,
         context: &Context,
-    ) -> Result<Reply<String>, EditorError> {
+    ) -> Result<RelayMessage<String>, EditorError> {
         let is_cancelled = || context.cancel.check().is_err();
         if is_cancelled() {
             return Err(EditorError::Cancelled);
         }
         let (id, mut state) = self.shared.enqueue(ask).ok_or(EditorError::NotSent)?;
         let start = Instant::now();
-        let mut nudge = Nudge::new(start);
+        let mut timeout = ChangeTimeout::new(start);
         loop {
             let progress = state.requests.get(&id).expect("only its own call takes it away");
-            let given_up = match (progress, patience) {
+            let given_up = match (progress, limit) {
                 (Progress::Done(_), _) => {
                     let Some(Progress::Done(result)) = state.requests.remove(&id) else {
                         unreachable!("it was there")
@@ -158,8 +159,8 @@ impl LinkClient {
                     return result;
                 }
                 (Progress::Queued, _) if is_cancelled() => Some(EditorError::Cancelled),
-                (_, Patience::Limited) if is_cancelled() => Some(EditorError::Cancelled),
-                (_, Patience::Limited) if start.elapsed() >= READ_LIMIT => {
+                (_, WaitLimit::Limited) if is_cancelled() => Some(EditorError::Cancelled),
+                (_, WaitLimit::Limited) if start.elapsed() >= READ_LIMIT => {
                     Some(EditorError::Silent)
                 }
                 _ => None,
@@ -168,13 +169,13 @@ impl LinkClient {
                 state.forget(id);
                 return Err(error);
             }
-            if let (Progress::Sent { heard }, Patience::Unlimited) = (progress, patience) {
-                if nudge.is_ignored(*heard) {
+            if let (Progress::Sent { heard }, WaitLimit::Unlimited) = (progress, limit) {
+                if timeout.is_ignored(*heard) {
                     state.forget(id);
                     return Err(EditorError::Unanswered);
                 }
-                if let Some(after_ms) = nudge.is_due(*heard, is_cancelled()) {
-                    self.shared.push(&mut state, 0, &Ask::GiveUp { id, after_ms });
+                if let Some(after_ms) = timeout.is_due(*heard, is_cancelled()) {
+                    self.shared.push(&mut state, 0, &ServerMessage::GiveUp { id, after_ms });
                 }
             }
             state = self.shared.wait(state);
@@ -184,10 +185,10 @@ impl LinkClient {
 
 /// How long a call waits for a reply.
 #[derive(Clone, Copy)]
-enum Patience {
+enum WaitLimit {
     /// A while, and no longer than the call lasts.
     Limited,
-    /// Until there is one, for a person may be asked, and what was sent cannot be taken back.
+    /// DeadlineReader there is one, for a person may be asked, and what was sent cannot be taken back.
     Unlimited,
 }
 
@@ -203,9 +204,9 @@ impl Editor for LinkClient {
     fn read(&self, path: &Path, context: &Context) -> Result<String, EditorError> {
         // An editor knows no file whose name cannot be said in JSON.
         let path = path.to_str().ok_or(EditorError::NoSuchFile)?;
-        match self.request(|id| Ask::Read { id, path }, Patience::Limited, context)? {
-            Reply::Text { content, .. } => Ok(content),
-            Reply::Failed { code: -32002, .. } => Err(EditorError::NoSuchFile),
+        match self.request(|id| ServerMessage::Read { id, path }, WaitLimit::Limited, context)? {
+            RelayMessage::Text { content, .. } => Ok(content),
+            RelayMessage::Failed { code: -32002, .. } => Err(EditorError::NoSuchFile),
             reply => Err(refusal(reply)),
         }
     }
@@ -218,27 +219,29 @@ impl Editor for LinkClient {
     ) -> Result<Outcome, EditorError> {
         let path = path.to_str().ok_or(EditorError::Unsupported)?;
         let content = change.after;
-        if content.len() > MAX_TEXT {
-            let message = format!("the text is longer than {MAX_TEXT} bytes");
+        if content.len() > MAX_EDITOR_TEXT {
+            let message = format!("the text is longer than {MAX_EDITOR_TEXT} bytes");
             return Err(EditorError::Refused { code: -32602, message });
         }
         let expects = change.before.map(|before| Digest::of(before.as_bytes()).to_string());
-        let ask = |id| Ask::Change { id, path, expects, content };
-        match self.request(ask, Patience::Unlimited, context)? {
-            Reply::Written { content, .. } => Ok(Outcome::Written { stands: content }),
-            Reply::Moved { .. } => Ok(Outcome::Moved),
-            Reply::GivenUp { .. } if context.cancel.check().is_err() => Err(EditorError::Cancelled),
-            Reply::GivenUp { is_gone: true, .. } => Err(EditorError::NotSent),
-            Reply::GivenUp { .. } => Err(EditorError::Silent),
+        let ask = |id| ServerMessage::Change { id, path, expects, content };
+        match self.request(ask, WaitLimit::Unlimited, context)? {
+            RelayMessage::Written { content, .. } => Ok(Outcome::Written { stands: content }),
+            RelayMessage::Moved { .. } => Ok(Outcome::Moved),
+            RelayMessage::GivenUp { .. } if context.cancel.check().is_err() => {
+                Err(EditorError::Cancelled)
+            }
+            RelayMessage::GivenUp { is_gone: true, .. } => Err(EditorError::NotSent),
+            RelayMessage::GivenUp { .. } => Err(EditorError::Silent),
             reply => Err(refusal(reply)),
         }
     }
 }
 
-fn refusal(reply: Reply<String>) -> EditorError {
+fn refusal(reply: RelayMessage<String>) -> EditorError {
     match reply {
-        Reply::Failed { code: -32601, .. } => EditorError::Unsupported,
-        Reply::Failed { code, message, .. } => EditorError::Refused { code, message },
+        RelayMessage::Failed { code: -32601, .. } => EditorError::Unsupported,
+        RelayMessage::Failed { code, message, .. } => EditorError::Refused { code, message },
         _ => EditorError::Refused { code: -32603, message: "it answered something else".into() },
     }
 }
@@ -248,21 +251,21 @@ fn greet(socket: &Path, token: &str) -> Result<(UnixStream, Welcome), String> {
     let told = |error: std::io::Error| error.to_string();
     let mut stream = UnixStream::connect(socket).map_err(told)?;
     check_peer(&stream).map_err(told)?;
-    let mut hello = super::line(&Ask::<&str>::Hello { token: token.into() });
+    let mut hello = super::line(&ServerMessage::<&str>::Hello { token: token.into() });
     hello.push(b'\n');
     stream.set_write_timeout(Some(HELLO_LIMIT)).map_err(told)?;
     stream.write_all(&hello).map_err(told)?;
-    let until = Until { stream: &stream, deadline: Instant::now() + HELLO_LIMIT };
+    let until = DeadlineReader { stream: &stream, deadline: Instant::now() + HELLO_LIMIT };
     let mut buffer = Vec::new();
     // A byte at a time, so that nothing of the next line is taken.
     match line::read(&mut BufReader::with_capacity(1, until), &mut buffer, MAX_WELCOME) {
-        Ok(Line::Whole) => {}
+        Ok(LineRead::Whole) => {}
         Ok(_) => return Err("it ended".into()),
         Err(error) => return Err(told(error)),
     }
-    let welcome = match serde_json::from_slice::<Reply<String>>(&buffer) {
-        Ok(Reply::Welcome(welcome)) => welcome,
-        Ok(Reply::Unwelcome { reason }) => return Err(reason),
+    let welcome = match serde_json::from_slice::<RelayMessage<String>>(&buffer) {
+        Ok(RelayMessage::Welcome(welcome)) => welcome,
+        Ok(RelayMessage::Unwelcome { reason }) => return Err(reason),
         _ => return Err("it answered something else".into()),
     };
     stream.set_read_timeout(None).map_err(told)?;
@@ -270,7 +273,7 @@ fn greet(socket: &Path, token: &str) -> Result<(UnixStream, Welcome), String> {
     Ok((stream, welcome))
 }
 
-impl State {
+impl LinkState {
     /// Nobody waits for this any more. What was not begun is not sent either.
     fn forget(&mut self, id: u64) {
         self.queue.retain(|(queued, _)| *queued != id);
@@ -299,8 +302,8 @@ impl Shared {
     /// gone. Ids grow in the order of the lines.
     fn enqueue<'a>(
         &self,
-        ask: impl FnOnce(u64) -> Ask<&'a str>,
-    ) -> Option<(u64, MutexGuard<'_, State>)> {
+        ask: impl FnOnce(u64) -> ServerMessage<&'a str>,
+    ) -> Option<(u64, MutexGuard<'_, LinkState>)> {
         let mut state = lock(&self.state);
         if state.is_gone {
             return None;
@@ -313,7 +316,7 @@ impl Shared {
     }
 
     /// Writes a line, or leaves it to the writer. How far it has come.
-    fn push(&self, state: &mut State, id: u64, ask: &Ask<&str>) -> Progress {
+    fn push(&self, state: &mut LinkState, id: u64, ask: &ServerMessage<&str>) -> Progress {
         let mut line = super::line(ask);
         line.push(b'\n');
         let n_sent = self.send_now(state, &line);
@@ -332,7 +335,7 @@ impl Shared {
     }
 
     /// Writes as much of a line as the socket takes without waiting, if nothing else is before it.
-    fn send_now(&self, state: &State, line: &[u8]) -> usize {
+    fn send_now(&self, state: &LinkState, line: &[u8]) -> usize {
         if state.is_writing || state.rest.is_some() || !state.queue.is_empty() {
             return 0;
         }
@@ -340,7 +343,7 @@ impl Shared {
     }
 
     /// Says what nobody replies to, and comes back when it is sent.
-    fn tell(&self, ask: Ask<&str>) {
+    fn tell(&self, ask: ServerMessage<&str>) {
         let Some((id, mut state)) = self.enqueue(|_| ask) else { return };
         let deadline = Instant::now() + READ_LIMIT;
         while matches!(state.requests.get(&id), Some(Progress::Queued | Progress::Sending))
@@ -351,7 +354,7 @@ impl Shared {
         state.requests.remove(&id);
     }
 
-    fn wait<'a>(&'a self, state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
+    fn wait<'a>(&'a self, state: MutexGuard<'a, LinkState>) -> MutexGuard<'a, LinkState> {
         wait_timeout(&self.changed, state, CANCEL_INTERVAL)
     }
 
@@ -405,22 +408,22 @@ impl Shared {
         let mut input = BufReader::with_capacity(64 << 10, Polled(&self.stream));
         loop {
             let mut buffer = Vec::new();
-            let Ok(Line::Whole) = line::read(&mut input, &mut buffer, MAX_LINE) else { break };
-            let Ok(reply) = serde_json::from_slice::<Reply<String>>(&buffer) else { break };
+            let Ok(LineRead::Whole) = line::read(&mut input, &mut buffer, MAX_LINE) else { break };
+            let Ok(reply) = serde_json::from_slice::<RelayMessage<String>>(&buffer) else { break };
             let id = match &reply {
-                Reply::Text { id, .. }
-                | Reply::Written { id, .. }
-                | Reply::Moved { id }
-                | Reply::GivenUp { id, .. }
-                | Reply::Failed { id, .. } => *id,
-                Reply::Pending { id } => {
+                RelayMessage::Text { id, .. }
+                | RelayMessage::Written { id, .. }
+                | RelayMessage::Moved { id }
+                | RelayMessage::GivenUp { id, .. }
+                | RelayMessage::Failed { id, .. } => *id,
+                RelayMessage::Pending { id } => {
                     if let Some(Progress::Sent { heard }) = lock(&self.state).requests.get_mut(id) {
                         *heard = Instant::now();
                     }
                     continue;
                 }
-                Reply::Welcome(_) | Reply::Unwelcome { .. } => continue,
-                Reply::Rehearse { .. } => {
+                RelayMessage::Welcome(_) | RelayMessage::Unwelcome { .. } => continue,
+                RelayMessage::Rehearse { .. } => {
                     self.rehearse(reply);
                     continue;
                 }
@@ -436,10 +439,10 @@ impl Shared {
 
     /// Finds out what a call would do. It may have to ask the editor, so that replies must go on
     /// being read meanwhile.
-    fn rehearse(self: &Arc<Self>, reply: Reply<String>) {
-        let Reply::Rehearse { id, tool, arguments } = reply else { return };
+    fn rehearse(self: &Arc<Self>, reply: RelayMessage<String>) {
+        let RelayMessage::Rehearse { id, tool, arguments } = reply else { return };
         let shared = self.clone();
-        let answer = move |content| shared.tell(Ask::Rehearsed { id, content });
+        let answer = move |content| shared.tell(ServerMessage::Rehearsed { id, content });
         match self.rehearser.get() {
             Some(rehearser) => rehearser.start(tool, arguments, answer),
             None => answer(None),

@@ -8,8 +8,8 @@ use std::time::Duration;
 use recto_store::sync::lock;
 use serde_json::{Map, Value};
 
-use super::Reply;
-use crate::acp::outlet::Outlet;
+use super::RelayMessage;
+use crate::acp::line_sender::LineSender;
 
 /// How long a server may take. A person waits for the question behind it.
 const LIMIT: Duration = Duration::from_secs(2);
@@ -29,7 +29,7 @@ impl Rehearsals {
     /// does not know or does not say in time.
     pub fn ask(
         &self,
-        server: &Outlet,
+        server: &LineSender,
         tool: &str,
         arguments: Map<String, Value>,
     ) -> Option<Vec<Value>> {
@@ -39,7 +39,7 @@ impl Rehearsals {
         let id = waiting.last;
         waiting.answers.insert(id, sender);
         drop(waiting);
-        let ask = Reply::<&str>::Rehearse { id, tool: tool.into(), arguments };
+        let ask = RelayMessage::<&str>::Rehearse { id, tool: tool.into(), arguments };
         let is_sent = server.send(super::line(&ask));
         let answer = if is_sent { receiver.recv_timeout(LIMIT).ok() } else { None };
         lock(&self.0).answers.remove(&id);

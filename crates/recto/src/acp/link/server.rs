@@ -10,11 +10,11 @@ use recto_text::Digest;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::place::{Place, Until, check_peer};
+use super::socket::{DeadlineReader, LinkSocket, check_peer};
 use super::tickets::{Admitted, Tickets};
-use super::{Ask, HELLO_LIMIT, MAX_LINE, Reply, Welcome};
-use crate::acp::outlet::Outlet;
-use crate::line::{self, Line, Polled};
+use super::{HELLO_LIMIT, MAX_LINE, RelayMessage, ServerMessage, Welcome};
+use crate::acp::line_sender::LineSender;
+use crate::line::{self, LineRead, Polled};
 use crate::log::say;
 
 /// Who does what servers ask. Paths and texts are JSON strings.
@@ -27,23 +27,23 @@ pub trait Host: Send + Sync + 'static {
 
     /// Gives a file a new text, if it has the expected one still, and asks for what then stands
     /// there.
-    fn change(&self, session: &str, change: Change<'_>, answer: Answer);
+    fn change(&self, session: &str, change: ChangeRequest<'_>, answer: Answer);
 
     /// Waits no longer for what is read for a change, if that has lasted this long.
     fn give_up(&self, change: &Answer, after: Duration);
 
     /// Shows the editor what a call does.
-    fn update(&self, session: &str, update: Value, server: &Outlet);
+    fn update(&self, session: &str, update: Value, server: &LineSender);
 
     /// Forgets what a server asked that is gone, and tells that its calls will not end otherwise.
-    fn gone(&self, session: Option<&str>, server: &Outlet);
+    fn gone(&self, session: Option<&str>, server: &LineSender);
 
     /// Takes what a server found out about a call that it was to rehearse.
     fn rehearsed(&self, id: u64, content: Option<Vec<Value>>);
 }
 
 /// What a file is to become.
-pub struct Change<'a> {
+pub struct ChangeRequest<'a> {
     /// The file.
     pub path: &'a RawValue,
     /// The digest of the text that must still be there, where one must.
@@ -55,66 +55,66 @@ pub struct Change<'a> {
 /// The way back to whoever asked.
 pub struct Answer {
     id: u64,
-    outlet: Outlet,
+    sender: LineSender,
 }
 
 impl Answer {
     /// The way back to a server, for one of its questions.
-    pub fn new(id: u64, outlet: Outlet) -> Answer {
-        Answer { id, outlet }
+    pub fn new(id: u64, sender: LineSender) -> Answer {
+        Answer { id, sender }
     }
 
     /// The text that was read, as a JSON string.
     pub fn text(self, content: &RawValue) {
-        self.outlet.send(super::line(&Reply::Text { id: self.id, content }));
+        self.sender.send(super::line(&RelayMessage::Text { id: self.id, content }));
     }
 
     /// It is written, and this stands there now, as a JSON string.
     pub fn written(self, content: Option<&RawValue>) {
-        self.outlet.send(super::line(&Reply::Written { id: self.id, content }));
+        self.sender.send(super::line(&RelayMessage::Written { id: self.id, content }));
     }
 
     /// The file has not the expected text.
     pub fn moved(self) {
-        self.outlet.send(super::line(&Reply::<&str>::Moved { id: self.id }));
+        self.sender.send(super::line(&RelayMessage::<&str>::Moved { id: self.id }));
     }
 
     /// Whoever asked does not wait, or the editor is gone, and nothing was written.
     pub fn given_up(self, is_gone: bool) {
-        self.outlet.send(super::line(&Reply::<&str>::GivenUp { id: self.id, is_gone }));
+        self.sender.send(super::line(&RelayMessage::<&str>::GivenUp { id: self.id, is_gone }));
     }
 
     /// It is not known yet.
     pub fn pending(&self) {
-        self.outlet.send(super::line(&Reply::<&str>::Pending { id: self.id }));
+        self.sender.send(super::line(&RelayMessage::<&str>::Pending { id: self.id }));
     }
 
     /// Whether both go to the same question.
     pub fn is_same(&self, other: &Answer) -> bool {
-        self.id == other.id && self.goes_to(&other.outlet)
+        self.id == other.id && self.goes_to(&other.sender)
     }
 
     /// Whether it goes to that server.
-    pub fn goes_to(&self, server: &Outlet) -> bool {
-        self.outlet.is_same(server)
+    pub fn goes_to(&self, server: &LineSender) -> bool {
+        self.sender.is_same(server)
     }
 
     /// The editor says no.
     pub fn failed(self, code: i64, message: String) {
-        self.outlet.send(super::line(&Reply::<&str>::Failed { id: self.id, code, message }));
+        self.sender.send(super::line(&RelayMessage::<&str>::Failed { id: self.id, code, message }));
     }
 }
 
 /// A socket that servers come to. It goes when this is dropped.
 pub struct Listener {
-    place: Place,
+    place: LinkSocket,
     listener: UnixListener,
 }
 
 impl Listener {
     /// Makes the socket.
     pub fn new() -> Result<Listener> {
-        let (place, listener) = Place::listen()?;
+        let (place, listener) = LinkSocket::listen()?;
         Ok(Listener { place, listener })
     }
 
@@ -158,7 +158,7 @@ fn serve(stream: &UnixStream, tickets: &Tickets, host: &dyn Host) -> Result<()> 
     let admitted = match greet(stream, tickets) {
         Ok(admitted) => admitted,
         Err(reason) => {
-            let mut line = super::line(&Reply::<&str>::Unwelcome { reason: reason.clone() });
+            let mut line = super::line(&RelayMessage::<&str>::Unwelcome { reason: reason.clone() });
             line.push(b'\n');
             // Whoever it is may be gone.
             let _ = (&*stream).write_all(&line);
@@ -166,51 +166,57 @@ fn serve(stream: &UnixStream, tickets: &Tickets, host: &dyn Host) -> Result<()> 
         }
     };
     stream.set_read_timeout(None)?;
-    let outlet = Outlet::start("recto-link-write", stream.try_clone()?, usize::MAX)?;
-    outlet.send(super::line(&Reply::<&str>::Welcome(host.welcome())));
-    admitted.listens(&outlet);
+    let sender = LineSender::start("recto-link-write", stream.try_clone()?, usize::MAX)?;
+    sender.send(super::line(&RelayMessage::<&str>::Welcome(host.welcome())));
+    admitted.listens(&sender);
     let mut input = BufReader::with_capacity(64 << 10, Polled(stream));
     let mut last_id = 0;
     let mut served = None;
     loop {
         let mut buffer = Vec::new();
         match line::read(&mut input, &mut buffer, MAX_LINE) {
-            Ok(Line::Whole) => {}
-            Ok(Line::TooLong { .. } | Line::End) | Err(_) => break,
+            Ok(LineRead::Whole) => {}
+            Ok(LineRead::TooLong { .. } | LineRead::End) | Err(_) => break,
         }
         let Some(session) = admitted.session() else { break };
         let session = served.insert(session);
-        if !take(&buffer, session, &mut last_id, &outlet, host) {
+        if !take(&buffer, session, &mut last_id, &sender, host) {
             break;
         }
     }
-    host.gone(served.as_deref(), &outlet);
-    outlet.close();
+    host.gone(served.as_deref(), &sender);
+    sender.close();
     Ok(())
 }
 
 fn greet(stream: &UnixStream, tickets: &Tickets) -> std::result::Result<Admitted, String> {
     const MAX_HELLO: usize = 4096;
-    let until = Until { stream, deadline: Instant::now() + HELLO_LIMIT };
+    let until = DeadlineReader { stream, deadline: Instant::now() + HELLO_LIMIT };
     // A byte at a time, so that nothing of the next line is taken.
     let mut input = BufReader::with_capacity(1, until);
     let mut buffer = Vec::new();
     match line::read(&mut input, &mut buffer, MAX_HELLO) {
-        Ok(Line::Whole) => {}
-        Ok(Line::TooLong { .. } | Line::End) => return Err("it said no hello".into()),
+        Ok(LineRead::Whole) => {}
+        Ok(LineRead::TooLong { .. } | LineRead::End) => return Err("it said no hello".into()),
         Err(error) => return Err(format!("it said no hello: {error}")),
     }
     match serde_json::from_slice(&buffer) {
-        Ok(Ask::<String>::Hello { token }) => tickets.admit(&token, stream),
+        Ok(ServerMessage::<String>::Hello { token }) => tickets.admit(&token, stream),
         _ => Err("it said no hello".into()),
     }
 }
 
 /// Takes one line. Whether it made sense.
-fn take(line: &[u8], session: &str, last_id: &mut u64, outlet: &Outlet, host: &dyn Host) -> bool {
-    let answer = |id| Answer::new(id, outlet.clone());
-    let ask = serde_json::from_slice::<Ask<&RawValue>>(line);
-    if let Ok(Ask::Read { id, .. } | Ask::Change { id, .. }) = ask {
+fn take(
+    line: &[u8],
+    session: &str,
+    last_id: &mut u64,
+    sender: &LineSender,
+    host: &dyn Host,
+) -> bool {
+    let answer = |id| Answer::new(id, sender.clone());
+    let ask = serde_json::from_slice::<ServerMessage<&RawValue>>(line);
+    if let Ok(ServerMessage::Read { id, .. } | ServerMessage::Change { id, .. }) = ask {
         // Ids grow. A line that comes again, by whatever mishap, must not write again.
         if id <= *last_id {
             return true;
@@ -218,17 +224,17 @@ fn take(line: &[u8], session: &str, last_id: &mut u64, outlet: &Outlet, host: &d
         *last_id = id;
     }
     match ask {
-        Ok(Ask::Read { id, path }) => host.read(session, path, answer(id)),
-        Ok(Ask::Change { id, path, expects, content }) => {
+        Ok(ServerMessage::Read { id, path }) => host.read(session, path, answer(id)),
+        Ok(ServerMessage::Change { id, path, expects, content }) => {
             let Ok(expects) = expects.map(|text| text.parse()).transpose() else { return false };
-            host.change(session, Change { path, expects, content }, answer(id));
+            host.change(session, ChangeRequest { path, expects, content }, answer(id));
         }
-        Ok(Ask::GiveUp { id, after_ms }) => {
+        Ok(ServerMessage::GiveUp { id, after_ms }) => {
             host.give_up(&answer(id), Duration::from_millis(after_ms));
         }
-        Ok(Ask::Update(update)) => host.update(session, update, outlet),
-        Ok(Ask::Rehearsed { id, content }) => host.rehearsed(id, content),
-        Ok(Ask::Hello { .. }) => {}
+        Ok(ServerMessage::Update(update)) => host.update(session, update, sender),
+        Ok(ServerMessage::Rehearsed { id, content }) => host.rehearsed(id, content),
+        Ok(ServerMessage::Hello { .. }) => {}
         Err(_) => return false,
     }
     true

@@ -12,7 +12,7 @@ use std::sync::{Arc, Condvar, Mutex};
 
 use recto_store::sync::{lock, wait};
 
-use crate::acp::outlet::Outlet;
+use crate::acp::line_sender::LineSender;
 
 /// The most servers of one session. Each takes two threads.
 pub const MAX_SERVERS: usize = 64;
@@ -25,12 +25,12 @@ pub struct Tickets(Mutex<HashMap<String, Arc<Ticket>>>);
 pub struct Ticket {
     /// 256 random bits.
     pub token: String,
-    state: Mutex<State>,
+    state: Mutex<TicketState>,
     changed: Condvar,
 }
 
 #[derive(Default)]
-struct State {
+struct TicketState {
     session: Session,
     last_connection: u64,
     /// Whoever uses it now, in the order in which they came.
@@ -41,7 +41,7 @@ struct Connection {
     number: u64,
     stream: UnixStream,
     /// The way to the server, once it was welcomed.
-    outlet: Option<Outlet>,
+    sender: Option<LineSender>,
 }
 
 #[derive(Default)]
@@ -87,17 +87,17 @@ impl Tickets {
         }
         state.last_connection += 1;
         let number = state.last_connection;
-        state.connections.push(Connection { number, stream, outlet: None });
+        state.connections.push(Connection { number, stream, sender: None });
         drop(state);
         Ok(Admitted { ticket, number })
     }
 
     /// The way to a server of a session: the one that came last.
-    pub fn server_of(&self, session: &str) -> Option<Outlet> {
+    pub fn server_of(&self, session: &str) -> Option<LineSender> {
         lock(&self.0).values().find_map(|ticket| {
             let state = lock(&ticket.state);
             let is_named = matches!(&state.session, Session::Named(name) if **name == *session);
-            let mut outlets = state.connections.iter().rev().filter_map(|one| one.outlet.clone());
+            let mut outlets = state.connections.iter().rev().filter_map(|one| one.sender.clone());
             if is_named { outlets.next() } else { None }
         })
     }
@@ -147,11 +147,11 @@ pub struct Admitted {
 
 impl Admitted {
     /// The server was welcomed and can be asked.
-    pub fn listens(&self, outlet: &Outlet) {
+    pub fn listens(&self, sender: &LineSender) {
         let mut state = lock(&self.ticket.state);
         let mut connections = state.connections.iter_mut();
         if let Some(own) = connections.find(|connection| connection.number == self.number) {
-            own.outlet = Some(outlet.clone());
+            own.sender = Some(sender.clone());
         }
     }
 }

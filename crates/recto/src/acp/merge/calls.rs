@@ -5,7 +5,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use serde_json::{Map, Value};
 
-use crate::acp::outlet::Outlet;
+use crate::acp::line_sender::LineSender;
 use crate::acp::updates::cut;
 use recto_store::lru::Lru;
 use recto_tools::tools::Tool;
@@ -49,7 +49,7 @@ impl Key {
 
 /// How far our half of a call is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ours {
+pub enum ToolState {
     /// We have not heard of it from the tool.
     Awaited,
     /// The tool works on it.
@@ -59,40 +59,44 @@ pub enum Ours {
 }
 
 /// What is remembered of a call.
-pub struct Remembered {
+pub struct TrackedCall {
     /// Title, kind, name and locations, as the editor shows them.
     pub card: Map<String, Value>,
     /// How far our half is.
-    pub ours: Ours,
+    pub ours: ToolState,
     /// Whether the agent has ended it.
     pub is_ended: bool,
-    /// Whether the editor was told of the call by an event.
+    /// Whether the editor was event of the call by an event.
     pub is_shown: bool,
     /// What was called, as far as it is known.
-    pub likeness: Option<Likeness>,
+    pub signature: Option<CallSignature>,
     /// Whose call it is, while the tool works on it.
-    pub server: Option<Outlet>,
+    pub server: Option<LineSender>,
 }
 
-impl Remembered {
+impl TrackedCall {
     /// A call that is not shown yet.
-    pub fn new(card: Map<String, Value>, ours: Ours, likeness: Option<Likeness>) -> Remembered {
-        Remembered { card, ours, is_ended: false, is_shown: false, likeness, server: None }
+    pub fn new(
+        card: Map<String, Value>,
+        ours: ToolState,
+        signature: Option<CallSignature>,
+    ) -> TrackedCall {
+        TrackedCall { card, ours, is_ended: false, is_shown: false, signature, server: None }
     }
 }
 
 /// Which call it is, where no id says so.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Likeness {
+pub struct CallSignature {
     tool: &'static str,
     /// `None` where the arguments are not known.
     arguments: Option<u64>,
 }
 
-impl Likeness {
+impl CallSignature {
     /// A call of `tool`.
-    pub fn new(tool: &Tool, arguments: Option<&Map<String, Value>>) -> Likeness {
-        Likeness { tool: tool.name, arguments: arguments.map(hash_of) }
+    pub fn new(tool: &Tool, arguments: Option<&Map<String, Value>>) -> CallSignature {
+        CallSignature { tool: tool.name, arguments: arguments.map(hash_of) }
     }
 
     /// Whether it is known to be a call with those arguments.
@@ -101,7 +105,7 @@ impl Likeness {
     }
 
     /// Whether both can be the same call.
-    pub fn is_like(&self, other: &Likeness) -> bool {
+    pub fn is_like(&self, other: &CallSignature) -> bool {
         let is_same = |(one, other)| one == other;
         self.tool == other.tool && self.arguments.zip(other.arguments).is_none_or(is_same)
     }
@@ -109,10 +113,10 @@ impl Likeness {
 
 /// Whose other half a call waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Side {
+pub enum MissingHalf {
     /// We have not heard of it.
-    Ours,
-    /// The agent has not told of it.
+    ToolState,
+    /// The agent has not event of it.
     Agents,
 }
 
@@ -120,16 +124,16 @@ pub enum Side {
 #[derive(Default)]
 pub struct Calls {
     /// In the order in which they came: only looked at, never used.
-    known: Lru<Key, Known, MAX_CALLS>,
-    waiting: VecDeque<(Side, Likeness, Key)>,
+    known: Lru<Key, KnownId, MAX_CALLS>,
+    waiting: VecDeque<(MissingHalf, CallSignature, Key)>,
     /// Arguments for permission requests.
     kept: Lru<Key, Map<String, Value>, MAX_WAITING, MAX_KEPT>,
 }
 
 /// What an id means.
-enum Known {
+enum KnownId {
     /// The editor knows a call by it.
-    Call(Remembered),
+    Call(TrackedCall),
     /// The editor knows the call by this other id.
     Alias(String),
 }
@@ -138,15 +142,15 @@ impl Calls {
     /// The key under which a call is known to the editor.
     pub fn resolve(&self, key: Key) -> Key {
         match self.known.peek(&key) {
-            Some(Known::Alias(id)) => key.sibling(id),
+            Some(KnownId::Alias(id)) => key.sibling(id),
             _ => key,
         }
     }
 
     /// The ids of the calls of a session that a server works on.
-    pub fn of_server(&self, session: &str, server: &Outlet) -> Vec<String> {
-        let is_its = |key: &Key, known: &Known| match known {
-            Known::Call(Remembered { server: Some(its), .. }) => {
+    pub fn of_server(&self, session: &str, server: &LineSender) -> Vec<String> {
+        let is_its = |key: &Key, known: &KnownId| match known {
+            KnownId::Call(TrackedCall { server: Some(its), .. }) => {
                 key.session == session && its.is_same(server)
             }
             _ => false,
@@ -164,7 +168,7 @@ impl Calls {
     /// Forgets the calls of a session but those that the tool works on, under whatever ids.
     pub fn forget_session(&mut self, session: &str) {
         let is_running = |key: &Key| match self.known.peek(&self.resolve(key.clone())) {
-            Some(Known::Call(call)) => call.ours == Ours::Running,
+            Some(KnownId::Call(call)) => call.ours == ToolState::Running,
             _ => false,
         };
         let keys = self.known.iter().map(|(key, _)| key);
@@ -174,45 +178,50 @@ impl Calls {
     }
 
     /// A call that the editor may know.
-    pub fn get_mut(&mut self, key: &Key) -> Option<&mut Remembered> {
+    pub fn get_mut(&mut self, key: &Key) -> Option<&mut TrackedCall> {
         match self.known.peek_mut(key)? {
-            Known::Call(call) => Some(call),
-            Known::Alias(_) => None,
+            KnownId::Call(call) => Some(call),
+            KnownId::Alias(_) => None,
         }
     }
 
     /// Remembers a call.
-    pub fn insert(&mut self, key: &Key, call: Remembered) {
-        self.remember(key, Known::Call(call));
+    pub fn insert(&mut self, key: &Key, call: TrackedCall) {
+        self.remember(key, KnownId::Call(call));
     }
 
     /// Remembers another id for a call that the editor knows.
     pub fn alias(&mut self, other: &Key, known: &Key) {
-        self.remember(other, Known::Alias(known.id.clone()));
+        self.remember(other, KnownId::Alias(known.id.clone()));
     }
 
-    fn remember(&mut self, key: &Key, known: Known) {
+    fn remember(&mut self, key: &Key, known: KnownId) {
         for (oldest, _) in self.known.insert(key.clone(), known) {
             self.settle(&oldest);
         }
     }
 
     /// A call waits for its other half. It keeps its place if it waits already.
-    pub fn wait(&mut self, side: Side, likeness: Likeness, key: &Key) {
+    pub fn wait(&mut self, side: MissingHalf, signature: CallSignature, key: &Key) {
         if let Some(waiting) = self.waiting.iter_mut().find(|(_, _, waiting)| waiting == key) {
-            waiting.1 = likeness;
+            waiting.1 = signature;
             return;
         }
-        self.waiting.push_back((side, likeness, key.clone()));
+        self.waiting.push_back((side, signature, key.clone()));
         if self.waiting.len() > MAX_WAITING {
             self.waiting.pop_front();
         }
     }
 
     /// The oldest call of the same session that waits for this one.
-    pub fn partner(&mut self, side: Side, likeness: &Likeness, key: &Key) -> Option<Key> {
+    pub fn partner(
+        &mut self,
+        side: MissingHalf,
+        signature: &CallSignature,
+        key: &Key,
+    ) -> Option<Key> {
         let found = self.waiting.iter().position(|(waits_for, other, waiting)| {
-            *waits_for == side && waiting.session == key.session && other.is_like(likeness)
+            *waits_for == side && waiting.session == key.session && other.is_like(signature)
         })?;
         let (_, _, partner) = self.waiting.remove(found)?;
         Some(partner)
@@ -246,7 +255,7 @@ impl Calls {
     }
 }
 
-/// Ours come cut, so that both halves are compared as cut.
+/// ToolState come cut, so that both halves are compared as cut.
 fn hash_of(arguments: &Map<String, Value>) -> u64 {
     let mut hasher = DefaultHasher::new();
     hash_value(&cut(arguments), &mut hasher);

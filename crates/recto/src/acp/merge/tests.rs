@@ -172,9 +172,9 @@ fn permission_before_any_event() {
     let words = json!([{"type": "content", "content": {"type": "text", "text": "why"}}]);
     let asked = json!({"toolCallId": "1", "title": "mcp__recto__edit_text_file",
         "rawInput": edit(), "content": words});
-    let told = json!({"sessionUpdate": "tool_call", "toolCallId": "1", "kind": "other",
+    let event = json!({"sessionUpdate": "tool_call", "toolCallId": "1", "kind": "other",
         "title": "mcp__recto__edit_text_file", "rawInput": {}});
-    scene().asks(asked).agent(told).start("1", "edit_text_file", edit()).check(expect![[r#"
+    scene().asks(asked).agent(event).start("1", "edit_text_file", edit()).check(expect![[r#"
         asks: ? #1 kind="edit" title="Edit a.txt" locations=[{"path":"/p/a.txt"}] rawInput={"path":"/p/a.txt","old_string":"a","new_string":"b"} content=[{"type":"diff","path":"/p/a.txt","oldText":"a","newText":"b","_meta":{"recto":{"excerpt":true}}},{"type":"content","content":{"type":"text","text":"why"}}]
         agent: tool_call #1 kind="edit" title="Edit a.txt" locations=[{"path":"/p/a.txt"}] rawInput={"path":"/p/a.txt","old_string":"a","new_string":"b"}
         recto: tool_call_update #1 kind="edit" title="Edit a.txt" status="in_progress" locations=[{"path":"/p/a.txt"}] rawInput={"path":"/p/a.txt","old_string":"a","new_string":"b"}
@@ -196,11 +196,11 @@ fn declined_calls_end_as_the_agent_says() {
 
 #[test]
 fn arguments_that_come_later() {
-    let told = |raw: Value| {
+    let event = |raw: Value| {
         json!({"sessionUpdate": "tool_call", "toolCallId": "1", "kind": "other",
             "title": "mcp__recto__read_text_file", "status": "pending", "rawInput": raw})
     };
-    scene().agent(told(json!({}))).agent(told(read())).agent(told(read())).check(expect![[r#"
+    scene().agent(event(json!({}))).agent(event(read())).agent(event(read())).check(expect![[r#"
         agent: tool_call #1 kind="read" title="Read file" status="pending" locations=[] rawInput={}
         agent: tool_call_update #1 kind="read" title="Read a.txt" status="pending" locations=[{"path":"/p/a.txt"}] rawInput={"path":"/p/a.txt"}
         agent: tool_call_update #1 kind="read" title="Read a.txt" status="pending" locations=[{"path":"/p/a.txt"}] rawInput={"path":"/p/a.txt"}
@@ -383,8 +383,8 @@ fn memory_is_bounded() {
     for number in 0..MAX_CALLS as u64 / 2 + 200 {
         let content = "x".repeat(if number < 200 { 200_000 } else { 10 });
         let arguments = json!({"path": "/p/a", "content": content, "n": number});
-        let told = codex(&format!("a{number}"), "write_text_file", arguments);
-        let params = json!({"sessionId": "s", "update": told});
+        let event = codex(&format!("a{number}"), "write_text_file", arguments);
+        let params = json!({"sessionId": "s", "update": event});
         merger.from_agent(json!({"method": "session/update", "params": params}), None);
         let id = updates::own_id(number);
         merger.from_recto("s", with_call("text.read", read(), |call| updates::started(&id, call)));

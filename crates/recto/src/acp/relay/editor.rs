@@ -14,8 +14,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use super::peek::Peek;
-use crate::acp::link::server::{Answer, Change};
-use crate::acp::outlet::Outlet;
+use crate::acp::line_sender::LineSender;
+use crate::acp::link::server::{Answer, ChangeRequest};
 
 const READ: &str = "fs/read_text_file";
 const WRITE: &str = "fs/write_text_file";
@@ -36,15 +36,15 @@ pub struct Requests {
 #[derive(Default)]
 struct Waiting {
     last: u64,
-    requests: HashMap<u64, Asked>,
+    requests: HashMap<u64, PendingRequest>,
 }
 
 /// A request, and what follows its answer.
-struct Asked {
-    step: Step,
+struct PendingRequest {
+    step: RequestStep,
     answer: Answer,
     /// What is asked then, the last first. Written in advance, so that nothing delays it.
-    next: Vec<Line>,
+    next: Vec<RequestLine>,
     since: Instant,
     /// Whether nobody waits for what stands there after a write.
     is_given_up: bool,
@@ -52,7 +52,7 @@ struct Asked {
 
 /// What a request is for.
 #[derive(Clone, Copy)]
-enum Step {
+enum RequestStep {
     /// Somebody wants the text.
     Read,
     /// The text is to be this one still.
@@ -62,7 +62,7 @@ enum Step {
 }
 
 /// A request, with the number in its id.
-struct Line {
+struct RequestLine {
     number: u64,
     text: Vec<u8>,
 }
@@ -107,7 +107,7 @@ impl Failure {
 }
 
 #[derive(Deserialize)]
-struct Content<'a> {
+struct ReadResult<'a> {
     #[serde(borrow)]
     content: &'a RawValue,
 }
@@ -122,12 +122,12 @@ impl Requests {
     pub fn read(&self, session_id: &str, path: &RawValue, answer: Answer) -> Vec<u8> {
         let params = Params { session_id, path, content: None };
         let line = self.line(READ, params);
-        self.begin(Step::Read, answer, line, Vec::new())
+        self.begin(RequestStep::Read, answer, line, Vec::new())
     }
 
     /// The first line of a change.
-    pub fn change(&self, session_id: &str, change: Change<'_>, answer: Answer) -> Vec<u8> {
-        let Change { path, expects, content } = change;
+    pub fn change(&self, session_id: &str, change: ChangeRequest<'_>, answer: Answer) -> Vec<u8> {
+        let ChangeRequest { path, expects, content } = change;
         let reading = Params { session_id, path, content: None };
         let writing = Params { content: Some(content), ..reading };
         let compare = expects.map(|digest| (self.line(READ, reading), digest));
@@ -135,9 +135,9 @@ impl Requests {
         let read_back = self.line(READ, reading);
         match compare {
             Some((line, digest)) => {
-                self.begin(Step::Compare(digest), answer, line, vec![read_back, write])
+                self.begin(RequestStep::Compare(digest), answer, line, vec![read_back, write])
             }
-            None => self.begin(Step::Write, answer, write, vec![read_back]),
+            None => self.begin(RequestStep::Write, answer, write, vec![read_back]),
         }
     }
 
@@ -152,7 +152,7 @@ impl Requests {
         asked.is_given_up |= after.is_zero();
         let (step, is_over) = (asked.step, asked.since.elapsed() >= after);
         match step {
-            Step::Compare(_) | Step::ReadBack if is_over => {}
+            RequestStep::Compare(_) | RequestStep::ReadBack if is_over => {}
             _ => {
                 drop(waiting);
                 return change.pending();
@@ -161,7 +161,7 @@ impl Requests {
         let asked = waiting.requests.remove(&number);
         drop(waiting);
         match (step, asked) {
-            (Step::Compare(_), Some(asked)) => asked.answer.given_up(false),
+            (RequestStep::Compare(_), Some(asked)) => asked.answer.given_up(false),
             (_, Some(asked)) => asked.answer.written(None),
             (_, None) => {}
         }
@@ -170,14 +170,15 @@ impl Requests {
     /// Ends every change that the editor was not given yet, because it will not be.
     pub fn give_up_all(&self) {
         let mut waiting = lock(&self.waiting);
-        let is_compared = |_: &u64, asked: &mut Asked| matches!(asked.step, Step::Compare(_));
+        let is_compared =
+            |_: &u64, asked: &mut PendingRequest| matches!(asked.step, RequestStep::Compare(_));
         let compared: Vec<_> = waiting.requests.extract_if(is_compared).collect();
         drop(waiting);
         compared.into_iter().for_each(|(_, asked)| asked.answer.given_up(true));
     }
 
     /// Forgets what was asked for a server that is gone.
-    pub fn forget(&self, server: &Outlet) {
+    pub fn forget(&self, server: &LineSender) {
         lock(&self.waiting).requests.retain(|_, asked| !asked.answer.goes_to(server));
     }
 
@@ -194,7 +195,7 @@ impl Requests {
         // It is taken out only when it is clear what follows: until then it can be given up.
         let step = lock(&self.waiting).requests.get(&number)?.step;
         match step {
-            Step::Read => {
+            RequestStep::Read => {
                 let text = result.and_then(text);
                 let answer = self.take(number)?.answer;
                 match text {
@@ -202,21 +203,21 @@ impl Requests {
                     Err(failure) => failure.send(answer),
                 }
             }
-            Step::Compare(expected) => match result.and_then(text) {
+            RequestStep::Compare(expected) => match result.and_then(text) {
                 Ok(text) if digest(text) == Some(expected) => return self.next(number),
                 Ok(_) => self.take(number)?.answer.moved(),
                 // The file is gone from the editor, which is another text as well.
                 Err(Failure { code: Some(NO_SUCH_FILE), .. }) => self.take(number)?.answer.moved(),
                 Err(failure) => failure.send(self.take(number)?.answer),
             },
-            Step::Write => match result {
+            RequestStep::Write => match result {
                 Ok(_) if !lock(&self.waiting).requests.get(&number)?.is_given_up => {
                     return self.next(number);
                 }
                 Ok(_) => self.take(number)?.answer.written(None),
                 Err(failure) => failure.send(self.take(number)?.answer),
             },
-            Step::ReadBack => {
+            RequestStep::ReadBack => {
                 let text = result.and_then(text).ok();
                 self.take(number)?.answer.written(text);
             }
@@ -224,7 +225,7 @@ impl Requests {
         None
     }
 
-    fn take(&self, number: u64) -> Option<Asked> {
+    fn take(&self, number: u64) -> Option<PendingRequest> {
         lock(&self.waiting).requests.remove(&number)
     }
 
@@ -233,25 +234,31 @@ impl Requests {
         let mut waiting = lock(&self.waiting);
         let mut asked = waiting.requests.remove(&number)?;
         let line = asked.next.pop()?;
-        asked.step = if asked.next.is_empty() { Step::ReadBack } else { Step::Write };
+        asked.step = if asked.next.is_empty() { RequestStep::ReadBack } else { RequestStep::Write };
         asked.since = Instant::now();
         waiting.requests.insert(line.number, asked);
         Some(line.text)
     }
 
     /// From now on the line's answer is waited for.
-    fn begin(&self, step: Step, answer: Answer, line: Line, next: Vec<Line>) -> Vec<u8> {
+    fn begin(
+        &self,
+        step: RequestStep,
+        answer: Answer,
+        line: RequestLine,
+        next: Vec<RequestLine>,
+    ) -> Vec<u8> {
         let since = Instant::now();
-        let asked = Asked { step, answer, next, since, is_given_up: false };
+        let asked = PendingRequest { step, answer, next, since, is_given_up: false };
         lock(&self.waiting).requests.insert(line.number, asked);
         line.text
     }
 
-    fn line(&self, method: &'static str, params: Params<'_>) -> Line {
+    fn line(&self, method: &'static str, params: Params<'_>) -> RequestLine {
         let number = self.next_number();
         let id = format!("{}{number}", self.prefix);
         let request = Request { jsonrpc: "2.0", id, method, params };
-        Line { number, text: serde_json::to_vec(&request).expect("strings are JSON") }
+        RequestLine { number, text: serde_json::to_vec(&request).expect("strings are JSON") }
     }
 
     fn next_number(&self) -> u64 {
@@ -275,8 +282,8 @@ fn result<'a>(message: &Peek<'a>) -> Result<&'a str, Failure> {
 
 /// The text in an answer, as a JSON string.
 fn text(result: &str) -> Result<&RawValue, Failure> {
-    match serde_json::from_str::<Content>(result) {
-        Ok(Content { content }) if content.get().starts_with('"') && is_text(content.get()) => {
+    match serde_json::from_str::<ReadResult>(result) {
+        Ok(ReadResult { content }) if content.get().starts_with('"') && is_text(content.get()) => {
             Ok(content)
         }
         _ => {
@@ -303,27 +310,27 @@ mod tests {
     #![allow(clippy::unwrap_used)]
 
     use super::*;
-    use crate::acp::relay::peek::{Shape, shape};
+    use crate::acp::relay::peek::{MessageKind, classify};
 
     /// A line as the editor would answer it.
     fn settle(requests: &Requests, line: &[u8], result: &str) -> Option<Vec<u8>> {
         let request: serde_json::Value = serde_json::from_slice(line).unwrap();
         let answer = format!(r#"{{"jsonrpc":"2.0","id":{},"result":{result}}}"#, request["id"]);
-        let Shape::Message(message) = shape(answer.as_bytes()) else { unreachable!() };
+        let MessageKind::Message(message) = classify(answer.as_bytes()) else { unreachable!() };
         requests.settle(&message)
     }
 
     #[test]
     fn what_a_server_asked_goes_with_it() {
-        let outlet = || Outlet::start("test", std::io::pipe().unwrap().1, 1 << 20).unwrap();
-        let (one, other) = (outlet(), outlet());
+        let sender = || LineSender::start("test", std::io::pipe().unwrap().1, 1 << 20).unwrap();
+        let (one, other) = (sender(), sender());
         let requests = Requests::new("n".into());
         let path = serde_json::value::to_raw_value("/f").unwrap();
         let text = serde_json::value::to_raw_value("new").unwrap();
-        let begin = |server: &Outlet| {
+        let begin = |server: &LineSender| {
             let answer = |id| Answer::new(id, server.clone());
             let expects = Some(Digest::of(b"old"));
-            let change = Change { path: &path, expects, content: &text };
+            let change = ChangeRequest { path: &path, expects, content: &text };
             requests.read("s", &path, answer(1));
             requests.change("s", change, answer(2))
         };

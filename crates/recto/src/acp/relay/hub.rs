@@ -13,15 +13,15 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::editor::Requests;
-use super::inject::{Agreed, Server, Session, Splice};
-use super::log::Log;
-use super::peek::{Peek, Shape, shape};
+use super::inject::{Agreed, Server, SessionParams, Splice};
+use super::log::MessageLog;
+use super::peek::{MessageKind, Peek, classify};
+use crate::acp::line_sender::LineSender;
 use crate::acp::link::Welcome;
 use crate::acp::link::rehearsals::Rehearsals;
-use crate::acp::link::server::{Answer, Change, Host};
+use crate::acp::link::server::{Answer, ChangeRequest, Host};
 use crate::acp::link::tickets::{Ticket, Tickets};
-use crate::acp::merge::{Asking, Merger};
-use crate::acp::outlet::Outlet;
+use crate::acp::merge::{Merger, PermissionRequest};
 use crate::log::say;
 use recto_store::sync::lock;
 use recto_tools::tools::as_integer;
@@ -32,9 +32,9 @@ const MAX_NOISE: usize = 500;
 /// Everything that both directions share.
 pub struct Hub {
     /// The editor's end.
-    pub to_editor: Outlet,
+    pub to_editor: LineSender,
     /// The agent's end.
-    pub to_agent: Outlet,
+    pub to_agent: LineSender,
     /// What is put into sessions.
     pub server: Server,
     /// Which server belongs to which session.
@@ -42,35 +42,35 @@ pub struct Hub {
     /// What we asked the editor.
     pub editor: Requests,
     /// What was said so far.
-    pub learned: Mutex<Learned>,
+    pub negotiated: Mutex<Negotiated>,
     /// Makes one of our events and the agent's.
     pub merger: Mutex<Merger>,
     /// What we asked our servers.
     pub rehearsals: Rehearsals,
     /// Where messages are noted.
-    pub log: Option<Log>,
+    pub log: Option<MessageLog>,
 }
 
 /// What the two sides said that matters later.
 #[derive(Default)]
-pub struct Learned {
+pub struct Negotiated {
     can_read: bool,
     can_write: bool,
     agreed: Agreed,
     /// Requests of the editor whose answers matter, by id.
-    asked: HashMap<String, Asked>,
+    asked: HashMap<String, AwaitedAnswer>,
 }
 
-enum Asked {
+enum AwaitedAnswer {
     Initialize,
     /// The session is called as the answer says.
-    NewSession(Begun),
+    NewSession(InjectedSession),
     /// The session has its name.
     OldSession(Arc<Ticket>),
 }
 
 /// A session with our server in it.
-struct Begun {
+struct InjectedSession {
     ticket: Arc<Ticket>,
     /// Where its relative paths start.
     root: String,
@@ -110,7 +110,7 @@ impl Initialize {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Named {
+struct SessionAnswer {
     session_id: Option<String>,
 }
 
@@ -134,8 +134,8 @@ enum Concern {
 impl Hub {
     /// Takes a line of the editor's.
     pub fn take_from_editor(&self, mut line: Vec<u8>) {
-        let splice = match shape(&line) {
-            Shape::Message(message) => match self.concern_of_editors(&message) {
+        let splice = match classify(&line) {
+            MessageKind::Message(message) => match self.concern_of_editors(&message) {
                 Concern::OurAnswer => {
                     self.note("editor", "recto", &line);
                     if let Some(next) = self.editor.settle(&message) {
@@ -152,11 +152,11 @@ impl Hub {
                 Concern::Session => self.give_server(&line, &message),
                 Concern::None | Concern::Answer | Concern::Event => None,
             },
-            Shape::Batch(items) if concerns(&items, |item| self.concern_of_editors(item)) => {
+            MessageKind::Batch(items) if concerns(&items, |item| self.concern_of_editors(item)) => {
                 return items.iter().for_each(|item| self.take_from_editor(item.get().into()));
             }
             // What is no JSON is the agent's to refuse.
-            Shape::Batch(_) | Shape::Unclear | Shape::Noise => None,
+            MessageKind::Batch(_) | MessageKind::Unclear | MessageKind::Noise => None,
         };
         match splice {
             None => self.note("editor", "agent", &line),
@@ -171,8 +171,8 @@ impl Hub {
 
     /// Takes a line of the agent's.
     pub fn take_from_agent(&self, line: Vec<u8>) {
-        match shape(&line) {
-            Shape::Message(message) => match self.concern_of_agents(&message) {
+        match classify(&line) {
+            MessageKind::Message(message) => match self.concern_of_agents(&message) {
                 Concern::Event => return self.merge(line),
                 Concern::Answer => {
                     let begun = self.learn_of_agent(&message);
@@ -185,11 +185,11 @@ impl Hub {
                 }
                 Concern::None | Concern::OurAnswer | Concern::Initialize | Concern::Session => {}
             },
-            Shape::Batch(items) if concerns(&items, |item| self.concern_of_agents(item)) => {
+            MessageKind::Batch(items) if concerns(&items, |item| self.concern_of_agents(item)) => {
                 return items.iter().for_each(|item| self.take_from_agent(item.get().into()));
             }
-            Shape::Batch(_) | Shape::Unclear => {}
-            Shape::Noise => {
+            MessageKind::Batch(_) | MessageKind::Unclear => {}
+            MessageKind::Noise => {
                 self.note("agent", "recto", &line);
                 let start = String::from_utf8_lossy(&line[..line.len().min(MAX_NOISE)]);
                 return say(&format!("the agent said what is no message: {start}"));
@@ -216,7 +216,7 @@ impl Hub {
             }
             None => {
                 let id = message.id();
-                let matters = id.is_some_and(|id| lock(&self.learned).asked.contains_key(&id));
+                let matters = id.is_some_and(|id| lock(&self.negotiated).asked.contains_key(&id));
                 if matters { Concern::Answer } else { Concern::None }
             }
             Some(_) => Concern::None,
@@ -225,42 +225,44 @@ impl Hub {
 
     /// Whether calls are shown to the editor. In the draft of version 2 that is left to the agent.
     fn shows_calls(&self) -> bool {
-        lock(&self.learned).agreed.protocol_version < 2
+        lock(&self.negotiated).agreed.protocol_version < 2
     }
 
     fn learn_of_editor(&self, initialize: &Peek<'_>) {
         let params = initialize.params.map_or("null", RawValue::get);
         let Ok(params) = serde_json::from_str::<Initialize>(params) else { return };
         let offers = |name: &str| params.client_capabilities["fs"][name] == true;
-        let mut learned = lock(&self.learned);
-        learned.can_read = offers("readTextFile");
-        learned.can_write = offers("writeTextFile");
-        learned.agreed.protocol_version = params.version().unwrap_or_default();
+        let mut negotiated = lock(&self.negotiated);
+        negotiated.can_read = offers("readTextFile");
+        negotiated.can_write = offers("writeTextFile");
+        negotiated.agreed.protocol_version = params.version().unwrap_or_default();
         if let Some(id) = initialize.id() {
-            learned.asked.insert(id, Asked::Initialize);
+            negotiated.asked.insert(id, AwaitedAnswer::Initialize);
         }
     }
 
     /// Learns from an answer of the agent's. A session that has begun, and whose it is.
-    fn learn_of_agent(&self, answer: &Peek<'_>) -> Option<(Begun, String)> {
-        let asked = lock(&self.learned).asked.remove(&answer.id()?)?;
+    fn learn_of_agent(&self, answer: &Peek<'_>) -> Option<(InjectedSession, String)> {
+        let asked = lock(&self.negotiated).asked.remove(&answer.id()?)?;
         let result = answer.result.map_or("null", RawValue::get);
         match asked {
-            Asked::Initialize => {
+            AwaitedAnswer::Initialize => {
                 let Ok(answer) = serde_json::from_str::<Initialize>(result) else { return None };
-                let mut learned = lock(&self.learned);
-                learned.agreed.has_more_folders = answer.has_more_folders();
+                let mut negotiated = lock(&self.negotiated);
+                negotiated.agreed.has_more_folders = answer.has_more_folders();
                 if let Some(version) = answer.version() {
-                    learned.agreed.protocol_version = version;
+                    negotiated.agreed.protocol_version = version;
                     // Version 2 has no such methods, whatever the editor offered for version 1.
-                    learned.can_read &= version < 2;
-                    learned.can_write &= version < 2;
+                    negotiated.can_read &= version < 2;
+                    negotiated.can_write &= version < 2;
                 }
             }
-            Asked::OldSession(ticket) if answer.error.is_some() => self.tickets.revoke(&ticket),
-            Asked::OldSession(_) => {}
-            Asked::NewSession(begun) => match serde_json::from_str(result) {
-                Ok(Named { session_id: Some(session) }) => return Some((begun, session)),
+            AwaitedAnswer::OldSession(ticket) if answer.error.is_some() => {
+                self.tickets.revoke(&ticket)
+            }
+            AwaitedAnswer::OldSession(_) => {}
+            AwaitedAnswer::NewSession(begun) => match serde_json::from_str(result) {
+                Ok(SessionAnswer { session_id: Some(session) }) => return Some((begun, session)),
                 _ => self.tickets.revoke(&begun.ticket),
             },
         }
@@ -270,9 +272,9 @@ impl Hub {
     /// How the request must change to give the session our server.
     fn give_server(&self, line: &[u8], request: &Peek<'_>) -> Option<Splice> {
         let (id, params) = (request.id()?, request.params?);
-        let session = Session::parse(params)?;
+        let session = SessionParams::parse(params)?;
         let ticket = self.tickets.issue().ok()?;
-        let agreed = lock(&self.learned).agreed;
+        let agreed = lock(&self.negotiated).agreed;
         let entry = self.server.entry(&session, &ticket.token, agreed);
         let splice = entry.and_then(|entry| session.with_server(line, params, &entry));
         let Some(splice) = splice else {
@@ -282,7 +284,7 @@ impl Hub {
         if let Some(log) = &self.log {
             log.hide(&ticket.token);
         }
-        let begun = Begun { ticket, root: self.server.root(&session)?.to_string() };
+        let begun = InjectedSession { ticket, root: self.server.root(&session)?.to_string() };
         let is_loaded = request.method.as_deref() == Some("session/load");
         let is_resumed = request.method.as_deref() == Some("session/resume");
         let asked = match &session.session_id {
@@ -292,15 +294,15 @@ impl Hub {
                     lock(&self.merger).reopen(session);
                 }
                 self.name(&begun, session);
-                Asked::OldSession(begun.ticket)
+                AwaitedAnswer::OldSession(begun.ticket)
             }
-            _ => Asked::NewSession(begun),
+            _ => AwaitedAnswer::NewSession(begun),
         };
-        lock(&self.learned).asked.insert(id, asked);
+        lock(&self.negotiated).asked.insert(id, asked);
         Some(splice)
     }
 
-    fn name(&self, begun: &Begun, session: &str) {
+    fn name(&self, begun: &InjectedSession, session: &str) {
         lock(&self.merger).open(session, begun.root.clone().into());
         begun.ticket.name(session);
     }
@@ -325,7 +327,7 @@ impl Hub {
     /// What a call would do that the agent asks leave for. Nothing more of the agent's is read
     /// until it is known, so that what comes later stays later.
     fn foresee(&self, event: &Value) -> Option<Vec<Value>> {
-        let Asking { session, tool, arguments } = lock(&self.merger).asking(event)?;
+        let PermissionRequest { session, tool, arguments } = lock(&self.merger).asking(event)?;
         let server = self.tickets.server_of(&session)?;
         self.rehearsals.ask(&server, tool, arguments)
     }
@@ -354,15 +356,15 @@ impl Hub {
 
 impl Host for Hub {
     fn welcome(&self) -> Welcome {
-        let learned = lock(&self.learned);
-        Welcome { can_read: learned.can_read, can_write: learned.can_write }
+        let negotiated = lock(&self.negotiated);
+        Welcome { can_read: negotiated.can_read, can_write: negotiated.can_write }
     }
 
     fn read(&self, session_id: &str, path: &RawValue, answer: Answer) {
         self.send_to_editor(self.editor.read(session_id, path, answer));
     }
 
-    fn change(&self, session_id: &str, change: Change<'_>, answer: Answer) {
+    fn change(&self, session_id: &str, change: ChangeRequest<'_>, answer: Answer) {
         self.send_to_editor(self.editor.change(session_id, change, answer));
     }
 
@@ -370,7 +372,7 @@ impl Host for Hub {
         self.editor.give_up(change, after);
     }
 
-    fn gone(&self, session: Option<&str>, server: &Outlet) {
+    fn gone(&self, session: Option<&str>, server: &LineSender) {
         self.editor.forget(server);
         let Some(session) = session else { return };
         let mut merger = lock(&self.merger);
@@ -379,7 +381,7 @@ impl Host for Hub {
         }
     }
 
-    fn update(&self, session_id: &str, update: Value, server: &Outlet) {
+    fn update(&self, session_id: &str, update: Value, server: &LineSender) {
         if !self.shows_calls() {
             return;
         }
@@ -396,8 +398,8 @@ impl Host for Hub {
 }
 
 fn concerns(items: &[&RawValue], concern: impl Fn(&Peek<'_>) -> Concern) -> bool {
-    items.iter().any(|item| match shape(item.get().as_bytes()) {
-        Shape::Message(message) => concern(&message) != Concern::None,
-        Shape::Batch(_) | Shape::Unclear | Shape::Noise => false,
+    items.iter().any(|item| match classify(item.get().as_bytes()) {
+        MessageKind::Message(message) => concern(&message) != Concern::None,
+        MessageKind::Batch(_) | MessageKind::Unclear | MessageKind::Noise => false,
     })
 }

@@ -37,7 +37,7 @@ pub struct Agreed {
 /// The parameters of a request that begins a session.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Session<'a> {
+pub struct SessionParams<'a> {
     /// The one that is taken up again, or forked.
     pub session_id: Option<String>,
     cwd: Option<String>,
@@ -48,7 +48,7 @@ pub struct Session<'a> {
 }
 
 #[derive(Deserialize)]
-struct Named<'a> {
+struct NamedServer<'a> {
     #[serde(borrow, default, deserialize_with = "peek::raw")]
     name: Option<&'a RawValue>,
 }
@@ -61,9 +61,9 @@ pub struct Splice {
     pub text: String,
 }
 
-impl<'a> Session<'a> {
+impl<'a> SessionParams<'a> {
     /// Understands parameters, which are JSON.
-    pub fn parse(params: &'a RawValue) -> Option<Session<'a>> {
+    pub fn parse(params: &'a RawValue) -> Option<SessionParams<'a>> {
         params.get().starts_with('{').then(|| serde_json::from_str(params.get()).ok())?
     }
 
@@ -92,8 +92,8 @@ impl<'a> Session<'a> {
         if servers.get() == "null" {
             return Some(Splice { place, text: format!("[{entry}]") });
         }
-        let others: Vec<Named> = serde_json::from_str(servers.get()).ok()?;
-        let is_ours = |other: &Named| {
+        let others: Vec<NamedServer> = serde_json::from_str(servers.get()).ok()?;
+        let is_ours = |other: &NamedServer| {
             other.name.and_then(|name| serde_json::from_str::<String>(name.get()).ok()).as_deref()
                 == Some(NAME)
         };
@@ -108,14 +108,19 @@ impl<'a> Session<'a> {
 
 impl Server {
     /// Where the relative paths of a session start.
-    pub fn root<'a>(&'a self, session: &'a Session<'_>) -> Option<&'a str> {
+    pub fn root<'a>(&'a self, session: &'a SessionParams<'_>) -> Option<&'a str> {
         let cwd = || session.cwd.as_deref().filter(|cwd| cwd.starts_with('/'));
         self.roots.first().map(String::as_str).or_else(cwd)
     }
 
     /// The entry for a session's list of servers. `None` where nothing says which folders it
     /// should serve. Folders on the command line are all there are.
-    pub fn entry(&self, session: &Session<'_>, token: &str, agreed: Agreed) -> Option<String> {
+    pub fn entry(
+        &self,
+        session: &SessionParams<'_>,
+        token: &str,
+        agreed: Agreed,
+    ) -> Option<String> {
         let mut roots = vec![self.root(session)?];
         roots.extend(self.roots.iter().skip(1).map(String::as_str));
         if self.roots.is_empty() && agreed.has_more_folders {
@@ -154,13 +159,13 @@ mod tests {
     #![allow(clippy::unwrap_used)]
 
     use super::*;
-    use crate::acp::relay::peek::{Shape, shape};
+    use crate::acp::relay::peek::{MessageKind, classify};
 
     fn check(params: &str, expected: Option<&str>) {
         let message = format!(r#"{{"id":1, "params" : {params} , "method":"session/new"}}"#);
-        let Shape::Message(peek) = shape(message.as_bytes()) else { panic!("{message}") };
+        let MessageKind::Message(peek) = classify(message.as_bytes()) else { panic!("{message}") };
         let params = peek.params.unwrap();
-        let splice = Session::parse(params)
+        let splice = SessionParams::parse(params)
             .and_then(|session| session.with_server(message.as_bytes(), params, "OURS"));
         let changed = splice.map(|Splice { place, text }| {
             let mut changed = message.clone();
@@ -208,7 +213,7 @@ mod tests {
             roots: vec![],
             socket: "/s".into(),
         };
-        let in_folder: Session<'_> = serde_json::from_str(r#"{"cwd":"/a"}"#).unwrap();
+        let in_folder: SessionParams<'_> = serde_json::from_str(r#"{"cwd":"/a"}"#).unwrap();
         let agreed = |protocol_version| Agreed { protocol_version, ..Agreed::default() };
         let entry = |version| server.entry(&in_folder, "t", agreed(version)).unwrap();
         let first = r#"{"name":"recto","command":"/bin/recto","args":["serve","--root","/a","--read-only"],"env":[{"name":"RECTO_LINK","value":"/s"},{"name":"RECTO_TOKEN","value":"t"}]}"#;

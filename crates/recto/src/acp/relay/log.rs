@@ -14,13 +14,13 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 
 /// The file, and what must not stand in it.
-pub struct Log {
+pub struct MessageLog {
     file: Mutex<File>,
     secrets: Mutex<Vec<String>>,
 }
 
 #[derive(Serialize)]
-struct Entry<'a> {
+struct LogEntry<'a> {
     /// In seconds since 1970.
     time: f64,
     from: &'a str,
@@ -32,12 +32,12 @@ struct Entry<'a> {
     text: Option<Cow<'a, str>>,
 }
 
-impl Log {
+impl MessageLog {
     /// Adds to a file that only we can read, for it will hold what people write.
-    pub fn open(path: &Path) -> Result<Log, String> {
+    pub fn open(path: &Path) -> Result<MessageLog, String> {
         let file = OpenOptions::new().create(true).append(true).mode(0o600).open(path);
         let file = file.map_err(|error| format!("--log-messages: {}: {error}", path.display()))?;
-        Ok(Log { file: Mutex::new(file), secrets: Mutex::default() })
+        Ok(MessageLog { file: Mutex::new(file), secrets: Mutex::default() })
     }
 
     /// Masks this from now on.
@@ -53,7 +53,7 @@ impl Log {
         let time = since_1970.map_or(0.0, |time| time.as_millis() as f64 / 1000.0);
         let message = serde_json::from_slice(&line).ok();
         let text = message.is_none().then(|| String::from_utf8_lossy(&line));
-        let entry = Entry { time, from, to, message, text };
+        let entry = LogEntry { time, from, to, message, text };
         let mut bytes = serde_json::to_vec(&entry).expect("strings and numbers are JSON");
         bytes.push(b'\n');
         // A full disk must not end the session.

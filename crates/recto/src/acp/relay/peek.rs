@@ -6,7 +6,7 @@ use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
 /// What a line is.
-pub enum Shape<'a> {
+pub enum MessageKind<'a> {
     /// A message.
     Message(Peek<'a>),
     /// Several at once.
@@ -42,23 +42,23 @@ pub fn raw<'de, D: Deserializer<'de>>(from: D) -> Result<Option<&'de RawValue>, 
 }
 
 /// Says what a line is.
-pub fn shape(line: &[u8]) -> Shape<'_> {
+pub fn classify(line: &[u8]) -> MessageKind<'_> {
     let Ok(text) = std::str::from_utf8(line) else {
         // Whoever it is for may know what to make of it.
         let is_object = line.trim_ascii_start().starts_with(b"{");
-        return if is_object { Shape::Unclear } else { Shape::Noise };
+        return if is_object { MessageKind::Unclear } else { MessageKind::Noise };
     };
     match text.trim_ascii_start().as_bytes().first() {
         Some(b'{') => match serde_json::from_str(text) {
-            Ok(peek) => Shape::Message(peek),
-            Err(error) if error.is_data() && is_json(text) => Shape::Unclear,
-            Err(_) => Shape::Noise,
+            Ok(peek) => MessageKind::Message(peek),
+            Err(error) if error.is_data() && is_json(text) => MessageKind::Unclear,
+            Err(_) => MessageKind::Noise,
         },
         Some(b'[') => match serde_json::from_str(text) {
-            Ok(items) => Shape::Batch(items),
-            Err(_) => Shape::Noise,
+            Ok(items) => MessageKind::Batch(items),
+            Err(_) => MessageKind::Noise,
         },
-        _ => Shape::Noise,
+        _ => MessageKind::Noise,
     }
 }
 

@@ -8,17 +8,17 @@ use std::path::Path;
 use recto_text::quote::Lines;
 use serde_json::{Map, Value, json};
 
+use super::changed_ranges::{self, ChangedRange};
 use super::cut::cut_text;
-use super::places::{self, Place};
 use super::title;
 use recto_tools::call::Witnessed;
 use recto_tools::tools::Change;
 
 /// The largest text that is shown whole, and the most that is shown of a larger one.
-pub const MAX_TEXT: usize = 1 << 20;
+pub const MAX_SHOWN_TEXT: usize = 1 << 20;
 
-/// The most places of a large file, or edits of one call, that are shown.
-pub const MAX_PLACES: usize = 32;
+/// The most changed_ranges of a large file, or edits of one call, that are shown.
+pub const MAX_DIFFS: usize = 32;
 
 const N_CONTEXT: usize = 3;
 
@@ -49,15 +49,15 @@ pub fn of_change(change: &Change, is_new: bool) -> Vec<Value> {
     let after = change.after.as_ref().map(|document| document.text());
     match (before, after) {
         (None, None) => vec![words("The file is not text, so there is no diff to show.")],
-        (None, Some(after)) if after.len() > MAX_TEXT => vec![too_large(after)],
+        (None, Some(after)) if after.len() > MAX_SHOWN_TEXT => vec![too_large(after)],
         (None, Some(after)) if is_new => vec![diff_block(path, None, after)],
         (None, Some(after)) => vec![
             diff_block(path, Some(""), after),
             words("What the file held before is not text and not shown."),
         ],
-        (Some(before), None) if before.len() > MAX_TEXT => vec![too_large(before)],
+        (Some(before), None) if before.len() > MAX_SHOWN_TEXT => vec![too_large(before)],
         (Some(before), None) => vec![diff_block(path, Some(before), "")],
-        (Some(before), Some(after)) if before.len().max(after.len()) <= MAX_TEXT => {
+        (Some(before), Some(after)) if before.len().max(after.len()) <= MAX_SHOWN_TEXT => {
             vec![diff_block(path, Some(before), after)]
         }
         (Some(before), Some(after)) => large(path, before, after),
@@ -108,7 +108,7 @@ pub fn asked(call: &Witnessed<'_>) -> Vec<Value> {
         _ => Vec::new(),
     };
     if let [(None, new)] = parts.as_slice()
-        && new.len() > MAX_TEXT
+        && new.len() > MAX_SHOWN_TEXT
     {
         return vec![too_large(new)];
     }
@@ -146,15 +146,16 @@ fn diff_block(path: &Path, old: Option<&str>, new: &str) -> Value {
     block
 }
 
-/// The places of a large file that changed, each with the lines around it.
+/// The changed_ranges of a large file that changed, each with the lines around it.
 fn large(path: &Path, before: &str, after: &str) -> Vec<Value> {
     let old_lines: Vec<&str> = recto_text::line::lines(before).collect();
     let new_lines: Vec<&str> = recto_text::line::lines(after).collect();
     let (n_old, n_new) = (old_lines.len(), new_lines.len());
-    let differing = places::differing(&old_lines, &new_lines);
-    let is_near = |one: &Place, next: &Place| next.old.start - one.old.end <= 2 * N_CONTEXT;
-    let blocks = differing.chunk_by(is_near).map(|places| {
-        let (first, last) = (&places[0], &places[places.len() - 1]);
+    let differing = changed_ranges::differing(&old_lines, &new_lines);
+    let is_near =
+        |one: &ChangedRange, next: &ChangedRange| next.old.start - one.old.end <= 2 * N_CONTEXT;
+    let blocks = differing.chunk_by(is_near).map(|changed_ranges| {
+        let (first, last) = (&changed_ranges[0], &changed_ranges[changed_ranges.len() - 1]);
         let n_above = N_CONTEXT.min(first.old.start).min(first.new.start);
         let n_below = N_CONTEXT.min(n_old - last.old.end).min(n_new - last.new.end);
         let old = first.old.start - n_above..last.old.end + n_below;
@@ -184,7 +185,7 @@ fn large(path: &Path, before: &str, after: &str) -> Vec<Value> {
 fn bounded(blocks: impl Iterator<Item = (usize, Value)>) -> (Vec<Value>, usize) {
     let (mut shown, mut n_shown_bytes, mut n_left_out) = (Vec::new(), 0, 0);
     for (n_bytes, block) in blocks {
-        if shown.len() < MAX_PLACES && n_shown_bytes + n_bytes <= MAX_TEXT {
+        if shown.len() < MAX_DIFFS && n_shown_bytes + n_bytes <= MAX_SHOWN_TEXT {
             n_shown_bytes += n_bytes;
             shown.push(block);
         } else {

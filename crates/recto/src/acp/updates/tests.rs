@@ -382,6 +382,6 @@ proptest! {
             prop_assert!(n_bytes(&update) <= 8 * MAX_BYTES);
         }
         let shown = with_call(tool.name, arguments, preview);
-        prop_assert!(shown.len() <= content::MAX_PLACES + 1);
+        prop_assert!(shown.len() <= content::MAX_DIFFS + 1);
     }
 }

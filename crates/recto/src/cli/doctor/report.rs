@@ -5,40 +5,40 @@ use std::fmt;
 /// Rooms with their lines, in order.
 #[derive(Default)]
 pub struct Report {
-    lines: Vec<Line>,
+    lines: Vec<ReportLine>,
 }
 
-enum Line {
-    Room(&'static str),
+enum ReportLine {
+    Section(&'static str),
     Fact(String),
     Note(String),
     Problem { what: String, remedy: String },
 }
 
 impl Report {
-    /// Starts a room.
-    pub fn room(&mut self, name: &'static str) {
-        self.lines.push(Line::Room(name));
+    /// Starts a section.
+    pub fn section(&mut self, name: &'static str) {
+        self.lines.push(ReportLine::Section(name));
     }
 
     /// Something that is as it is.
     pub fn fact(&mut self, text: impl Into<String>) {
-        self.lines.push(Line::Fact(text.into()));
+        self.lines.push(ReportLine::Fact(text.into()));
     }
 
     /// Something that a person may want to know, but that is not wrong.
     pub fn note(&mut self, text: impl Into<String>) {
-        self.lines.push(Line::Note(text.into()));
+        self.lines.push(ReportLine::Note(text.into()));
     }
 
     /// Something that is wrong, and what to do about it.
     pub fn problem(&mut self, what: impl Into<String>, remedy: impl Into<String>) {
-        self.lines.push(Line::Problem { what: what.into(), remedy: remedy.into() });
+        self.lines.push(ReportLine::Problem { what: what.into(), remedy: remedy.into() });
     }
 
     /// How many things are wrong.
     pub fn n_problems(&self) -> usize {
-        self.lines.iter().filter(|line| matches!(line, Line::Problem { .. })).count()
+        self.lines.iter().filter(|line| matches!(line, ReportLine::Problem { .. })).count()
     }
 }
 
@@ -47,10 +47,10 @@ impl fmt::Display for Report {
         writeln!(f, "recto {}", env!("CARGO_PKG_VERSION"))?;
         for line in &self.lines {
             match line {
-                Line::Room(name) => writeln!(f, "\n{name}")?,
-                Line::Fact(text) => writeln!(f, "  {}", shown(text))?,
-                Line::Note(text) => writeln!(f, "  - {}", shown(text))?,
-                Line::Problem { what, remedy } => {
+                ReportLine::Section(name) => writeln!(f, "\n{name}")?,
+                ReportLine::Fact(text) => writeln!(f, "  {}", shown(text))?,
+                ReportLine::Note(text) => writeln!(f, "  - {}", shown(text))?,
+                ReportLine::Problem { what, remedy } => {
                     writeln!(f, "  ! {}\n    {}", shown(what), shown(remedy))?;
                 }
             }

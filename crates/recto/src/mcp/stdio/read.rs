@@ -15,7 +15,7 @@ use super::admission::Admission;
 use super::write::{Output, Sent};
 use super::{parse, weight};
 use crate::limits;
-use crate::line::{self, Incoming, Line};
+use crate::line::{self, Incoming, LineRead};
 
 /// The longest line that is read.
 const MAX_LINE: usize = limits::REQUEST_LINE;
@@ -31,12 +31,12 @@ pub struct Reader {
     /// Whether a request has begun a session. Until then `rmcp` ends the server when it gets
     /// anything but a request.
     has_started: bool,
-    held: Held,
+    last_line: LastLine,
 }
 
 /// The state of the last line. It is kept here because `rmcp` drops the future of
 /// [`Reader::next`] whenever something else happens.
-enum Held {
+enum LastLine {
     Nothing,
     /// It is being parsed.
     Parsing(JoinHandle<Parsed>),
@@ -65,7 +65,7 @@ impl Reader {
         output: Output,
     ) -> std::io::Result<Reader> {
         let incoming = Incoming::new(input, MAX_LINE)?;
-        Ok(Reader { incoming, admission, output, has_started: false, held: Held::Nothing })
+        Ok(Reader { incoming, admission, output, has_started: false, last_line: LastLine::Nothing })
     }
 
     /// Waits until every request is answered.
@@ -77,22 +77,22 @@ impl Reader {
     /// nothing is lost.
     pub async fn next(&mut self) -> Option<ClientJsonRpcMessage> {
         loop {
-            match &mut self.held {
-                Held::Nothing => {}
-                Held::Parsing(parsing) => {
+            match &mut self.last_line {
+                LastLine::Nothing => {}
+                LastLine::Parsing(parsing) => {
                     let parsed = parsing.await.unwrap_or_else(|error| {
                         Parsed::Refused(ErrorData::internal_error(error.to_string(), None), None)
                     });
-                    self.held = Held::Nothing;
+                    self.last_line = LastLine::Nothing;
                     if let Some(message) = self.take(parsed) {
                         return Some(message);
                     }
                     continue;
                 }
-                Held::Request { id, weight, .. } => {
+                LastLine::Request { id, weight, .. } => {
                     let slot = self.admission.admit(id, *weight).await;
-                    let held = std::mem::replace(&mut self.held, Held::Nothing);
-                    let Held::Request { mut message, id, .. } = held else {
+                    let last_line = std::mem::replace(&mut self.last_line, LastLine::Nothing);
+                    let LastLine::Request { mut message, id, .. } = last_line else {
                         unreachable!("it was one")
                     };
                     if let Some(slot) = slot {
@@ -105,23 +105,23 @@ impl Reader {
                     self.refuse(ErrorData::invalid_request(message, None), Some(id));
                     continue;
                 }
-                Held::Refused(sent) => {
+                LastLine::Refused(sent) => {
                     let written = sent.until_written().await;
-                    self.held = Held::Nothing;
+                    self.last_line = LastLine::Nothing;
                     written.ok()?;
                 }
             }
             // A client that never stops sending must not keep other tasks from running.
             consume_budget().await;
             match self.incoming.next().await {
-                Ok(Line::Whole) => {}
-                Ok(Line::TooLong { id }) => {
+                Ok(LineRead::Whole) => {}
+                Ok(LineRead::TooLong { id }) => {
                     let id = id.and_then(|id| serde_json::from_str(&id).ok());
                     let message = format!("Request is longer than {MAX_LINE} bytes");
                     self.refuse(ErrorData::invalid_request(message, None), id);
                     continue;
                 }
-                Ok(Line::End) | Err(_) => return None,
+                Ok(LineRead::End) | Err(_) => return None,
             }
             let line = self.incoming.line();
             if line.iter().all(u8::is_ascii_whitespace) {
@@ -129,7 +129,8 @@ impl Reader {
             }
             if line.len() > MAX_PARSED_HERE {
                 let line = std::mem::take(line);
-                self.held = Held::Parsing(tokio::task::spawn_blocking(move || parsed(&line)));
+                self.last_line =
+                    LastLine::Parsing(tokio::task::spawn_blocking(move || parsed(&line)));
                 continue;
             }
             let parsed = parsed(line);
@@ -152,7 +153,7 @@ impl Reader {
             JsonRpcMessage::Request(request) => {
                 self.has_started |= begins_session(&request.request);
                 let id = request.id.clone();
-                self.held = Held::Request { message, id, weight };
+                self.last_line = LastLine::Request { message, id, weight };
                 return None;
             }
             JsonRpcMessage::Notification(notification) => {
@@ -171,7 +172,7 @@ impl Reader {
     }
 
     fn refuse(&mut self, error: ErrorData, id: Option<RequestId>) {
-        self.held = Held::Refused(self.output.refuse(JsonRpcMessage::error(error, id)));
+        self.last_line = LastLine::Refused(self.output.refuse(JsonRpcMessage::error(error, id)));
     }
 }
 

@@ -13,7 +13,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::admission::Admission;
 use super::{Ends, json};
-use crate::line::Patient;
+use crate::line::Blocking;
 use crate::mcp::handler::Slot;
 
 /// How much is gathered before it is written.
@@ -47,7 +47,7 @@ impl Output {
     pub fn start(admission: Arc<Admission>, ends: Ends) -> Result<Output> {
         // Not `Stdout` itself, which would search every answer for line ends.
         let stdout = PipeWriter::from(std::io::stdout().as_fd().try_clone_to_owned()?);
-        let counted = Counted { output: Patient(stdout), n_given: ends.n_given };
+        let counted = Counted { output: Blocking(stdout), n_given: ends.n_given };
         let mut writer = Writer { output: BufWriter::with_capacity(BUFFER, counted), admission };
         let (queue, mut queued) = mpsc::unbounded_channel();
         std::thread::Builder::new().name("recto-write".into()).spawn(move || {
@@ -114,7 +114,7 @@ impl Writer {
 
 /// Counts the bytes that the client takes.
 struct Counted {
-    output: Patient<PipeWriter>,
+    output: Blocking<PipeWriter>,
     n_given: Arc<AtomicU64>,
 }
 

@@ -1,4 +1,4 @@
-//! Ids that come again: used for another call, or told again.
+//! Ids that come again: used for another call, or event again.
 
 use super::*;
 
@@ -61,10 +61,10 @@ fn shell() -> Value {
 /// A person who is asked must be asked in the words of whoever asks.
 #[test]
 fn another_call_is_never_asked_for_in_the_name_of_ours() {
-    let begins = |told: Value| {
-        let mut told = told;
-        told["sessionUpdate"] = "tool_call".into();
-        told
+    let begins = |event: Value| {
+        let mut event = event;
+        event["sessionUpdate"] = "tool_call".into();
+        event
     };
     let awaited = || scene().agent(codex("1", "read_text_file", read()));
     let ended = json!({"sessionUpdate": "tool_call_update", "toolCallId": "1", "status": "failed"});
@@ -146,8 +146,8 @@ fn an_id_that_is_used_again_begins_another_call() {
     for before in [awaited(), ran(), awaited().agent(ended.clone()), ran().agent(ended.clone())] {
         let shown = before.agent(shell.clone()).asks(ask()).seen;
         let last: Vec<&str> = shown.lines().rev().take(2).collect();
-        let told = r#"agent: tool_call #1 kind="execute" title="rm -rf build" status="pending""#;
-        assert_eq!(last, ["asks: ? #1", told], "{shown}");
+        let event = r#"agent: tool_call #1 kind="execute" title="rm -rf build" status="pending""#;
+        assert_eq!(last, ["asks: ? #1", event], "{shown}");
     }
     let again = |arguments: Value| codex("1", "write_text_file", arguments);
     let write = json!({"path": "/p/b.txt", "content": "b\n"});
@@ -171,18 +171,18 @@ fn an_id_that_is_used_again_begins_another_call() {
 #[test]
 fn a_call_that_is_told_again_in_other_words_keeps_its_diff() {
     let done = || scene().start("1", "edit_text_file", edit()).end("1", "edit_text_file", edit());
-    let told = |arguments: Value| {
-        let mut told = codex("1", "edit_text_file", arguments);
-        told.as_object_mut().unwrap().remove("_meta");
-        told
+    let event = |arguments: Value| {
+        let mut event = codex("1", "edit_text_file", arguments);
+        event.as_object_mut().unwrap().remove("_meta");
+        event
     };
     let mut with_null = edit();
     with_null["replace_all"] = Value::Null;
-    let mut cut = told(json!({"path": "/p/a.txt"}));
+    let mut cut = event(json!({"path": "/p/a.txt"}));
     cut["status"] = "completed".into();
     let unknown = json!({"sessionUpdate": "tool_call", "toolCallId": "1", "status": "completed",
         "title": "edit_text_file (recto MCP Server)", "rawInput": {"input": edit()}});
-    done().agent(told(with_null)).agent(cut).agent(unknown).check(expect![[r#"
+    done().agent(event(with_null)).agent(cut).agent(unknown).check(expect![[r#"
         recto: tool_call #1 kind="edit" title="Edit a.txt" status="pending" locations=[{"path":"/p/a.txt"}] rawInput={"path":"/p/a.txt","old_string":"a","new_string":"b"}
         recto: tool_call_update #1 kind="edit" title="Edit a.txt" status="completed" locations=[{"path":"/p/a.txt"}] content=[]
         agent: nothing
@@ -197,7 +197,7 @@ fn a_call_that_is_told_again_in_other_words_keeps_its_diff() {
         recto: tool_call_update #1 kind="edit" title="Edit a.txt" status="completed" locations=[{"path":"/p/a.txt"}] content=[]
         agent: tool_call #1 title="edit_text_file (other MCP Server)" status="completed" rawInput={"input":{"path":"/p/a.txt"}}
     "#]]);
-    done().agent(told(json!({"path": "/p/b.txt"}))).check(expect![[r#"
+    done().agent(event(json!({"path": "/p/b.txt"}))).check(expect![[r#"
         recto: tool_call #1 kind="edit" title="Edit a.txt" status="pending" locations=[{"path":"/p/a.txt"}] rawInput={"path":"/p/a.txt","old_string":"a","new_string":"b"}
         recto: tool_call_update #1 kind="edit" title="Edit a.txt" status="completed" locations=[{"path":"/p/a.txt"}] content=[]
         agent: tool_call #1 kind="edit" title="Edit b.txt" status="in_progress" locations=[{"path":"/p/b.txt"}] rawInput={"path":"/p/b.txt"}

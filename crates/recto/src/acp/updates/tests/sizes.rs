@@ -99,7 +99,7 @@ fn a_preview_is_made_from_the_arguments() {
         ("text.append", json!({"path": "a", "content": "b\n"})),
         ("file.remove", json!({"path": "a"})),
         ("read_text_file", json!({"path": "/p/a"})),
-        ("write_text_file", json!({"path": "/p/a", "content": "a".repeat(MAX_TEXT + 1)})),
+        ("write_text_file", json!({"path": "/p/a", "content": "a".repeat(MAX_SHOWN_TEXT + 1)})),
     ] {
         let content = with_call(tool, arguments, preview);
         let update = json!({"content": content});

@@ -22,7 +22,7 @@ const SCOPES: ABI = ABI::V6;
 
 /// What is asked of the second wall.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Wish {
+pub enum LandlockMode {
     /// As much as this kernel has.
     #[default]
     BestEffort,
@@ -34,7 +34,7 @@ pub enum Wish {
 
 /// How far the second wall stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Status {
+pub enum Enforcement {
     /// Everything that was asked for is enforced.
     Full {
         /// The kernel's version of Landlock.
@@ -55,22 +55,22 @@ pub enum Status {
     Off,
 }
 
-impl Status {
+impl Enforcement {
     /// Whether all of it stands.
     pub fn is_full(self) -> bool {
-        matches!(self, Status::Full { .. })
+        matches!(self, Enforcement::Full { .. })
     }
 }
 
-impl fmt::Display for Status {
+impl fmt::Display for Enforcement {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Status::Full { abi } => write!(f, "fully enforced (ABI {abi})"),
+            Enforcement::Full { abi } => write!(f, "fully enforced (ABI {abi})"),
             // The kernel has all that is asked for.
-            Status::Partial { abi: abi @ 6.. } => {
+            Enforcement::Partial { abi: abi @ 6.. } => {
                 write!(f, "partly enforced (ABI {abi}; not every rule could be added)")
             }
-            Status::Partial { abi } => {
+            Enforcement::Partial { abi } => {
                 let lacks = match abi {
                     ..=2 => "truncation, the network, devices and signals",
                     3 => "the network, devices and signals",
@@ -79,33 +79,37 @@ impl fmt::Display for Status {
                 };
                 write!(f, "partly enforced (ABI {abi}, which has no rules for {lacks})")
             }
-            Status::Missing => f.write_str("not available (this kernel or container has none)"),
-            Status::Disabled => f.write_str("not available (the kernel was started without it)"),
-            Status::Refused => f.write_str("not available (the kernel refused to raise it)"),
-            Status::Off => f.write_str("switched off"),
+            Enforcement::Missing => {
+                f.write_str("not available (this kernel or container has none)")
+            }
+            Enforcement::Disabled => {
+                f.write_str("not available (the kernel was started without it)")
+            }
+            Enforcement::Refused => f.write_str("not available (the kernel refused to raise it)"),
+            Enforcement::Off => f.write_str("switched off"),
         }
     }
 }
 
 /// What stays open when the wall stands.
 #[derive(Debug, Clone, Default)]
-pub struct Openings {
+pub struct AllowedPaths {
     /// Folders beneath which everything may be read.
     pub readable: Vec<PathBuf>,
     /// Folders beneath which everything may be read and written.
     pub writable: Vec<PathBuf>,
 }
 
-impl Openings {
+impl AllowedPaths {
     /// Closes everything else for this thread and all that it starts from now on. There is no way
     /// back. A folder that cannot be opened stays closed; whoever serves it says so. Fails only where
     /// more is required than there is.
-    pub fn close_the_rest(&self, wish: Wish) -> Result<Status, String> {
-        if wish == Wish::Off {
-            return Ok(Status::Off);
+    pub fn restrict_thread(&self, wish: LandlockMode) -> Result<Enforcement, String> {
+        if wish == LandlockMode::Off {
+            return Ok(Enforcement::Off);
         }
-        let status = self.enforce().unwrap_or(Status::Refused);
-        if wish == Wish::Required && !status.is_full() {
+        let status = self.enforce().unwrap_or(Enforcement::Refused);
+        if wish == LandlockMode::Required && !status.is_full() {
             return Err(format!(
                 "--require-landlock: Landlock is {status}. It needs Linux 6.12 or newer with \
                  landlock among the names in /sys/kernel/security/lsm, and a container that does \
@@ -117,14 +121,14 @@ impl Openings {
 
     /// How far the wall would stand, tried on a thread that then ends: it must close the top of
     /// the file system, unless that is open, and leave the folders open.
-    pub fn try_out(&self, wish: Wish) -> Result<Status, String> {
-        let openings = self.clone();
+    pub fn probe(&self, wish: LandlockMode) -> Result<Enforcement, String> {
+        let allowed_paths = self.clone();
         let trial = std::thread::spawn(move || {
-            let wish = if wish == Wish::Off { wish } else { Wish::BestEffort };
-            let status = openings.close_the_rest(wish)?;
+            let wish = if wish == LandlockMode::Off { wish } else { LandlockMode::BestEffort };
+            let status = allowed_paths.restrict_thread(wish)?;
             let top = Path::new("/");
-            let mut folders = openings.readable.iter().chain(&openings.writable);
-            if let Status::Full { .. } | Status::Partial { .. } = status {
+            let mut folders = allowed_paths.readable.iter().chain(&allowed_paths.writable);
+            if let Enforcement::Full { .. } | Enforcement::Partial { .. } = status {
                 let is_top = |folder: &PathBuf| folder.canonicalize().is_ok_and(|real| real == top);
                 let is_open = folders.clone().any(is_top);
                 if !is_open && top.read_dir().is_ok() {
@@ -139,7 +143,7 @@ impl Openings {
         trial.join().unwrap_or_else(|_| Err("Landlock: the trial panicked".into()))
     }
 
-    fn enforce(&self) -> Result<Status, RulesetError> {
+    fn enforce(&self) -> Result<Enforcement, RulesetError> {
         let mut ruleset = Ruleset::default()
             .handle_access(AccessFs::from_all(FILES))?
             .handle_access(AccessNet::from_all(NETWORK))?
@@ -152,16 +156,16 @@ impl Openings {
         }
         let status = ruleset.restrict_self()?;
         let abi = match status.landlock {
-            LandlockStatus::NotEnabled => return Ok(Status::Disabled),
-            LandlockStatus::NotImplemented => return Ok(Status::Missing),
+            LandlockStatus::NotEnabled => return Ok(Enforcement::Disabled),
+            LandlockStatus::NotImplemented => return Ok(Enforcement::Missing),
             LandlockStatus::Available { effective_abi, kernel_abi } => {
                 kernel_abi.unwrap_or(effective_abi as i32)
             }
         };
         Ok(match status.ruleset {
-            RulesetStatus::FullyEnforced => Status::Full { abi },
-            RulesetStatus::PartiallyEnforced => Status::Partial { abi },
-            RulesetStatus::NotEnforced => Status::Missing,
+            RulesetStatus::FullyEnforced => Enforcement::Full { abi },
+            RulesetStatus::PartiallyEnforced => Enforcement::Partial { abi },
+            RulesetStatus::NotEnforced => Enforcement::Missing,
         })
     }
 }
@@ -192,7 +196,7 @@ mod tests {
             (6, "partly enforced (ABI 6; not every rule could be added)"),
             (7, "partly enforced (ABI 7; not every rule could be added)"),
         ] {
-            assert_eq!(Status::Partial { abi }.to_string(), expected);
+            assert_eq!(Enforcement::Partial { abi }.to_string(), expected);
         }
     }
 }

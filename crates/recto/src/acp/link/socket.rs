@@ -15,19 +15,19 @@ const PREFIX: &str = "recto-acp-";
 const LEFT_BEHIND: Duration = Duration::from_secs(60);
 
 /// A socket's folder. It goes when this is dropped.
-pub struct Place {
+pub struct LinkSocket {
     folder: PathBuf,
 }
 
-impl Place {
+impl LinkSocket {
     /// Makes one, beneath the folder for such things or the one for temporary files.
-    pub fn listen() -> Result<(Place, UnixListener)> {
+    pub fn listen() -> Result<(LinkSocket, UnixListener)> {
         let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
         // The address of a socket has room for 107 bytes, so a short folder is tried last.
         let parents = [runtime, Some(std::env::temp_dir()), Some("/tmp".into())];
         let mut last_error = Error::from(ErrorKind::NotFound);
         for parent in parents.into_iter().flatten().filter(|parent| parent.is_absolute()) {
-            match Place::listen_beneath(&parent) {
+            match LinkSocket::listen_beneath(&parent) {
                 Ok(made) => return Ok(made),
                 Err(error) => last_error = error,
             }
@@ -35,11 +35,11 @@ impl Place {
         Err(last_error)
     }
 
-    fn listen_beneath(parent: &Path) -> Result<(Place, UnixListener)> {
+    fn listen_beneath(parent: &Path) -> Result<(LinkSocket, UnixListener)> {
         clean_up(parent);
         let folder = parent.join(format!("{PREFIX}{}", random_hex::<16>()?));
         DirBuilder::new().mode(0o700).create(&folder)?;
-        let place = Place { folder };
+        let place = LinkSocket { folder };
         let listener = UnixListener::bind(place.socket())?;
         Ok((place, listener))
     }
@@ -60,7 +60,7 @@ fn remove(folder: &Path) {
     let _ = remove_dir(folder);
 }
 
-impl Drop for Place {
+impl Drop for LinkSocket {
     fn drop(&mut self) {
         remove(&self.folder);
     }
@@ -94,14 +94,14 @@ pub fn check_peer(stream: &UnixStream) -> Result<()> {
 }
 
 /// A stream that must have said what it says by a certain time, however slowly it trickles.
-pub struct Until<'a> {
+pub struct DeadlineReader<'a> {
     /// What is read.
     pub stream: &'a UnixStream,
     /// When it ends.
     pub deadline: Instant,
 }
 
-impl Read for Until<'_> {
+impl Read for DeadlineReader<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> Result<usize> {
         let left = self.deadline.saturating_duration_since(Instant::now());
         if left.is_zero() {

@@ -1,4 +1,4 @@
-//! What is looked at, one room after the other.
+//! What is looked at, one section after the other.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -11,8 +11,8 @@ use super::report::Report;
 use crate::acp::link::LinkClient;
 use crate::assemble;
 use crate::config::Config;
+use crate::landlock::{Enforcement, LandlockMode};
 use crate::limits::{self, Amount};
-use crate::wall::{Status, Wish};
 use recto_store::context::Context;
 use recto_store::local::abilities::Abilities;
 use recto_store::local::leftovers::Verdict;
@@ -21,8 +21,9 @@ use recto_store::{GitRevisions, LocalStore, Revisions};
 
 /// The folders and their file systems.
 pub fn roots(config: &Config, report: &mut Report) {
-    report.room("roots");
-    let can_write = assemble::openings(config).is_ok_and(|openings| !openings.writable.is_empty());
+    report.section("roots");
+    let can_write = assemble::allowed_paths(config)
+        .is_ok_and(|allowed_paths| !allowed_paths.writable.is_empty());
     let mut seen: Vec<(PathBuf, (u64, u64))> = Vec::new();
     for given in &config.roots {
         let real = given.canonicalize().unwrap_or_else(|_| given.clone());
@@ -111,16 +112,22 @@ fn abilities(root: &Path, report: &mut Report) {
 }
 
 /// What keeps calls inside.
-pub fn walls(config: &Config, report: &mut Report) {
-    report.room("walls");
+pub fn sandbox(config: &Config, report: &mut Report) {
+    report.section("walls");
     report.fact("first: paths are walked by hand, from the open folders");
     let remedy = "Start a kernel of 6.12 or newer with landlock in /sys/kernel/security/lsm, or \
-                  allow it in the container. The first wall holds alone.";
-    match assemble::openings(config).and_then(|openings| openings.try_out(config.wall)) {
-        Ok(status @ Status::Full { .. }) => report.fact(format!("second: Landlock is {status}")),
-        Ok(Status::Off) => report.note("second: Landlock is switched off"),
-        Ok(status @ Status::Partial { .. }) => report.note(format!("second: Landlock is {status}")),
-        Ok(status) if config.wall == Wish::BestEffort => {
+                  allow it in the container. The first landlock holds alone.";
+    match assemble::allowed_paths(config)
+        .and_then(|allowed_paths| allowed_paths.probe(config.landlock))
+    {
+        Ok(status @ Enforcement::Full { .. }) => {
+            report.fact(format!("second: Landlock is {status}"))
+        }
+        Ok(Enforcement::Off) => report.note("second: Landlock is switched off"),
+        Ok(status @ Enforcement::Partial { .. }) => {
+            report.note(format!("second: Landlock is {status}"))
+        }
+        Ok(status) if config.landlock == LandlockMode::BestEffort => {
             report.problem(format!("second: Landlock is {status}"), remedy);
         }
         Ok(status) => report.note(format!("second: Landlock is {status}")),
@@ -130,7 +137,7 @@ pub fn walls(config: &Config, report: &mut Report) {
 
 /// The bounds that people ask for.
 pub fn limits(config: &Config, report: &mut Report) {
-    report.room("limits (all of them: docs/limits.md)");
+    report.section("limits (all of them: docs/limits.md)");
     let read = Amount::Bytes(config.max_read_bytes as u64);
     let line = Amount::Bytes(limits::REQUEST_LINE as u64);
     let whole = Amount::Bytes(limits::WHOLE_CHANGE);
@@ -151,7 +158,7 @@ pub fn limits(config: &Config, report: &mut Report) {
 /// What killed processes left behind.
 pub fn leftovers(disk: &LocalStore, clean: bool, report: &mut Report) {
     const MAX_SHOWN: usize = 20;
-    report.room("leftovers of killed processes");
+    report.section("leftovers of killed processes");
     let survey = disk.survey(if clean { Cleaning::Remove } else { Cleaning::Keep });
     let left = |what| survey.left.iter().filter(move |(_, verdict)| *verdict == what);
     if survey.left.is_empty() && survey.n_removed == 0 {
@@ -188,7 +195,7 @@ pub fn leftovers(disk: &LocalStore, clean: bool, report: &mut Report) {
 
 /// The repositories.
 pub fn git(config: &Config, disk: Arc<LocalStore>, report: &mut Report) {
-    report.room("git");
+    report.section("git");
     let context = Context::default();
     for git_dir in config.git_dirs.iter().filter(|git_dir| !git_dir.is_dir()) {
         report.problem(
@@ -221,7 +228,7 @@ pub fn git(config: &Config, disk: Arc<LocalStore>, report: &mut Report) {
 
 /// The editor that started us, if one did.
 pub fn editor(report: &mut Report) {
-    report.room("editor");
+    report.section("editor");
     match LinkClient::from_environment() {
         None => report.fact("none: not started by recto acp or recto codex"),
         Some(Ok(link)) => {

@@ -13,11 +13,11 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use recto_store::sync::{lock, wait};
 use tokio_util::sync::CancellationToken;
 
-use crate::line::Patient;
+use crate::line::Blocking;
 
 /// The way to a stream. Everybody who holds a clone writes to the same one.
 #[derive(Clone)]
-pub struct Outlet(Arc<Shared>);
+pub struct LineSender(Arc<Shared>);
 
 struct Shared {
     queue: Mutex<Queue>,
@@ -50,16 +50,16 @@ impl Waiting {
     }
 }
 
-impl Outlet {
-    /// Starts the thread. `output` is closed when the outlet is and everything is written, or when
+impl LineSender {
+    /// Starts the thread. `output` is closed when the sender is and everything is written, or when
     /// nothing more can be.
     pub fn start(
         name: &str,
         output: impl Into<OwnedFd>,
         max_bytes: usize,
-    ) -> std::io::Result<Outlet> {
+    ) -> std::io::Result<LineSender> {
         let output = Arc::new(File::from(output.into()));
-        let outlet = Outlet(Arc::new(Shared {
+        let sender = LineSender(Arc::new(Shared {
             queue: Mutex::new(Queue {
                 output: Some(output.clone()),
                 waiting: VecDeque::new(),
@@ -71,10 +71,10 @@ impl Outlet {
             max_bytes,
             ended: CancellationToken::new(),
         }));
-        let shared = outlet.0.clone();
+        let shared = sender.0.clone();
         std::thread::Builder::new().name(name.into()).spawn(move || {
             while let Some(waiting) = shared.next() {
-                if Patient(&*output).write_all(waiting.rest()).is_err() {
+                if Blocking(&*output).write_all(waiting.rest()).is_err() {
                     break;
                 }
             }
@@ -82,7 +82,7 @@ impl Outlet {
             drop(output);
             shared.ended.cancel();
         })?;
-        Ok(outlet)
+        Ok(sender)
     }
 
     /// Gives a line, without its ending, once there is room for it. Whether there is still a stream
@@ -108,7 +108,7 @@ impl Outlet {
     }
 
     /// Whether both lead to the same stream.
-    pub fn is_same(&self, other: &Outlet) -> bool {
+    pub fn is_same(&self, other: &LineSender) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
 
@@ -187,12 +187,12 @@ mod tests {
     #[test]
     fn a_full_outlet_takes_what_cannot_wait_and_keeps_the_order() {
         let (mut reader, writer) = std::io::pipe().unwrap();
-        let outlet = Outlet::start("test", writer, 1 << 20).unwrap();
+        let sender = LineSender::start("test", writer, 1 << 20).unwrap();
         // More than the pipe holds and more than may wait, so that the next one would.
-        assert!(outlet.send(vec![b'a'; 2 << 20]));
-        assert!(outlet.send(vec![b'b'; 2 << 20]));
-        assert!(outlet.send_at_once(b"c".to_vec()));
-        let waiting = outlet.clone();
+        assert!(sender.send(vec![b'a'; 2 << 20]));
+        assert!(sender.send(vec![b'b'; 2 << 20]));
+        assert!(sender.send_at_once(b"c".to_vec()));
+        let waiting = sender.clone();
         let next = std::thread::spawn(move || waiting.send(b"d".to_vec()));
         std::thread::sleep(std::time::Duration::from_millis(50));
         assert!(!next.is_finished(), "there is no room");

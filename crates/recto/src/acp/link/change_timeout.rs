@@ -8,21 +8,21 @@ use std::time::{Duration, Instant};
 
 use super::client::READ_LIMIT;
 
-/// How long after one nudge the next is sent: the first may come between two steps.
+/// How long after one timeout the next is sent: the first may come between two steps.
 const INTERVAL: Duration = Duration::from_secs(1);
 
 /// The nudges for one change.
-pub struct Nudge {
+pub struct ChangeTimeout {
     next: Instant,
     was_cancelled: bool,
     /// The first one that nothing was heard since.
     unheard: Option<Instant>,
 }
 
-impl Nudge {
+impl ChangeTimeout {
     /// None yet, for a change that was sent now.
-    pub fn new(now: Instant) -> Nudge {
-        Nudge { next: now + READ_LIMIT, was_cancelled: false, unheard: None }
+    pub fn new(now: Instant) -> ChangeTimeout {
+        ChangeTimeout { next: now + READ_LIMIT, was_cancelled: false, unheard: None }
     }
 
     /// Whether to send one now, and how long a reading is to have lasted, in milliseconds: any time

@@ -9,32 +9,32 @@ use std::ops::Range;
 
 /// Lines that gave way to others, as indices from 0.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
+pub struct ChangedRange {
     /// The lines that went.
     pub old: Range<usize>,
     /// The lines that came.
     pub new: Range<usize>,
 }
 
-/// The places where `old` and `new` differ, in order.
-pub fn differing(old: &[&str], new: &[&str]) -> Vec<Place> {
-    let mut places = Vec::new();
+/// The changed_ranges where `old` and `new` differ, in order.
+pub fn differing(old: &[&str], new: &[&str]) -> Vec<ChangedRange> {
+    let mut changed_ranges = Vec::new();
     let (mut old_at, mut new_at) = (0, 0);
     let ends = [(old.len(), new.len())];
     for (old_end, new_end) in fixed_points(old, new).into_iter().chain(ends) {
         let (gone, come) = (&old[old_at..old_end], &new[new_at..new_end]);
         let n_head = n_equal(gone.iter(), come.iter());
         let n_tail = n_equal(gone[n_head..].iter().rev(), come[n_head..].iter().rev());
-        let place = Place {
+        let place = ChangedRange {
             old: old_at + n_head..old_end - n_tail,
             new: new_at + n_head..new_end - n_tail,
         };
         if !place.old.is_empty() || !place.new.is_empty() {
-            places.push(place);
+            changed_ranges.push(place);
         }
         (old_at, new_at) = (old_end + 1, new_end + 1);
     }
-    places
+    changed_ranges
 }
 
 /// Pairs of indices of lines that stand once in each text and in the same order.
@@ -115,7 +115,7 @@ mod tests {
             let (old, new) = (text(&old), text(&new));
             let mut rebuilt: Vec<&str> = Vec::new();
             let mut at = 0;
-            for Place { old: gone, new: come } in differing(&old, &new) {
+            for ChangedRange { old: gone, new: come } in differing(&old, &new) {
                 rebuilt.extend(&old[at..gone.start]);
                 prop_assert_eq!(rebuilt.len(), come.start);
                 rebuilt.extend(&new[come]);

@@ -11,6 +11,6 @@ const KEPT: i32 = 8 << 20;
 const N_ARENAS: i32 = 2;
 
 /// Tells the C library. Must run before the first thread starts.
-pub fn keep() {
+pub fn keep_freed_memory() {
     recto_platform::keep_freed_memory(KEPT, N_ARENAS);
 }

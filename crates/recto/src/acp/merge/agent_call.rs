@@ -13,28 +13,28 @@ const SERVER: &str = "recto";
 
 /// A call of one of our tools, as an agent tells it.
 #[derive(Clone, Copy)]
-pub struct Generic<'a> {
+pub struct AgentCall<'a> {
     /// The tool.
     pub tool: &'static Tool,
     /// Its arguments, where they are there and not empty: some agents fill them in later.
     pub arguments: Option<&'a Map<String, Value>>,
 }
 
-impl<'a> Generic<'a> {
+impl<'a> AgentCall<'a> {
     /// Reads an agent's update, or the `toolCall` of a permission request.
-    pub fn parse(update: &'a Value) -> Option<Generic<'a>> {
+    pub fn parse(update: &'a Value) -> Option<AgentCall<'a>> {
         let raw = update.get("rawInput").and_then(Value::as_object);
         if let Some(raw) = raw
             && let (Some(server), Some(tool)) = (text(raw, "server"), text(raw, "tool"))
         {
             let tool = tools::find(tool).filter(|_| is_ours(server))?;
             let arguments = raw.get("arguments").and_then(Value::as_object);
-            return Some(Generic { tool, arguments: arguments.filter(|map| !map.is_empty()) });
+            return Some(AgentCall { tool, arguments: arguments.filter(|map| !map.is_empty()) });
         }
         let names =
             [update.get("name"), update.get("title"), update.pointer("/_meta/claudeCode/toolName")];
         let tool = names.into_iter().flatten().filter_map(Value::as_str).find_map(tool_of)?;
-        Some(Generic { tool, arguments: raw.filter(|map| !map.is_empty()) })
+        Some(AgentCall { tool, arguments: raw.filter(|map| !map.is_empty()) })
     }
 }
 
