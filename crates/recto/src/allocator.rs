@@ -1,16 +1,16 @@
-//! How much freed memory is kept for the next call.
+//! Configures how much freed memory the allocator keeps.
 //!
-//! By default the C library gives back every block of a megabyte at once and asks for it again
-//! for the next call, page by page: reading 1 MB then spends 2.4 ms in the kernel, and 0.7 ms
-//! when the memory is kept. Other allocators (mimalloc, jemalloc) gain the same and no more.
+//! By default glibc returns every block of a megabyte to the kernel at once, and the next call
+//! faults it in again page by page: reading 1 MB then spends 2.4 ms in the kernel, and 0.7 ms if
+//! the memory is kept. Other allocators (mimalloc, jemalloc) are not faster.
 
-/// Blocks from this size on are given back at once; of smaller ones as much is kept.
+/// Blocks of at least this size are returned at once; up to this much of smaller ones is kept.
 const KEPT: i32 = 8 << 20;
 
-/// Threads share these; with one for each, each would keep that much.
+/// The number of arenas that threads share. Each arena keeps freed memory of its own.
 const N_ARENAS: i32 = 2;
 
-/// Tells the C library. Must run before the first thread starts.
+/// Configures the allocator. Must be called before the first thread starts.
 pub fn keep_freed_memory() {
     recto_platform::keep_freed_memory(KEPT, N_ARENAS);
 }

@@ -1,5 +1,4 @@
-//! Parts that no caller needs, under one name for the targets in `dev/fuzz`: what reads other
-//! people's bytes should be tried with any bytes.
+//! Parsers of untrusted input, re-exported for the fuzz targets in `dev/fuzz`.
 
 pub use crate::acp::relay::inject::{SessionParams, Splice};
 pub use crate::acp::relay::peek::{MessageKind, Peek, classify};

@@ -1,10 +1,9 @@
-//! The second wall: what the kernel lets this process do, whatever the process itself thinks
-//! (Landlock). The first wall, the walk in `store::local::roots`, holds alone; this one is for the
-//! day on which it does not.
+//! Landlock: the kernel restricts this process to the roots. It is a second layer, in case the path
+//! resolution in `recto_store::local::roots` has a bug.
 //!
-//! It stands for the thread that raises it and for all that this thread starts later, so it is
-//! raised before any other thread runs. Programs that are started inherit it, so commands that
-//! start others do not raise it.
+//! The restriction applies to the calling thread and to threads it starts later, so it is applied
+//! before any other thread runs. Child processes inherit it, so commands that start other programs
+//! do not apply it.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -14,49 +13,49 @@ use landlock::{
     RulesetAttr, RulesetCreatedAttr, RulesetError, RulesetStatus, Scope,
 };
 
-/// The newest rights that are asked for. Newer ones are not, until they have been tried on a
-/// kernel that has them.
+/// The newest access rights that are restricted. Newer ones are added once they have been tested on
+/// a kernel that supports them.
 const FILES: ABI = ABI::V5;
 const NETWORK: ABI = ABI::V4;
 const SCOPES: ABI = ABI::V6;
 
-/// What is asked of the second wall.
+/// Whether to use Landlock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum LandlockMode {
-    /// As much as this kernel has.
+    /// Restrict as much as this kernel supports.
     #[default]
     BestEffort,
-    /// All of it, or no start.
+    /// Fail unless everything is restricted.
     Required,
-    /// None.
+    /// Do not use it.
     Off,
 }
 
-/// How far the second wall stands.
+/// How much Landlock restricts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Enforcement {
-    /// Everything that was asked for is enforced.
+    /// All requested rules are enforced.
     Full {
-        /// The kernel's version of Landlock.
+        /// The kernel's Landlock version.
         abi: i32,
     },
-    /// Some of it is enforced: this kernel's version has no more, or a rule could not be added.
+    /// Some rules are enforced: the kernel does not support all, or a rule could not be added.
     Partial {
-        /// The kernel's version of Landlock.
+        /// The kernel's Landlock version.
         abi: i32,
     },
-    /// The kernel was built without it, or a filter hides it.
+    /// The kernel was built without Landlock, or a seccomp filter hides it.
     Missing,
-    /// The kernel has it, but it was not enabled when the system started.
+    /// Landlock was not enabled at boot.
     Disabled,
-    /// The kernel has it and refused to raise it, as behind sixteen others or a filter.
+    /// The kernel rejected the rules, as after sixteen nested rulesets or because of a filter.
     Refused,
-    /// It was switched off.
+    /// Landlock was disabled by an option.
     Off,
 }
 
 impl Enforcement {
-    /// Whether all of it stands.
+    /// Whether all rules are enforced.
     pub fn is_full(self) -> bool {
         matches!(self, Enforcement::Full { .. })
     }
@@ -66,9 +65,9 @@ impl fmt::Display for Enforcement {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Enforcement::Full { abi } => write!(f, "fully enforced (ABI {abi})"),
-            // The kernel has all that is asked for.
+            // The kernel supports all requested rules.
             Enforcement::Partial { abi: abi @ 6.. } => {
-                write!(f, "partly enforced (ABI {abi}; not every rule could be added)")
+                write!(f, "partially enforced (ABI {abi}; not every rule could be added)")
             }
             Enforcement::Partial { abi } => {
                 let lacks = match abi {
@@ -77,33 +76,31 @@ impl fmt::Display for Enforcement {
                     4 => "devices and signals",
                     _ => "signals",
                 };
-                write!(f, "partly enforced (ABI {abi}, which has no rules for {lacks})")
+                write!(f, "partially enforced (ABI {abi} has no rules for {lacks})")
             }
             Enforcement::Missing => {
-                f.write_str("not available (this kernel or container has none)")
+                f.write_str("not available (not supported by this kernel or container)")
             }
-            Enforcement::Disabled => {
-                f.write_str("not available (the kernel was started without it)")
-            }
-            Enforcement::Refused => f.write_str("not available (the kernel refused to raise it)"),
-            Enforcement::Off => f.write_str("switched off"),
+            Enforcement::Disabled => f.write_str("not available (not enabled at boot)"),
+            Enforcement::Refused => f.write_str("not available (the kernel rejected the rules)"),
+            Enforcement::Off => f.write_str("disabled"),
         }
     }
 }
 
-/// What stays open when the wall stands.
+/// The directories that stay accessible.
 #[derive(Debug, Clone, Default)]
 pub struct AllowedPaths {
-    /// Folders beneath which everything may be read.
+    /// Directory trees that may be read.
     pub readable: Vec<PathBuf>,
-    /// Folders beneath which everything may be read and written.
+    /// Directory trees that may be read and written.
     pub writable: Vec<PathBuf>,
 }
 
 impl AllowedPaths {
-    /// Closes everything else for this thread and all that it starts from now on. There is no way
-    /// back. A folder that cannot be opened stays closed; whoever serves it says so. Fails only where
-    /// more is required than there is.
+    /// Denies this thread, and threads it starts later, access to everything else. This cannot be
+    /// undone. A directory that cannot be opened is not allowed; opening the store reports it. Fails
+    /// only if `mode` requires more than the kernel enforces.
     pub fn restrict_thread(&self, wish: LandlockMode) -> Result<Enforcement, String> {
         if wish == LandlockMode::Off {
             return Ok(Enforcement::Off);
@@ -111,16 +108,16 @@ impl AllowedPaths {
         let status = self.enforce().unwrap_or(Enforcement::Refused);
         if wish == LandlockMode::Required && !status.is_full() {
             return Err(format!(
-                "--require-landlock: Landlock is {status}. It needs Linux 6.12 or newer with \
-                 landlock among the names in /sys/kernel/security/lsm, and a container that does \
-                 not filter it"
+                "--require-landlock: Landlock is {status}. It requires Linux 6.12 or newer with \
+                 landlock listed in /sys/kernel/security/lsm, and a container that does not filter \
+                 it"
             ));
         }
         Ok(status)
     }
 
-    /// How far the wall would stand, tried on a thread that then ends: it must close the top of
-    /// the file system, unless that is open, and leave the folders open.
+    /// Applies the restriction to a temporary thread and returns its status. Fails if `/` is still
+    /// readable although it is not allowed, or if an allowed directory is not readable.
     pub fn probe(&self, wish: LandlockMode) -> Result<Enforcement, String> {
         let allowed_paths = self.clone();
         let trial = std::thread::spawn(move || {
@@ -132,15 +129,15 @@ impl AllowedPaths {
                 let is_top = |folder: &PathBuf| folder.canonicalize().is_ok_and(|real| real == top);
                 let is_open = folders.clone().any(is_top);
                 if !is_open && top.read_dir().is_ok() {
-                    return Err("Landlock: it stands, but nothing is closed".into());
+                    return Err("Landlock: reported as enforced, but / is still readable".into());
                 }
                 if let Some(folder) = folders.find(|folder| folder.read_dir().is_err()) {
-                    return Err(format!("Landlock: {} cannot be read", folder.display()));
+                    return Err(format!("Landlock: {} is not readable", folder.display()));
                 }
             }
             Ok(status)
         });
-        trial.join().unwrap_or_else(|_| Err("Landlock: the trial panicked".into()))
+        trial.join().unwrap_or_else(|_| Err("Landlock: the check panicked".into()))
     }
 
     fn enforce(&self) -> Result<Enforcement, RulesetError> {
@@ -178,8 +175,8 @@ fn reading() -> BitFlags<AccessFs> {
     AccessFs::ReadFile | AccessFs::ReadDir
 }
 
-/// Everything but programs and devices. What the write protocol never makes (links, pipes,
-/// sockets) it may have to move: when it puts back what somebody else left under a name.
+/// Everything except executing programs and using devices. The write protocol never creates links,
+/// pipes or sockets, but may have to move one back that another process created concurrently.
 fn writing() -> BitFlags<AccessFs> {
     let closed = AccessFs::Execute | AccessFs::MakeChar | AccessFs::MakeBlock | AccessFs::IoctlDev;
     AccessFs::from_all(FILES) & !closed
@@ -190,11 +187,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_missing_is_named_only_where_it_is_known() {
+    fn names_missing_rules_only_if_known() {
         for (abi, expected) in [
-            (5, "partly enforced (ABI 5, which has no rules for signals)"),
-            (6, "partly enforced (ABI 6; not every rule could be added)"),
-            (7, "partly enforced (ABI 7; not every rule could be added)"),
+            (5, "partially enforced (ABI 5 has no rules for signals)"),
+            (6, "partially enforced (ABI 6; not every rule could be added)"),
+            (7, "partially enforced (ABI 7; not every rule could be added)"),
         ] {
             assert_eq!(Enforcement::Partial { abi }.to_string(), expected);
         }

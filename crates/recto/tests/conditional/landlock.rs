@@ -160,5 +160,5 @@ pub fn other_processes_get_no_signals() {
 /// As it does for the seventeenth layer.
 pub fn serves_without_landlock_if_the_kernel_does_not_enforce_it() {
     let restrict = libc::SYS_landlock_restrict_self;
-    start::check_unavailable(restrict, libc::E2BIG, "the kernel refused to raise it");
+    start::check_unavailable(restrict, libc::E2BIG, "the kernel rejected the rules");
 }
