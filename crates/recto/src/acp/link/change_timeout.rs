@@ -1,32 +1,32 @@
-//! When a change that is not answered is to end what it reads.
+//! Decides when to ask the relay to abandon a change that it has not answered.
 //!
-//! Only the relay knows how far a change is: what is read before and after a write can be given up,
-//! the write cannot, for a person may be asked. So the relay is nudged, and says what became of
-//! the change, or that it has it still. One that says nothing is given up itself.
+//! Only the relay knows the progress of a change: the reads before and after the write can be
+//! abandoned, the write cannot, because the editor may be waiting for its user. The relay answers
+//! with the outcome or that the change is pending. If it does not answer at all, the server gives up.
 
 use std::time::{Duration, Instant};
 
 use super::client::READ_LIMIT;
 
-/// How long after one timeout the next is sent: the first may come between two steps.
+/// The time between two requests to abandon. One may arrive between two steps and have no effect.
 const INTERVAL: Duration = Duration::from_secs(1);
 
-/// The nudges for one change.
+/// The state for one change.
 pub struct ChangeTimeout {
     next: Instant,
     was_cancelled: bool,
-    /// The first one that nothing was heard since.
+    /// When the first request was sent that the relay has not answered.
     unheard: Option<Instant>,
 }
 
 impl ChangeTimeout {
-    /// None yet, for a change that was sent now.
+    /// Starts the timeout of a change that was sent at `now`.
     pub fn new(now: Instant) -> ChangeTimeout {
         ChangeTimeout { next: now + READ_LIMIT, was_cancelled: false, unheard: None }
     }
 
-    /// Whether to send one now, and how long a reading is to have lasted, in milliseconds: any time
-    /// at all where the call was taken back. `heard` is when the relay last said something.
+    /// Returns `after_ms` of the request to send, if one is due: 0 if the call was cancelled. `heard`
+    /// is the time of the relay's last message about the change.
     pub fn is_due(&mut self, heard: Instant, is_cancelled: bool) -> Option<u64> {
         let now = Instant::now();
         let is_new = is_cancelled && !self.was_cancelled;
@@ -39,7 +39,7 @@ impl ChangeTimeout {
         Some(if is_cancelled { 0 } else { READ_LIMIT.as_millis() as u64 })
     }
 
-    /// Whether the relay has not said a word for too long.
+    /// Whether the relay has been silent for too long.
     pub fn is_ignored(&self, heard: Instant) -> bool {
         self.unheard.is_some_and(|unheard| unheard > heard && unheard.elapsed() >= READ_LIMIT)
     }

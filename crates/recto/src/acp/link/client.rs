@@ -1,12 +1,12 @@
-//! A server's end of the link: an editor for the workspace, a witness for calls.
+//! A server's end of the link: implements the editor for the workspace.
 //!
-//! Many calls ask at once. Each writes what it asks itself where the socket takes it at once, which
-//! saves two changes of threads; what it does not take is left to a thread that writes. Another
-//! one reads the replies, and each call waits for its own.
+//! Calls send requests concurrently. A call writes its request directly if the socket does not
+//! block, which saves two thread switches; otherwise a writer thread does. A reader thread receives
+//! the replies, and each call waits for its own.
 //!
-//! What matters when the link goes is how far a request had come: one whose last byte was not
-//! handed to the socket has not happened and may be done another way; one that was may have
-//! happened, and must not be done again.
+//! If the link breaks, the progress of each request matters: if its last byte was not written to
+//! the socket, it had no effect and may be done another way; otherwise it may have had an effect
+//! and must not be repeated.
 
 use std::collections::{HashMap, VecDeque};
 use std::io::{BufReader, Write};
@@ -31,10 +31,10 @@ use recto_store::context::Context;
 use recto_store::editor::{Change, Editor, EditorError, Outcome};
 use recto_store::sync::{lock, wait, wait_timeout};
 
-/// How long a read may take, and an update to be sent.
+/// The time limit of a read, and of sending an update.
 pub const READ_LIMIT: Duration = Duration::from_secs(30);
 
-/// How often a waiting call asks whether it was taken back.
+/// How often a waiting call checks for cancellation.
 const CANCEL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// A connection to the relay, and through it to the editor.
@@ -45,9 +45,9 @@ pub struct LinkClient {
 
 struct Shared {
     state: Mutex<LinkState>,
-    /// For those who wait for how far a request has come.
+    /// Notified when the progress of a request changes.
     changed: Condvar,
-    /// For the writer, which every reply would wake otherwise.
+    /// Notified when the writer has something to do. Separate, so that replies do not wake it.
     has_work: Condvar,
     stream: UnixStream,
     rehearser: OnceLock<Rehearser>,
@@ -56,23 +56,23 @@ struct Shared {
 #[derive(Default)]
 struct LinkState {
     last_id: u64,
-    /// Lines to write, each with the id of its request, which is 0 where nobody waits for it.
+    /// Lines to write, each with the id of its request, or 0 if no call waits for it.
     queue: VecDeque<(u64, Vec<u8>)>,
-    /// The end of a line whose start is written. It goes before every other.
+    /// The rest of a partially written line. It is written before all others.
     rest: Option<(u64, Vec<u8>)>,
-    /// Whether the writer is at a line.
+    /// Whether the writer is writing a line.
     is_writing: bool,
-    /// How far every request that somebody waits for has come.
+    /// The progress of every request that a call waits for.
     requests: HashMap<u64, Progress>,
     is_gone: bool,
 }
 
 enum Progress {
     Queued,
-    /// The writer has it: only the writer knows whether all of it goes.
+    /// The writer is writing it, and determines the outcome.
     Sending,
     Sent {
-        /// When it was, or when the relay last said that it has it.
+        /// When it was sent, or when the relay last reported it as pending.
         heard: Instant,
     },
     Done(Result<RelayMessage<String>, EditorError>),
@@ -85,7 +85,7 @@ impl Progress {
 }
 
 impl LinkClient {
-    /// Connects as the environment says. `None` where it says nothing.
+    /// Connects to the relay named in the environment; `None` if there is none.
     pub fn from_environment() -> Option<Result<LinkClient, String>> {
         let socket = std::env::var_os(SOCKET_VARIABLE)?;
         let Ok(token) = std::env::var(TOKEN_VARIABLE) else {
@@ -94,7 +94,7 @@ impl LinkClient {
         Some(LinkClient::connect(Path::new(&socket), &token))
     }
 
-    /// Connects and says hello.
+    /// Connects to a relay.
     pub fn connect(socket: &Path, token: &str) -> Result<LinkClient, String> {
         let (stream, welcome) = greet(socket, token)?;
         let shared = Arc::new(Shared {
@@ -114,24 +114,24 @@ impl LinkClient {
         Ok(LinkClient { shared, welcome })
     }
 
-    /// What the editor said that it can do.
+    /// Returns the capabilities of the editor.
     pub fn welcome(&self) -> Welcome {
         self.welcome
     }
 
-    /// Says who finds out what a call would do. DeadlineReader then nobody knows.
+    /// Sets the rehearser. Without one, rehearsals have no result.
     pub fn rehearse_with(&self, rehearser: Rehearser) {
-        // Whoever came first stays.
+        // The first one is kept.
         let _ = self.shared.rehearser.set(rehearser);
     }
 
-    /// Ends the link: whoever waits, waits no longer.
+    /// Closes the link. All pending requests fail.
     pub fn close(&self) {
         self.shared.lose();
     }
 
-    /// Shows the editor what a call does. Comes back when it is sent, so that what the agent says
-    /// about the answer comes later.
+    /// Updates a call's card in the editor. Returns once the update is sent, so that the agent's
+    /// reaction to the answer comes later.
     pub fn update(&self, update: Value) {
         self.shared.tell(ServerMessage::Update(update));
     }
@@ -150,11 +150,11 @@ impl LinkClient {
         let start = Instant::now();
         let mut timeout = ChangeTimeout::new(start);
         loop {
-            let progress = state.requests.get(&id).expect("only its own call takes it away");
+            let progress = state.requests.get(&id).expect("only this call removes it");
             let given_up = match (progress, limit) {
                 (Progress::Done(_), _) => {
                     let Some(Progress::Done(result)) = state.requests.remove(&id) else {
-                        unreachable!("it was there")
+                        unreachable!("checked above")
                     };
                     return result;
                 }
@@ -186,9 +186,9 @@ impl LinkClient {
 /// How long a call waits for a reply.
 #[derive(Clone, Copy)]
 enum WaitLimit {
-    /// A while, and no longer than the call lasts.
+    /// Up to [`READ_LIMIT`], or until the call is cancelled.
     Limited,
-    /// DeadlineReader there is one, for a person may be asked, and what was sent cannot be taken back.
+    /// Unlimited: the editor may be waiting for its user, and a sent write cannot be cancelled.
     Unlimited,
 }
 
@@ -202,7 +202,7 @@ impl Editor for LinkClient {
     }
 
     fn read(&self, path: &Path, context: &Context) -> Result<String, EditorError> {
-        // An editor knows no file whose name cannot be said in JSON.
+        // An editor cannot have opened a file whose name is not valid in JSON.
         let path = path.to_str().ok_or(EditorError::NoSuchFile)?;
         match self.request(|id| ServerMessage::Read { id, path }, WaitLimit::Limited, context)? {
             RelayMessage::Text { content, .. } => Ok(content),
@@ -242,7 +242,7 @@ fn refusal(reply: RelayMessage<String>) -> EditorError {
     match reply {
         RelayMessage::Failed { code: -32601, .. } => EditorError::Unsupported,
         RelayMessage::Failed { code, message, .. } => EditorError::Refused { code, message },
-        _ => EditorError::Refused { code: -32603, message: "it answered something else".into() },
+        _ => EditorError::Refused { code: -32603, message: "unexpected answer".into() },
     }
 }
 
@@ -257,16 +257,16 @@ fn greet(socket: &Path, token: &str) -> Result<(UnixStream, Welcome), String> {
     stream.write_all(&hello).map_err(told)?;
     let until = DeadlineReader { stream: &stream, deadline: Instant::now() + HELLO_LIMIT };
     let mut buffer = Vec::new();
-    // A byte at a time, so that nothing of the next line is taken.
+    // Reads byte by byte, so that no byte of the next line is consumed.
     match line::read(&mut BufReader::with_capacity(1, until), &mut buffer, MAX_WELCOME) {
         Ok(LineRead::Whole) => {}
-        Ok(_) => return Err("it ended".into()),
+        Ok(_) => return Err("the connection was closed".into()),
         Err(error) => return Err(told(error)),
     }
     let welcome = match serde_json::from_slice::<RelayMessage<String>>(&buffer) {
         Ok(RelayMessage::Welcome(welcome)) => welcome,
         Ok(RelayMessage::Unwelcome { reason }) => return Err(reason),
-        _ => return Err("it answered something else".into()),
+        _ => return Err("unexpected answer".into()),
     };
     stream.set_read_timeout(None).map_err(told)?;
     stream.set_write_timeout(None).map_err(told)?;
@@ -274,7 +274,7 @@ fn greet(socket: &Path, token: &str) -> Result<(UnixStream, Welcome), String> {
 }
 
 impl LinkState {
-    /// Nobody waits for this any more. What was not begun is not sent either.
+    /// Forgets a request. If it was not started, it is not sent.
     fn forget(&mut self, id: u64) {
         self.queue.retain(|(queued, _)| *queued != id);
         self.requests.remove(&id);
@@ -283,7 +283,7 @@ impl LinkState {
     fn lose(&mut self) {
         self.is_gone = true;
         self.queue.clear();
-        // The writer does not have it yet, so that nobody else says what became of it.
+        // The writer has not taken it yet and will not report its outcome.
         if let Some(progress) = self.rest.take().and_then(|(id, _)| self.requests.get_mut(&id)) {
             *progress = Progress::Done(Err(EditorError::NotSent));
         }
@@ -298,8 +298,8 @@ impl LinkState {
 }
 
 impl Shared {
-    /// Adds a request to what is to be written, and lets the writer know. `None` when the link is
-    /// gone. Ids grow in the order of the lines.
+    /// Sends or queues a request; `None` if the link is closed. Ids increase in the order of the
+    /// lines.
     fn enqueue<'a>(
         &self,
         ask: impl FnOnce(u64) -> ServerMessage<&'a str>,
@@ -315,7 +315,7 @@ impl Shared {
         Some((id, state))
     }
 
-    /// Writes a line, or leaves it to the writer. How far it has come.
+    /// Writes a line or leaves it to the writer, and returns its progress.
     fn push(&self, state: &mut LinkState, id: u64, ask: &ServerMessage<&str>) -> Progress {
         let mut line = super::line(ask);
         line.push(b'\n');
@@ -334,7 +334,8 @@ impl Shared {
         progress
     }
 
-    /// Writes as much of a line as the socket takes without waiting, if nothing else is before it.
+    /// Writes as much of a line as possible without blocking, if no other line is queued. Returns the
+    /// number of bytes written.
     fn send_now(&self, state: &LinkState, line: &[u8]) -> usize {
         if state.is_writing || state.rest.is_some() || !state.queue.is_empty() {
             return 0;
@@ -342,7 +343,7 @@ impl Shared {
         recto_platform::write_now(&self.stream, line)
     }
 
-    /// Says what nobody replies to, and comes back when it is sent.
+    /// Sends a message that has no reply, and returns when it is sent.
     fn tell(&self, ask: ServerMessage<&str>) {
         let Some((id, mut state)) = self.enqueue(|_| ask) else { return };
         let deadline = Instant::now() + READ_LIMIT;
@@ -359,7 +360,7 @@ impl Shared {
     }
 
     fn lose(&self) {
-        // This also frees a writer that is stuck.
+        // Also unblocks the writer.
         let _ = self.stream.shutdown(Shutdown::Both);
         lock(&self.state).lose();
         self.changed.notify_all();
@@ -428,7 +429,7 @@ impl Shared {
                     continue;
                 }
             };
-            // A call that was taken back waits no more.
+            // A cancelled call has removed its request.
             if let Some(progress) = lock(&self.state).requests.get_mut(&id) {
                 *progress = Progress::Done(Ok(reply));
             }
@@ -437,8 +438,7 @@ impl Shared {
         self.lose();
     }
 
-    /// Finds out what a call would do. It may have to ask the editor, so that replies must go on
-    /// being read meanwhile.
+    /// Starts a rehearsal. It may read from the editor, so it must not block the reader.
     fn rehearse(self: &Arc<Self>, reply: RelayMessage<String>) {
         let RelayMessage::Rehearse { id, tool, arguments } = reply else { return };
         let shared = self.clone();

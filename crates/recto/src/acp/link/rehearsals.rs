@@ -1,4 +1,4 @@
-//! Calls that a server was asked to rehearse, and who waits to hear of them.
+//! Rehearsals that the relay requested from servers.
 
 use std::collections::HashMap;
 use std::sync::Mutex;
@@ -11,10 +11,10 @@ use serde_json::{Map, Value};
 use super::RelayMessage;
 use crate::acp::line_sender::LineSender;
 
-/// How long a server may take. A person waits for the question behind it.
+/// The time limit of a rehearsal. The user's permission request waits for it.
 const LIMIT: Duration = Duration::from_secs(2);
 
-/// What was asked and not answered yet.
+/// The unanswered rehearsals.
 #[derive(Default)]
 pub struct Rehearsals(Mutex<Waiting>);
 
@@ -25,8 +25,8 @@ struct Waiting {
 }
 
 impl Rehearsals {
-    /// Asks a server what a call would do, and waits for what a person is shown. `None` where it
-    /// does not know or does not say in time.
+    /// Requests a rehearsal and waits for the content to show to the user. `None` if the server does
+    /// not know it or does not answer in time.
     pub fn ask(
         &self,
         server: &LineSender,
@@ -46,10 +46,10 @@ impl Rehearsals {
         answer.flatten()
     }
 
-    /// Hands on what a server found out. What comes too late is ignored.
+    /// Takes the result of a rehearsal. Late results are ignored.
     pub fn settle(&self, id: u64, content: Option<Vec<Value>>) {
         if let Some(waiting) = lock(&self.0).answers.remove(&id) {
-            // Whoever waited may have given up just now.
+            // The receiver may have timed out.
             let _ = waiting.send(content);
         }
     }

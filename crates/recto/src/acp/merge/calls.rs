@@ -1,4 +1,4 @@
-//! The calls that a merger remembers: as many as fit, the oldest forgotten.
+//! The calls that a merger remembers, in a bounded number.
 
 use std::collections::VecDeque;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -10,19 +10,19 @@ use crate::acp::updates::cut;
 use recto_store::lru::Lru;
 use recto_tools::tools::Tool;
 
-/// The most calls that are remembered.
+/// The maximum number of remembered calls.
 pub const MAX_CALLS: usize = 10_000;
 
-/// The most calls that wait for their other half.
+/// The maximum number of calls that wait for the other side's event.
 const MAX_WAITING: usize = 1000;
 
-/// The most bytes of arguments that are kept for permission requests.
+/// The maximum size of the arguments that are kept for permission requests.
 const MAX_KEPT: usize = 16 << 20;
 
-/// A longer id is nobody's; remembering it would cost what it likes.
+/// The maximum length of an id; calls with longer ids are not remembered.
 const MAX_ID: usize = 512;
 
-/// A call of a session. Other sessions may use the same ids.
+/// Identifies a call. Ids are unique only within a session.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Key {
     session: String,
@@ -30,52 +30,52 @@ pub struct Key {
 }
 
 impl Key {
-    /// A call that can be remembered.
+    /// Creates a key; `None` if an id is too long.
     pub fn new(session: &str, id: &str) -> Option<Key> {
         let is_short = session.len() <= MAX_ID && id.len() <= MAX_ID;
         is_short.then(|| Key { session: session.into(), id: id.into() })
     }
 
-    /// Another call of the same session.
+    /// Returns the key of another call of the same session.
     pub fn sibling(&self, id: &str) -> Key {
         Key { session: self.session.clone(), id: id.into() }
     }
 
-    /// The id, as the editor knows it.
+    /// Returns the id of the call.
     pub fn id(&self) -> &str {
         &self.id
     }
 }
 
-/// How far our half of a call is.
+/// The state of a call in recto's server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ToolState {
-    /// We have not heard of it from the tool.
+    /// The server has not received it yet.
     Awaited,
-    /// The tool works on it.
+    /// The server is executing it.
     Running,
-    /// The tool has ended it.
+    /// The server has finished it.
     Finished,
 }
 
-/// What is remembered of a call.
+/// A remembered call.
 pub struct TrackedCall {
     /// Title, kind, name and locations, as the editor shows them.
     pub card: Map<String, Value>,
-    /// How far our half is.
+    /// The state in recto's server.
     pub ours: ToolState,
-    /// Whether the agent has ended it.
+    /// Whether the agent has reported its end.
     pub is_ended: bool,
-    /// Whether the editor was event of the call by an event.
+    /// Whether the editor has received an event about the call.
     pub is_shown: bool,
-    /// What was called, as far as it is known.
+    /// The tool and arguments, if known.
     pub signature: Option<CallSignature>,
-    /// Whose call it is, while the tool works on it.
+    /// The server that is executing it.
     pub server: Option<LineSender>,
 }
 
 impl TrackedCall {
-    /// A call that is not shown yet.
+    /// Creates a call that is not shown yet.
     pub fn new(
         card: Map<String, Value>,
         ours: ToolState,
@@ -85,61 +85,61 @@ impl TrackedCall {
     }
 }
 
-/// Which call it is, where no id says so.
+/// The tool and arguments of a call, to match events that have no common id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CallSignature {
     tool: &'static str,
-    /// `None` where the arguments are not known.
+    /// The hash of the arguments; `None` if they are not known.
     arguments: Option<u64>,
 }
 
 impl CallSignature {
-    /// A call of `tool`.
+    /// Creates the signature of a call of `tool`.
     pub fn new(tool: &Tool, arguments: Option<&Map<String, Value>>) -> CallSignature {
         CallSignature { tool: tool.name, arguments: arguments.map(hash_of) }
     }
 
-    /// Whether it is known to be a call with those arguments.
+    /// Whether the call is known to have these arguments.
     pub fn has_arguments(&self, arguments: &Map<String, Value>) -> bool {
         self.arguments == Some(hash_of(arguments))
     }
 
-    /// Whether both can be the same call.
+    /// Whether both may be the same call.
     pub fn is_like(&self, other: &CallSignature) -> bool {
         let is_same = |(one, other)| one == other;
         self.tool == other.tool && self.arguments.zip(other.arguments).is_none_or(is_same)
     }
 }
 
-/// Whose other half a call waits for.
+/// The side whose event about a call is missing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MissingHalf {
-    /// We have not heard of it.
+    /// Recto's update is missing.
     ToolState,
-    /// The agent has not event of it.
+    /// The agent's event is missing.
     Agents,
 }
 
 /// The calls of all sessions.
 #[derive(Default)]
 pub struct Calls {
-    /// In the order in which they came: only looked at, never used.
+    /// In insertion order: entries are only peeked at.
     known: Lru<Key, KnownId, MAX_CALLS>,
     waiting: VecDeque<(MissingHalf, CallSignature, Key)>,
     /// Arguments for permission requests.
     kept: Lru<Key, Map<String, Value>, MAX_WAITING, MAX_KEPT>,
 }
 
-/// What an id means.
+/// The meaning of an id.
 enum KnownId {
-    /// The editor knows a call by it.
+    /// A call that the editor knows by this id.
     Call(TrackedCall),
-    /// The editor knows the call by this other id.
+    /// The other id by which the editor knows the call.
     Alias(String),
 }
 
 impl Calls {
-    /// The key under which a call is known to the editor.
+    /// Returns the key by which the editor knows a call.
     pub fn resolve(&self, key: Key) -> Key {
         match self.known.peek(&key) {
             Some(KnownId::Alias(id)) => key.sibling(id),
@@ -147,7 +147,7 @@ impl Calls {
         }
     }
 
-    /// The ids of the calls of a session that a server works on.
+    /// Returns the ids of the calls of a session that a server is executing.
     pub fn of_server(&self, session: &str, server: &LineSender) -> Vec<String> {
         let is_its = |key: &Key, known: &KnownId| match known {
             KnownId::Call(TrackedCall { server: Some(its), .. }) => {
@@ -159,13 +159,13 @@ impl Calls {
         calls.map(|(key, _)| key.id.clone()).collect()
     }
 
-    /// Forgets a call, whose id then stands for another.
+    /// Forgets a call, so that its id can be reused.
     pub fn forget(&mut self, key: &Key) {
         self.known.remove(key);
         self.settle(key);
     }
 
-    /// Forgets the calls of a session but those that the tool works on, under whatever ids.
+    /// Forgets the calls of a session, except running ones and their aliases.
     pub fn forget_session(&mut self, session: &str) {
         let is_running = |key: &Key| match self.known.peek(&self.resolve(key.clone())) {
             Some(KnownId::Call(call)) => call.ours == ToolState::Running,
@@ -177,7 +177,7 @@ impl Calls {
         forgotten.iter().for_each(|key| self.forget(key));
     }
 
-    /// A call that the editor may know.
+    /// Returns a remembered call.
     pub fn get_mut(&mut self, key: &Key) -> Option<&mut TrackedCall> {
         match self.known.peek_mut(key)? {
             KnownId::Call(call) => Some(call),
@@ -201,7 +201,8 @@ impl Calls {
         }
     }
 
-    /// A call waits for its other half. It keeps its place if it waits already.
+    /// Registers a call that waits for the other side's event. A call that already waits keeps its
+    /// position.
     pub fn wait(&mut self, side: MissingHalf, signature: CallSignature, key: &Key) {
         if let Some(waiting) = self.waiting.iter_mut().find(|(_, _, waiting)| waiting == key) {
             waiting.1 = signature;
@@ -213,7 +214,7 @@ impl Calls {
         }
     }
 
-    /// The oldest call of the same session that waits for this one.
+    /// Removes and returns the oldest waiting call of the same session that matches.
     pub fn partner(
         &mut self,
         side: MissingHalf,
@@ -227,13 +228,13 @@ impl Calls {
         Some(partner)
     }
 
-    /// A call waits no longer, and its arguments are not needed.
+    /// Ends the wait of a call and drops its kept arguments.
     pub fn settle(&mut self, key: &Key) {
         self.waiting.retain(|(_, _, waiting)| waiting != key);
         self.kept.remove(key);
     }
 
-    /// Keeps the arguments of a call for a permission request, which may come without them.
+    /// Keeps the arguments of a call for a permission request that may not contain them.
     pub fn keep(&mut self, key: &Key, arguments: &Map<String, Value>) {
         self.kept.remove(key);
         let n_bytes = crate::acp::updates::n_bytes(arguments);
@@ -242,12 +243,12 @@ impl Calls {
         }
     }
 
-    /// The arguments that were kept.
+    /// Returns the kept arguments.
     pub fn kept(&self, key: &Key) -> Option<&Map<String, Value>> {
         self.kept.peek(key)
     }
 
-    /// How many calls and ids are remembered.
+    /// Returns the number of remembered ids.
     #[cfg(test)]
     pub fn len(&self) -> usize {
         assert!(self.waiting.len() <= MAX_WAITING);
@@ -255,14 +256,14 @@ impl Calls {
     }
 }
 
-/// ToolState come cut, so that both halves are compared as cut.
+/// Hashes the truncated arguments, because recto's updates contain only those.
 fn hash_of(arguments: &Map<String, Value>) -> u64 {
     let mut hasher = DefaultHasher::new();
     hash_value(&cut(arguments), &mut hasher);
     hasher.finish()
 }
 
-/// Hashes a value whatever the order of its members. One that is null is as good as none.
+/// Hashes a value independently of the order of its members. Null members count as absent.
 fn hash_value(value: &Value, hasher: &mut DefaultHasher) {
     match value {
         Value::Object(members) => {

@@ -1,4 +1,4 @@
-//! What an editor sees of one call, in whatever order its two halves come.
+//! The events that an editor receives about one call, in every order of recto's and the agent's.
 
 #![allow(clippy::unwrap_used)]
 
@@ -13,7 +13,7 @@ use super::*;
 use crate::acp::updates::tests::{any_arguments, any_json, record, with_call};
 use recto_tools::tools::Answer;
 
-/// Plays messages and keeps what the editor sees of each.
+/// Replays messages and records what the editor receives for each.
 struct Scene {
     merger: Merger,
     seen: String,
@@ -37,14 +37,14 @@ fn wrapped(tool: &str, arguments: Value) -> Value {
     json!({"server": "recto", "tool": tool, "arguments": arguments})
 }
 
-/// The event of codex-acp for a call that begins.
+/// The event of codex-acp for a new call.
 fn codex(id: &str, tool: &str, arguments: Value) -> Value {
     json!({"sessionUpdate": "tool_call", "toolCallId": id, "kind": "execute",
         "title": format!("mcp.recto.{tool}"), "status": "in_progress",
         "rawInput": wrapped(tool, arguments), "_meta": {"is_mcp_tool_call": true}})
 }
 
-/// Its event for one that ended.
+/// The event of codex-acp for a completed call.
 fn codex_end(id: &str, tool: &str, arguments: Value, status: &str) -> Value {
     json!({"sessionUpdate": "tool_call_update", "toolCallId": id, "status": status,
         "rawInput": wrapped(tool, arguments), "rawOutput": {"result": null, "error": null}})
@@ -208,7 +208,7 @@ fn arguments_that_come_later() {
 }
 
 #[test]
-fn without_a_call_id_halves_are_matched_by_what_they_say() {
+fn without_a_call_id_events_are_matched_by_their_content() {
     let zed = |id: &str, path: &str| {
         json!({"sessionUpdate": "tool_call", "toolCallId": id, "status": "in_progress",
             "title": "Tool: recto/text.read", "rawInput": wrapped("text.read", json!({"path": path}))})
@@ -263,7 +263,7 @@ fn equal_calls_are_matched_in_order() {
 }
 
 #[test]
-fn failures_are_told_by_whoever_knows() {
+fn failures_are_reported_by_the_side_that_knows_them() {
     scene()
         .start("1", "read_text_file", read())
         .fail("1", "read_text_file", read())
@@ -340,7 +340,7 @@ fn passes(merger: &mut Merger, message: Value) {
 }
 
 #[test]
-fn what_is_not_ours_passes_as_it_is() {
+fn events_about_other_tools_pass_unchanged() {
     let mut merger = Merger::default();
     let update = |session: &str, update: Value| {
         json!({"jsonrpc": "2.0", "method": "session/update", "extra": 1,

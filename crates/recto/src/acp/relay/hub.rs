@@ -1,8 +1,8 @@
-//! What is done with each message. Most are handed on as the bytes they came in.
+//! Handles each message. Most are passed on unchanged, byte for byte.
 //!
-//! From the editor: `initialize` tells what it can do, a request that begins a session gets our
-//! server, and an answer to a request of ours is taken out. From the agent: the answers to those,
-//! and events, which may concern calls of ours.
+//! From the editor, the hub reads the capabilities in `initialize`, adds recto's server to requests
+//! that start a session, and removes answers to its own requests. From the agent, it reads the
+//! answers to those requests, and merges events about recto's calls.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -26,81 +26,81 @@ use crate::log::say;
 use recto_store::sync::lock;
 use recto_tools::tools::as_integer;
 
-/// How much of a line that is no message is shown.
+/// How many bytes of an invalid line are shown.
 const MAX_NOISE: usize = 500;
 
-/// Everything that both directions share.
+/// The state that both directions share.
 pub struct Hub {
-    /// The editor's end.
+    /// Sends to the editor.
     pub to_editor: LineSender,
-    /// The agent's end.
+    /// Sends to the agent.
     pub to_agent: LineSender,
-    /// What is put into sessions.
+    /// The server to add to sessions.
     pub server: Server,
-    /// Which server belongs to which session.
+    /// The tokens of sessions.
     pub tickets: Arc<Tickets>,
-    /// What we asked the editor.
+    /// The relay's requests to the editor.
     pub editor: Requests,
-    /// What was said so far.
+    /// The results of the handshake.
     pub negotiated: Mutex<Negotiated>,
-    /// Makes one of our events and the agent's.
+    /// Merges recto's events with the agent's.
     pub merger: Mutex<Merger>,
-    /// What we asked our servers.
+    /// The rehearsals requested from servers.
     pub rehearsals: Rehearsals,
-    /// Where messages are noted.
+    /// The log of messages.
     pub log: Option<MessageLog>,
 }
 
-/// What the two sides said that matters later.
+/// What editor and agent agreed on, and the editor's requests whose answers the relay needs.
 #[derive(Default)]
 pub struct Negotiated {
     can_read: bool,
     can_write: bool,
     agreed: Agreed,
-    /// Requests of the editor whose answers matter, by id.
+    /// Requests of the editor whose answers the relay needs, by id.
     asked: HashMap<String, AwaitedAnswer>,
 }
 
 enum AwaitedAnswer {
     Initialize,
-    /// The session is called as the answer says.
+    /// The answer contains the session's id.
     NewSession(InjectedSession),
-    /// The session has its name.
+    /// The session's id is known.
     OldSession(Arc<Ticket>),
 }
 
-/// A session with our server in it.
+/// A session that recto's server was added to.
 struct InjectedSession {
     ticket: Arc<Ticket>,
-    /// Where its relative paths start.
+    /// The directory that its relative paths are relative to.
     root: String,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Initialize {
-    /// A number, also as `1.0` or `"1"`: what else is said here counts however that is spelled.
+    /// A number, also as `1.0` or `"1"`, so that an unusual spelling does not hide the other members.
     #[serde(default)]
     protocol_version: Value,
-    /// The editor's.
+    /// The editor's capabilities.
     #[serde(default)]
     client_capabilities: Value,
-    /// The agent's.
+    /// The agent's capabilities.
     #[serde(default)]
     agent_capabilities: Value,
-    /// Either's, in the second version.
+    /// The capabilities of either, in version 2.
     #[serde(default)]
     capabilities: Value,
 }
 
 impl Initialize {
-    /// The version, if one is told.
+    /// Returns the version, if it is valid.
     fn version(&self) -> Option<u64> {
         let version = as_integer(&self.protocol_version)?;
         u64::try_from(version).ok()
     }
 
-    /// Whether an agent takes more folders for a session than one.
+    /// Whether the agent supports additional directories in a session.
     fn has_more_folders(&self) -> bool {
         let first = &self.agent_capabilities["sessionCapabilities"]["additionalDirectories"];
         let second = &self.capabilities["session"]["additionalDirectories"];
@@ -114,25 +114,25 @@ struct SessionAnswer {
     session_id: Option<String>,
 }
 
-/// Why a message is not just handed on.
+/// How a message must be handled.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Concern {
-    /// It is.
+    /// Passed on unchanged.
     None,
-    /// It answers something that we asked.
+    /// Answers a request of the relay.
     OurAnswer,
-    /// It answers something whose answer matters.
+    /// Answers a request of the editor whose answer the relay needs.
     Answer,
-    /// It begins everything.
+    /// Starts the handshake.
     Initialize,
-    /// It begins a session.
+    /// Starts a session.
     Session,
-    /// It tells of a call, or asks for leave to make one.
+    /// Reports a call, or requests permission for one.
     Event,
 }
 
 impl Hub {
-    /// Takes a line of the editor's.
+    /// Handles a line from the editor.
     pub fn take_from_editor(&self, mut line: Vec<u8>) {
         let splice = match classify(&line) {
             MessageKind::Message(message) => match self.concern_of_editors(&message) {
@@ -140,7 +140,7 @@ impl Hub {
                     self.note("editor", "recto", &line);
                     if let Some(next) = self.editor.settle(&message) {
                         self.note("recto", "editor", &next);
-                        // An editor that waits until its answers are read must not wait for us.
+                        // Must not block here, where the editor's answers are read.
                         self.to_editor.send_at_once(next);
                     }
                     return;
@@ -155,7 +155,7 @@ impl Hub {
             MessageKind::Batch(items) if concerns(&items, |item| self.concern_of_editors(item)) => {
                 return items.iter().for_each(|item| self.take_from_editor(item.get().into()));
             }
-            // What is no JSON is the agent's to refuse.
+            // The agent rejects invalid messages itself.
             MessageKind::Batch(_) | MessageKind::Unclear | MessageKind::Noise => None,
         };
         match splice {
@@ -169,7 +169,7 @@ impl Hub {
         self.to_agent.send(line);
     }
 
-    /// Takes a line of the agent's.
+    /// Handles a line from the agent.
     pub fn take_from_agent(&self, line: Vec<u8>) {
         match classify(&line) {
             MessageKind::Message(message) => match self.concern_of_agents(&message) {
@@ -177,7 +177,7 @@ impl Hub {
                 Concern::Answer => {
                     let begun = self.learn_of_agent(&message);
                     self.pass_to_editor(line);
-                    // The editor must know a session before it hears of a call in it.
+                    // The editor must learn of a session before it receives a call's update.
                     if let Some((begun, session)) = begun {
                         self.name(&begun, &session);
                     }
@@ -192,7 +192,9 @@ impl Hub {
             MessageKind::Noise => {
                 self.note("agent", "recto", &line);
                 let start = String::from_utf8_lossy(&line[..line.len().min(MAX_NOISE)]);
-                return say(&format!("the agent said what is no message: {start}"));
+                return say(&format!(
+                    "ignored a line from the agent that is not a message: {start}"
+                ));
             }
         }
         self.pass_to_editor(line);
@@ -223,7 +225,7 @@ impl Hub {
         }
     }
 
-    /// Whether calls are shown to the editor. In the draft of version 2 that is left to the agent.
+    /// Whether the relay shows calls to the editor. In the draft of version 2 only the agent does.
     fn shows_calls(&self) -> bool {
         lock(&self.negotiated).agreed.protocol_version < 2
     }
@@ -241,7 +243,7 @@ impl Hub {
         }
     }
 
-    /// Learns from an answer of the agent's. A session that has begun, and whose it is.
+    /// Reads an answer of the agent. Returns the session that it started, with its id.
     fn learn_of_agent(&self, answer: &Peek<'_>) -> Option<(InjectedSession, String)> {
         let asked = lock(&self.negotiated).asked.remove(&answer.id()?)?;
         let result = answer.result.map_or("null", RawValue::get);
@@ -252,7 +254,7 @@ impl Hub {
                 negotiated.agreed.has_more_folders = answer.has_more_folders();
                 if let Some(version) = answer.version() {
                     negotiated.agreed.protocol_version = version;
-                    // Version 2 has no such methods, whatever the editor offered for version 1.
+                    // Version 2 does not have these methods, even if the editor offered them.
                     negotiated.can_read &= version < 2;
                     negotiated.can_write &= version < 2;
                 }
@@ -269,7 +271,7 @@ impl Hub {
         None
     }
 
-    /// How the request must change to give the session our server.
+    /// Returns the change that adds recto's server to a request that starts a session.
     fn give_server(&self, line: &[u8], request: &Peek<'_>) -> Option<Splice> {
         let (id, params) = (request.id()?, request.params?);
         let session = SessionParams::parse(params)?;
@@ -289,7 +291,7 @@ impl Hub {
         let is_resumed = request.method.as_deref() == Some("session/resume");
         let asked = match &session.session_id {
             Some(session) if is_loaded || is_resumed => {
-                // One that is resumed is not told again.
+                // The agent replays the calls of a loaded session, but not of a resumed one.
                 if is_loaded {
                     lock(&self.merger).reopen(session);
                 }
@@ -312,7 +314,7 @@ impl Hub {
             return self.pass_to_editor(line);
         };
         let foreseen = self.foresee(&event);
-        // Kept until everything is sent, so that nothing comes in between.
+        // Locked until the event is sent, so that events stay in order.
         let mut merger = lock(&self.merger);
         let merged = merger.from_agent(event.clone(), foreseen);
         if merged.as_ref() == Some(&event) {
@@ -324,8 +326,8 @@ impl Hub {
         }
     }
 
-    /// What a call would do that the agent asks leave for. Nothing more of the agent's is read
-    /// until it is known, so that what comes later stays later.
+    /// Rehearses the call that the agent requests permission for. Reads nothing more from the agent
+    /// meanwhile, so that its messages stay in order.
     fn foresee(&self, event: &Value) -> Option<Vec<Value>> {
         let PermissionRequest { session, tool, arguments } = lock(&self.merger).asking(event)?;
         let server = self.tickets.server_of(&session)?;
@@ -336,7 +338,7 @@ impl Hub {
         self.send_to_editor(serde_json::to_vec(message).expect("values are JSON"));
     }
 
-    /// Sends a line of our own.
+    /// Sends a line that the relay created.
     fn send_to_editor(&self, line: Vec<u8>) {
         self.note("recto", "editor", &line);
         self.to_editor.send(line);
@@ -385,7 +387,7 @@ impl Host for Hub {
         if !self.shows_calls() {
             return;
         }
-        // Kept until the event is sent, so that nothing comes in between.
+        // Locked until the event is sent, so that events stay in order.
         let mut merger = lock(&self.merger);
         let event = merger.from_recto(session_id, update);
         merger.belongs(&event, server);

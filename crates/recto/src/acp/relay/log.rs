@@ -1,4 +1,4 @@
-//! `--log-messages`: every message in a file, one line of JSON for each. Tokens are masked.
+//! `--log-messages`: appends every message to a file, one JSON object per line. Tokens are masked.
 
 use std::borrow::Cow;
 use std::fs::{File, OpenOptions};
@@ -13,7 +13,7 @@ use recto_store::sync::lock;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-/// The file, and what must not stand in it.
+/// The log file, and the secrets to mask in it.
 pub struct MessageLog {
     file: Mutex<File>,
     secrets: Mutex<Vec<String>>,
@@ -21,32 +21,32 @@ pub struct MessageLog {
 
 #[derive(Serialize)]
 struct LogEntry<'a> {
-    /// In seconds since 1970.
+    /// Seconds since 1970.
     time: f64,
     from: &'a str,
     to: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     message: Option<&'a RawValue>,
-    /// What is no JSON.
+    /// A line that is not JSON.
     #[serde(skip_serializing_if = "Option::is_none")]
     text: Option<Cow<'a, str>>,
 }
 
 impl MessageLog {
-    /// Adds to a file that only we can read, for it will hold what people write.
+    /// Opens the file for appending. A new file is readable by the current user only.
     pub fn open(path: &Path) -> Result<MessageLog, String> {
         let file = OpenOptions::new().create(true).append(true).mode(0o600).open(path);
         let file = file.map_err(|error| format!("--log-messages: {}: {error}", path.display()))?;
         Ok(MessageLog { file: Mutex::new(file), secrets: Mutex::default() })
     }
 
-    /// Masks this from now on.
+    /// Masks `secret` in later messages.
     pub fn hide(&self, secret: &str) {
         let mut secrets = lock(&self.secrets);
         secrets.push(secret.to_string());
     }
 
-    /// Notes a message.
+    /// Logs a message.
     pub fn note(&self, from: &str, to: &str, line: &[u8]) {
         let line = self.masked(line);
         let since_1970 = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);

@@ -1,22 +1,21 @@
-//! Where two large texts differ, found in one pass: lines that stand once in both are taken as
-//! fixed points, and what differs between two of them is one place.
+//! Finds the changed line ranges of a large text in one pass: lines that occur exactly once in both
+//! texts are anchors, and the lines that differ between two anchors are one range.
 //!
-//! A diff would be shorter, but comparing every line with every other takes too long where edits
-//! lie far apart in a large file.
+//! A minimal diff would be shorter, but takes too long if edits are far apart in a large file.
 
 use std::collections::HashMap;
 use std::ops::Range;
 
-/// Lines that gave way to others, as indices from 0.
+/// Lines that were replaced by others, as indices from 0.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChangedRange {
-    /// The lines that went.
+    /// The removed lines.
     pub old: Range<usize>,
-    /// The lines that came.
+    /// The added lines.
     pub new: Range<usize>,
 }
 
-/// The changed_ranges where `old` and `new` differ, in order.
+/// Returns the ranges where `old` and `new` differ, in order.
 pub fn differing(old: &[&str], new: &[&str]) -> Vec<ChangedRange> {
     let mut changed_ranges = Vec::new();
     let (mut old_at, mut new_at) = (0, 0);
@@ -37,7 +36,7 @@ pub fn differing(old: &[&str], new: &[&str]) -> Vec<ChangedRange> {
     changed_ranges
 }
 
-/// Pairs of indices of lines that stand once in each text and in the same order.
+/// Returns pairs of indices of lines that occur once in each text, in the same order.
 fn fixed_points(old: &[&str], new: &[&str]) -> Vec<(usize, usize)> {
     #[derive(Default)]
     struct Found {
@@ -66,9 +65,9 @@ fn fixed_points(old: &[&str], new: &[&str]) -> Vec<(usize, usize)> {
     longest_rising(&pairs)
 }
 
-/// The most pairs whose second halves rise; their first halves do already.
+/// Returns the longest subsequence whose second elements increase; the first elements already do.
 fn longest_rising(pairs: &[(usize, usize)]) -> Vec<(usize, usize)> {
-    // `tails[n]` is the pair with the smallest second half that ends a run of n + 1 pairs.
+    // `tails[n]` is the pair with the smallest second element that ends a run of n + 1 pairs.
     let mut tails: Vec<usize> = Vec::new();
     let mut before: Vec<Option<usize>> = Vec::with_capacity(pairs.len());
     for (at, pair) in pairs.iter().enumerate() {

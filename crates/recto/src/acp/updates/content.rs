@@ -1,7 +1,7 @@
-//! What an editor shows inside a card: diffs, and a few words where a diff does not say it.
+//! The content of a card: diffs, and messages where a diff is not enough.
 //!
-//! Texts are shown whole where they are small. Of a large file the changed lines are shown, one
-//! diff for each place, because an editor shows lines that are joined as if they were neighbours.
+//! Small files are shown whole. For large files each changed range is a diff of its own, because an
+//! editor would show joined lines as if they were adjacent.
 
 use std::path::Path;
 
@@ -14,27 +14,26 @@ use super::title;
 use recto_tools::call::Witnessed;
 use recto_tools::tools::Change;
 
-/// The largest text that is shown whole, and the most that is shown of a larger one.
+/// The maximum size of a file that is shown whole, and of the excerpts of a larger one.
 pub const MAX_SHOWN_TEXT: usize = 1 << 20;
 
-/// The most changed_ranges of a large file, or edits of one call, that are shown.
+/// The maximum number of changed ranges of a large file, or of edits of one call, that are shown.
 pub const MAX_DIFFS: usize = 32;
 
 const N_CONTEXT: usize = 3;
 
-/// The most characters of a message that a card shows.
+/// The maximum number of characters of a message.
 const MAX_MESSAGE: usize = 8000;
 
-/// The member of a block's `_meta` that is ours.
+/// The member of a block's `_meta` that recto uses.
 pub const META: &str = "recto";
 
-/// A block of words.
+/// Returns a text block. Editors render it as Markdown.
 pub fn words(text: impl Into<String>) -> Value {
     json!({"type": "content", "content": {"type": "text", "text": text.into()}})
 }
 
-/// A block of text that means what it says, spaces and line breaks included: editors read words
-/// as Markdown.
+/// Returns a text block as a fenced code block, so that editors show it literally.
 pub fn literal(language: &str, text: &str) -> Value {
     let text = cut_text(text.trim_end_matches('\n'), MAX_MESSAGE);
     let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
@@ -42,7 +41,7 @@ pub fn literal(language: &str, text: &str) -> Value {
     words(format!("{fence}{language}\n{text}\n{fence}"))
 }
 
-/// What became of a file.
+/// Returns the blocks that show a change of a file.
 pub fn of_change(change: &Change, is_new: bool) -> Vec<Value> {
     let path = &*change.path;
     let before = change.before.as_ref().map(|document| document.text());
@@ -53,7 +52,7 @@ pub fn of_change(change: &Change, is_new: bool) -> Vec<Value> {
         (None, Some(after)) if is_new => vec![diff_block(path, None, after)],
         (None, Some(after)) => vec![
             diff_block(path, Some(""), after),
-            words("What the file held before is not text and not shown."),
+            words("The previous content is not text and is not shown."),
         ],
         (Some(before), None) if before.len() > MAX_SHOWN_TEXT => vec![too_large(before)],
         (Some(before), None) => vec![diff_block(path, Some(before), "")],
@@ -64,17 +63,17 @@ pub fn of_change(change: &Change, is_new: bool) -> Vec<Value> {
     }
 }
 
-/// What a call would do, where nobody can be asked what the file holds.
+/// Returns the blocks that show what a call would do if the file's content is not known.
 pub fn preview(call: &Witnessed<'_>) -> Vec<Value> {
     let mut blocks = asked(call);
-    // A diff without an old text looks like a new file.
+    // A diff without old text looks like a new file.
     if call.tool.name == "write_text_file" && !blocks.is_empty() {
-        blocks.push(words("What the file holds now, if it exists, is not shown."));
+        blocks.push(words("The current content of the file, if it exists, is not shown."));
     }
     blocks
 }
 
-/// What a call would do, as far as its arguments say; files are not read.
+/// Returns the blocks that show a call's arguments as diffs. Reads no file.
 pub fn asked(call: &Witnessed<'_>) -> Vec<Value> {
     let Some(path) = title::file(call) else { return Vec::new() };
     let text = |arguments: &Map<String, Value>, name: &str| {
@@ -129,7 +128,7 @@ pub fn asked(call: &Witnessed<'_>) -> Vec<Value> {
     }
 }
 
-/// The first line that is another one now, from 1.
+/// Returns the number of the first line that differs, counted from 1.
 pub fn first_changed_line(before: &str, after: &str) -> u64 {
     let n_equal = before.bytes().zip(after.bytes()).take_while(|(a, b)| a == b).count();
     let n_endings = after.as_bytes()[..n_equal].iter().filter(|byte| **byte == b'\n').count();
@@ -146,7 +145,7 @@ fn diff_block(path: &Path, old: Option<&str>, new: &str) -> Value {
     block
 }
 
-/// The changed_ranges of a large file that changed, each with the lines around it.
+/// Returns a diff with context for each changed range of a large file.
 fn large(path: &Path, before: &str, after: &str) -> Vec<Value> {
     let old_lines: Vec<&str> = recto_text::line::lines(before).collect();
     let new_lines: Vec<&str> = recto_text::line::lines(after).collect();
@@ -170,8 +169,8 @@ fn large(path: &Path, before: &str, after: &str) -> Vec<Value> {
     let mut note = match blocks.is_empty() {
         true => "The file is too large to show whole.".to_string(),
         false => format!(
-            "The file is too large to show whole: these are the changed lines, with \
-             {N_CONTEXT} lines around them."
+            "The file is too large to show whole; only the changed lines are shown, with \
+             {N_CONTEXT} lines of context."
         ),
     };
     if n_left_out > 0 {
@@ -181,7 +180,7 @@ fn large(path: &Path, before: &str, after: &str) -> Vec<Value> {
     blocks
 }
 
-/// As many blocks as are shown, and how many are not.
+/// Returns the blocks that fit the limits, and the number of those that do not.
 fn bounded(blocks: impl Iterator<Item = (usize, Value)>) -> (Vec<Value>, usize) {
     let (mut shown, mut n_shown_bytes, mut n_left_out) = (Vec::new(), 0, 0);
     for (n_bytes, block) in blocks {
