@@ -44,7 +44,7 @@ impl<S: AsFd> Blocking<S> {
     }
 }
 
-/// A socket that waits in `poll`. A thread that waits in `recv` is also woken, for nothing, each time
+/// A socket that waits in `poll`. A thread that waits in `recv` is also woken, needlessly, each time
 /// the other side reads.
 pub struct Polled<'a>(pub &'a UnixStream);
 
@@ -142,7 +142,7 @@ impl PartialLine {
     }
 }
 
-/// The top-level `id` of a line, as JSON, even if the rest of it is broken.
+/// Returns the top-level `id` of a line, as JSON, even if the line is not valid JSON.
 pub fn id_of(line: &[u8]) -> Option<String> {
     let mut scan = IdScan::default();
     scan.push(line);
@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn finds_the_id_wherever_it_stands() {
+    fn finds_the_id_at_any_position() {
         for (line, id) in [
             (r#"{"id":1,"params":{"id":2}}"#, Some("1")),
             (r#"{"params":{"id":2,"a":[{"id":3}]}, "id" : "a\"b" }"#, Some(r#""a\"b""#)),

@@ -1,4 +1,4 @@
-//! Requests from stdin, admitted within bounds; lines that are not requests are refused.
+//! Reads requests from stdin within the limits, and rejects invalid lines.
 
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use super::{parse, weight};
 use crate::limits;
 use crate::line::{self, Incoming, LineRead};
 
-/// The longest line that is read.
+/// The maximum length of a line.
 const MAX_LINE: usize = limits::REQUEST_LINE;
 
 /// Longer lines are parsed on another thread, so that other requests are answered meanwhile.
@@ -28,7 +28,7 @@ pub struct Reader {
     incoming: Incoming,
     admission: Arc<Admission>,
     output: Output,
-    /// Whether a request has begun a session. Until then `rmcp` ends the server when it gets
+    /// Whether a request has started a session. Until then `rmcp` stops the server if it receives
     /// anything but a request.
     has_started: bool,
     last_line: LastLine,
@@ -51,7 +51,7 @@ enum LastLine {
     Refused(Sent),
 }
 
-/// The outcome of a line.
+/// The result of parsing a line.
 enum Parsed {
     Message { message: Box<ClientJsonRpcMessage>, weight: usize },
     Refused(ErrorData, Option<RequestId>),
@@ -73,8 +73,7 @@ impl Reader {
         self.admission.until_answered().await;
     }
 
-    /// Waits for the next message; `None` at the end of input. May be dropped and called again:
-    /// nothing is lost.
+    /// Waits for the next message; `None` at the end of input. Cancel safe.
     pub async fn next(&mut self) -> Option<ClientJsonRpcMessage> {
         loop {
             match &mut self.last_line {
@@ -93,7 +92,7 @@ impl Reader {
                     let slot = self.admission.admit(id, *weight).await;
                     let last_line = std::mem::replace(&mut self.last_line, LastLine::Nothing);
                     let LastLine::Request { mut message, id, .. } = last_line else {
-                        unreachable!("it was one")
+                        unreachable!("matched above")
                     };
                     if let Some(slot) = slot {
                         if let JsonRpcMessage::Request(request) = &mut *message {
@@ -101,7 +100,7 @@ impl Reader {
                         }
                         return Some(*message);
                     }
-                    let message = "A request with this id waits for its answer";
+                    let message = "A request with this id is pending";
                     self.refuse(ErrorData::invalid_request(message, None), Some(id));
                     continue;
                 }
@@ -140,7 +139,7 @@ impl Reader {
         }
     }
 
-    /// The message, if it is to be handed on at once.
+    /// Returns the message if it can be passed on at once.
     fn take(&mut self, parsed: Parsed) -> Option<ClientJsonRpcMessage> {
         let (message, weight) = match parsed {
             Parsed::Message { message, weight } => (message, weight),
@@ -179,7 +178,7 @@ impl Reader {
 fn parsed(line: &[u8]) -> Parsed {
     let id = || line::id_of(line).and_then(|id| serde_json::from_str(&id).ok());
     let Some(weight) = weight::of(line) else {
-        let message = format!("Request holds more than {} values", limits::REQUEST_VALUES);
+        let message = format!("Request contains more than {} values", limits::REQUEST_VALUES);
         return Parsed::Refused(ErrorData::invalid_request(message, None), id());
     };
     let error = match parse::message(line) {
@@ -198,8 +197,7 @@ fn parsed(line: &[u8]) -> Parsed {
     }
 }
 
-/// Whether `rmcp` begins a session with a request: with a handshake, or with a request that brings
-/// its own metadata.
+/// Whether a request starts a session in `rmcp`: a handshake, or a request with its own metadata.
 fn begins_session(request: &ClientRequest) -> bool {
     let meta = request.get_meta();
     match request {
