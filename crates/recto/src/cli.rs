@@ -168,10 +168,10 @@ impl Options {
     fn arguments(&self) -> Result<Vec<String>, String> {
         let mut arguments = vec![
             format!("--max-read-bytes={}", self.max_read_bytes),
-            format!("--durability={}", word(self.durability)),
-            format!("--results={}", word(self.results)),
-            format!("--errors={}", word(self.errors)),
-            format!("--tool-names={}", word(self.tool_names)),
+            format!("--durability={}", value_name(self.durability)),
+            format!("--results={}", value_name(self.results)),
+            format!("--errors={}", value_name(self.errors)),
+            format!("--tool-names={}", value_name(self.tool_names)),
         ];
         if !self.tools.is_empty() {
             arguments.push(format!("--tools={}", self.tools.join(",")));
@@ -187,14 +187,14 @@ impl Options {
         arguments.extend(self.logging.arguments());
         arguments.extend(self.deny.iter().map(|glob| format!("--deny={glob}")));
         for git_dir in &self.git_dir {
-            arguments.push(format!("--git-dir={}", acp::spelled(git_dir)?));
+            arguments.push(format!("--git-dir={}", acp::absolute_string(git_dir)?));
         }
         Ok(arguments)
     }
 }
 
 /// Returns an option's value as spelled on the command line.
-fn word(value: impl ValueEnum) -> String {
+fn value_name(value: impl ValueEnum) -> String {
     let value = value.to_possible_value().expect("no value is skipped");
     value.get_name().to_string()
 }

@@ -27,10 +27,10 @@ use recto_tools::tools::{self, Effect, Tool};
 const MAX_SESSIONS: usize = 1000;
 
 /// Members of an update that contain nothing about the call.
-const FRAME: &[&str] = &["sessionUpdate", "toolCallId"];
+const ENVELOPE: &[&str] = &["sessionUpdate", "toolCallId"];
 
 /// Members that recto's updates provide; the agent's are dropped.
-const OWN: &[&str] =
+const RECTO_MEMBERS: &[&str] =
     &["title", "kind", "name", "locations", "rawInput", "status", "content", "rawOutput"];
 
 /// Members that describe a call and follow from its arguments.
@@ -67,7 +67,7 @@ impl Merger {
 
     /// Takes an update of recto and returns the message for the editor.
     pub fn from_recto(&mut self, session_id: &str, update: Value) -> Value {
-        let update = self.own(session_id, update);
+        let update = self.merge_update(session_id, update);
         // Not in the macro, which would copy the update.
         let mut message = json!({
             "jsonrpc": "2.0",
@@ -79,7 +79,7 @@ impl Merger {
     }
 
     /// Assigns the call of a message to a server, so that it ends when the server disconnects.
-    pub fn belongs(&mut self, message: &Value, server: &LineSender) {
+    pub fn assign_server(&mut self, message: &Value, server: &LineSender) {
         if let Some(CallRef { key, .. }) = self.call_ref(message)
             && let Some(call) = self.calls.get_mut(&key)
         {
@@ -96,7 +96,7 @@ impl Merger {
 
     /// Returns the call that a message requests permission for, if it is one of recto's that modifies
     /// a file.
-    pub fn asking(&mut self, message: &Value) -> Option<PermissionRequest> {
+    pub fn permission_request(&mut self, message: &Value) -> Option<PermissionRequest> {
         let CallRef { key, pointer, root, is_update } = self.call_ref(message)?;
         let event = message.pointer(pointer).filter(|_| !is_update)?;
         let session = message.pointer("/params/sessionId")?.as_str()?.to_string();
@@ -108,9 +108,9 @@ impl Merger {
     }
 
     /// Takes a message of the agent and returns the message for the editor, if any. Messages that are
-    /// not about recto's calls are returned unchanged. `foreseen` is the rehearsed content of the
+    /// not about recto's calls are returned unchanged. `rehearsed` is the rehearsed content of the
     /// call that the message requests permission for, if it is known.
-    pub fn from_agent(&mut self, message: Value, foreseen: Option<Vec<Value>>) -> Option<Value> {
+    pub fn from_agent(&mut self, message: Value, rehearsed: Option<Vec<Value>>) -> Option<Value> {
         let mut message = message;
         let Some(CallRef { key, pointer, root, is_update }) = self.call_ref(&message) else {
             return Some(message);
@@ -118,9 +118,9 @@ impl Merger {
         let update = message.pointer_mut(pointer)?;
         if is_update {
             let taken = update.take();
-            *update = self.agents(key, &root, taken)?;
+            *update = self.merge_event(key, &root, taken)?;
         } else {
-            self.permission(key, &root, update, foreseen);
+            self.permission(key, &root, update, rehearsed);
         }
         Some(message)
     }
@@ -141,7 +141,7 @@ impl Merger {
     }
 
     /// Merges an update of recto.
-    fn own(&mut self, session_id: &str, mut update: Value) -> Value {
+    fn merge_update(&mut self, session_id: &str, mut update: Value) -> Value {
         let id = update.get("toolCallId").and_then(Value::as_str);
         let Some(key) = id.and_then(|id| Key::new(session_id, id)) else { return update };
         let is_start = update["sessionUpdate"] == "tool_call";
@@ -191,7 +191,7 @@ impl Merger {
     }
 
     /// Merges an event of the agent. Returns the remaining members, if any.
-    fn agents(&mut self, key: Key, root: &Path, mut update: Value) -> Option<Value> {
+    fn merge_event(&mut self, key: Key, root: &Path, mut update: Value) -> Option<Value> {
         if !matches!(update["sessionUpdate"].as_str(), Some("tool_call" | "tool_call_update")) {
             return Some(update);
         }
@@ -221,11 +221,11 @@ impl Merger {
             }
             // The server may have died without an update; if not, its own update replaces this one.
             ToolState::Running if is_end => {
-                let own = OWN.iter().filter(|name| **name != "status");
+                let own = RECTO_MEMBERS.iter().filter(|name| **name != "status");
                 own.for_each(|name| drop(fields.shift_remove(*name)));
             }
             ToolState::Running | ToolState::Finished => {
-                OWN.iter().for_each(|name| drop(fields.shift_remove(*name)));
+                RECTO_MEMBERS.iter().for_each(|name| drop(fields.shift_remove(*name)));
             }
         }
         if is_end && ours == ToolState::Awaited {
@@ -233,7 +233,7 @@ impl Merger {
         }
         if was_shown {
             fields.insert("sessionUpdate".into(), "tool_call_update".into());
-            let says_something = fields.keys().any(|name| !FRAME.contains(&name.as_str()));
+            let says_something = fields.keys().any(|name| !ENVELOPE.contains(&name.as_str()));
             return says_something.then_some(update);
         }
         Some(update)
@@ -245,7 +245,7 @@ impl Merger {
         key: Key,
         root: &Path,
         request: &mut Value,
-        foreseen: Option<Vec<Value>>,
+        rehearsed: Option<Vec<Value>>,
     ) {
         let Some(known) = self.recognise(&key, root, request) else { return };
         let Some(call) = self.calls.get_mut(&known) else { return };
@@ -254,7 +254,7 @@ impl Merger {
         let tool = card.get("name").and_then(Value::as_str).and_then(tools::find);
         let shown = tool.zip(arguments).map(|(tool, arguments)| {
             let preview = || with_call(tool, arguments, root, updates::preview);
-            (updates::cut(arguments), foreseen.unwrap_or_else(preview))
+            (updates::cut(arguments), rehearsed.unwrap_or_else(preview))
         });
         let Some(fields) = request.as_object_mut() else { return };
         fields.insert("toolCallId".into(), known.id().into());
@@ -274,7 +274,7 @@ impl Merger {
     fn recognise(&mut self, key: &Key, root: &Path, event: &Value) -> Option<Key> {
         let mut known = self.calls.resolve(key.clone());
         if let Some(call) = self.calls.get_mut(&known)
-            && is_another(call, event)
+            && is_different_call(call, event)
         {
             // Agents should not reuse ids. If one does, the user must see, and may be asked to
             // permit, the new call.
@@ -329,7 +329,7 @@ fn is_end(event: &Value) -> bool {
 
 /// Whether an event is about a different call than the known one with the same id. If in doubt,
 /// it is: a permission request must never show another call's description.
-fn is_another(call: &TrackedCall, event: &Value) -> bool {
+fn is_different_call(call: &TrackedCall, event: &Value) -> bool {
     let is_over = call.is_ended || call.ours == ToolState::Finished;
     let is_named = ["title", "name"].iter().any(|name| event[*name].is_string());
     let is_asking = match event["sessionUpdate"].as_str() {

@@ -98,7 +98,7 @@ async fn relay(
         editor: editor::Requests::new(
             recto_platform::random_hex::<4>().map_err(|error| error.to_string())?,
         ),
-        negotiated: Default::default(),
+        handshake: Default::default(),
         merger: Default::default(),
         rehearsals: Default::default(),
         log,

@@ -77,8 +77,8 @@ pub fn finished(id: &str, call: &Witnessed<'_>, result: &Result<Answer>) -> Valu
 
 /// Returns the blocks that show the user what a call would do, before it is permitted. `None` if the
 /// rehearsal does not show it, so that the caller falls back to the arguments.
-pub fn foreseen(call: &Witnessed<'_>, rehearsed: &Result<Answer>) -> Option<Vec<Value>> {
-    match rehearsed {
+pub fn rehearsed(call: &Witnessed<'_>, result: &Result<Answer>) -> Option<Vec<Value>> {
+    match result {
         Ok(answer) => Some(content_after(call, answer)),
         Err(
             Error::Internal { .. }

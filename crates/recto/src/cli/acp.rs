@@ -51,12 +51,13 @@ impl Acp {
     ) -> Result<ExitCode, String> {
         let mut roots = std::mem::take(&mut self.folders);
         roots.append(&mut self.options.roots);
-        let roots = roots.iter().map(|root| spelled(root)).collect::<Result<Vec<_>, _>>()?;
+        let roots =
+            roots.iter().map(|root| absolute_string(root)).collect::<Result<Vec<_>, _>>()?;
         let program = std::env::current_exe().map_err(|error| error.to_string())?;
         let relay_options = relay::RelayOptions {
             agent: self.agent,
             environment,
-            program: spelled(&program)?,
+            program: absolute_string(&program)?,
             options: self.options.arguments()?,
             roots,
             log: self.log_messages,
@@ -81,8 +82,8 @@ impl Acp {
 }
 
 /// Returns a path as an absolute string, because the agent may start the server in any directory.
-pub(super) fn spelled(path: &Path) -> Result<String, String> {
+pub(super) fn absolute_string(path: &Path) -> Result<String, String> {
     let absolute = std::path::absolute(path).map_err(|error| error.to_string())?;
-    let spelled = absolute.to_str().map(String::from);
-    spelled.ok_or_else(|| format!("{} is not UTF-8", path.display()))
+    let text = absolute.to_str().map(String::from);
+    text.ok_or_else(|| format!("{} is not UTF-8", path.display()))
 }

@@ -28,7 +28,7 @@ impl Demo {
             .enable_all()
             .build()
             .map_err(|error| error.to_string())?;
-        runtime.block_on(play(&scratch.0))?;
+        runtime.block_on(run_demo(&scratch.0))?;
         Ok(ExitCode::SUCCESS)
     }
 }
@@ -60,25 +60,25 @@ def greet(name):
 print(greet(\"world\"))
 ";
 
-async fn play(folder: &Path) -> Result<(), String> {
+async fn run_demo(folder: &Path) -> Result<(), String> {
     let file = folder.join("greet.py");
     write(&file, PROGRAM)?;
     let has_commit = commit(folder);
     let mut session = Session::start(folder).await?;
 
-    session.say("An agent reads a file. The result includes a hash that identifies this version.");
+    session.step("An agent reads a file. The result includes a hash that identifies this version.");
     let read = session.call("read_text_file", json!({"path": file})).await?;
     let seen = hash(&read);
 
-    session.say("It replaces an exact string and gets the diff.");
+    session.step("It replaces an exact string and gets the diff.");
     let edit = json!({"path": file, "old_string": "stranger", "new_string": "new user"});
     session.call("edit_text_file", edit).await?;
 
-    session.say("It gets the indentation wrong. The edit is rejected, and the error shows why.");
+    session.step("It gets the indentation wrong. The edit is rejected, and the error shows why.");
     let edit = json!({"path": file, "old_string": "    return \"Hello, \" + name", "new_string": "\treturn \"Hi, \" + name"});
     session.call("edit_text_file", edit).await?;
 
-    session.say(
+    session.step(
         "It edits the version it read first. The file has changed since, so this is rejected.",
     );
     let edit = json!({
@@ -86,7 +86,7 @@ async fn play(folder: &Path) -> Result<(), String> {
     });
     session.call("edit_text_file", edit).await?;
 
-    session.say("It makes two edits in one call, all or nothing. The CRLF line endings are kept.");
+    session.step("It makes two edits in one call, all or nothing. The CRLF line endings are kept.");
     let settings = folder.join("settings.ini");
     write(&settings, "[server]\r\nhost = localhost\r\nport = 8080\r\n")?;
     let edits = json!({"path": settings, "edits": [
@@ -95,39 +95,39 @@ async fn play(folder: &Path) -> Result<(), String> {
     ]});
     session.call("multi_edit_text_file", edits).await?;
 
-    session.say("A verified edit names the version, the lines and their current text.");
+    session.step("A verified edit names the version, the lines and their current text.");
     let notes = folder.join("notes.md");
     let lines = "# Notes\n- buy bread\n- call home\n";
     session.call("file.create", json!({"path": "notes.md", "content": lines})).await?;
     let read = session.call("text.read", json!({"path": "notes.md", "lines": [2, 4]})).await?;
     let seen = hash(&read);
 
-    session.say("Meanwhile the user adds a line. The edit is stale, and the error says where the text is now.");
+    session.step("Meanwhile the user adds a line. The edit is stale, and the error says where the text is now.");
     write(&notes, "# Notes\n- water the plants\n- buy bread\n- call home\n")?;
     let replace = |hash: &Value, lines: Value| json!({"path": "notes.md", "hash": hash, "lines": lines, "old": "- call home", "new": "- call home at six"});
     session.call("text.replace", replace(&seen, json!([3, 4]))).await?;
 
-    session.say("The agent reads only what changed since, and retries.");
+    session.step("The agent reads only what changed since, and retries.");
     let read = session.call("text.read", json!({"path": "notes.md", "since": seen})).await?;
     session.call("text.replace", replace(&hash(&read), json!([4, 5]))).await?;
 
-    session.say("It lists files by pattern and searches for lines containing a text.");
+    session.step("It lists files by pattern and searches for lines containing a text.");
     session.call("ListFiles", json!({"pattern": "*.{py,md}"})).await?;
     let search = json!({"file_path": "**/*.py", "match": "hello", "ctx": 1});
     session.call("ReadLines", search).await?;
 
     if has_commit {
-        session.say("It reads the committed version of a file.");
+        session.step("It reads the committed version of a file.");
         let older = json!({"file_path": "greet.py", "commit": "HEAD", "lines": "2-3"});
         session.call("ReadLines", older).await?;
     }
 
-    session.say("It previews a data file as a table; the CSV dialect is detected.");
+    session.step("It previews a data file as a table; the CSV dialect is detected.");
     let table = "# measured in May\ncity;day;degrees\nOslo;02.05.2026;7,5\nRoma;02.05.2026;21,0\n";
     write(&folder.join("weather.csv"), table)?;
     session.call("ReadAsTable", json!({"file_path": "weather.csv"})).await?;
 
-    session.say("Files outside the directory are not accessible.");
+    session.step("Files outside the directory are not accessible.");
     session.call("read_text_file", json!({"path": "/etc/passwd"})).await?;
 
     session.finish().await
@@ -159,7 +159,7 @@ struct Session {
     service: RunningService<RoleClient, ()>,
     _server: tokio::process::Child,
     folder: String,
-    n_said: usize,
+    n_steps: usize,
 }
 
 impl Session {
@@ -179,12 +179,12 @@ impl Session {
         let service = ().serve(pipes).await.map_err(|error| error.to_string())?;
         print(&format!("$ recto serve {}\n", folder.display()));
         let folder = folder.display().to_string();
-        Ok(Session { service, _server: server, folder, n_said: 0 })
+        Ok(Session { service, _server: server, folder, n_steps: 0 })
     }
 
-    fn say(&mut self, text: &str) {
-        self.n_said += 1;
-        print(&format!("\n{}. {text}\n\n", self.n_said));
+    fn step(&mut self, text: &str) {
+        self.n_steps += 1;
+        print(&format!("\n{}. {text}\n\n", self.n_steps));
     }
 
     async fn call(&self, tool: &'static str, arguments: Value) -> Result<CallToolResult, String> {

@@ -3,7 +3,7 @@
 use clap::{Args, ValueEnum};
 use tracing::level_filters::LevelFilter;
 
-use super::word;
+use super::value_name;
 use crate::log::{Format, Settings};
 
 /// The environment variable that sets the level if no option does.
@@ -66,8 +66,8 @@ impl Logging {
 
     /// Returns the options for a child process.
     pub fn arguments(&self) -> Vec<String> {
-        let format = self.log.map(|format| format!("--log={}", word(format)));
-        let level = self.log_level.map(|level| format!("--log-level={}", word(level)));
+        let format = self.log.map(|format| format!("--log={}", value_name(format)));
+        let level = self.log_level.map(|level| format!("--log-level={}", value_name(level)));
         format.into_iter().chain(level).collect()
     }
 }

@@ -96,7 +96,7 @@ impl LinkClient {
 
     /// Connects to a relay.
     pub fn connect(socket: &Path, token: &str) -> Result<LinkClient, String> {
-        let (stream, welcome) = greet(socket, token)?;
+        let (stream, welcome) = handshake(socket, token)?;
         let shared = Arc::new(Shared {
             state: Mutex::default(),
             changed: Condvar::new(),
@@ -127,13 +127,13 @@ impl LinkClient {
 
     /// Closes the link. All pending requests fail.
     pub fn close(&self) {
-        self.shared.lose();
+        self.shared.disconnect();
     }
 
     /// Updates a call's card in the editor. Returns once the update is sent, so that the agent's
     /// reaction to the answer comes later.
     pub fn update(&self, update: Value) {
-        self.shared.tell(ServerMessage::Update(update));
+        self.shared.send_and_wait(ServerMessage::Update(update));
     }
 
     fn request<'a>(
@@ -246,7 +246,7 @@ fn refusal(reply: RelayMessage<String>) -> EditorError {
     }
 }
 
-fn greet(socket: &Path, token: &str) -> Result<(UnixStream, Welcome), String> {
+fn handshake(socket: &Path, token: &str) -> Result<(UnixStream, Welcome), String> {
     const MAX_WELCOME: usize = 4096;
     let told = |error: std::io::Error| error.to_string();
     let mut stream = UnixStream::connect(socket).map_err(told)?;
@@ -280,7 +280,7 @@ impl LinkState {
         self.requests.remove(&id);
     }
 
-    fn lose(&mut self) {
+    fn disconnect(&mut self) {
         self.is_gone = true;
         self.queue.clear();
         // The writer has not taken it yet and will not report its outcome.
@@ -344,7 +344,7 @@ impl Shared {
     }
 
     /// Sends a message that has no reply, and returns when it is sent.
-    fn tell(&self, ask: ServerMessage<&str>) {
+    fn send_and_wait(&self, ask: ServerMessage<&str>) {
         let Some((id, mut state)) = self.enqueue(|_| ask) else { return };
         let deadline = Instant::now() + READ_LIMIT;
         while matches!(state.requests.get(&id), Some(Progress::Queued | Progress::Sending))
@@ -359,10 +359,10 @@ impl Shared {
         wait_timeout(&self.changed, state, CANCEL_INTERVAL)
     }
 
-    fn lose(&self) {
+    fn disconnect(&self) {
         // Also unblocks the writer.
         let _ = self.stream.shutdown(Shutdown::Both);
-        lock(&self.state).lose();
+        lock(&self.state).disconnect();
         self.changed.notify_all();
         self.has_work.notify_all();
     }
@@ -383,7 +383,7 @@ impl Shared {
             drop(state);
             self.changed.notify_all();
             if written.is_err() {
-                self.lose();
+                self.disconnect();
             }
         }
     }
@@ -435,14 +435,14 @@ impl Shared {
             }
             self.changed.notify_all();
         }
-        self.lose();
+        self.disconnect();
     }
 
     /// Starts a rehearsal. It may read from the editor, so it must not block the reader.
     fn rehearse(self: &Arc<Self>, reply: RelayMessage<String>) {
         let RelayMessage::Rehearse { id, tool, arguments } = reply else { return };
         let shared = self.clone();
-        let answer = move |content| shared.tell(ServerMessage::Rehearsed { id, content });
+        let answer = move |content| shared.send_and_wait(ServerMessage::Rehearsed { id, content });
         match self.rehearser.get() {
             Some(rehearser) => rehearser.start(tool, arguments, answer),
             None => answer(None),

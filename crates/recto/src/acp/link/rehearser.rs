@@ -54,5 +54,5 @@ fn rehearse(calls: &Calls, tool: &str, arguments: Map<String, Value>) -> Option<
     let rehearsed = calls.rehearse(tool, arguments.clone(), &Context::default());
     let (root, served) = (calls.root(), calls.served());
     let call = Witnessed { tool, arguments: &arguments, id: None, root, served };
-    updates::foreseen(&call, &rehearsed)
+    updates::rehearsed(&call, &rehearsed)
 }

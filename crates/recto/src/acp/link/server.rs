@@ -154,7 +154,7 @@ fn spawn(name: &str, run: impl FnOnce() + Send + 'static) -> Result<()> {
 /// Serves one connection until it ends. Fails if the connection is rejected.
 fn serve(stream: &UnixStream, tickets: &Tickets, host: &dyn Host) -> Result<()> {
     check_peer(stream)?;
-    let admitted = match greet(stream, tickets) {
+    let admitted = match handshake(stream, tickets) {
         Ok(admitted) => admitted,
         Err(reason) => {
             let mut line = super::line(&RelayMessage::<&str>::Unwelcome { reason: reason.clone() });
@@ -167,7 +167,7 @@ fn serve(stream: &UnixStream, tickets: &Tickets, host: &dyn Host) -> Result<()> 
     stream.set_read_timeout(None)?;
     let sender = LineSender::start("recto-link-write", stream.try_clone()?, usize::MAX)?;
     sender.send(super::line(&RelayMessage::<&str>::Welcome(host.welcome())));
-    admitted.listens(&sender);
+    admitted.set_sender(&sender);
     let mut input = BufReader::with_capacity(64 << 10, Polled(stream));
     let mut last_id = 0;
     let mut served = None;
@@ -188,7 +188,7 @@ fn serve(stream: &UnixStream, tickets: &Tickets, host: &dyn Host) -> Result<()> 
     Ok(())
 }
 
-fn greet(stream: &UnixStream, tickets: &Tickets) -> std::result::Result<Admitted, String> {
+fn handshake(stream: &UnixStream, tickets: &Tickets) -> std::result::Result<Admitted, String> {
     const MAX_HELLO: usize = 4096;
     let until = DeadlineReader { stream, deadline: Instant::now() + HELLO_LIMIT };
     // Reads byte by byte, so that no byte of the next line is consumed.

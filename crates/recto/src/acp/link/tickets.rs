@@ -147,7 +147,7 @@ pub struct Admitted {
 
 impl Admitted {
     /// Sets the sender once the handshake is complete.
-    pub fn listens(&self, sender: &LineSender) {
+    pub fn set_sender(&self, sender: &LineSender) {
         let mut state = lock(&self.ticket.state);
         let mut connections = state.connections.iter_mut();
         if let Some(own) = connections.find(|connection| connection.number == self.number) {

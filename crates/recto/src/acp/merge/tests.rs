@@ -421,7 +421,7 @@ proptest! {
             let params = json!({"sessionId": "s", "update": odd, "toolCall": odd});
             let message = json!({"method": method, "params": params});
             for _ in 0..2 {
-                merger.asking(&message);
+                merger.permission_request(&message);
                 merger.from_agent(message.clone(), None);
                 merger.from_recto("s", odd.clone());
             }

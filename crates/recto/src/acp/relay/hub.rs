@@ -13,7 +13,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::editor::Requests;
-use super::inject::{Agreed, Server, SessionParams, Splice};
+use super::inject::{Negotiated, Server, SessionParams, Splice};
 use super::log::MessageLog;
 use super::peek::{MessageKind, Peek, classify};
 use crate::acp::line_sender::LineSender;
@@ -42,7 +42,7 @@ pub struct Hub {
     /// The relay's requests to the editor.
     pub editor: Requests,
     /// The results of the handshake.
-    pub negotiated: Mutex<Negotiated>,
+    pub handshake: Mutex<Handshake>,
     /// Merges recto's events with the agent's.
     pub merger: Mutex<Merger>,
     /// The rehearsals requested from servers.
@@ -53,10 +53,10 @@ pub struct Hub {
 
 /// What editor and agent agreed on, and the editor's requests whose answers the relay needs.
 #[derive(Default)]
-pub struct Negotiated {
+pub struct Handshake {
     can_read: bool,
     can_write: bool,
-    agreed: Agreed,
+    agreed: Negotiated,
     /// Requests of the editor whose answers the relay needs, by id.
     asked: HashMap<String, AwaitedAnswer>,
 }
@@ -101,7 +101,7 @@ impl Initialize {
     }
 
     /// Whether the agent supports additional directories in a session.
-    fn has_more_folders(&self) -> bool {
+    fn has_additional_directories(&self) -> bool {
         let first = &self.agent_capabilities["sessionCapabilities"]["additionalDirectories"];
         let second = &self.capabilities["session"]["additionalDirectories"];
         first.is_object() || second.is_object()
@@ -135,7 +135,7 @@ impl Hub {
     /// Handles a line from the editor.
     pub fn take_from_editor(&self, mut line: Vec<u8>) {
         let splice = match classify(&line) {
-            MessageKind::Message(message) => match self.concern_of_editors(&message) {
+            MessageKind::Message(message) => match self.editor_concern(&message) {
                 Concern::OurAnswer => {
                     self.note("editor", "recto", &line);
                     if let Some(next) = self.editor.settle(&message) {
@@ -146,13 +146,13 @@ impl Hub {
                     return;
                 }
                 Concern::Initialize => {
-                    self.learn_of_editor(&message);
+                    self.read_editor_capabilities(&message);
                     None
                 }
-                Concern::Session => self.give_server(&line, &message),
+                Concern::Session => self.add_server(&line, &message),
                 Concern::None | Concern::Answer | Concern::Event => None,
             },
-            MessageKind::Batch(items) if concerns(&items, |item| self.concern_of_editors(item)) => {
+            MessageKind::Batch(items) if concerns(&items, |item| self.editor_concern(item)) => {
                 return items.iter().for_each(|item| self.take_from_editor(item.get().into()));
             }
             // The agent rejects invalid messages itself.
@@ -172,10 +172,10 @@ impl Hub {
     /// Handles a line from the agent.
     pub fn take_from_agent(&self, line: Vec<u8>) {
         match classify(&line) {
-            MessageKind::Message(message) => match self.concern_of_agents(&message) {
+            MessageKind::Message(message) => match self.agent_concern(&message) {
                 Concern::Event => return self.merge(line),
                 Concern::Answer => {
-                    let begun = self.learn_of_agent(&message);
+                    let begun = self.read_agent_answer(&message);
                     self.pass_to_editor(line);
                     // The editor must learn of a session before it receives a call's update.
                     if let Some((begun, session)) = begun {
@@ -185,7 +185,7 @@ impl Hub {
                 }
                 Concern::None | Concern::OurAnswer | Concern::Initialize | Concern::Session => {}
             },
-            MessageKind::Batch(items) if concerns(&items, |item| self.concern_of_agents(item)) => {
+            MessageKind::Batch(items) if concerns(&items, |item| self.agent_concern(item)) => {
                 return items.iter().for_each(|item| self.take_from_agent(item.get().into()));
             }
             MessageKind::Batch(_) | MessageKind::Unclear => {}
@@ -200,7 +200,7 @@ impl Hub {
         self.pass_to_editor(line);
     }
 
-    fn concern_of_editors(&self, message: &Peek<'_>) -> Concern {
+    fn editor_concern(&self, message: &Peek<'_>) -> Concern {
         match message.method.as_deref() {
             None if self.editor.is_ours(message) => Concern::OurAnswer,
             Some("initialize") => Concern::Initialize,
@@ -211,14 +211,14 @@ impl Hub {
         }
     }
 
-    fn concern_of_agents(&self, message: &Peek<'_>) -> Concern {
+    fn agent_concern(&self, message: &Peek<'_>) -> Concern {
         match message.method.as_deref() {
             Some("session/update" | "session/request_permission") if self.shows_calls() => {
                 Concern::Event
             }
             None => {
                 let id = message.id();
-                let matters = id.is_some_and(|id| lock(&self.negotiated).asked.contains_key(&id));
+                let matters = id.is_some_and(|id| lock(&self.handshake).asked.contains_key(&id));
                 if matters { Concern::Answer } else { Concern::None }
             }
             Some(_) => Concern::None,
@@ -227,36 +227,36 @@ impl Hub {
 
     /// Whether the relay shows calls to the editor. In the draft of version 2 only the agent does.
     fn shows_calls(&self) -> bool {
-        lock(&self.negotiated).agreed.protocol_version < 2
+        lock(&self.handshake).agreed.protocol_version < 2
     }
 
-    fn learn_of_editor(&self, initialize: &Peek<'_>) {
+    fn read_editor_capabilities(&self, initialize: &Peek<'_>) {
         let params = initialize.params.map_or("null", RawValue::get);
         let Ok(params) = serde_json::from_str::<Initialize>(params) else { return };
         let offers = |name: &str| params.client_capabilities["fs"][name] == true;
-        let mut negotiated = lock(&self.negotiated);
-        negotiated.can_read = offers("readTextFile");
-        negotiated.can_write = offers("writeTextFile");
-        negotiated.agreed.protocol_version = params.version().unwrap_or_default();
+        let mut handshake = lock(&self.handshake);
+        handshake.can_read = offers("readTextFile");
+        handshake.can_write = offers("writeTextFile");
+        handshake.agreed.protocol_version = params.version().unwrap_or_default();
         if let Some(id) = initialize.id() {
-            negotiated.asked.insert(id, AwaitedAnswer::Initialize);
+            handshake.asked.insert(id, AwaitedAnswer::Initialize);
         }
     }
 
     /// Reads an answer of the agent. Returns the session that it started, with its id.
-    fn learn_of_agent(&self, answer: &Peek<'_>) -> Option<(InjectedSession, String)> {
-        let asked = lock(&self.negotiated).asked.remove(&answer.id()?)?;
+    fn read_agent_answer(&self, answer: &Peek<'_>) -> Option<(InjectedSession, String)> {
+        let asked = lock(&self.handshake).asked.remove(&answer.id()?)?;
         let result = answer.result.map_or("null", RawValue::get);
         match asked {
             AwaitedAnswer::Initialize => {
                 let Ok(answer) = serde_json::from_str::<Initialize>(result) else { return None };
-                let mut negotiated = lock(&self.negotiated);
-                negotiated.agreed.has_more_folders = answer.has_more_folders();
+                let mut handshake = lock(&self.handshake);
+                handshake.agreed.has_additional_directories = answer.has_additional_directories();
                 if let Some(version) = answer.version() {
-                    negotiated.agreed.protocol_version = version;
+                    handshake.agreed.protocol_version = version;
                     // Version 2 does not have these methods, even if the editor offered them.
-                    negotiated.can_read &= version < 2;
-                    negotiated.can_write &= version < 2;
+                    handshake.can_read &= version < 2;
+                    handshake.can_write &= version < 2;
                 }
             }
             AwaitedAnswer::OldSession(ticket) if answer.error.is_some() => {
@@ -272,11 +272,11 @@ impl Hub {
     }
 
     /// Returns the change that adds recto's server to a request that starts a session.
-    fn give_server(&self, line: &[u8], request: &Peek<'_>) -> Option<Splice> {
+    fn add_server(&self, line: &[u8], request: &Peek<'_>) -> Option<Splice> {
         let (id, params) = (request.id()?, request.params?);
         let session = SessionParams::parse(params)?;
         let ticket = self.tickets.issue().ok()?;
-        let agreed = lock(&self.negotiated).agreed;
+        let agreed = lock(&self.handshake).agreed;
         let entry = self.server.entry(&session, &ticket.token, agreed);
         let splice = entry.and_then(|entry| session.with_server(line, params, &entry));
         let Some(splice) = splice else {
@@ -300,7 +300,7 @@ impl Hub {
             }
             _ => AwaitedAnswer::NewSession(begun),
         };
-        lock(&self.negotiated).asked.insert(id, asked);
+        lock(&self.handshake).asked.insert(id, asked);
         Some(splice)
     }
 
@@ -313,28 +313,29 @@ impl Hub {
         let Ok(event) = serde_json::from_slice::<Value>(&line) else {
             return self.pass_to_editor(line);
         };
-        let foreseen = self.foresee(&event);
+        let rehearsed = self.rehearse(&event);
         // Locked until the event is sent, so that events stay in order.
         let mut merger = lock(&self.merger);
-        let merged = merger.from_agent(event.clone(), foreseen);
+        let merged = merger.from_agent(event.clone(), rehearsed);
         if merged.as_ref() == Some(&event) {
             return self.pass_to_editor(line);
         }
         self.note("agent", "recto", &line);
         if let Some(event) = merged {
-            self.tell_editor(&event);
+            self.send_event(&event);
         }
     }
 
     /// Rehearses the call that the agent requests permission for. Reads nothing more from the agent
     /// meanwhile, so that its messages stay in order.
-    fn foresee(&self, event: &Value) -> Option<Vec<Value>> {
-        let PermissionRequest { session, tool, arguments } = lock(&self.merger).asking(event)?;
+    fn rehearse(&self, event: &Value) -> Option<Vec<Value>> {
+        let PermissionRequest { session, tool, arguments } =
+            lock(&self.merger).permission_request(event)?;
         let server = self.tickets.server_of(&session)?;
         self.rehearsals.ask(&server, tool, arguments)
     }
 
-    fn tell_editor(&self, message: &Value) {
+    fn send_event(&self, message: &Value) {
         self.send_to_editor(serde_json::to_vec(message).expect("values are JSON"));
     }
 
@@ -358,8 +359,8 @@ impl Hub {
 
 impl Host for Hub {
     fn welcome(&self) -> Welcome {
-        let negotiated = lock(&self.negotiated);
-        Welcome { can_read: negotiated.can_read, can_write: negotiated.can_write }
+        let handshake = lock(&self.handshake);
+        Welcome { can_read: handshake.can_read, can_write: handshake.can_write }
     }
 
     fn read(&self, session_id: &str, path: &RawValue, answer: Answer) {
@@ -379,7 +380,7 @@ impl Host for Hub {
         let Some(session) = session else { return };
         let mut merger = lock(&self.merger);
         for event in merger.give_up(session, server) {
-            self.tell_editor(&event);
+            self.send_event(&event);
         }
     }
 
@@ -390,8 +391,8 @@ impl Host for Hub {
         // Locked until the event is sent, so that events stay in order.
         let mut merger = lock(&self.merger);
         let event = merger.from_recto(session_id, update);
-        merger.belongs(&event, server);
-        self.tell_editor(&event);
+        merger.assign_server(&event, server);
+        self.send_event(&event);
     }
 
     fn rehearsed(&self, id: u64, content: Option<Vec<Value>>) {

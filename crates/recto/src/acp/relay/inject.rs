@@ -27,11 +27,11 @@ pub struct Server {
 
 /// What editor and agent agreed on that affects recto's server.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Agreed {
+pub struct Negotiated {
     /// The version of the protocol.
     pub protocol_version: u64,
     /// Whether a session may have additional directories.
-    pub has_more_folders: bool,
+    pub has_additional_directories: bool,
 }
 
 /// The parameters of a request that starts a session.
@@ -69,7 +69,7 @@ impl<'a> SessionParams<'a> {
 
     /// Returns the additional directories that exist. A missing one would prevent the server from
     /// starting.
-    fn more_folders(&self) -> impl Iterator<Item = &str> {
+    fn existing_directories(&self) -> impl Iterator<Item = &str> {
         let folders = self.additional_directories.as_array().into_iter().flatten();
         folders.filter_map(Value::as_str).filter(|folder| {
             let folder = Path::new(folder);
@@ -120,12 +120,12 @@ impl Server {
         &self,
         session: &SessionParams<'_>,
         token: &str,
-        agreed: Agreed,
+        agreed: Negotiated,
     ) -> Option<String> {
         let mut roots = vec![self.root(session)?];
         roots.extend(self.roots.iter().skip(1).map(String::as_str));
-        if self.roots.is_empty() && agreed.has_more_folders {
-            roots.extend(session.more_folders());
+        if self.roots.is_empty() && agreed.has_additional_directories {
+            roots.extend(session.existing_directories());
         }
         let mut arguments = vec!["serve"];
         for root in roots {
@@ -215,7 +215,7 @@ mod tests {
             socket: "/s".into(),
         };
         let in_folder: SessionParams<'_> = serde_json::from_str(r#"{"cwd":"/a"}"#).unwrap();
-        let agreed = |protocol_version| Agreed { protocol_version, ..Agreed::default() };
+        let agreed = |protocol_version| Negotiated { protocol_version, ..Negotiated::default() };
         let entry = |version| server.entry(&in_folder, "t", agreed(version)).unwrap();
         let first = r#"{"name":"recto","command":"/bin/recto","args":["serve","--root","/a","--read-only"],"env":[{"name":"RECTO_LINK","value":"/s"},{"name":"RECTO_TOKEN","value":"t"}]}"#;
         assert_eq!(entry(1), first);

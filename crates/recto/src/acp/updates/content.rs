@@ -150,11 +150,11 @@ fn large(path: &Path, before: &str, after: &str) -> Vec<Value> {
     let old_lines: Vec<&str> = recto_text::line::lines(before).collect();
     let new_lines: Vec<&str> = recto_text::line::lines(after).collect();
     let (n_old, n_new) = (old_lines.len(), new_lines.len());
-    let differing = changed_ranges::differing(&old_lines, &new_lines);
+    let ranges = changed_ranges::find(&old_lines, &new_lines);
     let is_near =
         |one: &ChangedRange, next: &ChangedRange| next.old.start - one.old.end <= 2 * N_CONTEXT;
-    let blocks = differing.chunk_by(is_near).map(|changed_ranges| {
-        let (first, last) = (&changed_ranges[0], &changed_ranges[changed_ranges.len() - 1]);
+    let blocks = ranges.chunk_by(is_near).map(|nearby| {
+        let (first, last) = (&nearby[0], &nearby[nearby.len() - 1]);
         let n_above = N_CONTEXT.min(first.old.start).min(first.new.start);
         let n_below = N_CONTEXT.min(n_old - last.old.end).min(n_new - last.new.end);
         let old = first.old.start - n_above..last.old.end + n_below;

@@ -34,7 +34,7 @@ pub fn roots(config: &Config, report: &mut Report) {
         {
             report.note(format!("given as {}; both paths work", absolute.display()));
         }
-        oddities(&real, &seen, report);
+        unusual_roots(&real, &seen, report);
         if let Ok(status) = real.metadata() {
             seen.push((real.clone(), (status.dev(), status.ino())));
         }
@@ -45,7 +45,7 @@ pub fn roots(config: &Config, report: &mut Report) {
     }
 }
 
-fn oddities(root: &Path, others: &[(PathBuf, (u64, u64))], report: &mut Report) {
+fn unusual_roots(root: &Path, others: &[(PathBuf, (u64, u64))], report: &mut Report) {
     let home =
         std::env::var_os("HOME").map(PathBuf::from).and_then(|home| home.canonicalize().ok());
     if root == Path::new("/") {
