@@ -1,19 +1,19 @@
-//! Tells the linker to pack what the loader has to do at every start. Unpacked it is 360 KB that
-//! each process reads and keeps mapped; packed it is a few.
+//! Packs relative relocations (DT_RELR). Unpacked they are 360 KB that every process reads and keeps
+//! mapped; packed they are a few.
 //!
-//! Loaders know the packed form since glibc 2.36. Where ours is older, or another, nothing is told.
+//! Only for native builds with glibc 2.36 or newer, whose loader supports the packed form.
 
 use std::process::Command;
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
-    let is_ours = std::env::var("HOST") == std::env::var("TARGET");
-    if is_ours && glibc().is_some_and(|version| version >= (2, 36)) {
+    let is_native = std::env::var("HOST") == std::env::var("TARGET");
+    if is_native && glibc().is_some_and(|version| version >= (2, 36)) {
         println!("cargo::rustc-link-arg-bins=-Wl,-z,pack-relative-relocs");
     }
 }
 
-/// The version of the C library that the program will find here, if it is glibc.
+/// Returns the version of this system's C library, if it is glibc.
 fn glibc() -> Option<(u32, u32)> {
     let output = Command::new("getconf").arg("GNU_LIBC_VERSION").output().ok()?;
     let text = String::from_utf8(output.stdout).ok()?;

@@ -1,5 +1,5 @@
-//! Editors: the relay that stands between one and an agent, and the link over which the tools
-//! that the relay gives to the agent reach the editor.
+//! ACP: the relay between an editor and an agent, and the link that connects the tools of the agent
+//! to the editor.
 //!
 //! ```text
 //!   editor ◄──stdin, stdout──► relay ◄──stdin, stdout──► agent
@@ -7,8 +7,8 @@
 //!                                └────── link ──────► recto serve
 //! ```
 //!
-//! Messages are JSON values, not types: what is not known here must survive. What calls mean is
-//! left to [`crate::call`], and which files an editor is asked for to the workspace.
+//! Messages are JSON values rather than types, so that unknown members are preserved. `recto_tools`
+//! executes calls, and `recto_store::Workspace` decides which files to request from the editor.
 
 pub mod link;
 
@@ -18,4 +18,4 @@ pub mod updates;
 
 pub mod merge;
 
-mod outlet;
+mod line_sender;

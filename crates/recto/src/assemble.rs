@@ -1,4 +1,4 @@
-//! Opens what the options name: the store, the git revisions, the Landlock rules and the calls.
+//! Builds what a command needs from its options: stores, git revisions, Landlock rules, calls.
 
 use std::sync::Arc;
 
@@ -10,36 +10,37 @@ use recto_tools::call::{Calls, Witness};
 use recto_tools::tools::Effect;
 
 use crate::config::Config;
-use crate::wall::{self, Openings};
+use crate::landlock::{self, AllowedPaths};
 
-/// Restricts this thread and all that it starts later to the roots. Whatever would keep a server
-/// from starting is reported before.
-pub fn raise_wall(config: &Config) -> Result<wall::Status, String> {
+/// Restricts this thread, and threads it starts later, to the roots. Reports every problem that
+/// would prevent a server from starting first.
+pub fn apply_landlock(config: &Config) -> Result<landlock::Enforcement, String> {
     check(config)?;
-    // The number of processors is read from files that can no longer be opened afterwards.
+    // Reads the number of processors from files that Landlock then makes inaccessible.
     recto_store::limits::n_threads();
-    openings(config)?.close_the_rest(config.wall)
+    allowed_paths(config)?.restrict_thread(config.landlock)
 }
 
 /// Returns the directories that the selected tools need.
-pub fn openings(config: &Config) -> Result<Openings, String> {
+pub fn allowed_paths(config: &Config) -> Result<AllowedPaths, String> {
     let can_write = config.tools()?.iter().any(|tool| tool.effect() != Effect::Reads);
-    let mut openings = Openings { readable: config.git_dirs.clone(), writable: Vec::new() };
+    let mut allowed_paths =
+        AllowedPaths { readable: config.git_dirs.clone(), writable: Vec::new() };
     match can_write {
-        true => openings.writable.extend(config.roots.iter().cloned()),
-        false => openings.readable.extend(config.roots.iter().cloned()),
+        true => allowed_paths.writable.extend(config.roots.iter().cloned()),
+        false => allowed_paths.readable.extend(config.roots.iter().cloned()),
     }
-    Ok(openings)
+    Ok(allowed_paths)
 }
 
-/// Opens the roots and returns what answers calls.
+/// Opens the roots and returns the handler of calls.
 pub fn open(config: &Config) -> Result<Calls, String> {
     let store = open_disk(config)?;
     calls(config, store.clone(), store)
 }
 
-/// Like [`open`], but uses the editor's text of files that are open there, and shows it every
-/// call.
+/// Like [`open`], but uses the editor's text of files that are open there, and reports every call
+/// to it.
 pub fn open_with_editor(
     config: &Config,
     editor: Arc<dyn Editor>,
@@ -62,7 +63,7 @@ pub fn open_disk(config: &Config) -> Result<Arc<LocalStore>, String> {
     Ok(Arc::new(store))
 }
 
-/// Reports whatever would keep a server from starting, without starting one.
+/// Reports problems that would prevent a server from starting.
 pub fn check(config: &Config) -> Result<(), String> {
     config.tools()?;
     check_git_dirs(config)?;
@@ -71,7 +72,7 @@ pub fn check(config: &Config) -> Result<(), String> {
 
 fn check_git_dirs(config: &Config) -> Result<(), String> {
     match config.git_dirs.iter().find(|git_dir| !git_dir.is_dir()) {
-        Some(git_dir) => Err(format!("--git-dir: {} is not a folder", git_dir.display())),
+        Some(git_dir) => Err(format!("--git-dir: {} is not a directory", git_dir.display())),
         None => Ok(()),
     }
 }

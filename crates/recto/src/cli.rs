@@ -1,4 +1,4 @@
-//! The command line: one file per command, all with the same options.
+//! The command line: one file per command, and the options they share.
 
 mod acp;
 mod call;
@@ -16,25 +16,25 @@ use std::process::ExitCode;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::config::{Config, Errors, Results, ToolNames, Wire};
-use crate::wall::Wish;
+use crate::landlock::LandlockMode;
 use crate::{limits, log};
 use logging::Logging;
 use recto_store::local::HiddenPaths;
 
-/// Gives language-model agents hands on files: they read, create and edit, and nothing they do
-/// can lose a byte or leave the folders you name.
+/// A file server for coding agents: reads, creates and edits files inside the directories you
+/// name, and never overwrites a concurrent change.
 #[derive(Parser)]
 #[command(
     name = "recto",
     version,
     after_help = "\
 Examples:
-  recto demo                      see what it does, in a scratch folder
-  recto serve ~/project           serve a folder to an MCP client on stdin and stdout
-  recto doctor ~/project          see whether everything is as it should be
+  recto demo                      run a demonstration in a temporary directory
+  recto serve ~/project           serve a directory to an MCP client on stdin and stdout
+  recto doctor ~/project          check the setup and suggest fixes
   recto call read_text_file '{\"path\": \"/home/me/project/README.md\"}' --root ~/project
 
-Without a command, recto serves, with the options of serve."
+Without a command, recto runs `serve` and accepts its options."
 )]
 struct Cli {
     #[command(subcommand)]
@@ -52,58 +52,58 @@ enum Command {
     Demo(demo::Demo),
 }
 
-/// What every command that works on files takes.
+/// The options of every command that works on files.
 #[derive(Args)]
 struct Options {
-    /// A folder to serve; may be repeated. The working directory, or an editor's session's, if none is named
+    /// Directory to serve; may be repeated [default: the working directory, or the editor session's directory]
     #[arg(long = "root", value_name = "DIR")]
     roots: Vec<PathBuf>,
 
-    /// Toolsets or tools to offer, with commas: edit, or read_text_file,edit_text_file
+    /// Comma-separated toolsets or tools to offer, such as edit or read_text_file,edit_text_file
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     tools: Vec<String>,
 
-    /// Offer only the tools that change nothing
+    /// Offer only tools that do not modify files
     #[arg(long)]
     read_only: bool,
 
-    /// Hide matching paths; may be repeated. `*.pem` anywhere, `/secrets` from the root on
+    /// Hide matching paths; may be repeated. `*.pem` matches at any depth, `/secrets` only at a root
     #[arg(long, value_name = "GLOB")]
     deny: Vec<String>,
 
-    /// A git directory outside the roots that may be read; may be repeated
+    /// Allow reading this git directory outside the roots; may be repeated
     #[arg(long, value_name = "DIR")]
     git_dir: Vec<PathBuf>,
 
-    /// Allow changes inside .git
+    /// Allow writes inside .git
     #[arg(long)]
     allow_git_writes: bool,
 
-    /// The most bytes of text that one read returns
+    /// Maximum bytes of text that one read returns
     #[arg(long, value_name = "N", default_value_t = limits::READ_BYTES, value_parser = parse_max_read_bytes)]
     max_read_bytes: usize,
 
-    /// What an answered write has survived: `full` a power cut, `rename` the end of the process
+    /// What a completed write survives: `full` a power failure, `rename` a crash of recto
     #[arg(long, value_enum, default_value_t)]
     durability: Durability,
 
-    /// Which halves of a result to send
+    /// Parts of a result to send
     #[arg(long, value_enum, default_value_t)]
     results: Results,
 
-    /// How failures travel
+    /// How to report failed calls
     #[arg(long, value_enum, default_value_t)]
     errors: Errors,
 
-    /// How tool names are spelled; calls are accepted either way
+    /// How to spell tool names; calls may use either spelling
     #[arg(long, value_enum, default_value_t)]
     tool_names: ToolNames,
 
-    /// Do not start unless the kernel enforces the folders as well, in full
+    /// Refuse to start unless Landlock is fully enforced
     #[arg(long, conflicts_with = "no_landlock")]
     require_landlock: bool,
 
-    /// Do without the kernel's own wall
+    /// Run without Landlock
     #[arg(long)]
     no_landlock: bool,
 
@@ -121,21 +121,21 @@ enum Durability {
 fn parse_max_read_bytes(text: &str) -> Result<usize, String> {
     match text.parse() {
         Ok(n_bytes) if (1..=limits::MOST_READ_BYTES).contains(&n_bytes) => Ok(n_bytes),
-        _ => Err(format!("a number of bytes from 1 to {}", limits::MOST_READ_BYTES)),
+        _ => Err(format!("must be between 1 and {} bytes", limits::MOST_READ_BYTES)),
     }
 }
 
 impl Options {
-    fn wish(&self) -> Wish {
+    fn landlock_mode(&self) -> LandlockMode {
         match (self.require_landlock, self.no_landlock) {
-            (true, _) => Wish::Required,
-            (_, true) => Wish::Off,
-            _ => Wish::BestEffort,
+            (true, _) => LandlockMode::Required,
+            (_, true) => LandlockMode::Off,
+            _ => LandlockMode::BestEffort,
         }
     }
 
     fn config(self, more_roots: Vec<PathBuf>) -> Result<Config, String> {
-        let wall = self.wish();
+        let landlock = self.landlock_mode();
         let mut roots = more_roots;
         roots.extend(self.roots);
         if roots.is_empty() {
@@ -146,7 +146,7 @@ impl Options {
         }
         Ok(Config {
             roots,
-            wall,
+            landlock,
             hidden: HiddenPaths::parse(&self.deny).map_err(|error| format!("--deny: {error}"))?,
             git_dirs: self.git_dir,
             tools: self.tools,
@@ -164,14 +164,14 @@ impl Options {
 }
 
 impl Options {
-    /// The same options for another process, wherever it starts. Roots are left out.
+    /// Returns the options for a child process that may start in any directory, without the roots.
     fn arguments(&self) -> Result<Vec<String>, String> {
         let mut arguments = vec![
             format!("--max-read-bytes={}", self.max_read_bytes),
-            format!("--durability={}", word(self.durability)),
-            format!("--results={}", word(self.results)),
-            format!("--errors={}", word(self.errors)),
-            format!("--tool-names={}", word(self.tool_names)),
+            format!("--durability={}", value_name(self.durability)),
+            format!("--results={}", value_name(self.results)),
+            format!("--errors={}", value_name(self.errors)),
+            format!("--tool-names={}", value_name(self.tool_names)),
         ];
         if !self.tools.is_empty() {
             arguments.push(format!("--tools={}", self.tools.join(",")));
@@ -187,19 +187,19 @@ impl Options {
         arguments.extend(self.logging.arguments());
         arguments.extend(self.deny.iter().map(|glob| format!("--deny={glob}")));
         for git_dir in &self.git_dir {
-            arguments.push(format!("--git-dir={}", acp::spelled(git_dir)?));
+            arguments.push(format!("--git-dir={}", acp::absolute_string(git_dir)?));
         }
         Ok(arguments)
     }
 }
 
-/// A value of an option as it is written.
-fn word(value: impl ValueEnum) -> String {
+/// Returns an option's value as spelled on the command line.
+fn value_name(value: impl ValueEnum) -> String {
     let value = value.to_possible_value().expect("no value is skipped");
     value.get_name().to_string()
 }
 
-/// Parses server options that stand in a test, as the command line would.
+/// Parses server options as the command line does. For tests.
 pub fn parse_options(arguments: &[String]) -> Result<Config, String> {
     #[derive(Parser)]
     struct Wrapper {
@@ -211,7 +211,7 @@ pub fn parse_options(arguments: &[String]) -> Result<Config, String> {
     wrapper.options.config(Vec::new())
 }
 
-/// The arguments with the command that is meant where none is named.
+/// Inserts `serve` where no command is named.
 fn with_command(arguments: impl IntoIterator<Item = OsString>) -> Vec<OsString> {
     let mut arguments: Vec<OsString> = arguments.into_iter().collect();
     let is_serve = arguments.get(1).and_then(|first| first.to_str()).is_none_or(|first| {

@@ -1,4 +1,4 @@
-//! The options of the command line, checked.
+//! The validated command-line options.
 
 use std::path::PathBuf;
 
@@ -6,73 +6,73 @@ use recto_store::local::HiddenPaths;
 use recto_tools::Names;
 use recto_tools::tools::{self, Effect, Tool};
 
-use crate::wall::Wish;
+use crate::landlock::LandlockMode;
 
-/// The options that every command shares.
+/// The options that all commands share.
 #[derive(Debug, Clone)]
 pub struct Config {
-    /// The folders that are served.
+    /// The directories to serve.
     pub roots: Vec<PathBuf>,
-    /// Whether the kernel is to enforce them as well.
-    pub wall: Wish,
-    /// Paths that answer as if they lay outside.
+    /// Whether Landlock restricts the process to them.
+    pub landlock: LandlockMode,
+    /// Paths that are treated as outside the roots.
     pub hidden: HiddenPaths,
     /// Git directories outside the roots that may be read.
     pub git_dirs: Vec<PathBuf>,
-    /// Toolsets or single tools, all if empty.
+    /// Toolsets or single tools; all if empty.
     pub tools: Vec<String>,
-    /// Whether every tool that changes something is left out.
+    /// Whether tools that modify files are left out.
     pub is_read_only: bool,
-    /// Whether `.git` folders may be written.
+    /// Whether `.git` directories may be written.
     pub allows_git_writes: bool,
-    /// The most bytes of text that a read returns.
+    /// The maximum bytes of text that a read returns.
     pub max_read_bytes: usize,
-    /// Whether a write is answered only once it would survive a power cut.
+    /// Whether a write is synced to disk before it is reported as done.
     pub is_durable: bool,
-    /// How answers and names look on the wire.
+    /// The format of answers and names on the wire.
     pub wire: Wire,
 }
 
-/// How answers and names look on the wire.
+/// The format of answers and names on the wire.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Wire {
-    /// Which halves of a result are sent.
+    /// The parts of a result to send.
     pub results: Results,
-    /// How failures travel.
+    /// How failed calls are reported.
     pub errors: Errors,
-    /// How tools are spelled.
+    /// The spelling of tool names.
     pub names: Names,
 }
 
-/// Which halves of a result are sent.
+/// The parts of a result to send.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
 pub enum Results {
-    /// Text for models and structured content for programs.
+    /// Text for models and structured content for programs
     #[default]
     Both,
-    /// Text only.
+    /// Only text
     Text,
-    /// Structured content, and its JSON as the text.
+    /// Structured content, with its JSON as the text
     Structured,
 }
 
-/// How failures travel.
+/// How failed calls are reported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
 pub enum Errors {
-    /// As results that a model reads.
+    /// Tool results with `isError`, which a model reads
     #[default]
     Result,
-    /// As JSON-RPC errors with the contract's codes.
+    /// JSON-RPC errors with recto's error codes
     Jsonrpc,
 }
 
-/// How tools are spelled.
+/// The spelling of tool names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
 pub enum ToolNames {
-    /// As they are.
+    /// With dots, as in text.read
     #[default]
     Dotted,
-    /// With underscores instead of dots.
+    /// With underscores instead of dots, as in text_read
     Underscore,
 }
 
@@ -86,7 +86,7 @@ impl From<ToolNames> for Names {
 }
 
 impl Config {
-    /// The tools that are to be served, in their listed order.
+    /// Returns the selected tools in their listed order.
     pub fn tools(&self) -> Result<Vec<&'static Tool>, String> {
         for name in &self.tools {
             let is_known = tools::find(name).is_some()
@@ -94,7 +94,7 @@ impl Config {
             if !is_known {
                 let known: Vec<_> = tools::ALL.iter().map(|tool| tool.name).collect();
                 return Err(format!(
-                    "no toolset or tool is called {name}; there are the toolsets edit, text and files, and the tools {}",
+                    "unknown toolset or tool {name}; the toolsets are edit, text and files, and the tools are {}",
                     known.join(", ")
                 ));
             }

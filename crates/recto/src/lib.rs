@@ -1,8 +1,7 @@
-//! recto gives language-model agents hands on files: they read, create and edit, and nothing
-//! they do can lose a byte, leave the allowed folders or overwrite what somebody else changed.
+//! The recto program: a file server for coding agents, over MCP and ACP.
 //!
-//! A call travels in one direction and comes back: client → [`mcp`] → [`call`] → [`tools`] →
-//! [`store`] → client. `recto-text` decides and computes along the way.
+//! A call flows in one direction and returns: client → [`mcp`] → `recto_tools::Calls` → the tool →
+//! `recto_store` → client. `recto-text` plans and computes edits.
 
 pub mod cli;
 
@@ -12,7 +11,7 @@ pub mod assemble;
 
 pub mod limits;
 
-pub mod wall;
+pub mod landlock;
 
 pub mod log;
 
@@ -24,7 +23,7 @@ mod line;
 
 mod signals;
 
-pub mod memory;
+pub mod allocator;
 
 #[doc(hidden)]
 pub mod fuzzing;

@@ -1,41 +1,41 @@
-//! The bounds that a caller can run into, in one place, with what happens beyond it and the test
-//! that goes there. `docs/limits.md` is made of it. Sizes of buffers and the like stay where they are
-//! used.
+//! All limits that a caller can reach, with what happens beyond each and the test that reaches it.
+//! `docs/limits.md` is generated from this list. Internal sizes, such as those of buffers, are defined
+//! where they are used.
 
 use std::time::Duration;
 
-/// A bound.
+/// A limit.
 #[derive(Debug, Clone, Copy)]
 pub struct Limit {
     /// The constant's name.
     pub name: &'static str,
-    /// What is bounded.
+    /// What is limited.
     pub what: &'static str,
-    /// By how much.
+    /// The value.
     pub amount: Amount,
-    /// What a caller sees beyond it.
+    /// What happens beyond it.
     pub beyond: &'static str,
-    /// A test that goes there, or why none does.
+    /// The test that reaches it, or why there is none.
     pub test: Reached,
 }
 
-/// How much.
+/// The value of a limit.
 #[derive(Debug, Clone, Copy)]
 pub enum Amount {
-    /// Bytes.
+    /// A size in bytes.
     Bytes(u64),
-    /// Things.
+    /// A number of items.
     Count(u64),
-    /// Time.
+    /// A duration.
     Time(Duration),
 }
 
-/// Whether a test goes to a bound.
+/// Whether a test reaches a limit.
 #[derive(Debug, Clone, Copy)]
 pub enum Reached {
-    /// The test of this name does.
+    /// The name of the test.
     By(&'static str),
-    /// None does, for this reason.
+    /// Why there is no test.
     Not(&'static str),
 }
 
@@ -46,7 +46,7 @@ macro_rules! limits {
     )*) => {
         $(#[doc = $what] pub const $name: $type = $value;)*
 
-        /// All of them.
+        /// All limits.
         pub const ALL: &[Limit] = &[$(Limit {
             name: stringify!($name),
             what: $what,
@@ -65,227 +65,227 @@ use Reached::{By, Not};
 limits! {
     // Requests.
 
-    /// A request's line.
+    /// Length of a request.
     REQUEST_LINE: bytes usize = 16 << 20,
-        "-32600 with the request's id; the line is skipped, never held",
+        "-32600 with the request's id; the line is skipped without buffering it",
         By("a_request_that_is_too_long_is_refused_by_its_id");
-    /// Values in a request: numbers, texts, names, lists.
+    /// JSON values in a request.
     REQUEST_VALUES: count usize = 250_000,
-        "-32600 with the request's id, before anything is parsed",
+        "-32600 with the request's id, before the request is parsed",
         By("a_request_of_too_many_values_is_refused_before_it_is_parsed");
-    /// Requests that wait for an answer.
+    /// Pending requests.
     REQUESTS_IN_FLIGHT: count usize = 1024,
-        "nothing more is read until one is answered",
+        "input is not read until one is answered",
         By("the_next_request_waits_until_one_is_answered");
-    /// Memory of requests that wait for an answer, estimated.
+    /// Estimated memory of pending requests.
     REQUEST_BYTES_IN_FLIGHT: bytes usize = 32 << 20,
-        "nothing more is read until one is answered, unless it is alone",
+        "input is not read until one is answered; a larger request runs alone",
         By("a_large_request_waits_until_it_is_alone");
-    /// Calls that run at once; fewer where `--max-read-bytes` is large.
+    /// Concurrent calls; fewer if `--max-read-bytes` is large.
     RUNNING_CALLS: count usize = 16,
-        "the next one waits",
+        "further calls wait",
         By("no_more_calls_run_than_answers_have_room");
-    /// Memory of answers that nobody reads, estimated.
+    /// Estimated memory of answers that the client has not read.
     ANSWER_BYTES: bytes usize = 64 << 20,
-        "fewer calls run at once",
+        "fewer calls run concurrently",
         By("answers_that_nobody_reads_take_little_memory_and_are_all_there");
-    /// Threads that calls run on, with those that hang in a file system.
+    /// Threads for calls, including calls that hang in a file system.
     CALL_THREADS: count usize = 64,
-        "-32017 until one comes back",
+        "-32017 until one returns",
         By("calls_that_hang_are_bounded_and_the_rest_of_the_server_goes_on");
-    /// How long a call may run before it is logged and makes way for the next.
+    /// Time after which a running call is logged and no longer counts as concurrent.
     SLOW_CALL: time Duration = Duration::from_secs(30),
-        "another call may run beside it",
+        "another call may start",
         By("calls_that_hang_without_end_make_way_for_others");
-    /// How long a call that was taken back may take to end.
+    /// Time for a cancelled call to end.
     AFTER_CANCELLATION: time Duration = Duration::from_secs(2),
-        "it is given up; nobody waits for its answer",
+        "the call is abandoned",
         By("a_call_that_hangs_can_be_taken_back");
-    /// How long calls may go on when the input has ended.
+    /// Time for calls to finish after the end of input.
     AFTER_END_OF_INPUT: time Duration = Duration::from_secs(1),
-        "the server ends; a write in its commit is carried out",
+        "the server exits; a write that is being committed is completed",
         By("a_call_in_flight_does_not_put_off_the_end_of_input");
 
     // Paths.
 
-    /// A path below a root.
+    /// Length of a path below a root.
     PATH: bytes usize = recto_store::limits::PATH,
         "-32600", By("a_path_of_a_megabyte_is_answered_at_once_whatever_is_denied");
-    /// Links that are followed in one path, as many as the kernel follows.
+    /// Symbolic links followed in one path (the kernel's limit).
     LINKS: count usize = recto_store::limits::LINKS,
         "-32003", By("forty_links_are_followed_and_no_more");
 
     // Reading.
 
-    /// Text in the answer of one read, unless `--max-read-bytes` says otherwise.
+    /// Text returned by one read, unless set by `--max-read-bytes`.
     READ_BYTES: bytes usize = 1 << 20,
-        "the answer is cut at a line end and says how to go on",
+        "the answer ends after a complete line and says how to continue",
         By("a_read_returns_as_much_as_it_may_and_says_how_to_go_on");
-    /// What `--max-read-bytes` can be.
+    /// Maximum of `--max-read-bytes`.
     MOST_READ_BYTES: bytes usize = 16 << 20,
-        "the program does not start", By("more_than_16_mebibytes_cannot_be_asked_for");
-    /// A file that is read whole; a larger one is read in pieces.
+        "recto does not start", By("more_than_16_mebibytes_cannot_be_asked_for");
+    /// Size up to which a file is read whole; larger files are read in parts.
     WHOLE_FILE: bytes u64 = recto_store::limits::WHOLE_FILE,
-        "nothing that a caller sees",
+        "no visible difference",
         By("large_files_are_read_by_ranges_and_matches");
-    /// A line in an answer of `ReadLines`.
+    /// Length of a line returned by `ReadLines`.
     LINE: bytes usize = recto_tools::limits::LINE,
-        "the line is cut and says so", By("a_line_of_twenty_mebibytes_is_cut_and_found");
-    /// A line in an answer of `ReadLines` about many files.
+        "the line is truncated and marked", By("a_line_of_twenty_mebibytes_is_cut_and_found");
+    /// Length of a line returned by `ReadLines` for several files.
     LINE_OF_MANY: bytes usize = recto_tools::limits::LINE_OF_MANY,
-        "the line is cut and says so", By("a_long_line_among_many_files_is_cut_sooner");
-    /// Lines in an answer about many files.
+        "the line is truncated and marked", By("a_long_line_among_many_files_is_cut_sooner");
+    /// Lines returned for several files.
     ROWS_OF_MANY: count usize = recto_tools::limits::ROWS_OF_MANY,
-        "`truncated`, with the first ones", By("what_is_found_is_bounded_and_the_first");
-    /// Text in an answer about many files.
+        "`truncated`; the first lines are returned", By("what_is_found_is_bounded_and_the_first");
+    /// Text returned for several files.
     BYTES_OF_MANY: bytes usize = recto_tools::limits::BYTES_OF_MANY,
-        "`truncated`, with the first ones", By("what_is_found_is_bounded_and_the_first");
-    /// Matching lines that are looked for in one file.
+        "`truncated`; the first lines are returned", By("what_is_found_is_bounded_and_the_first");
+    /// Matching lines searched for in one file.
     HITS: count usize = recto_tools::limits::HITS,
-        "the first ones, and `next` says where to go on", By("only_so_many_hits_of_a_file_are_looked_for");
-    /// The text to look for.
+        "the first lines are returned, and `next` says where to continue", By("only_so_many_hits_of_a_file_are_looked_for");
+    /// Length of the text to search for.
     NEEDLE: bytes usize = recto_text::search::MAX_NEEDLE,
         "-32600", By("a_text_to_look_for_has_a_longest_length");
-    /// Files that are searched by one call.
+    /// Files searched by one call.
     SEARCHED_FILES: count usize = recto_tools::limits::SEARCHED_FILES,
-        "`truncated`", Not("it takes 200,000 files");
-    /// How long a search of many files goes on.
+        "`truncated`", Not("would need 200,000 files");
+    /// Duration of a search in several files.
     SEARCH_TIME: time Duration = recto_tools::limits::SEARCH_TIME,
-        "`truncated`", Not("time is not asserted");
+        "`truncated`", Not("tests do not depend on time");
 
     // Listing.
 
-    /// Names that one walk looks at.
+    /// Entries that one directory walk visits.
     WALK_ENTRIES: count u64 = recto_store::limits::WALK_ENTRIES,
-        "`truncated`, and the answer says that it stopped", Not("it takes five million files");
-    /// How long one walk goes on.
+        "`truncated`, and the answer says that the walk stopped", Not("would need five million files");
+    /// Duration of one directory walk.
     WALK_TIME: time Duration = recto_store::limits::WALK_TIME,
-        "`truncated`, and the answer says that it stopped", Not("time is not asserted");
-    /// Folders in folders that a walk goes down.
+        "`truncated`, and the answer says that the walk stopped", Not("tests do not depend on time");
+    /// Depth of a directory walk.
     WALK_DEPTH: count usize = recto_store::limits::WALK_DEPTH,
-        "what lies deeper is not listed, and the answer says so",
+        "deeper entries are not listed, and the answer says so",
         By("three_hundred_folders_deep_is_listed_or_said");
-    /// Paths that a walk keeps.
+    /// Paths that a directory walk keeps.
     WALK_KEPT: count usize = recto_store::limits::WALK_KEPT,
-        "`truncated`", Not("it takes 200,000 files");
-    /// Rules of `.gitignore` files that are followed, in bytes.
+        "`truncated`", Not("would need 200,000 files");
+    /// Total size of `.gitignore` rules.
     IGNORE_RULES: bytes usize = recto_store::limits::IGNORE_RULES,
-        "the rest of the rules is left out", By("many_rules_take_neither_time_nor_memory");
+        "further rules are ignored", By("many_rules_take_neither_time_nor_memory");
 
     // Patterns.
 
-    /// A glob.
+    /// Length of a glob.
     GLOB: bytes usize = recto_store::limits::GLOB,
         "-32600", By("a_pattern_has_a_longest_length");
-    /// Patterns that the braces of a glob stand for.
+    /// Alternatives that the braces of a glob expand to.
     GLOB_ALTERNATIVES: count usize = recto_store::limits::GLOB_ALTERNATIVES,
         "-32600", By("braces_stand_for_so_many_patterns_and_no_more");
-    /// Those patterns together.
+    /// Total length of these alternatives.
     GLOB_EXPANDED: bytes usize = recto_store::limits::GLOB_EXPANDED,
         "-32600", By("braces_stand_for_so_many_patterns_and_no_more");
-    /// Names and stars between the slashes of a glob.
+    /// Components of a glob.
     GLOB_PARTS: count usize = recto_store::limits::GLOB_PARTS,
         "-32600", By("a_pattern_has_so_many_parts_and_no_more");
 
     // Writing.
 
-    /// A file that a change holds in memory; of a larger one it holds the lines in question.
+    /// Size up to which a file is edited in memory; of a larger file only the affected lines are loaded.
     WHOLE_CHANGE: bytes u64 = recto_store::limits::WHOLE_CHANGE,
-        "nothing that a caller sees", By("a_large_file_is_changed_without_being_held");
-    /// How far apart the strings of one call may stand in such a file.
+        "no visible difference", By("a_large_file_is_changed_without_being_held");
+    /// Distance between the strings of one call in such a file.
     EXCERPT: bytes u64 = recto_store::limits::EXCERPT,
         "-32019", By("strings_that_stand_far_apart_need_calls_of_their_own");
-    /// A file that has to be held all the same: to be removed or overwritten, in another encoding, or with CRLF and lines of megabytes.
+    /// Size of a changed file that must be loaded whole: to remove or overwrite it, in an encoding other than UTF-8, or with CRLF and lines of megabytes.
     CHANGED_FILE: bytes u64 = recto_store::limits::CHANGED_FILE,
         "-32019", By("a_file_larger_than_a_gibibyte_is_not_changed");
-    /// How long a write waits while others change the folder.
+    /// Time that a write waits for the lock of the directory.
     LOCK_WAIT: time Duration = recto_store::limits::LOCK_WAIT,
         "-32017", By("a_folder_that_stays_locked_is_busy");
-    /// The diff in an answer.
+    /// Length of the diff in an answer.
     DIFF_BYTES: bytes usize = recto_text::diff::MAX_DIFF_BYTES,
-        "it is left out", By("a_diff_beyond_the_limit_is_left_out");
-    /// What a killed process left behind and is cleaned up in passing.
+        "the diff is omitted", By("a_diff_beyond_the_limit_is_left_out");
+    /// Size of a file left behind by a killed process that a write removes automatically.
     LEFTOVER_BYTES: bytes u64 = recto_store::limits::LEFTOVER_BYTES,
-        "it stays until somebody removes it",
+        "the file stays until it is removed by hand",
         By("a_giant_that_looks_like_a_leftover_does_not_hold_up_a_write");
 
     // Git.
 
-    /// A revision's name.
+    /// Length of a revision's name.
     REVISION: bytes usize = recto_store::limits::REVISION,
         "-32001", By("what_is_no_name_is_refused_in_words_that_teach");
-    /// An object, as a file at a revision.
+    /// Size of a git object, such as a file at a revision.
     GIT_OBJECT: bytes u64 = recto_store::limits::GIT_OBJECT,
-        "-32019, before anything is inflated", By("a_file_over_the_limit_is_refused_by_its_header");
-    /// Names that one walk of a tree looks at.
+        "-32019, before the object is decompressed", By("a_file_over_the_limit_is_refused_by_its_header");
+    /// Entries that one walk of a git tree visits.
     GIT_WALK_ENTRIES: count u64 = recto_store::limits::GIT_WALK_ENTRIES,
         "`truncated`", By("a_tree_without_end_is_listed_as_far_as_the_budget_goes");
-    /// How long one walk of a tree goes on.
+    /// Duration of one walk of a git tree.
     GIT_WALK_TIME: time Duration = recto_store::limits::GIT_WALK_TIME,
         "`truncated`", By("a_tree_without_end_is_listed_as_far_as_the_budget_goes");
-    /// A path in a tree.
+    /// Length of a path in a git tree.
     GIT_PATH: bytes usize = recto_store::limits::GIT_PATH,
-        "the repository counts as damaged", By("a_long_history_is_walked_and_a_deep_tree_refused");
+        "the repository is treated as damaged", By("a_long_history_is_walked_and_a_deep_tree_refused");
 
     // Tables.
 
     /// Columns of a table.
     TABLE_COLUMNS: count usize = recto_tables::limits::COLUMNS,
-        "the first ones are shown, and the answer says so", By("shows_so_many_columns_and_no_more");
-    /// Characters of a value in a table; fewer where it has very many columns.
+        "the first columns are shown, and the answer says so", By("shows_so_many_columns_and_no_more");
+    /// Characters of a value in a table; fewer if it has many columns.
     TABLE_CELL: count usize = recto_tables::limits::CELL_CHARS,
-        "the value is cut and says so", By("cuts_long_values_and_says_by_how_much");
-    /// Characters of a column's name.
+        "the value is truncated and marked", By("cuts_long_values_and_says_by_how_much");
+    /// Characters of a column name.
     TABLE_NAME: count usize = recto_tables::limits::NAME_CHARS,
-        "the name is cut and says so", By("cuts_a_long_name_and_says_by_how_much");
-    /// What a compressed file may inflate to.
+        "the name is truncated and marked", By("cuts_a_long_name_and_says_by_how_much");
+    /// Decompressed size of a compressed file.
     TABLE_INFLATED: bytes u64 = recto_tables::limits::INFLATED,
         "the table ends there", By("a_bomb_ends_at_the_limit_in_bounded_time");
-    /// Values in values of JSON.
+    /// Nesting depth of JSON.
     TABLE_JSON_DEPTH: count usize = recto_tables::limits::JSON_DEPTH,
-        "the file is refused", By("refuses_what_is_too_deep_or_too_large");
-    /// One value of JSON.
+        "the file is rejected", By("refuses_what_is_too_deep_or_too_large");
+    /// Size of one JSON value.
     TABLE_JSON_VALUE: bytes usize = recto_tables::limits::JSON_VALUE,
-        "the file is refused", By("refuses_what_is_too_deep_or_too_large");
-    /// One record of CSV and its relatives.
+        "the file is rejected", By("refuses_what_is_too_deep_or_too_large");
+    /// Length of one record of CSV or other delimited text.
     TABLE_RECORD: bytes usize = recto_tables::limits::RECORD,
-        "the file is refused if it begins so; further on the record ends there",
+        "the file is rejected if this is its first record; a later record is truncated",
         By("a_record_has_a_longest_length");
-    /// A workbook: `.xlsx`, `.xlsb`, `.ods`.
+    /// Size of a workbook: `.xlsx`, `.xlsb`, `.ods`.
     TABLE_WORKBOOK: bytes u64 = recto_tables::limits::WORKBOOK,
-        "the file is refused", By("a_workbook_has_a_largest_size");
-    /// A workbook in the old format, `.xls`.
+        "the file is rejected", By("a_workbook_has_a_largest_size");
+    /// Size of a workbook in the old format, `.xls`.
     TABLE_XLS: bytes u64 = recto_tables::limits::XLS,
-        "the file is refused", By("a_workbook_has_a_largest_size");
-    /// A page of Parquet, compressed or not.
+        "the file is rejected", By("a_workbook_has_a_largest_size");
+    /// Size of a Parquet page, compressed or not.
     TABLE_PARQUET_PAGE: bytes u64 = recto_tables::limits::PARQUET_PAGE,
-        "the file is refused", By("what_would_end_the_process_is_refused");
-    /// Entries of a dictionary of Parquet.
+        "the file is rejected", By("what_would_end_the_process_is_refused");
+    /// Entries of a Parquet dictionary.
     TABLE_PARQUET_DICTIONARY: count u64 = recto_tables::limits::PARQUET_DICTIONARY,
-        "the file is refused", By("what_would_end_the_process_is_refused");
-    /// The metadata of a Parquet file.
+        "the file is rejected", By("what_would_end_the_process_is_refused");
+    /// Size of a Parquet file's metadata.
     TABLE_PARQUET_METADATA: bytes u64 = recto_tables::limits::PARQUET_METADATA,
-        "the file is refused", By("what_would_end_the_process_is_refused");
-    /// Columns of a Parquet file, with those inside others.
+        "the file is rejected", By("what_would_end_the_process_is_refused");
+    /// Columns of a Parquet file, including nested ones.
     TABLE_PARQUET_COLUMNS: count u64 = recto_tables::limits::PARQUET_COLUMNS,
-        "the file is refused", By("what_would_end_the_process_is_refused");
+        "the file is rejected", By("what_would_end_the_process_is_refused");
 
     // Editors.
 
-    /// A text that passes through an editor.
+    /// Size of a file that is read or written through an editor.
     EDITOR_TEXT: bytes usize = recto_store::limits::EDITOR_TEXT,
-        "the file on the disk is used, and the answer says so",
+        "the file on disk is used, and the answer says so",
         By("large_files_and_bytes_stay_on_the_disk");
-    /// A file whose change is shown before it is allowed.
+    /// Size of a file whose change is shown in a permission request.
     PREVIEWED_FILE: bytes u64 = recto_store::limits::PREVIEWED_FILE,
-        "what the call says is shown, without what the file holds",
+        "only the call's arguments are shown",
         By("of_a_large_file_what_the_call_says_is_shown");
 }
 
-/// How many calls run at once, so that their answers fit into [`ANSWER_BYTES`].
+/// Returns the number of concurrent calls whose answers fit into [`ANSWER_BYTES`].
 pub fn running_calls(max_read_bytes: usize) -> usize {
-    /// How many times an answer's text stands in memory before it is written: as text, as
-    /// structured content, and as the JSON of both.
+    /// How often an answer's text exists in memory before it is written: as text, as structured
+    /// content, and as the JSON of both.
     const COPIES: usize = 4;
     let max_answer = max_read_bytes.max(DIFF_BYTES / 4);
     (ANSWER_BYTES / (COPIES * max_answer)).clamp(4, RUNNING_CALLS)
@@ -326,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn amounts_are_written_for_people() {
+    fn formats_amounts() {
         for (amount, expected) in [
             (Amount::Bytes(1 << 30), "1 GiB"),
             (Amount::Bytes(3 << 20), "3 MiB"),

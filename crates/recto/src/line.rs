@@ -13,7 +13,7 @@ pub use incoming::Incoming;
 
 /// The outcome of a read.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Line {
+pub enum LineRead {
     /// A whole line is in the buffer, without its ending.
     Whole,
     /// The line was longer than allowed and was skipped.
@@ -26,9 +26,9 @@ pub enum Line {
 }
 
 /// A stream that blocks, even if the parent process has set `O_NONBLOCK` on it.
-pub struct Patient<S>(pub S);
+pub struct Blocking<S>(pub S);
 
-impl<S: AsFd> Patient<S> {
+impl<S: AsFd> Blocking<S> {
     /// Repeats `call` while it would block.
     fn retry(
         &mut self,
@@ -44,7 +44,7 @@ impl<S: AsFd> Patient<S> {
     }
 }
 
-/// A socket that waits in `poll`. A thread that waits in `recv` is also woken, for nothing, each time
+/// A socket that waits in `poll`. A thread that waits in `recv` is also woken, needlessly, each time
 /// the other side reads.
 pub struct Polled<'a>(pub &'a UnixStream);
 
@@ -61,13 +61,13 @@ impl Read for Polled<'_> {
     }
 }
 
-impl<S: Read + AsFd> Read for Patient<S> {
+impl<S: Read + AsFd> Read for Blocking<S> {
     fn read(&mut self, buffer: &mut [u8]) -> Result<usize> {
         self.retry(Direction::Read, |stream| stream.read(buffer))
     }
 }
 
-impl<S: Write + AsFd> Write for Patient<S> {
+impl<S: Write + AsFd> Write for Blocking<S> {
     fn write(&mut self, bytes: &[u8]) -> Result<usize> {
         self.retry(Direction::Write, |stream| stream.write(bytes))
     }
@@ -77,16 +77,16 @@ impl<S: Write + AsFd> Write for Patient<S> {
     }
 }
 
-impl<S: AsFd> AsFd for Patient<S> {
+impl<S: AsFd> AsFd for Blocking<S> {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.0.as_fd()
     }
 }
 
 /// Reads the next line into `buffer`, which never grows beyond `max_bytes`.
-pub fn read(input: &mut impl BufRead, buffer: &mut Vec<u8>, max_bytes: usize) -> Result<Line> {
+pub fn read(input: &mut impl BufRead, buffer: &mut Vec<u8>, max_bytes: usize) -> Result<LineRead> {
     buffer.clear();
-    let mut gathered = Gathered::default();
+    let mut gathered = PartialLine::default();
     loop {
         let available = match input.fill_buf() {
             Ok(available) => available,
@@ -94,7 +94,7 @@ pub fn read(input: &mut impl BufRead, buffer: &mut Vec<u8>, max_bytes: usize) ->
             Err(error) => return Err(error),
         };
         if available.is_empty() {
-            return Ok(Line::End);
+            return Ok(LineRead::End);
         }
         let (n_used, line) = gathered.take(available, buffer, max_bytes);
         input.consume(n_used);
@@ -106,12 +106,12 @@ pub fn read(input: &mut impl BufRead, buffer: &mut Vec<u8>, max_bytes: usize) ->
 
 /// A line that arrives in pieces.
 #[derive(Default)]
-struct Gathered {
+struct PartialLine {
     /// Scans a line that is too long to keep.
     scan: Option<IdScan>,
 }
 
-impl Gathered {
+impl PartialLine {
     /// Moves the bytes of the line from `bytes` to `buffer`. Returns how many that were, and the
     /// outcome if the line has ended.
     fn take(
@@ -119,7 +119,7 @@ impl Gathered {
         bytes: &[u8],
         buffer: &mut Vec<u8>,
         max_bytes: usize,
-    ) -> (usize, Option<Line>) {
+    ) -> (usize, Option<LineRead>) {
         let newline = memchr::memchr(b'\n', bytes);
         let piece = &bytes[..newline.unwrap_or(bytes.len())];
         match &mut self.scan {
@@ -135,14 +135,14 @@ impl Gathered {
         }
         let Some(end) = newline else { return (bytes.len(), None) };
         let line = match self.scan.take() {
-            None => Line::Whole,
-            Some(scan) => Line::TooLong { id: scan.id },
+            None => LineRead::Whole,
+            Some(scan) => LineRead::TooLong { id: scan.id },
         };
         (end + 1, Some(line))
     }
 }
 
-/// The top-level `id` of a line, as JSON, even if the rest of it is broken.
+/// Returns the top-level `id` of a line, as JSON, even if the line is not valid JSON.
 pub fn id_of(line: &[u8]) -> Option<String> {
     let mut scan = IdScan::default();
     scan.push(line);
@@ -228,22 +228,22 @@ mod tests {
         let input = b"one\ntwo\r\n\n{\"id\":7,\"x\":\"aaaaaaaaaaaaaaaaaaaaaaaa\"}\nlast\ntail";
         let mut input = std::io::BufReader::with_capacity(3, &input[..]);
         let mut buffer = Vec::new();
-        let mut next = |expected: Line, content: &[u8]| {
+        let mut next = |expected: LineRead, content: &[u8]| {
             assert_eq!(read(&mut input, &mut buffer, 20).unwrap(), expected);
-            if expected == Line::Whole {
+            if expected == LineRead::Whole {
                 assert_eq!(buffer, content);
             }
         };
-        next(Line::Whole, b"one");
-        next(Line::Whole, b"two\r");
-        next(Line::Whole, b"");
-        next(Line::TooLong { id: Some("7".into()) }, b"");
-        next(Line::Whole, b"last");
-        next(Line::End, b"");
+        next(LineRead::Whole, b"one");
+        next(LineRead::Whole, b"two\r");
+        next(LineRead::Whole, b"");
+        next(LineRead::TooLong { id: Some("7".into()) }, b"");
+        next(LineRead::Whole, b"last");
+        next(LineRead::End, b"");
     }
 
     #[test]
-    fn finds_the_id_wherever_it_stands() {
+    fn finds_the_id_at_any_position() {
         for (line, id) in [
             (r#"{"id":1,"params":{"id":2}}"#, Some("1")),
             (r#"{"params":{"id":2,"a":[{"id":3}]}, "id" : "a\"b" }"#, Some(r#""a\"b""#)),

@@ -1,8 +1,7 @@
-//! The log on stderr: lines for people, or JSON for programs. It never holds the content of files,
-//! and never waits for whoever reads it: a line that nobody takes is dropped and counted.
+//! The log on stderr, as text or JSON. It never contains file content and never blocks: a line that
+//! would block is dropped and counted.
 //!
-//! Events are those of `tracing`; what is not ours (the protocol library's events hold messages) is
-//! not heard. Who logs what is left to the rooms.
+//! Only `tracing` events of recto itself are logged, because those of `rmcp` contain messages.
 
 mod line;
 
@@ -20,42 +19,42 @@ use recto_store::sync::lock;
 
 pub use recto_tools::LOG_TARGET as TARGET;
 
-/// The longest line. A pipe that has room at all has room for this much, so that writing it does
-/// not block.
+/// The maximum length of a line. A pipe that is writable accepts this much without blocking.
 const MAX_LINE: usize = 4096;
 
-/// How lines look.
+/// The format of log lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
 pub enum Format {
-    /// One line for people.
+    /// Text
     #[default]
     Human,
-    /// One object of JSON.
+    /// One JSON object per line
     Json,
-    /// Nothing is logged.
+    /// No log
     Off,
 }
 
-/// What is logged.
+/// What to log, and in which format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Settings {
-    /// How lines look.
+    /// The format of lines.
     pub format: Format,
-    /// The least important that is heard.
+    /// The minimum level.
     pub level: LevelFilter,
 }
 
-/// Starts the log of this process. Without it nothing is logged.
+/// Starts logging in this process.
 pub fn start(settings: Settings) {
     if settings.format == Format::Off || settings.level == LevelFilter::OFF {
         std::panic::set_hook(Box::new(|_| ()));
         return;
     }
-    // Only a second start could fail, and then the first one stands.
+    // Fails only if the log has been started already.
     let _ = tracing::subscriber::set_global_default(Log { settings, n_lost: Mutex::new(0) });
 }
 
-/// Says a line on stderr that is for people, whatever is logged, unless nobody takes it.
+/// Prints a message for the user on stderr, regardless of the log settings. Drops it if stderr would
+/// block.
 pub fn say(text: &str) {
     let text = &text[..text.floor_char_boundary(MAX_LINE - "recto: \n".len())];
     if has_room() {
@@ -63,25 +62,25 @@ pub fn say(text: &str) {
     }
 }
 
-/// Lets a panic say where it was and no more, because what it says may quote a file. Whoever asks
-/// for a backtrace gets all of it.
+/// Makes a panic report only its location, because its message may quote a file. With
+/// `RUST_BACKTRACE` set, everything is printed.
 pub fn keep_panics_short() {
     if std::env::var_os("RUST_BACKTRACE").is_some() {
         return;
     }
     std::panic::set_hook(Box::new(|panic| {
-        let place = panic.location().map_or("an unknown place".into(), ToString::to_string);
+        let place = panic.location().map_or("an unknown location".into(), ToString::to_string);
         if tracing::dispatcher::has_been_set() {
-            error!(target: TARGET, "a mistake of recto's at {place}");
+            error!(target: TARGET, "bug in recto: panic at {place}");
         } else {
-            say(&format!("a mistake of recto's at {place}; RUST_BACKTRACE=1 tells more"));
+            say(&format!("bug in recto: panic at {place}; set RUST_BACKTRACE=1 for details"));
         }
     }));
 }
 
 struct Log {
     settings: Settings,
-    /// Lines that nobody took. Held while a line is written.
+    /// The number of dropped lines. Locked while a line is written.
     n_lost: Mutex<u64>,
 }
 
@@ -103,7 +102,7 @@ impl Log {
     }
 }
 
-/// Whether a line can be written to stderr without waiting.
+/// Whether a line can be written to stderr without blocking.
 fn has_room() -> bool {
     recto_platform::is_writable_now(std::io::stderr())
 }

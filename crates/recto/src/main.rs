@@ -3,6 +3,6 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    recto::memory::keep();
+    recto::allocator::keep_freed_memory();
     recto::cli::run()
 }

@@ -1,5 +1,4 @@
-//! MCP: the only module that uses the protocol's types. What a call does is left to
-//! [`crate::call`].
+//! MCP: the only module that uses the protocol's types. `recto_tools::Calls` executes the calls.
 //!
 //! - `handler` answers requests and knows nothing about how they arrive, so that any transport of
 //!   `rmcp` can serve it.
@@ -18,7 +17,7 @@ use recto_tools::tools::Tool;
 
 pub use stdio::serve;
 
-/// The definitions of tools as a client gets them.
+/// Returns the definitions of tools as a client receives them.
 pub fn definitions(tools: &[&Tool], wire: Wire) -> Value {
     let definitions: Vec<_> = tools.iter().map(|tool| handler::definition(tool, wire)).collect();
     serde_json::to_value(definitions).expect("definitions are JSON")

@@ -1,9 +1,9 @@
-//! The signals that end a server or a relay in an orderly way.
+//! The signals that shut down a server or a relay.
 
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
-/// A token that is cancelled at the first of them. Needs a runtime.
+/// Returns a token that is cancelled at the first signal. Requires a Tokio runtime.
 pub fn stop() -> std::io::Result<CancellationToken> {
     let stop = CancellationToken::new();
     for kind in [SignalKind::terminate(), SignalKind::interrupt(), SignalKind::hangup()] {

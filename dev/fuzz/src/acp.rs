@@ -5,7 +5,7 @@
 
 use recto::acp::merge::Merger;
 use recto::acp::updates::MAX_BYTES;
-use recto::fuzzing::{Session, Shape, Splice, shape};
+use recto::fuzzing::{MessageKind, SessionParams, Splice, classify};
 use serde_json::{Value, json};
 
 /// Our server, as it is put into a session.
@@ -60,16 +60,16 @@ impl Scene {
 }
 
 fn check_shape(line: &[u8], parsed: Option<&Value>) {
-    match (shape(line), parsed) {
-        (Shape::Noise, Some(value)) => {
+    match (classify(line), parsed) {
+        (MessageKind::Noise, Some(value)) => {
             assert!(!value.is_object() && !value.is_array(), "a message was taken for noise");
         }
-        (Shape::Message(message), Some(value)) => {
+        (MessageKind::Message(message), Some(value)) => {
             assert_eq!(message.method.as_deref(), value.get("method").and_then(Value::as_str));
             let id = value.get("id").filter(|id| !id.is_null()).map(Value::to_string);
             assert_eq!(message.id(), id);
         }
-        (Shape::Batch(items), Some(value)) => {
+        (MessageKind::Batch(items), Some(value)) => {
             assert_eq!(Some(items.len()), value.as_array().map(Vec::len));
         }
         _ => {}
@@ -79,9 +79,9 @@ fn check_shape(line: &[u8], parsed: Option<&Value>) {
 fn check_editor(line: &[u8]) {
     let parsed = serde_json::from_slice::<Value>(line).ok();
     check_shape(line, parsed.as_ref());
-    let Shape::Message(message) = shape(line) else { return };
+    let MessageKind::Message(message) = classify(line) else { return };
     let Some(params) = message.params else { return };
-    let Some(session) = Session::parse(params) else { return };
+    let Some(session) = SessionParams::parse(params) else { return };
     let Some(Splice { place, text }) = session.with_server(line, params, ENTRY) else { return };
     let changed = [&line[..place.start], text.as_bytes(), &line[place.end..]].concat();
     let Some(mut expected) = parsed else { return };

@@ -6,7 +6,7 @@
 use std::io::BufReader;
 use std::path::Path;
 
-use recto::fuzzing::{CAPABILITY, Line, id_of, read_line, sandbox};
+use recto::fuzzing::{CAPABILITY, LineRead, id_of, read_line, sandbox};
 use recto_store::context::{Access, Sandbox};
 use rmcp::model::ClientJsonRpcMessage;
 use serde_json::Value;
@@ -23,18 +23,18 @@ pub fn check(input: &[u8]) {
         let read = read_line(&mut reader, &mut buffer, max_bytes).expect("memory can be read");
         assert!(buffer.len() <= max_bytes + 1);
         match read {
-            Line::Whole => {
+            LineRead::Whole => {
                 let line = expected.next().expect("there was a line");
                 assert_eq!(buffer, line);
                 check_line(line);
             }
-            Line::TooLong { id } => {
+            LineRead::TooLong { id } => {
                 let line = expected.next().expect("there was a line");
                 assert!(line.len() >= max_bytes);
                 assert_eq!(id, id_of(line), "pieces give what the whole gives");
                 check_line(line);
             }
-            Line::End => break,
+            LineRead::End => break,
         }
     }
     assert_eq!(expected.next(), None);

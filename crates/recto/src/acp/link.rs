@@ -1,10 +1,10 @@
-//! The link between the relay and the servers that it put into sessions: a unix socket, and lines
-//! of JSON on it.
+//! The protocol between the relay and the servers that it adds to sessions: lines of JSON on a Unix
+//! socket.
 //!
-//! A server says hello with the token of its session and is welcomed. From then on it asks for
-//! files and hands over updates, as many at once as it likes; replies come in any order and carry
-//! the id of what they answer. What a reply means for a call is left to the workspace. The relay
-//! asks one thing itself: what a call would do, for a person who is to allow it.
+//! A server sends `Hello` with the token of its session and receives `Welcome`. It then requests
+//! files and sends updates concurrently; replies come in any order and carry the id of the request.
+//! The relay itself only requests rehearsals: what a call would do, to show it to the user before
+//! the call is permitted.
 
 pub mod client;
 
@@ -14,9 +14,9 @@ pub mod server;
 
 pub mod tickets;
 
-mod nudge;
+mod change_timeout;
 
-mod place;
+mod socket;
 
 mod rehearser;
 
@@ -31,142 +31,141 @@ pub use client::LinkClient;
 pub use rehearser::Rehearser;
 pub use witness::LinkWitness;
 
-/// Names the socket in a server's environment.
+/// The environment variable of a server that contains the socket's path.
 pub const SOCKET_VARIABLE: &str = "RECTO_LINK";
 
-/// Names the token in a server's environment.
+/// The environment variable of a server that contains the session's token.
 pub const TOKEN_VARIABLE: &str = "RECTO_TOKEN";
 
-/// The longest text that goes to an editor.
-pub const MAX_TEXT: usize = 100_000_000;
+/// The maximum size of a text that is written to an editor.
+pub const MAX_EDITOR_TEXT: usize = 100_000_000;
 
-/// The longest line: a text may grow when it is written as JSON.
+/// The maximum length of a line. Escaping in JSON makes a text longer.
 pub const MAX_LINE: usize = 256 << 20;
 
-/// How long a hello, and the welcome to it, may take.
+/// The time limit of the handshake.
 const HELLO_LIMIT: Duration = Duration::from_secs(5);
 
-/// What a server says. Texts are `&str` where it is written; where it is read they stay as they
-/// are in JSON, for the relay only hands them on.
+/// A message from a server to the relay. `Text` is `&str` in the server and raw JSON in the relay,
+/// which passes texts on without decoding them.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Ask<Text> {
-    /// The first line.
+pub enum ServerMessage<Text> {
+    /// The first message.
     Hello {
-        /// The session's.
+        /// The token of the session.
         token: String,
     },
-    /// Asks for the text of a file.
+    /// Requests the text of a file.
     Read {
-        /// Comes back with the reply.
+        /// The id of the request.
         id: u64,
-        /// Absolute.
+        /// The absolute path.
         path: Text,
     },
-    /// Gives a file a new text, if it has the old one still, and asks for what then stands there.
+    /// Replaces the text of a file if it still has the expected text, and requests the new text.
     Change {
-        /// Comes back with the reply.
+        /// The id of the request.
         id: u64,
-        /// Absolute.
+        /// The absolute path.
         path: Text,
-        /// The digest of the old text, where there is a file already.
+        /// The digest of the expected text; `None` for a new file.
         #[serde(skip_serializing_if = "Option::is_none")]
         expects: Option<String>,
-        /// All of the new one.
+        /// The whole new text.
         content: Text,
     },
-    /// Waits no longer for what is read for a change. The write itself cannot be taken back once
-    /// the editor has it.
+    /// Abandons the reads of a change. The write cannot be cancelled once it was sent to the editor.
     GiveUp {
-        /// Of the change.
+        /// The id of the change.
         id: u64,
-        /// Only where the reading has lasted as long as this.
+        /// Applies only if the read has already taken this long.
         after_ms: u64,
     },
-    /// Shows the editor what a call does. There is no reply.
+    /// Updates a call's card in the editor. There is no reply.
     Update(Value),
-    /// Answers a rehearsal.
+    /// The result of a rehearsal.
     Rehearsed {
-        /// Of the rehearsal.
+        /// The id of the rehearsal.
         id: u64,
-        /// What a person is shown; `None` where nothing is known.
+        /// The content to show to the user; `None` if the result is not known.
         content: Option<Vec<Value>>,
     },
 }
 
-/// What the relay says.
+/// A message from the relay to a server.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Reply<Text> {
-    /// To a hello.
+pub enum RelayMessage<Text> {
+    /// Accepts a hello.
     Welcome(Welcome),
-    /// To a hello that is not welcome, before the end.
+    /// Rejects a hello; the relay then closes the connection.
     Unwelcome {
-        /// Why.
+        /// The reason.
         reason: String,
     },
-    /// To a read.
+    /// Answers a read.
     Text {
-        /// Of the read.
+        /// The id of the read.
         id: u64,
-        /// As the person sees it.
+        /// The text in the editor's buffer.
         content: Text,
     },
-    /// To a change.
+    /// Answers a change that was written.
     Written {
-        /// Of the change.
+        /// The id of the change.
         id: u64,
-        /// What then stood there, if that could be read.
+        /// The text after the write, if it could be read.
         #[serde(skip_serializing_if = "Option::is_none")]
         content: Option<Text>,
     },
-    /// To a change of another text than the one that is there. The editor was not given the new one.
+    /// Answers a change whose expected text does not match. Nothing was sent to the editor.
     Moved {
-        /// Of the change.
+        /// The id of the change.
         id: u64,
     },
-    /// To a change that was given up. The editor was not given the new text.
+    /// Answers a change that was abandoned. Nothing was sent to the editor.
     GivenUp {
-        /// Of the change.
+        /// The id of the change.
         id: u64,
-        /// Whether the editor is gone, and not only silent.
+        /// Whether the editor has disconnected, rather than not answered.
         is_gone: bool,
     },
-    /// To giving up what cannot be given up yet. Another reply will come.
+    /// Answers a `GiveUp` of a change that cannot be abandoned yet. Its own reply follows later.
     Pending {
-        /// Of the change.
+        /// The id of the change.
         id: u64,
     },
-    /// To a read, and to a change that the editor refuses. It has not the new text.
+    /// Answers a read or change that the editor rejected. The text was not written.
     Failed {
-        /// Of what was asked.
+        /// The id of the request.
         id: u64,
-        /// The editor's.
+        /// The editor's error code.
         code: i64,
-        /// The editor's.
+        /// The editor's error message.
         message: String,
     },
-    /// Asks what a call would do, now.
+    /// Requests a rehearsal: what a call would do now.
     Rehearse {
-        /// Comes back with what was found; not one of the server's ids.
+        /// The id of the rehearsal, from a sequence of its own.
         id: u64,
         /// The tool's name.
         tool: String,
-        /// Its arguments, unchecked.
+        /// Its arguments, not validated.
         arguments: Map<String, Value>,
     },
 }
 
-/// What the editor can do.
+/// The capabilities of the editor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Welcome {
-    /// It hands out the text of files.
+    /// Whether it serves the text of files.
     pub can_read: bool,
-    /// It takes the text of files.
+    /// Whether it accepts new text for files.
     pub can_write: bool,
 }
 
-/// A message as a line without its ending.
+/// Serialises a message, without a line ending.
 fn line<T: Serialize>(message: &T) -> Vec<u8> {
     serde_json::to_vec(message).expect("strings and numbers are JSON")
 }

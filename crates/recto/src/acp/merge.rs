@@ -1,13 +1,11 @@
-//! One card for one call: what our tools tell of it and what the agent tells of it, made into
-//! what an editor shows once.
+//! Merges recto's updates about a call with the agent's, so that an editor shows one card.
 //!
-//! Title, kind, locations, diff and outcome are ours, because the tool knows them and an agent
-//! does not. The agent's event is what makes the card when it comes first, as it does for calls
-//! that ask for permission, and what ends it when we never hear of the call. Everything else
-//! passes as it is.
+//! Title, kind, locations, diff and outcome come from recto, because the tool knows them and an
+//! agent does not. The agent's event creates the card if it comes first, as for calls that need
+//! permission, and ends it if recto never receives the call. Everything else passes unchanged.
 
+mod agent_call;
 mod calls;
-mod generic;
 
 #[cfg(test)]
 mod tests;
@@ -18,28 +16,28 @@ use recto_store::lru::Lru;
 use recto_tools::Served;
 use serde_json::{Map, Value, json};
 
-use self::calls::{Calls, Key, Likeness, Ours, Remembered, Side};
-use self::generic::Generic;
-use super::outlet::Outlet;
+use self::agent_call::AgentCall;
+use self::calls::{CallSignature, Calls, Key, MissingHalf, ToolState, TrackedCall};
+use super::line_sender::LineSender;
 use super::updates;
 use recto_tools::call::Witnessed;
 use recto_tools::tools::{self, Effect, Tool};
 
-/// The most sessions whose folders are remembered.
+/// The maximum number of sessions whose directories are remembered.
 const MAX_SESSIONS: usize = 1000;
 
-/// Members of an update that say nothing about the call.
-const FRAME: &[&str] = &["sessionUpdate", "toolCallId"];
+/// Members of an update that contain nothing about the call.
+const ENVELOPE: &[&str] = &["sessionUpdate", "toolCallId"];
 
-/// What our half of a call knows better than the agent.
-const OWN: &[&str] =
+/// Members that recto's updates provide; the agent's are dropped.
+const RECTO_MEMBERS: &[&str] =
     &["title", "kind", "name", "locations", "rawInput", "status", "content", "rawOutput"];
 
-/// What names a call, known from its arguments.
+/// Members that describe a call and follow from its arguments.
 const CARD: &[&str] = &["title", "kind", "name", "locations", "rawInput"];
 
-/// A call that an agent asks leave for.
-pub struct Asking {
+/// A call that an agent requests permission for.
+pub struct PermissionRequest {
     /// Its session.
     pub session: String,
     /// The tool's name.
@@ -56,22 +54,21 @@ pub struct Merger {
 }
 
 impl Merger {
-    /// Says where the relative paths of a session start. Without it, the agent's events about
-    /// relative paths have no locations.
+    /// Sets the directory that a session's relative paths are relative to. Without it, the agent's
+    /// events about relative paths have no locations.
     pub fn open(&mut self, session_id: &str, root: PathBuf) {
         self.roots.insert(session_id.into(), root);
     }
 
-    /// Forgets the calls of a session, which an agent is about to tell again. What still runs is
-    /// shown where it is.
+    /// Forgets the calls of a session, which an agent is about to replay, except running ones.
     pub fn reopen(&mut self, session_id: &str) {
         self.calls.forget_session(session_id);
     }
 
-    /// Takes an update of ours and returns the message for the editor.
+    /// Takes an update of recto and returns the message for the editor.
     pub fn from_recto(&mut self, session_id: &str, update: Value) -> Value {
-        let update = self.own(session_id, update);
-        // Put there rather than written in the macro, which copies what it is given.
+        let update = self.merge_update(session_id, update);
+        // Not in the macro, which would copy the update.
         let mut message = json!({
             "jsonrpc": "2.0",
             "method": "session/update",
@@ -81,69 +78,70 @@ impl Merger {
         message
     }
 
-    /// Says which server the call of such a message belongs to. It ends with that server.
-    pub fn belongs(&mut self, message: &Value, server: &Outlet) {
-        if let Some(Place { key, .. }) = self.place(message)
+    /// Assigns the call of a message to a server, so that it ends when the server disconnects.
+    pub fn assign_server(&mut self, message: &Value, server: &LineSender) {
+        if let Some(CallRef { key, .. }) = self.call_ref(message)
             && let Some(call) = self.calls.get_mut(&key)
         {
-            call.server = (call.ours == Ours::Running).then(|| server.clone());
+            call.server = (call.ours == ToolState::Running).then(|| server.clone());
         }
     }
 
-    /// Ends the calls of a server that is gone, for it will not tell.
-    pub fn give_up(&mut self, session_id: &str, server: &Outlet) -> Vec<Value> {
+    /// Marks the running calls of a disconnected server as failed.
+    pub fn give_up(&mut self, session_id: &str, server: &LineSender) -> Vec<Value> {
         let ids = self.calls.of_server(session_id, server);
         let failed = |id: String| json!({"sessionUpdate": "tool_call_update", "toolCallId": id, "status": "failed"});
         ids.into_iter().map(|id| self.from_recto(session_id, failed(id))).collect()
     }
 
-    /// The call of ours that a message asks leave for, if it changes a file.
-    pub fn asking(&mut self, message: &Value) -> Option<Asking> {
-        let Place { key, place, root, is_update } = self.place(message)?;
-        let told = message.pointer(place).filter(|_| !is_update)?;
+    /// Returns the call that a message requests permission for, if it is one of recto's that modifies
+    /// a file.
+    pub fn permission_request(&mut self, message: &Value) -> Option<PermissionRequest> {
+        let CallRef { key, pointer, root, is_update } = self.call_ref(message)?;
+        let event = message.pointer(pointer).filter(|_| !is_update)?;
         let session = message.pointer("/params/sessionId")?.as_str()?.to_string();
-        let known = self.recognise(&key, &root, told)?;
+        let known = self.recognise(&key, &root, event)?;
         let name = self.calls.get_mut(&known)?.card.get("name")?.as_str()?;
         let tool = tools::find(name).filter(|tool| tool.effect() != Effect::Reads)?;
         let arguments = self.calls.kept(&known)?.clone();
-        Some(Asking { session, tool: tool.name, arguments })
+        Some(PermissionRequest { session, tool: tool.name, arguments })
     }
 
-    /// Takes a message of the agent and returns what the editor gets for it. What is not about a
-    /// call of ours comes back as it is. `foreseen` is what the call would do that the message
-    /// asks leave for, where that is known.
-    pub fn from_agent(&mut self, message: Value, foreseen: Option<Vec<Value>>) -> Option<Value> {
+    /// Takes a message of the agent and returns the message for the editor, if any. Messages that are
+    /// not about recto's calls are returned unchanged. `rehearsed` is the rehearsed content of the
+    /// call that the message requests permission for, if it is known.
+    pub fn from_agent(&mut self, message: Value, rehearsed: Option<Vec<Value>>) -> Option<Value> {
         let mut message = message;
-        let Some(Place { key, place, root, is_update }) = self.place(&message) else {
+        let Some(CallRef { key, pointer, root, is_update }) = self.call_ref(&message) else {
             return Some(message);
         };
-        let update = message.pointer_mut(place)?;
+        let update = message.pointer_mut(pointer)?;
         if is_update {
             let taken = update.take();
-            *update = self.agents(key, &root, taken)?;
+            *update = self.merge_event(key, &root, taken)?;
         } else {
-            self.permission(key, &root, update, foreseen);
+            self.permission(key, &root, update, rehearsed);
         }
         Some(message)
     }
 
-    /// Where a message tells of a call, and of which.
-    fn place(&mut self, message: &Value) -> Option<Place> {
+    /// Finds the call in a message.
+    fn call_ref(&mut self, message: &Value) -> Option<CallRef> {
         let method = message.get("method").and_then(Value::as_str)?;
-        let place = match method {
+        let pointer = match method {
             "session/update" => "/params/update",
             "session/request_permission" => "/params/toolCall",
             _ => return None,
         };
         let session = message.pointer("/params/sessionId")?.as_str()?;
-        let id = message.pointer(place)?.get("toolCallId")?.as_str()?;
+        let id = message.pointer(pointer)?.get("toolCallId")?.as_str()?;
         let key = Key::new(session, id)?;
         let root = self.roots.get(session).cloned().unwrap_or_default();
-        Some(Place { key, place, root, is_update: method == "session/update" })
+        Some(CallRef { key, pointer, root, is_update: method == "session/update" })
     }
 
-    /// Our half.
-    fn own(&mut self, session_id: &str, mut update: Value) -> Value {
+    /// Merges an update of recto.
+    fn merge_update(&mut self, session_id: &str, mut update: Value) -> Value {
         let id = update.get("toolCallId").and_then(Value::as_str);
         let Some(key) = id.and_then(|id| Key::new(session_id, id)) else { return update };
         let is_start = update["sessionUpdate"] == "tool_call";
@@ -152,54 +150,54 @@ impl Merger {
         if let Some(tool) = tool.filter(|_| is_start && updates::is_own_id(key.id()))
             && self.calls.get_mut(&known).is_none()
         {
-            let likeness = Likeness::new(tool, update["rawInput"].as_object());
-            match self.calls.partner(Side::Ours, &likeness, &key) {
+            let signature = CallSignature::new(tool, update["rawInput"].as_object());
+            match self.calls.partner(MissingHalf::ToolState, &signature, &key) {
                 Some(partner) => {
                     self.calls.alias(&key, &partner);
                     known = partner;
                 }
-                None => self.calls.wait(Side::Agents, likeness, &key),
+                None => self.calls.wait(MissingHalf::Agents, signature, &key),
             }
         }
-        let ours = if is_start { Ours::Running } else { Ours::Finished };
+        let ours = if is_start { ToolState::Running } else { ToolState::Finished };
         let card = members(&update, &["title", "kind", "name", "locations"]);
-        let likeness = tool.map(|tool| Likeness::new(tool, update["rawInput"].as_object()));
+        let signature = tool.map(|tool| CallSignature::new(tool, update["rawInput"].as_object()));
         let is_shown = match self.calls.get_mut(&known) {
             Some(call) => {
                 if !card.is_empty() {
                     call.card = card;
                 }
                 call.ours = ours;
-                call.likeness = if is_start { likeness } else { call.likeness.or(likeness) };
+                call.signature = if is_start { signature } else { call.signature.or(signature) };
                 std::mem::replace(&mut call.is_shown, true)
             }
             None => {
-                let call = Remembered::new(card, ours, likeness);
-                self.calls.insert(&known, Remembered { is_shown: true, ..call });
+                let call = TrackedCall::new(card, ours, signature);
+                self.calls.insert(&known, TrackedCall { is_shown: true, ..call });
                 false
             }
         };
-        // The agent's half is there, or the id says which it will be.
+        // The agent's event was matched, or will be by its id.
         if known != key || !updates::is_own_id(key.id()) {
             self.calls.settle(&known);
         }
         update["toolCallId"] = known.id().into();
         if is_shown && is_start {
-            // Permission was asked for and given.
+            // Permission was requested and granted.
             update["status"] = "in_progress".into();
         }
         update["sessionUpdate"] = if is_shown { "tool_call_update" } else { "tool_call" }.into();
         update
     }
 
-    /// The agent's half: what is left of it, if anything is.
-    fn agents(&mut self, key: Key, root: &Path, mut update: Value) -> Option<Value> {
+    /// Merges an event of the agent. Returns the remaining members, if any.
+    fn merge_event(&mut self, key: Key, root: &Path, mut update: Value) -> Option<Value> {
         if !matches!(update["sessionUpdate"].as_str(), Some("tool_call" | "tool_call_update")) {
             return Some(update);
         }
         let Some(known) = self.recognise(&key, root, &update) else { return Some(update) };
         let has_arguments =
-            Generic::parse(&update).is_some_and(|generic| generic.arguments.is_some());
+            AgentCall::parse(&update).is_some_and(|generic| generic.arguments.is_some());
         let is_end = is_end(&update);
         let call = self.calls.get_mut(&known)?;
         let was_shown = std::mem::replace(&mut call.is_shown, true);
@@ -208,7 +206,7 @@ impl Merger {
         update["toolCallId"] = known.id().into();
         let fields = update.as_object_mut()?;
         match ours {
-            Ours::Awaited => {
+            ToolState::Awaited => {
                 let raw = fields.get("rawInput").cloned();
                 CARD.iter().for_each(|name| drop(fields.shift_remove(*name)));
                 if has_arguments || !was_shown {
@@ -221,33 +219,33 @@ impl Merger {
                     _ => fields.extend(raw.map(|raw| ("rawInput".into(), raw))),
                 }
             }
-            // The tool may be gone and never tell; its own end overrules this one.
-            Ours::Running if is_end => {
-                let own = OWN.iter().filter(|name| **name != "status");
+            // The server may have died without an update; if not, its own update replaces this one.
+            ToolState::Running if is_end => {
+                let own = RECTO_MEMBERS.iter().filter(|name| **name != "status");
                 own.for_each(|name| drop(fields.shift_remove(*name)));
             }
-            Ours::Running | Ours::Finished => {
-                OWN.iter().for_each(|name| drop(fields.shift_remove(*name)));
+            ToolState::Running | ToolState::Finished => {
+                RECTO_MEMBERS.iter().for_each(|name| drop(fields.shift_remove(*name)));
             }
         }
-        if is_end && ours == Ours::Awaited {
+        if is_end && ours == ToolState::Awaited {
             self.calls.settle(&known);
         }
         if was_shown {
             fields.insert("sessionUpdate".into(), "tool_call_update".into());
-            let says_something = fields.keys().any(|name| !FRAME.contains(&name.as_str()));
+            let says_something = fields.keys().any(|name| !ENVELOPE.contains(&name.as_str()));
             return says_something.then_some(update);
         }
         Some(update)
     }
 
-    /// A request for permission: the card, and what the call would do.
+    /// Adds the card, and what the call would do, to a permission request.
     fn permission(
         &mut self,
         key: Key,
         root: &Path,
         request: &mut Value,
-        foreseen: Option<Vec<Value>>,
+        rehearsed: Option<Vec<Value>>,
     ) {
         let Some(known) = self.recognise(&key, root, request) else { return };
         let Some(call) = self.calls.get_mut(&known) else { return };
@@ -256,7 +254,7 @@ impl Merger {
         let tool = card.get("name").and_then(Value::as_str).and_then(tools::find);
         let shown = tool.zip(arguments).map(|(tool, arguments)| {
             let preview = || with_call(tool, arguments, root, updates::preview);
-            (updates::cut(arguments), foreseen.unwrap_or_else(preview))
+            (updates::cut(arguments), rehearsed.unwrap_or_else(preview))
         });
         let Some(fields) = request.as_object_mut() else { return };
         fields.insert("toolCallId".into(), known.id().into());
@@ -271,16 +269,16 @@ impl Merger {
         }
     }
 
-    /// The call that an agent tells of, if it is one of ours. A call that is new, or whose
-    /// arguments are, is remembered with its card.
-    fn recognise(&mut self, key: &Key, root: &Path, told: &Value) -> Option<Key> {
+    /// Returns the key of the call in an agent's event, if it is one of recto's. Remembers the card
+    /// of a new call, or of new arguments.
+    fn recognise(&mut self, key: &Key, root: &Path, event: &Value) -> Option<Key> {
         let mut known = self.calls.resolve(key.clone());
         if let Some(call) = self.calls.get_mut(&known)
-            && is_another(call, told)
+            && is_different_call(call, event)
         {
-            // Agents should not use an id again. Where one does, what a person is shown, and may be
-            // asked to allow, is the call that is meant now.
-            if call.ours == Ours::Running {
+            // Agents should not reuse ids. If one does, the user must see, and may be asked to
+            // permit, the new call.
+            if call.ours == ToolState::Running {
                 return None;
             }
             self.calls.forget(&known);
@@ -288,18 +286,18 @@ impl Merger {
             known = key.clone();
         }
         let ours = self.calls.get_mut(&known).map(|call| call.ours);
-        if matches!(ours, Some(Ours::Running | Ours::Finished)) {
+        if matches!(ours, Some(ToolState::Running | ToolState::Finished)) {
             return Some(known);
         }
-        let Some(Generic { tool, arguments }) = Generic::parse(told) else {
+        let Some(AgentCall { tool, arguments }) = AgentCall::parse(event) else {
             return ours.map(|_| known);
         };
         if ours.is_some() && arguments.is_none() {
             return Some(known);
         }
-        let likeness = Likeness::new(tool, arguments);
+        let signature = CallSignature::new(tool, arguments);
         if ours.is_none()
-            && let Some(partner) = self.calls.partner(Side::Agents, &likeness, key)
+            && let Some(partner) = self.calls.partner(MissingHalf::Agents, &signature, key)
         {
             self.calls.alias(key, &partner);
             return Some(partner);
@@ -309,13 +307,14 @@ impl Merger {
         match self.calls.get_mut(&known) {
             Some(call) => {
                 call.card = card;
-                call.likeness = Some(likeness);
+                call.signature = Some(signature);
             }
             None => {
-                self.calls.insert(&known, Remembered::new(card, Ours::Awaited, Some(likeness)));
+                self.calls
+                    .insert(&known, TrackedCall::new(card, ToolState::Awaited, Some(signature)));
             }
         }
-        self.calls.wait(Side::Ours, likeness, &known);
+        self.calls.wait(MissingHalf::ToolState, signature, &known);
         if let Some(arguments) = arguments {
             self.calls.keep(&known, arguments);
         }
@@ -323,59 +322,60 @@ impl Merger {
     }
 }
 
-/// Whether an agent tells that a call has ended.
-fn is_end(told: &Value) -> bool {
-    matches!(told["status"].as_str(), Some("completed" | "failed" | "cancelled"))
+/// Whether an event ends a call.
+fn is_end(event: &Value) -> bool {
+    matches!(event["status"].as_str(), Some("completed" | "failed" | "cancelled"))
 }
 
-/// Whether an agent tells of another call than the one that is known by the same id. Where that is
-/// not clear, it is: nobody may be asked to allow one call in the words of another.
-fn is_another(call: &Remembered, told: &Value) -> bool {
-    let is_over = call.is_ended || call.ours == Ours::Finished;
-    let is_named = ["title", "name"].iter().any(|name| told[*name].is_string());
-    let is_asking = match told["sessionUpdate"].as_str() {
+/// Whether an event is about a different call than the known one with the same id. If in doubt,
+/// it is: a permission request must never show another call's description.
+fn is_different_call(call: &TrackedCall, event: &Value) -> bool {
+    let is_over = call.is_ended || call.ours == ToolState::Finished;
+    let is_named = ["title", "name"].iter().any(|name| event[*name].is_string());
+    let is_asking = match event["sessionUpdate"].as_str() {
         None if is_over => return true,
         None => true,
-        Some(_) if call.ours == Ours::Running => return false,
+        Some(_) if call.ours == ToolState::Running => return false,
         Some("tool_call") => false,
         Some(_) => return false,
     };
-    // An id that is used again.
-    if call.is_ended && !is_asking && !is_end(told) {
+    // The id is reused.
+    if call.is_ended && !is_asking && !is_end(event) {
         return true;
     }
-    let Some(likeness) = &call.likeness else { return is_asking };
-    if let Some(Generic { tool, arguments }) = Generic::parse(told) {
-        // While it is awaited, its arguments may still come; at its end they may be told otherwise.
-        let is_compared = is_over || call.ours != Ours::Awaited;
-        let arguments = arguments.filter(|_| is_compared && (is_asking || !is_end(told)));
-        return !likeness.is_like(&Likeness::new(tool, arguments));
+    let Some(signature) = &call.signature else { return is_asking };
+    if let Some(AgentCall { tool, arguments }) = AgentCall::parse(event) {
+        // While it is awaited, its arguments may still arrive; its end may spell them differently.
+        let is_compared = is_over || call.ours != ToolState::Awaited;
+        let arguments = arguments.filter(|_| is_compared && (is_asking || !is_end(event)));
+        return !signature.is_like(&CallSignature::new(tool, arguments));
     }
-    let has_arguments = match told.get("rawInput") {
+    let has_arguments = match event.get("rawInput") {
         None | Some(Value::Null) => None,
         Some(Value::Object(raw)) if raw.is_empty() => None,
-        Some(Value::Object(raw)) if likeness.has_arguments(raw) => Some(true),
-        // In a wrapping that is not known.
+        Some(Value::Object(raw)) if signature.has_arguments(raw) => Some(true),
+        // The arguments may be wrapped in an unknown member.
         Some(Value::Object(raw)) if !is_asking => {
             let mut inner = raw.values().filter_map(Value::as_object);
-            Some(inner.any(|inner| likeness.has_arguments(inner)))
+            Some(inner.any(|inner| signature.has_arguments(inner)))
         }
         Some(_) => Some(false),
     };
     if is_asking {
         return is_named || has_arguments == Some(false);
     }
-    let is_other = |name: &str| told[name].is_string() && call.card.get(name) != Some(&told[name]);
-    let is_clear = has_arguments == Some(false) || is_over || told["sessionUpdate"] == "tool_call";
+    let is_other =
+        |name: &str| event[name].is_string() && call.card.get(name) != Some(&event[name]);
+    let is_clear = has_arguments == Some(false) || is_over || event["sessionUpdate"] == "tool_call";
     has_arguments != Some(true) && is_clear && (is_other("title") || is_other("kind"))
 }
 
-/// Where a message tells of a call.
-struct Place {
+/// The call in a message.
+struct CallRef {
     key: Key,
-    /// A JSON pointer.
-    place: &'static str,
-    /// Where the session's relative paths start.
+    /// The JSON pointer to the call.
+    pointer: &'static str,
+    /// The directory that the session's relative paths are relative to.
     root: PathBuf,
     is_update: bool,
 }
@@ -389,7 +389,7 @@ fn with_call<T>(
     show(&Witnessed { tool, arguments, id: None, root, served: &Served::all() })
 }
 
-/// Some members of an object.
+/// Returns the named members of an object.
 fn members(object: &Value, names: &[&str]) -> Map<String, Value> {
     let member = |name: &&str| Some((name.to_string(), object.get(*name)?.clone()));
     names.iter().filter_map(member).collect()

@@ -1,8 +1,8 @@
-//! `recto acp`: stands between an editor and an agent, hands on what they say, and gives the agent
-//! tools that go through the editor.
+//! The relay of `recto acp`: passes messages between an editor and an agent, and gives the agent
+//! tools that use the editor's buffers.
 //!
-//! Four threads move lines: one reads and one writes on each side. What is done with a line is
-//! decided in [`hub`]; this file starts everything and sees to it that everything ends.
+//! Four threads move lines: a reader and a writer on each side. [`hub`] handles each line; this
+//! module starts and stops everything.
 
 mod agent;
 mod editor;
@@ -21,89 +21,89 @@ use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
+use super::line_sender::LineSender;
 use super::link::MAX_LINE;
 use super::link::server::Listener;
 use super::link::tickets::Tickets;
-use super::outlet::Outlet;
-use crate::line::{self, Line, Patient};
+use crate::line::{self, Blocking, LineRead};
 use crate::log::say;
 use crate::signals;
 use agent::Agent;
 use hub::Hub;
 use inject::Server;
-use log::Log;
+use log::MessageLog;
 
-/// How many bytes may wait to be written to one side.
+/// How many bytes may be queued for one side.
 const MAX_WAITING: usize = 256 << 20;
 
-/// How long the last words of an agent may take to reach the editor.
-const LAST_WORDS: Duration = Duration::from_secs(2);
+/// The time limit for delivering an agent's last messages to the editor.
+const DRAIN_LIMIT: Duration = Duration::from_secs(2);
 
-/// What the relay is told.
-pub struct Settings {
+/// The options of the relay.
+pub struct RelayOptions {
     /// The agent's command line.
     pub agent: Vec<OsString>,
-    /// What its environment holds beyond ours.
+    /// Additional variables of its environment.
     pub environment: Vec<(OsString, OsString)>,
-    /// Our own program, which the agent starts as a server.
+    /// The path of recto, which the agent starts as a server.
     pub program: String,
     /// The server's options, except for its roots.
     pub options: Vec<String>,
-    /// The server's roots; the session's folder if there are none.
+    /// The server's roots; if empty, the session's directory.
     pub roots: Vec<String>,
-    /// Where every message is noted.
+    /// The file to log every message to.
     pub log: Option<PathBuf>,
 }
 
-/// Relays until one side ends. The result is the agent's.
+/// Relays until one side ends. Returns the agent's exit code.
 pub fn run(
-    settings: Settings,
+    options: RelayOptions,
     input: impl Read + AsFd + Send + 'static,
     output: impl Into<OwnedFd>,
 ) -> Result<ExitCode, String> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    runtime.map_err(told)?.block_on(relay(settings, input, output))
+    runtime.map_err(message_of)?.block_on(relay(options, input, output))
 }
 
-fn told(error: std::io::Error) -> String {
+fn message_of(error: std::io::Error) -> String {
     error.to_string()
 }
 
 async fn relay(
-    settings: Settings,
+    options: RelayOptions,
     input: impl Read + AsFd + Send + 'static,
     output: impl Into<OwnedFd>,
 ) -> Result<ExitCode, String> {
-    let log = match &settings.log {
-        Some(path) => Some(Log::open(path)?),
+    let log = match &options.log {
+        Some(path) => Some(MessageLog::open(path)?),
         None => None,
     };
-    let listener = Listener::new().map_err(|error| format!("cannot make a socket: {error}"))?;
+    let listener = Listener::new().map_err(|error| format!("cannot create a socket: {error}"))?;
     let socket = listener.socket();
     let socket = socket.to_str().ok_or("the socket's path is not UTF-8")?.to_string();
-    let stopped = signals::stop().map_err(told)?;
-    let (mut agent, agent_input, agent_output) =
-        Agent::start(&settings.agent, settings.environment)?;
+    let stopped = signals::stop().map_err(message_of)?;
+    let (mut agent, agent_input, agent_output) = Agent::start(&options.agent, options.environment)?;
 
     let hub = Arc::new(Hub {
-        to_editor: Outlet::start("recto-to-editor", output, MAX_WAITING).map_err(told)?,
-        to_agent: Outlet::start("recto-to-agent", agent_input, MAX_WAITING).map_err(told)?,
+        to_editor: LineSender::start("recto-to-editor", output, MAX_WAITING).map_err(message_of)?,
+        to_agent: LineSender::start("recto-to-agent", agent_input, MAX_WAITING)
+            .map_err(message_of)?,
         server: Server {
-            program: settings.program,
-            options: settings.options,
-            roots: settings.roots,
+            program: options.program,
+            options: options.options,
+            roots: options.roots,
             socket,
         },
         tickets: Arc::new(Tickets::default()),
         editor: editor::Requests::new(
             recto_platform::random_hex::<4>().map_err(|error| error.to_string())?,
         ),
-        learned: Default::default(),
+        handshake: Default::default(),
         merger: Default::default(),
         rehearsals: Default::default(),
         log,
     });
-    listener.start(hub.tickets.clone(), hub.clone()).map_err(told)?;
+    listener.start(hub.tickets.clone(), hub.clone()).map_err(message_of)?;
     let editor_done = read_lines("recto-from-editor", input, hub.clone(), Hub::take_from_editor)?;
     let agent_done =
         read_lines("recto-from-agent", agent_output, hub.clone(), Hub::take_from_agent)?;
@@ -116,20 +116,20 @@ async fn relay(
         () = hub.to_editor.ended() => {}
         () = stopped.cancelled() => {}
     }
-    // Nobody answers for the editor any more, so nobody should wait for it.
+    // The editor will not answer any more.
     hub.editor.give_up_all();
     hub.tickets.revoke_all();
     hub.to_agent.close();
     let status = agent.end().await;
-    // What an agent said before its end is passed on, if the editor still takes it.
-    let _ = tokio::time::timeout(LAST_WORDS, agent_done.cancelled()).await;
+    // Pass on what the agent sent before its end, if the editor still reads.
+    let _ = tokio::time::timeout(DRAIN_LIMIT, agent_done.cancelled()).await;
     hub.to_editor.close();
-    let _ = tokio::time::timeout(LAST_WORDS, hub.to_editor.ended()).await;
+    let _ = tokio::time::timeout(DRAIN_LIMIT, hub.to_editor.ended()).await;
     Ok(status)
 }
 
-/// Reads lines in a thread of their own, each into a buffer of its own that is handed on as it
-/// is. The token is cancelled at the end.
+/// Reads lines on a new thread and passes each to `take`. The returned token is cancelled at the end
+/// of input.
 fn read_lines(
     name: &str,
     input: impl Read + AsFd + Send + 'static,
@@ -139,21 +139,21 @@ fn read_lines(
     let done = CancellationToken::new();
     let ended = done.clone().drop_guard();
     let run = move || {
-        // Whatever ends this thread, others hear of it.
+        // Dropped on every exit, including a panic.
         let _ended = ended;
-        let mut input = BufReader::with_capacity(64 << 10, Patient(input));
+        let mut input = BufReader::with_capacity(64 << 10, Blocking(input));
         loop {
             let mut buffer = Vec::new();
             match line::read(&mut input, &mut buffer, MAX_LINE) {
-                Ok(Line::Whole) if buffer.iter().all(u8::is_ascii_whitespace) => {}
-                Ok(Line::Whole) => take(&hub, buffer),
-                Ok(Line::TooLong { .. }) => {
-                    say(&format!("a message of more than {MAX_LINE} bytes was not passed on"));
+                Ok(LineRead::Whole) if buffer.iter().all(u8::is_ascii_whitespace) => {}
+                Ok(LineRead::Whole) => take(&hub, buffer),
+                Ok(LineRead::TooLong { .. }) => {
+                    say(&format!("dropped a message longer than {MAX_LINE} bytes"));
                 }
-                Ok(Line::End) | Err(_) => break,
+                Ok(LineRead::End) | Err(_) => break,
             }
         }
     };
-    std::thread::Builder::new().name(name.into()).spawn(run).map_err(told)?;
+    std::thread::Builder::new().name(name.into()).spawn(run).map_err(message_of)?;
     Ok(done)
 }

@@ -1,12 +1,12 @@
-//! What a tool did, as updates of ACP's version 1: pure functions from a call and its result to
-//! what an editor shows.
+//! Tool calls as ACP version 1 updates: pure functions from a call and its result to the card that
+//! an editor shows.
 //!
-//! Everything here is bounded, and shows no file but the one that the call names. Sending is left
-//! to the relay, and making one card of two to [`super::merge`].
+//! Updates are bounded in size and show no file other than the one that the call names. The relay
+//! sends them; [`super::merge`] combines them with the agent's own.
 
+mod changed_ranges;
 mod content;
 mod cut;
-mod places;
 mod title;
 
 #[cfg(test)]
@@ -18,21 +18,20 @@ use recto_store::error::Error as StoreError;
 use recto_tools::{Error, Result, Served};
 use serde_json::{Map, Value, json};
 
-pub use content::{MAX_TEXT, preview};
+pub use content::{MAX_SHOWN_TEXT, preview};
 pub use cut::{MAX_BYTES, cut, n_bytes};
 pub use title::MAX_CHARS as MAX_TITLE;
 
 use recto_tools::call::Witnessed;
 use recto_tools::tools::{Answer, Effect, as_integer};
 
-/// The most places that the card of a search points to.
+/// The maximum number of locations of a search.
 const MAX_LOCATIONS: usize = 20;
 
-/// Ids that we make where the client does not name its calls. Other ids are the client's own.
+/// The prefix of ids that recto assigns to calls without a client's id.
 const OWN_ID: &str = "recto-call-";
 
-/// An id for a call that its client did not name. `number` must be another one for every call of
-/// a session.
+/// Returns an id for a call without a client's id. `number` must be unique in the session.
 pub fn own_id(number: u64) -> String {
     format!("{OWN_ID}{number}")
 }
@@ -42,7 +41,7 @@ pub fn is_own_id(id: &str) -> bool {
     id.starts_with(OWN_ID)
 }
 
-/// The `update` that shows a call before anything is read or written for it.
+/// Returns the `update` for a call that has not accessed any file yet.
 pub fn started(id: &str, call: &Witnessed<'_>) -> Value {
     let mut update = json!({"sessionUpdate": "tool_call", "toolCallId": id});
     for (name, value) in card(call) {
@@ -53,8 +52,7 @@ pub fn started(id: &str, call: &Witnessed<'_>) -> Value {
     update
 }
 
-/// The `update` that shows how a call ended. Its content replaces a preview, so it is always
-/// there.
+/// Returns the `update` for a call that has ended. It always has content, which replaces a preview.
 pub fn finished(id: &str, call: &Witnessed<'_>, result: &Result<Answer>) -> Value {
     let mut update = json!({"sessionUpdate": "tool_call_update", "toolCallId": id});
     for (name, value) in card(call) {
@@ -77,10 +75,10 @@ pub fn finished(id: &str, call: &Witnessed<'_>, result: &Result<Answer>) -> Valu
     update
 }
 
-/// The blocks that show a person what a call would do, before it is allowed. `None` where a
-/// rehearsal does not tell, so that the arguments must.
-pub fn foreseen(call: &Witnessed<'_>, rehearsed: &Result<Answer>) -> Option<Vec<Value>> {
-    match rehearsed {
+/// Returns the blocks that show the user what a call would do, before it is permitted. `None` if the
+/// rehearsal does not show it, so that the caller falls back to the arguments.
+pub fn rehearsed(call: &Witnessed<'_>, result: &Result<Answer>) -> Option<Vec<Value>> {
+    match result {
         Ok(answer) => Some(content_after(call, answer)),
         Err(
             Error::Internal { .. }
@@ -89,8 +87,8 @@ pub fn foreseen(call: &Witnessed<'_>, rehearsed: &Result<Answer>) -> Option<Vec<
             ),
         ) => None,
         Err(error) => {
-            // What stands in its way may be gone by the time it is allowed.
-            let mut blocks = vec![content::words("As things stand, this would fail:")];
+            // The cause may be gone by the time the call is permitted.
+            let mut blocks = vec![content::words("This would currently fail:")];
             blocks.push(failure(error, call.served));
             blocks.extend(content::asked(call));
             Some(blocks)
@@ -98,7 +96,7 @@ pub fn foreseen(call: &Witnessed<'_>, rehearsed: &Result<Answer>) -> Option<Vec<
     }
 }
 
-/// What names a call on its card: title, kind, the tool's name, locations.
+/// Returns the members of a card that identify a call: title, kind, tool name, locations.
 pub fn card(call: &Witnessed<'_>) -> Map<String, Value> {
     let mut card = Map::new();
     card.insert("title".into(), title::of_call(call).into());
@@ -149,7 +147,7 @@ fn locations_after(call: &Witnessed<'_>, answer: &Answer) -> Vec<Value> {
         return locations_before(call);
     }
     let rows = answer.structured.get("rows").and_then(Value::as_array);
-    // The lines of another commit are not those of the file that an editor opens.
+    // Line numbers at another commit do not apply to the file that an editor opens.
     let is_now = call.arguments.get("commit").is_none_or(Value::is_null);
     let line_of = |row: &Value| row["line_number"].as_u64().filter(|_| is_now);
     if let Some(file) = title::file(call) {
@@ -181,8 +179,8 @@ fn location(path: &Path, line: Option<u64>) -> Value {
     location
 }
 
-/// What a person wants to see of an answer. What was read is in the raw output; what was changed
-/// is a diff.
+/// Returns the content of a card: a diff of what was changed, and notes. Text that was read is only
+/// in the raw output.
 fn content_after(call: &Witnessed<'_>, answer: &Answer) -> Vec<Value> {
     let says = |name: &str| answer.structured.get(name) == Some(&Value::Bool(true));
     let mut blocks = match &answer.change {
@@ -192,12 +190,12 @@ fn content_after(call: &Witnessed<'_>, answer: &Answer) -> Vec<Value> {
         None => Vec::new(),
     };
     if says("dry_run") {
-        blocks.push(content::words("A dry run: nothing was written."));
+        blocks.push(content::words("Dry run: nothing was written."));
         if let Some(diff) = answer.structured.get("diff").and_then(Value::as_str) {
             blocks.extend((!diff.is_empty()).then(|| content::literal("diff", diff)));
         }
     } else if says("unchanged") && call.tool.effect() != Effect::Reads {
-        blocks.push(content::words("Nothing to change: the file already has this text."));
+        blocks.push(content::words("No change: the file already contains this text."));
     }
     if let Some(Value::Array(notes)) = answer.structured.get("notes") {
         let notes: Vec<&str> = notes.iter().filter_map(Value::as_str).collect();

@@ -1,4 +1,4 @@
-//! `recto acp`: between an editor and an agent.
+//! `recto acp`: relays ACP between an editor and an agent.
 
 use std::ffi::OsString;
 use std::io::IsTerminal;
@@ -12,25 +12,25 @@ use super::Options;
 use crate::acp::relay;
 use crate::assemble;
 
-/// Stand between an editor and an ACP agent, and give the agent tools that go through the editor
+/// Relay ACP between an editor and an agent, and give the agent tools that use the editor's buffers
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
-  recto acp -- codex-acp                       the editor's folder
-  recto acp ~/project --read-only -- codex-acp one folder, look but do not touch
+  recto acp -- codex-acp                       serve the session's directory
+  recto acp ~/project --read-only -- codex-acp serve one directory, read-only
   recto acp --log-messages /tmp/acp.jsonl -- my-agent --some-option
 
-An editor starts it in the agent's place and speaks ACP with it on stdin and stdout. Ends when the
-editor or the agent does, with the agent's status.")]
+Configure your editor to run this command as its agent. It speaks ACP on stdin and stdout, ends when
+the editor or the agent ends, and exits with the agent's status.")]
 pub struct Acp {
-    /// Folders to serve; the session's if none is named
+    /// Directories to serve [default: the session's directory]
     #[arg(value_name = "ROOT")]
     pub(super) folders: Vec<PathBuf>,
 
     #[command(flatten)]
     pub(super) options: Options,
 
-    /// Note every message in a file, as a line of JSON each
+    /// Append every message to a file, one JSON object per line
     #[arg(long, value_name = "FILE")]
     pub(super) log_messages: Option<PathBuf>,
 
@@ -44,44 +44,46 @@ impl Acp {
         self.run_with(Vec::new())
     }
 
-    /// The same, with more in the agent's environment.
+    /// Like [`Acp::run`], with additional variables in the agent's environment.
     pub(super) fn run_with(
         mut self,
         environment: Vec<(OsString, OsString)>,
     ) -> Result<ExitCode, String> {
         let mut roots = std::mem::take(&mut self.folders);
         roots.append(&mut self.options.roots);
-        let roots = roots.iter().map(|root| spelled(root)).collect::<Result<Vec<_>, _>>()?;
+        let roots =
+            roots.iter().map(|root| absolute_string(root)).collect::<Result<Vec<_>, _>>()?;
         let program = std::env::current_exe().map_err(|error| error.to_string())?;
-        let settings = relay::Settings {
+        let relay_options = relay::RelayOptions {
             agent: self.agent,
             environment,
-            program: spelled(&program)?,
+            program: absolute_string(&program)?,
             options: self.options.arguments()?,
             roots,
             log: self.log_messages,
         };
-        // A mistake in the options is told here, not by a server that starts unseen. Which folders a
-        // session has is not known yet.
-        let folders = if settings.roots.is_empty() { &["/".into()] } else { &settings.roots[..] };
+        // Report invalid options here, because nobody sees the stderr of the server that the agent
+        // starts. The session's directory is not known yet.
+        let folders =
+            if relay_options.roots.is_empty() { &["/".into()] } else { &relay_options.roots[..] };
         let config = self.options.config(folders.iter().map(PathBuf::from).collect())?;
         assemble::check(&config)?;
         if std::io::stdin().is_terminal() {
             eprintln!(
-                "recto {} waits for an editor's ACP messages on stdin. An editor starts it by \
-                 itself. Ctrl-C ends it.",
+                "recto {} is waiting for ACP messages on stdin. Usually an editor starts this \
+                 command. Press Ctrl-C to stop.",
                 env!("CARGO_PKG_VERSION")
             );
         }
         let output = std::io::stdout().as_fd().try_clone_to_owned();
         let output = output.map_err(|error| format!("cannot write to the editor: {error}"))?;
-        relay::run(settings, std::io::stdin(), output)
+        relay::run(relay_options, std::io::stdin(), output)
     }
 }
 
-/// A path as it stands in JSON, absolute, because the server starts in a folder of its client's choice.
-pub(super) fn spelled(path: &Path) -> Result<String, String> {
+/// Returns a path as an absolute string, because the agent may start the server in any directory.
+pub(super) fn absolute_string(path: &Path) -> Result<String, String> {
     let absolute = std::path::absolute(path).map_err(|error| error.to_string())?;
-    let spelled = absolute.to_str().map(String::from);
-    spelled.ok_or_else(|| format!("{} is not UTF-8", path.display()))
+    let text = absolute.to_str().map(String::from);
+    text.ok_or_else(|| format!("{} is not UTF-8", path.display()))
 }

@@ -1,4 +1,4 @@
-//! `recto call`: one call from a shell.
+//! `recto call`: calls one tool from a shell.
 
 use std::io::{Read, Write};
 use std::process::ExitCode;
@@ -11,20 +11,20 @@ use crate::config::Results;
 use crate::{assemble, log};
 use recto_tools::call;
 
-/// Make one call from a shell
+/// Call one tool and print its result
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
   recto call read_text_file '{\"path\": \"/home/me/project/README.md\"}' --root ~/project
   recto call edit_text_file - --root ~/project < arguments.json
 
-Prints what the tool returns on stdout and notes on stderr; --results structured prints the
-structured answer as JSON. Exit status: 0, 1 if the call was refused, 2 if it could not be made.")]
+Prints the result on stdout and notes on stderr; --results structured prints the structured result
+as JSON. Exit status: 0 on success, 1 if the tool returned an error, 2 for invalid usage.")]
 pub struct Call {
-    /// The tool
+    /// Name of the tool
     tool: String,
 
-    /// Its arguments as a JSON object, or - to read them from stdin
+    /// Arguments as a JSON object, or - to read them from stdin
     json: String,
 
     #[command(flatten)]
@@ -36,14 +36,14 @@ impl Call {
         let log_is_asked_for = self.options.logging.is_asked_for();
         let settings = self.options.logging.settings()?;
         let config = self.options.config(Vec::new())?;
-        assemble::raise_wall(&config)?;
+        assemble::apply_landlock(&config)?;
         if log_is_asked_for {
             log::start(settings);
         }
         let calls = assemble::open(&config)?;
         let tool = calls.served().find(&self.tool).ok_or_else(|| {
             let names: Vec<_> = calls.served().published().collect();
-            format!("no tool is called {}; there are {}", self.tool, names.join(", "))
+            format!("unknown tool {}; the tools are {}", self.tool, names.join(", "))
         })?;
         let mut json = self.json;
         if json == "-" {

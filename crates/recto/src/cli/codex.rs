@@ -1,8 +1,7 @@
-//! `recto codex`: `recto acp` with the Codex adapter, and Codex told about the tools.
+//! `recto codex`: runs `recto acp` with the Codex adapter and configures Codex to use the tools.
 //!
-//! What Codex is told travels in `CODEX_CONFIG`, which the adapter merges over the user's own
-//! configuration. Measured with codex-acp 2.6.0 and Codex 0.166.0;
-//! `dev/e2e/tests/test_codex_command.py` repeats it.
+//! The configuration is passed in `CODEX_CONFIG`, which the adapter merges over the user's own.
+//! Tested with codex-acp 2.6.0 and Codex 0.166.0 by `dev/e2e/tests/test_codex_command.py`.
 
 use std::ffi::{OsStr, OsString};
 use std::io::IsTerminal;
@@ -15,52 +14,52 @@ use serde_json::{Map, Value, json};
 
 use super::{Options, acp};
 
-/// The adapter that this was tried with.
+/// The tested version of the adapter.
 const PACKAGE: &str = "@agentclientprotocol/codex-acp@2.6.0";
 
-/// What Codex is told about the tools. They are listed to it, but it prefers a shell by habit.
+/// Instructions for Codex, which otherwise prefers shell commands to the listed tools.
 const INSTRUCTIONS: &str = "\
 Use the tools of the MCP server recto to read, search, create and edit files, instead of shell \
-commands or apply_patch: they see the text that is unsaved in the person's editor, and the person \
-sees what they change.";
+commands or apply_patch: they see unsaved text in the user's editor, and the user sees their \
+changes.";
 
-/// Our tools as Codex calls them. The newest models run tools from JavaScript and are not shown
-/// those of MCP servers; a namespace in this list is offered to them directly. (The server's
-/// `omit_tools_from` would list them too, but was lost in 3 of 8 sessions: the adapter sets the
-/// table `mcp_servers` as a whole beside it.)
+/// Codex's namespace for recto's tools. The newest models run tools from JavaScript and do not see
+/// those of MCP servers; namespaces in this list are offered to them directly. (The server's
+/// `omit_tools_from` would list them too, but was lost in 3 of 8 sessions, because the adapter
+/// overwrites the whole table `mcp_servers`.)
 const NAMESPACE: &str = "mcp__recto";
 
-/// How many tokens of an answer Codex shows to a model. Models that it knows have this limit; for
-/// others it is 3,000, which cuts a page of 32,768 bytes in the middle.
+/// How many tokens of a tool's output Codex shows to a model. This is its default for known models;
+/// for others it is 3,000, which would truncate a page of 32,768 bytes.
 const MAX_OUTPUT_TOKENS: u32 = 10_000;
 
-/// Stand between an editor and Codex, and give Codex tools that go through the editor
+/// Relay ACP between an editor and Codex, and give Codex tools that use the editor's buffers
 #[derive(Args)]
 #[command(
     mut_arg("max_read_bytes", |argument| argument.default_value("32768")),
     mut_arg("results", |argument| argument.default_value("text")),
     after_help = "\
 Examples:
-  recto codex                                  codex-acp on the PATH, else fetched by npx
-  recto codex ~/project --read-only            one folder, look but do not touch
+  recto codex                                  run codex-acp from PATH, or fetch it with npx
+  recto codex ~/project --read-only            serve one directory, read-only
   recto codex --agent-command 'node /opt/codex-acp/index.js'
 
-An editor starts it in the agent's place and speaks ACP with it on stdin and stdout. Codex is
-configured as always (~/.codex/config.toml, CODEX_CONFIG)."
+Configure your editor to run this command as its agent. It speaks ACP on stdin and stdout. Codex
+still reads its own configuration (~/.codex/config.toml, CODEX_CONFIG)."
 )]
 pub struct Codex {
-    /// Folders to serve; the session's if none is named
+    /// Directories to serve [default: the session's directory]
     #[arg(value_name = "ROOT")]
     folders: Vec<PathBuf>,
 
     #[command(flatten)]
     options: Options,
 
-    /// Note every message in a file, as a line of JSON each
+    /// Append every message to a file, one JSON object per line
     #[arg(long, value_name = "FILE")]
     log_messages: Option<PathBuf>,
 
-    /// Start this instead of codex-acp; a command line for the shell
+    /// Shell command to run instead of codex-acp
     #[arg(long, value_name = "COMMAND")]
     agent_command: Option<OsString>,
 }
@@ -75,19 +74,20 @@ impl Codex {
         let config = codex_config(std::env::var_os("CODEX_CONFIG").as_deref(), &user)?;
         let mut environment = vec![("CODEX_CONFIG".into(), config.into())];
         if user.names_our_server {
-            // Else the adapter leaves ours out, and the tools would not reach the editor.
+            // Otherwise the adapter would drop our server in favour of the user's, which has no
+            // connection to the editor.
             environment.push(("DISABLE_MCP_CONFIG_FILTERING".into(), "true".into()));
         }
         if std::io::stdin().is_terminal() {
             let command: Vec<_> = agent.iter().map(|part| part.to_string_lossy()).collect();
-            eprintln!("recto codex: the adapter is {}", command.join(" "));
+            eprintln!("recto codex: using the adapter {}", command.join(" "));
         }
         let Codex { folders, options, log_messages, .. } = self;
         acp::Acp { folders, options, log_messages, agent }.run_with(environment)
     }
 }
 
-/// The command line of the adapter; `find` tells where a program is.
+/// Returns the command line of the adapter. `find` locates a program.
 fn adapter(find: impl Fn(&str) -> Option<PathBuf>) -> Result<Vec<OsString>, String> {
     if let Some(program) = find("codex-acp") {
         return Ok(vec![program.into()]);
@@ -96,14 +96,14 @@ fn adapter(find: impl Fn(&str) -> Option<PathBuf>) -> Result<Vec<OsString>, Stri
         return Ok(vec![npx.into(), "-y".into(), PACKAGE.into()]);
     }
     Err(format!(
-        "codex-acp, the ACP adapter of Codex, is not on the PATH, and neither is npx, which could \
-         fetch it.\nInstall Node 22 or newer, and then, if you like:\n\
+        "cannot find codex-acp, the ACP adapter of Codex, or npx, which could fetch it, on PATH.\n\
+         Install Node 22 or newer, and optionally the adapter:\n\
          \x20   npm install -g {PACKAGE}\n\
-         Or name an adapter: recto codex --agent-command COMMAND"
+         Or specify an adapter: recto codex --agent-command COMMAND"
     ))
 }
 
-/// Where a program is that a shell would start.
+/// Finds an executable on `PATH`.
 fn on_path(name: &str) -> Option<PathBuf> {
     let is_program = |path: &PathBuf| {
         path.metadata().is_ok_and(|file| file.is_file() && file.permissions().mode() & 0o111 != 0)
@@ -111,7 +111,7 @@ fn on_path(name: &str) -> Option<PathBuf> {
     std::env::split_paths(&std::env::var_os("PATH")?).map(|dir| dir.join(name)).find(is_program)
 }
 
-/// What the user's own configuration says about things that we would set.
+/// Which of our settings the user's own configuration already contains.
 #[derive(Debug, Default)]
 struct UserConfig {
     has_instructions: bool,
@@ -127,8 +127,8 @@ impl UserConfig {
         UserConfig::parse(&text.unwrap_or_default())
     }
 
-    /// Looks for the beginnings of lines. A line that only looks like a setting, in a string over
-    /// several lines, does no harm: one of ours is left out.
+    /// Matches the beginnings of lines. A false match, inside a multi-line string, only means that
+    /// recto does not add its own setting.
     fn parse(toml: &str) -> UserConfig {
         let has = |start: &str| toml.lines().any(|line| line.trim_start().starts_with(start));
         UserConfig {
@@ -139,7 +139,7 @@ impl UserConfig {
     }
 }
 
-/// `CODEX_CONFIG` for the adapter: what the user has there, and ours where it leaves room.
+/// Returns `CODEX_CONFIG` for the adapter: the user's value, with missing settings added.
 fn codex_config(own: Option<&OsStr>, user: &UserConfig) -> Result<String, String> {
     let mut config = match own.filter(|own| !own.is_empty()) {
         None => Map::new(),
@@ -153,7 +153,7 @@ fn codex_config(own: Option<&OsStr>, user: &UserConfig) -> Result<String, String
             let both = format!("{own}\n\n{INSTRUCTIONS}");
             config.insert("developer_instructions".into(), both.into());
         }
-        // The setting replaces the one in the file, and that is the user's.
+        // Otherwise ours would replace the user's instructions in the file.
         None if !user.has_instructions => {
             config.insert("developer_instructions".into(), INSTRUCTIONS.into());
         }

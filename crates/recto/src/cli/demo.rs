@@ -1,6 +1,5 @@
-//! `recto demo`: the newcomer's first command.
-//!
-//! Starts the server as a client would, in a scratch folder, and prints what both sides say.
+//! `recto demo`: starts the server as a client would, in a temporary directory, and prints the
+//! calls and their results.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -13,13 +12,13 @@ use rmcp::{ServiceExt, service};
 use serde_json::{Map, Value, json};
 use tokio::process::Command;
 
-/// Show what recto does, in a scratch folder, with a real client over real pipes
+/// Run a demonstration in a temporary directory, with a real client and server
 #[derive(Args)]
 #[command(after_help = "\
 Example:
   recto demo
 
-Changes nothing outside its scratch folder, which it removes at the end.")]
+Writes only to its temporary directory, which it removes at the end.")]
 pub struct Demo {}
 
 impl Demo {
@@ -29,12 +28,12 @@ impl Demo {
             .enable_all()
             .build()
             .map_err(|error| error.to_string())?;
-        runtime.block_on(play(&scratch.0))?;
+        runtime.block_on(run_demo(&scratch.0))?;
         Ok(ExitCode::SUCCESS)
     }
 }
 
-/// A folder that is removed when it is dropped.
+/// A directory that is removed when dropped.
 struct Scratch(PathBuf);
 
 impl Scratch {
@@ -61,32 +60,33 @@ def greet(name):
 print(greet(\"world\"))
 ";
 
-async fn play(folder: &Path) -> Result<(), String> {
+async fn run_demo(folder: &Path) -> Result<(), String> {
     let file = folder.join("greet.py");
     write(&file, PROGRAM)?;
     let has_commit = commit(folder);
     let mut session = Session::start(folder).await?;
 
-    session.say("An agent reads a file. The answer names the version: its hash.");
+    session.step("An agent reads a file. The result includes a hash that identifies this version.");
     let read = session.call("read_text_file", json!({"path": file})).await?;
     let seen = hash(&read);
 
-    session.say("It changes one exact string, and gets the diff.");
-    let edit = json!({"path": file, "old_string": "stranger", "new_string": "whoever you are"});
+    session.step("It replaces an exact string and gets the diff.");
+    let edit = json!({"path": file, "old_string": "stranger", "new_string": "new user"});
     session.call("edit_text_file", edit).await?;
 
-    session.say("It remembers the indentation wrongly. Nothing is guessed; the answer shows why.");
+    session.step("It gets the indentation wrong. The edit is rejected, and the error shows why.");
     let edit = json!({"path": file, "old_string": "    return \"Hello, \" + name", "new_string": "\treturn \"Hi, \" + name"});
     session.call("edit_text_file", edit).await?;
 
-    session.say("It edits for the version it read first. The file has changed since: refused.");
+    session.step(
+        "It edits the version it read first. The file has changed since, so this is rejected.",
+    );
     let edit = json!({
         "path": file, "old_string": "world", "new_string": "reader", "expected_hash": seen,
     });
     session.call("edit_text_file", edit).await?;
 
-    session
-        .say("Two edits in one call, all or nothing; line endings stay as they are (here CRLF).");
+    session.step("It makes two edits in one call, all or nothing. The CRLF line endings are kept.");
     let settings = folder.join("settings.ini");
     write(&settings, "[server]\r\nhost = localhost\r\nport = 8080\r\n")?;
     let edits = json!({"path": settings, "edits": [
@@ -95,45 +95,45 @@ async fn play(folder: &Path) -> Result<(), String> {
     ]});
     session.call("multi_edit_text_file", edits).await?;
 
-    session.say("Verified edits name the version, the lines and the text that stands there.");
+    session.step("A verified edit names the version, the lines and their current text.");
     let notes = folder.join("notes.md");
     let lines = "# Notes\n- buy bread\n- call home\n";
     session.call("file.create", json!({"path": "notes.md", "content": lines})).await?;
     let read = session.call("text.read", json!({"path": "notes.md", "lines": [2, 4]})).await?;
     let seen = hash(&read);
 
-    session.say("Meanwhile a person adds a line. The edit is stale, and the answer says where.");
+    session.step("Meanwhile the user adds a line. The edit is stale, and the error says where the text is now.");
     write(&notes, "# Notes\n- water the plants\n- buy bread\n- call home\n")?;
     let replace = |hash: &Value, lines: Value| json!({"path": "notes.md", "hash": hash, "lines": lines, "old": "- call home", "new": "- call home at six"});
     session.call("text.replace", replace(&seen, json!([3, 4]))).await?;
 
-    session.say("The agent asks only for what changed, and repairs its call.");
+    session.step("The agent reads only what changed since, and retries.");
     let read = session.call("text.read", json!({"path": "notes.md", "since": seen})).await?;
     session.call("text.replace", replace(&hash(&read), json!([4, 5]))).await?;
 
-    session.say("Looking around: files by pattern, lines by what they hold.");
+    session.step("It lists files by pattern and searches for lines containing a text.");
     session.call("ListFiles", json!({"pattern": "*.{py,md}"})).await?;
     let search = json!({"file_path": "**/*.py", "match": "hello", "ctx": 1});
     session.call("ReadLines", search).await?;
 
     if has_commit {
-        session.say("The same file as it was committed, before all of this.");
+        session.step("It reads the committed version of a file.");
         let older = json!({"file_path": "greet.py", "commit": "HEAD", "lines": "2-3"});
         session.call("ReadLines", older).await?;
     }
 
-    session.say("A data file as a table, whatever its dialect.");
+    session.step("It previews a data file as a table; the CSV dialect is detected.");
     let table = "# measured in May\ncity;day;degrees\nOslo;02.05.2026;7,5\nRoma;02.05.2026;21,0\n";
     write(&folder.join("weather.csv"), table)?;
     session.call("ReadAsTable", json!({"file_path": "weather.csv"})).await?;
 
-    session.say("Nothing leaves the folder.");
+    session.step("Files outside the directory are not accessible.");
     session.call("read_text_file", json!({"path": "/etc/passwd"})).await?;
 
     session.finish().await
 }
 
-/// Makes a repository with one commit, where git is installed.
+/// Creates a repository with one commit. Returns false if git is not installed.
 fn commit(folder: &Path) -> bool {
     let git = |arguments: &[&str]| {
         let mut command = std::process::Command::new("git");
@@ -144,7 +144,7 @@ fn commit(folder: &Path) -> bool {
     git(&["init", "-q"]) && git(&["add", "."]) && git(&["commit", "-q", "-m", "first"])
 }
 
-/// The version in an answer.
+/// Returns the hash in a result.
 fn hash(result: &CallToolResult) -> Value {
     let hash = |answer: &Value| answer.get("hash").or(answer["_meta"].get("hash")).cloned();
     result.structured_content.as_ref().and_then(hash).unwrap_or_default()
@@ -154,12 +154,12 @@ fn write(path: &Path, text: &str) -> Result<(), String> {
     std::fs::write(path, text).map_err(|error| format!("{}: {error}", path.display()))
 }
 
-/// A client, its server, and the transcript of both.
+/// A client and its server, whose calls are printed.
 struct Session {
     service: RunningService<RoleClient, ()>,
     _server: tokio::process::Child,
     folder: String,
-    n_said: usize,
+    n_steps: usize,
 }
 
 impl Session {
@@ -179,19 +179,19 @@ impl Session {
         let service = ().serve(pipes).await.map_err(|error| error.to_string())?;
         print(&format!("$ recto serve {}\n", folder.display()));
         let folder = folder.display().to_string();
-        Ok(Session { service, _server: server, folder, n_said: 0 })
+        Ok(Session { service, _server: server, folder, n_steps: 0 })
     }
 
-    fn say(&mut self, text: &str) {
-        self.n_said += 1;
-        print(&format!("\n{}. {text}\n\n", self.n_said));
+    fn step(&mut self, text: &str) {
+        self.n_steps += 1;
+        print(&format!("\n{}. {text}\n\n", self.n_steps));
     }
 
     async fn call(&self, tool: &'static str, arguments: Value) -> Result<CallToolResult, String> {
         print(&indented("→ ", &format!("{tool} {}", self.shown(&arguments.to_string()))));
         let arguments: Map<String, Value> = match arguments {
             Value::Object(arguments) => arguments,
-            _ => return Err("arguments are an object".into()),
+            _ => return Err("arguments must be an object".into()),
         };
         let request = CallToolRequestParams::new(tool).with_arguments(arguments);
         let result = self.service.call_tool(request).await;
@@ -203,7 +203,7 @@ impl Session {
         Ok(result)
     }
 
-    /// The scratch folder's name tells nobody anything.
+    /// Abbreviates the temporary directory's path and makes carriage returns visible.
     fn shown(&self, text: &str) -> String {
         text.replace(&self.folder, "…").replace('\r', "␍")
     }
@@ -227,7 +227,7 @@ fn indented(mark: &str, text: &str) -> String {
     out
 }
 
-/// A reader who has seen enough is no error.
+/// Prints to stdout, ignoring errors such as a closed pipe.
 fn print(text: &str) {
     let _ = std::io::stdout().write_all(text.as_bytes());
 }

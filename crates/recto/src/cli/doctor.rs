@@ -1,7 +1,7 @@
-//! `recto doctor`: whether everything is as it should be, and what to do where it is not.
+//! `recto doctor`: checks the setup and suggests fixes.
 
+mod checks;
 mod report;
-mod rooms;
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -13,22 +13,22 @@ use super::Options;
 use crate::assemble;
 use report::Report;
 
-/// Look at the folders, the walls and what was left behind, and say what to do
+/// Check the directories, the sandbox and leftover files, and suggest fixes
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
   recto doctor ~/project
-  recto doctor ~/project --clean               remove what killed processes left behind
-  recto doctor ~/project --read-only           without trying to write
+  recto doctor ~/project --clean               remove files left behind by killed processes
+  recto doctor ~/project --read-only           skip the checks that write
 
-What the file system can do is tried in a folder .recto-doctor-… in each root, which is removed
-again. Exit status: 0, 1 if something is wrong.")]
+File system features are tested in a temporary directory .recto-doctor-… in each root. Exit status:
+0 if no problems were found, 1 otherwise.")]
 pub struct Doctor {
-    /// Folders to look at; the working directory if none is named
+    /// Directories to check [default: the working directory]
     #[arg(value_name = "ROOT")]
     folders: Vec<PathBuf>,
 
-    /// Remove what killed processes left behind, where it holds nobody's work
+    /// Remove files left behind by killed processes, unless they may contain the only copy of a change
     #[arg(long)]
     clean: bool,
 
@@ -41,12 +41,12 @@ impl Doctor {
         let config = self.options.config(self.folders)?;
         let disk = assemble::open_disk(&config)?;
         let mut report = Report::default();
-        rooms::roots(&config, &mut report);
-        rooms::walls(&config, &mut report);
-        rooms::limits(&config, &mut report);
-        rooms::leftovers(&disk, self.clean, &mut report);
-        rooms::git(&config, disk, &mut report);
-        rooms::editor(&mut report);
+        checks::roots(&config, &mut report);
+        checks::sandbox(&config, &mut report);
+        checks::limits(&config, &mut report);
+        checks::leftovers(&disk, self.clean, &mut report);
+        checks::git(&config, disk, &mut report);
+        checks::editor(&mut report);
         let text = report.to_string();
         std::io::stdout().write_all(text.as_bytes()).map_err(|error| error.to_string())?;
         Ok(if report.n_problems() == 0 { ExitCode::SUCCESS } else { ExitCode::from(1) })

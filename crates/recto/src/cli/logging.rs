@@ -1,51 +1,51 @@
-//! The options that say what is logged.
+//! The logging options.
 
 use clap::{Args, ValueEnum};
 use tracing::level_filters::LevelFilter;
 
-use super::word;
+use super::value_name;
 use crate::log::{Format, Settings};
 
-/// Names the level where no option does.
+/// The environment variable that sets the level if no option does.
 const VARIABLE: &str = "RECTO_LOG";
 
-/// What is logged, and how.
+/// The level and format of the log.
 #[derive(Args)]
 pub struct Logging {
-    /// Log every call on stderr, for people or for programs; or log nothing
+    /// Log format on stderr; naming one also logs every call
     #[arg(long, value_enum, value_name = "FORMAT")]
     log: Option<Format>,
 
-    /// The least important that is logged; RECTO_LOG sets it too
+    /// Minimum level to log; RECTO_LOG sets it too [default: info, or debug with --log]
     #[arg(long, value_enum, value_name = "LEVEL")]
     log_level: Option<Level>,
 }
 
-/// How important something is.
+/// A log level.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Level {
-    /// Mistakes of recto's own.
+    /// Bugs in recto
     Error,
-    /// What a person should look at, such as a call that hangs.
+    /// Conditions that need attention, such as a call that hangs
     Warn,
-    /// The walls in force at the start.
+    /// The state of Landlock at startup
     Info,
-    /// Every call.
+    /// Every call
     Debug,
 }
 
 impl Logging {
-    /// Whether the command line or the environment says anything about it.
+    /// Whether the command line or the environment configures the log.
     pub fn is_asked_for(&self) -> bool {
         self.log.is_some() || self.log_level.is_some() || std::env::var_os(VARIABLE).is_some()
     }
 
-    /// What the command line and the environment say.
+    /// Returns the settings of the command line and the environment.
     pub fn settings(&self) -> Result<Settings, String> {
         let from_environment = || match std::env::var(VARIABLE) {
-            Ok(word) if !word.is_empty() => Level::from_str(&word, true).map(Some).map_err(|_| {
-                format!("{VARIABLE} is {word:?}; it takes error, warn, info or debug")
-            }),
+            Ok(word) if !word.is_empty() => Level::from_str(&word, true)
+                .map(Some)
+                .map_err(|_| format!("{VARIABLE} is {word:?}; must be error, warn, info or debug")),
             _ => Ok(None),
         };
         let level = match self.log_level {
@@ -57,17 +57,17 @@ impl Logging {
             (Some(Level::Warn), _) => LevelFilter::WARN,
             (Some(Level::Info), _) => LevelFilter::INFO,
             (Some(Level::Debug), _) => LevelFilter::DEBUG,
-            // Who names a format wants to see calls.
+            // Naming a format asks for a log of calls.
             (None, Some(_)) => LevelFilter::DEBUG,
             (None, None) => LevelFilter::INFO,
         };
         Ok(Settings { format: self.log.unwrap_or_default(), level })
     }
 
-    /// The same for another process.
+    /// Returns the options for a child process.
     pub fn arguments(&self) -> Vec<String> {
-        let format = self.log.map(|format| format!("--log={}", word(format)));
-        let level = self.log_level.map(|level| format!("--log-level={}", word(level)));
+        let format = self.log.map(|format| format!("--log={}", value_name(format)));
+        let level = self.log_level.map(|level| format!("--log-level={}", value_name(level)));
         format.into_iter().chain(level).collect()
     }
 }

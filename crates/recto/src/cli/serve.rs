@@ -1,4 +1,4 @@
-//! `recto serve`: MCP on stdin and stdout.
+//! `recto serve`: serves MCP on stdin and stdout.
 
 use std::io::IsTerminal;
 use std::path::PathBuf;
@@ -12,21 +12,21 @@ use tracing::{info, warn};
 use super::Options;
 use crate::acp::link::{LinkClient, LinkWitness, Rehearser};
 use crate::config::Config;
-use crate::wall::Status;
+use crate::landlock::Enforcement;
 use crate::{assemble, limits, log, mcp, signals};
 use recto_tools::tools::{Effect, Tool, Toolset};
 
-/// Serve folders to an MCP client on stdin and stdout
+/// Serve directories to an MCP client on stdin and stdout
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
-  recto serve ~/project                        one folder
-  recto serve ~/project --read-only            look, but do not touch
+  recto serve ~/project                        serve one directory
+  recto serve ~/project --read-only            serve it read-only
   recto serve --root ~/a --root ~/b --deny '*.pem' --deny .env
 
-Ends when its input ends or at SIGTERM.")]
+Stops at the end of its input or at SIGTERM.")]
 pub struct Serve {
-    /// Folders to serve; the working directory if none is named
+    /// Directories to serve [default: the working directory]
     #[arg(value_name = "ROOT")]
     folders: Vec<PathBuf>,
 
@@ -34,20 +34,22 @@ pub struct Serve {
     options: Options,
 }
 
-/// How much a pipe to the client holds: the most that everybody may ask for.
+/// The capacity of the pipe to the client: the maximum that an unprivileged process may set.
 const PIPE: usize = 1 << 20;
 
 impl Serve {
     pub fn run(self) -> Result<ExitCode, String> {
         let settings = self.options.logging.settings()?;
         let config = self.options.config(self.folders)?;
-        // Before anything that starts a thread, which would stand outside.
-        let wall = assemble::raise_wall(&config)?;
+        // Before any thread starts: Landlock does not apply to threads that run already.
+        let landlock = assemble::apply_landlock(&config)?;
         log::start(settings);
-        match wall {
-            Status::Full { .. } => info!(target: log::TARGET, "Landlock is {wall}"),
-            Status::Partial { .. } => warn!(target: log::TARGET, "Landlock is {wall}"),
-            _ => warn!(target: log::TARGET, "Landlock is {wall}; recto's own wall stands alone"),
+        match landlock {
+            Enforcement::Full { .. } => info!(target: log::TARGET, "Landlock is {landlock}"),
+            Enforcement::Partial { .. } => warn!(target: log::TARGET, "Landlock is {landlock}"),
+            _ => {
+                warn!(target: log::TARGET, "Landlock is {landlock}; only recto's own path checks apply")
+            }
         }
         let link = editor();
         let calls = match &link {
@@ -64,12 +66,12 @@ impl Serve {
         }
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
-            // One more, so that long requests are parsed also where all calls hang.
+            // One more, so that long requests are parsed even if all calls hang.
             .max_blocking_threads(limits::CALL_THREADS + 1)
             .build()
             .map_err(|error| error.to_string())?;
         let max_running = limits::running_calls(config.max_read_bytes);
-        // A long answer then waits less often for its reader.
+        // Long answers then block less often.
         recto_platform::grow_pipe(std::io::stdout(), PIPE);
         let instructions = instructions(&config, calls.served().tools());
         let served = runtime.block_on(async {
@@ -79,18 +81,18 @@ impl Serve {
         if let Some(link) = link {
             link.close();
         }
-        // A write in its commit section finishes; anything that hangs does not keep us.
+        // A write that is being committed finishes; calls that hang do not delay the exit.
         runtime.shutdown_timeout(Duration::from_secs(5));
         served.map(|()| ExitCode::SUCCESS)
     }
 }
 
-/// The editor that started us through a relay, if one did and it is still there.
+/// Connects to the editor, if a relay started this server and is still reachable.
 fn editor() -> Option<Arc<LinkClient>> {
     match LinkClient::from_environment()? {
         Ok(link) => Some(Arc::new(link)),
         Err(error) => {
-            warn!(target: log::TARGET, "cannot reach the editor ({error}); files are those on the disk");
+            warn!(target: log::TARGET, "cannot reach the editor ({error}); using files on disk");
             None
         }
     }
@@ -120,10 +122,10 @@ fn instructions(config: &Config, tools: &[&Tool]) -> String {
 fn explain(config: &Config) {
     let roots = roots(config);
     eprintln!(
-        "recto {} serves {} to an MCP client on stdin and stdout.\n\
-         A client starts it by itself; to connect one, give it this command:\n\
+        "recto {} is serving {} to an MCP client on stdin and stdout.\n\
+         Usually a client starts this command. To connect one, configure it to run:\n\
          \x20   recto serve {}\n\
-         `recto demo` shows what it does. Ctrl-C ends it.",
+         Run `recto demo` for a demonstration. Press Ctrl-C to stop.",
         env!("CARGO_PKG_VERSION"),
         roots.join(", "),
         roots.join(" "),

@@ -1,4 +1,4 @@
-//! `recto tools`: what there is to call.
+//! `recto tools`: lists the tools.
 
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -11,14 +11,14 @@ use super::Options;
 use crate::mcp;
 use recto_tools::tools::{Kind, Param, Tool};
 
-/// Print the tools with their arguments; --json for their schemas
+/// List the tools and their arguments
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
   recto tools
   recto tools --json --read-only")]
 pub struct Tools {
-    /// Print the definitions as JSON, as a client gets them
+    /// Print the definitions with their schemas as JSON, as a client receives them
     #[arg(long)]
     json: bool,
 

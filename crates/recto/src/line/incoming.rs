@@ -1,5 +1,5 @@
-//! Lines for an async task, read by the runtime's own thread: another thread would have to wake it for
-//! every line, and could not be stopped while it waits in a read.
+//! Reads lines in an async task, on the runtime's own thread: another thread would have to wake it
+//! for every line, and could not be stopped while it blocks in a read.
 
 use std::io::{ErrorKind, Result};
 use std::ops::Range;
@@ -10,36 +10,36 @@ use tokio::io::unix::{AsyncFd, AsyncFdRegisterError, TryIoError};
 use tokio::task::coop::consume_budget;
 use tokio::task::yield_now;
 
-use super::{Gathered, Line};
+use super::{LineRead, PartialLine};
 
-/// How much is read at once.
+/// The size of the read buffer.
 const BUFFER: usize = 64 << 10;
 
-/// The capacity that is kept for the next line.
+/// The line buffer's capacity that is kept for the next line.
 const KEPT_LINE: usize = 256 << 10;
 
 /// The lines of a stream.
 pub struct Incoming {
     source: Source,
     max_bytes: usize,
-    /// The bytes that were read, and which of them are not taken yet.
+    /// The bytes that were read; `left` is the part that is not consumed yet.
     buffer: Box<[u8]>,
     left: Range<usize>,
-    gathered: Gathered,
+    gathered: PartialLine,
     line: Vec<u8>,
-    /// Whether the line has ended, so that the next call begins another.
+    /// Whether the line is complete, so that the next call starts a new one.
     is_over: bool,
 }
 
 enum Source {
-    /// The system reports when there is something to read.
+    /// A stream that the runtime polls.
     Watched(AsyncFd<OwnedFd>),
-    /// A file, which can be read at any time.
+    /// A regular file, which is always readable.
     Ready(OwnedFd),
 }
 
 impl Incoming {
-    /// Reads from a stream in the current runtime. Lines of more than `max_bytes` are not kept.
+    /// Reads from a stream in the current runtime. Lines longer than `max_bytes` are skipped.
     pub fn new(input: OwnedFd, max_bytes: usize) -> Result<Incoming> {
         // SAFETY: nothing else owns the descriptor, and it refers to the same file until it is
         // dropped, which ends the registration.
@@ -57,14 +57,14 @@ impl Incoming {
             max_bytes,
             buffer: vec![0; BUFFER].into(),
             left: 0..0,
-            gathered: Gathered::default(),
+            gathered: PartialLine::default(),
             line: Vec::new(),
             is_over: false,
         })
     }
 
-    /// Waits for the next line. May be dropped and called again: nothing is lost.
-    pub async fn next(&mut self) -> Result<Line> {
+    /// Waits for the next line. Cancel safe.
+    pub async fn next(&mut self) -> Result<LineRead> {
         if std::mem::take(&mut self.is_over) {
             self.line.clear();
             self.line.shrink_to(KEPT_LINE);
@@ -77,16 +77,16 @@ impl Incoming {
                 self.is_over = true;
                 return Ok(line);
             }
-            // Nothing is left, and if this is dropped, nothing was read.
+            // The buffer is empty, so no bytes are lost if this future is dropped.
             let n_read = self.source.read(&mut self.buffer).await?;
             self.left = 0..n_read;
             if n_read == 0 {
-                return Ok(Line::End);
+                return Ok(LineRead::End);
             }
         }
     }
 
-    /// The line that was waited for, without its ending.
+    /// Returns the last line, without its ending.
     pub fn line(&mut self) -> &mut Vec<u8> {
         &mut self.line
     }
@@ -97,7 +97,7 @@ impl Source {
         loop {
             let read = match self {
                 Source::Ready(input) => {
-                    // It never waits, so other tasks run between two reads.
+                    // Reads never block, so let other tasks run between them.
                     yield_now().await;
                     recto_platform::read(input, buffer)
                 }
@@ -128,15 +128,15 @@ mod tests {
 
     use super::*;
 
-    /// Waits for a line as the library does: for a while, again and again.
+    /// Waits for a line as `rmcp` does: drops and repeats the call.
     async fn next(incoming: &mut Incoming) -> Option<String> {
         loop {
             match tokio::time::timeout(Duration::from_millis(1), incoming.next()).await {
-                Ok(Ok(Line::Whole)) => {
+                Ok(Ok(LineRead::Whole)) => {
                     return Some(String::from_utf8(incoming.line().clone()).unwrap());
                 }
-                Ok(Ok(Line::TooLong { id })) => return Some(format!("too long: {id:?}")),
-                Ok(Ok(Line::End)) => return None,
+                Ok(Ok(LineRead::TooLong { id })) => return Some(format!("too long: {id:?}")),
+                Ok(Ok(LineRead::End)) => return None,
                 Ok(Err(error)) => panic!("{error}"),
                 Err(_) => {}
             }
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn lines_come_whole_however_they_arrive() {
+    async fn reassembles_lines_that_arrive_in_pieces() {
         let (reader, mut writer) = std::io::pipe().unwrap();
         let mut incoming = Incoming::new(reader.into(), 200_000).unwrap();
         let long = "x".repeat(150_000);

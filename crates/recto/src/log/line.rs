@@ -1,5 +1,5 @@
-//! One event as a line: its time, level, message and fields, with everything escaped that could
-//! be more than text to whoever shows it.
+//! Formats an event as a line: time, level, message and fields. Characters that a terminal would
+//! interpret are escaped.
 
 use std::fmt::{Debug, Write};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -7,15 +7,15 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use tracing::Level;
 use tracing::field::{Field, Visit};
 
-/// The most characters of any one field.
+/// The maximum number of characters of a field.
 const MAX_CHARS: usize = 500;
 
-/// What an event says.
+/// The message and fields of an event.
 #[derive(Debug, Default)]
 pub struct Fields {
     message: String,
     others: Vec<(&'static str, Value)>,
-    /// How many lines before this one were lost.
+    /// How many lines before this one were dropped.
     pub n_lost: u64,
 }
 
@@ -26,7 +26,7 @@ enum Value {
 }
 
 impl Fields {
-    /// The line for people.
+    /// Formats the event as text.
     pub fn human(&self, time: SystemTime, level: Level) -> String {
         let level = level.as_str().to_ascii_lowercase();
         let mut line = format!("{} {level} {}", Moment(time), escaped(&self.message));
@@ -42,7 +42,7 @@ impl Fields {
         line
     }
 
-    /// The line for programs.
+    /// Formats the event as JSON.
     pub fn json(&self, time: SystemTime, level: Level) -> String {
         let level = level.as_str().to_ascii_lowercase();
         let message = json_escaped(&self.message);
@@ -104,14 +104,14 @@ fn cut(text: &str) -> String {
     }
 }
 
-/// Whether a text can stand without quotes.
+/// Whether a value can be written without quotes.
 fn is_plain(text: &str) -> bool {
     !text.is_empty()
         && text.chars().all(|c| !c.is_whitespace() && !matches!(c, '"' | '=' | '\\'))
         && !text.chars().any(is_active)
 }
 
-/// Whether a character could do something to a terminal or to the order of a line.
+/// Whether a character controls a terminal or the direction of text.
 fn is_active(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
@@ -158,7 +158,7 @@ impl std::fmt::Display for Moment {
     }
 }
 
-/// The date of a day since 1970-01-01.
+/// Converts days since 1970-01-01 to a date.
 fn date(mut day: u64) -> (u64, u64, u64) {
     let is_leap = |year: u64| {
         year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400))

@@ -1,8 +1,8 @@
-//! Codex's sandbox, as it travels with every call.
+//! Parses the sandbox that Codex sends with every call.
 //!
-//! MCP servers run outside of Codex's sandbox, and Codex runs tools that declare themselves not
-//! destructive without asking, also in a read-only session. So a server that can write has to
-//! honour the permission profile itself.
+//! MCP servers run outside Codex's sandbox, and Codex runs tools that are declared non-destructive
+//! without asking, even in a read-only session. A server that can write must therefore enforce the
+//! permission profile itself.
 
 use std::path::{Path, PathBuf};
 
@@ -11,11 +11,11 @@ use serde_json::{Map, Value};
 
 use recto_store::context::{Access, RulePath, Sandbox, SandboxRule};
 
-/// The capability that makes Codex send its profile, and the key it comes under.
+/// The capability that makes Codex send its profile, and the profile's key in `_meta`.
 pub const CAPABILITY: &str = "codex/sandbox-state-meta";
 
-/// What the profile in a call's `_meta` allows. Without one there are no limits; one that cannot
-/// be understood allows reading only.
+/// Returns the sandbox of the profile in a call's `_meta`. Without a profile there are no limits; an
+/// unknown profile permits reading only.
 pub fn sandbox(meta: &Map<String, Value>) -> Sandbox {
     let Some(state) = meta.get(CAPABILITY) else { return Sandbox::Unlimited };
     let cwd = state.get("sandboxCwd").and_then(Value::as_str).map(path_of_url);
@@ -34,7 +34,7 @@ fn read_only() -> Sandbox {
     }])
 }
 
-/// What earlier versions sent.
+/// Parses the policy that earlier versions sent.
 fn parse_policy(policy: &Value, cwd: Option<&Path>) -> Option<Sandbox> {
     let kind = policy.get("type").or(policy.get("mode"))?.as_str()?;
     match kind {
@@ -69,13 +69,12 @@ fn parse(profile: &Value, cwd: Option<&Path>) -> Option<Sandbox> {
         let access = match entry.get("access")?.as_str()? {
             "read" => Access::Read,
             "write" => Access::Write,
-            // `none`, and whatever a newer Codex closes.
+            // `none`, or a value of a newer Codex.
             _ => Access::None,
         };
         match place(entry.get("path")?, cwd) {
             Some(path) => entries.push(SandboxRule { path, access }),
-            // A grant that we do not know grants nothing. A refusal that we do not know could
-            // be anywhere.
+            // An unknown grant permits nothing. An unknown denial could apply to any path.
             None if access == Access::None => return None,
             None => {}
         }
@@ -84,22 +83,22 @@ fn parse(profile: &Value, cwd: Option<&Path>) -> Option<Sandbox> {
 }
 
 fn place(path: &Value, cwd: Option<&Path>) -> Option<RulePath> {
-    // From where a relative path starts is not known.
-    let beneath = |path: &str| path.starts_with('/').then(|| RulePath::Subtree(path.into()));
+    // The base of a relative path is not known.
+    let subtree = |path: &str| path.starts_with('/').then(|| RulePath::Subtree(path.into()));
     if let Some(path) = path.as_str() {
-        return beneath(path);
+        return subtree(path);
     }
     match path.get("type")?.as_str()? {
-        "path" => beneath(path.get("path")?.as_str()?),
+        "path" => subtree(path.get("path")?.as_str()?),
         "glob_pattern" => {
             let pattern = path.get("pattern")?.as_str()?;
             let pattern = pattern.strip_prefix("codex-project-roots://").unwrap_or(pattern);
-            // A relative one starts at the working directory.
+            // Relative patterns are relative to the working directory.
             let pattern = match pattern.starts_with('/') {
                 true => pattern.to_string(),
                 false => cwd?.join(pattern).to_str()?.to_string(),
             };
-            // A set tells of patterns that are too large, where a single matcher would panic.
+            // A set reports patterns that are too large, while a single matcher panics.
             let globs = GlobSetBuilder::new().add(Glob::new(&pattern).ok()?).build().ok()?;
             Some(RulePath::Matching(globs))
         }
@@ -119,7 +118,7 @@ fn place(path: &Value, cwd: Option<&Path>) -> Option<RulePath> {
     }
 }
 
-/// The path of a `file:` URL, or of a plain path.
+/// Returns the path of a `file:` URL, or a plain path unchanged.
 fn path_of_url(url: &str) -> PathBuf {
     let path = url.strip_prefix("file://").unwrap_or(url);
     let mut bytes = Vec::with_capacity(path.len());
@@ -189,7 +188,7 @@ mod tests {
             with([Write, Write, Write]),
         );
         check(json!("something new"), with([Read, Read, Read]));
-        // A grant that starts who knows where grants nothing; a refusal might be anywhere.
+        // The base of a relative path is unknown: a grant permits nothing, a denial could be anywhere.
         let some = |access: &str| json!({"path": "some/where", "access": access});
         check(managed(json!([root, some("write")])), with([Read, Read, Read]));
         check(managed(json!([root, project, some("none")])), with([Read, Read, Read]));

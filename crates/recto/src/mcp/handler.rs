@@ -1,4 +1,4 @@
-//! Answers the requests of an MCP client, whatever transport they come by.
+//! Answers the requests of an MCP client over any transport.
 
 mod progress;
 mod slots;
@@ -116,10 +116,10 @@ impl ServerHandler for Handler {
         };
         let finished = tokio::select! {
             finished = &mut running => Ok(finished),
-            () = watch => unreachable!("it watches until the end"),
+            () = watch => unreachable!("it never completes"),
             () = context.ct.cancelled() => {
                 cancel.raise();
-                // A write that is being committed is carried out, and the answer says so.
+                // A write that is being committed is completed, and the answer reports it.
                 tokio::time::timeout(AFTER_CANCELLATION, running).await
             }
         };
@@ -131,8 +131,8 @@ impl ServerHandler for Handler {
         to_wire::result(result, self.wire, served).map(CallToolResponse::from)
     }
 
-    /// Refuses unknown methods, and `tools/call` with parameters of another shape, which `rmcp`
-    /// takes for one.
+    /// Rejects unknown methods, and `tools/call` with invalid parameters, which `rmcp` treats as an
+    /// unknown method.
     async fn on_custom_request(
         &self,
         request: CustomRequest,
@@ -182,7 +182,7 @@ impl ServerHandler for Handler {
     }
 }
 
-/// The id under which the client shows this call to an editor, as Codex and Claude Code send it.
+/// Returns the id by which the client shows this call to an editor, as Codex and Claude Code send it.
 fn call_id(meta: &RequestMetaObject) -> Option<String> {
     let id = ["callId", "claudecode/toolUseId"].iter().find_map(|key| meta.get(*key)?.as_str())?;
     (!id.is_empty() && id.len() <= 256).then(|| id.to_string())

@@ -40,7 +40,7 @@ pub async fn serve(
     let transport = Stdio::start(ends.clone()).map_err(|error| error.to_string())?;
     let (patience, input, until_read) = (stop.clone(), ends.input.clone(), stop.clone());
     tokio::spawn(async move {
-        // After the end of input, go on for as long as the client reads its answers.
+        // After the end of input, continue as long as the client reads its answers.
         let is_enough = async {
             ends.input.cancelled().await;
             loop {
@@ -66,7 +66,7 @@ pub async fn serve(
         }
         Err(error) => Err(error.to_string()),
     };
-    // Answers may still be on their way.
+    // Answers may still be queued.
     if input.is_cancelled() {
         until_read.cancelled().await;
     }
@@ -92,7 +92,7 @@ struct Ends {
 }
 
 impl Stdio {
-    /// Starts to read and to write, in the current runtime.
+    /// Starts reading and writing in the current runtime.
     fn start(ends: Ends) -> std::io::Result<Stdio> {
         let admission = Arc::new(Admission::default());
         let output = Output::start(admission.clone(), ends.clone())?;
@@ -117,7 +117,7 @@ impl Transport<RoleServer> for Stdio {
             message = self.reader.next() => {
                 if message.is_none() {
                     self.ends.input.cancel();
-                    // After it `rmcp` would give calls that still run five seconds.
+                    // On `None`, `rmcp` would wait five seconds for running calls.
                     self.reader.until_answered().await;
                 }
                 message

@@ -7,20 +7,21 @@ use std::net::{TcpListener, TcpStream};
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
-use recto::wall::{Openings, Status, Wish};
+use recto::landlock::{AllowedPaths, Enforcement, LandlockMode};
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, RenameFlags, linkat, openat, renameat_with};
 
 use crate::start;
 
 /// Returns what the kernel can enforce.
-pub fn status() -> Status {
-    Openings::default().try_out(Wish::BestEffort).unwrap()
+pub fn status() -> Enforcement {
+    AllowedPaths::default().probe(LandlockMode::BestEffort).unwrap()
 }
 
 /// Runs on a confined thread of its own; the test's other threads stay free.
-fn confined(openings: Openings, attack: impl FnOnce(Status) + Send + 'static) {
-    let thread =
-        std::thread::spawn(move || attack(openings.close_the_rest(Wish::BestEffort).unwrap()));
+fn confined(allowed_paths: AllowedPaths, attack: impl FnOnce(Enforcement) + Send + 'static) {
+    let thread = std::thread::spawn(move || {
+        attack(allowed_paths.restrict_thread(LandlockMode::BestEffort).unwrap())
+    });
     thread.join().unwrap();
 }
 
@@ -36,7 +37,7 @@ fn refused<T>(what: &str, result: Result<T>) {
 }
 
 /// Three folders: one that may be written, one that may be read, one that may not be touched.
-fn folders() -> (tempfile::TempDir, Openings) {
+fn folders() -> (tempfile::TempDir, AllowedPaths) {
     let base = tempfile::tempdir().unwrap();
     for folder in ["writable/sub", "readable", "closed/sub"] {
         fs::create_dir_all(base.path().join(folder)).unwrap();
@@ -47,8 +48,9 @@ fn folders() -> (tempfile::TempDir, Openings) {
     symlink("../closed", base.path().join("writable/out")).unwrap();
     symlink("../closed/f", base.path().join("writable/out-f")).unwrap();
     let at = |name: &str| base.path().join(name);
-    let openings = Openings { readable: vec![at("readable")], writable: vec![at("writable")] };
-    (base, openings)
+    let allowed_paths =
+        AllowedPaths { readable: vec![at("readable")], writable: vec![at("writable")] };
+    (base, allowed_paths)
 }
 
 fn reads(path: &Path) -> [(&'static str, Result<()>); 2] {
@@ -60,9 +62,9 @@ fn append(path: &Path) -> Result<()> {
 }
 
 pub fn what_lies_outside_is_neither_read_nor_written() {
-    let (base, openings) = folders();
+    let (base, allowed_paths) = folders();
     let at = base.path().to_path_buf();
-    confined(openings, move |_| {
+    confined(allowed_paths, move |_| {
         for name in ["closed/f", "writable/out-f", "writable/out/f", "writable/../closed/f"] {
             for (what, result) in reads(&at.join(name)) {
                 refused(&format!("{what} {name}"), result);
@@ -102,9 +104,9 @@ pub fn what_lies_outside_is_neither_read_nor_written() {
 
 /// The steps of the write protocol, and exchanges from one folder to another.
 pub fn what_a_write_needs_is_let_through() {
-    let (base, openings) = folders();
+    let (base, allowed_paths) = folders();
     let at = base.path().join("writable");
-    confined(openings, move |status| {
+    confined(allowed_paths, move |status| {
         let folder = openat(CWD, &at, OFlags::PATH | OFlags::DIRECTORY, Mode::empty()).unwrap();
         let flags = OFlags::TMPFILE | OFlags::WRONLY;
         let mode = Mode::from_raw_mode(0o666);
@@ -123,7 +125,7 @@ pub fn what_a_write_needs_is_let_through() {
         fs::remove_dir(at.join("a/b")).unwrap();
         assert_eq!(fs::read(at.join("f")).unwrap(), b"new\n");
         let abi = match status {
-            Status::Full { abi } | Status::Partial { abi } => abi,
+            Enforcement::Full { abi } | Enforcement::Partial { abi } => abi,
             other => unreachable!("{other}"),
         };
         // The first version had no rules for that, and refused it.
@@ -137,7 +139,7 @@ pub fn what_a_write_needs_is_let_through() {
 pub fn the_network_is_closed() {
     let outside = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = outside.local_addr().unwrap();
-    confined(Openings::default(), move |_| {
+    confined(AllowedPaths::default(), move |_| {
         refused("bind", TcpListener::bind("127.0.0.1:0"));
         refused("connect", TcpStream::connect(address));
     });
@@ -147,7 +149,7 @@ pub fn the_network_is_closed() {
 pub fn other_processes_get_no_signals() {
     let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
     let id = rustix::process::Pid::from_raw(child.id() as i32).unwrap();
-    confined(Openings::default(), move |_| {
+    confined(AllowedPaths::default(), move |_| {
         let sent = rustix::process::kill_process(id, rustix::process::Signal::KILL);
         assert_eq!(sent, Err(rustix::io::Errno::PERM));
     });
@@ -158,5 +160,5 @@ pub fn other_processes_get_no_signals() {
 /// As it does for the seventeenth layer.
 pub fn serves_without_landlock_if_the_kernel_does_not_enforce_it() {
     let restrict = libc::SYS_landlock_restrict_self;
-    start::check_unavailable(restrict, libc::E2BIG, "the kernel refused to raise it");
+    start::check_unavailable(restrict, libc::E2BIG, "the kernel rejected the rules");
 }

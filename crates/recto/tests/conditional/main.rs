@@ -43,7 +43,7 @@ mod ownership;
 use std::process::ExitCode;
 
 use libtest_mimic::{Arguments, Trial};
-use recto::wall::Status;
+use recto::landlock::Enforcement;
 
 /// What a test needs.
 #[derive(Clone, Copy)]
@@ -67,12 +67,14 @@ impl Need {
             Need::Devices => ("needs device nodes", devices::can_be_made()),
             Need::Fuse => ("needs a FUSE mount", hanging::can_mount()),
             Need::Landlock => {
-                let is_met = !matches!(landlock::status(), Status::Missing | Status::Disabled);
+                let is_met =
+                    !matches!(landlock::status(), Enforcement::Missing | Enforcement::Disabled);
                 ("needs Landlock", is_met)
             }
             Need::LandlockForNetwork => {
                 let status = landlock::status();
-                let is_met = matches!(status, Status::Full { .. } | Status::Partial { abi: 4.. });
+                let is_met =
+                    matches!(status, Enforcement::Full { .. } | Enforcement::Partial { abi: 4.. });
                 ("needs Landlock ABI 4", is_met)
             }
             Need::LandlockForSignals => ("needs all of Landlock", landlock::status().is_full()),

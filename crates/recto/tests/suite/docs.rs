@@ -32,10 +32,10 @@ fn the_page_of_errors_is_up_to_date() {
 fn the_page_of_limits_is_up_to_date() {
     let mut page = String::from(
         "# Limits\n\n\
-         Made from the code by a test; not edited by hand.\n\n\
-         What a caller can run into. Everything that is returned is bounded, numbers from the wire never size an\n\
-         allocation, and a cut answer says how to get the rest. The last column names the test that goes to the\n\
-         limit: `cargo test --workspace NAME`.\n\n\
+         Generated from the code by a test; do not edit by hand.\n\n\
+         All limits that a caller can reach. Answers are bounded, numbers in a request never determine the size of\n\
+         an allocation, and a truncated answer says how to get the rest. The last column names the test that\n\
+         reaches the limit: `cargo test --workspace NAME`.\n\n\
          | what | limit | beyond it | tested by |\n|---|---|---|---|\n",
     );
     for limit in limits::ALL {

@@ -36,7 +36,7 @@ fn run(mut command: Command) -> (String, bool) {
     let code = output.status.code();
     assert!(code == Some(0) || code == Some(1), "{output:?}");
     let text = said(&output);
-    let is_well = text.ends_with("\nNothing is wrong.\n");
+    let is_well = text.ends_with("\nNo problems found.\n");
     assert_eq!(is_well, code == Some(0), "{text}");
     assert_eq!(is_well, !text.contains("\n  ! "), "{text}");
     (text, is_well)
@@ -50,7 +50,7 @@ fn folder() -> tempfile::TempDir {
 }
 
 fn has_landlock() -> bool {
-    recto::wall::Openings::default().try_out(Default::default()).unwrap().is_full()
+    recto::landlock::AllowedPaths::default().probe(Default::default()).unwrap().is_full()
 }
 
 #[test]
@@ -61,13 +61,13 @@ fn says_what_there_is_and_leaves_nothing_behind() {
     let real = folder.path().canonicalize().unwrap();
     for words in [
         &format!("\nroots\n  {} (", real.display()),
-        "exchange yes, new names yes, nameless files yes, locks yes",
-        "case matters",
-        "\nwalls\n  first: paths are walked by hand",
-        "second: Landlock is switched off",
-        "a request 16 MiB, a read 1 MiB",
-        "a file is changed whole up to 64 MiB, by its lines beyond; one that must be held all the same, up to 1 GiB",
-        "\nleftovers of killed processes\n  none\n",
+        "atomic exchange yes, rename without overwrite yes, unnamed files yes, locks yes",
+        "case-sensitive",
+        "\nsandbox\n  path checks: every path is resolved one component at a time",
+        "Landlock: disabled",
+        "request 16 MiB, read 1 MiB",
+        "files up to 64 MiB are edited in memory, larger ones by excerpt; 1 GiB where the whole file is needed",
+        "\nfiles left behind by killed processes\n  none\n",
         "\ngit\n",
         "no repository",
         "\neditor\n  none",
@@ -82,12 +82,12 @@ fn says_how_far_the_kernels_wall_stands() {
     let folder = folder();
     if has_landlock() {
         let (text, is_well) = run(doctor(folder.path(), &[]));
-        assert!(is_well && text.contains("second: Landlock is fully enforced (ABI"), "{text}");
+        assert!(is_well && text.contains("Landlock: fully enforced (ABI"), "{text}");
     }
     let mut command = doctor(folder.path(), &[]);
     filter(&mut command, libc::SYS_landlock_create_ruleset, errno(libc::ENOSYS));
     let (text, is_well) = run(command);
-    assert!(!is_well && text.contains("! second: Landlock is not available"), "{text}");
+    assert!(!is_well && text.contains("! Landlock: not available"), "{text}");
 }
 
 #[test]
@@ -95,7 +95,7 @@ fn nothing_is_written_where_nothing_may_be() {
     let folder = folder();
     let before = fs::metadata(folder.path()).unwrap().modified().unwrap();
     let (text, is_well) = run(doctor(folder.path(), &["--read-only", "--no-landlock"]));
-    assert!(is_well && text.contains("not tried"), "{text}");
+    assert!(is_well && text.contains("not tested"), "{text}");
     assert_eq!(fs::metadata(folder.path()).unwrap().modified().unwrap(), before);
 }
 
@@ -126,13 +126,13 @@ fn leftovers_are_told_and_removed_only_when_asked() {
     let others = with_leftovers(elsewhere.path());
     symlink(elsewhere.path(), folder.path().join("link")).unwrap();
     let (text, is_well) = run(doctor(folder.path(), &["--no-landlock"]));
-    assert!(!is_well && text.contains("3 files of writes that never ended"), "{text}");
-    assert!(text.contains("holds text that may be nowhere else"), "{text}");
+    assert!(!is_well && text.contains("3 files of interrupted writes"), "{text}");
+    assert!(text.contains("may contain the only copy of a change"), "{text}");
     assert!([&old, &new, &part, &foreign].iter().all(|path| path.exists()));
     // A root inside of another is looked at once.
     let sub = folder.path().join("sub");
     let (text, _) = run(doctor(folder.path(), &["--no-landlock", "--root", sub.to_str().unwrap()]));
-    assert!(text.contains("3 files of writes that never ended"), "{text}");
+    assert!(text.contains("3 files of interrupted writes"), "{text}");
     let (text, is_well) = run(doctor(folder.path(), &["--no-landlock", "--clean"]));
     assert!(!is_well && text.contains("  3 removed"), "{text}");
     assert!(![&old, &new, &part].iter().any(|path| path.exists()));
@@ -176,7 +176,7 @@ fn a_home_folder_or_the_whole_system_is_too_much() {
     let mut command = doctor(folder.path(), &["--read-only", "--no-landlock"]);
     command.env("HOME", folder.path());
     let (text, is_well) = run(command);
-    assert!(!is_well && text.contains("! this is your home folder"), "{text}");
+    assert!(!is_well && text.contains("! this is your home directory"), "{text}");
 }
 
 #[test]
@@ -189,9 +189,9 @@ fn roots_that_overlap_and_links_are_noted() {
     command.arg(&sub).arg("--root").arg(&alias);
     let (text, is_well) = run(command);
     assert!(is_well, "{text}");
-    assert!(text.contains("lies in, or holds,"), "{text}");
-    assert!(text.contains("the same folder as"), "{text}");
-    assert!(text.contains("both names can be used"), "{text}");
+    assert!(text.contains("overlaps with"), "{text}");
+    assert!(text.contains("same directory as"), "{text}");
+    assert!(text.contains("both paths work"), "{text}");
 }
 
 #[test]
@@ -207,7 +207,7 @@ fn repositories_are_told_by_their_format_and_whether_they_can_be_read() {
     git(&["add", "."]);
     git(&["commit", "-q", "-m", "first"]);
     let (text, is_well) = run(doctor(folder.path(), &["--no-landlock"]));
-    assert!(is_well && text.contains("can be read (SHA-256)"), "{text}");
+    assert!(is_well && text.contains("is readable (SHA-256)"), "{text}");
     fs::write(folder.path().join(".git/config"), "[extensions]\nobjectformat = md5\n").unwrap();
     let (text, is_well) = run(doctor(folder.path(), &["--no-landlock"]));
     assert!(!is_well && text.contains("git fsck"), "{text}");

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-use recto::wall::{Openings, Status, Wish};
+use recto::landlock::{AllowedPaths, Enforcement, LandlockMode};
 use serde_json::json;
 
 use crate::client::BINARY;
@@ -56,7 +56,7 @@ fn answers(output: &Output) -> bool {
 }
 
 fn is_here() -> bool {
-    Openings::default().try_out(Wish::BestEffort).unwrap().is_full()
+    AllowedPaths::default().probe(LandlockMode::BestEffort).unwrap().is_full()
 }
 
 #[test]
@@ -77,16 +77,16 @@ fn serves_without_the_wall_where_it_is_switched_off_and_says_so() {
     let (folder, path) = folder();
     let output = run(Confinement::WithoutLandlock.serve(folder.path(), &[""; 0]), &path);
     assert!(answers(&output), "{output:?}");
-    assert_eq!(said(&output), ["warn Landlock is switched off; recto's own wall stands alone"]);
+    assert_eq!(said(&output), ["warn Landlock is disabled; only recto's own path checks apply"]);
 }
 
 /// Kernels without it, kernels that were started without it, and containers that filter it.
 #[test]
 fn serves_without_the_wall_where_there_is_none_but_not_if_it_is_required() {
     for (number, reason) in [
-        (libc::ENOSYS, "this kernel or container has none"),
-        (libc::EPERM, "this kernel or container has none"),
-        (libc::EOPNOTSUPP, "the kernel was started without it"),
+        (libc::ENOSYS, "not supported by this kernel or container"),
+        (libc::EPERM, "not supported by this kernel or container"),
+        (libc::EOPNOTSUPP, "not enabled at boot"),
     ] {
         check_unavailable(libc::SYS_landlock_create_ruleset, number, reason);
     }
@@ -103,7 +103,7 @@ pub fn check_unavailable(system_call: libc::c_long, number: i32, reason: &str) {
     let output = start(&[]);
     assert!(answers(&output), "{output:?}");
     let expected =
-        format!("warn Landlock is not available ({reason}); recto's own wall stands alone");
+        format!("warn Landlock is not available ({reason}); only recto's own path checks apply");
     assert_eq!(said(&output), [expected]);
     let output = start(&["--require-landlock"]);
     assert_eq!(output.status.code(), Some(2), "{output:?}");
@@ -117,7 +117,10 @@ pub fn check_unavailable(system_call: libc::c_long, number: i32, reason: &str) {
 fn a_layer_that_is_switched_off_refuses_nothing() {
     let (_folder, path) = folder();
     let thread = std::thread::spawn(move || {
-        assert_eq!(Openings::default().close_the_rest(Wish::Off), Ok(Status::Off));
+        assert_eq!(
+            AllowedPaths::default().restrict_thread(LandlockMode::Off),
+            Ok(Enforcement::Off)
+        );
         std::fs::read(path).unwrap();
     });
     thread.join().unwrap();

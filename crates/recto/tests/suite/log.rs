@@ -182,7 +182,12 @@ fn what_a_relay_has_to_say_holds_up_nothing() {
         if let Some(mut stderr) = stderr {
             let mut said = String::new();
             stderr.read_to_string(&mut said).unwrap();
-            assert!(said.starts_with("recto: the agent said what is no message: noise"), "{said}");
+            assert!(
+                said.starts_with(
+                    "recto: ignored a line from the agent that is not a message: noise"
+                ),
+                "{said}"
+            );
         }
     }
 }

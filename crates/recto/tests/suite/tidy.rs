@@ -34,9 +34,9 @@ const EXCEPTIONS: &[(&str, &str)] = &[
     ("crates/recto/src/cli", "stdout()"),
     ("crates/recto/src/mcp/stdio", "stdout()"),
     // The socket, the log, and a handle that is written to.
-    ("crates/recto/src/acp/link/place.rs", "std::fs"),
+    ("crates/recto/src/acp/link/socket.rs", "std::fs"),
     ("crates/recto/src/acp/relay/log.rs", "std::fs"),
-    ("crates/recto/src/acp/outlet.rs", "std::fs"),
+    ("crates/recto/src/acp/line_sender.rs", "std::fs"),
 ];
 
 /// The crates that are published.

@@ -1,12 +1,12 @@
-//! A server's end of the link: an editor for the workspace, a witness for calls.
+//! A server's end of the link: implements the editor for the workspace.
 //!
-//! Many calls ask at once. Each writes what it asks itself where the socket takes it at once, which
-//! saves two changes of threads; what it does not take is left to a thread that writes. Another
-//! one reads the replies, and each call waits for its own.
+//! Calls send requests concurrently. A call writes its request directly if the socket does not
+//! block, which saves two thread switches; otherwise a writer thread does. A reader thread receives
+//! the replies, and each call waits for its own.
 //!
-//! What matters when the link goes is how far a request had come: one whose last byte was not
-//! handed to the socket has not happened and may be done another way; one that was may have
-//! happened, and must not be done again.
+//! If the link breaks, the progress of each request matters: if its last byte was not written to
+//! the socket, it had no effect and may be done another way; otherwise it may have had an effect
+//! and must not be repeated.
 
 use std::collections::{HashMap, VecDeque};
 use std::io::{BufReader, Write};
@@ -20,20 +20,21 @@ use recto_text::Digest;
 use serde_json::Value;
 
 use super::Rehearser;
-use super::nudge::Nudge;
-use super::place::{Until, check_peer};
+use super::change_timeout::ChangeTimeout;
+use super::socket::{DeadlineReader, check_peer};
 use super::{
-    Ask, HELLO_LIMIT, MAX_LINE, MAX_TEXT, Reply, SOCKET_VARIABLE, TOKEN_VARIABLE, Welcome,
+    HELLO_LIMIT, MAX_EDITOR_TEXT, MAX_LINE, RelayMessage, SOCKET_VARIABLE, ServerMessage,
+    TOKEN_VARIABLE, Welcome,
 };
-use crate::line::{self, Line, Polled};
+use crate::line::{self, LineRead, Polled};
 use recto_store::context::Context;
 use recto_store::editor::{Editor, EditorError, EditorOutcome, EditorWrite};
 use recto_store::sync::{lock, wait, wait_timeout};
 
-/// How long a read may take, and an update to be sent.
+/// The time limit of a read, and of sending an update.
 pub const READ_LIMIT: Duration = Duration::from_secs(30);
 
-/// How often a waiting call asks whether it was taken back.
+/// How often a waiting call checks for cancellation.
 const CANCEL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// A connection to the relay, and through it to the editor.
@@ -43,38 +44,38 @@ pub struct LinkClient {
 }
 
 struct Shared {
-    state: Mutex<State>,
-    /// For those who wait for how far a request has come.
+    state: Mutex<LinkState>,
+    /// Notified when the progress of a request changes.
     changed: Condvar,
-    /// For the writer, which every reply would wake otherwise.
+    /// Notified when the writer has something to do. Separate, so that replies do not wake it.
     has_work: Condvar,
     stream: UnixStream,
     rehearser: OnceLock<Rehearser>,
 }
 
 #[derive(Default)]
-struct State {
+struct LinkState {
     last_id: u64,
-    /// Lines to write, each with the id of its request, which is 0 where nobody waits for it.
+    /// Lines to write, each with the id of its request, or 0 if no call waits for it.
     queue: VecDeque<(u64, Vec<u8>)>,
-    /// The end of a line whose start is written. It goes before every other.
+    /// The rest of a partially written line. It is written before all others.
     rest: Option<(u64, Vec<u8>)>,
-    /// Whether the writer is at a line.
+    /// Whether the writer is writing a line.
     is_writing: bool,
-    /// How far every request that somebody waits for has come.
+    /// The progress of every request that a call waits for.
     requests: HashMap<u64, Progress>,
     is_gone: bool,
 }
 
 enum Progress {
     Queued,
-    /// The writer has it: only the writer knows whether all of it goes.
+    /// The writer is writing it, and determines the outcome.
     Sending,
     Sent {
-        /// When it was, or when the relay last said that it has it.
+        /// When it was sent, or when the relay last reported it as pending.
         heard: Instant,
     },
-    Done(Result<Reply<String>, EditorError>),
+    Done(Result<RelayMessage<String>, EditorError>),
 }
 
 impl Progress {
@@ -84,7 +85,7 @@ impl Progress {
 }
 
 impl LinkClient {
-    /// Connects as the environment says. `None` where it says nothing.
+    /// Connects to the relay named in the environment; `None` if there is none.
     pub fn from_environment() -> Option<Result<LinkClient, String>> {
         let socket = std::env::var_os(SOCKET_VARIABLE)?;
         let Ok(token) = std::env::var(TOKEN_VARIABLE) else {
@@ -93,9 +94,9 @@ impl LinkClient {
         Some(LinkClient::connect(Path::new(&socket), &token))
     }
 
-    /// Connects and says hello.
+    /// Connects to a relay.
     pub fn connect(socket: &Path, token: &str) -> Result<LinkClient, String> {
-        let (stream, welcome) = greet(socket, token)?;
+        let (stream, welcome) = handshake(socket, token)?;
         let shared = Arc::new(Shared {
             state: Mutex::default(),
             changed: Condvar::new(),
@@ -113,53 +114,53 @@ impl LinkClient {
         Ok(LinkClient { shared, welcome })
     }
 
-    /// What the editor said that it can do.
+    /// Returns the capabilities of the editor.
     pub fn welcome(&self) -> Welcome {
         self.welcome
     }
 
-    /// Says who finds out what a call would do. Until then nobody knows.
+    /// Sets the rehearser. Without one, rehearsals have no result.
     pub fn rehearse_with(&self, rehearser: Rehearser) {
-        // Whoever came first stays.
+        // The first one is kept.
         let _ = self.shared.rehearser.set(rehearser);
     }
 
-    /// Ends the link: whoever waits, waits no longer.
+    /// Closes the link. All pending requests fail.
     pub fn close(&self) {
-        self.shared.lose();
+        self.shared.disconnect();
     }
 
-    /// Shows the editor what a call does. Comes back when it is sent, so that what the agent says
-    /// about the answer comes later.
+    /// Updates a call's card in the editor. Returns once the update is sent, so that the agent's
+    /// reaction to the answer comes later.
     pub fn update(&self, update: Value) {
-        self.shared.tell(Ask::Update(update));
+        self.shared.send_and_wait(ServerMessage::Update(update));
     }
 
     fn request<'a>(
         &self,
-        ask: impl FnOnce(u64) -> Ask<&'a str>,
-        patience: Patience,
+        ask: impl FnOnce(u64) -> ServerMessage<&'a str>,
+        limit: WaitLimit,
         context: &Context,
-    ) -> Result<Reply<String>, EditorError> {
+    ) -> Result<RelayMessage<String>, EditorError> {
         let is_cancelled = || context.cancel.check().is_err();
         if is_cancelled() {
             return Err(EditorError::Cancelled);
         }
         let (id, mut state) = self.shared.enqueue(ask).ok_or(EditorError::NotSent)?;
         let start = Instant::now();
-        let mut nudge = Nudge::new(start);
+        let mut timeout = ChangeTimeout::new(start);
         loop {
-            let progress = state.requests.get(&id).expect("only its own call takes it away");
-            let given_up = match (progress, patience) {
+            let progress = state.requests.get(&id).expect("only this call removes it");
+            let given_up = match (progress, limit) {
                 (Progress::Done(_), _) => {
                     let Some(Progress::Done(result)) = state.requests.remove(&id) else {
-                        unreachable!("it was there")
+                        unreachable!("checked above")
                     };
                     return result;
                 }
                 (Progress::Queued, _) if is_cancelled() => Some(EditorError::Cancelled),
-                (_, Patience::Limited) if is_cancelled() => Some(EditorError::Cancelled),
-                (_, Patience::Limited) if start.elapsed() >= READ_LIMIT => {
+                (_, WaitLimit::Limited) if is_cancelled() => Some(EditorError::Cancelled),
+                (_, WaitLimit::Limited) if start.elapsed() >= READ_LIMIT => {
                     Some(EditorError::Silent)
                 }
                 _ => None,
@@ -168,13 +169,13 @@ impl LinkClient {
                 state.forget(id);
                 return Err(error);
             }
-            if let (Progress::Sent { heard }, Patience::Unlimited) = (progress, patience) {
-                if nudge.is_ignored(*heard) {
+            if let (Progress::Sent { heard }, WaitLimit::Unlimited) = (progress, limit) {
+                if timeout.is_ignored(*heard) {
                     state.forget(id);
                     return Err(EditorError::Unanswered);
                 }
-                if let Some(after_ms) = nudge.is_due(*heard, is_cancelled()) {
-                    self.shared.push(&mut state, 0, &Ask::GiveUp { id, after_ms });
+                if let Some(after_ms) = timeout.is_due(*heard, is_cancelled()) {
+                    self.shared.push(&mut state, 0, &ServerMessage::GiveUp { id, after_ms });
                 }
             }
             state = self.shared.wait(state);
@@ -184,10 +185,10 @@ impl LinkClient {
 
 /// How long a call waits for a reply.
 #[derive(Clone, Copy)]
-enum Patience {
-    /// A while, and no longer than the call lasts.
+enum WaitLimit {
+    /// Up to [`READ_LIMIT`], or until the call is cancelled.
     Limited,
-    /// Until there is one, for a person may be asked, and what was sent cannot be taken back.
+    /// Unlimited: the editor may be waiting for its user, and a sent write cannot be cancelled.
     Unlimited,
 }
 
@@ -201,11 +202,11 @@ impl Editor for LinkClient {
     }
 
     fn read(&self, path: &Path, context: &Context) -> Result<String, EditorError> {
-        // An editor knows no file whose name cannot be said in JSON.
+        // An editor cannot have opened a file whose name is not valid in JSON.
         let path = path.to_str().ok_or(EditorError::NoSuchFile)?;
-        match self.request(|id| Ask::Read { id, path }, Patience::Limited, context)? {
-            Reply::Text { content, .. } => Ok(content),
-            Reply::Failed { code: -32002, .. } => Err(EditorError::NoSuchFile),
+        match self.request(|id| ServerMessage::Read { id, path }, WaitLimit::Limited, context)? {
+            RelayMessage::Text { content, .. } => Ok(content),
+            RelayMessage::Failed { code: -32002, .. } => Err(EditorError::NoSuchFile),
             reply => Err(refusal(reply)),
         }
     }
@@ -218,69 +219,73 @@ impl Editor for LinkClient {
     ) -> Result<EditorOutcome, EditorError> {
         let path = path.to_str().ok_or(EditorError::Unsupported)?;
         let content = change.after;
-        if content.len() > MAX_TEXT {
-            let message = format!("the text is longer than {MAX_TEXT} bytes");
+        if content.len() > MAX_EDITOR_TEXT {
+            let message = format!("the text is longer than {MAX_EDITOR_TEXT} bytes");
             return Err(EditorError::Refused { code: -32602, message });
         }
         let expects = change.before.map(|before| Digest::of(before.as_bytes()).to_string());
-        let ask = |id| Ask::Change { id, path, expects, content };
-        match self.request(ask, Patience::Unlimited, context)? {
-            Reply::Written { content, .. } => Ok(EditorOutcome::Written { text_after: content }),
-            Reply::Moved { .. } => Ok(EditorOutcome::Conflict),
-            Reply::GivenUp { .. } if context.cancel.check().is_err() => Err(EditorError::Cancelled),
-            Reply::GivenUp { is_gone: true, .. } => Err(EditorError::NotSent),
-            Reply::GivenUp { .. } => Err(EditorError::Silent),
+        let ask = |id| ServerMessage::Change { id, path, expects, content };
+        match self.request(ask, WaitLimit::Unlimited, context)? {
+            RelayMessage::Written { content, .. } => {
+                Ok(EditorOutcome::Written { text_after: content })
+            }
+            RelayMessage::Moved { .. } => Ok(EditorOutcome::Conflict),
+            RelayMessage::GivenUp { .. } if context.cancel.check().is_err() => {
+                Err(EditorError::Cancelled)
+            }
+            RelayMessage::GivenUp { is_gone: true, .. } => Err(EditorError::NotSent),
+            RelayMessage::GivenUp { .. } => Err(EditorError::Silent),
             reply => Err(refusal(reply)),
         }
     }
 }
 
-fn refusal(reply: Reply<String>) -> EditorError {
+fn refusal(reply: RelayMessage<String>) -> EditorError {
     match reply {
-        Reply::Failed { code: -32601, .. } => EditorError::Unsupported,
-        Reply::Failed { code, message, .. } => EditorError::Refused { code, message },
-        _ => EditorError::Refused { code: -32603, message: "it answered something else".into() },
+        RelayMessage::Failed { code: -32601, .. } => EditorError::Unsupported,
+        RelayMessage::Failed { code, message, .. } => EditorError::Refused { code, message },
+        _ => EditorError::Refused { code: -32603, message: "unexpected answer".into() },
     }
 }
 
-fn greet(socket: &Path, token: &str) -> Result<(UnixStream, Welcome), String> {
+fn handshake(socket: &Path, token: &str) -> Result<(UnixStream, Welcome), String> {
     const MAX_WELCOME: usize = 4096;
     let told = |error: std::io::Error| error.to_string();
     let mut stream = UnixStream::connect(socket).map_err(told)?;
     check_peer(&stream).map_err(told)?;
-    let mut hello = super::line(&Ask::<&str>::Hello { token: token.into() });
+    let mut hello = super::line(&ServerMessage::<&str>::Hello { token: token.into() });
     hello.push(b'\n');
     stream.set_write_timeout(Some(HELLO_LIMIT)).map_err(told)?;
     stream.write_all(&hello).map_err(told)?;
-    let until = Until { stream: &stream, deadline: Instant::now() + HELLO_LIMIT };
+    let until = DeadlineReader { stream: &stream, deadline: Instant::now() + HELLO_LIMIT };
     let mut buffer = Vec::new();
-    // A byte at a time, so that nothing of the next line is taken.
+    // Reads byte by byte, so that no byte of the next line is consumed.
     match line::read(&mut BufReader::with_capacity(1, until), &mut buffer, MAX_WELCOME) {
-        Ok(Line::Whole) => {}
-        Ok(_) => return Err("it ended".into()),
+        Ok(LineRead::Whole) => {}
+        Ok(_) => return Err("the connection was closed".into()),
         Err(error) => return Err(told(error)),
     }
-    let welcome = match serde_json::from_slice::<Reply<String>>(&buffer) {
-        Ok(Reply::Welcome(welcome)) => welcome,
-        Ok(Reply::Unwelcome { reason }) => return Err(reason),
-        _ => return Err("it answered something else".into()),
+    let welcome = match serde_json::from_slice::<RelayMessage<String>>(&buffer) {
+        Ok(RelayMessage::Welcome(welcome)) => welcome,
+        Ok(RelayMessage::Unwelcome { reason }) => return Err(reason),
+        _ => return Err("unexpected answer".into()),
     };
     stream.set_read_timeout(None).map_err(told)?;
     stream.set_write_timeout(None).map_err(told)?;
     Ok((stream, welcome))
 }
 
-impl State {
-    /// Nobody waits for this any more. What was not begun is not sent either.
+impl LinkState {
+    /// Forgets a request. If it was not started, it is not sent.
     fn forget(&mut self, id: u64) {
         self.queue.retain(|(queued, _)| *queued != id);
         self.requests.remove(&id);
     }
 
-    fn lose(&mut self) {
+    fn disconnect(&mut self) {
         self.is_gone = true;
         self.queue.clear();
-        // The writer does not have it yet, so that nobody else says what became of it.
+        // The writer has not taken it yet and will not report its outcome.
         if let Some(progress) = self.rest.take().and_then(|(id, _)| self.requests.get_mut(&id)) {
             *progress = Progress::Done(Err(EditorError::NotSent));
         }
@@ -295,12 +300,12 @@ impl State {
 }
 
 impl Shared {
-    /// Adds a request to what is to be written, and lets the writer know. `None` when the link is
-    /// gone. Ids grow in the order of the lines.
+    /// Sends or queues a request; `None` if the link is closed. Ids increase in the order of the
+    /// lines.
     fn enqueue<'a>(
         &self,
-        ask: impl FnOnce(u64) -> Ask<&'a str>,
-    ) -> Option<(u64, MutexGuard<'_, State>)> {
+        ask: impl FnOnce(u64) -> ServerMessage<&'a str>,
+    ) -> Option<(u64, MutexGuard<'_, LinkState>)> {
         let mut state = lock(&self.state);
         if state.is_gone {
             return None;
@@ -312,8 +317,8 @@ impl Shared {
         Some((id, state))
     }
 
-    /// Writes a line, or leaves it to the writer. How far it has come.
-    fn push(&self, state: &mut State, id: u64, ask: &Ask<&str>) -> Progress {
+    /// Writes a line or leaves it to the writer, and returns its progress.
+    fn push(&self, state: &mut LinkState, id: u64, ask: &ServerMessage<&str>) -> Progress {
         let mut line = super::line(ask);
         line.push(b'\n');
         let n_sent = self.send_now(state, &line);
@@ -331,16 +336,17 @@ impl Shared {
         progress
     }
 
-    /// Writes as much of a line as the socket takes without waiting, if nothing else is before it.
-    fn send_now(&self, state: &State, line: &[u8]) -> usize {
+    /// Writes as much of a line as possible without blocking, if no other line is queued. Returns the
+    /// number of bytes written.
+    fn send_now(&self, state: &LinkState, line: &[u8]) -> usize {
         if state.is_writing || state.rest.is_some() || !state.queue.is_empty() {
             return 0;
         }
         recto_platform::write_now(&self.stream, line)
     }
 
-    /// Says what nobody replies to, and comes back when it is sent.
-    fn tell(&self, ask: Ask<&str>) {
+    /// Sends a message that has no reply, and returns when it is sent.
+    fn send_and_wait(&self, ask: ServerMessage<&str>) {
         let Some((id, mut state)) = self.enqueue(|_| ask) else { return };
         let deadline = Instant::now() + READ_LIMIT;
         while matches!(state.requests.get(&id), Some(Progress::Queued | Progress::Sending))
@@ -351,14 +357,14 @@ impl Shared {
         state.requests.remove(&id);
     }
 
-    fn wait<'a>(&'a self, state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
+    fn wait<'a>(&'a self, state: MutexGuard<'a, LinkState>) -> MutexGuard<'a, LinkState> {
         wait_timeout(&self.changed, state, CANCEL_INTERVAL)
     }
 
-    fn lose(&self) {
-        // This also frees a writer that is stuck.
+    fn disconnect(&self) {
+        // Also unblocks the writer.
         let _ = self.stream.shutdown(Shutdown::Both);
-        lock(&self.state).lose();
+        lock(&self.state).disconnect();
         self.changed.notify_all();
         self.has_work.notify_all();
     }
@@ -379,7 +385,7 @@ impl Shared {
             drop(state);
             self.changed.notify_all();
             if written.is_err() {
-                self.lose();
+                self.disconnect();
             }
         }
     }
@@ -405,41 +411,40 @@ impl Shared {
         let mut input = BufReader::with_capacity(64 << 10, Polled(&self.stream));
         loop {
             let mut buffer = Vec::new();
-            let Ok(Line::Whole) = line::read(&mut input, &mut buffer, MAX_LINE) else { break };
-            let Ok(reply) = serde_json::from_slice::<Reply<String>>(&buffer) else { break };
+            let Ok(LineRead::Whole) = line::read(&mut input, &mut buffer, MAX_LINE) else { break };
+            let Ok(reply) = serde_json::from_slice::<RelayMessage<String>>(&buffer) else { break };
             let id = match &reply {
-                Reply::Text { id, .. }
-                | Reply::Written { id, .. }
-                | Reply::Moved { id }
-                | Reply::GivenUp { id, .. }
-                | Reply::Failed { id, .. } => *id,
-                Reply::Pending { id } => {
+                RelayMessage::Text { id, .. }
+                | RelayMessage::Written { id, .. }
+                | RelayMessage::Moved { id }
+                | RelayMessage::GivenUp { id, .. }
+                | RelayMessage::Failed { id, .. } => *id,
+                RelayMessage::Pending { id } => {
                     if let Some(Progress::Sent { heard }) = lock(&self.state).requests.get_mut(id) {
                         *heard = Instant::now();
                     }
                     continue;
                 }
-                Reply::Welcome(_) | Reply::Unwelcome { .. } => continue,
-                Reply::Rehearse { .. } => {
+                RelayMessage::Welcome(_) | RelayMessage::Unwelcome { .. } => continue,
+                RelayMessage::Rehearse { .. } => {
                     self.rehearse(reply);
                     continue;
                 }
             };
-            // A call that was taken back waits no more.
+            // A cancelled call has removed its request.
             if let Some(progress) = lock(&self.state).requests.get_mut(&id) {
                 *progress = Progress::Done(Ok(reply));
             }
             self.changed.notify_all();
         }
-        self.lose();
+        self.disconnect();
     }
 
-    /// Finds out what a call would do. It may have to ask the editor, so that replies must go on
-    /// being read meanwhile.
-    fn rehearse(self: &Arc<Self>, reply: Reply<String>) {
-        let Reply::Rehearse { id, tool, arguments } = reply else { return };
+    /// Starts a rehearsal. It may read from the editor, so it must not block the reader.
+    fn rehearse(self: &Arc<Self>, reply: RelayMessage<String>) {
+        let RelayMessage::Rehearse { id, tool, arguments } = reply else { return };
         let shared = self.clone();
-        let answer = move |content| shared.tell(Ask::Rehearsed { id, content });
+        let answer = move |content| shared.send_and_wait(ServerMessage::Rehearsed { id, content });
         match self.rehearser.get() {
             Some(rehearser) => rehearser.start(tool, arguments, answer),
             None => answer(None),

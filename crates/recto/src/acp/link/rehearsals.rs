@@ -1,4 +1,4 @@
-//! Calls that a server was asked to rehearse, and who waits to hear of them.
+//! Rehearsals that the relay requested from servers.
 
 use std::collections::HashMap;
 use std::sync::Mutex;
@@ -8,13 +8,13 @@ use std::time::Duration;
 use recto_store::sync::lock;
 use serde_json::{Map, Value};
 
-use super::Reply;
-use crate::acp::outlet::Outlet;
+use super::RelayMessage;
+use crate::acp::line_sender::LineSender;
 
-/// How long a server may take. A person waits for the question behind it.
+/// The time limit of a rehearsal. The user's permission request waits for it.
 const LIMIT: Duration = Duration::from_secs(2);
 
-/// What was asked and not answered yet.
+/// The unanswered rehearsals.
 #[derive(Default)]
 pub struct Rehearsals(Mutex<Waiting>);
 
@@ -25,11 +25,11 @@ struct Waiting {
 }
 
 impl Rehearsals {
-    /// Asks a server what a call would do, and waits for what a person is shown. `None` where it
-    /// does not know or does not say in time.
+    /// Requests a rehearsal and waits for the content to show to the user. `None` if the server does
+    /// not know it or does not answer in time.
     pub fn ask(
         &self,
-        server: &Outlet,
+        server: &LineSender,
         tool: &str,
         arguments: Map<String, Value>,
     ) -> Option<Vec<Value>> {
@@ -39,17 +39,17 @@ impl Rehearsals {
         let id = waiting.last;
         waiting.answers.insert(id, sender);
         drop(waiting);
-        let ask = Reply::<&str>::Rehearse { id, tool: tool.into(), arguments };
+        let ask = RelayMessage::<&str>::Rehearse { id, tool: tool.into(), arguments };
         let is_sent = server.send(super::line(&ask));
         let answer = if is_sent { receiver.recv_timeout(LIMIT).ok() } else { None };
         lock(&self.0).answers.remove(&id);
         answer.flatten()
     }
 
-    /// Hands on what a server found out. What comes too late is ignored.
+    /// Takes the result of a rehearsal. Late results are ignored.
     pub fn settle(&self, id: u64, content: Option<Vec<Value>>) {
         if let Some(waiting) = lock(&self.0).answers.remove(&id) {
-            // Whoever waited may have given up just now.
+            // The receiver may have timed out.
             let _ = waiting.send(content);
         }
     }

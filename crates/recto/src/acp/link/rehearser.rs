@@ -1,5 +1,5 @@
-//! A server's answer to what a call would do: the call itself, rehearsed, as
-//! [`updates`](crate::acp::updates) shows it.
+//! Runs rehearsals in a server: executes a call without writing, and returns the content that
+//! [`updates`](crate::acp::updates) would show.
 
 use std::sync::Arc;
 
@@ -10,24 +10,24 @@ use recto_store::context::Context;
 use recto_tools::call::{Calls, Witnessed};
 use recto_tools::tools::Effect;
 
-/// The most rehearsals at once; beyond that nothing is known.
+/// The maximum number of concurrent rehearsals; further ones have no result.
 const MAX_RUNNING: usize = 8;
 
-/// Rehearses calls, each in a thread of its own.
+/// Rehearses calls, each on a thread of its own.
 #[derive(Clone)]
 pub struct Rehearser {
     calls: Arc<Calls>,
-    /// Held once by every rehearsal that runs, beside ours.
+    /// Cloned by every running rehearsal, so that the reference count limits them.
     running: Arc<()>,
 }
 
 impl Rehearser {
-    /// Rehearses what `calls` would do.
+    /// Creates a rehearser for `calls`.
     pub fn new(calls: Calls) -> Rehearser {
         Rehearser { calls: Arc::new(calls), running: Arc::default() }
     }
 
-    /// Finds out what a call would do, and hands what a person is shown to `answer`.
+    /// Rehearses a call and passes the content to show to the user to `answer`.
     pub fn start(
         &self,
         tool: String,
@@ -54,5 +54,5 @@ fn rehearse(calls: &Calls, tool: &str, arguments: Map<String, Value>) -> Option<
     let rehearsed = calls.rehearse(tool, arguments.clone(), &Context::default());
     let (root, served) = (calls.root(), calls.served());
     let call = Witnessed { tool, arguments: &arguments, id: None, root, served };
-    updates::foreseen(&call, &rehearsed)
+    updates::rehearsed(&call, &rehearsed)
 }

@@ -1,4 +1,4 @@
-//! The relay's end of the link: lets servers in and passes what they ask to a host.
+//! The relay's end of the link: accepts servers and passes their requests to a host.
 
 use std::io::{BufReader, Result, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -10,138 +10,137 @@ use recto_text::Digest;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::place::{Place, Until, check_peer};
+use super::socket::{DeadlineReader, LinkSocket, check_peer};
 use super::tickets::{Admitted, Tickets};
-use super::{Ask, HELLO_LIMIT, MAX_LINE, Reply, Welcome};
-use crate::acp::outlet::Outlet;
-use crate::line::{self, Line, Polled};
+use super::{HELLO_LIMIT, MAX_LINE, RelayMessage, ServerMessage, Welcome};
+use crate::acp::line_sender::LineSender;
+use crate::line::{self, LineRead, Polled};
 use crate::log::say;
 
-/// Who does what servers ask. Paths and texts are JSON strings.
+/// Handles the requests of servers. Paths and texts are JSON strings.
 pub trait Host: Send + Sync + 'static {
-    /// What the editor can do.
+    /// Returns the capabilities of the editor.
     fn welcome(&self) -> Welcome;
 
-    /// Asks for the text of a file.
+    /// Reads the text of a file.
     fn read(&self, session: &str, path: &RawValue, answer: Answer);
 
-    /// Gives a file a new text, if it has the expected one still, and asks for what then stands
-    /// there.
-    fn change(&self, session: &str, change: Change<'_>, answer: Answer);
+    /// Replaces the text of a file if it still has the expected text, and reads the result.
+    fn change(&self, session: &str, change: ChangeRequest<'_>, answer: Answer);
 
-    /// Waits no longer for what is read for a change, if that has lasted this long.
+    /// Abandons the reads of a change that have taken at least `after`.
     fn give_up(&self, change: &Answer, after: Duration);
 
-    /// Shows the editor what a call does.
-    fn update(&self, session: &str, update: Value, server: &Outlet);
+    /// Updates a call's card in the editor.
+    fn update(&self, session: &str, update: Value, server: &LineSender);
 
-    /// Forgets what a server asked that is gone, and tells that its calls will not end otherwise.
-    fn gone(&self, session: Option<&str>, server: &Outlet);
+    /// Forgets the requests of a disconnected server and marks its running calls as failed.
+    fn gone(&self, session: Option<&str>, server: &LineSender);
 
-    /// Takes what a server found out about a call that it was to rehearse.
+    /// Takes the result of a rehearsal.
     fn rehearsed(&self, id: u64, content: Option<Vec<Value>>);
 }
 
-/// What a file is to become.
-pub struct Change<'a> {
+/// A change of a file.
+pub struct ChangeRequest<'a> {
     /// The file.
     pub path: &'a RawValue,
-    /// The digest of the text that must still be there, where one must.
+    /// The digest of the expected text; `None` for a new file.
     pub expects: Option<Digest>,
     /// The new text.
     pub content: &'a RawValue,
 }
 
-/// The way back to whoever asked.
+/// Sends the reply to a server's request.
 pub struct Answer {
     id: u64,
-    outlet: Outlet,
+    sender: LineSender,
 }
 
 impl Answer {
-    /// The way back to a server, for one of its questions.
-    pub fn new(id: u64, outlet: Outlet) -> Answer {
-        Answer { id, outlet }
+    /// Creates the reply to the request `id` of a server.
+    pub fn new(id: u64, sender: LineSender) -> Answer {
+        Answer { id, sender }
     }
 
-    /// The text that was read, as a JSON string.
+    /// Sends the text that was read, as a JSON string.
     pub fn text(self, content: &RawValue) {
-        self.outlet.send(super::line(&Reply::Text { id: self.id, content }));
+        self.sender.send(super::line(&RelayMessage::Text { id: self.id, content }));
     }
 
-    /// It is written, and this stands there now, as a JSON string.
+    /// Reports a completed write, with the file's text after it as a JSON string.
     pub fn written(self, content: Option<&RawValue>) {
-        self.outlet.send(super::line(&Reply::Written { id: self.id, content }));
+        self.sender.send(super::line(&RelayMessage::Written { id: self.id, content }));
     }
 
-    /// The file has not the expected text.
+    /// Reports that the file does not have the expected text.
     pub fn moved(self) {
-        self.outlet.send(super::line(&Reply::<&str>::Moved { id: self.id }));
+        self.sender.send(super::line(&RelayMessage::<&str>::Moved { id: self.id }));
     }
 
-    /// Whoever asked does not wait, or the editor is gone, and nothing was written.
+    /// Reports an abandoned change. Nothing was written.
     pub fn given_up(self, is_gone: bool) {
-        self.outlet.send(super::line(&Reply::<&str>::GivenUp { id: self.id, is_gone }));
+        self.sender.send(super::line(&RelayMessage::<&str>::GivenUp { id: self.id, is_gone }));
     }
 
-    /// It is not known yet.
+    /// Reports that the change is not finished yet.
     pub fn pending(&self) {
-        self.outlet.send(super::line(&Reply::<&str>::Pending { id: self.id }));
+        self.sender.send(super::line(&RelayMessage::<&str>::Pending { id: self.id }));
     }
 
-    /// Whether both go to the same question.
+    /// Whether both reply to the same request.
     pub fn is_same(&self, other: &Answer) -> bool {
-        self.id == other.id && self.goes_to(&other.outlet)
+        self.id == other.id && self.goes_to(&other.sender)
     }
 
-    /// Whether it goes to that server.
-    pub fn goes_to(&self, server: &Outlet) -> bool {
-        self.outlet.is_same(server)
+    /// Whether the reply goes to `server`.
+    pub fn goes_to(&self, server: &LineSender) -> bool {
+        self.sender.is_same(server)
     }
 
-    /// The editor says no.
+    /// Reports the editor's error.
     pub fn failed(self, code: i64, message: String) {
-        self.outlet.send(super::line(&Reply::<&str>::Failed { id: self.id, code, message }));
+        self.sender.send(super::line(&RelayMessage::<&str>::Failed { id: self.id, code, message }));
     }
 }
 
-/// A socket that servers come to. It goes when this is dropped.
+/// A socket that servers connect to. It is removed when this is dropped.
 pub struct Listener {
-    place: Place,
+    place: LinkSocket,
     listener: UnixListener,
 }
 
 impl Listener {
-    /// Makes the socket.
+    /// Creates the socket.
     pub fn new() -> Result<Listener> {
-        let (place, listener) = Place::listen()?;
+        let (place, listener) = LinkSocket::listen()?;
         Ok(Listener { place, listener })
     }
 
-    /// Where it is.
+    /// Returns the path of the socket.
     pub fn socket(&self) -> PathBuf {
         self.place.socket()
     }
 
-    /// Lets servers in from now on.
+    /// Starts to accept servers.
     pub fn start(&self, tickets: Arc<Tickets>, host: Arc<dyn Host>) -> Result<()> {
         let listener = self.listener.try_clone()?;
         spawn("recto-accept", move || {
             for stream in listener.incoming() {
                 let Ok(stream) = stream else {
-                    // Out of file handles, most likely; others may give some back.
+                    // Probably out of file descriptors, which is often temporary.
                     std::thread::sleep(Duration::from_millis(100));
                     continue;
                 };
                 let (tickets, host) = (tickets.clone(), host.clone());
                 let served = spawn("recto-link", move || {
                     if let Err(error) = serve(&stream, &tickets, &*host) {
-                        say(&format!("a server was not let in: {error}"));
+                        say(&format!("rejected a connection: {error}"));
                     }
                     let _ = stream.shutdown(std::net::Shutdown::Both);
                 });
                 if let Err(error) = served {
-                    say(&format!("a server was not let in: {error}"));
+                    say(&format!("rejected a connection: {error}"));
                 }
             }
         })
@@ -152,83 +151,89 @@ fn spawn(name: &str, run: impl FnOnce() + Send + 'static) -> Result<()> {
     std::thread::Builder::new().name(name.into()).spawn(run).map(|_| ())
 }
 
-/// Serves one connection to its end. An error means that it was not let in.
+/// Serves one connection until it ends. Fails if the connection is rejected.
 fn serve(stream: &UnixStream, tickets: &Tickets, host: &dyn Host) -> Result<()> {
     check_peer(stream)?;
-    let admitted = match greet(stream, tickets) {
+    let admitted = match handshake(stream, tickets) {
         Ok(admitted) => admitted,
         Err(reason) => {
-            let mut line = super::line(&Reply::<&str>::Unwelcome { reason: reason.clone() });
+            let mut line = super::line(&RelayMessage::<&str>::Unwelcome { reason: reason.clone() });
             line.push(b'\n');
-            // Whoever it is may be gone.
+            // The peer may have disconnected.
             let _ = (&*stream).write_all(&line);
             return Err(std::io::Error::other(reason));
         }
     };
     stream.set_read_timeout(None)?;
-    let outlet = Outlet::start("recto-link-write", stream.try_clone()?, usize::MAX)?;
-    outlet.send(super::line(&Reply::<&str>::Welcome(host.welcome())));
-    admitted.listens(&outlet);
+    let sender = LineSender::start("recto-link-write", stream.try_clone()?, usize::MAX)?;
+    sender.send(super::line(&RelayMessage::<&str>::Welcome(host.welcome())));
+    admitted.set_sender(&sender);
     let mut input = BufReader::with_capacity(64 << 10, Polled(stream));
     let mut last_id = 0;
     let mut served = None;
     loop {
         let mut buffer = Vec::new();
         match line::read(&mut input, &mut buffer, MAX_LINE) {
-            Ok(Line::Whole) => {}
-            Ok(Line::TooLong { .. } | Line::End) | Err(_) => break,
+            Ok(LineRead::Whole) => {}
+            Ok(LineRead::TooLong { .. } | LineRead::End) | Err(_) => break,
         }
         let Some(session) = admitted.session() else { break };
         let session = served.insert(session);
-        if !take(&buffer, session, &mut last_id, &outlet, host) {
+        if !take(&buffer, session, &mut last_id, &sender, host) {
             break;
         }
     }
-    host.gone(served.as_deref(), &outlet);
-    outlet.close();
+    host.gone(served.as_deref(), &sender);
+    sender.close();
     Ok(())
 }
 
-fn greet(stream: &UnixStream, tickets: &Tickets) -> std::result::Result<Admitted, String> {
+fn handshake(stream: &UnixStream, tickets: &Tickets) -> std::result::Result<Admitted, String> {
     const MAX_HELLO: usize = 4096;
-    let until = Until { stream, deadline: Instant::now() + HELLO_LIMIT };
-    // A byte at a time, so that nothing of the next line is taken.
+    let until = DeadlineReader { stream, deadline: Instant::now() + HELLO_LIMIT };
+    // Reads byte by byte, so that no byte of the next line is consumed.
     let mut input = BufReader::with_capacity(1, until);
     let mut buffer = Vec::new();
     match line::read(&mut input, &mut buffer, MAX_HELLO) {
-        Ok(Line::Whole) => {}
-        Ok(Line::TooLong { .. } | Line::End) => return Err("it said no hello".into()),
-        Err(error) => return Err(format!("it said no hello: {error}")),
+        Ok(LineRead::Whole) => {}
+        Ok(LineRead::TooLong { .. } | LineRead::End) => return Err("no valid hello".into()),
+        Err(error) => return Err(format!("no valid hello: {error}")),
     }
     match serde_json::from_slice(&buffer) {
-        Ok(Ask::<String>::Hello { token }) => tickets.admit(&token, stream),
-        _ => Err("it said no hello".into()),
+        Ok(ServerMessage::<String>::Hello { token }) => tickets.admit(&token, stream),
+        _ => Err("no valid hello".into()),
     }
 }
 
-/// Takes one line. Whether it made sense.
-fn take(line: &[u8], session: &str, last_id: &mut u64, outlet: &Outlet, host: &dyn Host) -> bool {
-    let answer = |id| Answer::new(id, outlet.clone());
-    let ask = serde_json::from_slice::<Ask<&RawValue>>(line);
-    if let Ok(Ask::Read { id, .. } | Ask::Change { id, .. }) = ask {
-        // Ids grow. A line that comes again, by whatever mishap, must not write again.
+/// Handles one line. Returns false if it is invalid.
+fn take(
+    line: &[u8],
+    session: &str,
+    last_id: &mut u64,
+    sender: &LineSender,
+    host: &dyn Host,
+) -> bool {
+    let answer = |id| Answer::new(id, sender.clone());
+    let ask = serde_json::from_slice::<ServerMessage<&RawValue>>(line);
+    if let Ok(ServerMessage::Read { id, .. } | ServerMessage::Change { id, .. }) = ask {
+        // Ids increase, so a repeated line is ignored instead of written twice.
         if id <= *last_id {
             return true;
         }
         *last_id = id;
     }
     match ask {
-        Ok(Ask::Read { id, path }) => host.read(session, path, answer(id)),
-        Ok(Ask::Change { id, path, expects, content }) => {
+        Ok(ServerMessage::Read { id, path }) => host.read(session, path, answer(id)),
+        Ok(ServerMessage::Change { id, path, expects, content }) => {
             let Ok(expects) = expects.map(|text| text.parse()).transpose() else { return false };
-            host.change(session, Change { path, expects, content }, answer(id));
+            host.change(session, ChangeRequest { path, expects, content }, answer(id));
         }
-        Ok(Ask::GiveUp { id, after_ms }) => {
+        Ok(ServerMessage::GiveUp { id, after_ms }) => {
             host.give_up(&answer(id), Duration::from_millis(after_ms));
         }
-        Ok(Ask::Update(update)) => host.update(session, update, outlet),
-        Ok(Ask::Rehearsed { id, content }) => host.rehearsed(id, content),
-        Ok(Ask::Hello { .. }) => {}
+        Ok(ServerMessage::Update(update)) => host.update(session, update, sender),
+        Ok(ServerMessage::Rehearsed { id, content }) => host.rehearsed(id, content),
+        Ok(ServerMessage::Hello { .. }) => {}
         Err(_) => return false,
     }
     true

@@ -1,8 +1,8 @@
-//! Which session a server belongs to: one token for each.
+//! The tokens that assign servers to sessions, one per session.
 //!
-//! A server may come before the agent has said how its session is called, so what it asks waits
-//! until then. An agent may start several servers for one session, at once or one after another;
-//! each has a connection of its own.
+//! A server may connect before the agent has named the session; its requests wait until then. An
+//! agent may start several servers for one session, concurrently or one after another; each has a
+//! connection of its own.
 
 use std::collections::HashMap;
 use std::io::Result;
@@ -12,36 +12,36 @@ use std::sync::{Arc, Condvar, Mutex};
 
 use recto_store::sync::{lock, wait};
 
-use crate::acp::outlet::Outlet;
+use crate::acp::line_sender::LineSender;
 
-/// The most servers of one session. Each takes two threads.
+/// The maximum number of servers of one session. Each takes two threads.
 pub const MAX_SERVERS: usize = 64;
 
-/// All tokens that were handed out.
+/// All issued tokens.
 #[derive(Default)]
 pub struct Tickets(Mutex<HashMap<String, Arc<Ticket>>>);
 
-/// The right to speak for one session.
+/// A token and its session.
 pub struct Ticket {
     /// 256 random bits.
     pub token: String,
-    state: Mutex<State>,
+    state: Mutex<TicketState>,
     changed: Condvar,
 }
 
 #[derive(Default)]
-struct State {
+struct TicketState {
     session: Session,
     last_connection: u64,
-    /// Whoever uses it now, in the order in which they came.
+    /// The current connections, in the order in which they were made.
     connections: Vec<Connection>,
 }
 
 struct Connection {
     number: u64,
     stream: UnixStream,
-    /// The way to the server, once it was welcomed.
-    outlet: Option<Outlet>,
+    /// Set after the handshake.
+    sender: Option<LineSender>,
 }
 
 #[derive(Default)]
@@ -49,12 +49,12 @@ enum Session {
     #[default]
     NotYetNamed,
     Named(Arc<str>),
-    /// There is none, or it is over.
+    /// The session was not created, or has ended.
     None,
 }
 
 impl Tickets {
-    /// Makes a new one.
+    /// Issues a token.
     pub fn issue(&self) -> Result<Arc<Ticket>> {
         let ticket = Arc::new(Ticket {
             token: recto_platform::random_hex::<32>()?,
@@ -65,46 +65,46 @@ impl Tickets {
         Ok(ticket)
     }
 
-    /// Takes one back: the agent made no session of it.
+    /// Revokes a token whose session was not created.
     pub fn revoke(&self, ticket: &Ticket) {
         lock(&self.0).remove(&ticket.token);
         ticket.end();
     }
 
-    /// Takes all back, and with them every connection.
+    /// Revokes all tokens and closes all connections.
     pub fn revoke_all(&self) {
         let tickets = std::mem::take(&mut *lock(&self.0));
         tickets.values().for_each(|ticket| ticket.end());
     }
 
-    /// Lets a server in, or says why not. The guard gives its place free.
+    /// Admits a server, or returns the reason why not. Dropping the result releases its place.
     pub fn admit(&self, token: &str, stream: &UnixStream) -> std::result::Result<Admitted, String> {
-        let ticket = lock(&self.0).get(token).cloned().ok_or("the token is not known")?;
+        let ticket = lock(&self.0).get(token).cloned().ok_or("unknown token")?;
         let stream = stream.try_clone().map_err(|error| error.to_string())?;
         let mut state = lock(&ticket.state);
         if state.connections.len() >= MAX_SERVERS {
-            return Err(format!("the session has {MAX_SERVERS} servers already"));
+            return Err(format!("the session already has {MAX_SERVERS} servers"));
         }
         state.last_connection += 1;
         let number = state.last_connection;
-        state.connections.push(Connection { number, stream, outlet: None });
+        state.connections.push(Connection { number, stream, sender: None });
         drop(state);
         Ok(Admitted { ticket, number })
     }
 
-    /// The way to a server of a session: the one that came last.
-    pub fn server_of(&self, session: &str) -> Option<Outlet> {
+    /// Returns the sender of the session's most recent server.
+    pub fn server_of(&self, session: &str) -> Option<LineSender> {
         lock(&self.0).values().find_map(|ticket| {
             let state = lock(&ticket.state);
             let is_named = matches!(&state.session, Session::Named(name) if **name == *session);
-            let mut outlets = state.connections.iter().rev().filter_map(|one| one.outlet.clone());
-            if is_named { outlets.next() } else { None }
+            let mut senders = state.connections.iter().rev().filter_map(|one| one.sender.clone());
+            if is_named { senders.next() } else { None }
         })
     }
 }
 
 impl Ticket {
-    /// Tells how the session is called.
+    /// Sets the session's id, if it is not set yet.
     pub fn name(&self, session: &str) {
         let mut state = lock(&self.state);
         if let Session::NotYetNamed = state.session {
@@ -114,7 +114,7 @@ impl Ticket {
         self.changed.notify_all();
     }
 
-    /// How the session is called, as soon as it is known; `None` if it never will be.
+    /// Waits for the session's id; `None` if the token was revoked.
     pub fn session(&self) -> Option<Arc<str>> {
         let mut state = lock(&self.state);
         loop {
@@ -131,7 +131,7 @@ impl Ticket {
         let mut state = lock(&self.state);
         state.session = Session::None;
         for connection in &state.connections {
-            // It may be gone already.
+            // It may be closed already.
             let _ = connection.stream.shutdown(Shutdown::Both);
         }
         drop(state);
@@ -139,19 +139,19 @@ impl Ticket {
     }
 }
 
-/// A server that was let in.
+/// An admitted server.
 pub struct Admitted {
     ticket: Arc<Ticket>,
     number: u64,
 }
 
 impl Admitted {
-    /// The server was welcomed and can be asked.
-    pub fn listens(&self, outlet: &Outlet) {
+    /// Sets the sender once the handshake is complete.
+    pub fn set_sender(&self, sender: &LineSender) {
         let mut state = lock(&self.ticket.state);
         let mut connections = state.connections.iter_mut();
         if let Some(own) = connections.find(|connection| connection.number == self.number) {
-            own.outlet = Some(outlet.clone());
+            own.sender = Some(sender.clone());
         }
     }
 }

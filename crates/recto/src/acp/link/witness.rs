@@ -1,4 +1,4 @@
-//! Calls as the editor's person sees them: sends what [`updates`](crate::acp::updates) makes.
+//! Sends the [`updates`](crate::acp::updates) of calls to the editor.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -10,22 +10,22 @@ use recto_store::sync::lock;
 use recto_tools::call::{Witness, Witnessed};
 use recto_tools::tools::Answer;
 
-/// Tells the editor of every call.
+/// Reports every call to the editor.
 pub struct LinkWitness {
     link: Arc<LinkClient>,
     unnamed: Mutex<Unnamed>,
 }
 
-/// Calls whose client gave them no name. Each gets one of ours, which must last from its start to
-/// its end; a call stays on one thread.
+/// Calls without a client's id. Each is assigned an id, which is stored by thread from the call's
+/// start to its end; a call stays on one thread.
 struct Unnamed {
-    /// Begins at random, for a session may see several servers, one after another.
+    /// Starts at a random number, because a session may have several servers.
     last: u64,
     running: HashMap<ThreadId, String>,
 }
 
 impl LinkWitness {
-    /// Tells over `link`.
+    /// Creates a witness that reports over `link`.
     pub fn new(link: Arc<LinkClient>) -> LinkWitness {
         let start = u32::from_be_bytes(recto_platform::random_bytes().unwrap_or_default());
         let unnamed = Unnamed { last: u64::from(start) << 20, running: HashMap::new() };

@@ -1,28 +1,28 @@
-//! The calls that a merger remembers: as many as fit, the oldest forgotten.
+//! The calls that a merger remembers, in a bounded number.
 
 use std::collections::VecDeque;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use serde_json::{Map, Value};
 
-use crate::acp::outlet::Outlet;
+use crate::acp::line_sender::LineSender;
 use crate::acp::updates::cut;
 use recto_store::lru::Lru;
 use recto_tools::tools::Tool;
 
-/// The most calls that are remembered.
+/// The maximum number of remembered calls.
 pub const MAX_CALLS: usize = 10_000;
 
-/// The most calls that wait for their other half.
+/// The maximum number of calls that wait for the other side's event.
 const MAX_WAITING: usize = 1000;
 
-/// The most bytes of arguments that are kept for permission requests.
+/// The maximum size of the arguments that are kept for permission requests.
 const MAX_KEPT: usize = 16 << 20;
 
-/// A longer id is nobody's; remembering it would cost what it likes.
+/// The maximum length of an id; calls with longer ids are not remembered.
 const MAX_ID: usize = 512;
 
-/// A call of a session. Other sessions may use the same ids.
+/// Identifies a call. Ids are unique only within a session.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Key {
     session: String,
@@ -30,123 +30,127 @@ pub struct Key {
 }
 
 impl Key {
-    /// A call that can be remembered.
+    /// Creates a key; `None` if an id is too long.
     pub fn new(session: &str, id: &str) -> Option<Key> {
         let is_short = session.len() <= MAX_ID && id.len() <= MAX_ID;
         is_short.then(|| Key { session: session.into(), id: id.into() })
     }
 
-    /// Another call of the same session.
+    /// Returns the key of another call of the same session.
     pub fn sibling(&self, id: &str) -> Key {
         Key { session: self.session.clone(), id: id.into() }
     }
 
-    /// The id, as the editor knows it.
+    /// Returns the id of the call.
     pub fn id(&self) -> &str {
         &self.id
     }
 }
 
-/// How far our half of a call is.
+/// The state of a call in recto's server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ours {
-    /// We have not heard of it from the tool.
+pub enum ToolState {
+    /// The server has not received it yet.
     Awaited,
-    /// The tool works on it.
+    /// The server is executing it.
     Running,
-    /// The tool has ended it.
+    /// The server has finished it.
     Finished,
 }
 
-/// What is remembered of a call.
-pub struct Remembered {
+/// A remembered call.
+pub struct TrackedCall {
     /// Title, kind, name and locations, as the editor shows them.
     pub card: Map<String, Value>,
-    /// How far our half is.
-    pub ours: Ours,
-    /// Whether the agent has ended it.
+    /// The state in recto's server.
+    pub ours: ToolState,
+    /// Whether the agent has reported its end.
     pub is_ended: bool,
-    /// Whether the editor was told of the call by an event.
+    /// Whether the editor has received an event about the call.
     pub is_shown: bool,
-    /// What was called, as far as it is known.
-    pub likeness: Option<Likeness>,
-    /// Whose call it is, while the tool works on it.
-    pub server: Option<Outlet>,
+    /// The tool and arguments, if known.
+    pub signature: Option<CallSignature>,
+    /// The server that is executing it.
+    pub server: Option<LineSender>,
 }
 
-impl Remembered {
-    /// A call that is not shown yet.
-    pub fn new(card: Map<String, Value>, ours: Ours, likeness: Option<Likeness>) -> Remembered {
-        Remembered { card, ours, is_ended: false, is_shown: false, likeness, server: None }
+impl TrackedCall {
+    /// Creates a call that is not shown yet.
+    pub fn new(
+        card: Map<String, Value>,
+        ours: ToolState,
+        signature: Option<CallSignature>,
+    ) -> TrackedCall {
+        TrackedCall { card, ours, is_ended: false, is_shown: false, signature, server: None }
     }
 }
 
-/// Which call it is, where no id says so.
+/// The tool and arguments of a call, to match events that have no common id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Likeness {
+pub struct CallSignature {
     tool: &'static str,
-    /// `None` where the arguments are not known.
+    /// The hash of the arguments; `None` if they are not known.
     arguments: Option<u64>,
 }
 
-impl Likeness {
-    /// A call of `tool`.
-    pub fn new(tool: &Tool, arguments: Option<&Map<String, Value>>) -> Likeness {
-        Likeness { tool: tool.name, arguments: arguments.map(hash_of) }
+impl CallSignature {
+    /// Creates the signature of a call of `tool`.
+    pub fn new(tool: &Tool, arguments: Option<&Map<String, Value>>) -> CallSignature {
+        CallSignature { tool: tool.name, arguments: arguments.map(hash_of) }
     }
 
-    /// Whether it is known to be a call with those arguments.
+    /// Whether the call is known to have these arguments.
     pub fn has_arguments(&self, arguments: &Map<String, Value>) -> bool {
         self.arguments == Some(hash_of(arguments))
     }
 
-    /// Whether both can be the same call.
-    pub fn is_like(&self, other: &Likeness) -> bool {
+    /// Whether both may be the same call.
+    pub fn is_like(&self, other: &CallSignature) -> bool {
         let is_same = |(one, other)| one == other;
         self.tool == other.tool && self.arguments.zip(other.arguments).is_none_or(is_same)
     }
 }
 
-/// Whose other half a call waits for.
+/// The side whose event about a call is missing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Side {
-    /// We have not heard of it.
-    Ours,
-    /// The agent has not told of it.
+pub enum MissingHalf {
+    /// Recto's update is missing.
+    ToolState,
+    /// The agent's event is missing.
     Agents,
 }
 
 /// The calls of all sessions.
 #[derive(Default)]
 pub struct Calls {
-    /// In the order in which they came: only looked at, never used.
-    known: Lru<Key, Known, MAX_CALLS>,
-    waiting: VecDeque<(Side, Likeness, Key)>,
+    /// In insertion order: entries are only peeked at.
+    known: Lru<Key, KnownId, MAX_CALLS>,
+    waiting: VecDeque<(MissingHalf, CallSignature, Key)>,
     /// Arguments for permission requests.
     kept: Lru<Key, Map<String, Value>, MAX_WAITING, MAX_KEPT>,
 }
 
-/// What an id means.
-enum Known {
-    /// The editor knows a call by it.
-    Call(Remembered),
-    /// The editor knows the call by this other id.
+/// The meaning of an id.
+enum KnownId {
+    /// A call that the editor knows by this id.
+    Call(TrackedCall),
+    /// The other id by which the editor knows the call.
     Alias(String),
 }
 
 impl Calls {
-    /// The key under which a call is known to the editor.
+    /// Returns the key by which the editor knows a call.
     pub fn resolve(&self, key: Key) -> Key {
         match self.known.peek(&key) {
-            Some(Known::Alias(id)) => key.sibling(id),
+            Some(KnownId::Alias(id)) => key.sibling(id),
             _ => key,
         }
     }
 
-    /// The ids of the calls of a session that a server works on.
-    pub fn of_server(&self, session: &str, server: &Outlet) -> Vec<String> {
-        let is_its = |key: &Key, known: &Known| match known {
-            Known::Call(Remembered { server: Some(its), .. }) => {
+    /// Returns the ids of the calls of a session that a server is executing.
+    pub fn of_server(&self, session: &str, server: &LineSender) -> Vec<String> {
+        let is_its = |key: &Key, known: &KnownId| match known {
+            KnownId::Call(TrackedCall { server: Some(its), .. }) => {
                 key.session == session && its.is_same(server)
             }
             _ => false,
@@ -155,16 +159,16 @@ impl Calls {
         calls.map(|(key, _)| key.id.clone()).collect()
     }
 
-    /// Forgets a call, whose id then stands for another.
+    /// Forgets a call, so that its id can be reused.
     pub fn forget(&mut self, key: &Key) {
         self.known.remove(key);
         self.settle(key);
     }
 
-    /// Forgets the calls of a session but those that the tool works on, under whatever ids.
+    /// Forgets the calls of a session, except running ones and their aliases.
     pub fn forget_session(&mut self, session: &str) {
         let is_running = |key: &Key| match self.known.peek(&self.resolve(key.clone())) {
-            Some(Known::Call(call)) => call.ours == Ours::Running,
+            Some(KnownId::Call(call)) => call.ours == ToolState::Running,
             _ => false,
         };
         let keys = self.known.iter().map(|(key, _)| key);
@@ -173,58 +177,64 @@ impl Calls {
         forgotten.iter().for_each(|key| self.forget(key));
     }
 
-    /// A call that the editor may know.
-    pub fn get_mut(&mut self, key: &Key) -> Option<&mut Remembered> {
+    /// Returns a remembered call.
+    pub fn get_mut(&mut self, key: &Key) -> Option<&mut TrackedCall> {
         match self.known.peek_mut(key)? {
-            Known::Call(call) => Some(call),
-            Known::Alias(_) => None,
+            KnownId::Call(call) => Some(call),
+            KnownId::Alias(_) => None,
         }
     }
 
     /// Remembers a call.
-    pub fn insert(&mut self, key: &Key, call: Remembered) {
-        self.remember(key, Known::Call(call));
+    pub fn insert(&mut self, key: &Key, call: TrackedCall) {
+        self.remember(key, KnownId::Call(call));
     }
 
     /// Remembers another id for a call that the editor knows.
     pub fn alias(&mut self, other: &Key, known: &Key) {
-        self.remember(other, Known::Alias(known.id.clone()));
+        self.remember(other, KnownId::Alias(known.id.clone()));
     }
 
-    fn remember(&mut self, key: &Key, known: Known) {
+    fn remember(&mut self, key: &Key, known: KnownId) {
         for (oldest, _) in self.known.insert(key.clone(), known) {
             self.settle(&oldest);
         }
     }
 
-    /// A call waits for its other half. It keeps its place if it waits already.
-    pub fn wait(&mut self, side: Side, likeness: Likeness, key: &Key) {
+    /// Registers a call that waits for the other side's event. A call that already waits keeps its
+    /// position.
+    pub fn wait(&mut self, side: MissingHalf, signature: CallSignature, key: &Key) {
         if let Some(waiting) = self.waiting.iter_mut().find(|(_, _, waiting)| waiting == key) {
-            waiting.1 = likeness;
+            waiting.1 = signature;
             return;
         }
-        self.waiting.push_back((side, likeness, key.clone()));
+        self.waiting.push_back((side, signature, key.clone()));
         if self.waiting.len() > MAX_WAITING {
             self.waiting.pop_front();
         }
     }
 
-    /// The oldest call of the same session that waits for this one.
-    pub fn partner(&mut self, side: Side, likeness: &Likeness, key: &Key) -> Option<Key> {
+    /// Removes and returns the oldest waiting call of the same session that matches.
+    pub fn partner(
+        &mut self,
+        side: MissingHalf,
+        signature: &CallSignature,
+        key: &Key,
+    ) -> Option<Key> {
         let found = self.waiting.iter().position(|(waits_for, other, waiting)| {
-            *waits_for == side && waiting.session == key.session && other.is_like(likeness)
+            *waits_for == side && waiting.session == key.session && other.is_like(signature)
         })?;
         let (_, _, partner) = self.waiting.remove(found)?;
         Some(partner)
     }
 
-    /// A call waits no longer, and its arguments are not needed.
+    /// Ends the wait of a call and drops its kept arguments.
     pub fn settle(&mut self, key: &Key) {
         self.waiting.retain(|(_, _, waiting)| waiting != key);
         self.kept.remove(key);
     }
 
-    /// Keeps the arguments of a call for a permission request, which may come without them.
+    /// Keeps the arguments of a call for a permission request that may not contain them.
     pub fn keep(&mut self, key: &Key, arguments: &Map<String, Value>) {
         self.kept.remove(key);
         let n_bytes = crate::acp::updates::n_bytes(arguments);
@@ -233,12 +243,12 @@ impl Calls {
         }
     }
 
-    /// The arguments that were kept.
+    /// Returns the kept arguments.
     pub fn kept(&self, key: &Key) -> Option<&Map<String, Value>> {
         self.kept.peek(key)
     }
 
-    /// How many calls and ids are remembered.
+    /// Returns the number of remembered ids.
     #[cfg(test)]
     pub fn len(&self) -> usize {
         assert!(self.waiting.len() <= MAX_WAITING);
@@ -246,14 +256,14 @@ impl Calls {
     }
 }
 
-/// Ours come cut, so that both halves are compared as cut.
+/// Hashes the truncated arguments, because recto's updates contain only those.
 fn hash_of(arguments: &Map<String, Value>) -> u64 {
     let mut hasher = DefaultHasher::new();
     hash_value(&cut(arguments), &mut hasher);
     hasher.finish()
 }
 
-/// Hashes a value whatever the order of its members. One that is null is as good as none.
+/// Hashes a value independently of the order of its members. Null members count as absent.
 fn hash_value(value: &Value, hasher: &mut DefaultHasher) {
     match value {
         Value::Object(members) => {

@@ -1,4 +1,4 @@
-//! What an editor sees of one call, in whatever order its two halves come.
+//! The events that an editor receives about one call, in every order of recto's and the agent's.
 
 #![allow(clippy::unwrap_used)]
 
@@ -13,7 +13,7 @@ use super::*;
 use crate::acp::updates::tests::{any_arguments, any_json, record, with_call};
 use recto_tools::tools::Answer;
 
-/// Plays messages and keeps what the editor sees of each.
+/// Replays messages and records what the editor receives for each.
 struct Scene {
     merger: Merger,
     seen: String,
@@ -37,14 +37,14 @@ fn wrapped(tool: &str, arguments: Value) -> Value {
     json!({"server": "recto", "tool": tool, "arguments": arguments})
 }
 
-/// The event of codex-acp for a call that begins.
+/// The event of codex-acp for a new call.
 fn codex(id: &str, tool: &str, arguments: Value) -> Value {
     json!({"sessionUpdate": "tool_call", "toolCallId": id, "kind": "execute",
         "title": format!("mcp.recto.{tool}"), "status": "in_progress",
         "rawInput": wrapped(tool, arguments), "_meta": {"is_mcp_tool_call": true}})
 }
 
-/// Its event for one that ended.
+/// The event of codex-acp for a completed call.
 fn codex_end(id: &str, tool: &str, arguments: Value, status: &str) -> Value {
     json!({"sessionUpdate": "tool_call_update", "toolCallId": id, "status": status,
         "rawInput": wrapped(tool, arguments), "rawOutput": {"result": null, "error": null}})
@@ -172,9 +172,9 @@ fn permission_before_any_event() {
     let words = json!([{"type": "content", "content": {"type": "text", "text": "why"}}]);
     let asked = json!({"toolCallId": "1", "title": "mcp__recto__edit_text_file",
         "rawInput": edit(), "content": words});
-    let told = json!({"sessionUpdate": "tool_call", "toolCallId": "1", "kind": "other",
+    let event = json!({"sessionUpdate": "tool_call", "toolCallId": "1", "kind": "other",
         "title": "mcp__recto__edit_text_file", "rawInput": {}});
-    scene().asks(asked).agent(told).start("1", "edit_text_file", edit()).check(expect![[r#"
+    scene().asks(asked).agent(event).start("1", "edit_text_file", edit()).check(expect![[r#"
         asks: ? #1 kind="edit" title="Edit a.txt" locations=[{"path":"/p/a.txt"}] rawInput={"path":"/p/a.txt","old_string":"a","new_string":"b"} content=[{"type":"diff","path":"/p/a.txt","oldText":"a","newText":"b","_meta":{"recto":{"excerpt":true}}},{"type":"content","content":{"type":"text","text":"why"}}]
         agent: tool_call #1 kind="edit" title="Edit a.txt" locations=[{"path":"/p/a.txt"}] rawInput={"path":"/p/a.txt","old_string":"a","new_string":"b"}
         recto: tool_call_update #1 kind="edit" title="Edit a.txt" status="in_progress" locations=[{"path":"/p/a.txt"}] rawInput={"path":"/p/a.txt","old_string":"a","new_string":"b"}
@@ -196,11 +196,11 @@ fn declined_calls_end_as_the_agent_says() {
 
 #[test]
 fn arguments_that_come_later() {
-    let told = |raw: Value| {
+    let event = |raw: Value| {
         json!({"sessionUpdate": "tool_call", "toolCallId": "1", "kind": "other",
             "title": "mcp__recto__read_text_file", "status": "pending", "rawInput": raw})
     };
-    scene().agent(told(json!({}))).agent(told(read())).agent(told(read())).check(expect![[r#"
+    scene().agent(event(json!({}))).agent(event(read())).agent(event(read())).check(expect![[r#"
         agent: tool_call #1 kind="read" title="Read file" status="pending" locations=[] rawInput={}
         agent: tool_call_update #1 kind="read" title="Read a.txt" status="pending" locations=[{"path":"/p/a.txt"}] rawInput={"path":"/p/a.txt"}
         agent: tool_call_update #1 kind="read" title="Read a.txt" status="pending" locations=[{"path":"/p/a.txt"}] rawInput={"path":"/p/a.txt"}
@@ -208,7 +208,7 @@ fn arguments_that_come_later() {
 }
 
 #[test]
-fn without_a_call_id_halves_are_matched_by_what_they_say() {
+fn without_a_call_id_events_are_matched_by_their_content() {
     let zed = |id: &str, path: &str| {
         json!({"sessionUpdate": "tool_call", "toolCallId": id, "status": "in_progress",
             "title": "Tool: recto/text.read", "rawInput": wrapped("text.read", json!({"path": path}))})
@@ -263,7 +263,7 @@ fn equal_calls_are_matched_in_order() {
 }
 
 #[test]
-fn failures_are_told_by_whoever_knows() {
+fn failures_are_reported_by_the_side_that_knows_them() {
     scene()
         .start("1", "read_text_file", read())
         .fail("1", "read_text_file", read())
@@ -340,7 +340,7 @@ fn passes(merger: &mut Merger, message: Value) {
 }
 
 #[test]
-fn what_is_not_ours_passes_as_it_is() {
+fn events_about_other_tools_pass_unchanged() {
     let mut merger = Merger::default();
     let update = |session: &str, update: Value| {
         json!({"jsonrpc": "2.0", "method": "session/update", "extra": 1,
@@ -383,8 +383,8 @@ fn memory_is_bounded() {
     for number in 0..MAX_CALLS as u64 / 2 + 200 {
         let content = "x".repeat(if number < 200 { 200_000 } else { 10 });
         let arguments = json!({"path": "/p/a", "content": content, "n": number});
-        let told = codex(&format!("a{number}"), "write_text_file", arguments);
-        let params = json!({"sessionId": "s", "update": told});
+        let event = codex(&format!("a{number}"), "write_text_file", arguments);
+        let params = json!({"sessionId": "s", "update": event});
         merger.from_agent(json!({"method": "session/update", "params": params}), None);
         let id = updates::own_id(number);
         merger.from_recto("s", with_call("text.read", read(), |call| updates::started(&id, call)));
@@ -421,7 +421,7 @@ proptest! {
             let params = json!({"sessionId": "s", "update": odd, "toolCall": odd});
             let message = json!({"method": method, "params": params});
             for _ in 0..2 {
-                merger.asking(&message);
+                merger.permission_request(&message);
                 merger.from_agent(message.clone(), None);
                 merger.from_recto("s", odd.clone());
             }

@@ -1,6 +1,7 @@
-//! The agent: a process in a group of its own, and how it ends.
+//! Starts and stops the agent.
 //!
-//! An agent is often started by a shim, so that its end is the end of the group.
+//! The agent runs in a process group of its own and has ended when the whole group has, because it
+//! is often started through a wrapper.
 
 use std::ffi::OsString;
 use std::io::{PipeReader, PipeWriter, pipe};
@@ -14,13 +15,13 @@ use tokio::time::{Instant, sleep};
 
 use crate::acp::link::{SOCKET_VARIABLE, TOKEN_VARIABLE};
 
-/// How long an agent may take to end when its input has ended.
+/// The time for an agent to exit after the end of its input.
 const AFTER_END_OF_INPUT: Duration = Duration::from_secs(5);
 
-/// How long it may take after a signal.
+/// The time for it to exit after a signal.
 const AFTER_SIGNAL: Duration = Duration::from_secs(2);
 
-/// How often it is looked after.
+/// How often its state is checked.
 const INTERVAL: Duration = Duration::from_millis(10);
 
 /// A running agent.
@@ -30,17 +31,17 @@ pub struct Agent {
 }
 
 impl Agent {
-    /// Starts it. Its stderr is ours, and so is its environment, but for a link to a relay that
-    /// we stand behind ourselves.
+    /// Starts an agent. It inherits stderr and the environment, except the variables of an outer
+    /// relay's link.
     pub fn start(
         command: &[OsString],
         environment: Vec<(OsString, OsString)>,
     ) -> Result<(Agent, PipeWriter, PipeReader), String> {
-        let (program, arguments) = command.split_first().ok_or("no agent is named")?;
-        let told = |error| format!("cannot start {}: {error}", program.display());
-        // Pipes of our own, because threads block on them.
-        let (input_reader, input) = pipe().map_err(told)?;
-        let (output, output_writer) = pipe().map_err(told)?;
+        let (program, arguments) = command.split_first().ok_or("no agent given")?;
+        let start_error = |error| format!("cannot start {}: {error}", program.display());
+        // Not Tokio's pipes, because threads block on these.
+        let (input_reader, input) = pipe().map_err(start_error)?;
+        let (output, output_writer) = pipe().map_err(start_error)?;
         let child = Command::new(program)
             .args(arguments)
             .env_remove(SOCKET_VARIABLE)
@@ -50,19 +51,19 @@ impl Agent {
             .stdout(Stdio::from(output_writer))
             .process_group(0)
             .spawn()
-            .map_err(told)?;
-        let group = child.id().and_then(ProcessGroup::of).expect("it runs, so it has an id");
+            .map_err(start_error)?;
+        let group = child.id().and_then(ProcessGroup::of).expect("a running process has an id");
         Ok((Agent { child, group }, input, output))
     }
 
-    /// Ends when the process does.
+    /// Waits for the process to exit.
     pub async fn ended(&mut self) {
-        // An error means that there is no such process any more.
+        // An error means that the process no longer exists.
         let _ = self.child.wait().await;
     }
 
-    /// Waits for the whole group to end, whose input has ended, and helps if it takes too long.
-    /// The result is the agent's own, unless we had to help.
+    /// Waits for the whole group to exit after the end of its input, and kills it after the time
+    /// limits. Returns the agent's exit code if it exited by itself, otherwise success.
     pub async fn end(&mut self) -> ExitCode {
         let is_gone = self.is_gone_within(AFTER_END_OF_INPUT).await;
         let own_status = self.child.try_wait().ok().flatten();
@@ -80,7 +81,7 @@ impl Agent {
     async fn is_gone_within(&mut self, limit: Duration) -> bool {
         let deadline = Instant::now() + limit;
         loop {
-            // As long as the first is not waited for, its group is there.
+            // The group exists until its first process has been waited for.
             let is_over = !matches!(self.child.try_wait(), Ok(None));
             if is_over && !self.group.exists() {
                 return true;
@@ -93,7 +94,7 @@ impl Agent {
     }
 }
 
-/// What a shell would say.
+/// Converts a status as a shell does: 128 plus the signal.
 fn code(status: ExitStatus) -> ExitCode {
     let code = status.code().or_else(|| Some(128 + status.signal()?)).unwrap_or(1);
     ExitCode::from(u8::try_from(code).unwrap_or(1))

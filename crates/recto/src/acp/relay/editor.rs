@@ -1,8 +1,8 @@
-//! Requests of our own to the editor, and whose they were.
+//! The relay's own requests to the editor.
 //!
-//! A server asks for a change once, and it takes up to three requests: what the file's text is, the
-//! write, and what the editor made of it. They are made here, where an answer leads to the next
-//! request at once, so that a person can type the least in between.
+//! A change takes up to three requests: read the current text, write the new one, and read it back.
+//! The relay makes them itself, so that each follows the previous answer at once and the user has the
+//! least time to type in between.
 
 use std::collections::HashMap;
 use std::sync::Mutex;
@@ -14,21 +14,21 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use super::peek::Peek;
-use crate::acp::link::server::{Answer, Change};
-use crate::acp::outlet::Outlet;
+use crate::acp::line_sender::LineSender;
+use crate::acp::link::server::{Answer, ChangeRequest};
 
 const READ: &str = "fs/read_text_file";
 const WRITE: &str = "fs/write_text_file";
 
-/// The code for a file that the editor does not know.
+/// The error code for a file that does not exist.
 const NO_SUCH_FILE: i64 = -32002;
 
-/// The code for an answer that is none.
+/// The error code for an invalid answer.
 const INTERNAL_ERROR: i64 = -32603;
 
-/// What was asked and not answered yet.
+/// The unanswered requests.
 pub struct Requests {
-    /// Begins every id of ours and of nobody else: another relay may stand before or behind us.
+    /// The prefix of this relay's ids. Random, because relays may be chained.
     prefix: String,
     waiting: Mutex<Waiting>,
 }
@@ -36,33 +36,33 @@ pub struct Requests {
 #[derive(Default)]
 struct Waiting {
     last: u64,
-    requests: HashMap<u64, Asked>,
+    requests: HashMap<u64, PendingRequest>,
 }
 
-/// A request, and what follows its answer.
-struct Asked {
-    step: Step,
+/// A request that waits for its answer.
+struct PendingRequest {
+    step: RequestStep,
     answer: Answer,
-    /// What is asked then, the last first. Written in advance, so that nothing delays it.
-    next: Vec<Line>,
+    /// The requests that follow, in reverse order. Serialised in advance to save time.
+    next: Vec<RequestLine>,
     since: Instant,
-    /// Whether nobody waits for what stands there after a write.
+    /// Whether the text after the write is no longer needed.
     is_given_up: bool,
 }
 
-/// What a request is for.
+/// The purpose of a request.
 #[derive(Clone, Copy)]
-enum Step {
-    /// Somebody wants the text.
+enum RequestStep {
+    /// Reads the text for a server.
     Read,
-    /// The text is to be this one still.
+    /// Checks that the text still has this digest.
     Compare(Digest),
     Write,
     ReadBack,
 }
 
-/// A request, with the number in its id.
-struct Line {
+/// A serialised request, with the number in its id.
+struct RequestLine {
     number: u64,
     text: Vec<u8>,
 }
@@ -93,11 +93,11 @@ struct Failure {
 }
 
 impl Failure {
-    /// Why, in the editor's words. Some keep the reason behind a message that says nothing.
+    /// Returns the editor's reason. Some editors put it in `data` behind a generic message.
     fn words(&self) -> String {
         let data = self.data.as_ref();
         let details = data.and_then(|data| data.get("details").unwrap_or(data).as_str());
-        let words = details.or(self.message.as_deref()).unwrap_or("it gave no reason");
+        let words = details.or(self.message.as_deref()).unwrap_or("no reason given");
         words.chars().take(1000).collect()
     }
 
@@ -107,27 +107,27 @@ impl Failure {
 }
 
 #[derive(Deserialize)]
-struct Content<'a> {
+struct ReadResult<'a> {
     #[serde(borrow)]
     content: &'a RawValue,
 }
 
 impl Requests {
-    /// None yet. `nonce` makes our ids our own.
+    /// Creates an empty set of requests, whose ids contain `nonce`.
     pub fn new(nonce: String) -> Requests {
         Requests { prefix: format!("recto-{nonce}-"), waiting: Mutex::default() }
     }
 
-    /// The line that asks for a file's text.
+    /// Starts a read and returns the line to send.
     pub fn read(&self, session_id: &str, path: &RawValue, answer: Answer) -> Vec<u8> {
         let params = Params { session_id, path, content: None };
         let line = self.line(READ, params);
-        self.begin(Step::Read, answer, line, Vec::new())
+        self.begin(RequestStep::Read, answer, line, Vec::new())
     }
 
-    /// The first line of a change.
-    pub fn change(&self, session_id: &str, change: Change<'_>, answer: Answer) -> Vec<u8> {
-        let Change { path, expects, content } = change;
+    /// Starts a change and returns the first line to send.
+    pub fn change(&self, session_id: &str, change: ChangeRequest<'_>, answer: Answer) -> Vec<u8> {
+        let ChangeRequest { path, expects, content } = change;
         let reading = Params { session_id, path, content: None };
         let writing = Params { content: Some(content), ..reading };
         let compare = expects.map(|digest| (self.line(READ, reading), digest));
@@ -135,24 +135,24 @@ impl Requests {
         let read_back = self.line(READ, reading);
         match compare {
             Some((line, digest)) => {
-                self.begin(Step::Compare(digest), answer, line, vec![read_back, write])
+                self.begin(RequestStep::Compare(digest), answer, line, vec![read_back, write])
             }
-            None => self.begin(Step::Write, answer, write, vec![read_back]),
+            None => self.begin(RequestStep::Write, answer, write, vec![read_back]),
         }
     }
 
-    /// Ends the reading of a change, if it has lasted this long. Where the editor has the new text
-    /// and did not answer yet, that is still waited for.
+    /// Abandons the current read of a change if it has taken at least `after`. A write that was sent
+    /// to the editor is still waited for.
     pub fn give_up(&self, change: &Answer, after: Duration) {
         let mut waiting = lock(&self.waiting);
         let mut requests = waiting.requests.iter_mut();
         let found = requests.find(|(_, asked)| asked.answer.is_same(change));
-        // Where there is none, its reply is on the way.
+        // If there is none, the reply was sent already.
         let Some((&number, asked)) = found else { return };
         asked.is_given_up |= after.is_zero();
         let (step, is_over) = (asked.step, asked.since.elapsed() >= after);
         match step {
-            Step::Compare(_) | Step::ReadBack if is_over => {}
+            RequestStep::Compare(_) | RequestStep::ReadBack if is_over => {}
             _ => {
                 drop(waiting);
                 return change.pending();
@@ -161,40 +161,41 @@ impl Requests {
         let asked = waiting.requests.remove(&number);
         drop(waiting);
         match (step, asked) {
-            (Step::Compare(_), Some(asked)) => asked.answer.given_up(false),
+            (RequestStep::Compare(_), Some(asked)) => asked.answer.given_up(false),
             (_, Some(asked)) => asked.answer.written(None),
             (_, None) => {}
         }
     }
 
-    /// Ends every change that the editor was not given yet, because it will not be.
+    /// Abandons every change that was not sent to the editor yet.
     pub fn give_up_all(&self) {
         let mut waiting = lock(&self.waiting);
-        let is_compared = |_: &u64, asked: &mut Asked| matches!(asked.step, Step::Compare(_));
+        let is_compared =
+            |_: &u64, asked: &mut PendingRequest| matches!(asked.step, RequestStep::Compare(_));
         let compared: Vec<_> = waiting.requests.extract_if(is_compared).collect();
         drop(waiting);
         compared.into_iter().for_each(|(_, asked)| asked.answer.given_up(true));
     }
 
-    /// Forgets what was asked for a server that is gone.
-    pub fn forget(&self, server: &Outlet) {
+    /// Forgets the requests of a disconnected server.
+    pub fn forget(&self, server: &LineSender) {
         lock(&self.waiting).requests.retain(|_, asked| !asked.answer.goes_to(server));
     }
 
-    /// Whether a message answers one of ours.
+    /// Whether a message answers a request of this relay.
     pub fn is_ours(&self, message: &Peek<'_>) -> bool {
         message.method.is_none() && self.number(message).is_some()
     }
 
-    /// Hands an answer to whoever waits for it, or gives the line that is to be sent next. One that
-    /// comes twice is ignored.
+    /// Handles an answer: replies to the server, or returns the next line to send. A repeated answer
+    /// is ignored.
     pub fn settle(&self, message: &Peek<'_>) -> Option<Vec<u8>> {
         let number = self.number(message)?;
         let result = result(message);
-        // It is taken out only when it is clear what follows: until then it can be given up.
+        // Removed only once the outcome is clear, so that it can be abandoned until then.
         let step = lock(&self.waiting).requests.get(&number)?.step;
         match step {
-            Step::Read => {
+            RequestStep::Read => {
                 let text = result.and_then(text);
                 let answer = self.take(number)?.answer;
                 match text {
@@ -202,21 +203,21 @@ impl Requests {
                     Err(failure) => failure.send(answer),
                 }
             }
-            Step::Compare(expected) => match result.and_then(text) {
+            RequestStep::Compare(expected) => match result.and_then(text) {
                 Ok(text) if digest(text) == Some(expected) => return self.next(number),
                 Ok(_) => self.take(number)?.answer.moved(),
-                // The file is gone from the editor, which is another text as well.
+                // The file was removed, so its text is not the expected one.
                 Err(Failure { code: Some(NO_SUCH_FILE), .. }) => self.take(number)?.answer.moved(),
                 Err(failure) => failure.send(self.take(number)?.answer),
             },
-            Step::Write => match result {
+            RequestStep::Write => match result {
                 Ok(_) if !lock(&self.waiting).requests.get(&number)?.is_given_up => {
                     return self.next(number);
                 }
                 Ok(_) => self.take(number)?.answer.written(None),
                 Err(failure) => failure.send(self.take(number)?.answer),
             },
-            Step::ReadBack => {
+            RequestStep::ReadBack => {
                 let text = result.and_then(text).ok();
                 self.take(number)?.answer.written(text);
             }
@@ -224,34 +225,40 @@ impl Requests {
         None
     }
 
-    fn take(&self, number: u64) -> Option<Asked> {
+    fn take(&self, number: u64) -> Option<PendingRequest> {
         lock(&self.waiting).requests.remove(&number)
     }
 
-    /// The line of the next step of a change.
+    /// Advances a change to its next step and returns the line to send.
     fn next(&self, number: u64) -> Option<Vec<u8>> {
         let mut waiting = lock(&self.waiting);
         let mut asked = waiting.requests.remove(&number)?;
         let line = asked.next.pop()?;
-        asked.step = if asked.next.is_empty() { Step::ReadBack } else { Step::Write };
+        asked.step = if asked.next.is_empty() { RequestStep::ReadBack } else { RequestStep::Write };
         asked.since = Instant::now();
         waiting.requests.insert(line.number, asked);
         Some(line.text)
     }
 
-    /// From now on the line's answer is waited for.
-    fn begin(&self, step: Step, answer: Answer, line: Line, next: Vec<Line>) -> Vec<u8> {
+    /// Registers a request and returns its line.
+    fn begin(
+        &self,
+        step: RequestStep,
+        answer: Answer,
+        line: RequestLine,
+        next: Vec<RequestLine>,
+    ) -> Vec<u8> {
         let since = Instant::now();
-        let asked = Asked { step, answer, next, since, is_given_up: false };
+        let asked = PendingRequest { step, answer, next, since, is_given_up: false };
         lock(&self.waiting).requests.insert(line.number, asked);
         line.text
     }
 
-    fn line(&self, method: &'static str, params: Params<'_>) -> Line {
+    fn line(&self, method: &'static str, params: Params<'_>) -> RequestLine {
         let number = self.next_number();
         let id = format!("{}{number}", self.prefix);
         let request = Request { jsonrpc: "2.0", id, method, params };
-        Line { number, text: serde_json::to_vec(&request).expect("strings are JSON") }
+        RequestLine { number, text: serde_json::to_vec(&request).expect("strings are JSON") }
     }
 
     fn next_number(&self) -> u64 {
@@ -273,21 +280,20 @@ fn result<'a>(message: &Peek<'a>) -> Result<&'a str, Failure> {
     }
 }
 
-/// The text in an answer, as a JSON string.
+/// Returns the text in an answer, as a JSON string.
 fn text(result: &str) -> Result<&RawValue, Failure> {
-    match serde_json::from_str::<Content>(result) {
-        Ok(Content { content }) if content.get().starts_with('"') && is_text(content.get()) => {
+    match serde_json::from_str::<ReadResult>(result) {
+        Ok(ReadResult { content }) if content.get().starts_with('"') && is_text(content.get()) => {
             Ok(content)
         }
         _ => {
-            let message = Some("its answer holds no text".into());
+            let message = Some("the answer contains no text".into());
             Err(Failure { message, ..Failure::default() })
         }
     }
 }
 
-/// Whether a JSON string stands for a text. One half of a surrogate pair, which is all that can be
-/// wrong with it, does not.
+/// Whether a JSON string is valid Unicode. Only an unpaired surrogate can make it invalid.
 fn is_text(string: &str) -> bool {
     let has_surrogates = string.contains(r"\ud") || string.contains(r"\uD");
     !has_surrogates || serde_json::from_str::<String>(string).is_ok()
@@ -303,27 +309,27 @@ mod tests {
     #![allow(clippy::unwrap_used)]
 
     use super::*;
-    use crate::acp::relay::peek::{Shape, shape};
+    use crate::acp::relay::peek::{MessageKind, classify};
 
-    /// A line as the editor would answer it.
+    /// Settles a line with the editor's answer `result`.
     fn settle(requests: &Requests, line: &[u8], result: &str) -> Option<Vec<u8>> {
         let request: serde_json::Value = serde_json::from_slice(line).unwrap();
         let answer = format!(r#"{{"jsonrpc":"2.0","id":{},"result":{result}}}"#, request["id"]);
-        let Shape::Message(message) = shape(answer.as_bytes()) else { unreachable!() };
+        let MessageKind::Message(message) = classify(answer.as_bytes()) else { unreachable!() };
         requests.settle(&message)
     }
 
     #[test]
-    fn what_a_server_asked_goes_with_it() {
-        let outlet = || Outlet::start("test", std::io::pipe().unwrap().1, 1 << 20).unwrap();
-        let (one, other) = (outlet(), outlet());
+    fn forgets_the_requests_of_a_disconnected_server() {
+        let sender = || LineSender::start("test", std::io::pipe().unwrap().1, 1 << 20).unwrap();
+        let (one, other) = (sender(), sender());
         let requests = Requests::new("n".into());
         let path = serde_json::value::to_raw_value("/f").unwrap();
         let text = serde_json::value::to_raw_value("new").unwrap();
-        let begin = |server: &Outlet| {
+        let begin = |server: &LineSender| {
             let answer = |id| Answer::new(id, server.clone());
             let expects = Some(Digest::of(b"old"));
-            let change = Change { path: &path, expects, content: &text };
+            let change = ChangeRequest { path: &path, expects, content: &text };
             requests.read("s", &path, answer(1));
             requests.change("s", change, answer(2))
         };
@@ -332,7 +338,7 @@ mod tests {
         requests.forget(&one);
         assert_eq!(lock(&requests.waiting).requests.len(), 2);
         let old = r#"{"content":"old"}"#;
-        assert!(settle(&requests, &compare_one, old).is_none(), "nobody is there to write for");
+        assert!(settle(&requests, &compare_one, old).is_none(), "its request was forgotten");
         assert!(settle(&requests, &compare_other, old).is_some());
     }
 }

@@ -1,8 +1,8 @@
-//! What is done with each message. Most are handed on as the bytes they came in.
+//! Handles each message. Most are passed on unchanged, byte for byte.
 //!
-//! From the editor: `initialize` tells what it can do, a request that begins a session gets our
-//! server, and an answer to a request of ours is taken out. From the agent: the answers to those,
-//! and events, which may concern calls of ours.
+//! From the editor, the hub reads the capabilities in `initialize`, adds recto's server to requests
+//! that start a session, and removes answers to its own requests. From the agent, it reads the
+//! answers to those requests, and merges events about recto's calls.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -13,95 +13,95 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::editor::Requests;
-use super::inject::{Agreed, Server, Session, Splice};
-use super::log::Log;
-use super::peek::{Peek, Shape, shape};
+use super::inject::{Negotiated, Server, SessionParams, Splice};
+use super::log::MessageLog;
+use super::peek::{MessageKind, Peek, classify};
+use crate::acp::line_sender::LineSender;
 use crate::acp::link::Welcome;
 use crate::acp::link::rehearsals::Rehearsals;
-use crate::acp::link::server::{Answer, Change, Host};
+use crate::acp::link::server::{Answer, ChangeRequest, Host};
 use crate::acp::link::tickets::{Ticket, Tickets};
-use crate::acp::merge::{Asking, Merger};
-use crate::acp::outlet::Outlet;
+use crate::acp::merge::{Merger, PermissionRequest};
 use crate::log::say;
 use recto_store::sync::lock;
 use recto_tools::tools::as_integer;
 
-/// How much of a line that is no message is shown.
+/// How many bytes of an invalid line are shown.
 const MAX_NOISE: usize = 500;
 
-/// Everything that both directions share.
+/// The state that both directions share.
 pub struct Hub {
-    /// The editor's end.
-    pub to_editor: Outlet,
-    /// The agent's end.
-    pub to_agent: Outlet,
-    /// What is put into sessions.
+    /// Sends to the editor.
+    pub to_editor: LineSender,
+    /// Sends to the agent.
+    pub to_agent: LineSender,
+    /// The server to add to sessions.
     pub server: Server,
-    /// Which server belongs to which session.
+    /// The tokens of sessions.
     pub tickets: Arc<Tickets>,
-    /// What we asked the editor.
+    /// The relay's requests to the editor.
     pub editor: Requests,
-    /// What was said so far.
-    pub learned: Mutex<Learned>,
-    /// Makes one of our events and the agent's.
+    /// The results of the handshake.
+    pub handshake: Mutex<Handshake>,
+    /// Merges recto's events with the agent's.
     pub merger: Mutex<Merger>,
-    /// What we asked our servers.
+    /// The rehearsals requested from servers.
     pub rehearsals: Rehearsals,
-    /// Where messages are noted.
-    pub log: Option<Log>,
+    /// The log of messages.
+    pub log: Option<MessageLog>,
 }
 
-/// What the two sides said that matters later.
+/// What editor and agent agreed on, and the editor's requests whose answers the relay needs.
 #[derive(Default)]
-pub struct Learned {
+pub struct Handshake {
     can_read: bool,
     can_write: bool,
-    agreed: Agreed,
-    /// Requests of the editor whose answers matter, by id.
-    asked: HashMap<String, Asked>,
+    agreed: Negotiated,
+    /// Requests of the editor whose answers the relay needs, by id.
+    asked: HashMap<String, AwaitedAnswer>,
 }
 
-enum Asked {
+enum AwaitedAnswer {
     Initialize,
-    /// The session is called as the answer says.
-    NewSession(Begun),
-    /// The session has its name.
+    /// The answer contains the session's id.
+    NewSession(InjectedSession),
+    /// The session's id is known.
     OldSession(Arc<Ticket>),
 }
 
-/// A session with our server in it.
-struct Begun {
+/// A session that recto's server was added to.
+struct InjectedSession {
     ticket: Arc<Ticket>,
-    /// Where its relative paths start.
+    /// The directory that its relative paths are relative to.
     root: String,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Initialize {
-    /// A number, also as `1.0` or `"1"`: what else is said here counts however that is spelled.
+    /// A number, also as `1.0` or `"1"`, so that an unusual spelling does not hide the other members.
     #[serde(default)]
     protocol_version: Value,
-    /// The editor's.
+    /// The editor's capabilities.
     #[serde(default)]
     client_capabilities: Value,
-    /// The agent's.
+    /// The agent's capabilities.
     #[serde(default)]
     agent_capabilities: Value,
-    /// Either's, in the second version.
+    /// The capabilities of either, in version 2.
     #[serde(default)]
     capabilities: Value,
 }
 
 impl Initialize {
-    /// The version, if one is told.
+    /// Returns the version, if it is valid.
     fn version(&self) -> Option<u64> {
         let version = as_integer(&self.protocol_version)?;
         u64::try_from(version).ok()
     }
 
-    /// Whether an agent takes more folders for a session than one.
-    fn has_more_folders(&self) -> bool {
+    /// Whether the agent supports additional directories in a session.
+    fn has_additional_directories(&self) -> bool {
         let first = &self.agent_capabilities["sessionCapabilities"]["additionalDirectories"];
         let second = &self.capabilities["session"]["additionalDirectories"];
         first.is_object() || second.is_object()
@@ -110,53 +110,53 @@ impl Initialize {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Named {
+struct SessionAnswer {
     session_id: Option<String>,
 }
 
-/// Why a message is not just handed on.
+/// How a message must be handled.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Concern {
-    /// It is.
+    /// Passed on unchanged.
     None,
-    /// It answers something that we asked.
+    /// Answers a request of the relay.
     OurAnswer,
-    /// It answers something whose answer matters.
+    /// Answers a request of the editor whose answer the relay needs.
     Answer,
-    /// It begins everything.
+    /// Starts the handshake.
     Initialize,
-    /// It begins a session.
+    /// Starts a session.
     Session,
-    /// It tells of a call, or asks for leave to make one.
+    /// Reports a call, or requests permission for one.
     Event,
 }
 
 impl Hub {
-    /// Takes a line of the editor's.
+    /// Handles a line from the editor.
     pub fn take_from_editor(&self, mut line: Vec<u8>) {
-        let splice = match shape(&line) {
-            Shape::Message(message) => match self.concern_of_editors(&message) {
+        let splice = match classify(&line) {
+            MessageKind::Message(message) => match self.editor_concern(&message) {
                 Concern::OurAnswer => {
                     self.note("editor", "recto", &line);
                     if let Some(next) = self.editor.settle(&message) {
                         self.note("recto", "editor", &next);
-                        // An editor that waits until its answers are read must not wait for us.
+                        // Must not block here, where the editor's answers are read.
                         self.to_editor.send_at_once(next);
                     }
                     return;
                 }
                 Concern::Initialize => {
-                    self.learn_of_editor(&message);
+                    self.read_editor_capabilities(&message);
                     None
                 }
-                Concern::Session => self.give_server(&line, &message),
+                Concern::Session => self.add_server(&line, &message),
                 Concern::None | Concern::Answer | Concern::Event => None,
             },
-            Shape::Batch(items) if concerns(&items, |item| self.concern_of_editors(item)) => {
+            MessageKind::Batch(items) if concerns(&items, |item| self.editor_concern(item)) => {
                 return items.iter().for_each(|item| self.take_from_editor(item.get().into()));
             }
-            // What is no JSON is the agent's to refuse.
-            Shape::Batch(_) | Shape::Unclear | Shape::Noise => None,
+            // The agent rejects invalid messages itself.
+            MessageKind::Batch(_) | MessageKind::Unclear | MessageKind::Noise => None,
         };
         match splice {
             None => self.note("editor", "agent", &line),
@@ -169,15 +169,15 @@ impl Hub {
         self.to_agent.send(line);
     }
 
-    /// Takes a line of the agent's.
+    /// Handles a line from the agent.
     pub fn take_from_agent(&self, line: Vec<u8>) {
-        match shape(&line) {
-            Shape::Message(message) => match self.concern_of_agents(&message) {
+        match classify(&line) {
+            MessageKind::Message(message) => match self.agent_concern(&message) {
                 Concern::Event => return self.merge(line),
                 Concern::Answer => {
-                    let begun = self.learn_of_agent(&message);
+                    let begun = self.read_agent_answer(&message);
                     self.pass_to_editor(line);
-                    // The editor must know a session before it hears of a call in it.
+                    // The editor must learn of a session before it receives a call's update.
                     if let Some((begun, session)) = begun {
                         self.name(&begun, &session);
                     }
@@ -185,20 +185,22 @@ impl Hub {
                 }
                 Concern::None | Concern::OurAnswer | Concern::Initialize | Concern::Session => {}
             },
-            Shape::Batch(items) if concerns(&items, |item| self.concern_of_agents(item)) => {
+            MessageKind::Batch(items) if concerns(&items, |item| self.agent_concern(item)) => {
                 return items.iter().for_each(|item| self.take_from_agent(item.get().into()));
             }
-            Shape::Batch(_) | Shape::Unclear => {}
-            Shape::Noise => {
+            MessageKind::Batch(_) | MessageKind::Unclear => {}
+            MessageKind::Noise => {
                 self.note("agent", "recto", &line);
                 let start = String::from_utf8_lossy(&line[..line.len().min(MAX_NOISE)]);
-                return say(&format!("the agent said what is no message: {start}"));
+                return say(&format!(
+                    "ignored a line from the agent that is not a message: {start}"
+                ));
             }
         }
         self.pass_to_editor(line);
     }
 
-    fn concern_of_editors(&self, message: &Peek<'_>) -> Concern {
+    fn editor_concern(&self, message: &Peek<'_>) -> Concern {
         match message.method.as_deref() {
             None if self.editor.is_ours(message) => Concern::OurAnswer,
             Some("initialize") => Concern::Initialize,
@@ -209,70 +211,72 @@ impl Hub {
         }
     }
 
-    fn concern_of_agents(&self, message: &Peek<'_>) -> Concern {
+    fn agent_concern(&self, message: &Peek<'_>) -> Concern {
         match message.method.as_deref() {
             Some("session/update" | "session/request_permission") if self.shows_calls() => {
                 Concern::Event
             }
             None => {
                 let id = message.id();
-                let matters = id.is_some_and(|id| lock(&self.learned).asked.contains_key(&id));
+                let matters = id.is_some_and(|id| lock(&self.handshake).asked.contains_key(&id));
                 if matters { Concern::Answer } else { Concern::None }
             }
             Some(_) => Concern::None,
         }
     }
 
-    /// Whether calls are shown to the editor. In the draft of version 2 that is left to the agent.
+    /// Whether the relay shows calls to the editor. In the draft of version 2 only the agent does.
     fn shows_calls(&self) -> bool {
-        lock(&self.learned).agreed.protocol_version < 2
+        lock(&self.handshake).agreed.protocol_version < 2
     }
 
-    fn learn_of_editor(&self, initialize: &Peek<'_>) {
+    fn read_editor_capabilities(&self, initialize: &Peek<'_>) {
         let params = initialize.params.map_or("null", RawValue::get);
         let Ok(params) = serde_json::from_str::<Initialize>(params) else { return };
         let offers = |name: &str| params.client_capabilities["fs"][name] == true;
-        let mut learned = lock(&self.learned);
-        learned.can_read = offers("readTextFile");
-        learned.can_write = offers("writeTextFile");
-        learned.agreed.protocol_version = params.version().unwrap_or_default();
+        let mut handshake = lock(&self.handshake);
+        handshake.can_read = offers("readTextFile");
+        handshake.can_write = offers("writeTextFile");
+        handshake.agreed.protocol_version = params.version().unwrap_or_default();
         if let Some(id) = initialize.id() {
-            learned.asked.insert(id, Asked::Initialize);
+            handshake.asked.insert(id, AwaitedAnswer::Initialize);
         }
     }
 
-    /// Learns from an answer of the agent's. A session that has begun, and whose it is.
-    fn learn_of_agent(&self, answer: &Peek<'_>) -> Option<(Begun, String)> {
-        let asked = lock(&self.learned).asked.remove(&answer.id()?)?;
+    /// Reads an answer of the agent. Returns the session that it started, with its id.
+    fn read_agent_answer(&self, answer: &Peek<'_>) -> Option<(InjectedSession, String)> {
+        let asked = lock(&self.handshake).asked.remove(&answer.id()?)?;
         let result = answer.result.map_or("null", RawValue::get);
         match asked {
-            Asked::Initialize => {
+            AwaitedAnswer::Initialize => {
                 let Ok(answer) = serde_json::from_str::<Initialize>(result) else { return None };
-                let mut learned = lock(&self.learned);
-                learned.agreed.has_more_folders = answer.has_more_folders();
+                let mut handshake = lock(&self.handshake);
+                handshake.agreed.has_additional_directories = answer.has_additional_directories();
                 if let Some(version) = answer.version() {
-                    learned.agreed.protocol_version = version;
-                    // Version 2 has no such methods, whatever the editor offered for version 1.
-                    learned.can_read &= version < 2;
-                    learned.can_write &= version < 2;
+                    handshake.agreed.protocol_version = version;
+                    // Version 2 does not have these methods, even if the editor offered them.
+                    handshake.can_read &= version < 2;
+                    handshake.can_write &= version < 2;
                 }
             }
-            Asked::OldSession(ticket) if answer.error.is_some() => self.tickets.revoke(&ticket),
-            Asked::OldSession(_) => {}
-            Asked::NewSession(begun) => match serde_json::from_str(result) {
-                Ok(Named { session_id: Some(session) }) => return Some((begun, session)),
+            AwaitedAnswer::OldSession(ticket) if answer.error.is_some() => {
+                self.tickets.revoke(&ticket)
+            }
+            AwaitedAnswer::OldSession(_) => {}
+            AwaitedAnswer::NewSession(begun) => match serde_json::from_str(result) {
+                Ok(SessionAnswer { session_id: Some(session) }) => return Some((begun, session)),
                 _ => self.tickets.revoke(&begun.ticket),
             },
         }
         None
     }
 
-    /// How the request must change to give the session our server.
-    fn give_server(&self, line: &[u8], request: &Peek<'_>) -> Option<Splice> {
+    /// Returns the change that adds recto's server to a request that starts a session.
+    fn add_server(&self, line: &[u8], request: &Peek<'_>) -> Option<Splice> {
         let (id, params) = (request.id()?, request.params?);
-        let session = Session::parse(params)?;
+        let session = SessionParams::parse(params)?;
         let ticket = self.tickets.issue().ok()?;
-        let agreed = lock(&self.learned).agreed;
+        let agreed = lock(&self.handshake).agreed;
         let entry = self.server.entry(&session, &ticket.token, agreed);
         let splice = entry.and_then(|entry| session.with_server(line, params, &entry));
         let Some(splice) = splice else {
@@ -282,25 +286,25 @@ impl Hub {
         if let Some(log) = &self.log {
             log.hide(&ticket.token);
         }
-        let begun = Begun { ticket, root: self.server.root(&session)?.to_string() };
+        let begun = InjectedSession { ticket, root: self.server.root(&session)?.to_string() };
         let is_loaded = request.method.as_deref() == Some("session/load");
         let is_resumed = request.method.as_deref() == Some("session/resume");
         let asked = match &session.session_id {
             Some(session) if is_loaded || is_resumed => {
-                // One that is resumed is not told again.
+                // The agent replays the calls of a loaded session, but not of a resumed one.
                 if is_loaded {
                     lock(&self.merger).reopen(session);
                 }
                 self.name(&begun, session);
-                Asked::OldSession(begun.ticket)
+                AwaitedAnswer::OldSession(begun.ticket)
             }
-            _ => Asked::NewSession(begun),
+            _ => AwaitedAnswer::NewSession(begun),
         };
-        lock(&self.learned).asked.insert(id, asked);
+        lock(&self.handshake).asked.insert(id, asked);
         Some(splice)
     }
 
-    fn name(&self, begun: &Begun, session: &str) {
+    fn name(&self, begun: &InjectedSession, session: &str) {
         lock(&self.merger).open(session, begun.root.clone().into());
         begun.ticket.name(session);
     }
@@ -309,32 +313,33 @@ impl Hub {
         let Ok(event) = serde_json::from_slice::<Value>(&line) else {
             return self.pass_to_editor(line);
         };
-        let foreseen = self.foresee(&event);
-        // Kept until everything is sent, so that nothing comes in between.
+        let rehearsed = self.rehearse(&event);
+        // Locked until the event is sent, so that events stay in order.
         let mut merger = lock(&self.merger);
-        let merged = merger.from_agent(event.clone(), foreseen);
+        let merged = merger.from_agent(event.clone(), rehearsed);
         if merged.as_ref() == Some(&event) {
             return self.pass_to_editor(line);
         }
         self.note("agent", "recto", &line);
         if let Some(event) = merged {
-            self.tell_editor(&event);
+            self.send_event(&event);
         }
     }
 
-    /// What a call would do that the agent asks leave for. Nothing more of the agent's is read
-    /// until it is known, so that what comes later stays later.
-    fn foresee(&self, event: &Value) -> Option<Vec<Value>> {
-        let Asking { session, tool, arguments } = lock(&self.merger).asking(event)?;
+    /// Rehearses the call that the agent requests permission for. Reads nothing more from the agent
+    /// meanwhile, so that its messages stay in order.
+    fn rehearse(&self, event: &Value) -> Option<Vec<Value>> {
+        let PermissionRequest { session, tool, arguments } =
+            lock(&self.merger).permission_request(event)?;
         let server = self.tickets.server_of(&session)?;
         self.rehearsals.ask(&server, tool, arguments)
     }
 
-    fn tell_editor(&self, message: &Value) {
+    fn send_event(&self, message: &Value) {
         self.send_to_editor(serde_json::to_vec(message).expect("values are JSON"));
     }
 
-    /// Sends a line of our own.
+    /// Sends a line that the relay created.
     fn send_to_editor(&self, line: Vec<u8>) {
         self.note("recto", "editor", &line);
         self.to_editor.send(line);
@@ -354,15 +359,15 @@ impl Hub {
 
 impl Host for Hub {
     fn welcome(&self) -> Welcome {
-        let learned = lock(&self.learned);
-        Welcome { can_read: learned.can_read, can_write: learned.can_write }
+        let handshake = lock(&self.handshake);
+        Welcome { can_read: handshake.can_read, can_write: handshake.can_write }
     }
 
     fn read(&self, session_id: &str, path: &RawValue, answer: Answer) {
         self.send_to_editor(self.editor.read(session_id, path, answer));
     }
 
-    fn change(&self, session_id: &str, change: Change<'_>, answer: Answer) {
+    fn change(&self, session_id: &str, change: ChangeRequest<'_>, answer: Answer) {
         self.send_to_editor(self.editor.change(session_id, change, answer));
     }
 
@@ -370,24 +375,24 @@ impl Host for Hub {
         self.editor.give_up(change, after);
     }
 
-    fn gone(&self, session: Option<&str>, server: &Outlet) {
+    fn gone(&self, session: Option<&str>, server: &LineSender) {
         self.editor.forget(server);
         let Some(session) = session else { return };
         let mut merger = lock(&self.merger);
         for event in merger.give_up(session, server) {
-            self.tell_editor(&event);
+            self.send_event(&event);
         }
     }
 
-    fn update(&self, session_id: &str, update: Value, server: &Outlet) {
+    fn update(&self, session_id: &str, update: Value, server: &LineSender) {
         if !self.shows_calls() {
             return;
         }
-        // Kept until the event is sent, so that nothing comes in between.
+        // Locked until the event is sent, so that events stay in order.
         let mut merger = lock(&self.merger);
         let event = merger.from_recto(session_id, update);
-        merger.belongs(&event, server);
-        self.tell_editor(&event);
+        merger.assign_server(&event, server);
+        self.send_event(&event);
     }
 
     fn rehearsed(&self, id: u64, content: Option<Vec<Value>>) {
@@ -396,8 +401,8 @@ impl Host for Hub {
 }
 
 fn concerns(items: &[&RawValue], concern: impl Fn(&Peek<'_>) -> Concern) -> bool {
-    items.iter().any(|item| match shape(item.get().as_bytes()) {
-        Shape::Message(message) => concern(&message) != Concern::None,
-        Shape::Batch(_) | Shape::Unclear | Shape::Noise => false,
+    items.iter().any(|item| match classify(item.get().as_bytes()) {
+        MessageKind::Message(message) => concern(&message) != Concern::None,
+        MessageKind::Batch(_) | MessageKind::Unclear | MessageKind::Noise => false,
     })
 }

@@ -1,4 +1,4 @@
-//! Adds our server to the request that begins a session. The message keeps every other byte.
+//! Adds recto's server to a request that starts a session. All other bytes of the message stay.
 
 use std::ops::Range;
 use std::path::Path;
@@ -10,35 +10,35 @@ use serde_json::{Value, json};
 use super::peek;
 use crate::acp::link::{SOCKET_VARIABLE, TOKEN_VARIABLE};
 
-/// How our server is called.
+/// The name of recto's server.
 pub const NAME: &str = "recto";
 
-/// Our server, as the agent is to start it.
+/// How the agent starts recto's server.
 pub struct Server {
-    /// Our own program.
+    /// The path of recto.
     pub program: String,
     /// Its options, except for the roots.
     pub options: Vec<String>,
-    /// Its roots; the session's folder if there are none.
+    /// Its roots; if empty, the session's directory.
     pub roots: Vec<String>,
-    /// Where the relay listens.
+    /// The path of the relay's socket.
     pub socket: String,
 }
 
-/// What editor and agent agreed on, as far as our server is concerned.
+/// What editor and agent agreed on that affects recto's server.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Agreed {
+pub struct Negotiated {
     /// The version of the protocol.
     pub protocol_version: u64,
-    /// A session may have folders beside its own.
-    pub has_more_folders: bool,
+    /// Whether a session may have additional directories.
+    pub has_additional_directories: bool,
 }
 
-/// The parameters of a request that begins a session.
+/// The parameters of a request that starts a session.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Session<'a> {
-    /// The one that is taken up again, or forked.
+pub struct SessionParams<'a> {
+    /// The session to load, resume or fork.
     pub session_id: Option<String>,
     cwd: Option<String>,
     #[serde(default)]
@@ -48,27 +48,28 @@ pub struct Session<'a> {
 }
 
 #[derive(Deserialize)]
-struct Named<'a> {
+struct NamedServer<'a> {
     #[serde(borrow, default, deserialize_with = "peek::raw")]
     name: Option<&'a RawValue>,
 }
 
-/// New bytes for a part of a message.
+/// A replacement of a part of a message.
 pub struct Splice {
-    /// The part.
+    /// The bytes to replace.
     pub place: Range<usize>,
-    /// What stands there from now on.
+    /// The new text.
     pub text: String,
 }
 
-impl<'a> Session<'a> {
-    /// Understands parameters, which are JSON.
-    pub fn parse(params: &'a RawValue) -> Option<Session<'a>> {
+impl<'a> SessionParams<'a> {
+    /// Parses the parameters; `None` if they are not valid.
+    pub fn parse(params: &'a RawValue) -> Option<SessionParams<'a>> {
         params.get().starts_with('{').then(|| serde_json::from_str(params.get()).ok())?
     }
 
-    /// The folders beside its own. One that is not there would keep the server from starting.
-    fn more_folders(&self) -> impl Iterator<Item = &str> {
+    /// Returns the additional directories that exist. A missing one would prevent the server from
+    /// starting.
+    fn existing_directories(&self) -> impl Iterator<Item = &str> {
         let folders = self.additional_directories.as_array().into_iter().flatten();
         folders.filter_map(Value::as_str).filter(|folder| {
             let folder = Path::new(folder);
@@ -76,8 +77,8 @@ impl<'a> Session<'a> {
         })
     }
 
-    /// How `message`, whose parameters these are, must change so that our server is among the
-    /// session's. `None` where one of its name is already.
+    /// Returns the change that adds the server `entry` to `message`, whose parameters these are.
+    /// `None` if the session already has a server of that name.
     pub fn with_server(&self, message: &[u8], params: &RawValue, entry: &str) -> Option<Splice> {
         let Some(servers) = self.mcp_servers else {
             let members = &params.get()[1..params.get().len() - 1];
@@ -92,8 +93,8 @@ impl<'a> Session<'a> {
         if servers.get() == "null" {
             return Some(Splice { place, text: format!("[{entry}]") });
         }
-        let others: Vec<Named> = serde_json::from_str(servers.get()).ok()?;
-        let is_ours = |other: &Named| {
+        let others: Vec<NamedServer> = serde_json::from_str(servers.get()).ok()?;
+        let is_ours = |other: &NamedServer| {
             other.name.and_then(|name| serde_json::from_str::<String>(name.get()).ok()).as_deref()
                 == Some(NAME)
         };
@@ -107,19 +108,24 @@ impl<'a> Session<'a> {
 }
 
 impl Server {
-    /// Where the relative paths of a session start.
-    pub fn root<'a>(&'a self, session: &'a Session<'_>) -> Option<&'a str> {
+    /// Returns the directory that a session's relative paths are relative to.
+    pub fn root<'a>(&'a self, session: &'a SessionParams<'_>) -> Option<&'a str> {
         let cwd = || session.cwd.as_deref().filter(|cwd| cwd.starts_with('/'));
         self.roots.first().map(String::as_str).or_else(cwd)
     }
 
-    /// The entry for a session's list of servers. `None` where nothing says which folders it
-    /// should serve. Folders on the command line are all there are.
-    pub fn entry(&self, session: &Session<'_>, token: &str, agreed: Agreed) -> Option<String> {
+    /// Returns the entry for a session's list of servers. `None` if there is no directory to serve.
+    /// Roots on the command line replace the session's directories.
+    pub fn entry(
+        &self,
+        session: &SessionParams<'_>,
+        token: &str,
+        agreed: Negotiated,
+    ) -> Option<String> {
         let mut roots = vec![self.root(session)?];
         roots.extend(self.roots.iter().skip(1).map(String::as_str));
-        if self.roots.is_empty() && agreed.has_more_folders {
-            roots.extend(session.more_folders());
+        if self.roots.is_empty() && agreed.has_additional_directories {
+            roots.extend(session.existing_directories());
         }
         let mut arguments = vec!["serve"];
         for root in roots {
@@ -135,7 +141,7 @@ impl Server {
                 {"name": TOKEN_VARIABLE, "value": token},
             ],
         });
-        // The first version knows no such type: what has none is started.
+        // Version 1 has no type for servers that the agent starts.
         if agreed.protocol_version >= 2 {
             entry["type"] = "stdio".into();
         }
@@ -143,7 +149,7 @@ impl Server {
     }
 }
 
-/// Where a part of a message stands.
+/// Returns the range of `part`, which is a slice of `message`.
 fn range_in(message: &[u8], part: &str) -> Range<usize> {
     let start = part.as_ptr() as usize - message.as_ptr() as usize;
     start..start + part.len()
@@ -154,13 +160,13 @@ mod tests {
     #![allow(clippy::unwrap_used)]
 
     use super::*;
-    use crate::acp::relay::peek::{Shape, shape};
+    use crate::acp::relay::peek::{MessageKind, classify};
 
     fn check(params: &str, expected: Option<&str>) {
         let message = format!(r#"{{"id":1, "params" : {params} , "method":"session/new"}}"#);
-        let Shape::Message(peek) = shape(message.as_bytes()) else { panic!("{message}") };
+        let MessageKind::Message(peek) = classify(message.as_bytes()) else { panic!("{message}") };
         let params = peek.params.unwrap();
-        let splice = Session::parse(params)
+        let splice = SessionParams::parse(params)
             .and_then(|session| session.with_server(message.as_bytes(), params, "OURS"));
         let changed = splice.map(|Splice { place, text }| {
             let mut changed = message.clone();
@@ -191,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_understood_is_left_alone() {
+    fn leaves_invalid_parameters_unchanged() {
         check(r#"{"mcpServers":[{"name":"rect\u006f"}]}"#, None);
         check(r#"{"mcpServers":{"name":"a"}}"#, None);
         check(r#"{"mcpServers":["a"]}"#, None);
@@ -208,8 +214,8 @@ mod tests {
             roots: vec![],
             socket: "/s".into(),
         };
-        let in_folder: Session<'_> = serde_json::from_str(r#"{"cwd":"/a"}"#).unwrap();
-        let agreed = |protocol_version| Agreed { protocol_version, ..Agreed::default() };
+        let in_folder: SessionParams<'_> = serde_json::from_str(r#"{"cwd":"/a"}"#).unwrap();
+        let agreed = |protocol_version| Negotiated { protocol_version, ..Negotiated::default() };
         let entry = |version| server.entry(&in_folder, "t", agreed(version)).unwrap();
         let first = r#"{"name":"recto","command":"/bin/recto","args":["serve","--root","/a","--read-only"],"env":[{"name":"RECTO_LINK","value":"/s"},{"name":"RECTO_TOKEN","value":"t"}]}"#;
         assert_eq!(entry(1), first);

@@ -1,4 +1,4 @@
-//! `--log-messages`: every message in a file, one line of JSON for each. Tokens are masked.
+//! `--log-messages`: appends every message to a file, one JSON object per line. Tokens are masked.
 
 use std::borrow::Cow;
 use std::fs::{File, OpenOptions};
@@ -13,47 +13,47 @@ use recto_store::sync::lock;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-/// The file, and what must not stand in it.
-pub struct Log {
+/// The log file, and the secrets to mask in it.
+pub struct MessageLog {
     file: Mutex<File>,
     secrets: Mutex<Vec<String>>,
 }
 
 #[derive(Serialize)]
-struct Entry<'a> {
-    /// In seconds since 1970.
+struct LogEntry<'a> {
+    /// Seconds since 1970.
     time: f64,
     from: &'a str,
     to: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     message: Option<&'a RawValue>,
-    /// What is no JSON.
+    /// A line that is not JSON.
     #[serde(skip_serializing_if = "Option::is_none")]
     text: Option<Cow<'a, str>>,
 }
 
-impl Log {
-    /// Adds to a file that only we can read, for it will hold what people write.
-    pub fn open(path: &Path) -> Result<Log, String> {
+impl MessageLog {
+    /// Opens the file for appending. A new file is readable by the current user only.
+    pub fn open(path: &Path) -> Result<MessageLog, String> {
         let file = OpenOptions::new().create(true).append(true).mode(0o600).open(path);
         let file = file.map_err(|error| format!("--log-messages: {}: {error}", path.display()))?;
-        Ok(Log { file: Mutex::new(file), secrets: Mutex::default() })
+        Ok(MessageLog { file: Mutex::new(file), secrets: Mutex::default() })
     }
 
-    /// Masks this from now on.
+    /// Masks `secret` in later messages.
     pub fn hide(&self, secret: &str) {
         let mut secrets = lock(&self.secrets);
         secrets.push(secret.to_string());
     }
 
-    /// Notes a message.
+    /// Logs a message.
     pub fn note(&self, from: &str, to: &str, line: &[u8]) {
         let line = self.masked(line);
         let since_1970 = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
         let time = since_1970.map_or(0.0, |time| time.as_millis() as f64 / 1000.0);
         let message = serde_json::from_slice(&line).ok();
         let text = message.is_none().then(|| String::from_utf8_lossy(&line));
-        let entry = Entry { time, from, to, message, text };
+        let entry = LogEntry { time, from, to, message, text };
         let mut bytes = serde_json::to_vec(&entry).expect("strings and numbers are JSON");
         bytes.push(b'\n');
         // A full disk must not end the session.

@@ -1,64 +1,64 @@
-//! Looks into a message without taking it apart: a message of 100 MB is scanned once and no part
-//! of it is copied.
+//! Parses only the top-level members of a message: a message of 100 MB is scanned once and not
+//! copied.
 
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
-/// What a line is.
-pub enum Shape<'a> {
+/// The kind of a line.
+pub enum MessageKind<'a> {
     /// A message.
     Message(Peek<'a>),
-    /// Several at once.
+    /// A batch of messages.
     Batch(Vec<&'a RawValue>),
-    /// JSON that is no message we could understand, such as one that says something twice.
+    /// JSON that cannot be parsed as a message, such as an object with a duplicate member.
     Unclear,
-    /// No JSON-RPC at all.
+    /// Not JSON-RPC.
     Noise,
 }
 
-/// The members of a message that tell what it is.
+/// The members that identify a message.
 #[derive(Deserialize)]
 pub struct Peek<'a> {
-    /// What is asked for or told; a response has none.
+    /// The method of a request or notification.
     pub method: Option<String>,
-    /// What a response answers.
+    /// The id of a request or response.
     #[serde(borrow, default, deserialize_with = "raw")]
     pub id: Option<&'a RawValue>,
-    /// Of a request or notification.
+    /// The parameters of a request or notification.
     #[serde(borrow, default, deserialize_with = "raw")]
     pub params: Option<&'a RawValue>,
-    /// Of a response.
+    /// The result of a response.
     #[serde(borrow, default, deserialize_with = "raw")]
     pub result: Option<&'a RawValue>,
-    /// Of a response.
+    /// The error of a response.
     #[serde(borrow, default, deserialize_with = "raw")]
     pub error: Option<&'a RawValue>,
 }
 
-/// Keeps null apart from absent.
+/// Deserialises a member, distinguishing null from absent.
 pub fn raw<'de, D: Deserializer<'de>>(from: D) -> Result<Option<&'de RawValue>, D::Error> {
     <&RawValue>::deserialize(from).map(Some)
 }
 
-/// Says what a line is.
-pub fn shape(line: &[u8]) -> Shape<'_> {
+/// Determines the kind of a line.
+pub fn classify(line: &[u8]) -> MessageKind<'_> {
     let Ok(text) = std::str::from_utf8(line) else {
-        // Whoever it is for may know what to make of it.
+        // The receiver may still accept it.
         let is_object = line.trim_ascii_start().starts_with(b"{");
-        return if is_object { Shape::Unclear } else { Shape::Noise };
+        return if is_object { MessageKind::Unclear } else { MessageKind::Noise };
     };
     match text.trim_ascii_start().as_bytes().first() {
         Some(b'{') => match serde_json::from_str(text) {
-            Ok(peek) => Shape::Message(peek),
-            Err(error) if error.is_data() && is_json(text) => Shape::Unclear,
-            Err(_) => Shape::Noise,
+            Ok(peek) => MessageKind::Message(peek),
+            Err(error) if error.is_data() && is_json(text) => MessageKind::Unclear,
+            Err(_) => MessageKind::Noise,
         },
         Some(b'[') => match serde_json::from_str(text) {
-            Ok(items) => Shape::Batch(items),
-            Err(_) => Shape::Noise,
+            Ok(items) => MessageKind::Batch(items),
+            Err(_) => MessageKind::Noise,
         },
-        _ => Shape::Noise,
+        _ => MessageKind::Noise,
     }
 }
 
@@ -67,7 +67,7 @@ fn is_json(text: &str) -> bool {
 }
 
 impl Peek<'_> {
-    /// The id in a spelling that can be compared.
+    /// Returns the id in a canonical spelling.
     pub fn id(&self) -> Option<String> {
         let id: serde_json::Value = serde_json::from_str(self.id?.get()).ok()?;
         (!id.is_null()).then(|| id.to_string())

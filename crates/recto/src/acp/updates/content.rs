@@ -1,40 +1,39 @@
-//! What an editor shows inside a card: diffs, and a few words where a diff does not say it.
+//! The content of a card: diffs, and messages where a diff is not enough.
 //!
-//! Texts are shown whole where they are small. Of a large file the changed lines are shown, one
-//! diff for each place, because an editor shows lines that are joined as if they were neighbours.
+//! Small files are shown whole. For large files each changed range is a diff of its own, because an
+//! editor would show joined lines as if they were adjacent.
 
 use std::path::Path;
 
 use recto_text::quote::Lines;
 use serde_json::{Map, Value, json};
 
+use super::changed_ranges::{self, ChangedRange};
 use super::cut::cut_text;
-use super::places::{self, Place};
 use super::title;
 use recto_tools::call::Witnessed;
 use recto_tools::tools::Change;
 
-/// The largest text that is shown whole, and the most that is shown of a larger one.
-pub const MAX_TEXT: usize = 1 << 20;
+/// The maximum size of a file that is shown whole, and of the excerpts of a larger one.
+pub const MAX_SHOWN_TEXT: usize = 1 << 20;
 
-/// The most places of a large file, or edits of one call, that are shown.
-pub const MAX_PLACES: usize = 32;
+/// The maximum number of changed ranges of a large file, or of edits of one call, that are shown.
+pub const MAX_DIFFS: usize = 32;
 
 const N_CONTEXT: usize = 3;
 
-/// The most characters of a message that a card shows.
+/// The maximum number of characters of a message.
 const MAX_MESSAGE: usize = 8000;
 
-/// The member of a block's `_meta` that is ours.
+/// The member of a block's `_meta` that recto uses.
 pub const META: &str = "recto";
 
-/// A block of words.
+/// Returns a text block. Editors render it as Markdown.
 pub fn words(text: impl Into<String>) -> Value {
     json!({"type": "content", "content": {"type": "text", "text": text.into()}})
 }
 
-/// A block of text that means what it says, spaces and line breaks included: editors read words
-/// as Markdown.
+/// Returns a text block as a fenced code block, so that editors show it literally.
 pub fn literal(language: &str, text: &str) -> Value {
     let text = cut_text(text.trim_end_matches('\n'), MAX_MESSAGE);
     let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
@@ -42,39 +41,39 @@ pub fn literal(language: &str, text: &str) -> Value {
     words(format!("{fence}{language}\n{text}\n{fence}"))
 }
 
-/// What became of a file.
+/// Returns the blocks that show a change of a file.
 pub fn of_change(change: &Change, is_new: bool) -> Vec<Value> {
     let path = &*change.path;
     let before = change.before.as_ref().map(|document| document.text());
     let after = change.after.as_ref().map(|document| document.text());
     match (before, after) {
         (None, None) => vec![words("The file is not text, so there is no diff to show.")],
-        (None, Some(after)) if after.len() > MAX_TEXT => vec![too_large(after)],
+        (None, Some(after)) if after.len() > MAX_SHOWN_TEXT => vec![too_large(after)],
         (None, Some(after)) if is_new => vec![diff_block(path, None, after)],
         (None, Some(after)) => vec![
             diff_block(path, Some(""), after),
-            words("What the file held before is not text and not shown."),
+            words("The previous content is not text and is not shown."),
         ],
-        (Some(before), None) if before.len() > MAX_TEXT => vec![too_large(before)],
+        (Some(before), None) if before.len() > MAX_SHOWN_TEXT => vec![too_large(before)],
         (Some(before), None) => vec![diff_block(path, Some(before), "")],
-        (Some(before), Some(after)) if before.len().max(after.len()) <= MAX_TEXT => {
+        (Some(before), Some(after)) if before.len().max(after.len()) <= MAX_SHOWN_TEXT => {
             vec![diff_block(path, Some(before), after)]
         }
         (Some(before), Some(after)) => large(path, before, after),
     }
 }
 
-/// What a call would do, where nobody can be asked what the file holds.
+/// Returns the blocks that show what a call would do if the file's content is not known.
 pub fn preview(call: &Witnessed<'_>) -> Vec<Value> {
     let mut blocks = asked(call);
-    // A diff without an old text looks like a new file.
+    // A diff without old text looks like a new file.
     if call.tool.name == "write_text_file" && !blocks.is_empty() {
-        blocks.push(words("What the file holds now, if it exists, is not shown."));
+        blocks.push(words("The current content of the file, if it exists, is not shown."));
     }
     blocks
 }
 
-/// What a call would do, as far as its arguments say; files are not read.
+/// Returns the blocks that show a call's arguments as diffs. Reads no file.
 pub fn asked(call: &Witnessed<'_>) -> Vec<Value> {
     let Some(path) = title::file(call) else { return Vec::new() };
     let text = |arguments: &Map<String, Value>, name: &str| {
@@ -108,7 +107,7 @@ pub fn asked(call: &Witnessed<'_>) -> Vec<Value> {
         _ => Vec::new(),
     };
     if let [(None, new)] = parts.as_slice()
-        && new.len() > MAX_TEXT
+        && new.len() > MAX_SHOWN_TEXT
     {
         return vec![too_large(new)];
     }
@@ -129,7 +128,7 @@ pub fn asked(call: &Witnessed<'_>) -> Vec<Value> {
     }
 }
 
-/// The first line that is another one now, from 1.
+/// Returns the number of the first line that differs, counted from 1.
 pub fn first_changed_line(before: &str, after: &str) -> u64 {
     let n_equal = before.bytes().zip(after.bytes()).take_while(|(a, b)| a == b).count();
     let n_endings = after.as_bytes()[..n_equal].iter().filter(|byte| **byte == b'\n').count();
@@ -146,15 +145,16 @@ fn diff_block(path: &Path, old: Option<&str>, new: &str) -> Value {
     block
 }
 
-/// The places of a large file that changed, each with the lines around it.
+/// Returns a diff with context for each changed range of a large file.
 fn large(path: &Path, before: &str, after: &str) -> Vec<Value> {
     let old_lines: Vec<&str> = recto_text::line::lines(before).collect();
     let new_lines: Vec<&str> = recto_text::line::lines(after).collect();
     let (n_old, n_new) = (old_lines.len(), new_lines.len());
-    let differing = places::differing(&old_lines, &new_lines);
-    let is_near = |one: &Place, next: &Place| next.old.start - one.old.end <= 2 * N_CONTEXT;
-    let blocks = differing.chunk_by(is_near).map(|places| {
-        let (first, last) = (&places[0], &places[places.len() - 1]);
+    let ranges = changed_ranges::find(&old_lines, &new_lines);
+    let is_near =
+        |one: &ChangedRange, next: &ChangedRange| next.old.start - one.old.end <= 2 * N_CONTEXT;
+    let blocks = ranges.chunk_by(is_near).map(|nearby| {
+        let (first, last) = (&nearby[0], &nearby[nearby.len() - 1]);
         let n_above = N_CONTEXT.min(first.old.start).min(first.new.start);
         let n_below = N_CONTEXT.min(n_old - last.old.end).min(n_new - last.new.end);
         let old = first.old.start - n_above..last.old.end + n_below;
@@ -169,8 +169,8 @@ fn large(path: &Path, before: &str, after: &str) -> Vec<Value> {
     let mut note = match blocks.is_empty() {
         true => "The file is too large to show whole.".to_string(),
         false => format!(
-            "The file is too large to show whole: these are the changed lines, with \
-             {N_CONTEXT} lines around them."
+            "The file is too large to show whole; only the changed lines are shown, with \
+             {N_CONTEXT} lines of context."
         ),
     };
     if n_left_out > 0 {
@@ -180,11 +180,11 @@ fn large(path: &Path, before: &str, after: &str) -> Vec<Value> {
     blocks
 }
 
-/// As many blocks as are shown, and how many are not.
+/// Returns the blocks that fit the limits, and the number of those that do not.
 fn bounded(blocks: impl Iterator<Item = (usize, Value)>) -> (Vec<Value>, usize) {
     let (mut shown, mut n_shown_bytes, mut n_left_out) = (Vec::new(), 0, 0);
     for (n_bytes, block) in blocks {
-        if shown.len() < MAX_PLACES && n_shown_bytes + n_bytes <= MAX_TEXT {
+        if shown.len() < MAX_DIFFS && n_shown_bytes + n_bytes <= MAX_SHOWN_TEXT {
             n_shown_bytes += n_bytes;
             shown.push(block);
         } else {

@@ -1,7 +1,7 @@
-//! Arguments and answers, cut so that an editor can keep thousands of them.
+//! Truncates arguments and answers, so that an editor can keep thousands of them.
 //!
-//! Long strings go first, then long lists; a mark says how much is missing. What is cut depends
-//! on the value alone, not on the order of its members, so that equal values stay equal.
+//! Long strings are truncated first, then long lists; a marker shows how much is missing. The result
+//! depends on the value only, not on the order of its members, so that equal values stay equal.
 
 use std::io;
 
@@ -9,16 +9,16 @@ use serde_json::{Map, Value};
 
 use recto_tools::tools::SUBJECTS;
 
-/// The most bytes of JSON that stay of a value.
+/// The maximum size of a truncated value as JSON.
 pub const MAX_BYTES: usize = 10 << 10;
 
-/// Members that say which file it is about: they stay whole while the others are cut.
+/// Members that contain the file's path, which is not truncated.
 const PATHS: &[&str] = &SUBJECTS;
 
-/// A longer path is cut like anything else; no file has one.
+/// Longer paths are truncated; no file can have one.
 const MAX_PATH: usize = 4096;
 
-/// How much of a value stays; the first that fits is taken.
+/// The limits to try, in order, until the value fits.
 const TRIES: &[Limits] = &[
     Limits { n_chars: 8192, n_items: usize::MAX, depth: 32 },
     Limits { n_chars: 4096, n_items: usize::MAX, depth: 32 },
@@ -29,7 +29,7 @@ const TRIES: &[Limits] = &[
     Limits { n_chars: 128, n_items: 64, depth: 8 },
     Limits { n_chars: 64, n_items: 32, depth: 4 },
     Limits { n_chars: 32, n_items: 8, depth: 2 },
-    // This always fits: one path and one mark.
+    // This always fits: one path and one marker.
     Limits { n_chars: 32, n_items: 0, depth: 1 },
 ];
 
@@ -40,7 +40,7 @@ struct Limits {
     depth: usize,
 }
 
-/// The same object in at most [`MAX_BYTES`] of JSON.
+/// Truncates an object to at most [`MAX_BYTES`] of JSON.
 pub fn cut(object: &Map<String, Value>) -> Value {
     if n_bytes(object) <= MAX_BYTES {
         return Value::Object(object.clone());
@@ -55,7 +55,7 @@ pub fn cut(object: &Map<String, Value>) -> Value {
     shown
 }
 
-/// The first `n_chars` characters, and how many there are beyond them.
+/// Truncates a text to `n_chars` characters and appends how many are missing.
 pub fn cut_text(text: &str, n_chars: usize) -> String {
     match text.char_indices().nth(n_chars) {
         None => text.to_string(),
@@ -67,7 +67,7 @@ pub fn cut_text(text: &str, n_chars: usize) -> String {
     }
 }
 
-/// How long a value is as JSON.
+/// Returns the length of a value as JSON.
 pub fn n_bytes(value: &impl serde::Serialize) -> usize {
     let mut counter = Counter(0);
     serde_json::to_writer(&mut counter, value).expect("JSON values can be written as JSON");

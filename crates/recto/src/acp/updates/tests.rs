@@ -1,4 +1,4 @@
-//! What calls look like to a person.
+//! The cards of calls.
 
 #![allow(clippy::unwrap_used)]
 
@@ -18,8 +18,8 @@ use serde_json::json;
 use super::*;
 use recto_tools::tools::{self, Change};
 
-/// Appends a message to the file that `RECTO_EVENTS` names, one line each, so that another
-/// program can check all of them against the published schema.
+/// Appends a message to the file named by `RECTO_EVENTS`, one per line, so that another program can
+/// validate them against the published schema.
 pub(in crate::acp) fn record(message: &Value) {
     let Ok(path) = std::env::var("RECTO_EVENTS") else { return };
     let mut file = std::fs::File::options().create(true).append(true).open(path).unwrap();
@@ -31,7 +31,7 @@ fn record_update(update: &Value) {
     record(&json!({"jsonrpc": "2.0", "method": "session/update", "params": params}));
 }
 
-/// Shows something of a call in the folder `/p`.
+/// Applies `show` to a call in the directory `/p`.
 pub(in crate::acp) fn with_call<T>(
     tool: &str,
     arguments: Value,
@@ -259,7 +259,7 @@ fn a_refusal() {
     );
 }
 
-/// The content of a card, one block per line.
+/// Formats the content of a card, one block per line.
 fn blocks(update: &Value) -> String {
     let mut shown = String::new();
     for block in update["content"].as_array().unwrap() {
@@ -301,12 +301,12 @@ fn other_outcomes() {
         null → "" 
         over binary: /p/a.txt
         "" → "a" 
-        "What the file held before is not text and not shown."
+        "The previous content is not text and is not shown."
         unchanged: /p/a.txt
-        "Nothing to change: the file already has this text."
+        "No change: the file already contains this text."
         unchanged read: /p/a.txt
         dry run: /p/a.txt
-        "A dry run: nothing was written."
+        "Dry run: nothing was written."
         "```diff\n-a\n+b\n```"
         notes: /p/a.txt
         "```\nthe editor has unsaved changes; this is its text, the file on disk differs\nthe file grew while it was read; this is what it held before\n```"
@@ -382,6 +382,6 @@ proptest! {
             prop_assert!(n_bytes(&update) <= 8 * MAX_BYTES);
         }
         let shown = with_call(tool.name, arguments, preview);
-        prop_assert!(shown.len() <= content::MAX_PLACES + 1);
+        prop_assert!(shown.len() <= content::MAX_DIFFS + 1);
     }
 }

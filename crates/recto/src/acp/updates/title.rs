@@ -1,7 +1,7 @@
-//! Titles for people: what a call does to which file, in one line.
+//! The titles of calls: what a call does to which file, in one line.
 //!
-//! Arguments are unchecked here. What is not of the right type is left out of the title; it is
-//! the tool that refuses it.
+//! Arguments are not validated yet. A value of the wrong type is left out of the title; the tool
+//! rejects it.
 
 use std::path::{Component, Path, PathBuf};
 
@@ -11,7 +11,7 @@ use recto_store::glob::Glob;
 use recto_tools::call::Witnessed;
 use recto_tools::tools::{Answer, SUBJECTS, as_integer};
 
-/// The most characters of a title.
+/// The maximum number of characters of a title.
 pub const MAX_CHARS: usize = 200;
 
 const MAX_PATH_CHARS: usize = 120;
@@ -19,10 +19,10 @@ const MAX_NEEDLE_CHARS: usize = 40;
 const MAX_COMMIT_CHARS: usize = 24;
 const MAX_SPEC_CHARS: usize = 40;
 
-/// The longest path that a file can have, in bytes.
+/// The maximum length of a file's path, in bytes.
 const MAX_PATH_BYTES: usize = 4096;
 
-/// The title of a call that has not begun.
+/// Returns the title of a call that has not run yet.
 pub fn of_call(call: &Witnessed<'_>) -> String {
     let Some(file) = subject(call) else { return call.tool.title.to_string() };
     let at = match text(call, "commit") {
@@ -56,7 +56,7 @@ pub fn of_call(call: &Witnessed<'_>) -> String {
     head(&if is_dry_run { format!("{title} (dry run)") } else { title }, MAX_CHARS)
 }
 
-/// The title of a call that went well, which may know more.
+/// Returns the title of a successful call, which knows whether the file is new.
 pub fn of_answer(call: &Witnessed<'_>, answer: &Answer) -> String {
     let title = of_call(call);
     let is_new = answer.structured.get("created") == Some(&Value::Bool(true));
@@ -66,18 +66,18 @@ pub fn of_answer(call: &Witnessed<'_>, answer: &Answer) -> String {
     }
 }
 
-/// The one file that a call names, absolute, if a file can have that name.
+/// Returns the absolute path of the single file that a call names, if it is a valid path.
 pub fn file(call: &Witnessed<'_>) -> Option<PathBuf> {
     let given = given(call).filter(|given| !given.is_empty() && given.len() <= MAX_PATH_BYTES)?;
     if given.contains('\0') || is_many(call) {
         return None;
     }
-    // Without its single dots a path is what people and editors write themselves.
+    // Removes `.` components, so that the path is spelled as editors spell it.
     let path: PathBuf = call.root.join(given).components().collect();
     path.is_absolute().then_some(path)
 }
 
-/// Whether a call is about all files that match a pattern.
+/// Whether a call applies to all files that match a pattern.
 pub fn is_many(call: &Witnessed<'_>) -> bool {
     match call.tool.name {
         "ListFiles" => true,
@@ -86,18 +86,18 @@ pub fn is_many(call: &Witnessed<'_>) -> bool {
     }
 }
 
-/// The argument that says which file, or which files.
+/// Returns the argument that names the file or files.
 fn given<'a>(call: &Witnessed<'a>) -> Option<&'a str> {
     let arguments = call.arguments;
     SUBJECTS.iter().find_map(|name| arguments.get(*name)?.as_str())
 }
 
-/// The file as a title names it: from the root, with the end of a long path.
+/// Returns the file as shown in a title: relative to the root, and the end of a long path.
 fn subject(call: &Witnessed<'_>) -> Option<String> {
     let given = given(call).filter(|given| !given.is_empty())?;
     let has_root = !call.root.as_os_str().is_empty();
-    let beneath = Path::new(given).strip_prefix(call.root).ok().filter(|_| has_root);
-    let shown: PathBuf = match beneath {
+    let relative = Path::new(given).strip_prefix(call.root).ok().filter(|_| has_root);
+    let shown: PathBuf = match relative {
         Some(rest) if rest.as_os_str().is_empty() => ".".into(),
         Some(rest) => rest.components().collect(),
         None => Path::new(given).components().filter(|part| *part != Component::CurDir).collect(),
@@ -134,11 +134,7 @@ fn lines_read(call: &Witnessed<'_>) -> String {
 /// `lines` of the text toolset, `[start, end)`.
 fn half_open(call: &Witnessed<'_>) -> String {
     let Some([start, end]) = call.arguments.get("lines").and_then(pair) else {
-        return if text(call, "since").is_some() {
-            " (what changed)".into()
-        } else {
-            String::new()
-        };
+        return if text(call, "since").is_some() { " (changes)".into() } else { String::new() };
     };
     match (start, end) {
         (0 | 1, 0) => String::new(),
@@ -150,7 +146,7 @@ fn half_open(call: &Witnessed<'_>) -> String {
     }
 }
 
-/// Two integers.
+/// Parses an array of two integers.
 pub fn pair(value: &Value) -> Option<[i64; 2]> {
     match value.as_array()?.as_slice() {
         [start, end] => Some([as_integer(start)?, as_integer(end)?]),
@@ -196,8 +192,8 @@ fn inclusive(start: i64, end: i64) -> String {
     if start == end { format!(" (line {start})") } else { format!(" (lines {start}–{end})") }
 }
 
-/// A text in one line that looks like what it is: control characters as their pictures,
-/// characters that turn or hide text by their number.
+/// Makes invisible characters visible: control characters as pictures, characters that reorder or
+/// hide text as code points.
 pub fn visible(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for c in text.chars() {
@@ -216,7 +212,7 @@ pub fn visible(text: &str) -> String {
     shown
 }
 
-/// The beginning of a text.
+/// Truncates the end of a text.
 fn head(text: &str, n_chars: usize) -> String {
     if text.chars().nth(n_chars).is_none() {
         return text.to_string();
@@ -224,7 +220,7 @@ fn head(text: &str, n_chars: usize) -> String {
     text.chars().take(n_chars - 1).chain(['…']).collect()
 }
 
-/// The end of a text, which is where a path says most.
+/// Truncates the beginning of a text, which is the less specific part of a path.
 fn tail(text: &str, n_chars: usize) -> String {
     match text.char_indices().rev().nth(n_chars - 1) {
         None | Some((0, _)) => text.to_string(),

@@ -1,4 +1,4 @@
-//! What Codex is told, and which adapter is chosen.
+//! The configuration for Codex, and the choice of the adapter.
 
 #![allow(clippy::unwrap_used)]
 
@@ -43,7 +43,7 @@ fn adds_to_the_settings_of_the_variable() {
 }
 
 #[test]
-fn refuses_what_is_not_an_object() {
+fn rejects_a_value_that_is_not_an_object() {
     for own in ["{", "[]", "1"] {
         let error = codex_config(Some(OsStr::new(own)), &UserConfig::default()).unwrap_err();
         assert_eq!(error, "CODEX_CONFIG is not a JSON object");
@@ -51,7 +51,7 @@ fn refuses_what_is_not_an_object() {
 }
 
 #[test]
-fn knows_a_server_of_our_name() {
+fn recognises_a_configured_recto_server() {
     for toml in ["[mcp_servers.recto]\n", " [mcp_servers.recto]", "mcp_servers.recto.url = 1"] {
         assert!(UserConfig::parse(toml).names_our_server, "{toml}");
     }

@@ -1,44 +1,44 @@
-//! What a look found, as lines for a person.
+//! The report that `recto doctor` prints.
 
 use std::fmt;
 
-/// Rooms with their lines, in order.
+/// Sections with their lines, in order.
 #[derive(Default)]
 pub struct Report {
-    lines: Vec<Line>,
+    lines: Vec<ReportLine>,
 }
 
-enum Line {
-    Room(&'static str),
+enum ReportLine {
+    Section(&'static str),
     Fact(String),
     Note(String),
     Problem { what: String, remedy: String },
 }
 
 impl Report {
-    /// Starts a room.
-    pub fn room(&mut self, name: &'static str) {
-        self.lines.push(Line::Room(name));
+    /// Starts a section.
+    pub fn section(&mut self, name: &'static str) {
+        self.lines.push(ReportLine::Section(name));
     }
 
-    /// Something that is as it is.
+    /// Adds a plain finding.
     pub fn fact(&mut self, text: impl Into<String>) {
-        self.lines.push(Line::Fact(text.into()));
+        self.lines.push(ReportLine::Fact(text.into()));
     }
 
-    /// Something that a person may want to know, but that is not wrong.
+    /// Adds a finding that the user may want to know but that is not a problem.
     pub fn note(&mut self, text: impl Into<String>) {
-        self.lines.push(Line::Note(text.into()));
+        self.lines.push(ReportLine::Note(text.into()));
     }
 
-    /// Something that is wrong, and what to do about it.
+    /// Adds a problem and its fix.
     pub fn problem(&mut self, what: impl Into<String>, remedy: impl Into<String>) {
-        self.lines.push(Line::Problem { what: what.into(), remedy: remedy.into() });
+        self.lines.push(ReportLine::Problem { what: what.into(), remedy: remedy.into() });
     }
 
-    /// How many things are wrong.
+    /// Returns the number of problems.
     pub fn n_problems(&self) -> usize {
-        self.lines.iter().filter(|line| matches!(line, Line::Problem { .. })).count()
+        self.lines.iter().filter(|line| matches!(line, ReportLine::Problem { .. })).count()
     }
 }
 
@@ -47,23 +47,23 @@ impl fmt::Display for Report {
         writeln!(f, "recto {}", env!("CARGO_PKG_VERSION"))?;
         for line in &self.lines {
             match line {
-                Line::Room(name) => writeln!(f, "\n{name}")?,
-                Line::Fact(text) => writeln!(f, "  {}", shown(text))?,
-                Line::Note(text) => writeln!(f, "  - {}", shown(text))?,
-                Line::Problem { what, remedy } => {
+                ReportLine::Section(name) => writeln!(f, "\n{name}")?,
+                ReportLine::Fact(text) => writeln!(f, "  {}", shown(text))?,
+                ReportLine::Note(text) => writeln!(f, "  - {}", shown(text))?,
+                ReportLine::Problem { what, remedy } => {
                     writeln!(f, "  ! {}\n    {}", shown(what), shown(remedy))?;
                 }
             }
         }
         match self.n_problems() {
-            0 => writeln!(f, "\nNothing is wrong."),
-            1 => writeln!(f, "\n1 problem, marked with !"),
-            n => writeln!(f, "\n{n} problems, marked with !"),
+            0 => writeln!(f, "\nNo problems found."),
+            1 => writeln!(f, "\nFound 1 problem, marked with !"),
+            n => writeln!(f, "\nFound {n} problems, marked with !"),
         }
     }
 }
 
-/// A path may hold anything, and a terminal would act on it.
+/// Replaces control characters, which a path may contain and a terminal would interpret.
 fn shown(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
 }

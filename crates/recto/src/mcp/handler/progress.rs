@@ -1,7 +1,7 @@
 //! Progress notifications for long calls, for clients that ask for them.
 //!
-//! They report the elapsed time, which is always known and always grows. The share that is done is
-//! not: a file that is read from its end or a walk that finds nothing has no natural count.
+//! They report the elapsed time, because the total amount of work is not known: a file that is read
+//! from its end, or a walk that finds nothing, has no natural count.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use rmcp::service::{Peer, RoleServer};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
-/// The time before the first notification and between two of them.
+/// The time before the first notification and between notifications.
 const EVERY: Duration = Duration::from_secs(1);
 
 /// Notifies the client until it is dropped.
@@ -19,7 +19,7 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// Starts to notify, if the request has a progress token.
+    /// Starts notifications if the request has a progress token.
     pub fn start(meta: &RequestMetaObject, peer: &Peer<RoleServer>) -> Progress {
         let mut task = JoinSet::new();
         if let Some(token) = meta.get_progress_token() {

@@ -1,4 +1,4 @@
-//! How many calls run at once.
+//! Limits the number of concurrent calls.
 
 use std::sync::{Arc, Mutex};
 
@@ -13,8 +13,8 @@ pub struct Slots {
     threads: Arc<Semaphore>,
 }
 
-/// The slot of one call, shared by the handler and the transport. It is free again when it is
-/// released or the last clone is dropped.
+/// The slot of one call, shared by the handler and the transport. It becomes free when it is released
+/// or the last clone is dropped.
 #[derive(Debug, Clone, Default)]
 pub struct Slot(Arc<Mutex<Occupancy>>);
 
@@ -42,15 +42,15 @@ impl Slot {
 }
 
 impl Slots {
-    /// At most `max_running` calls hold a slot at once.
+    /// Creates slots for `max_running` concurrent calls.
     pub fn new(max_running: usize) -> Slots {
         let semaphore = |n| Arc::new(Semaphore::new(n));
         Slots { slots: semaphore(max_running), threads: semaphore(limits::CALL_THREADS) }
     }
 
-    /// Waits for a slot and then for a thread, whose permit must be kept until the call returns,
-    /// however long it hangs. `None` if all threads hang: a cancelled call gives up its slot at
-    /// once, but its thread only when it returns.
+    /// Waits for a slot and then for a thread, whose permit must be kept until the call returns.
+    /// `None` if all threads hang: a cancelled call releases its slot at once, but its thread only
+    /// when it returns.
     pub async fn start(&self, slot: &Slot) -> Option<OwnedSemaphorePermit> {
         let permit = self.slots.clone().acquire_owned().await.expect("slots are never closed");
         slot.occupy(permit);

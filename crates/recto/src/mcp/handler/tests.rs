@@ -24,7 +24,7 @@ fn handler(content: &str) -> Handler {
 }
 
 async fn check_serves(lifecycle: ClientLifecycleMode) {
-    // Long enough that a writer of its own would have set it aside.
+    // Long enough for the special case of `stdio::json`.
     let content = "a \"line\"\n".repeat(10_000);
     let (ours, theirs) = tokio::io::duplex(4096);
     let handler = handler(&content);

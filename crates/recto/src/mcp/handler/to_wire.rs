@@ -1,4 +1,4 @@
-//! The results of calls, and the definitions of tools, in the types of the protocol.
+//! Converts results of calls and definitions of tools to the protocol's types.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::config::{Errors, Results, Wire};
 use recto_tools::tools::{Answer, Effect, Tool};
 
-/// A tool's definition.
+/// Converts the definition of a tool.
 pub fn tool(tool: &Tool, wire: Wire) -> WireTool {
     let mut annotations = ToolAnnotations::with_title(tool.title).open_world(false);
     annotations = match tool.effect() {
@@ -26,14 +26,14 @@ pub fn tool(tool: &Tool, wire: Wire) -> WireTool {
         Arc::new(tool.input_schema()),
     )
     .with_annotations(annotations);
-    // Who publishes a schema must answer with structured content.
+    // A tool with an output schema must return structured content.
     if wire.results != Results::Text {
         definition = definition.with_raw_output_schema(Arc::new(tool.output_schema()));
     }
     definition
 }
 
-/// A call's result, or the JSON-RPC error that stands for it.
+/// Converts the result of a call, to a JSON-RPC error if so configured.
 pub fn result(
     result: Result<Answer>,
     wire: Wire,

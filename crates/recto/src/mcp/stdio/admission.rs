@@ -1,5 +1,5 @@
-//! Requests that wait for their answer, bounded so that a client that floods the server or does not
-//! read cannot fill its memory.
+//! Limits pending requests, so that a client that floods the server or does not read answers cannot
+//! exhaust its memory.
 
 use std::collections::HashMap;
 use std::sync::Mutex;
@@ -11,10 +11,10 @@ use tokio::sync::Notify;
 use crate::limits;
 use crate::mcp::handler::Slot;
 
-/// Beyond this nothing more is read.
+/// Beyond this, input is not read.
 const MAX_REQUESTS: usize = limits::REQUESTS_IN_FLIGHT;
 
-/// Beyond this nothing more is read, unless it is the only request.
+/// Beyond this, input is not read, unless it is the only request.
 const MAX_REQUEST_BYTES: usize = limits::REQUEST_BYTES_IN_FLIGHT;
 
 /// The requests of one client.
@@ -38,8 +38,7 @@ struct Request {
 
 impl Admission {
     /// Registers a request once there is space for it, and returns the slot for its call. `None` if
-    /// a request with this id waits for its answer already. Only one task may call this, and may
-    /// drop it and call it again.
+    /// a request with this id is already pending. Only one task may call this. Cancel safe.
     pub async fn admit(&self, id: &RequestId, n_bytes: usize) -> Option<Slot> {
         loop {
             if let Some(admitted) = self.try_admit(id, n_bytes) {
@@ -49,7 +48,7 @@ impl Admission {
         }
     }
 
-    /// The same without waiting: the outer `None` means that there is no space.
+    /// Like [`Admission::admit`] without waiting: the outer `None` means that there is no space.
     fn try_admit(&self, id: &RequestId, n_bytes: usize) -> Option<Option<Slot>> {
         let mut requests = lock(&self.requests);
         if requests.by_id.contains_key(id) {
@@ -66,15 +65,15 @@ impl Admission {
         Some(Some(slot))
     }
 
-    /// Waits until every request is answered. Only for the task that admits them.
+    /// Waits until all requests are answered. Only for the task that admits them.
     pub async fn until_answered(&self) {
         while !lock(&self.requests).by_id.is_empty() {
             self.answered.notified().await;
         }
     }
 
-    /// Forgets a request that is answered or cancelled, so that its id is free. The slot of its
-    /// call is to be released when the answer no longer takes memory.
+    /// Forgets an answered or cancelled request, so that its id is free. The caller must release the
+    /// returned slot when the answer no longer uses memory.
     pub fn finish(&self, id: &RequestId) -> Option<Slot> {
         let mut requests = lock(&self.requests);
         let request = requests.by_id.remove(id)?;
@@ -119,7 +118,7 @@ mod tests {
         for number in 0..MAX_REQUESTS {
             assert!(admission.admit(&id(number), 1).await.is_some());
         }
-        assert!(admission.admit(&id(7), 1).await.is_none(), "it waits for its answer already");
+        assert!(admission.admit(&id(7), 1).await.is_none(), "already pending");
         check_waits(&admission, 1, &[id(7)]).await;
     }
 

@@ -1,8 +1,8 @@
-//! Messages as JSON, with long texts set aside: an answer often contains one twice, as text and as
-//! structured content, and escaping it is most of what a long answer costs.
+//! Serialises messages. Long texts are handled separately: an answer often contains one twice, as
+//! text and as structured content, and escaping it dominates the cost of a long answer.
 //!
-//! Such a text is taken out of the message and escaped once, many bytes at a time. A mark takes its
-//! place while everything else is serialised as `rmcp` defines it.
+//! A long text is replaced by a marker and escaped once, many bytes at a time, while everything else
+//! is serialised as `rmcp` defines it.
 
 use std::io::{Result, Write};
 use std::sync::LazyLock;
@@ -12,13 +12,13 @@ use serde::Serialize;
 use serde_json::Value;
 use serde_json::ser::{Formatter, Serializer};
 
-/// Shorter texts are not worth it.
+/// The minimum length of a text that is handled separately.
 const MIN_LONG: usize = 256;
 
-/// How much is escaped before it is written.
+/// How many bytes are escaped before they are written.
 const PIECE: usize = 128 << 10;
 
-/// The start of a mark. No text contains it: 128 random bits that are never sent.
+/// The start of a marker: 128 random bits that are never sent, so that no text contains it.
 static MARK: LazyLock<String> = LazyLock::new(|| {
     recto_platform::random_hex::<16>().expect("every supported kernel has random bytes")
 });
@@ -27,7 +27,7 @@ fn mark(index: usize) -> String {
     format!("{}{index}", *MARK)
 }
 
-/// Writes a message, without a line end.
+/// Writes a message without a line ending.
 pub fn write(output: &mut impl Write, message: &mut ServerJsonRpcMessage) -> Result<()> {
     let mut long = LongTexts::default();
     if let JsonRpcMessage::Response(response) = message
@@ -49,16 +49,16 @@ pub fn write(output: &mut impl Write, message: &mut ServerJsonRpcMessage) -> Res
     message.serialize(&mut Serializer::with_formatter(output, &mut long)).map_err(Into::into)
 }
 
-/// Texts that were taken out.
+/// The texts that were replaced by markers.
 #[derive(Default)]
 struct LongTexts {
     texts: Vec<String>,
-    /// The same escaped, once they are written.
+    /// The escaped texts; empty until they are first written.
     escaped: Vec<Vec<u8>>,
 }
 
 impl LongTexts {
-    /// Puts a mark in the place of a long text.
+    /// Replaces a long text by a marker.
     fn take(&mut self, text: &mut String) {
         if text.len() < MIN_LONG {
             return;
@@ -72,7 +72,7 @@ impl LongTexts {
         *text = mark(index);
     }
 
-    /// The index of a mark's text.
+    /// Returns the index of a marker's text.
     fn find(&self, fragment: &str) -> Option<usize> {
         if self.texts.is_empty() {
             return None;
@@ -81,7 +81,8 @@ impl LongTexts {
         (index < self.texts.len()).then_some(index)
     }
 
-    /// Writes a text, the first time as it is escaped, so that the client reads meanwhile.
+    /// Writes a text. The first time it is written while it is escaped, so that the client can read
+    /// meanwhile.
     fn write<W: Write + ?Sized>(&mut self, writer: &mut W, index: usize) -> Result<()> {
         let (text, escaped) = (&self.texts[index], &mut self.escaped[index]);
         if !escaped.is_empty() {
@@ -110,7 +111,7 @@ impl Formatter for &mut LongTexts {
     }
 }
 
-/// Adds bytes of a text as they are written between the quotes of a JSON string.
+/// Appends bytes of a text, escaped for a JSON string.
 fn escape(bytes: &[u8], escaped: &mut Vec<u8>) {
     let mut plain_start = 0;
     let mut escape_at = |at: usize| {
@@ -134,8 +135,8 @@ fn escape(bytes: &[u8], escaped: &mut Vec<u8>) {
     escaped.extend_from_slice(&bytes[plain_start..]);
 }
 
-/// Adds the first `n` bytes. For a few of them, copying a fixed number and cutting it is quicker
-/// than copying any number.
+/// Appends the first `n` bytes. For small `n`, copying a fixed number of bytes and truncating is
+/// faster than copying a variable number.
 fn add(bytes: &[u8], n: usize, escaped: &mut Vec<u8>) {
     const FEW: usize = 32;
     match bytes.first_chunk::<FEW>() {
@@ -167,7 +168,7 @@ fn is_special(byte: u8) -> bool {
     byte < 0x20 || matches!(byte, b'"' | b'\\')
 }
 
-/// Adds the escape sequence of a byte that must be escaped.
+/// Appends the escape sequence of a byte that must be escaped.
 fn add_special(byte: u8, escaped: &mut Vec<u8>) {
     let letter = match byte {
         b'"' | b'\\' => byte,
@@ -211,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn long_texts_come_out_as_the_library_writes_them() {
+    fn writes_long_texts_as_serde_json_does() {
         let long = "a \"long\" line\\with\ttabs\r\n\u{1}\u{7f}ä€😀\n".repeat(10_000);
         let other = format!("{long}.");
         for (texts, structured) in [
@@ -228,7 +229,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn escaping_is_what_the_library_does(
+        fn escapes_as_serde_json_does(
             text in "[\\PCa\"\\\\\\x00-\\x1f]{0,60}",
             n_times in 1..200_usize,
         ) {

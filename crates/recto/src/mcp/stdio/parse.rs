@@ -14,7 +14,7 @@ use serde::de::value::MapAccessDeserializer;
 use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
-/// The message in a line.
+/// Parses a line.
 pub fn message(line: &[u8]) -> serde_json::Result<ClientJsonRpcMessage> {
     match serde_json::from_slice::<Object<Call>>(line) {
         Ok(Object(call)) => Ok(call.into_message()),
@@ -88,8 +88,8 @@ mod tests {
 
     use super::*;
 
-    /// All that a message says, in a form that can be compared.
-    fn told(
+    /// Converts a message to a form that can be compared.
+    fn comparable(
         message: serde_json::Result<ClientJsonRpcMessage>,
     ) -> Result<(Value, String, String), String> {
         let message = message.map_err(|error| error.to_string())?;
@@ -101,15 +101,18 @@ mod tests {
         Ok((serde_json::to_value(message).unwrap(), meta, debug))
     }
 
-    /// Whether a line is parsed as the library does it, and whether it is a call that is not left
-    /// to the library.
+    /// Checks that a line is parsed as `rmcp` does, and whether it is parsed here.
     fn check(line: &str, is_call: bool) {
-        assert_eq!(told(message(line.as_bytes())), told(serde_json::from_str(line)), "{line}");
+        assert_eq!(
+            comparable(message(line.as_bytes())),
+            comparable(serde_json::from_str(line)),
+            "{line}"
+        );
         assert_eq!(serde_json::from_str::<Object<Call>>(line).is_ok(), is_call, "{line}");
     }
 
     #[test]
-    fn a_call_is_what_the_library_makes_of_it() {
+    fn parses_a_call_as_rmcp_does() {
         for line in [
             r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a"}}"#,
             r#"{"jsonrpc":"2.0","id":"x","method":"tools/call","params":{"name":"a","arguments":{}}}"#,
@@ -125,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_else_it_is_the_library_says_so() {
+    fn other_lines_are_left_to_rmcp() {
         for line in [
             "",
             "7",
@@ -157,9 +160,9 @@ mod tests {
     }
 
     proptest! {
-        /// Parts of calls in any order, and some that do not belong there.
+        /// Members of calls in any order, and some that are invalid.
         #[test]
-        fn calls_that_are_put_together_at_random_are_what_the_library_makes_of_them(
+        fn parses_random_calls_as_rmcp_does(
             members in prop::collection::vec(
                 prop::sample::select(vec![
                     r#""jsonrpc":"2.0""#, r#""id":1"#, r#""id":"a""#, r#""id":2.0"#, r#""id":[]"#,
@@ -182,7 +185,7 @@ mod tests {
             let call = r#""jsonrpc":"2.0","method":"tools/call","id":7,"params":PARAMS"#;
             let all: Vec<_> = is_whole.then_some(call).into_iter().chain(members).collect();
             let line = format!("{{{}}}", all.join(",")).replace("PARAMS", &params);
-            assert_eq!(told(message(line.as_bytes())), told(serde_json::from_str(&line)), "{line}");
+            assert_eq!(comparable(message(line.as_bytes())), comparable(serde_json::from_str(&line)), "{line}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Requests from stdin, admitted within bounds; lines that are not requests are refused.
+//! Reads requests from stdin within the limits, and rejects invalid lines.
 
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -15,9 +15,9 @@ use super::admission::Admission;
 use super::write::{Output, Sent};
 use super::{parse, weight};
 use crate::limits;
-use crate::line::{self, Incoming, Line};
+use crate::line::{self, Incoming, LineRead};
 
-/// The longest line that is read.
+/// The maximum length of a line.
 const MAX_LINE: usize = limits::REQUEST_LINE;
 
 /// Longer lines are parsed on another thread, so that other requests are answered meanwhile.
@@ -28,15 +28,15 @@ pub struct Reader {
     incoming: Incoming,
     admission: Arc<Admission>,
     output: Output,
-    /// Whether a request has begun a session. Until then `rmcp` ends the server when it gets
+    /// Whether a request has started a session. Until then `rmcp` stops the server if it receives
     /// anything but a request.
     has_started: bool,
-    held: Held,
+    last_line: LastLine,
 }
 
 /// The state of the last line. It is kept here because `rmcp` drops the future of
 /// [`Reader::next`] whenever something else happens.
-enum Held {
+enum LastLine {
     Nothing,
     /// It is being parsed.
     Parsing(JoinHandle<Parsed>),
@@ -51,7 +51,7 @@ enum Held {
     Refused(Sent),
 }
 
-/// The outcome of a line.
+/// The result of parsing a line.
 enum Parsed {
     Message { message: Box<ClientJsonRpcMessage>, weight: usize },
     Refused(ErrorData, Option<RequestId>),
@@ -65,7 +65,7 @@ impl Reader {
         output: Output,
     ) -> std::io::Result<Reader> {
         let incoming = Incoming::new(input, MAX_LINE)?;
-        Ok(Reader { incoming, admission, output, has_started: false, held: Held::Nothing })
+        Ok(Reader { incoming, admission, output, has_started: false, last_line: LastLine::Nothing })
     }
 
     /// Waits until every request is answered.
@@ -73,27 +73,26 @@ impl Reader {
         self.admission.until_answered().await;
     }
 
-    /// Waits for the next message; `None` at the end of input. May be dropped and called again:
-    /// nothing is lost.
+    /// Waits for the next message; `None` at the end of input. Cancel safe.
     pub async fn next(&mut self) -> Option<ClientJsonRpcMessage> {
         loop {
-            match &mut self.held {
-                Held::Nothing => {}
-                Held::Parsing(parsing) => {
+            match &mut self.last_line {
+                LastLine::Nothing => {}
+                LastLine::Parsing(parsing) => {
                     let parsed = parsing.await.unwrap_or_else(|error| {
                         Parsed::Refused(ErrorData::internal_error(error.to_string(), None), None)
                     });
-                    self.held = Held::Nothing;
+                    self.last_line = LastLine::Nothing;
                     if let Some(message) = self.take(parsed) {
                         return Some(message);
                     }
                     continue;
                 }
-                Held::Request { id, weight, .. } => {
+                LastLine::Request { id, weight, .. } => {
                     let slot = self.admission.admit(id, *weight).await;
-                    let held = std::mem::replace(&mut self.held, Held::Nothing);
-                    let Held::Request { mut message, id, .. } = held else {
-                        unreachable!("it was one")
+                    let last_line = std::mem::replace(&mut self.last_line, LastLine::Nothing);
+                    let LastLine::Request { mut message, id, .. } = last_line else {
+                        unreachable!("matched above")
                     };
                     if let Some(slot) = slot {
                         if let JsonRpcMessage::Request(request) = &mut *message {
@@ -101,27 +100,27 @@ impl Reader {
                         }
                         return Some(*message);
                     }
-                    let message = "A request with this id waits for its answer";
+                    let message = "A request with this id is pending";
                     self.refuse(ErrorData::invalid_request(message, None), Some(id));
                     continue;
                 }
-                Held::Refused(sent) => {
+                LastLine::Refused(sent) => {
                     let written = sent.until_written().await;
-                    self.held = Held::Nothing;
+                    self.last_line = LastLine::Nothing;
                     written.ok()?;
                 }
             }
             // A client that never stops sending must not keep other tasks from running.
             consume_budget().await;
             match self.incoming.next().await {
-                Ok(Line::Whole) => {}
-                Ok(Line::TooLong { id }) => {
+                Ok(LineRead::Whole) => {}
+                Ok(LineRead::TooLong { id }) => {
                     let id = id.and_then(|id| serde_json::from_str(&id).ok());
                     let message = format!("Request is longer than {MAX_LINE} bytes");
                     self.refuse(ErrorData::invalid_request(message, None), id);
                     continue;
                 }
-                Ok(Line::End) | Err(_) => return None,
+                Ok(LineRead::End) | Err(_) => return None,
             }
             let line = self.incoming.line();
             if line.iter().all(u8::is_ascii_whitespace) {
@@ -129,7 +128,8 @@ impl Reader {
             }
             if line.len() > MAX_PARSED_HERE {
                 let line = std::mem::take(line);
-                self.held = Held::Parsing(tokio::task::spawn_blocking(move || parsed(&line)));
+                self.last_line =
+                    LastLine::Parsing(tokio::task::spawn_blocking(move || parsed(&line)));
                 continue;
             }
             let parsed = parsed(line);
@@ -139,7 +139,7 @@ impl Reader {
         }
     }
 
-    /// The message, if it is to be handed on at once.
+    /// Returns the message if it can be passed on at once.
     fn take(&mut self, parsed: Parsed) -> Option<ClientJsonRpcMessage> {
         let (message, weight) = match parsed {
             Parsed::Message { message, weight } => (message, weight),
@@ -152,7 +152,7 @@ impl Reader {
             JsonRpcMessage::Request(request) => {
                 self.has_started |= begins_session(&request.request);
                 let id = request.id.clone();
-                self.held = Held::Request { message, id, weight };
+                self.last_line = LastLine::Request { message, id, weight };
                 return None;
             }
             JsonRpcMessage::Notification(notification) => {
@@ -171,14 +171,14 @@ impl Reader {
     }
 
     fn refuse(&mut self, error: ErrorData, id: Option<RequestId>) {
-        self.held = Held::Refused(self.output.refuse(JsonRpcMessage::error(error, id)));
+        self.last_line = LastLine::Refused(self.output.refuse(JsonRpcMessage::error(error, id)));
     }
 }
 
 fn parsed(line: &[u8]) -> Parsed {
     let id = || line::id_of(line).and_then(|id| serde_json::from_str(&id).ok());
     let Some(weight) = weight::of(line) else {
-        let message = format!("Request holds more than {} values", limits::REQUEST_VALUES);
+        let message = format!("Request contains more than {} values", limits::REQUEST_VALUES);
         return Parsed::Refused(ErrorData::invalid_request(message, None), id());
     };
     let error = match parse::message(line) {
@@ -197,8 +197,7 @@ fn parsed(line: &[u8]) -> Parsed {
     }
 }
 
-/// Whether `rmcp` begins a session with a request: with a handshake, or with a request that brings
-/// its own metadata.
+/// Whether a request starts a session in `rmcp`: a handshake, or a request with its own metadata.
 fn begins_session(request: &ClientRequest) -> bool {
     let meta = request.get_meta();
     match request {

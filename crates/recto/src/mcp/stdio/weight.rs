@@ -3,16 +3,16 @@
 
 use crate::limits::REQUEST_VALUES;
 
-/// The memory that a value takes besides its text, roughly.
+/// The approximate memory of a value besides its text.
 const VALUE_BYTES: usize = 160;
 
-/// The memory that a request takes, roughly. `None` if it contains too many values.
+/// Estimates the memory of a request. `None` if it contains too many values.
 pub fn of(line: &[u8]) -> Option<usize> {
     let n_values = n_values(line);
     (n_values <= REQUEST_VALUES).then(|| line.len() + n_values * VALUE_BYTES)
 }
 
-/// Names and values of JSON, or a few more.
+/// Counts JSON names and values. May overestimate slightly.
 fn n_values(mut line: &[u8]) -> usize {
     let mut n_values = 1;
     while let Some(start) = memchr::memchr(b'"', line) {
@@ -22,12 +22,12 @@ fn n_values(mut line: &[u8]) -> usize {
     n_values + n_marks(line)
 }
 
-/// The marks before or after which there is a value.
+/// Counts the delimiters that are adjacent to a value.
 fn n_marks(piece: &[u8]) -> usize {
     piece.iter().filter(|byte| matches!(byte, b',' | b':' | b'[' | b'{')).count()
 }
 
-/// The rest after a string, given the rest after its first quote.
+/// Returns the bytes after a string, given the bytes after its opening quote.
 fn after_string(mut rest: &[u8]) -> &[u8] {
     while let Some(at) = memchr::memchr2(b'"', b'\\', rest) {
         if rest[at] == b'"' {

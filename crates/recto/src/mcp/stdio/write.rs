@@ -1,6 +1,6 @@
-//! Messages to the client, in the order in which they were sent.
+//! Writes messages to the client, in order.
 //!
-//! A thread writes while it serialises, so that the client reads a long message meanwhile and no
+//! A thread writes while it serialises, so that the client can read a long message meanwhile and no
 //! second copy of it is made.
 
 use std::io::{BufWriter, Error, ErrorKind, PipeWriter, Result, Write};
@@ -13,10 +13,10 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::admission::Admission;
 use super::{Ends, json};
-use crate::line::Patient;
+use crate::line::Blocking;
 use crate::mcp::handler::Slot;
 
-/// How much is gathered before it is written.
+/// The size of the output buffer.
 const BUFFER: usize = 64 << 10;
 
 /// Sends messages to the client. Clones send to the same client.
@@ -32,11 +32,11 @@ struct Queued {
     written: oneshot::Sender<Result<()>>,
 }
 
-/// A message on its way.
+/// A message that is being sent.
 pub struct Sent(oneshot::Receiver<Result<()>>);
 
 impl Sent {
-    /// Waits until the message is written or cannot be. May be dropped and called again until then.
+    /// Waits until the message is written or has failed. Cancel safe.
     pub async fn until_written(&mut self) -> Result<()> {
         (&mut self.0).await.unwrap_or_else(|_| Err(Error::from(ErrorKind::BrokenPipe)))
     }
@@ -47,7 +47,7 @@ impl Output {
     pub fn start(admission: Arc<Admission>, ends: Ends) -> Result<Output> {
         // Not `Stdout` itself, which would search every answer for line ends.
         let stdout = PipeWriter::from(std::io::stdout().as_fd().try_clone_to_owned()?);
-        let counted = Counted { output: Patient(stdout), n_given: ends.n_given };
+        let counted = Counted { output: Blocking(stdout), n_given: ends.n_given };
         let mut writer = Writer { output: BufWriter::with_capacity(BUFFER, counted), admission };
         let (queue, mut queued) = mpsc::unbounded_channel();
         std::thread::Builder::new().name("recto-write".into()).spawn(move || {
@@ -83,7 +83,7 @@ impl Output {
     }
 }
 
-/// What the thread owns.
+/// The state of the writer thread.
 struct Writer {
     output: BufWriter<Counted>,
     admission: Arc<Admission>,
@@ -112,15 +112,15 @@ impl Writer {
     }
 }
 
-/// Counts the bytes that the client takes.
+/// Counts the bytes that the client has accepted.
 struct Counted {
-    output: Patient<PipeWriter>,
+    output: Blocking<PipeWriter>,
     n_given: Arc<AtomicU64>,
 }
 
 impl Write for Counted {
     fn write(&mut self, bytes: &[u8]) -> Result<usize> {
-        // In pieces that even a slow reader takes in a moment: only bytes that it took count.
+        // In small pieces, so that a slow reader makes visible progress.
         let n_written = self.output.write(&bytes[..bytes.len().min(BUFFER)])?;
         self.n_given.fetch_add(n_written as u64, Ordering::Relaxed);
         Ok(n_written)

@@ -103,7 +103,7 @@ fn written(text: Option<&str>) -> Result<EditorOutcome, EditorError> {
 fn every_answer_leads_to_the_next_request_or_to_the_end() {
     let refused = || Err(EditorError::Refused { code: -32000, message: "no".into() });
     let no_text = || {
-        let message = "its answer holds no text".into();
+        let message = "the answer contains no text".into();
         Err(EditorError::Refused { code: -32603, message })
     };
     let old = Some("old");

@@ -106,8 +106,8 @@ fn the_folder_of_a_killed_relay_is_taken_away_by_a_later_one() {
 fn what_would_keep_a_server_from_starting_is_told_at_once() {
     for (option, said) in [
         ("/no/such/folder", "cannot serve /no/such/folder"),
-        ("--git-dir=/no/such/folder", "--git-dir: /no/such/folder is not a folder"),
-        ("--tools=nothing", "no toolset or tool is called nothing"),
+        ("--git-dir=/no/such/folder", "--git-dir: /no/such/folder is not a directory"),
+        ("--tools=nothing", "unknown toolset or tool nothing"),
     ] {
         let relay = Command::new(BINARY)
             .args(["acp", option, "--", "true"])

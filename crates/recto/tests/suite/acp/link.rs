@@ -43,7 +43,7 @@ fn a_session_has_no_more_servers_than_there_is_room_for() {
     let connect = || LinkClient::connect(&editor.socket(), &token);
     let servers: Vec<_> = (0..MAX_SERVERS).map(|_| connect().unwrap()).collect();
     let reason = connect().err().unwrap();
-    assert_eq!(reason, format!("the session has {MAX_SERVERS} servers already"));
+    assert_eq!(reason, format!("the session already has {MAX_SERVERS} servers"));
     editor.open("f.txt", "text\n");
     for server in &servers {
         let read = server.read(&editor.path("f.txt"), &Context::default());
@@ -66,7 +66,7 @@ fn a_token_without_a_session_is_worth_nothing() {
         let entry = &answer["error"]["data"]["mcpServers"][0];
         let token = entry["env"][1]["value"].as_str().unwrap();
         let connected = LinkClient::connect(&editor.socket(), token);
-        assert_eq!(connected.err().unwrap(), "the token is not known");
+        assert_eq!(connected.err().unwrap(), "unknown token");
     }
 }
 
@@ -81,7 +81,7 @@ fn whoever_says_no_hello_is_shown_out() {
     for stream in [&mut wrong, &mut slow] {
         let mut said = String::new();
         stream.read_to_string(&mut said).unwrap();
-        assert!(said.contains("no hello"), "{said}");
+        assert!(said.contains("no valid hello"), "{said}");
     }
     assert!(start.elapsed() < Duration::from_secs(8), "{:?}", start.elapsed());
     assert!(editor.state.requests.lock().unwrap().is_empty());

@@ -86,7 +86,7 @@ fn noise_of_the_agent_is_reported_and_the_session_goes_on() {
     assert_eq!(editor.next_line(), r#"{"method":"real"}"#);
     let stderr = editor.stderr();
     for noise in &lines[..6] {
-        assert!(stderr.contains(&format!("no message: {noise}\n")), "{noise} not in {stderr}");
+        assert!(stderr.contains(&format!("not a message: {noise}\n")), "{noise} not in {stderr}");
     }
     editor.open("f.txt", "text\n");
     let answer = editor.call(&session, "read_text_file", json!({"path": editor.spelled("f.txt")}));

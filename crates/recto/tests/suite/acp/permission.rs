@@ -112,11 +112,11 @@ fn what_changes_nothing_or_would_fail_is_said() {
     let (editor, session) = start();
     let same = json!({"path": editor.spelled("saved.txt"), "content": ON_DISK});
     let blocks = shown(&asked(&editor, &session, "write_text_file", &same));
-    assert_eq!(blocks, ["Nothing to change: the file already has this text."]);
+    assert_eq!(blocks, ["No change: the file already contains this text."]);
 
     let dry = json!({"path": editor.spelled("saved.txt"), "content": "new\n", "dry_run": true});
     let blocks = shown(&asked(&editor, &session, "write_text_file", &dry));
-    assert_eq!(blocks[0], "A dry run: nothing was written.");
+    assert_eq!(blocks[0], "Dry run: nothing was written.");
 
     for (tool, arguments, message) in [
         ("file.create", json!({"path": "saved.txt", "content": "x"}), "File already exists"),
@@ -133,7 +133,7 @@ fn what_changes_nothing_or_would_fail_is_said() {
         ),
     ] {
         let blocks = shown(&asked(&editor, &session, tool, &arguments));
-        assert_eq!(blocks[0], "As things stand, this would fail:", "{tool}");
+        assert_eq!(blocks[0], "This would currently fail:", "{tool}");
         assert!(blocks[1].contains(message), "{tool}: {blocks:?}");
     }
 }
@@ -165,7 +165,7 @@ fn nothing_is_shown_of_a_file_behind_a_wall() {
         ] {
             let content = asked(&editor, &session, tool, &arguments);
             assert!(!content.to_string().contains(SECRET), "{tool} {path}: {content}");
-            assert_eq!(shown(&content)[0], "As things stand, this would fail:", "{tool} {path}");
+            assert_eq!(shown(&content)[0], "This would currently fail:", "{tool} {path}");
         }
     }
     assert!(editor.state.requests.lock().unwrap().is_empty(), "the editor was asked");
@@ -178,7 +178,8 @@ fn where_nobody_knows_the_arguments_are_shown() {
     std::fs::write(editor.path("f.txt"), ON_DISK).unwrap();
     let path = editor.spelled("f.txt");
     let write = json!({"path": path, "content": "new\n"});
-    let expected = [r#"new "new\n""#, "What the file holds now, if it exists, is not shown."];
+    let expected =
+        [r#"new "new\n""#, "The current content of the file, if it exists, is not shown."];
     assert_eq!(shown(&asked(&editor, "session 1", "write_text_file", &write)), expected);
     let edit = json!({"path": path, "old_string": "two", "new_string": "2"});
     let blocks = shown(&asked(&editor, "session 1", "edit_text_file", &edit));
@@ -189,7 +190,7 @@ fn where_nobody_knows_the_arguments_are_shown() {
 fn of_a_large_file_what_the_call_says_is_shown() {
     let (editor, session) = start();
     let write = json!({"path": editor.spelled("large.txt"), "content": "new\n"});
-    let not_shown = "What the file holds now, if it exists, is not shown.";
+    let not_shown = "The current content of the file, if it exists, is not shown.";
     let large = std::fs::File::create(editor.path("large.txt")).unwrap();
     for (n_bytes, is_held) in [(limits::PREVIEWED_FILE, true), (limits::PREVIEWED_FILE + 1, false)]
     {

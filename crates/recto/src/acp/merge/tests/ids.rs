@@ -1,9 +1,9 @@
-//! Ids that come again: used for another call, or told again.
+//! Repeated ids: reused for another call, or replayed.
 
 use super::*;
 
 #[test]
-fn an_id_that_is_used_again_stands_for_the_call_that_is_meant_now() {
+fn a_reused_id_refers_to_the_new_call() {
     let shell = json!({"command": ["rm", "-rf", "build"]});
     let begins = json!({"sessionUpdate": "tool_call", "toolCallId": "1", "kind": "execute",
         "title": "rm -rf build", "rawInput": shell});
@@ -38,10 +38,10 @@ fn an_id_that_is_used_again_stands_for_the_call_that_is_meant_now() {
             recto: tool_call_update #1 kind="read" title="Read a.txt" status="completed" locations=[{"path":"/p/a.txt"}] content=[]
             agent: nothing
             agent: tool_call #1 kind="edit" title="Write b.txt" status="in_progress" locations=[{"path":"/p/b.txt"}] rawInput={"path":"/p/b.txt","content":"new"} _meta={"is_mcp_tool_call":true}
-            asks: ? #1 kind="edit" title="Write b.txt" status="pending" locations=[{"path":"/p/b.txt"}] rawInput={"path":"/p/b.txt","content":"new"} content=[{"type":"diff","path":"/p/b.txt","newText":"new"},{"type":"content","content":{"type":"text","text":"What the file holds now, if it exists, is not shown."}}]
+            asks: ? #1 kind="edit" title="Write b.txt" status="pending" locations=[{"path":"/p/b.txt"}] rawInput={"path":"/p/b.txt","content":"new"} content=[{"type":"diff","path":"/p/b.txt","newText":"new"},{"type":"content","content":{"type":"text","text":"The current content of the file, if it exists, is not shown."}}]
             recto: tool_call_update #1 kind="edit" title="Write b.txt" status="in_progress" locations=[{"path":"/p/b.txt"}] rawInput={"path":"/p/b.txt","content":"new"}
         "#]]);
-    // The agent's first word may come last, and is then about the same call.
+    // The agent's first event may come last; it is about the same call.
     scene()
         .start("1", "read_text_file", read())
         .end("1", "read_text_file", read())
@@ -58,13 +58,13 @@ fn shell() -> Value {
         "rawInput": {"command": ["rm", "-rf", "build"]}})
 }
 
-/// A person who is asked must be asked in the words of whoever asks.
+/// A permission request must show the call that it is about.
 #[test]
-fn another_call_is_never_asked_for_in_the_name_of_ours() {
-    let begins = |told: Value| {
-        let mut told = told;
-        told["sessionUpdate"] = "tool_call".into();
-        told
+fn a_permission_request_never_shows_another_call() {
+    let begins = |event: Value| {
+        let mut event = event;
+        event["sessionUpdate"] = "tool_call".into();
+        event
     };
     let awaited = || scene().agent(codex("1", "read_text_file", read()));
     let ended = json!({"sessionUpdate": "tool_call_update", "toolCallId": "1", "status": "failed"});
@@ -133,9 +133,9 @@ fn another_call_is_never_asked_for_in_the_name_of_ours() {
         "#]]);
 }
 
-/// Without arguments a title and a kind have to do, and a call that was over is never meant.
+/// Without arguments, title and kind identify a call, and never one that has ended.
 #[test]
-fn an_id_that_is_used_again_begins_another_call() {
+fn a_reused_id_starts_another_call() {
     let ended =
         json!({"sessionUpdate": "tool_call_update", "toolCallId": "1", "status": "completed"});
     let shell = json!({"sessionUpdate": "tool_call", "toolCallId": "1", "title": "rm -rf build",
@@ -146,8 +146,8 @@ fn an_id_that_is_used_again_begins_another_call() {
     for before in [awaited(), ran(), awaited().agent(ended.clone()), ran().agent(ended.clone())] {
         let shown = before.agent(shell.clone()).asks(ask()).seen;
         let last: Vec<&str> = shown.lines().rev().take(2).collect();
-        let told = r#"agent: tool_call #1 kind="execute" title="rm -rf build" status="pending""#;
-        assert_eq!(last, ["asks: ? #1", told], "{shown}");
+        let event = r#"agent: tool_call #1 kind="execute" title="rm -rf build" status="pending""#;
+        assert_eq!(last, ["asks: ? #1", event], "{shown}");
     }
     let again = |arguments: Value| codex("1", "write_text_file", arguments);
     let write = json!({"path": "/p/b.txt", "content": "b\n"});
@@ -164,32 +164,32 @@ fn an_id_that_is_used_again_begins_another_call() {
             agent: tool_call_update #1 status="completed"
             agent: tool_call #1 kind="edit" title="Write file" status="in_progress" locations=[] rawInput={"server":"recto","tool":"write_text_file","arguments":{}} _meta={"is_mcp_tool_call":true}
             agent: tool_call_update #1 kind="edit" title="Write b.txt" locations=[{"path":"/p/b.txt"}] rawInput={"path":"/p/b.txt","content":"b\n"}
-            asks: ? #1 kind="edit" title="Write b.txt" locations=[{"path":"/p/b.txt"}] rawInput={"path":"/p/b.txt","content":"b\n"} content=[{"type":"diff","path":"/p/b.txt","newText":"b\n"},{"type":"content","content":{"type":"text","text":"What the file holds now, if it exists, is not shown."}}]
+            asks: ? #1 kind="edit" title="Write b.txt" locations=[{"path":"/p/b.txt"}] rawInput={"path":"/p/b.txt","content":"b\n"} content=[{"type":"diff","path":"/p/b.txt","newText":"b\n"},{"type":"content","content":{"type":"text","text":"The current content of the file, if it exists, is not shown."}}]
         "#]]);
 }
 
 #[test]
-fn a_call_that_is_told_again_in_other_words_keeps_its_diff() {
+fn a_replayed_call_with_other_words_keeps_its_diff() {
     let done = || scene().start("1", "edit_text_file", edit()).end("1", "edit_text_file", edit());
-    let told = |arguments: Value| {
-        let mut told = codex("1", "edit_text_file", arguments);
-        told.as_object_mut().unwrap().remove("_meta");
-        told
+    let event = |arguments: Value| {
+        let mut event = codex("1", "edit_text_file", arguments);
+        event.as_object_mut().unwrap().remove("_meta");
+        event
     };
     let mut with_null = edit();
     with_null["replace_all"] = Value::Null;
-    let mut cut = told(json!({"path": "/p/a.txt"}));
+    let mut cut = event(json!({"path": "/p/a.txt"}));
     cut["status"] = "completed".into();
     let unknown = json!({"sessionUpdate": "tool_call", "toolCallId": "1", "status": "completed",
         "title": "edit_text_file (recto MCP Server)", "rawInput": {"input": edit()}});
-    done().agent(told(with_null)).agent(cut).agent(unknown).check(expect![[r#"
+    done().agent(event(with_null)).agent(cut).agent(unknown).check(expect![[r#"
         recto: tool_call #1 kind="edit" title="Edit a.txt" status="pending" locations=[{"path":"/p/a.txt"}] rawInput={"path":"/p/a.txt","old_string":"a","new_string":"b"}
         recto: tool_call_update #1 kind="edit" title="Edit a.txt" status="completed" locations=[{"path":"/p/a.txt"}] content=[]
         agent: nothing
         agent: nothing
         agent: nothing
     "#]]);
-    // In doubt it is another: one that begins with other arguments, or has none of ours.
+    // If in doubt it is another call: it starts with other arguments, or with unknown ones.
     let other = json!({"sessionUpdate": "tool_call", "toolCallId": "1", "status": "completed",
         "title": "edit_text_file (other MCP Server)", "rawInput": {"input": read()}});
     done().agent(other).check(expect![[r#"
@@ -197,7 +197,7 @@ fn a_call_that_is_told_again_in_other_words_keeps_its_diff() {
         recto: tool_call_update #1 kind="edit" title="Edit a.txt" status="completed" locations=[{"path":"/p/a.txt"}] content=[]
         agent: tool_call #1 title="edit_text_file (other MCP Server)" status="completed" rawInput={"input":{"path":"/p/a.txt"}}
     "#]]);
-    done().agent(told(json!({"path": "/p/b.txt"}))).check(expect![[r#"
+    done().agent(event(json!({"path": "/p/b.txt"}))).check(expect![[r#"
         recto: tool_call #1 kind="edit" title="Edit a.txt" status="pending" locations=[{"path":"/p/a.txt"}] rawInput={"path":"/p/a.txt","old_string":"a","new_string":"b"}
         recto: tool_call_update #1 kind="edit" title="Edit a.txt" status="completed" locations=[{"path":"/p/a.txt"}] content=[]
         agent: tool_call #1 kind="edit" title="Edit b.txt" status="in_progress" locations=[{"path":"/p/b.txt"}] rawInput={"path":"/p/b.txt"}

@@ -1,4 +1,4 @@
-//! Large files and long arguments, previews, and the shape of version 2.
+//! Large files and long arguments, previews, and the format of version 2.
 
 use expect_test::expect;
 use serde_json::json;
@@ -24,13 +24,13 @@ fn of_a_large_file_the_changed_lines_are_shown() {
         "line 1 …\nline 2 …\nline 3 …\nline 4 …\nline 5 …\n" → "line 1 …\nline 2 is new\nline 3 …\nline 4 …\nline 5 …\n" {"recto":{"oldLine":1,"newLine":1}}
         "line 9997 …\nline 9998 …\nline 9999 …\nline 10000 …\nline 10001 …\nline 10002 …\nline 10003 …\nline 10004 …\nline 10005 …\nline 10006 …\nline 10007 …\nline 10008 …\n" → "line 9997 …\nline 9998 …\nline 9999 …\nline 10000 is new\nline 10001 …\nline 10002 …\nline 10003 …\nline 10004 …\nline 10005 is new\nline 10006 …\nline 10007 …\nline 10008 …\n" {"recto":{"oldLine":9997,"newLine":9997}}
         "line 19997 …\nline 19998 …\nline 19999 …\nline 20000 …\n" → "line 19997 …\nline 19998 …\nline 19999 …\nline 20000 is new\n" {"recto":{"oldLine":19997,"newLine":19997}}
-        "The file is too large to show whole: these are the changed lines, with 3 lines around them."
+        "The file is too large to show whole; only the changed lines are shown, with 3 lines of context."
     "#]]
     .assert_eq(&blocks(&update).replace(&"x".repeat(100), "…"));
 }
 
 #[test]
-fn what_is_too_large_is_said_and_not_shown() {
+fn large_content_is_described_instead_of_shown() {
     let many: Vec<usize> = (1..100).map(|index| index * 100).collect();
     let rewritten = large(20_000, &[]).replace('x', "y");
     for (before, after, n_blocks, note) in [
@@ -99,7 +99,7 @@ fn a_preview_is_made_from_the_arguments() {
         ("text.append", json!({"path": "a", "content": "b\n"})),
         ("file.remove", json!({"path": "a"})),
         ("read_text_file", json!({"path": "/p/a"})),
-        ("write_text_file", json!({"path": "/p/a", "content": "a".repeat(MAX_TEXT + 1)})),
+        ("write_text_file", json!({"path": "/p/a", "content": "a".repeat(MAX_SHOWN_TEXT + 1)})),
     ] {
         let content = with_call(tool, arguments, preview);
         let update = json!({"content": content});
@@ -108,7 +108,7 @@ fn a_preview_is_made_from_the_arguments() {
     expect![[r#"
         write_text_file
         null → "a\n" 
-        "What the file holds now, if it exists, is not shown."
+        "The current content of the file, if it exists, is not shown."
         file.create
         null → "a\n" 
         file.create
@@ -127,7 +127,7 @@ fn a_preview_is_made_from_the_arguments() {
         read_text_file
         write_text_file
         "Too large to show: 1 line, 1048577 bytes."
-        "What the file holds now, if it exists, is not shown."
+        "The current content of the file, if it exists, is not shown."
     "#]]
     .assert_eq(&table);
 }

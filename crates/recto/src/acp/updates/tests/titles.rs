@@ -1,4 +1,4 @@
-//! Every tool with the arguments that agents send: what a person reads.
+//! The titles of every tool with the arguments that agents send.
 
 use expect_test::expect;
 use serde_json::json;
@@ -85,7 +85,7 @@ fn titles_kinds_and_locations() {
         read   Read a.txt (last 20 lines) | /p/a.txt
         read   Read a.txt (lines [-20, -1)) | /p/a.txt
         read   Read a.txt (lines [5, 5)) | /p/a.txt:5
-        read   Read a.txt (what changed) | /p/a.txt
+        read   Read a.txt (changes) | /p/a.txt
         edit   Edit a.py (lines 4–5) | /p/a.py:4
         edit   Insert into a.py (line 12) | /p/a.py:12
         edit   Insert into a.py (before the last line) | /p/a.py

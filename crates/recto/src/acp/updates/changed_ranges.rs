@@ -1,74 +1,73 @@
-//! Where two large texts differ, found in one pass: lines that stand once in both are taken as
-//! fixed points, and what differs between two of them is one place.
+//! Finds the changed line ranges of a large text in one pass: lines that occur exactly once in both
+//! texts are anchors, and the lines that differ between two anchors are one range.
 //!
-//! A diff would be shorter, but comparing every line with every other takes too long where edits
-//! lie far apart in a large file.
+//! A minimal diff would be shorter, but takes too long if edits are far apart in a large file.
 
 use std::collections::HashMap;
 use std::ops::Range;
 
-/// Lines that gave way to others, as indices from 0.
+/// Lines that were replaced by others, as indices from 0.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
-    /// The lines that went.
+pub struct ChangedRange {
+    /// The removed lines.
     pub old: Range<usize>,
-    /// The lines that came.
+    /// The added lines.
     pub new: Range<usize>,
 }
 
-/// The places where `old` and `new` differ, in order.
-pub fn differing(old: &[&str], new: &[&str]) -> Vec<Place> {
-    let mut places = Vec::new();
+/// Returns the ranges where `old` and `new` differ, in order.
+pub fn find(old: &[&str], new: &[&str]) -> Vec<ChangedRange> {
+    let mut ranges = Vec::new();
     let (mut old_at, mut new_at) = (0, 0);
     let ends = [(old.len(), new.len())];
-    for (old_end, new_end) in fixed_points(old, new).into_iter().chain(ends) {
-        let (gone, come) = (&old[old_at..old_end], &new[new_at..new_end]);
-        let n_head = n_equal(gone.iter(), come.iter());
-        let n_tail = n_equal(gone[n_head..].iter().rev(), come[n_head..].iter().rev());
-        let place = Place {
+    for (old_end, new_end) in anchors(old, new).into_iter().chain(ends) {
+        let (removed, added) = (&old[old_at..old_end], &new[new_at..new_end]);
+        let n_head = n_equal(removed.iter(), added.iter());
+        let n_tail = n_equal(removed[n_head..].iter().rev(), added[n_head..].iter().rev());
+        let range = ChangedRange {
             old: old_at + n_head..old_end - n_tail,
             new: new_at + n_head..new_end - n_tail,
         };
-        if !place.old.is_empty() || !place.new.is_empty() {
-            places.push(place);
+        if !range.old.is_empty() || !range.new.is_empty() {
+            ranges.push(range);
         }
         (old_at, new_at) = (old_end + 1, new_end + 1);
     }
-    places
+    ranges
 }
 
-/// Pairs of indices of lines that stand once in each text and in the same order.
-fn fixed_points(old: &[&str], new: &[&str]) -> Vec<(usize, usize)> {
+/// Returns pairs of indices of lines that occur once in each text, in the same order.
+fn anchors(old: &[&str], new: &[&str]) -> Vec<(usize, usize)> {
     #[derive(Default)]
-    struct Found {
+    struct LineCounts {
         n_old: usize,
         n_new: usize,
         new_idx: usize,
     }
-    let mut lines: HashMap<&str, Found> = HashMap::with_capacity(old.len());
+    let mut lines: HashMap<&str, LineCounts> = HashMap::with_capacity(old.len());
     for line in old {
         lines.entry(line).or_default().n_old += 1;
     }
     for (new_idx, line) in new.iter().enumerate() {
-        if let Some(found) = lines.get_mut(line) {
-            found.n_new += 1;
-            found.new_idx = new_idx;
+        if let Some(counts) = lines.get_mut(line) {
+            counts.n_new += 1;
+            counts.new_idx = new_idx;
         }
     }
     let pairs: Vec<(usize, usize)> = old
         .iter()
         .enumerate()
         .filter_map(|(old_idx, line)| {
-            let found = lines.get(line).filter(|found| (found.n_old, found.n_new) == (1, 1))?;
-            Some((old_idx, found.new_idx))
+            let counts = lines.get(line).filter(|counts| (counts.n_old, counts.n_new) == (1, 1))?;
+            Some((old_idx, counts.new_idx))
         })
         .collect();
     longest_rising(&pairs)
 }
 
-/// The most pairs whose second halves rise; their first halves do already.
+/// Returns the longest subsequence whose second elements increase; the first elements already do.
 fn longest_rising(pairs: &[(usize, usize)]) -> Vec<(usize, usize)> {
-    // `tails[n]` is the pair with the smallest second half that ends a run of n + 1 pairs.
+    // `tails[n]` is the pair with the smallest second element that ends a run of n + 1 pairs.
     let mut tails: Vec<usize> = Vec::new();
     let mut before: Vec<Option<usize>> = Vec::with_capacity(pairs.len());
     for (at, pair) in pairs.iter().enumerate() {
@@ -115,11 +114,11 @@ mod tests {
             let (old, new) = (text(&old), text(&new));
             let mut rebuilt: Vec<&str> = Vec::new();
             let mut at = 0;
-            for Place { old: gone, new: come } in differing(&old, &new) {
-                rebuilt.extend(&old[at..gone.start]);
-                prop_assert_eq!(rebuilt.len(), come.start);
-                rebuilt.extend(&new[come]);
-                at = gone.end;
+            for ChangedRange { old: removed, new: added } in find(&old, &new) {
+                rebuilt.extend(&old[at..removed.start]);
+                prop_assert_eq!(rebuilt.len(), added.start);
+                rebuilt.extend(&new[added]);
+                at = removed.end;
             }
             rebuilt.extend(&old[at..]);
             prop_assert_eq!(rebuilt, new);

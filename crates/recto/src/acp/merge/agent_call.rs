@@ -1,40 +1,40 @@
-//! An agent's own event about a call of one of our tools: which tool, with which arguments.
+//! Recognises an agent's event about a call of one of recto's tools.
 //!
 //! Agents name the tool in many ways: `mcp.recto.text.read`, `Tool: recto/text_read`,
-//! `mcp__recto__text_read`, or in members of the raw input. The server's name may have gained a
-//! prefix on the way. What does not name the server is not taken for ours.
+//! `mcp__recto__text_read`, or in members of the raw input. The server's name may have a prefix. An
+//! event that does not name the server is not recognised.
 
 use serde_json::{Map, Value};
 
 use recto_tools::tools::{self, Tool};
 
-/// The name under which the relay adds its server.
+/// The name of the server that the relay adds.
 const SERVER: &str = "recto";
 
-/// A call of one of our tools, as an agent tells it.
+/// A call of one of recto's tools in an agent's event.
 #[derive(Clone, Copy)]
-pub struct Generic<'a> {
+pub struct AgentCall<'a> {
     /// The tool.
     pub tool: &'static Tool,
-    /// Its arguments, where they are there and not empty: some agents fill them in later.
+    /// Its arguments, unless they are missing or empty: some agents add them later.
     pub arguments: Option<&'a Map<String, Value>>,
 }
 
-impl<'a> Generic<'a> {
-    /// Reads an agent's update, or the `toolCall` of a permission request.
-    pub fn parse(update: &'a Value) -> Option<Generic<'a>> {
+impl<'a> AgentCall<'a> {
+    /// Parses an agent's update, or the `toolCall` of a permission request.
+    pub fn parse(update: &'a Value) -> Option<AgentCall<'a>> {
         let raw = update.get("rawInput").and_then(Value::as_object);
         if let Some(raw) = raw
             && let (Some(server), Some(tool)) = (text(raw, "server"), text(raw, "tool"))
         {
             let tool = tools::find(tool).filter(|_| is_ours(server))?;
             let arguments = raw.get("arguments").and_then(Value::as_object);
-            return Some(Generic { tool, arguments: arguments.filter(|map| !map.is_empty()) });
+            return Some(AgentCall { tool, arguments: arguments.filter(|map| !map.is_empty()) });
         }
         let names =
             [update.get("name"), update.get("title"), update.pointer("/_meta/claudeCode/toolName")];
         let tool = names.into_iter().flatten().filter_map(Value::as_str).find_map(tool_of)?;
-        Some(Generic { tool, arguments: raw.filter(|map| !map.is_empty()) })
+        Some(AgentCall { tool, arguments: raw.filter(|map| !map.is_empty()) })
     }
 }
 
@@ -42,9 +42,9 @@ fn text<'a>(object: &'a Map<String, Value>, name: &str) -> Option<&'a str> {
     object.get(name)?.as_str()
 }
 
-/// The tool that a name with its server stands for.
+/// Returns the tool that a name with a server refers to.
 fn tool_of(name: &str) -> Option<&'static Tool> {
-    // A title may be as long as an agent likes; a name is short.
+    // Names are short; long titles are not worth comparing.
     let name = name.trim();
     if name.len() > 200 {
         return None;
@@ -60,7 +60,7 @@ fn tool_of(name: &str) -> Option<&'static Tool> {
     })
 }
 
-/// Whether a server's name is ours, alone or after a prefix.
+/// Whether a server's name is recto, optionally after a prefix.
 fn is_ours(server: &str) -> bool {
     server
         .strip_suffix(SERVER)
@@ -72,7 +72,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn knows_our_tools_by_the_names_that_agents_give_them() {
+    fn recognises_the_names_that_agents_use() {
         for (name, tool) in [
             ("mcp.recto.read_text_file", Some("read_text_file")),
             ("mcp.recto.text.read", Some("text.read")),

@@ -1,4 +1,4 @@
-//! Where a link is: a socket in a folder that only we can enter and nobody can guess.
+//! The link's socket, in a directory with a random name that only the current user can enter.
 
 use std::fs::{DirBuilder, remove_dir, remove_file};
 use std::io::{Error, ErrorKind, Read, Result};
@@ -11,23 +11,23 @@ use recto_platform::{is_peer_same_user, random_hex};
 
 const PREFIX: &str = "recto-acp-";
 
-/// A folder this old whose socket nobody answers was left behind by a relay that was killed.
+/// A directory of this age whose socket refuses connections was left behind by a killed relay.
 const LEFT_BEHIND: Duration = Duration::from_secs(60);
 
-/// A socket's folder. It goes when this is dropped.
-pub struct Place {
+/// The directory of a socket. It is removed when this is dropped.
+pub struct LinkSocket {
     folder: PathBuf,
 }
 
-impl Place {
-    /// Makes one, beneath the folder for such things or the one for temporary files.
-    pub fn listen() -> Result<(Place, UnixListener)> {
+impl LinkSocket {
+    /// Creates the socket in the runtime directory or the directory for temporary files.
+    pub fn listen() -> Result<(LinkSocket, UnixListener)> {
         let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
-        // The address of a socket has room for 107 bytes, so a short folder is tried last.
+        // A socket's path is limited to 107 bytes, so the last candidate is short.
         let parents = [runtime, Some(std::env::temp_dir()), Some("/tmp".into())];
         let mut last_error = Error::from(ErrorKind::NotFound);
         for parent in parents.into_iter().flatten().filter(|parent| parent.is_absolute()) {
-            match Place::listen_beneath(&parent) {
+            match LinkSocket::listen_in(&parent) {
                 Ok(made) => return Ok(made),
                 Err(error) => last_error = error,
             }
@@ -35,16 +35,16 @@ impl Place {
         Err(last_error)
     }
 
-    fn listen_beneath(parent: &Path) -> Result<(Place, UnixListener)> {
+    fn listen_in(parent: &Path) -> Result<(LinkSocket, UnixListener)> {
         clean_up(parent);
         let folder = parent.join(format!("{PREFIX}{}", random_hex::<16>()?));
         DirBuilder::new().mode(0o700).create(&folder)?;
-        let place = Place { folder };
+        let place = LinkSocket { folder };
         let listener = UnixListener::bind(place.socket())?;
         Ok((place, listener))
     }
 
-    /// The socket.
+    /// Returns the path of the socket.
     pub fn socket(&self) -> PathBuf {
         socket_in(&self.folder)
     }
@@ -54,19 +54,19 @@ fn socket_in(folder: &Path) -> PathBuf {
     folder.join("link")
 }
 
-/// Takes a folder and its socket away. If it stays, a later relay does.
+/// Removes a directory and its socket. If this fails, a later relay removes them.
 fn remove(folder: &Path) {
     let _ = remove_file(socket_in(folder));
     let _ = remove_dir(folder);
 }
 
-impl Drop for Place {
+impl Drop for LinkSocket {
     fn drop(&mut self) {
         remove(&self.folder);
     }
 }
 
-/// Takes away what killed relays left behind. Others' folders cannot be entered.
+/// Removes directories left behind by killed relays of the same user.
 fn clean_up(parent: &Path) {
     let Ok(entries) = parent.read_dir() else { return };
     for entry in entries.flatten() {
@@ -85,7 +85,7 @@ fn clean_up(parent: &Path) {
     }
 }
 
-/// Refuses a peer that runs for another user.
+/// Rejects a peer that runs as another user.
 pub fn check_peer(stream: &UnixStream) -> Result<()> {
     if is_peer_same_user(stream)? {
         return Ok(());
@@ -93,15 +93,15 @@ pub fn check_peer(stream: &UnixStream) -> Result<()> {
     Err(Error::new(ErrorKind::PermissionDenied, "the other end belongs to another user"))
 }
 
-/// A stream that must have said what it says by a certain time, however slowly it trickles.
-pub struct Until<'a> {
-    /// What is read.
+/// A reader with a deadline for the whole input, not only for each read.
+pub struct DeadlineReader<'a> {
+    /// The stream to read.
     pub stream: &'a UnixStream,
-    /// When it ends.
+    /// The deadline.
     pub deadline: Instant,
 }
 
-impl Read for Until<'_> {
+impl Read for DeadlineReader<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> Result<usize> {
         let left = self.deadline.saturating_duration_since(Instant::now());
         if left.is_zero() {

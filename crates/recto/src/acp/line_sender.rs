@@ -1,8 +1,8 @@
-//! Lines to one stream, in the order in which they were given.
+//! Sends lines to one stream, in order.
 //!
-//! Whoever gives a line writes it itself where nothing waits before it and the stream takes it at
-//! once, which saves two changes of threads. What the stream does not take is left to a thread,
-//! so that nobody stands still because somebody else does not read.
+//! The caller writes a line directly if no other line is queued and the stream does not block, which
+//! saves two thread switches. A writer thread writes the rest, so that no caller blocks because the
+//! other end does not read.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -13,32 +13,32 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use recto_store::sync::{lock, wait};
 use tokio_util::sync::CancellationToken;
 
-use crate::line::Patient;
+use crate::line::Blocking;
 
-/// The way to a stream. Everybody who holds a clone writes to the same one.
+/// Sends lines to a stream. Clones send to the same stream.
 #[derive(Clone)]
-pub struct Outlet(Arc<Shared>);
+pub struct LineSender(Arc<Shared>);
 
 struct Shared {
     queue: Mutex<Queue>,
     changed: Condvar,
-    /// A line waits while this many bytes wait before it. Nothing that is read from one stream
-    /// may stop for long because another is not read, for an answer may stand behind it.
+    /// How many bytes may be queued before [`LineSender::send`] blocks. Large, because a relay that
+    /// stops reading one stream to write another may miss the answer it needs.
     max_bytes: usize,
     ended: CancellationToken,
 }
 
 struct Queue {
-    /// `None` once nothing more can be written.
+    /// `None` once the stream has failed or ended.
     output: Option<Arc<File>>,
     waiting: VecDeque<Waiting>,
     n_bytes: usize,
-    /// Whether the thread is at a line.
+    /// Whether the thread is writing a line.
     is_writing: bool,
     is_closed: bool,
 }
 
-/// A line with its ending, the first `n_written` bytes of which are written.
+/// A line with its ending, of which `n_written` bytes are already written.
 struct Waiting {
     line: Vec<u8>,
     n_written: usize,
@@ -50,16 +50,16 @@ impl Waiting {
     }
 }
 
-impl Outlet {
-    /// Starts the thread. `output` is closed when the outlet is and everything is written, or when
-    /// nothing more can be.
+impl LineSender {
+    /// Starts the writer thread. `output` is closed after a write error, or after the sender was
+    /// closed and everything is written.
     pub fn start(
         name: &str,
         output: impl Into<OwnedFd>,
         max_bytes: usize,
-    ) -> std::io::Result<Outlet> {
+    ) -> std::io::Result<LineSender> {
         let output = Arc::new(File::from(output.into()));
-        let outlet = Outlet(Arc::new(Shared {
+        let sender = LineSender(Arc::new(Shared {
             queue: Mutex::new(Queue {
                 output: Some(output.clone()),
                 waiting: VecDeque::new(),
@@ -71,10 +71,10 @@ impl Outlet {
             max_bytes,
             ended: CancellationToken::new(),
         }));
-        let shared = outlet.0.clone();
+        let shared = sender.0.clone();
         std::thread::Builder::new().name(name.into()).spawn(move || {
             while let Some(waiting) = shared.next() {
-                if Patient(&*output).write_all(waiting.rest()).is_err() {
+                if Blocking(&*output).write_all(waiting.rest()).is_err() {
                     break;
                 }
             }
@@ -82,11 +82,11 @@ impl Outlet {
             drop(output);
             shared.ended.cancel();
         })?;
-        Ok(outlet)
+        Ok(sender)
     }
 
-    /// Gives a line, without its ending, once there is room for it. Whether there is still a stream
-    /// to write it to.
+    /// Sends a line, given without its ending, once there is space in the queue. Returns false if
+    /// the stream is closed.
     pub fn send(&self, line: Vec<u8>) -> bool {
         let shared = &self.0;
         let mut queue = lock(&shared.queue);
@@ -96,30 +96,30 @@ impl Outlet {
         shared.add(queue, line)
     }
 
-    /// The same without waiting for room, for lines of which there are few.
+    /// Like [`LineSender::send`], but never waits for space. For rare lines.
     pub fn send_at_once(&self, line: Vec<u8>) -> bool {
         self.0.add(lock(&self.0.queue), line)
     }
 
-    /// Takes no more lines. Those that were given are still written.
+    /// Accepts no more lines. Queued lines are still written.
     pub fn close(&self) {
         lock(&self.0.queue).is_closed = true;
         self.0.changed.notify_all();
     }
 
-    /// Whether both lead to the same stream.
-    pub fn is_same(&self, other: &Outlet) -> bool {
+    /// Whether both send to the same stream.
+    pub fn is_same(&self, other: &LineSender) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
 
-    /// Ends when nothing more will be written.
+    /// Waits until nothing more will be written.
     pub async fn ended(&self) {
         self.0.ended.cancelled().await;
     }
 }
 
 impl Queue {
-    /// Writes as much of a line as the stream takes without waiting, if nothing is before it.
+    /// Writes as much of a line as possible without blocking, if no other line is queued.
     fn write_now(&self, line: &[u8]) -> usize {
         let Some(output) = self.output.as_ref() else { return 0 };
         if self.is_writing || !self.waiting.is_empty() {
@@ -185,17 +185,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_full_outlet_takes_what_cannot_wait_and_keeps_the_order() {
+    fn a_full_queue_accepts_urgent_lines_and_keeps_the_order() {
         let (mut reader, writer) = std::io::pipe().unwrap();
-        let outlet = Outlet::start("test", writer, 1 << 20).unwrap();
-        // More than the pipe holds and more than may wait, so that the next one would.
-        assert!(outlet.send(vec![b'a'; 2 << 20]));
-        assert!(outlet.send(vec![b'b'; 2 << 20]));
-        assert!(outlet.send_at_once(b"c".to_vec()));
-        let waiting = outlet.clone();
+        let sender = LineSender::start("test", writer, 1 << 20).unwrap();
+        // More than the pipe and the queue have space for, so that the next line would block.
+        assert!(sender.send(vec![b'a'; 2 << 20]));
+        assert!(sender.send(vec![b'b'; 2 << 20]));
+        assert!(sender.send_at_once(b"c".to_vec()));
+        let waiting = sender.clone();
         let next = std::thread::spawn(move || waiting.send(b"d".to_vec()));
         std::thread::sleep(std::time::Duration::from_millis(50));
-        assert!(!next.is_finished(), "there is no room");
+        assert!(!next.is_finished(), "there is no space");
         let mut all = vec![0; (4 << 20) + 6];
         reader.read_exact(&mut all).unwrap();
         assert!(next.join().unwrap());
