@@ -68,11 +68,11 @@ limits! {
     /// A request's line.
     REQUEST_LINE: bytes usize = 16 << 20,
         "-32600 with the request's id; the line is skipped, never held",
-        By("a_request_that_is_too_long_is_refused_by_its_id");
+        By("a_request_that_is_too_long_is_rejected_with_its_id");
     /// Values in a request: numbers, texts, names, lists.
     REQUEST_VALUES: count usize = 250_000,
         "-32600 with the request's id, before anything is parsed",
-        By("a_request_of_too_many_values_is_refused_before_it_is_parsed");
+        By("a_request_with_too_many_values_is_rejected_before_it_is_parsed");
     /// Requests that wait for an answer.
     REQUESTS_IN_FLIGHT: count usize = 1024,
         "nothing more is read until one is answered",
@@ -88,64 +88,64 @@ limits! {
     /// Memory of answers that nobody reads, estimated.
     ANSWER_BYTES: bytes usize = 64 << 20,
         "fewer calls run at once",
-        By("answers_that_nobody_reads_take_little_memory_and_are_all_there");
+        By("unread_answers_take_little_memory_and_are_not_lost");
     /// Threads that calls run on, with those that hang in a file system.
     CALL_THREADS: count usize = 64,
         "-32017 until one comes back",
-        By("calls_that_hang_are_bounded_and_the_rest_of_the_server_goes_on");
+        By("hanging_calls_are_bounded_and_the_server_keeps_working");
     /// How long a call may run before it is logged and makes way for the next.
     SLOW_CALL: time Duration = Duration::from_secs(30),
         "another call may run beside it",
-        By("calls_that_hang_without_end_make_way_for_others");
+        By("calls_that_hang_for_long_free_their_slots");
     /// How long a call that was taken back may take to end.
     AFTER_CANCELLATION: time Duration = Duration::from_secs(2),
         "it is given up; nobody waits for its answer",
-        By("a_call_that_hangs_can_be_taken_back");
+        By("a_hanging_call_can_be_cancelled");
     /// How long calls may go on when the input has ended.
     AFTER_END_OF_INPUT: time Duration = Duration::from_secs(1),
         "the server ends; a write in its commit is carried out",
-        By("a_call_in_flight_does_not_put_off_the_end_of_input");
+        By("a_call_in_flight_does_not_delay_the_exit_at_end_of_input");
 
     // Paths.
 
     /// A path below a root.
     PATH: bytes usize = recto_store::limits::PATH,
-        "-32600", By("a_path_of_a_megabyte_is_answered_at_once_whatever_is_denied");
+        "-32600", By("a_path_of_a_megabyte_is_rejected_in_time_under_deny_patterns");
     /// Links that are followed in one path, as many as the kernel follows.
     LINKS: count usize = recto_store::limits::LINKS,
-        "-32003", By("forty_links_are_followed_and_no_more");
+        "-32003", By("at_most_forty_links_are_followed");
 
     // Reading.
 
     /// Text in the answer of one read, unless `--max-read-bytes` says otherwise.
     READ_BYTES: bytes usize = 1 << 20,
         "the answer is cut at a line end and says how to go on",
-        By("a_read_returns_as_much_as_it_may_and_says_how_to_go_on");
+        By("a_read_returns_up_to_its_limit_and_names_the_next_page");
     /// What `--max-read-bytes` can be.
     MOST_READ_BYTES: bytes usize = 16 << 20,
-        "the program does not start", By("more_than_16_mebibytes_cannot_be_asked_for");
+        "the program does not start", By("a_read_limit_above_16_mebibytes_is_rejected");
     /// A file that is read whole; a larger one is read in pieces.
     WHOLE_FILE: bytes u64 = recto_store::limits::WHOLE_FILE,
         "nothing that a caller sees",
         By("large_files_are_read_by_ranges_and_matches");
     /// A line in an answer of `ReadLines`.
     LINE: bytes usize = recto_tools::limits::LINE,
-        "the line is cut and says so", By("a_line_of_twenty_mebibytes_is_cut_and_found");
+        "the line is cut and says so", By("a_line_of_twenty_mebibytes_is_truncated_and_found");
     /// A line in an answer of `ReadLines` about many files.
     LINE_OF_MANY: bytes usize = recto_tools::limits::LINE_OF_MANY,
-        "the line is cut and says so", By("a_long_line_among_many_files_is_cut_sooner");
+        "the line is cut and says so", By("lines_are_truncated_earlier_in_a_search_of_many_files");
     /// Lines in an answer about many files.
     ROWS_OF_MANY: count usize = recto_tools::limits::ROWS_OF_MANY,
-        "`truncated`, with the first ones", By("what_is_found_is_bounded_and_the_first");
+        "`truncated`, with the first ones", By("search_results_are_bounded_and_start_with_the_first_hit");
     /// Text in an answer about many files.
     BYTES_OF_MANY: bytes usize = recto_tools::limits::BYTES_OF_MANY,
-        "`truncated`, with the first ones", By("what_is_found_is_bounded_and_the_first");
+        "`truncated`, with the first ones", By("search_results_are_bounded_and_start_with_the_first_hit");
     /// Matching lines that are looked for in one file.
     HITS: count usize = recto_tools::limits::HITS,
-        "the first ones, and `next` says where to go on", By("only_so_many_hits_of_a_file_are_looked_for");
+        "the first ones, and `next` says where to go on", By("hits_per_file_are_limited");
     /// The text to look for.
     NEEDLE: bytes usize = recto_text::search::MAX_NEEDLE,
-        "-32600", By("a_text_to_look_for_has_a_longest_length");
+        "-32600", By("the_length_of_a_search_text_is_limited");
     /// Files that are searched by one call.
     SEARCHED_FILES: count usize = recto_tools::limits::SEARCHED_FILES,
         "`truncated`", Not("it takes 200,000 files");
@@ -164,68 +164,68 @@ limits! {
     /// Folders in folders that a walk goes down.
     WALK_DEPTH: count usize = recto_store::limits::WALK_DEPTH,
         "what lies deeper is not listed, and the answer says so",
-        By("three_hundred_folders_deep_is_listed_or_said");
+        By("three_hundred_nested_directories_are_listed_or_reported");
     /// Paths that a walk keeps.
     WALK_KEPT: count usize = recto_store::limits::WALK_KEPT,
         "`truncated`", Not("it takes 200,000 files");
     /// Rules of `.gitignore` files that are followed, in bytes.
     IGNORE_RULES: bytes usize = recto_store::limits::IGNORE_RULES,
-        "the rest of the rules is left out", By("many_rules_take_neither_time_nor_memory");
+        "the rest of the rules is left out", By("many_ignore_rules_take_little_time_and_memory");
 
     // Patterns.
 
     /// A glob.
     GLOB: bytes usize = recto_store::limits::GLOB,
-        "-32600", By("a_pattern_has_a_longest_length");
+        "-32600", By("the_length_of_a_pattern_is_limited");
     /// Patterns that the braces of a glob stand for.
     GLOB_ALTERNATIVES: count usize = recto_store::limits::GLOB_ALTERNATIVES,
-        "-32600", By("braces_stand_for_so_many_patterns_and_no_more");
+        "-32600", By("the_number_of_brace_alternatives_is_limited");
     /// Those patterns together.
     GLOB_EXPANDED: bytes usize = recto_store::limits::GLOB_EXPANDED,
-        "-32600", By("braces_stand_for_so_many_patterns_and_no_more");
+        "-32600", By("the_number_of_brace_alternatives_is_limited");
     /// Names and stars between the slashes of a glob.
     GLOB_PARTS: count usize = recto_store::limits::GLOB_PARTS,
-        "-32600", By("a_pattern_has_so_many_parts_and_no_more");
+        "-32600", By("the_number_of_pattern_components_is_limited");
 
     // Writing.
 
     /// A file that a change holds in memory; of a larger one it holds the lines in question.
     WHOLE_CHANGE: bytes u64 = recto_store::limits::WHOLE_CHANGE,
-        "nothing that a caller sees", By("a_large_file_is_changed_without_being_held");
+        "nothing that a caller sees", By("a_large_file_is_edited_without_loading_it");
     /// How far apart the strings of one call may stand in such a file.
     EXCERPT: bytes u64 = recto_store::limits::EXCERPT,
-        "-32019", By("strings_that_stand_far_apart_need_calls_of_their_own");
+        "-32019", By("edits_too_far_apart_need_separate_calls");
     /// A file that has to be held all the same: to be removed or overwritten, in another encoding, or with CRLF and lines of megabytes.
     CHANGED_FILE: bytes u64 = recto_store::limits::CHANGED_FILE,
-        "-32019", By("a_file_larger_than_a_gibibyte_is_not_changed");
+        "-32019", By("a_file_larger_than_a_gibibyte_is_not_edited");
     /// How long a write waits while others change the folder.
     LOCK_WAIT: time Duration = recto_store::limits::LOCK_WAIT,
-        "-32017", By("a_folder_that_stays_locked_is_busy");
+        "-32017", By("a_directory_that_stays_locked_is_reported_as_busy");
     /// The diff in an answer.
     DIFF_BYTES: bytes usize = recto_text::diff::MAX_DIFF_BYTES,
         "it is left out", By("a_diff_beyond_the_limit_is_left_out");
     /// What a killed process left behind and is cleaned up in passing.
     LEFTOVER_BYTES: bytes u64 = recto_store::limits::LEFTOVER_BYTES,
         "it stays until somebody removes it",
-        By("a_giant_that_looks_like_a_leftover_does_not_hold_up_a_write");
+        By("a_huge_file_named_like_a_leftover_does_not_delay_a_write");
 
     // Git.
 
     /// A revision's name.
     REVISION: bytes usize = recto_store::limits::REVISION,
-        "-32001", By("what_is_no_name_is_refused_in_words_that_teach");
+        "-32001", By("an_invalid_revision_gets_a_helpful_error");
     /// An object, as a file at a revision.
     GIT_OBJECT: bytes u64 = recto_store::limits::GIT_OBJECT,
-        "-32019, before anything is inflated", By("a_file_over_the_limit_is_refused_by_its_header");
+        "-32019, before anything is inflated", By("a_file_over_the_limit_is_rejected_by_its_header");
     /// Names that one walk of a tree looks at.
     GIT_WALK_ENTRIES: count u64 = recto_store::limits::GIT_WALK_ENTRIES,
-        "`truncated`", By("a_tree_without_end_is_listed_as_far_as_the_budget_goes");
+        "`truncated`", By("an_endless_tree_is_listed_up_to_the_budget");
     /// How long one walk of a tree goes on.
     GIT_WALK_TIME: time Duration = recto_store::limits::GIT_WALK_TIME,
-        "`truncated`", By("a_tree_without_end_is_listed_as_far_as_the_budget_goes");
+        "`truncated`", By("an_endless_tree_is_listed_up_to_the_budget");
     /// A path in a tree.
     GIT_PATH: bytes usize = recto_store::limits::GIT_PATH,
-        "the repository counts as damaged", By("a_long_history_is_walked_and_a_deep_tree_refused");
+        "the repository counts as damaged", By("a_long_history_is_walked_and_a_deep_tree_is_rejected");
 
     // Tables.
 
@@ -279,7 +279,7 @@ limits! {
     /// A file whose change is shown before it is allowed.
     PREVIEWED_FILE: bytes u64 = recto_store::limits::PREVIEWED_FILE,
         "what the call says is shown, without what the file holds",
-        By("of_a_large_file_what_the_call_says_is_shown");
+        By("a_permission_request_for_a_large_file_omits_its_content");
 }
 
 /// How many calls run at once, so that their answers fit into [`ANSWER_BYTES`].

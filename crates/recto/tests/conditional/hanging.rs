@@ -91,7 +91,7 @@ fn wait_for_threads(server: &Server, n: usize) {
     }
 }
 
-pub fn a_call_that_hangs_can_be_taken_back() {
+pub fn a_hanging_call_can_be_cancelled() {
     let (mut server, _hole) = server();
     let ids: Vec<u64> = (0..limits::RUNNING_CALLS).map(|_| hang(&mut server)).collect();
     wait_for_threads(&server, limits::RUNNING_CALLS);
@@ -105,7 +105,7 @@ pub fn a_call_that_hangs_can_be_taken_back() {
     assert!(server.wait(Duration::from_secs(15)).success());
 }
 
-pub fn calls_that_hang_are_bounded_and_the_rest_of_the_server_goes_on() {
+pub fn hanging_calls_are_bounded_and_the_server_keeps_working() {
     let (mut server, hole) = server();
     let start = Instant::now();
     // One that is taken back before it hangs leaves no thread behind, so that it may take more.
@@ -153,7 +153,7 @@ fn next_answer(server: &mut Server, id: u64) -> Value {
 }
 
 /// Takes half a minute.
-pub fn calls_that_hang_without_end_make_way_for_others() {
+pub fn calls_that_hang_for_long_free_their_slots() {
     let (mut server, _hole) = server();
     for _ in 0..limits::RUNNING_CALLS {
         hang(&mut server);

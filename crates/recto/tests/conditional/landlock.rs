@@ -59,7 +59,7 @@ fn append(path: &Path) -> Result<()> {
     fs::OpenOptions::new().append(true).open(path).map(drop)
 }
 
-pub fn what_lies_outside_is_neither_read_nor_written() {
+pub fn files_outside_are_neither_read_nor_written() {
     let (base, openings) = folders();
     let at = base.path().to_path_buf();
     confined(openings, move |_| {
@@ -101,7 +101,7 @@ pub fn what_lies_outside_is_neither_read_nor_written() {
 }
 
 /// The steps of the write protocol, and exchanges from one folder to another.
-pub fn what_a_write_needs_is_let_through() {
+pub fn the_steps_of_a_write_are_permitted() {
     let (base, openings) = folders();
     let at = base.path().join("writable");
     confined(openings, move |status| {
@@ -134,7 +134,7 @@ pub fn what_a_write_needs_is_let_through() {
     });
 }
 
-pub fn the_network_is_closed() {
+pub fn network_connections_are_rejected() {
     let outside = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = outside.local_addr().unwrap();
     confined(Openings::default(), move |_| {
@@ -144,7 +144,7 @@ pub fn the_network_is_closed() {
     TcpStream::connect(address).unwrap();
 }
 
-pub fn other_processes_get_no_signals() {
+pub fn signals_to_other_processes_are_rejected() {
     let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
     let id = rustix::process::Pid::from_raw(child.id() as i32).unwrap();
     confined(Openings::default(), move |_| {

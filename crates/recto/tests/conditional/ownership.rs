@@ -74,7 +74,7 @@ fn set_default_access_list(folder: &Path) -> rustix::io::Result<()> {
     setxattr(folder, "system.posix_acl_default", &list, XattrFlags::empty())
 }
 
-pub fn an_edit_does_not_give_a_file_the_access_list_of_its_folder() {
+pub fn an_edit_does_not_apply_the_default_access_list_of_the_directory() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("secret.txt");
     std::fs::write(&path, "secret\n").unwrap();
@@ -115,7 +115,7 @@ pub fn knock(socket: &OsStr) {
     println!("<{answer}>");
 }
 
-pub fn another_user_is_refused() {
+pub fn a_connection_from_another_user_is_rejected() {
     let editor = Editor::ready(Habits::default());
     let token = editor.idle_session();
     // The mode of the folder alone would refuse them: open everything but the last check.

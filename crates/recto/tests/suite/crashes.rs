@@ -54,13 +54,13 @@ fn entries(root: &Path) -> Vec<String> {
 }
 
 #[test]
-fn a_killed_write_leaves_old_or_new_and_no_leftovers_after_the_next() {
+fn a_killed_write_leaves_old_or_new_text_and_the_next_write_removes_leftovers() {
     check_kills(60);
 }
 
 #[test]
 #[ignore = "long: 1,000 kills"]
-fn a_killed_write_leaves_old_or_new_and_no_leftovers_after_the_next_long() {
+fn a_killed_write_leaves_old_or_new_text_and_the_next_write_removes_leftovers_long() {
     check_kills(1_000);
 }
 

@@ -8,7 +8,7 @@ use recto_tools::Served;
 use recto_tools::tools::{self, Effect, Kind, Param, Tool};
 
 #[test]
-fn the_page_of_errors_is_up_to_date() {
+fn the_error_page_is_up_to_date() {
     let mut page = String::from(
         "# Errors\n\n\
          Made from the code by a test; not edited by hand.\n\n\
@@ -29,7 +29,7 @@ fn the_page_of_errors_is_up_to_date() {
 }
 
 #[test]
-fn the_page_of_limits_is_up_to_date() {
+fn the_limits_page_is_up_to_date() {
     let mut page = String::from(
         "# Limits\n\n\
          Made from the code by a test; not edited by hand.\n\n\
@@ -56,7 +56,7 @@ fn cell(text: &str) -> String {
 }
 
 #[test]
-fn the_pages_of_the_tools_are_up_to_date() {
+fn the_tool_pages_are_up_to_date() {
     for tool in tools::ALL {
         let path = format!("{}/../../docs/tools/{}.md", env!("CARGO_MANIFEST_DIR"), tool.name);
         expect_file![path].assert_eq(&tool_page(tool));

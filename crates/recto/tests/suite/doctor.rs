@@ -54,7 +54,7 @@ fn has_landlock() -> bool {
 }
 
 #[test]
-fn says_what_there_is_and_leaves_nothing_behind() {
+fn reports_the_environment_and_leaves_no_files_behind() {
     let folder = folder();
     let (text, is_well) = run(doctor(folder.path(), &["--no-landlock"]));
     assert!(is_well, "{text}");
@@ -78,7 +78,7 @@ fn says_what_there_is_and_leaves_nothing_behind() {
 }
 
 #[test]
-fn says_how_far_the_kernels_wall_stands() {
+fn reports_the_landlock_status() {
     let folder = folder();
     if has_landlock() {
         let (text, is_well) = run(doctor(folder.path(), &[]));
@@ -91,7 +91,7 @@ fn says_how_far_the_kernels_wall_stands() {
 }
 
 #[test]
-fn nothing_is_written_where_nothing_may_be() {
+fn does_not_write_to_a_read_only_root() {
     let folder = folder();
     let before = fs::metadata(folder.path()).unwrap().modified().unwrap();
     let (text, is_well) = run(doctor(folder.path(), &["--read-only", "--no-landlock"]));
@@ -118,7 +118,7 @@ fn with_leftovers(folder: &Path) -> [PathBuf; 4] {
 }
 
 #[test]
-fn leftovers_are_told_and_removed_only_when_asked() {
+fn leftovers_are_reported_and_removed_only_on_request() {
     let folder = folder();
     let [old, new, part, foreign] = with_leftovers(folder.path());
     // Not a way to other leftovers.
@@ -145,7 +145,7 @@ fn leftovers_are_told_and_removed_only_when_asked() {
 }
 
 #[test]
-fn what_could_not_be_removed_is_told_and_nothing_else() {
+fn leftovers_that_cannot_be_removed_are_reported() {
     let folder = folder();
     let [old, new, part, foreign] = with_leftovers(folder.path());
     let n_removals = AtomicUsize::new(0);
@@ -171,7 +171,7 @@ fn what_could_not_be_removed_is_told_and_nothing_else() {
 }
 
 #[test]
-fn a_home_folder_or_the_whole_system_is_too_much() {
+fn warns_about_serving_a_home_directory_or_the_whole_system() {
     let folder = folder();
     let mut command = doctor(folder.path(), &["--read-only", "--no-landlock"]);
     command.env("HOME", folder.path());
@@ -180,7 +180,7 @@ fn a_home_folder_or_the_whole_system_is_too_much() {
 }
 
 #[test]
-fn roots_that_overlap_and_links_are_noted() {
+fn notes_overlapping_roots_and_links() {
     let folder = folder();
     fs::create_dir(folder.path().join("sub")).unwrap();
     symlink(folder.path(), folder.path().join("sub/alias")).unwrap();
@@ -195,7 +195,7 @@ fn roots_that_overlap_and_links_are_noted() {
 }
 
 #[test]
-fn repositories_are_told_by_their_format_and_whether_they_can_be_read() {
+fn reports_the_format_of_repositories_and_whether_they_are_readable() {
     let folder = folder();
     let git = |arguments: &[&str]| {
         let mut command = Command::new("git");
@@ -214,7 +214,7 @@ fn repositories_are_told_by_their_format_and_whether_they_can_be_read() {
 }
 
 #[test]
-fn an_editor_that_is_gone_is_a_problem() {
+fn a_missing_editor_is_a_problem() {
     let folder = folder();
     let mut command = doctor(folder.path(), &["--no-landlock"]);
     command.env("RECTO_LINK", folder.path().join("no-socket")).env("RECTO_TOKEN", "x");
@@ -223,7 +223,7 @@ fn an_editor_that_is_gone_is_a_problem() {
 }
 
 #[test]
-fn a_folder_that_does_not_exist_is_refused() {
+fn a_missing_directory_is_rejected() {
     let output = doctor(Path::new("/no/such/folder"), &[]).output().unwrap();
     assert_eq!(output.status.code(), Some(2), "{output:?}");
 }

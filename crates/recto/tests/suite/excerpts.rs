@@ -103,13 +103,13 @@ fn comparable(actual: Actual) -> (Value, String) {
 }
 
 #[test]
-fn lines_and_the_whole_give_the_same() {
+fn excerpts_and_whole_files_give_the_same_result() {
     check_rounds(4_000);
 }
 
 #[test]
 #[ignore = "long: 200,000 rounds"]
-fn lines_and_the_whole_give_the_same_long() {
+fn excerpts_and_whole_files_give_the_same_result_long() {
     check_rounds(200_000);
 }
 
@@ -188,7 +188,7 @@ fn peak(server: &Server) -> u64 {
 }
 
 #[test]
-fn a_large_file_is_changed_without_being_held() {
+fn a_large_file_is_edited_without_loading_it() {
     let mut server = Server::ready(&["--durability", "rename"]);
     let line = "a line of a log that has many of them, all alike but for one\n";
     let n_lines = (100 << 20) / line.len();
@@ -216,7 +216,7 @@ fn a_large_file_is_changed_without_being_held() {
 
 /// Where one string is wrong, it is the reason, not the size of the file.
 #[test]
-fn strings_that_stand_far_apart_are_refused_in_the_same_words() {
+fn edits_far_apart_fail_with_the_same_errors() {
     let folders = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
     let stores = [(&folders[0], 0), (&folders[1], u64::MAX)]
         .map(|(folder, max)| (folder.path().canonicalize().unwrap(), max))
@@ -250,7 +250,7 @@ fn strings_that_stand_far_apart_are_refused_in_the_same_words() {
 /// Each edit takes a line from behind what the one before put there, so that together they reach
 /// further than the longest string.
 #[test]
-fn edits_that_go_on_from_each_other_are_the_same_by_lines() {
+fn edits_that_build_on_each_other_give_the_same_result_by_lines() {
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path().canonicalize().unwrap();
     let lines: Vec<String> = (0..40).map(|n| format!("{n:02}\n")).collect();
@@ -275,7 +275,7 @@ fn edits_that_go_on_from_each_other_are_the_same_by_lines() {
 }
 
 #[test]
-fn strings_that_stand_far_apart_need_calls_of_their_own() {
+fn edits_too_far_apart_need_separate_calls() {
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path().canonicalize().unwrap();
     let text = format!("first\n{}last\n", "between\n".repeat((17 << 20) / 8));

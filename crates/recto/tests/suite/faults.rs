@@ -259,7 +259,7 @@ fn fail_each_call(
 }
 
 #[test]
-fn a_failing_system_call_leaves_old_or_new_and_nothing_else() {
+fn a_failing_system_call_leaves_old_or_new_text_and_no_leftovers() {
     // At the same time, because each waits for the disk most of the time.
     let (n_faults, codes) = std::thread::scope(|scope| {
         let run = |operation: Operation| {
@@ -286,7 +286,7 @@ fn a_failing_system_call_leaves_old_or_new_and_nothing_else() {
 }
 
 #[test]
-fn a_full_disk_is_said_to_be_full() {
+fn a_full_disk_is_reported() {
     let folder = prepare(&edit_operation());
     let sys = Disturbed::new(|_, name| if name == "write" { Err(SysError::NOSPC) } else { Ok(()) });
     let error =
@@ -301,7 +301,7 @@ fn a_full_disk_is_said_to_be_full() {
 }
 
 #[test]
-fn a_read_only_filesystem_is_said_to_be_one() {
+fn a_read_only_filesystem_is_reported() {
     let folder = prepare(&edit_operation());
     let sys = Disturbed::new(
         |_, name| if name == "open_nameless" { Err(SysError::ROFS) } else { Ok(()) },

@@ -109,7 +109,7 @@ pub fn check_edits(prepare: fn(&Path), check: fn(&Path, &Metadata)) {
 }
 
 #[test]
-fn a_changed_program_does_not_keep_its_setuid_bit() {
+fn an_edit_clears_the_setuid_bit() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("tool.sh");
     std::fs::write(&path, "#!/bin/sh\n").unwrap();
@@ -124,7 +124,7 @@ fn a_changed_program_does_not_keep_its_setuid_bit() {
 }
 
 #[test]
-fn a_new_file_obeys_the_umask_and_a_hard_link_is_reported() {
+fn a_new_file_respects_the_umask_and_a_hard_link_is_reported() {
     let folder = tempfile::tempdir().unwrap();
     let (one, other) = (folder.path().join("one.txt"), folder.path().join("other.txt"));
     run(async {
@@ -159,7 +159,7 @@ pub fn call(folder: &Path, tool: &str, arguments: Value) -> Actual {
 }
 
 #[test]
-fn a_file_that_is_open_for_writing_elsewhere_is_left_alone() {
+fn a_file_open_for_writing_in_another_process_is_not_replaced() {
     use std::io::Write;
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("log.txt");

@@ -123,7 +123,7 @@ fn the_call_that_a_hint_proposes_works() {
 }
 
 #[test]
-fn a_stale_version_that_is_still_known_says_which_lines_changed() {
+fn a_stale_hash_of_a_remembered_version_reports_the_changed_lines() {
     let process = Process::with("a\nb\nc\nd\n");
     let read = process.call("text.read", &json!({})).unwrap();
     let seen = read.structured["hash"].clone();
@@ -141,7 +141,7 @@ fn a_stale_version_that_is_still_known_says_which_lines_changed() {
 }
 
 #[test]
-fn a_second_read_costs_only_what_changed() {
+fn a_read_with_since_returns_only_changed_lines() {
     let text: String = (1..=2000).map(|n| format!("line {n}\n")).collect();
     let process = Process::with(&text);
     let seen =
@@ -165,7 +165,7 @@ fn a_second_read_costs_only_what_changed() {
 }
 
 #[test]
-fn what_was_created_is_a_version_that_is_known() {
+fn a_created_file_is_a_remembered_version() {
     let process = Process::with("old\n");
     let old = json!({"hash": hash("old\n")});
     process.call("file.remove", &old).unwrap();

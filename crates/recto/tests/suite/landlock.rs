@@ -60,7 +60,7 @@ fn is_here() -> bool {
 }
 
 #[test]
-fn says_once_how_far_the_wall_stands() {
+fn logs_the_landlock_status_once() {
     let (folder, path) = folder();
     let output = run(Confinement::Full.serve(folder.path(), &[""; 0]), &path);
     assert!(answers(&output), "{output:?}");
@@ -73,7 +73,7 @@ fn says_once_how_far_the_wall_stands() {
 }
 
 #[test]
-fn serves_without_the_wall_where_it_is_switched_off_and_says_so() {
+fn serves_without_landlock_if_disabled_and_logs_it() {
     let (folder, path) = folder();
     let output = run(Confinement::WithoutLandlock.serve(folder.path(), &[""; 0]), &path);
     assert!(answers(&output), "{output:?}");
@@ -82,7 +82,7 @@ fn serves_without_the_wall_where_it_is_switched_off_and_says_so() {
 
 /// Kernels without it, kernels that were started without it, and containers that filter it.
 #[test]
-fn serves_without_the_wall_where_there_is_none_but_not_if_it_is_required() {
+fn serves_without_landlock_if_unavailable_unless_it_is_required() {
     for (number, reason) in [
         (libc::ENOSYS, "this kernel or container has none"),
         (libc::EPERM, "this kernel or container has none"),
@@ -114,7 +114,7 @@ pub fn check_unavailable(system_call: libc::c_long, number: i32, reason: &str) {
 }
 
 #[test]
-fn a_layer_that_is_switched_off_refuses_nothing() {
+fn a_disabled_layer_rejects_nothing() {
     let (_folder, path) = folder();
     let thread = std::thread::spawn(move || {
         assert_eq!(Openings::default().close_the_rest(Wish::Off), Ok(Status::Off));
@@ -124,14 +124,14 @@ fn a_layer_that_is_switched_off_refuses_nothing() {
 }
 
 #[test]
-fn a_wall_that_is_required_and_there_lets_calls_through() {
+fn calls_work_if_landlock_is_required_and_available() {
     let (folder, path) = folder();
     let output = run(Confinement::Full.serve(folder.path(), &["--require-landlock"]), &path);
     assert_eq!(answers(&output), is_here(), "{output:?}");
 }
 
 #[test]
-fn what_cannot_be_served_is_said_alone() {
+fn an_invalid_root_is_the_only_error_logged() {
     let (folder, path) = folder();
     for (root, reason) in [
         (path.clone(), "Not a directory (os error 20)"),
@@ -147,7 +147,7 @@ fn what_cannot_be_served_is_said_alone() {
 }
 
 #[test]
-fn a_wall_cannot_be_both_required_and_off() {
+fn landlock_cannot_be_both_required_and_disabled() {
     let options = ["tools", "--require-landlock", "--no-landlock"];
     let output = Command::new(BINARY).args(options).output().unwrap();
     assert_eq!(output.status.code(), Some(2), "{output:?}");
@@ -155,7 +155,7 @@ fn a_wall_cannot_be_both_required_and_off() {
 
 /// All threads of a server, also those of the runtime, stand behind it.
 #[test]
-fn every_thread_stands_behind_the_wall() {
+fn every_thread_is_confined() {
     let (folder, path) = folder();
     let mut command = Confinement::Full.serve(folder.path(), &[""; 0]);
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
@@ -196,7 +196,7 @@ fn every_thread_stands_behind_the_wall() {
 
 /// An agent inherits what its relay has, and needs the whole system.
 #[test]
-fn a_relay_does_not_stand_behind_the_wall() {
+fn a_relay_is_not_confined() {
     let (folder, _) = folder();
     let noted = folder.path().join("noted");
     let line = format!("grep NoNewPrivs /proc/self/status > '{}'", noted.display());

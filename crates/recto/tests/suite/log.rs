@@ -77,7 +77,7 @@ fn folder() -> tempfile::TempDir {
 }
 
 #[test]
-fn every_call_is_a_line_without_its_content() {
+fn every_call_is_logged_on_one_line_without_content() {
     let folder = folder();
     let log = logged(folder.path(), &["--log", "json"], &calls(folder.path()));
     assert!(!log.contains("hushed"), "{log}");
@@ -100,7 +100,7 @@ fn every_call_is_a_line_without_its_content() {
 }
 
 #[test]
-fn lines_for_people_hold_no_control_characters() {
+fn text_log_lines_contain_no_control_characters() {
     let folder = folder();
     let log = logged(folder.path(), &["--log", "human"], &calls(folder.path()));
     assert!(!log.contains("hushed"), "{log}");
@@ -128,7 +128,7 @@ fn calls_are_logged_only_when_asked_for() {
 
 /// A pipe takes 64 KiB; after that lines are lost, and calls go on.
 #[test]
-fn a_log_that_nobody_reads_holds_up_nothing() {
+fn an_unread_log_does_not_block_calls() {
     const N_CALLS: u64 = 3000;
     let folder = folder();
     let mut child = start(folder.path(), &["--log", "human"]);
@@ -158,7 +158,7 @@ fn a_log_that_nobody_reads_holds_up_nothing() {
 }
 
 #[test]
-fn what_a_relay_has_to_say_holds_up_nothing() {
+fn an_unread_relay_log_does_not_block_messages() {
     let noise = "n=0; while [ $n -lt 2000 ]; do echo noise that is no message $n; n=$((n+1)); done";
     for is_closed in [false, true] {
         let mut relay = Command::new(BINARY)
@@ -188,7 +188,7 @@ fn what_a_relay_has_to_say_holds_up_nothing() {
 }
 
 #[test]
-fn a_level_that_does_not_exist_is_refused() {
+fn an_unknown_log_level_is_rejected() {
     let mut command = Command::new(BINARY);
     command.args(["serve", "/"]).env("RECTO_LOG", "loud").stdin(Stdio::null());
     let output = command.output().unwrap();

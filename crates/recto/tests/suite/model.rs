@@ -58,13 +58,13 @@ type Found = Result<Map<String, Value>, i32>;
 type Tree = BTreeMap<String, Option<String>>;
 
 #[test]
-fn every_sequence_of_calls_ends_as_the_reference_says() {
+fn every_sequence_of_calls_agrees_with_the_reference() {
     check_sequences(2_000);
 }
 
 #[test]
 #[ignore = "long: 20,000 sequences"]
-fn every_sequence_of_calls_ends_as_the_reference_says_long() {
+fn every_sequence_of_calls_agrees_with_the_reference_long() {
     check_sequences(20_000);
 }
 

@@ -34,7 +34,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(1500))]
 
     #[test]
-    fn a_refused_call_changes_nothing_and_a_dry_run_tells_the_truth(
+    fn a_rejected_call_changes_nothing_and_a_dry_run_predicts_the_result(
         text in "([abc]{0,3}\r?\n){0,12}[abc]{0,2}",
         edits in edits(),
     ) {
@@ -73,7 +73,7 @@ proptest! {
     }
 
     #[test]
-    fn arbitrary_bytes_never_panic_and_never_change_by_a_refusal(
+    fn arbitrary_bytes_never_panic_and_are_unchanged_by_a_rejected_call(
         bytes in proptest::collection::vec(any::<u8>(), 0..60),
         old in "\\PC{1,3}",
         new in "\\PC{0,3}",

@@ -37,7 +37,7 @@ where
 }
 
 #[test]
-fn edits_that_name_their_version_are_all_there() {
+fn edits_with_an_expected_hash_are_all_applied() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("f.txt");
     std::fs::write(&path, "end\n").unwrap();
@@ -81,7 +81,7 @@ fn edits_that_name_their_version_are_all_there() {
 }
 
 #[test]
-fn edits_of_different_strings_are_all_there() {
+fn edits_of_different_strings_are_all_applied() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("f.txt");
     let text: String = (0..N_PROCESSES).map(|process| format!("process {process}: 0.\n")).collect();
@@ -166,7 +166,7 @@ fn verified_edits_by_eight_processes_form_one_chain() {
 }
 
 #[test]
-fn one_of_two_who_create_a_file_wins() {
+fn one_of_two_concurrent_creates_wins() {
     const N_ROUNDS: usize = 200;
     let folder = tempfile::tempdir().unwrap();
     let outcomes = in_processes(folder.path(), 2, |client, process| async move {

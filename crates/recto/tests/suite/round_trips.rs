@@ -57,7 +57,7 @@ impl File<'_> {
 }
 
 #[test]
-fn what_is_put_in_and_taken_out_again_leaves_nothing() {
+fn inserting_and_removing_text_restores_every_byte() {
     let dir = TestDir::new();
     let session = dir.serve(&["--durability", "rename"]);
     let (mut n_changed, mut n_refused) = (0, 0);

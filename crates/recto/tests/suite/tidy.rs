@@ -81,7 +81,7 @@ fn product(path: &Path) -> String {
 }
 
 #[test]
-fn no_module_does_what_it_must_not() {
+fn no_module_uses_a_forbidden_word() {
     let mut broken = Vec::new();
     let prints = CRATES.map(|name| (format!("crates/{name}/src"), PRINTS));
     let rules = RULES.iter().map(|(module, words)| (module.to_string(), *words));
@@ -113,7 +113,7 @@ fn no_module_does_what_it_must_not() {
 }
 
 #[test]
-fn every_source_opens_with_its_purpose_and_is_short() {
+fn every_source_starts_with_module_docs_and_is_short() {
     let mut files = Vec::new();
     for folder in ["crates", "dev"] {
         sources(&top().join(folder), &mut files);
@@ -185,7 +185,7 @@ fn modules(folder: &Path) -> Vec<String> {
 }
 
 #[test]
-fn every_tool_has_its_source_its_table_and_its_page() {
+fn every_tool_has_a_source_a_contract_table_and_a_page() {
     for tool in tools::ALL {
         let module = module_of(tool.name);
         for path in [

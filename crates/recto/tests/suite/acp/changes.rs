@@ -100,7 +100,7 @@ fn written(stands: Option<&str>) -> Result<Outcome, EditorError> {
 }
 
 #[test]
-fn every_answer_leads_to_the_next_request_or_to_the_end() {
+fn every_editor_answer_leads_to_the_next_request_or_ends_the_call() {
     let refused = || Err(EditorError::Refused { code: -32000, message: "no".into() });
     let no_text = || {
         let message = "its answer holds no text".into();
@@ -150,7 +150,7 @@ fn every_answer_leads_to_the_next_request_or_to_the_end() {
 }
 
 #[test]
-fn a_call_that_is_taken_back_waits_for_nothing_but_a_write() {
+fn a_cancelled_call_waits_only_for_its_write() {
     let cancelled = || Err(EditorError::Cancelled);
     // Before which answer the call is taken back, and what it comes to.
     for (n_answered, expected, is_at_once) in
@@ -178,7 +178,7 @@ fn a_call_that_is_taken_back_waits_for_nothing_but_a_write() {
 
 /// JSON can say what no text can hold, and JavaScript does.
 #[test]
-fn half_a_surrogate_pair_is_no_text_and_does_not_end_the_link() {
+fn an_unpaired_surrogate_is_rejected_and_the_link_survives() {
     let by_hand = ByHand::new();
     let half = |number: usize| {
         let id = by_hand.request(number)["id"].clone();
@@ -208,7 +208,7 @@ fn half_a_surrogate_pair_is_no_text_and_does_not_end_the_link() {
 
 /// Both call their first change 1.
 #[test]
-fn a_call_of_another_server_that_is_taken_back_does_not_matter() {
+fn cancelling_a_call_of_another_server_has_no_effect() {
     let by_hand = ByHand::new();
     let token = by_hand.editor.idle_session();
     let other = Arc::new(LinkClient::connect(&by_hand.editor.socket(), &token).unwrap());
@@ -230,7 +230,7 @@ fn a_call_of_another_server_that_is_taken_back_does_not_matter() {
 }
 
 #[test]
-fn an_editor_that_goes_before_it_has_the_text_leaves_the_change_to_the_disk() {
+fn a_change_goes_to_disk_if_the_editor_exits_before_receiving_it() {
     let by_hand = ByHand::new();
     let outcome = by_hand.begin(Some("old"));
     by_hand.request(1);
@@ -253,7 +253,7 @@ fn nothing_is_written_for_a_server_that_is_gone() {
 
 #[test]
 #[ignore = "long: takes a minute"]
-fn what_is_read_for_a_write_is_given_up_and_the_write_is_not_long() {
+fn a_read_before_a_write_times_out_and_the_write_does_not_long() {
     let by_hand = ByHand::new();
     let start = Instant::now();
     let compared = by_hand.begin(Some("old"));

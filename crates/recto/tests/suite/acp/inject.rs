@@ -129,7 +129,7 @@ fn roots(editor: &Editor, method: &str, folders: Value) -> Vec<String> {
 }
 
 #[test]
-fn more_folders_are_roots_where_the_agent_takes_them() {
+fn additional_directories_are_roots_if_the_agent_supports_them() {
     let more = tempfile::tempdir().unwrap();
     let spelled = more.path().to_str().unwrap();
     let offers = [
@@ -163,7 +163,7 @@ fn more_folders_are_roots_where_the_agent_takes_them() {
 }
 
 #[test]
-fn files_in_more_folders_are_served() {
+fn files_in_additional_directories_are_served() {
     let more = tempfile::tempdir().unwrap();
     let path = more.path().canonicalize().unwrap().join("f.txt");
     std::fs::write(&path, "more\n").unwrap();
@@ -235,7 +235,7 @@ fn an_editor_without_files_still_gets_tools_and_events() {
 }
 
 #[test]
-fn a_session_that_could_not_begin_has_no_link() {
+fn a_session_that_failed_to_start_has_no_link() {
     let editor = Editor::ready(Habits::default());
     let params = json!({"cwd": editor.folder.path(), "mcpServers": [], "_meta": {"fail": true}});
     for method in ["session/new", "session/load"] {

@@ -61,7 +61,7 @@ fn two_hundred_calls_at_once_are_not_mixed_up() {
 }
 
 #[test]
-fn sessions_do_not_hear_of_each_other() {
+fn sessions_do_not_receive_each_others_messages() {
     let editor = Editor::ready(Habits::default());
     let sessions: Vec<String> = (0..3).map(|_| editor.new_session()).collect();
     editor.open("f.txt", "text\n");

@@ -52,7 +52,7 @@ fn start() -> (Editor, String) {
 }
 
 #[test]
-fn every_tool_shows_what_it_would_change() {
+fn the_permission_request_of_every_tool_shows_its_diff() {
     let (editor, session) = start();
     let hash = Digest::of(IN_EDITOR.as_bytes()).to_string();
     let path = editor.spelled("f.txt");
@@ -108,7 +108,7 @@ fn every_tool_shows_what_it_would_change() {
 }
 
 #[test]
-fn what_changes_nothing_or_would_fail_is_said() {
+fn a_permission_request_reports_a_call_that_changes_nothing_or_fails() {
     let (editor, session) = start();
     let same = json!({"path": editor.spelled("saved.txt"), "content": ON_DISK});
     let blocks = shown(&asked(&editor, &session, "write_text_file", &same));
@@ -140,7 +140,7 @@ fn what_changes_nothing_or_would_fail_is_said() {
 
 /// The editor would hand out any file: nobody asks it.
 #[test]
-fn nothing_is_shown_of_a_file_behind_a_wall() {
+fn a_permission_request_shows_nothing_of_an_inaccessible_file() {
     let (editor, session) = start();
     let outside = tempfile::tempdir().unwrap();
     let secret = outside.path().canonicalize().unwrap().join("secret.txt");
@@ -172,7 +172,7 @@ fn nothing_is_shown_of_a_file_behind_a_wall() {
 }
 
 #[test]
-fn where_nobody_knows_the_arguments_are_shown() {
+fn a_permission_request_shows_the_arguments_if_the_diff_is_unknown() {
     let editor = Editor::ready(Habits::default());
     editor.idle_session();
     std::fs::write(editor.path("f.txt"), ON_DISK).unwrap();
@@ -186,7 +186,7 @@ fn where_nobody_knows_the_arguments_are_shown() {
 }
 
 #[test]
-fn of_a_large_file_what_the_call_says_is_shown() {
+fn a_permission_request_for_a_large_file_omits_its_content() {
     let (editor, session) = start();
     let write = json!({"path": editor.spelled("large.txt"), "content": "new\n"});
     let not_shown = "What the file holds now, if it exists, is not shown.";
@@ -201,7 +201,7 @@ fn of_a_large_file_what_the_call_says_is_shown() {
 
 /// An editor that is asked for a text while it waits for the agent, and does not answer.
 #[test]
-fn an_editor_that_does_not_answer_is_not_waited_for() {
+fn a_permission_request_does_not_wait_for_a_silent_editor() {
     let habits = Habits { ignores_reads: true, ..Habits::default() };
     let (editor, session) = Editor::in_session(habits);
     std::fs::write(editor.path("f.txt"), ON_DISK).unwrap();

@@ -186,26 +186,26 @@ fn check_both(fault: Fault) {
 }
 
 #[test]
-fn a_message_that_comes_late_does_no_harm() {
+fn a_delayed_message_has_no_effect_on_the_result() {
     check_both(Fault::Delay);
 }
 
 #[test]
-fn a_message_that_comes_twice_writes_once() {
+fn a_duplicated_message_writes_once() {
     check_both(Fault::Double);
 }
 
 #[test]
-fn a_link_that_is_cut_before_a_message_never_writes_twice() {
+fn a_link_cut_before_a_message_never_writes_twice() {
     check_both(Fault::CutBefore);
 }
 
 #[test]
-fn a_link_that_is_cut_after_a_message_never_writes_twice() {
+fn a_link_cut_after_a_message_never_writes_twice() {
     check_both(Fault::CutAfter);
 }
 
 #[test]
-fn a_message_that_is_lost_never_writes_twice() {
+fn a_lost_message_never_writes_twice() {
     check_both(Fault::Lose);
 }

@@ -31,7 +31,7 @@ fn plain(fixture: &EditorFixture, actual: Actual) -> String {
 }
 
 #[test]
-fn refusals_are_those_of_the_disk_and_the_editor_is_not_asked() {
+fn path_checks_give_the_same_errors_as_on_disk_without_asking_the_editor() {
     let with = fixture(Habits { is_empty_for_missing: true, ..Habits::default() });
     let without = fixture(Habits { lacks_read: true, lacks_write: true, ..Habits::default() });
     let mut n_refused = 0;
@@ -80,7 +80,7 @@ fn refusals_are_those_of_the_disk_and_the_editor_is_not_asked() {
 }
 
 #[test]
-fn the_sandbox_of_the_client_holds_for_the_editor_too() {
+fn the_clients_sandbox_applies_to_editor_files() {
     let fixture = fixture(Habits::default());
     let rule = |access| Context {
         sandbox: Sandbox::Limited(vec![Entry { place: Place::Beneath(fixture.path("")), access }]),
@@ -100,7 +100,7 @@ fn the_sandbox_of_the_client_holds_for_the_editor_too() {
 }
 
 #[test]
-fn a_cancelled_call_asks_nothing() {
+fn a_cancelled_call_sends_the_editor_nothing() {
     let fixture = fixture(Habits::default());
     let caller = Context::default();
     caller.cancel.raise();

@@ -62,7 +62,7 @@ fn check(verb: Verb, number: usize, accident: Accident, place: Place, code: Opti
 }
 
 #[test]
-fn what_was_never_sent_is_done_on_the_disk_with_its_endings() {
+fn a_write_that_was_never_sent_goes_to_disk_with_its_line_endings() {
     for number in [1, 2] {
         check(Verb::Read, number, Accident::Fails(EditorError::NotSent), Place::Disk, None);
         check(Verb::Read, number, Accident::Fails(EditorError::Unanswered), Place::Disk, None);
@@ -72,7 +72,7 @@ fn what_was_never_sent_is_done_on_the_disk_with_its_endings() {
 
 /// It is there, and may have what is nowhere else.
 #[test]
-fn an_editor_that_does_not_answer_is_not_passed_over() {
+fn a_write_does_not_bypass_an_editor_that_does_not_answer() {
     for number in [1, 2] {
         let silent = Accident::Fails(EditorError::Silent);
         check(Verb::Read, number, silent, Place::Nowhere, Some(-32017));
@@ -80,7 +80,7 @@ fn an_editor_that_does_not_answer_is_not_passed_over() {
 }
 
 #[test]
-fn a_text_that_an_editor_takes_back_is_not_called_written() {
+fn a_write_that_the_editor_reverts_is_not_reported_as_written() {
     let habits = Habits { formats: Some(|_| IN_EDITOR.into()), ..Habits::default() };
     let edit = json!({"old_string": "one", "new_string": "1"});
     for is_late in [false, true] {
@@ -106,7 +106,7 @@ fn a_text_that_an_editor_takes_back_is_not_called_written() {
 }
 
 #[test]
-fn what_was_sent_and_not_answered_is_not_sent_again() {
+fn an_unanswered_write_is_not_sent_again() {
     let unanswered = EditorError::Unanswered;
     let code = Some(-32018);
     check(Verb::Write, 1, Accident::Fails(unanswered.clone()), Place::Nowhere, code);
@@ -114,14 +114,14 @@ fn what_was_sent_and_not_answered_is_not_sent_again() {
 }
 
 #[test]
-fn what_was_taken_stands_also_where_it_cannot_be_read_back() {
+fn an_accepted_write_is_reported_even_if_it_cannot_be_read_back() {
     for error in [EditorError::NotSent, EditorError::Unanswered, EditorError::Cancelled] {
         check(Verb::Read, 3, Accident::Fails(error), Place::Editor, None);
     }
 }
 
 #[test]
-fn a_call_that_is_taken_back_in_time_changes_nothing() {
+fn a_call_cancelled_before_its_write_changes_nothing() {
     let cancelled = Accident::Fails(EditorError::Cancelled);
     check(Verb::Read, 1, cancelled.clone(), Place::Nowhere, Some(-32800));
     check(Verb::Read, 2, cancelled.clone(), Place::Nowhere, Some(-32800));
@@ -129,7 +129,7 @@ fn a_call_that_is_taken_back_in_time_changes_nothing() {
 }
 
 #[test]
-fn a_named_version_is_stale_where_the_disk_has_another() {
+fn an_expected_hash_is_stale_if_the_disk_has_another_version() {
     let editor = ScriptedEditor::new(Habits { normalises: true, ..Habits::default() });
     let fixture =
         EditorFixture::new(editor.with(Verb::Write, 1, Accident::Fails(EditorError::NotSent)));

@@ -107,7 +107,7 @@ fn outcome(fixture: &EditorFixture, tool: &str, name: &str, mut arguments: Value
 }
 
 #[test]
-fn a_call_ends_where_it_should() {
+fn each_call_uses_the_editor_or_the_disk_as_the_table_says() {
     let mut table = String::new();
     let heads = ["read", "lines", "glob", "table", "edit", "write", "new", "create", "remove"];
     let mut line = |name: &str, cells: Vec<String>| {
@@ -153,7 +153,7 @@ fn a_call_ends_where_it_should() {
 }
 
 #[test]
-fn a_refusal_is_in_the_words_of_the_editor() {
+fn a_refused_write_reports_the_editors_message() {
     let editor = ScriptedEditor::new(Habits::default());
     let fixture = EditorFixture::new(editor.with(Verb::Write, 0, Accident::Fails(refused())));
     let path = fixture.put("f.txt", "a\n");

@@ -56,7 +56,7 @@ fn a_new_file_exists_before_it_is_saved() {
 }
 
 #[test]
-fn unsaved_changes_are_read_edited_and_told() {
+fn unsaved_changes_are_read_edited_and_reported() {
     let fixture = EditorFixture::new(ScriptedEditor::new(Habits::default()));
     let path = fixture.put("f.txt", "disk\n");
     fixture.editor.open(&path, "buffer\n");
@@ -84,7 +84,7 @@ fn unsaved_changes_are_read_edited_and_told() {
 }
 
 #[test]
-fn an_edit_that_saves_leaves_nothing_unsaved_to_tell() {
+fn an_edit_that_saves_reports_no_unsaved_changes() {
     let fixture =
         EditorFixture::new(ScriptedEditor::new(Habits { saves: true, ..Habits::default() }));
     let path = fixture.put("f.txt", "disk\n");
@@ -138,7 +138,7 @@ fn large_files_and_bytes_stay_on_the_disk() {
 }
 
 #[test]
-fn an_editor_that_only_reads_hands_out_versions_that_a_change_accepts() {
+fn a_hash_from_a_read_only_editor_is_accepted_by_an_edit() {
     let habits = Habits { lacks_write: true, normalises: true, ..Habits::default() };
     let fixture = EditorFixture::new(ScriptedEditor::new(habits));
     fixture.put("f.txt", "a\r\n");

@@ -136,7 +136,7 @@ fn edit_beside(late: Vec<Late>) -> Beside {
 
 /// All that come before the old file loses its last name.
 #[test]
-fn one_who_opens_late_loses_nothing() {
+fn a_writer_that_opens_late_loses_nothing() {
     let unlinked_at = edit_beside(Vec::new()).unlinked_at;
     let mut n_late = 0;
     for looks_up_at in 1..unlinked_at {
@@ -150,7 +150,7 @@ fn one_who_opens_late_loses_nothing() {
 
 /// The second finds the new file while it has the name, which is then taken back.
 #[test]
-fn two_who_open_late_lose_nothing() {
+fn two_writers_that_open_late_lose_nothing() {
     let exchanged_at = edit_beside(Vec::new()).exchanged_at;
     let mut n_late = 0;
     for first in exchanged_at..exchanged_at + 3 {
@@ -171,7 +171,7 @@ fn two_who_open_late_lose_nothing() {
 /// Whoever comes late to a file that is edited or removed, and whatever they do, finds it in its
 /// place. So does one who comes by another name of the same file.
 #[test]
-fn what_is_written_late_is_never_lost() {
+fn a_late_write_is_never_lost() {
     let remove = ("file.remove", json!({"hash": Digest::of(OLD.as_bytes()).to_string()}));
     let edit = ("edit_text_file", json!({"old_string": "two", "new_string": "TWO"}));
     for (tool, arguments) in [edit, remove] {
@@ -228,7 +228,7 @@ fn write_late(
 
 /// Without a lease nobody tells of one who has the file open already.
 #[test]
-fn one_who_has_it_open_loses_nothing_where_there_is_no_lease() {
+fn without_leases_a_writer_that_opened_before_the_edit_loses_nothing() {
     let mut n_writes = 0;
     for writes_at in 1.. {
         let folder = prepare(&edit_operation());

@@ -52,7 +52,7 @@ fn meddle_with(path: &Path, how: Meddling, line: &str) {
 }
 
 #[test]
-fn what_others_write_in_between_is_never_lost() {
+fn a_concurrent_write_is_never_lost() {
     let mut n_meddlings = 0;
     for how in [Meddling::Appends, Meddling::Replaces, Meddling::Removes] {
         for with_tag in [false, true] {
@@ -113,7 +113,7 @@ fn what_others_write_in_between_is_never_lost() {
 
 /// The second may come while what the first did is put back.
 #[test]
-fn what_two_others_write_in_between_is_never_lost() {
+fn two_concurrent_writes_are_never_lost() {
     use Meddling::{Appends, Replaces};
     let mut n_meddlings = 0;
     for (first, second) in
@@ -167,7 +167,7 @@ fn what_two_others_write_in_between_is_never_lost() {
 /// One replaces the file and another swaps it for its neighbour: whatever stands where in the end,
 /// both texts stand somewhere, and where that is not under a name of theirs it is told.
 #[test]
-fn what_is_swapped_away_in_between_is_never_lost() {
+fn a_file_swapped_away_during_an_edit_is_never_lost() {
     const NEIGHBOUR: &str = "a neighbour\nwith two lines\n";
     let mut n_told = 0;
     let mut n_meddlings = 0;
@@ -222,7 +222,7 @@ fn what_is_swapped_away_in_between_is_never_lost() {
 
 /// What looks like a leftover may be open in somebody's hands, who has not written yet.
 #[test]
-fn a_leftover_that_is_open_for_writing_stays() {
+fn a_leftover_that_is_open_for_writing_is_not_removed() {
     let folder = prepare(&edit_operation());
     let [before, after] = [OLD, NEW].map(|text| Digest::of(text.as_bytes()));
     let leftover = folder.path().join(format!(".recto-{before}-{after}-1-1.tmp"));
@@ -278,12 +278,12 @@ fn edit_beside_appenders(n_appenders: usize) {
 }
 
 #[test]
-fn an_appender_who_does_not_lock_loses_nothing() {
+fn an_appender_without_a_lock_loses_nothing() {
     edit_beside_appenders(1);
 }
 
 /// While one waits for the old file, another may open the new one, which is then taken back.
 #[test]
-fn appenders_who_meet_in_an_exchange_lose_nothing() {
+fn appenders_during_an_exchange_lose_nothing() {
     edit_beside_appenders(4);
 }

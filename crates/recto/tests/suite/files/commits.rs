@@ -107,7 +107,7 @@ fn without_versions(told: &str) -> String {
 }
 
 #[test]
-fn a_commit_is_no_way_out() {
+fn a_commit_does_not_escape_the_roots() {
     let variants = OutsideVariants::with(|dir| commit_all(dir, "root"));
     let (_, session) = &variants.0[0];
     let listed = session.answer("ListFiles", json!({"pattern": "**/inside.*", "commit": "HEAD"}));
@@ -136,7 +136,7 @@ fn a_repository_around_the_root_is_not_found() {
 
 /// A repository that is planted inside and says that its files lie elsewhere.
 #[test]
-fn a_planted_repository_does_not_lead_out() {
+fn a_planted_repository_does_not_escape_the_roots() {
     type Plant = fn(&TestDir);
     let plants: [(&str, Plant); 6] = [
         ("a file that names a folder outside", |dir| {
@@ -196,7 +196,7 @@ fn a_planted_repository_does_not_lead_out() {
 
 /// The root is a repository, and holds others.
 #[test]
-fn paths_in_answers_can_be_given_again() {
+fn paths_in_answers_are_valid_arguments() {
     let dir = TestDir::new();
     dir.file("root/outer/inner/a.txt", "inner\n");
     commit_all(&dir, "root/outer/inner");
@@ -230,7 +230,7 @@ fn paths_in_answers_can_be_given_again() {
 }
 
 #[test]
-fn a_pattern_below_a_link_of_today_finds_what_was_there() {
+fn a_pattern_below_a_directory_that_is_now_a_link_finds_old_files() {
     let dir = TestDir::new();
     dir.file("root/old/a.txt", "a\n");
     commit_all(&dir, "root");
@@ -245,7 +245,7 @@ fn a_pattern_below_a_link_of_today_finds_what_was_there() {
 
 /// A pattern that reads like a hidden name is a pattern all the same.
 #[test]
-fn what_is_hidden_by_a_pattern_is_not_there_at_a_commit_either() {
+fn denied_paths_are_hidden_at_a_commit() {
     let dir = TestDir::new();
     dir.file("root/a.pem", INSIDE).file("root/b.txt", INSIDE);
     commit_all(&dir, "root");

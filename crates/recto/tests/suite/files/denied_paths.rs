@@ -123,7 +123,7 @@ const ATTEMPTS: &[&str] = &[
 ];
 
 #[test]
-fn what_is_denied_cannot_be_told_from_what_does_not_exist() {
+fn denied_paths_are_indistinguishable_from_missing_paths() {
     let dirs = variants();
     let sessions = dirs.each_ref().map(|dir| dir.serve(DENY));
     for path in ATTEMPTS {
@@ -145,7 +145,7 @@ fn what_is_denied_cannot_be_told_from_what_does_not_exist() {
 }
 
 #[test]
-fn what_is_denied_is_left_out_and_the_rest_is_not() {
+fn denied_paths_are_omitted_and_other_paths_are_listed() {
     let [dir, _] = variants();
     let session = dir.serve(DENY);
     let open: Vec<String> =
@@ -269,7 +269,7 @@ fn check_closed(dirs: &[TestDir; 2], sessions: &[Session; 2], attempts: &[&str])
 }
 
 #[test]
-fn what_a_clients_sandbox_closes_cannot_be_told_from_what_does_not_exist() {
+fn paths_closed_by_the_clients_sandbox_are_indistinguishable_from_missing_paths() {
     let dirs = closed_variants();
     let sessions = dirs.each_ref().map(|dir| dir.serve(&[]));
     check_closed(&dirs, &sessions, CLOSED_ATTEMPTS);
@@ -289,7 +289,7 @@ fn what_a_clients_sandbox_closes_cannot_be_told_from_what_does_not_exist() {
 
 /// What they lead to may be read, but whether they are there may not.
 #[test]
-fn ways_through_what_a_clients_sandbox_closes_tell_nothing() {
+fn links_in_a_closed_directory_reveal_nothing() {
     let dirs = closed_variants();
     let sessions = dirs.each_ref().map(|dir| dir.serve(&[]));
     let ways = ["closed/link", "closed/folder/../../inside.txt", "closed/folder/../../*.txt"];
@@ -298,7 +298,7 @@ fn ways_through_what_a_clients_sandbox_closes_tell_nothing() {
 
 /// Folders that cannot be read are counted, but not where nothing may be read.
 #[test]
-fn closed_folders_that_cannot_be_read_are_not_counted() {
+fn closed_directories_that_cannot_be_read_are_not_counted() {
     let dirs = closed_variants();
     std::fs::create_dir_all(dirs[0].path("root/closed/locked")).unwrap();
     let set_mode = |below: &str, mode| {

@@ -111,7 +111,7 @@ fn alternatives(pattern: &str) -> Vec<String> {
 }
 
 #[test]
-fn the_reference_knows_the_language() {
+fn the_reference_glob_matcher_is_correct() {
     for (pattern, matching, others) in [
         ("*.rs", "a.rs", "a.txt d/a.rs .rs .a.rs"),
         ("**", "a d/a d/e/a", ".a d/.a .d/a"),

@@ -62,7 +62,7 @@ fn check_log(session: &Session, path: &str) -> bool {
 }
 
 #[test]
-fn a_log_that_grows_is_read() {
+fn a_growing_log_is_readable() {
     for n_bytes in [200 << 10, 20 << 20] {
         let dir = TestDir::new();
         dir.file("root/a.log", lines(n_bytes));
@@ -86,7 +86,7 @@ fn a_log_that_grows_is_read() {
 static NEXT: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(0);
 
 #[test]
-fn a_table_that_grows_is_shown() {
+fn a_growing_table_is_readable() {
     let dir = TestDir::new();
     dir.file("root/t.csv", "a,b\n1,2\n");
     let session = dir.serve(&[]);

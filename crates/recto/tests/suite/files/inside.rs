@@ -41,7 +41,7 @@ fn listed(session: &Session, dir: &TestDir, pattern: &str) -> Vec<String> {
 }
 
 #[test]
-fn links_to_files_inside_are_listed_and_links_to_folders_are_not_walked() {
+fn links_to_files_inside_are_listed_and_links_to_directories_are_not_followed() {
     let dir = with_links();
     let session = dir.serve(&[]);
     for (pattern, expected) in [
@@ -76,7 +76,7 @@ fn links_to_files_inside_are_listed_and_links_to_folders_are_not_walked() {
 }
 
 #[test]
-fn what_matches_nothing_is_an_empty_list() {
+fn a_pattern_without_matches_gives_an_empty_list() {
     let dir = with_links();
     let session = dir.serve(&[]);
     for pattern in
@@ -107,7 +107,7 @@ fn links_to_files_inside_are_read_and_searched() {
 }
 
 #[test]
-fn every_root_is_listed_by_its_own_name() {
+fn every_root_is_listed_under_its_own_name() {
     let dir = with_links();
     dir.file("second/inside.txt", INSIDE)
         .link("root/into-second", "../second/inside.txt")
@@ -135,7 +135,7 @@ fn every_root_is_listed_by_its_own_name() {
 }
 
 #[test]
-fn a_file_whose_name_is_a_pattern_is_that_file() {
+fn a_path_that_looks_like_a_pattern_names_the_file_if_it_exists() {
     let dir = TestDir::new();
     let names = ["[id].tsx", "a*b.txt", "{x}.txt", "what?.txt", "**", "[a", "{b", r"c\*d.txt"];
     for name in names {
@@ -163,7 +163,7 @@ fn a_file_whose_name_is_a_pattern_is_that_file() {
 }
 
 #[test]
-fn bytes_that_are_no_text_are_counted_and_never_spelled() {
+fn names_that_are_not_utf8_are_counted_and_not_shown() {
     let dir = TestDir::new();
     dir.file("root/a.txt", INSIDE);
     for name in [&b"\xff.txt"[..], b"b\xc3.txt", b"\xed\xa0\x80.txt"] {

@@ -163,7 +163,7 @@ fn answer(calls: &Calls, tool: &str, arguments: &Value) -> Value {
 
 /// A file that is held is read again by its lines once they are known, and nothing differs.
 #[test]
-fn lines_that_are_known_are_the_same_in_every_encoding() {
+fn cached_lines_are_the_same_in_every_encoding() {
     let dir = TestDir::new();
     let text: String =
         (1..=9_000).map(|n| format!("{n} {}\r\n", "d\u{e9}j\u{e0} vu, ".repeat(20))).collect();
@@ -264,7 +264,7 @@ fn pages_of_a_large_file_joined_give_the_whole() {
 
 /// Line ends at every place around the borders of what is read at once.
 #[test]
-fn lines_are_counted_right_at_every_border() {
+fn lines_are_counted_correctly_at_buffer_boundaries() {
     let dir = TestDir::new();
     const PIECE: usize = 256 << 10;
     let session = dir.serve(&[]);
@@ -295,7 +295,7 @@ fn lines_are_counted_right_at_every_border() {
 }
 
 #[test]
-fn a_line_of_twenty_mebibytes_is_cut_and_found() {
+fn a_line_of_twenty_mebibytes_is_truncated_and_found() {
     let dir = TestDir::new();
     let giant = "0123456789".repeat(2 << 20);
     dir.file("root/f.txt", format!("first\n{giant} Needle {giant} last\nend"));
@@ -322,7 +322,7 @@ fn a_line_of_twenty_mebibytes_is_cut_and_found() {
 /// A file is written to, keeps its size, and gets its old time back: only the inode's own time
 /// tells. Once while it is young, and once when it has been remembered.
 #[test]
-fn a_change_that_only_the_inode_tells_is_seen() {
+fn a_change_visible_only_in_ctime_is_detected() {
     let dir = TestDir::new();
     for (name, text) in [("large.txt", text("\n")), ("small.txt", "1: small\nend".to_string())] {
         dir.file(&format!("root/{name}"), text);
@@ -374,7 +374,7 @@ fn a_change_that_only_the_inode_tells_is_seen() {
 }
 
 #[test]
-fn a_large_file_that_is_no_text_is_named_by_its_hash() {
+fn a_large_binary_file_is_reported_with_its_hash() {
     let dir = TestDir::new();
     let bytes: Vec<u8> = (0..17 << 20).map(|n: u32| (n % 251) as u8).collect();
     dir.file("root/f.bin", &bytes);

@@ -107,13 +107,13 @@ fn patterns_from(files: &[String], random: &mut Random) -> Vec<String> {
 }
 
 #[test]
-fn random_trees_are_listed_as_git_and_a_plain_walk_see_them() {
+fn listings_of_random_trees_agree_with_git_and_a_plain_walk() {
     check_trees(200);
 }
 
 #[test]
 #[ignore = "long: 5,000 trees"]
-fn random_trees_are_listed_as_git_and_a_plain_walk_see_them_long() {
+fn listings_of_random_trees_agree_with_git_and_a_plain_walk_long() {
     check_trees(5_000);
 }
 

@@ -85,7 +85,7 @@ fn around(lines: &BTreeSet<u64>, ctx: u64, n_lines: u64) -> BTreeSet<u64> {
 }
 
 #[test]
-fn pages_of_ranges_and_matches_joined_give_what_was_asked_for() {
+fn pages_of_ranges_and_matches_joined_give_the_whole_request() {
     let dir = TestDir::new();
     let budgets = ["1", "40", "100", "333", "2000"];
     let sessions = budgets.map(|budget| dir.serve(&["--max-read-bytes", budget]));
@@ -126,7 +126,7 @@ fn pages_of_ranges_and_matches_joined_give_what_was_asked_for() {
 
 /// The context that was asked for comes too, and nothing keeps a caller going round in circles.
 #[test]
-fn pages_with_context_come_to_an_end_and_leave_nothing_out() {
+fn pages_with_context_end_and_omit_nothing() {
     let dir = TestDir::new();
     let text: String = (1..=60)
         .map(|n| if n % 20 == 10 { format!("hit {n}\n") } else { format!("line {n}\n") })

@@ -89,7 +89,7 @@ const PATTERNS: &[&str] = &[
 ];
 
 #[test]
-fn what_lies_outside_cannot_be_told_from_what_does_not_exist() {
+fn paths_outside_are_indistinguishable_from_missing_paths() {
     for variants in OutsideVariants::each() {
         check_folders(&variants);
     }
@@ -220,7 +220,7 @@ const WILD: &[&str] = &[
 ];
 
 #[test]
-fn wildcards_do_not_match_a_way_out() {
+fn wildcards_do_not_escape_the_roots() {
     for variants in OutsideVariants::each() {
         check_wildcards(&variants);
     }
@@ -239,7 +239,7 @@ fn check_wildcards(variants: &OutsideVariants) {
 
 /// Relative paths start at the root, and have the same ways out.
 #[test]
-fn relative_ways_out_are_ways_out() {
+fn relative_paths_do_not_escape_the_roots() {
     let variants = OutsideVariants::new();
     let call = |tool: &str, path: &str| {
         let name = if tool == "ListFiles" { "pattern" } else { "file_path" };
@@ -282,7 +282,7 @@ fn relative_ways_out_are_ways_out() {
 
 /// Names that no file can have, and loops of links.
 #[test]
-fn impossible_names_and_loops_tell_nothing() {
+fn impossible_names_and_loops_reveal_nothing() {
     let variants = OutsideVariants::with(|dir| {
         dir.link("root/self", "self")
             .link("root/one", "two")
@@ -326,7 +326,7 @@ fn impossible_names_and_loops_tell_nothing() {
 
 /// The pattern that was asked for, not another that was tried meanwhile.
 #[test]
-fn a_refusal_is_in_the_callers_own_words() {
+fn an_error_quotes_the_callers_own_pattern() {
     let variants = OutsideVariants::with(|dir| {
         dir.link("root/self", "self");
     });

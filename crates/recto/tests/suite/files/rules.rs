@@ -45,7 +45,7 @@ fn check_rules<'a>(texts: impl IntoIterator<Item = &'a str>, places: &[&str]) {
 
 /// Rules that are hard to read.
 #[test]
-fn hard_rules_are_read_as_git_reads_them() {
+fn tricky_ignore_rules_agree_with_git() {
     let rules = [
         "\u{feff}a\nb",
         "a\r\nb\r\n",
@@ -179,7 +179,7 @@ fn hard_rules_are_read_as_git_reads_them() {
 /// Rules made of random pieces. `**` is always a whole part of a path: before 2.52, git gave it
 /// that meaning right after a literal too (`a**/b`).
 #[test]
-fn random_rules_are_read_as_git_reads_them() {
+fn random_ignore_rules_agree_with_git() {
     const PIECES: &[&str] = &[
         "a",
         "b",
@@ -235,7 +235,7 @@ fn random_rules_are_read_as_git_reads_them() {
 
 /// A tool that looks around has no index to consult; what the rules name is left out.
 #[test]
-fn tracked_files_that_the_rules_name_are_left_out() {
+fn tracked_files_that_match_ignore_rules_are_omitted() {
     let dir = TestDir::new();
     dir.file("root/.gitignore", "*.log\n").file("root/a.log", "").file("root/a.txt", "");
     let root = dir.path("root");
@@ -252,7 +252,7 @@ fn tracked_files_that_the_rules_name_are_left_out() {
 
 /// Whoever can plant a link or a pipe must not bring in rules from elsewhere, nor hold up a walk.
 #[test]
-fn rules_come_from_regular_files_inside_only() {
+fn ignore_rules_are_read_only_from_regular_files_inside() {
     for (name, target) in [
         (".gitignore", "../outside/everything"),
         (".gitignore", "{base}/outside/everything"),
@@ -283,7 +283,7 @@ fn rules_come_from_regular_files_inside_only() {
 
 /// A repository that somebody else made must not take the machine down by its rules.
 #[test]
-fn many_rules_take_neither_time_nor_memory() {
+fn many_ignore_rules_take_little_time_and_memory() {
     let dir = TestDir::new();
     let rules: String = (0..60_000).map(|n| format!("{n}/**/{n:x}*/*.q\n")).collect();
     let mut folder = "root/".to_string();
@@ -312,7 +312,7 @@ pub fn limit_memory(command: &mut tokio::process::Command, n_bytes: u64) {
 
 /// The rules of linked work trees lie in the repository that they belong to.
 #[test]
-fn a_linked_work_tree_has_the_rules_of_its_repository() {
+fn a_linked_work_tree_uses_the_ignore_rules_of_its_repository() {
     let dir = TestDir::new();
     dir.file("root/main/a.txt", "a\n");
     let main = dir.path("root/main");

@@ -192,7 +192,7 @@ fn search(
 }
 
 #[test]
-fn a_search_over_five_thousand_files_finds_what_a_plain_one_finds() {
+fn a_search_over_five_thousand_files_agrees_with_a_naive_search() {
     let dir = TestDir::new();
     let files = make(&dir.path("root"));
     let session = dir.serve(&[]);
@@ -275,7 +275,7 @@ fn check_git(
 }
 
 #[test]
-fn a_file_with_too_many_hits_is_shown_as_far_as_there_is_room() {
+fn a_file_with_too_many_hits_is_shown_up_to_the_budget() {
     let dir = TestDir::new();
     dir.file("root/a.txt", "needle\n".repeat(20));
     dir.file("root/b.log", format!("needle {}\n", "x".repeat(400)).repeat(900));
@@ -290,7 +290,7 @@ fn a_file_with_too_many_hits_is_shown_as_far_as_there_is_room() {
 }
 
 #[test]
-fn what_is_found_is_bounded_and_the_first() {
+fn search_results_are_bounded_and_start_with_the_first_hit() {
     let dir = TestDir::new();
     for n in 0..300 {
         dir.file(&format!("root/f{n:03}.txt"), "hit\nmiss\n".repeat(10));
@@ -327,7 +327,7 @@ fn what_is_found_is_bounded_and_the_first() {
 
 /// Files that are cut already, behind others that are not.
 #[test]
-fn what_is_found_in_long_files_is_bounded_too() {
+fn search_results_in_long_files_are_bounded() {
     let dir = TestDir::new();
     let wide = format!("hit {}\n", "x".repeat(490));
     dir.file("root/a1.txt", "hit\n".repeat(10)).file("root/b1.txt", wide.repeat(200));
@@ -346,7 +346,7 @@ fn what_is_found_in_long_files_is_bounded_too() {
 
 /// The ending of a line is not part of it.
 #[test]
-fn a_needle_is_found_in_lines_and_not_in_their_endings() {
+fn a_search_matches_text_but_not_line_endings() {
     let dir = TestDir::new();
     dir.file("root/a.txt", "one\r\ntw\ro\r\nthree").file("root/b.txt", "one\r\ntw\ro\r\nthree");
     let session = dir.serve(&[]);
@@ -364,7 +364,7 @@ fn a_needle_is_found_in_lines_and_not_in_their_endings() {
 
 /// Files are found from the folder of the one before, but a link's target is not in that folder.
 #[test]
-fn a_link_among_files_is_read_where_it_leads_and_the_next_file_where_it_is() {
+fn a_file_listed_after_a_link_is_read_from_its_own_directory() {
     let dir = TestDir::new();
     for (path, text) in [
         ("root/d/b.txt", "hit d/b\n"),

@@ -74,13 +74,13 @@ fn with_files(folders: &[&str]) -> TestDir {
 }
 
 #[test]
-fn a_folder_swapped_for_a_link_is_not_listed_through() {
+fn a_directory_swapped_for_a_link_is_not_listed() {
     check_listed_folder(SHORT);
 }
 
 #[test]
 #[ignore = "long: 100,000 calls of each kind"]
-fn a_folder_swapped_for_a_link_is_not_listed_through_long() {
+fn a_directory_swapped_for_a_link_is_not_listed_long() {
     check_listed_folder(LONG);
 }
 
@@ -93,13 +93,13 @@ fn check_listed_folder(n_rounds: usize) {
 }
 
 #[test]
-fn a_folder_swapped_for_a_link_is_not_searched_through() {
+fn a_directory_swapped_for_a_link_is_not_searched() {
     check_searched_folder(SHORT);
 }
 
 #[test]
 #[ignore = "long: 100,000 calls of each kind"]
-fn a_folder_swapped_for_a_link_is_not_searched_through_long() {
+fn a_directory_swapped_for_a_link_is_not_searched_long() {
     check_searched_folder(LONG);
 }
 

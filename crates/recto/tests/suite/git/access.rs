@@ -105,7 +105,7 @@ fn hidden_paths_are_hidden_at_revisions() {
 }
 
 #[test]
-fn the_clients_sandbox_holds_at_revisions() {
+fn the_clients_sandbox_applies_at_revisions() {
     let place = Place::new();
     let git = project(&place);
     let entry = |path: &Path, access| Entry { place: Where::Beneath(path.into()), access };
@@ -134,7 +134,7 @@ fn the_clients_sandbox_holds_at_revisions() {
 }
 
 #[test]
-fn paths_are_what_they_are_on_disk_up_to_the_repository_and_what_git_says_inside() {
+fn paths_resolve_on_disk_up_to_the_repository_and_in_git_below_it() {
     let place = Place::new();
     let git = project(&place);
     symlink("sub", git.path("inner")).unwrap();
@@ -188,7 +188,7 @@ fn paths_are_what_they_are_on_disk_up_to_the_repository_and_what_git_says_inside
 }
 
 #[test]
-fn a_link_of_today_does_not_hide_what_a_folder_held() {
+fn a_directory_that_is_now_a_link_is_read_at_an_older_commit() {
     let place = Place::new();
     let git = project(&place);
     std::fs::rename(git.path("sub"), git.path("moved")).unwrap();
@@ -233,7 +233,7 @@ fn a_link_of_today_does_not_hide_what_a_folder_held() {
 }
 
 #[test]
-fn a_relative_path_starts_where_the_first_root_says() {
+fn a_relative_path_starts_at_the_first_root() {
     let place = Place::new();
     let git = project(&place);
     let served = serve(&[&git.top]);

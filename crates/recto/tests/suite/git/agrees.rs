@@ -134,7 +134,7 @@ fn check_all(served: &Served, git: &Git) {
 }
 
 #[test]
-fn every_file_of_every_commit_is_what_git_says() {
+fn every_file_of_every_commit_matches_git() {
     let place = Place::new();
     let git = history(&place, "project", &[]);
     let served = serve(&[&git.top]);
@@ -232,7 +232,7 @@ fn replaced_objects_are_replaced() {
 }
 
 #[test]
-fn what_git_cannot_be_asked_is_said() {
+fn unsupported_repositories_are_reported() {
     let place = Place::new();
     let reftable = place.repository_with("reftable", &["--ref-format=reftable"]);
     reftable.write("a.txt", "a");

@@ -23,7 +23,7 @@ fn bomb(git: &Git, width: usize, depth: usize) {
 }
 
 #[test]
-fn a_tree_without_end_is_listed_as_far_as_the_budget_goes() {
+fn an_endless_tree_is_listed_up_to_the_budget() {
     let place = Place::new();
     let git = place.repository("project");
     bomb(&git, 100, 5);
@@ -44,7 +44,7 @@ fn a_tree_without_end_is_listed_as_far_as_the_budget_goes() {
 }
 
 #[test]
-fn a_cancelled_call_ends_at_once() {
+fn a_cancelled_call_stops() {
     let place = Place::new();
     let git = place.repository("project");
     bomb(&git, 100, 5);
@@ -64,7 +64,7 @@ fn a_cancelled_call_ends_at_once() {
 }
 
 #[test]
-fn a_file_over_the_limit_is_refused_by_its_header() {
+fn a_file_over_the_limit_is_rejected_by_its_header() {
     let place = Place::new();
     let git = place.repository("project");
     let large = std::fs::File::create(git.path("large")).unwrap();
@@ -86,7 +86,7 @@ fn a_file_over_the_limit_is_refused_by_its_header() {
 }
 
 #[test]
-fn a_long_history_is_walked_and_a_deep_tree_refused() {
+fn a_long_history_is_walked_and_a_deep_tree_is_rejected() {
     let place = Place::new();
     let git = place.repository("project");
     let mut stream = Vec::new();

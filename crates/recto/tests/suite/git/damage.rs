@@ -55,7 +55,7 @@ fn ask_all(served: &Served, short: &str) -> usize {
 }
 
 #[test]
-fn flipped_bytes_end_in_errors() {
+fn flipped_bytes_never_panic() {
     let place = Place::new();
     let git = small(&place);
     let served = serve(&[&git.top]);
@@ -112,7 +112,7 @@ fn commit_tree(git: &Git, tree: &[u8]) {
 }
 
 #[test]
-fn trees_that_no_folder_can_have_are_refused() {
+fn trees_with_impossible_names_are_rejected() {
     let place = Place::new();
     let git = place.with_files("project", &[("a.txt", "a")]);
     let blob = git.run(&["rev-parse", "HEAD:a.txt"]);
@@ -159,7 +159,7 @@ fn trees_that_no_folder_can_have_are_refused() {
 }
 
 #[test]
-fn commits_and_tags_that_lead_nowhere_are_refused() {
+fn dangling_commits_and_tags_are_rejected() {
     let place = Place::new();
     let git = place.with_files("project", &[("a.txt", "a")]);
     let blob = git.run(&["rev-parse", "HEAD:a.txt"]);

@@ -270,7 +270,7 @@ fn escaping_links_of_a_git_directory_are_refused() {
 }
 
 #[test]
-fn what_is_no_file_does_not_block() {
+fn special_files_in_a_repository_do_not_block() {
     for name in ["HEAD", "config", "packed-refs", "refs/heads/main"] {
         let scene = scene();
         fifo(&scene.dot_git(name));

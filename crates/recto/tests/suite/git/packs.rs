@@ -130,14 +130,14 @@ fn check(objects: &[Packed], words: &str) {
 }
 
 #[test]
-fn a_pack_made_by_hand_is_read() {
+fn a_handmade_pack_is_read() {
     check(&[blob(id(0), 5, b"hello")], "hello");
     check(&[copy_of(id(0), id(1), 5), blob(id(1), 5, b"hello")], "hello");
     check(&[copy_of(id(0), id(1), 5), copy_of(id(1), id(2), 5), blob(id(2), 5, b"hello")], "hello");
 }
 
 #[test]
-fn deltas_in_a_circle_end() {
+fn cyclic_deltas_are_rejected() {
     check(&[copy_of(id(0), id(0), 5)], "is damaged");
     check(&[copy_of(id(0), id(1), 5), copy_of(id(1), id(0), 5)], "is damaged");
     let circle: Vec<Packed> = (0..100).map(|n| copy_of(id(n), id((n + 1) % 100), 5)).collect();
@@ -146,7 +146,7 @@ fn deltas_in_a_circle_end() {
 }
 
 #[test]
-fn sizes_that_are_lies_do_not_count() {
+fn false_sizes_are_not_trusted() {
     check(&[blob(id(0), 4, b"hello")], "is damaged");
     check(&[blob(id(0), 6, b"hello")], "is damaged");
     check(&[blob(id(0), 0, b"hello")], "is damaged");
@@ -162,7 +162,7 @@ fn sizes_that_are_lies_do_not_count() {
 }
 
 #[test]
-fn deltas_without_end_are_not_applied() {
+fn a_delta_that_expands_too_far_is_not_applied() {
     // Each copies all of the base: a hundred gigabytes, were it done.
     let size = 4 << 20;
     let n_deltas = 30_000;
@@ -179,7 +179,7 @@ fn deltas_without_end_are_not_applied() {
 }
 
 #[test]
-fn an_index_that_is_a_lie_is_not_believed() {
+fn a_false_pack_index_is_not_trusted() {
     let place = Place::new();
     let git = repository(&place);
     write(&git, &[blob(id(0), 5, b"hello")]);
@@ -207,7 +207,7 @@ fn an_index_that_is_a_lie_is_not_believed() {
 }
 
 #[test]
-fn loose_objects_that_lie_are_damaged() {
+fn loose_objects_with_false_headers_are_reported_as_damaged() {
     let place = Place::new();
     let git = repository(&place);
     let hex: String = id(0).iter().map(|byte| format!("{byte:02x}")).collect();

@@ -146,7 +146,7 @@ fn a_revision_means_what_it_means_to_git() {
 }
 
 #[test]
-fn names_win_over_short_ids_and_whole_ids_over_names() {
+fn names_take_precedence_over_short_ids_and_full_ids_over_names() {
     let place = Place::new();
     let git = place.with_files("project", &[("a.txt", "one")]);
     let one = git.run(&["rev-parse", "HEAD"]);
@@ -170,7 +170,7 @@ fn names_win_over_short_ids_and_whole_ids_over_names() {
 }
 
 #[test]
-fn a_short_id_that_several_have_says_so() {
+fn an_ambiguous_short_id_is_reported() {
     let place = Place::new();
     let git = place.with_files("project", &[("a.txt", "one")]);
     let tree = git.run(&["rev-parse", "HEAD^{tree}"]);
@@ -207,7 +207,7 @@ fn a_short_id_that_several_have_says_so() {
 }
 
 #[test]
-fn what_is_no_name_is_refused_in_words_that_teach() {
+fn an_invalid_revision_gets_a_helpful_error() {
     let place = Place::new();
     let git = place.with_files("project", &[("a.txt", "one")]);
     let served = serve(&[&git.top]);

@@ -11,7 +11,7 @@ use crate::server::{Server, cut};
 const MEGABYTE: usize = 1 << 20;
 
 #[test]
-fn a_request_that_is_too_long_is_refused_by_its_id() {
+fn a_request_that_is_too_long_is_rejected_with_its_id() {
     let mut server = Server::ready(&[]);
     let filler = "x".repeat(20 * MEGABYTE);
     let params = format!(
@@ -35,7 +35,7 @@ fn a_request_that_is_too_long_is_refused_by_its_id() {
 }
 
 #[test]
-fn a_request_that_is_too_long_before_the_handshake_is_refused_too() {
+fn a_request_that_is_too_long_is_rejected_before_the_handshake() {
     let mut server = Server::start(&[]);
     server.send_line(&format!(r#"{{"id":5,"x":"{}"}}"#, "x".repeat(17 * MEGABYTE)));
     assert_eq!(server.next().unwrap()["id"], 5);
@@ -57,7 +57,7 @@ fn fifteen_megabytes_are_written_and_read_back() {
 
 /// A line or two are taken from the pipe by the test itself; then nothing is until the loop below.
 #[test]
-fn answers_that_nobody_reads_take_little_memory_and_are_all_there() {
+fn unread_answers_take_little_memory_and_are_not_lost() {
     const N_CALLS: u64 = 400;
     const MAX_BYTES: usize = 128 * MEGABYTE;
     let mut server = Server::ready(&[]);
@@ -134,7 +134,7 @@ fn calls_leave_no_handles_open() {
 
 /// Nothing about them is answered, so that nothing slows the client down.
 #[test]
-fn a_flood_of_notifications_takes_little_memory_and_keeps_nobody_waiting() {
+fn a_flood_of_notifications_takes_little_memory_and_delays_no_call() {
     const N_NOTIFICATIONS: usize = 300_000;
     let mut server = Server::ready(&[]);
     let mut input = server.take_input();
@@ -156,7 +156,7 @@ fn a_flood_of_notifications_takes_little_memory_and_keeps_nobody_waiting() {
 }
 
 #[test]
-fn an_id_is_free_as_soon_as_its_answer_is_read() {
+fn an_id_can_be_reused_once_its_answer_is_read() {
     let mut server = Server::ready(&[]);
     for round in 0..2_000 {
         server.send(&json!({"jsonrpc": "2.0", "id": "again", "method": "ping"}));

@@ -127,7 +127,7 @@ fn alias(server: &Server) -> (tempfile::TempDir, String) {
 
 /// As when Codex is started in a home folder that is a link.
 #[test]
-fn a_profile_may_open_a_folder_by_a_link_to_it() {
+fn a_profile_can_allow_a_directory_through_a_link_to_it() {
     let mut server = Server::ready(&[]);
     let (_links, alias) = alias(&server);
     let profile = managed(&[special("root", "read"), special("project_roots", "write")]);
@@ -135,7 +135,7 @@ fn a_profile_may_open_a_folder_by_a_link_to_it() {
 }
 
 #[test]
-fn a_profile_may_close_a_folder_by_a_link_to_it() {
+fn a_profile_can_deny_a_directory_through_a_link_to_it() {
     let mut server = Server::ready(&[]);
     let (_links, alias) = alias(&server);
     let profile = managed(&[special("root", "write"), path(&alias, "none")]);

@@ -46,7 +46,7 @@ fn rest(server: &mut Server) -> Vec<Value> {
 }
 
 #[test]
-fn the_end_of_input_is_the_end() {
+fn the_server_exits_at_the_end_of_input() {
     for mut server in [Server::start(&[]), Server::ready(&[])] {
         server.close_input();
         assert!(server.wait(AT_END_OF_INPUT).success());
@@ -55,7 +55,7 @@ fn the_end_of_input_is_the_end() {
 }
 
 #[test]
-fn half_a_line_at_the_end_of_input_is_no_message() {
+fn an_incomplete_line_at_the_end_of_input_is_ignored() {
     let mut server = Server::ready(&[]);
     server.send_part("{\"jsonrpc\":\"2.0\",\"id\":9,\"method\":\"ping\"}");
     server.close_input();
@@ -65,7 +65,7 @@ fn half_a_line_at_the_end_of_input_is_no_message() {
 
 /// Some who start programs leave their ends of the pipes so, or a terminal that others use too.
 #[test]
-fn pipes_that_do_not_wait_are_waited_for() {
+fn non_blocking_pipes_work() {
     const N_ANSWERS: u64 = 20;
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("f.txt");
@@ -108,7 +108,7 @@ fn pipes_that_do_not_wait_are_waited_for() {
 
 /// As in `recto serve < calls`, and as Node starts programs.
 #[test]
-fn a_file_and_a_socket_are_input_as_well() {
+fn a_file_or_a_socket_can_be_the_input() {
     const N_CALLS: u64 = 500;
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("f.txt"), "text\n").unwrap();
@@ -147,7 +147,7 @@ fn a_file_and_a_socket_are_input_as_well() {
 
 /// As in `printf … | recto serve`.
 #[test]
-fn what_was_asked_before_the_end_of_input_is_answered() {
+fn requests_before_the_end_of_input_are_answered() {
     let mut server = Server::ready(&["--durability", "rename"]);
     let ids: Vec<u64> = (0..50).map(|n| write(&mut server, &format!("{n}.txt"))).collect();
     server.close_input();
@@ -181,7 +181,7 @@ fn with_long_answers(n_calls: u64, n_lines: usize, results: &str) -> (TempDir, C
 
 /// Twelve megabytes in eight seconds, of which a pipe holds one.
 #[test]
-fn answers_that_are_being_read_are_written_to_the_end() {
+fn answers_are_written_completely_while_the_client_reads() {
     const N_CALLS: u64 = 24;
     let (_folder, mut child) = with_long_answers(N_CALLS, 24_000, "text");
     let mut output = BufReader::new(child.stdout.take().unwrap());
@@ -197,7 +197,7 @@ fn answers_that_are_being_read_are_written_to_the_end() {
 
 /// Here one answer takes more than a second.
 #[test]
-fn answers_that_are_read_slowly_are_written_to_the_end() {
+fn answers_are_written_completely_to_a_slow_reader() {
     let (_folder, mut child) = with_long_answers(5, 40_000, "both");
     let mut output = child.stdout.take().unwrap();
     let (mut bytes, mut buffer) = (Vec::new(), vec![0; 64 << 10]);
@@ -217,7 +217,7 @@ fn answers_that_are_read_slowly_are_written_to_the_end() {
 }
 
 #[test]
-fn a_call_in_flight_does_not_put_off_the_end_of_input() {
+fn a_call_in_flight_does_not_delay_the_exit_at_end_of_input() {
     let mut server = Server::ready(&[]);
     let _held = hold(&server);
     write(&mut server, "new.txt");
@@ -231,7 +231,7 @@ fn terminate(server: &Server, signal: Signal) {
 }
 
 #[test]
-fn a_signal_ends_it_while_the_input_is_open() {
+fn a_signal_stops_the_server_while_its_input_is_open() {
     for signal in [Signal::TERM, Signal::INT, Signal::HUP] {
         let mut server = Server::ready(&[]);
         server.check_serves();
@@ -243,7 +243,7 @@ fn a_signal_ends_it_while_the_input_is_open() {
 
 /// Node starts programs with sockets as their standard streams.
 #[test]
-fn a_signal_ends_it_while_a_socket_is_open() {
+fn a_signal_stops_the_server_while_its_input_socket_is_open() {
     let (ours, theirs) = UnixStream::pair().unwrap();
     let answers = ours.try_clone().unwrap();
     let folder = tempfile::tempdir().unwrap();
@@ -277,7 +277,7 @@ fn wait_until_it_sleeps(child: &Child) {
 }
 
 #[test]
-fn a_signal_ends_it_before_the_handshake() {
+fn a_signal_stops_the_server_before_the_handshake() {
     let mut server = Server::start(&[]);
     let ping = server.request("ping", json!({}));
     assert_eq!(ping["result"], json!({}));
@@ -286,7 +286,7 @@ fn a_signal_ends_it_before_the_handshake() {
 }
 
 #[test]
-fn a_signal_ends_it_in_a_line_without_end() {
+fn a_signal_stops_the_server_in_the_middle_of_a_line() {
     let mut child = Command::new(BINARY)
         .args(["serve", "/tmp"])
         .stdin(File::open("/dev/zero").unwrap())
@@ -309,7 +309,7 @@ fn wait_for_end(child: &mut Child) {
 }
 
 #[test]
-fn a_call_in_flight_does_not_put_off_a_signal() {
+fn a_call_in_flight_does_not_delay_the_exit_on_a_signal() {
     let mut server = Server::ready(&[]);
     let _held = hold(&server);
     write(&mut server, "new.txt");
@@ -320,7 +320,7 @@ fn a_call_in_flight_does_not_put_off_a_signal() {
 }
 
 #[test]
-fn a_client_that_takes_no_more_answers_is_gone() {
+fn the_server_exits_when_the_client_closes_its_output() {
     let mut server = Server::start(&[]);
     let path = server.spelled("inside.txt");
     server.close_output();
@@ -332,7 +332,7 @@ fn a_client_that_takes_no_more_answers_is_gone() {
 }
 
 #[test]
-fn a_client_that_goes_away_in_the_middle_of_an_answer_is_gone() {
+fn the_server_exits_when_the_client_leaves_during_an_answer() {
     let mut server = Server::start(&[]);
     std::fs::write(server.path("mega.txt"), "0123456789abcde\n".repeat(1 << 16)).unwrap();
     let path = server.spelled("mega.txt");
@@ -347,7 +347,7 @@ fn a_client_that_goes_away_in_the_middle_of_an_answer_is_gone() {
 }
 
 #[test]
-fn a_read_that_was_taken_back_is_not_answered() {
+fn a_cancelled_read_is_not_answered() {
     let mut server = Server::ready(&[]);
     std::fs::write(server.path("big.txt"), "0123456789abcde\n".repeat(8 << 20)).unwrap();
     let path = server.spelled("big.txt");
@@ -362,7 +362,7 @@ fn a_read_that_was_taken_back_is_not_answered() {
 }
 
 #[test]
-fn a_write_that_was_taken_back_while_it_waited_does_not_happen() {
+fn a_write_cancelled_while_it_waits_changes_nothing() {
     let mut server = Server::ready(&[]);
     let held = hold(&server);
     let id = write(&mut server, "inside.txt");
@@ -382,7 +382,7 @@ fn a_write_that_was_taken_back_while_it_waited_does_not_happen() {
 }
 
 #[test]
-fn calls_that_were_taken_back_give_their_place_to_others() {
+fn cancelled_calls_free_their_slots() {
     let mut server = Server::ready(&[]);
     let _held = hold(&server);
     for n in 0..200 {
@@ -398,7 +398,7 @@ fn calls_that_were_taken_back_give_their_place_to_others() {
 }
 
 #[test]
-fn taking_back_what_was_answered_or_never_asked_changes_nothing() {
+fn cancelling_a_finished_or_unknown_request_has_no_effect() {
     let mut server = Server::ready(&[]);
     server.check_serves();
     for id in [0, 1, 2, 3, 1_000_000] {
@@ -408,7 +408,7 @@ fn taking_back_what_was_answered_or_never_asked_changes_nothing() {
 }
 
 #[test]
-fn whoever_asked_is_told_that_a_long_call_goes_on() {
+fn a_long_call_sends_progress_if_the_client_asked_for_it() {
     let mut server = Server::ready(&[]);
     let held = hold(&server);
     let silent = write(&mut server, "silent.txt");

@@ -92,7 +92,7 @@ fn rubbish() -> Vec<(String, Answer)> {
 }
 
 #[test]
-fn rubbish_is_refused_and_the_server_goes_on() {
+fn malformed_lines_are_rejected_and_the_server_continues() {
     let mut server = Server::ready(&[]);
     for (line, expected) in rubbish() {
         check(&mut server, &line, &expected);
@@ -100,7 +100,7 @@ fn rubbish_is_refused_and_the_server_goes_on() {
 }
 
 #[test]
-fn rubbish_before_the_handshake_is_refused_too() {
+fn malformed_lines_are_rejected_before_the_handshake() {
     for (line, expected) in rubbish() {
         let mut server = Server::start(&[]);
         server.send_line(&line);
@@ -141,7 +141,7 @@ fn calls_of_the_wrong_shape_are_invalid_params() {
 
 /// Arguments of an object that does not fit are the tool's to refuse, so that a model reads why.
 #[test]
-fn arguments_that_do_not_fit_are_results() {
+fn invalid_arguments_are_tool_results() {
     let mut server = Server::ready(&[]);
     for (arguments, message) in [
         (json!(null), "Missing argument: path"),
@@ -165,7 +165,7 @@ fn arguments_that_do_not_fit_are_results() {
 }
 
 #[test]
-fn an_id_comes_back_as_it_was_sent() {
+fn a_request_id_is_returned_as_it_was_sent() {
     let mut server = Server::ready(&[]);
     for id in [json!(0), json!(-7), json!(i64::MAX), json!(""), json!("a \"b\"\n🦀"), json!("1")]
     {

@@ -47,7 +47,7 @@ fn blocks(result: &Value) -> Vec<&str> {
 }
 
 #[test]
-fn both_halves_are_sent_by_default() {
+fn text_and_structured_content_are_sent_by_default() {
     for options in [&[][..], &["--results", "both"]] {
         for (tool, result) in answers(options) {
             assert!(tool["outputSchema"].is_object(), "{tool}");
@@ -72,7 +72,7 @@ fn both_halves_are_sent_by_default() {
 }
 
 #[test]
-fn text_alone_has_no_structured_half() {
+fn text_only_results_have_no_structured_content() {
     let both = answers(&[]);
     for ((tool, result), (_, usual)) in answers(&["--results", "text"]).into_iter().zip(both) {
         assert_eq!(tool.get("outputSchema"), None, "{tool}");
@@ -82,7 +82,7 @@ fn text_alone_has_no_structured_half() {
 }
 
 #[test]
-fn structured_alone_has_its_json_as_text() {
+fn structured_only_results_have_their_json_as_text() {
     let both = answers(&[]);
     for ((tool, result), (_, usual)) in answers(&["--results", "structured"]).into_iter().zip(both)
     {
@@ -95,7 +95,7 @@ fn structured_alone_has_its_json_as_text() {
 }
 
 #[test]
-fn structured_answers_keep_the_promise_of_their_schema() {
+fn structured_results_match_their_schema() {
     for (tool, result) in answers(&[]) {
         let broken = violations(&tool["outputSchema"], &result["structuredContent"], "answer");
         assert!(broken.is_empty(), "{}: {}", tool["name"], broken.join("; "));
@@ -177,7 +177,7 @@ fn violations(schema: &Value, value: &Value, place: &str) -> Vec<String> {
 }
 
 #[test]
-fn failures_travel_as_they_are_asked_to() {
+fn errors_are_sent_as_the_error_style_option_says() {
     let hint = |server: &Server| {
         let root = server.path("").canonicalize().unwrap().display().to_string();
         format!("Only files in these folders can be used: {root}")

@@ -49,7 +49,7 @@ fn with_denied_files() -> SandboxFixture {
 }
 
 #[test]
-fn denied_paths_answer_as_if_they_lay_outside() {
+fn denied_paths_give_the_same_error_as_paths_outside() {
     let fixture = with_denied_files();
     let table = outside(&[
         // A name anywhere.
@@ -125,7 +125,7 @@ fn denied_paths_are_hidden_from_links() {
 }
 
 #[test]
-fn what_no_pattern_names_is_not_hidden() {
+fn paths_that_no_pattern_matches_are_not_hidden() {
     let fixture = with_denied_files();
     let table = rows([
         ("root/inside.txt", opens("root/inside.txt")),
@@ -168,7 +168,7 @@ fn with_git_folders() -> SandboxFixture {
 }
 
 #[test]
-fn nothing_is_written_inside_git_folders() {
+fn writes_inside_git_directories_are_rejected() {
     let table = rows([
         ("root/.git/config", ReadableGit),
         ("root/.git/new", MissingGit),
@@ -200,7 +200,7 @@ fn nothing_is_written_inside_git_folders() {
 }
 
 #[test]
-fn names_that_only_look_like_git_are_written() {
+fn writes_to_names_that_only_resemble_git_succeed() {
     let table = rows([
         ("root/.gitignore", opens("root/.gitignore")),
         ("root/.gitattributes", missing("root/.gitattributes")),
@@ -214,7 +214,7 @@ fn names_that_only_look_like_git_are_written() {
 }
 
 #[test]
-fn git_folders_are_written_when_allowed() {
+fn writes_inside_git_directories_succeed_when_allowed() {
     let table = rows([
         ("root/.git/config", opens("root/.git/config")),
         ("root/.git/new", missing("root/.git/new")),
@@ -228,7 +228,7 @@ fn git_folders_are_written_when_allowed() {
 
 /// A root that is a git folder, alone or beside the work tree, does not lift the rule.
 #[test]
-fn a_git_folder_is_not_written_as_a_root_either() {
+fn writes_to_a_git_directory_that_is_a_root_are_rejected() {
     let table = rows([("root/.git/config", ReadableGit), ("root/.git/hooks/new", MissingGit)]);
     with_git_folders().check_roots(&["root/.git"], &[], &table);
     with_git_folders().check_roots(&["root", "root/.git"], &[], &table);

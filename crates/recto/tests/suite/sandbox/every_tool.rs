@@ -200,7 +200,7 @@ async fn attack_all(
 }
 
 #[test]
-fn no_argument_of_any_tool_is_a_way_out() {
+fn no_argument_of_any_tool_escapes_the_roots() {
     let mut n_calls = 0;
     let mut failures = Vec::new();
     for confinement in Confinement::ALL {

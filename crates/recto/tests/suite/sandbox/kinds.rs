@@ -11,7 +11,7 @@ use crate::sandbox_fixture::Expected::*;
 use crate::sandbox_fixture::{SandboxFixture, opens, rows};
 
 #[test]
-fn pipes_and_sockets_and_folders_are_refused_at_once() {
+fn pipes_sockets_and_directories_are_rejected_without_blocking() {
     let fixture = SandboxFixture::new();
     let mode = Mode::from_raw_mode(0o666);
     mkfifoat(CWD, fixture.path("root/pipe"), mode).unwrap();
@@ -50,7 +50,7 @@ fn check_works(fixture: &SandboxFixture) {
 }
 
 #[test]
-fn what_only_looks_like_a_leftover_does_not_hold_up_a_write() {
+fn a_fifo_or_socket_named_like_a_leftover_does_not_block_a_write() {
     let fixture = SandboxFixture::new();
     mkfifoat(CWD, leftover(&fixture, 1), Mode::from_raw_mode(0o666)).unwrap();
     std::fs::create_dir(leftover(&fixture, 2)).unwrap();
@@ -61,7 +61,7 @@ fn what_only_looks_like_a_leftover_does_not_hold_up_a_write() {
 
 /// Nothing but holes: it takes no space, but hours to read.
 #[test]
-fn a_giant_that_looks_like_a_leftover_does_not_hold_up_a_write() {
+fn a_huge_file_named_like_a_leftover_does_not_delay_a_write() {
     let fixture = SandboxFixture::new();
     File::create(leftover(&fixture, 1)).unwrap().set_len(1 << 40).unwrap();
     check_works(&fixture);
@@ -69,7 +69,7 @@ fn a_giant_that_looks_like_a_leftover_does_not_hold_up_a_write() {
 
 /// Paths that are harmless if a write got through.
 #[test]
-fn pseudo_files_are_refused_where_their_filesystem_is_served() {
+fn pseudo_files_are_rejected_even_if_their_filesystem_is_served() {
     let fixture = SandboxFixture::new();
     fixture.link("root/version", "/proc/version").link("root/proc", "/proc");
     let table = rows([
@@ -96,7 +96,7 @@ fn pseudo_files_are_refused_where_their_filesystem_is_served() {
 }
 
 #[test]
-fn devices_are_refused_where_their_folder_is_served() {
+fn devices_are_rejected_even_if_their_directory_is_served() {
     let fixture = SandboxFixture::new();
     let table = rows([
         ("/dev/null", NotAFile),
@@ -109,7 +109,7 @@ fn devices_are_refused_where_their_folder_is_served() {
 }
 
 #[test]
-fn nothing_but_files_opens_where_everything_is_served() {
+fn only_regular_files_open_if_the_whole_system_is_served() {
     let fixture = SandboxFixture::new();
     let table = rows([
         ("/dev/zero", NotAFile),

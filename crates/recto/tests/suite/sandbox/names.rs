@@ -9,7 +9,7 @@ use crate::sandbox_fixture::Expected::*;
 use crate::sandbox_fixture::{INSIDE, SandboxFixture, missing, opens, rows};
 
 #[test]
-fn spare_slashes_and_dots_change_nothing() {
+fn redundant_slashes_and_dots_are_ignored() {
     let fixture = SandboxFixture::new();
     let root = fixture.spelled("root");
     let mut table = rows([
@@ -27,7 +27,7 @@ fn spare_slashes_and_dots_change_nothing() {
 
 /// A trailing slash asks for a folder; the kernel opens no file by it and creates none.
 #[test]
-fn a_trailing_slash_names_no_file() {
+fn a_path_with_a_trailing_slash_is_not_a_file() {
     let fixture = SandboxFixture::new();
     fixture.link("root/to-file", "inside.txt");
     let table = rows([
@@ -42,7 +42,7 @@ fn a_trailing_slash_names_no_file() {
 }
 
 #[test]
-fn unusual_names_are_names() {
+fn unusual_file_names_work() {
     let fixture = SandboxFixture::new();
     let names = [
         "line\nbreak",
@@ -76,7 +76,7 @@ fn unusual_names_are_names() {
 }
 
 #[test]
-fn names_and_paths_have_the_file_systems_limits() {
+fn names_and_paths_are_limited_as_in_the_file_system() {
     let fixture = SandboxFixture::new();
     let longest = format!("root/{}", "n".repeat(255));
     let new = format!("root/{}", "m".repeat(255));
@@ -108,7 +108,7 @@ fn names_and_paths_have_the_file_systems_limits() {
 
 /// A path can be as long as a request; it must not keep a thread busy for longer than any other.
 #[test]
-fn a_path_as_long_as_a_request_is_answered_at_once() {
+fn a_path_as_long_as_a_request_is_rejected_in_time() {
     let fixture = SandboxFixture::new();
     let table = [
         (format!("root/{}", "n".repeat(14_000_000)), Refused),
@@ -118,14 +118,14 @@ fn a_path_as_long_as_a_request_is_answered_at_once() {
 }
 
 #[test]
-fn a_path_of_a_megabyte_is_answered_at_once_whatever_is_denied() {
+fn a_path_of_a_megabyte_is_rejected_in_time_under_deny_patterns() {
     let fixture = SandboxFixture::new();
     let table = [(format!("root/{}x", "a/".repeat(500_000)), Refused)];
     fixture.check(&["--deny", "*.pem", "--deny", "id_*[0-9]", "--deny", "/secrets"], &table);
 }
 
 #[test]
-fn a_deep_folder_is_walked() {
+fn a_deeply_nested_file_opens() {
     let fixture = SandboxFixture::new();
     let n_levels = 500;
     let mut folder = rustix::fs::open(
@@ -144,7 +144,7 @@ fn a_deep_folder_is_walked() {
 }
 
 #[test]
-fn a_links_target_need_not_be_text() {
+fn a_link_target_may_contain_bytes_that_are_not_utf8() {
     let fixture = SandboxFixture::new();
     let bytes = OsStr::from_bytes(b"root/\xff\xfe.txt");
     std::fs::write(fixture.path(bytes), INSIDE).unwrap();

@@ -76,7 +76,7 @@ fn dots_do_not_climb_out() {
 }
 
 #[test]
-fn dots_that_stay_inside_are_those_of_the_kernel() {
+fn dots_inside_the_root_resolve_as_in_the_kernel() {
     let fixture = SandboxFixture::new();
     fixture.link("root/to-deep", "sub/deep").link("root/sub/to-root", "..");
     let table = rows([
@@ -141,7 +141,7 @@ fn links_do_not_lead_out() {
 }
 
 #[test]
-fn links_to_the_kernels_back_doors_do_not_open() {
+fn magic_links_in_proc_and_dev_do_not_open() {
     let fixture = SandboxFixture::new();
     let doors = [
         "/proc/self/environ",
@@ -232,7 +232,7 @@ fn links_that_climb_above_the_root_and_come_back_work() {
 
 /// Where a link's own path leads through another link, `..` is that of the other's target.
 #[test]
-fn dots_in_a_links_target_are_those_of_the_kernel() {
+fn dots_in_a_link_target_resolve_as_in_the_kernel() {
     let fixture = SandboxFixture::new();
     fixture
         .file("elsewhere/outside/secret.txt")
@@ -260,7 +260,7 @@ fn dots_in_a_links_target_are_those_of_the_kernel() {
 }
 
 #[test]
-fn loops_end() {
+fn link_loops_are_rejected() {
     let fixture = SandboxFixture::new();
     fixture
         .link("root/self", "self")
@@ -286,7 +286,7 @@ fn loops_end() {
 }
 
 #[test]
-fn forty_links_are_followed_and_no_more() {
+fn at_most_forty_links_are_followed() {
     let fixture = SandboxFixture::new();
     fixture.link("root/link-1", "inside.txt").link("root/out-1", "../outside/secret.txt");
     for n in 2..=41 {

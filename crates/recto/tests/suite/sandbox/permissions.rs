@@ -46,7 +46,7 @@ fn check(fixture: &SandboxFixture, modes: &[(&str, u32)], table: &[Row]) {
 }
 
 #[test]
-fn what_the_system_refuses_is_refused_and_unchanged() {
+fn files_without_permission_are_rejected_and_unchanged() {
     let fixture = SandboxFixture::new();
     for path in [
         "closed.txt",
@@ -94,7 +94,7 @@ fn what_the_system_refuses_is_refused_and_unchanged() {
 
 /// Existence comes before permission: what is not there cannot be edited by anybody.
 #[test]
-fn a_missing_file_in_a_read_only_folder_is_missing_and_cannot_be_created() {
+fn a_missing_file_in_a_read_only_directory_cannot_be_created() {
     let fixture = SandboxFixture::new();
     fixture.file("root/read-only/inside.txt");
     let table = rows([("root/read-only/new.txt", CannotCreate)]);
@@ -102,7 +102,7 @@ fn a_missing_file_in_a_read_only_folder_is_missing_and_cannot_be_created() {
 }
 
 #[test]
-fn a_dry_run_says_where_no_file_can_be_created() {
+fn a_dry_run_reports_that_a_file_cannot_be_created() {
     let fixture = SandboxFixture::new();
     fixture.file("root/read-only/inside.txt");
     set_mode(&fixture, "", 0o755);

@@ -10,7 +10,7 @@ use crate::sandbox_fixture::{SandboxFixture, missing, opens, outside, rows};
 use crate::test_dir::{INSIDE, OUTSIDE, Session, TestDir};
 
 #[test]
-fn a_root_given_through_a_link_has_both_names() {
+fn a_root_given_through_a_link_is_reachable_by_both_paths() {
     let fixture = SandboxFixture::new();
     fixture
         .link("alias", "root")
@@ -82,7 +82,7 @@ fn a_link_is_refused_where_the_other_root_is_not_served() {
 }
 
 #[test]
-fn a_root_inside_a_root_is_one_more_way_in() {
+fn a_file_in_a_nested_root_is_reachable_through_both_roots() {
     let fixture = SandboxFixture::new();
     fixture.link("root/sub/up", "../inside.txt").link("root/down", "sub/inside.txt");
     let table = rows([
@@ -110,7 +110,7 @@ fn dots_out_of_an_inner_root_stay_in_the_outer_one() {
 }
 
 #[test]
-fn what_is_denied_in_one_of_two_nested_roots_is_denied_by_every_way() {
+fn a_path_denied_in_one_nested_root_is_denied_through_the_other() {
     let fixture = SandboxFixture::new();
     fixture
         .file("root/sub/keys/inside.txt")
@@ -130,7 +130,7 @@ fn what_is_denied_in_one_of_two_nested_roots_is_denied_by_every_way() {
 }
 
 #[test]
-fn dots_do_not_step_around_what_an_inner_root_denies() {
+fn dots_do_not_bypass_a_deny_pattern_of_an_inner_root() {
     let fixture = SandboxFixture::new();
     fixture.file("root/sub/keys/inside.txt").file("root/other/f.txt");
     let ways = outside(&["root/sub/keys/inside.txt", "root/other/../sub/keys/inside.txt"]);
@@ -181,7 +181,7 @@ fn a_root_that_was_moved_or_replaced_is_not_served() {
 }
 
 #[test]
-fn a_root_that_was_moved_and_is_linked_to_is_the_same_folder() {
+fn a_moved_root_with_a_link_in_its_place_is_still_served() {
     let dir = TestDir::new();
     dir.file("root/inside.txt", INSIDE);
     let session = dir.serve(&[]);
@@ -214,7 +214,7 @@ fn links_do_not_lead_into_a_root_that_was_replaced() {
 }
 
 #[test]
-fn a_root_whose_link_leads_elsewhere_by_now_is_not_served() {
+fn a_root_whose_link_was_retargeted_is_not_served() {
     let dir = TestDir::new();
     dir.file("v1/inside.txt", INSIDE).file("v2/inside.txt", OUTSIDE).link("current", "v1");
     let session = Session::start(&dir.path("current"), &[]);
@@ -228,7 +228,7 @@ fn a_root_whose_link_leads_elsewhere_by_now_is_not_served() {
 }
 
 #[test]
-fn a_root_named_by_way_of_another_folder_does_not_need_it() {
+fn a_root_spelled_through_another_directory_works_after_that_directory_is_gone() {
     let dir = TestDir::new();
     dir.file("root/inside.txt", INSIDE).folder("bin");
     let session = Session::start(&dir.path("bin/../root"), &[]);
@@ -242,7 +242,7 @@ fn a_root_named_by_way_of_another_folder_does_not_need_it() {
 
 /// A build makes its folder anew.
 #[test]
-fn a_root_inside_a_root_may_be_made_anew() {
+fn a_nested_root_may_be_recreated() {
     for options in [&[][..], &["--no-landlock"]] {
         let dir = TestDir::new();
         dir.file("root/build/old.txt", INSIDE);
@@ -261,7 +261,7 @@ fn a_root_inside_a_root_may_be_made_anew() {
 }
 
 #[test]
-fn a_root_that_cannot_be_reached_by_its_path_is_the_same_folder() {
+fn a_root_whose_parent_became_inaccessible_is_still_served() {
     let dir = TestDir::new();
     dir.file("above/root/inside.txt", INSIDE);
     std::fs::set_permissions(dir.path(""), PermissionsExt::from_mode(0o755)).unwrap();

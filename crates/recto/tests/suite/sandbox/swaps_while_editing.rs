@@ -152,13 +152,13 @@ fn check_with(
 }
 
 #[test]
-fn a_folder_swapped_for_a_link_never_leads_out() {
+fn a_directory_swapped_for_a_link_never_escapes() {
     check_folder(SHORT);
 }
 
 #[test]
 #[ignore = "long: 34,000 calls of each kind"]
-fn a_folder_swapped_for_a_link_never_leads_out_long() {
+fn a_directory_swapped_for_a_link_never_escapes_long() {
     check_folder(LONG);
 }
 
@@ -169,13 +169,13 @@ fn check_folder(n_rounds: usize) {
 }
 
 #[test]
-fn a_file_swapped_for_a_link_never_leads_out() {
+fn a_file_swapped_for_a_link_never_escapes() {
     check_file(SHORT);
 }
 
 #[test]
 #[ignore = "long: 34,000 calls of each kind"]
-fn a_file_swapped_for_a_link_never_leads_out_long() {
+fn a_file_swapped_for_a_link_never_escapes_long() {
     check_file(LONG);
 }
 
@@ -186,13 +186,13 @@ fn check_file(n_rounds: usize) {
 }
 
 #[test]
-fn a_folder_far_above_swapped_for_a_link_never_leads_out() {
+fn a_distant_ancestor_swapped_for_a_link_never_escapes() {
     check_folder_above(SHORT);
 }
 
 #[test]
 #[ignore = "long: 34,000 calls of each kind"]
-fn a_folder_far_above_swapped_for_a_link_never_leads_out_long() {
+fn a_distant_ancestor_swapped_for_a_link_never_escapes_long() {
     check_folder_above(LONG);
 }
 
