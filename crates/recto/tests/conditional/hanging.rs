@@ -1,5 +1,5 @@
 //! Calls that hang in a file system which never answers, like a network mount whose server is gone.
-//! Here it is a FUSE mount that nobody serves.
+//! The tests use a FUSE mount without a server.
 
 use std::ffi::CString;
 use std::fs::File;
@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use crate::server::Server;
 
-/// A mount in which every look hangs until it is dropped.
+/// A mount in which every lookup hangs until the mount is dropped.
 struct Hole {
     _device: File,
     path: CString,
@@ -47,13 +47,13 @@ impl Drop for Hole {
     }
 }
 
-/// Whether such a mount can be made here.
+/// Whether this machine permits such a mount.
 pub fn can_mount() -> bool {
     let folder = tempfile::tempdir().unwrap();
     Hole::at(&folder.path().join("hole")).is_ok()
 }
 
-/// Starts a server with a hole in its folder.
+/// Starts a server with a hanging mount in its root.
 fn server() -> (Server, Hole) {
     let mut server = Server::ready(&[]);
     let hole = Hole::at(&server.path("hole")).unwrap();
@@ -82,7 +82,7 @@ fn n_threads(server: &Server) -> usize {
     std::fs::read_dir(format!("/proc/{}/task", server.id())).unwrap().count()
 }
 
-/// Waits until so many threads more than at first hang.
+/// Waits until `n` more threads hang than at the start.
 fn wait_for_threads(server: &Server, n: usize) {
     let start = Instant::now();
     while n_threads(server) < n {
@@ -95,7 +95,7 @@ pub fn a_hanging_call_can_be_cancelled() {
     let (mut server, _hole) = server();
     let ids: Vec<u64> = (0..limits::RUNNING_CALLS).map(|_| hang(&mut server)).collect();
     wait_for_threads(&server, limits::RUNNING_CALLS);
-    // No call may run, but whoever asks for less than a file is answered.
+    // All call slots are taken, but requests that need no file are answered.
     assert_eq!(server.request("ping", json!({}))["result"], json!({}));
     for id in ids {
         cancel(&mut server, id);
@@ -108,7 +108,7 @@ pub fn a_hanging_call_can_be_cancelled() {
 pub fn hanging_calls_are_bounded_and_the_server_keeps_working() {
     let (mut server, hole) = server();
     let start = Instant::now();
-    // One that is taken back before it hangs leaves no thread behind, so that it may take more.
+    // A call cancelled before it hangs leaves no thread behind, so this may take several attempts.
     let refused = loop {
         let id = hang(&mut server);
         std::thread::sleep(Duration::from_millis(5));
@@ -128,7 +128,7 @@ pub fn hanging_calls_are_bounded_and_the_server_keeps_working() {
     // A long request is parsed on a thread of its own.
     let long = json!({"_meta": {"filler": "x".repeat(200_000)}});
     assert_eq!(server.request("ping", long)["result"], json!({}));
-    // Whoever hung comes back when the mount is gone.
+    // The hanging threads return when the mount is gone.
     drop(hole);
     let start = Instant::now();
     loop {

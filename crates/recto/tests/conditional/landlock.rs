@@ -1,5 +1,5 @@
-//! Landlock alone: plain system calls on both sides of it. It refuses what lies outside, and permits
-//! what a write needs.
+//! Landlock alone, tested with plain system calls: it rejects access outside the roots and permits
+//! the steps of a write.
 
 use std::fs;
 use std::io::{ErrorKind, Result};
@@ -12,12 +12,12 @@ use rustix::fs::{AtFlags, CWD, Mode, OFlags, RenameFlags, linkat, openat, rename
 
 use crate::start;
 
-/// Returns what the kernel can enforce.
+/// Returns the Landlock features that the kernel can enforce.
 pub fn status() -> Status {
     Openings::default().try_out(Wish::BestEffort).unwrap()
 }
 
-/// Runs on a confined thread of its own; the test's other threads stay free.
+/// Runs `attack` on a confined thread of its own, so that the test's other threads stay unconfined.
 fn confined(openings: Openings, attack: impl FnOnce(Status) + Send + 'static) {
     let thread =
         std::thread::spawn(move || attack(openings.close_the_rest(Wish::BestEffort).unwrap()));
@@ -35,7 +35,7 @@ fn refused<T>(what: &str, result: Result<T>) {
     }
 }
 
-/// Three folders: one that may be written, one that may be read, one that may not be touched.
+/// Creates three directories: a writable one, a readable one and an inaccessible one.
 fn folders() -> (tempfile::TempDir, Openings) {
     let base = tempfile::tempdir().unwrap();
     for folder in ["writable/sub", "readable", "closed/sub"] {
@@ -100,7 +100,7 @@ pub fn files_outside_are_neither_read_nor_written() {
     assert_eq!(fs::read_dir(base.path().join("readable")).unwrap().count(), 1);
 }
 
-/// The steps of the write protocol, and exchanges from one folder to another.
+/// The steps of the write protocol, and exchanges between two directories.
 pub fn the_steps_of_a_write_are_permitted() {
     let (base, openings) = folders();
     let at = base.path().join("writable");
@@ -126,7 +126,7 @@ pub fn the_steps_of_a_write_are_permitted() {
             Status::Full { abi } | Status::Partial { abi } => abi,
             other => unreachable!("{other}"),
         };
-        // The first version had no rules for that, and refused it.
+        // The first version of Landlock rejected renames between directories.
         match exchange("g", "sub/f") {
             Ok(()) => assert!(abi >= 2),
             Err(errno) => assert!(abi == 1, "{errno}"),
@@ -155,7 +155,7 @@ pub fn signals_to_other_processes_are_rejected() {
     child.wait().unwrap();
 }
 
-/// As it does for the seventeenth layer.
+/// The kernel also refuses to enforce a seventeenth layer.
 pub fn serves_without_landlock_if_the_kernel_does_not_enforce_it() {
     let restrict = libc::SYS_landlock_restrict_self;
     start::check_unavailable(restrict, libc::E2BIG, "the kernel refused to raise it");

@@ -1,9 +1,9 @@
-//! Tests that need something which not every machine has: root, device nodes, a FUSE mount, Landlock,
-//! access lists.
+//! Tests that need a feature which not every machine has: root, device nodes, a FUSE mount,
+//! Landlock, access lists.
 //!
-//! Each test names its need, which is printed before its name. Where the need is not met the test is
-//! reported as ignored. A test with a `_long` name takes half a minute or more and only runs with
-//! `--ignored`.
+//! Each test names its requirement, which is printed before the test name. If the requirement is
+//! not met, the test is reported as ignored. A test with a `_long` name takes half a minute or more
+//! and only runs with `--ignored`.
 
 #![allow(clippy::unwrap_used, clippy::print_stdout, missing_docs)]
 
@@ -45,7 +45,7 @@ use std::process::ExitCode;
 use libtest_mimic::{Arguments, Trial};
 use recto::wall::Status;
 
-/// What a test needs.
+/// The requirement of a test.
 #[derive(Clone, Copy)]
 enum Need {
     AccessLists,
@@ -59,7 +59,7 @@ enum Need {
 }
 
 impl Need {
-    /// Returns the words for it, and whether it is met.
+    /// Returns the name of the requirement, and whether it is met.
     fn probe(self) -> (&'static str, bool) {
         match self {
             Need::AccessLists => ("needs access lists", ownership::can_have_access_lists()),
@@ -81,7 +81,7 @@ impl Need {
     }
 }
 
-/// A need, the name of a test, and the test.
+/// A requirement, the name of a test, and the test.
 type Test = (Need, &'static str, fn());
 
 macro_rules! tests {
@@ -112,7 +112,7 @@ const TESTS: [Test; 15] = tests![
 const LONG: [&str; 1] = ["hanging::calls_that_hang_for_long_free_their_slots"];
 
 fn main() -> ExitCode {
-    // The helper processes of these tests are this program.
+    // The tests start this program again as their helper process.
     if acp_agent::plays_if_asked() {
         return ExitCode::SUCCESS;
     }

@@ -1,4 +1,4 @@
-//! Pages that are made from the code. `UPDATE_EXPECT=1` writes them anew.
+//! Pages generated from the code. `UPDATE_EXPECT=1` rewrites them.
 
 use std::fmt::Write;
 
@@ -50,7 +50,7 @@ fn the_limits_page_is_up_to_date() {
     expect_file!["../../../../docs/limits.md"].assert_eq(&page);
 }
 
-/// Text in a table: breaks and bars would end the cell.
+/// Escapes text for a table cell: line breaks and bars would end the cell.
 fn cell(text: &str) -> String {
     text.replace('|', "\\|").replace('\n', "<br>")
 }

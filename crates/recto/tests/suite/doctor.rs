@@ -1,4 +1,4 @@
-//! `recto doctor` through the built binary: what it says, what it leaves alone, what it removes.
+//! `recto doctor` through the built binary: its report, and the leftovers that it removes.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -30,7 +30,7 @@ fn said(output: &Output) -> String {
     String::from_utf8(output.stdout.clone()).unwrap()
 }
 
-/// Runs it and gives what it says and whether all is well.
+/// Runs the command and returns its output and whether it succeeded.
 fn run(mut command: Command) -> (String, bool) {
     let output = command.output().unwrap();
     let code = output.status.code();
@@ -42,7 +42,7 @@ fn run(mut command: Command) -> (String, bool) {
     (text, is_well)
 }
 
-/// A folder with one file, on a file system that can do everything.
+/// Creates a directory with one file, on a file system with every feature.
 fn folder() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("f.txt"), "text\n").unwrap();
@@ -99,7 +99,7 @@ fn does_not_write_to_a_read_only_root() {
     assert_eq!(fs::metadata(folder.path()).unwrap().modified().unwrap(), before);
 }
 
-/// Leftovers as a killed process leaves them, and files that only look so.
+/// Creates leftovers of a killed process, and files that only resemble them.
 fn with_leftovers(folder: &Path) -> [PathBuf; 4] {
     fs::create_dir_all(folder.join("sub/deep")).unwrap();
     let (old, new) = (Digest::of(b"old\n"), Digest::of(b"new\n"));
@@ -107,7 +107,7 @@ fn with_leftovers(folder: &Path) -> [PathBuf; 4] {
         (format!("sub/.recto-{old}-{new}-1f-0.tmp"), "old\n"),
         (format!("sub/deep/.recto-new-{new}-1f-1.tmp"), "new\n"),
         (format!(".recto-{old}-{new}-1f-2.tmp.part"), "half of the ne"),
-        // What a crash caught in the exchange: neither the old nor the new text.
+        // A crash during the exchange leaves neither the old nor the new text.
         (format!("sub/.recto-{old}-{new}-1f-3.tmp"), "somebody's work\n"),
     ];
     for (name, text) in &files {
@@ -121,7 +121,7 @@ fn with_leftovers(folder: &Path) -> [PathBuf; 4] {
 fn leftovers_are_reported_and_removed_only_on_request() {
     let folder = folder();
     let [old, new, part, foreign] = with_leftovers(folder.path());
-    // Not a way to other leftovers.
+    // The link must not lead to other leftovers.
     let elsewhere = tempfile::tempdir().unwrap();
     let others = with_leftovers(elsewhere.path());
     symlink(elsewhere.path(), folder.path().join("link")).unwrap();
@@ -129,7 +129,7 @@ fn leftovers_are_reported_and_removed_only_on_request() {
     assert!(!is_well && text.contains("3 files of writes that never ended"), "{text}");
     assert!(text.contains("holds text that may be nowhere else"), "{text}");
     assert!([&old, &new, &part, &foreign].iter().all(|path| path.exists()));
-    // A root inside of another is looked at once.
+    // A nested root is inspected once.
     let sub = folder.path().join("sub");
     let (text, _) = run(doctor(folder.path(), &["--no-landlock", "--root", sub.to_str().unwrap()]));
     assert!(text.contains("3 files of writes that never ended"), "{text}");

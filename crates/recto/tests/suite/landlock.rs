@@ -30,7 +30,7 @@ fn run(mut command: Command, path: &Path) -> Output {
         json!({"jsonrpc": "2.0", "method": "notifications/initialized"}),
         json!({"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": call}),
     ] {
-        // A server that refused to start is told by its status.
+        // A server that refused to start is recognised by its exit status.
         let _ = writeln!(input, "{message}");
     }
     drop(input);
@@ -44,7 +44,7 @@ fn folder() -> (tempfile::TempDir, std::path::PathBuf) {
     (folder, path)
 }
 
-/// What stderr says after the time and level.
+/// Returns the messages on stderr without time and level.
 fn said(output: &Output) -> Vec<String> {
     let text = String::from_utf8(output.stderr.clone()).unwrap();
     let words = |line: &str| line.splitn(3, ' ').skip(1).collect::<Vec<_>>().join(" ");
@@ -80,7 +80,7 @@ fn serves_without_landlock_if_disabled_and_logs_it() {
     assert_eq!(said(&output), ["warn Landlock is switched off; recto's own wall stands alone"]);
 }
 
-/// Kernels without it, kernels that were started without it, and containers that filter it.
+/// Kernels without Landlock, kernels booted without it, and containers that filter it.
 #[test]
 fn serves_without_landlock_if_unavailable_unless_it_is_required() {
     for (number, reason) in [
@@ -153,7 +153,7 @@ fn landlock_cannot_be_both_required_and_disabled() {
     assert_eq!(output.status.code(), Some(2), "{output:?}");
 }
 
-/// All threads of a server, also those of the runtime, stand behind it.
+/// All threads of a server are confined, including those of the runtime.
 #[test]
 fn every_thread_is_confined() {
     let (folder, path) = folder();
@@ -180,7 +180,7 @@ fn every_thread_is_confined() {
     )
     .unwrap();
     lines.next().unwrap().unwrap();
-    // Raising the wall also gives up new privileges, for each thread on its own.
+    // Enabling Landlock also sets no_new_privs, for each thread separately.
     let tasks = std::fs::read_dir(format!("/proc/{}/task", child.id())).unwrap();
     let mut n_threads = 0;
     for task in tasks {
@@ -188,13 +188,13 @@ fn every_thread_is_confined() {
         assert!(status.contains("NoNewPrivs:\t1"), "{status}");
         n_threads += 1;
     }
-    // The runtime's, the one that writes, the call's.
+    // The runtime's threads, the writer thread and the call's thread.
     assert!(n_threads >= 3, "{n_threads}");
     drop(input);
     child.wait().unwrap();
 }
 
-/// An agent inherits what its relay has, and needs the whole system.
+/// An agent inherits its relay's restrictions, and needs the whole system.
 #[test]
 fn a_relay_is_not_confined() {
     let (folder, _) = folder();

@@ -1,5 +1,5 @@
-//! Each limit from both sides: the most that fits, and one more. `recto::limits` names the test of
-//! each limit; some are in other modules.
+//! Each limit from both sides: the largest accepted value, and one more. `recto::limits` names the
+//! test of each limit; some are in other modules.
 
 use std::fs::File;
 use std::io::Write;
@@ -56,7 +56,7 @@ fn a_request_with_too_many_values_is_rejected_before_it_is_parsed() {
     let answer = server.next().unwrap();
     assert_eq!(answer["id"], 71, "{}", cut(&answer.to_string()));
     assert_eq!(answer["result"]["isError"], true, "{}", cut(&answer.to_string()));
-    // Sixteen million bytes each, and each of another shape.
+    // Sixteen million bytes each, each of a different form.
     for (id, values) in [
         (72, "0,".repeat(8_000_000) + "0"),
         (73, r#""","#.repeat(5_000_000) + "0"),
@@ -76,7 +76,7 @@ fn a_request_with_too_many_values_is_rejected_before_it_is_parsed() {
     server.check_serves();
 }
 
-/// Requests that are many times as large in memory as on the wire, all of which wait for a lock.
+/// Requests that are much larger in memory than on the wire, all of which wait for a lock.
 #[test]
 fn a_flood_of_requests_full_of_values_takes_little_memory() {
     const N_CALLS: u64 = 40;
@@ -96,7 +96,7 @@ fn a_flood_of_requests_full_of_values_takes_little_memory() {
         }
         input
     });
-    // Time for them to pile up.
+    // Give them time to pile up.
     std::thread::sleep(Duration::from_secs(1));
     drop(folder);
     for _ in 0..N_CALLS {
@@ -173,7 +173,7 @@ fn hits_per_file_are_limited() {
     }
 }
 
-/// The codes of calls at a limit and beyond it.
+/// Returns the codes of calls at a limit and above it.
 fn check(session: &Session, tool: &str, name: &str, fits: &str, beyond: &str) {
     let arguments = |value: &str| match name {
         "match" => json!({"file_path": "*.txt", "match": value}),
@@ -200,7 +200,7 @@ fn the_length_of_a_pattern_is_limited() {
     let session = dir.serve(&[]);
     let pattern = format!("*{}", "x".repeat(limits::GLOB));
     check(&session, "ListFiles", "pattern", &pattern[..limits::GLOB], &pattern);
-    // At a commit it is another language.
+    // Patterns at a commit use another syntax.
     let like = |n: usize| json!({"pattern": "%".repeat(n), "commit": "HEAD"});
     assert_ne!(session.code("ListFiles", like(limits::GLOB)), -32600);
     assert_eq!(session.code("ListFiles", like(limits::GLOB + 1)), -32600);
@@ -236,14 +236,14 @@ fn the_number_of_pattern_components_is_limited() {
 fn a_file_larger_than_a_gibibyte_is_not_edited() {
     let dir = TestDir::new();
     dir.file("root/large.txt", "");
-    // It takes no room on the disk.
+    // A sparse file takes no space on disk.
     let file = File::options().write(true).open(dir.path("root/large.txt")).unwrap();
     file.set_len(limits::CHANGED_FILE + 1).unwrap();
     drop(file);
     let session = dir.serve(&[]);
     let path = dir.spelled("root/large.txt");
     let edit = json!({"path": path, "old_string": "a", "new_string": "b"});
-    // What a link leads to is not held either.
+    // A link's target is not loaded either.
     dir.link("root/to-large.txt", "large.txt");
     let hash = "000000000000";
     let removal = |path: &str| json!({"path": path, "hash": hash});

@@ -40,7 +40,7 @@ fn call(id: u64, tool: &str, arguments: Value) -> String {
     request(id, "tools/call", json!({"name": tool, "arguments": arguments}))
 }
 
-/// What is logged by a session of calls.
+/// Returns the log of a session of calls.
 fn logged(root: &Path, options: &[&str], calls: &[(&str, Value)]) -> String {
     let mut child = start(root, options);
     let mut input = child.stdin.take().unwrap();
@@ -119,14 +119,14 @@ fn calls_are_logged_only_when_asked_for() {
         (&["--log-level", "debug"], 6),
         (&["--log", "json", "--log-level", "info"], 1),
     ] {
-        // The wall is a line of its own, of a level that depends on the kernel.
+        // Landlock's status is a separate line whose level depends on the kernel.
         let log = logged(folder.path(), options, &calls(folder.path()));
         assert_eq!(log.lines().count(), n_lines, "{options:?}: {log}");
         std::fs::write(folder.path().join("f.txt"), format!("{SECRET}\n")).unwrap();
     }
 }
 
-/// A pipe takes 64 KiB; after that lines are lost, and calls go on.
+/// A pipe buffers 64 KiB; after that lines are dropped, and calls continue.
 #[test]
 fn an_unread_log_does_not_block_calls() {
     const N_CALLS: u64 = 3000;
@@ -144,7 +144,7 @@ fn an_unread_log_does_not_block_calls() {
         output.read_line(&mut line).unwrap();
         assert!(line.contains(&format!("\"id\":{id},")), "{line}");
     }
-    // Once somebody reads, the next line says how many were lost.
+    // Once the log is read again, the next line reports how many were dropped.
     let mut log = child.stderr.take().unwrap();
     let mut buffer = vec![0; 32 << 10];
     log.read_exact(&mut buffer).unwrap();
@@ -168,7 +168,7 @@ fn an_unread_relay_log_does_not_block_messages() {
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();
-        // Nobody reads it, and nobody can.
+        // No process reads this pipe.
         let stderr = relay.stderr.take().filter(|_| !is_closed);
         let mut input = relay.stdin.take().unwrap();
         let mut output = BufReader::new(relay.stdout.take().unwrap());

@@ -1,5 +1,5 @@
-//! Random sequences of calls, on the tools and on a plain reference that was written from
-//! design.md alone: after every call both must say the same and hold the same bytes.
+//! Random sequences of calls on the tools and on a plain reference implementation, written from
+//! design.md alone: after every call both must give the same answer and have the same bytes.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -24,10 +24,10 @@ use generated::Known;
 use crate::in_process::in_memory;
 use crate::random::Random;
 
-/// How often each thing must have happened in 2,000 sequences, so that the test tests it.
+/// How often each outcome must have occurred in 2,000 sequences, so that the test covers it.
 const AT_LEAST: usize = 200;
 
-/// How often each tool succeeded and each code was answered.
+/// How often each tool succeeded and each error code occurred.
 #[derive(Debug, Default)]
 struct Counts {
     n_calls: usize,
@@ -51,10 +51,10 @@ impl Counts {
     }
 }
 
-/// What a tool answered, or the code of its refusal.
+/// The answer of a tool, or its error code.
 type Found = Result<Map<String, Value>, i32>;
 
-/// Everything below the root: files with their bytes, made readable, and folders.
+/// Everything below the root: directories, and files with their bytes in readable form.
 type Tree = BTreeMap<String, Option<String>>;
 
 #[test]
@@ -93,15 +93,15 @@ fn check_sequences(n_sequences: u64) {
     assert!(counts.changes_since >= AT_LEAST / 4, "{} changes", counts.changes_since);
 }
 
-/// The tools and the reference, side by side.
+/// The tools and the reference implementation.
 struct Session {
     model: Files,
     store: Arc<MemoryStore>,
     calls: Calls,
-    /// Every version that stood somewhere, in order, and what it said.
+    /// Every version that ever existed, in order, and its text.
     hashes: Vec<String>,
     texts: HashMap<String, String>,
-    /// Versions that a read has shown.
+    /// Versions that a read has returned.
     read: HashSet<String>,
 }
 
@@ -127,7 +127,7 @@ impl Session {
         session
     }
 
-    /// One call on both sides; what differs, if anything does.
+    /// Makes one call on both sides and returns the difference, if there is one.
     fn step(&mut self, random: &mut Random, counts: &mut Counts) -> Result<(), String> {
         let known = Known { files: &self.model, hashes: &self.hashes };
         let call = generated::call(random, &known);
@@ -165,7 +165,7 @@ impl Session {
         Ok(())
     }
 
-    /// Whether both sides say the same.
+    /// Whether both sides gave the same answer.
     fn agrees(&self, call: &Call, expected: &Result<Value, i32>, found: &Found) -> bool {
         match (expected, found) {
             (Err(code), Err(found)) => code == found,
@@ -179,7 +179,7 @@ impl Session {
         }
     }
 
-    /// What the store holds, by paths from the root.
+    /// Returns the files of the store, by paths from the root.
     fn stored(&self) -> Tree {
         let relative = |path: PathBuf| path.strip_prefix(ROOT).unwrap().to_str().unwrap().into();
         let nodes = self.store.nodes().into_iter();
@@ -201,8 +201,8 @@ impl Session {
         }
     }
 
-    /// Whether the answer to a `since` had to be changes and is not. Changes that are too large
-    /// for an answer give way to a page, which is then cut, too.
+    /// Whether the answer to a `since` had to be changes and is not. Changes that are too large for
+    /// an answer are replaced by a page, which is then cut, too.
     fn owes_changes(&self, call: &Call, found: &Map<String, Value>) -> bool {
         let Action::Read { lines: None, since: Some(since) } = &call.action else { return false };
         let is_answer =
@@ -210,8 +210,8 @@ impl Session {
         self.read.contains(since) && !is_answer
     }
 
-    /// Whether the changes are lines of the new text, in order, and everything between them
-    /// stood in the old text in that order.
+    /// Whether the changes are lines of the new text, in order, and everything between them was in
+    /// the old text in that order.
     fn tells_changes(&self, call: &Call, expected: &Value, found: &Map<String, Value>) -> bool {
         let Action::Read { lines: None, since: Some(since) } = &call.action else { return false };
         let Some(old) = self.texts.get(since) else { return false };
@@ -239,7 +239,7 @@ impl Session {
     }
 }
 
-/// Whether an answer has these members; null is for one that it must not have.
+/// Whether an answer has these members; null means that it must not have one.
 fn has_members(expected: &Value, found: &Map<String, Value>) -> bool {
     let expected = expected.as_object().unwrap();
     expected.iter().all(|(name, value)| found.get(name).unwrap_or(&Value::Null) == value)

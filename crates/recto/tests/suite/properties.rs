@@ -1,4 +1,4 @@
-//! Laws that hold for every text and every edit.
+//! Laws for every text and every edit.
 
 use std::path::Path;
 use std::process::Command;
@@ -14,7 +14,7 @@ use crate::in_process::in_memory;
 
 const FILE: &str = "/test/f.txt";
 
-/// One call on one file in memory; what it answered and what stands there after.
+/// Makes one call on one file in memory; returns the answer and the file afterwards.
 fn call(bytes: &[u8], tool: &str, arguments: Value) -> (Result<Answer, Error>, Vec<u8>) {
     let root = Path::new("/test");
     let nodes = [(FILE.into(), Node::File(bytes.to_vec()))].into();

@@ -16,7 +16,7 @@ fn arguments(value: Value) -> Map<String, Value> {
     }
 }
 
-/// Runs the same work in several clients with a server each, and collects what they return.
+/// Runs the same function in several clients, each with its own server, and collects the results.
 fn in_processes<T, F>(root: &Path, n_processes: usize, work: impl Fn(Client, usize) -> F) -> Vec<T>
 where
     T: Send + 'static,
@@ -111,7 +111,7 @@ fn edits_of_different_strings_are_all_applied() {
     assert_eq!(std::fs::read_to_string(&path).unwrap(), expected);
 }
 
-/// The hash in an answer.
+/// Returns the hash in an answer.
 fn hash(structured: &Value) -> String {
     structured["hash"].as_str().unwrap().to_string()
 }

@@ -1,5 +1,5 @@
-//! A change as the editor sees it: what it is asked, one request after another, and what its
-//! answers come to.
+//! A change as the editor sees it: the requests that it receives, in order, and the effect of its
+//! answers.
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
@@ -15,7 +15,7 @@ use crate::acp_editor::{Editor, Habits, MAX_WAIT, Writes};
 const READ: &str = "fs/read_text_file";
 const WRITE: &str = "fs/write_text_file";
 
-/// An editor that answers only when the test does, and a server that is linked to it.
+/// An editor that answers only when the test does, and a server linked to it.
 struct ByHand {
     editor: Editor,
     client: Arc<LinkClient>,
@@ -31,7 +31,7 @@ impl ByHand {
         ByHand { editor, client, caller: Context::default() }
     }
 
-    /// Begins to make `new` of `before`.
+    /// Starts a change from `before` to `new`.
     fn begin(&self, before: Option<&'static str>) -> Receiver<Result<Outcome, EditorError>> {
         let (client, caller, path) =
             (self.client.clone(), self.caller.clone(), self.editor.path("f.txt"));
@@ -42,7 +42,7 @@ impl ByHand {
         receiver
     }
 
-    /// The request with this number, from 1.
+    /// Returns the request with this number, from 1.
     fn request(&self, number: usize) -> Value {
         let start = Instant::now();
         while self.n_requests() < number {
@@ -62,7 +62,7 @@ impl ByHand {
         self.editor.send_line(&answer.to_string());
     }
 
-    /// Waits until the relay has forgotten its server: the thread that serves it is gone.
+    /// Waits until the thread that serves the server has ended.
     fn wait_for_no_server(&self) {
         let threads = format!("/proc/{}/task", self.editor.relay());
         let is_server = |thread: std::io::Result<std::fs::DirEntry>| {
@@ -76,7 +76,7 @@ impl ByHand {
         }
     }
 
-    /// Nothing more is asked.
+    /// Checks that the editor receives no further request.
     fn check_quiet(&self, n_requests: usize) {
         std::thread::sleep(Duration::from_millis(100));
         assert_eq!(self.n_requests(), n_requests);
@@ -115,9 +115,9 @@ fn every_editor_answer_leads_to_the_next_request_or_ends_the_call() {
         (old, vec![text("old"), taken(), taken()], written(None)),
         (old, vec![text("older")], Ok(Outcome::Moved)),
         (old, vec![text("")], Ok(Outcome::Moved)),
-        // It does not know the file: whoever asks again finds out.
+        // The editor does not know the file, so the next request finds out.
         (old, vec![error(-32002)], Ok(Outcome::Moved)),
-        // A refusal is one, whatever is refused.
+        // Every refusal counts, whichever request is refused.
         (old, vec![error(-32000)], refused()),
         (old, vec![error(-32601)], Err(EditorError::Unsupported)),
         (old, vec![taken()], no_text()),
@@ -141,7 +141,7 @@ fn every_editor_answer_leads_to_the_next_request_or_ends_the_call() {
             assert_eq!(request["method"], *method, "{before:?} {answers:?}");
             assert_eq!(request["params"]["path"], by_hand.editor.spelled("f.txt"));
             by_hand.answer(&request, answer.clone());
-            // An answer that comes twice is no second one.
+            // A duplicate answer is ignored.
             by_hand.answer(&request, answer.clone());
         }
         assert_eq!(outcome.recv_timeout(MAX_WAIT), Ok(expected), "{before:?} {answers:?}");
@@ -152,7 +152,7 @@ fn every_editor_answer_leads_to_the_next_request_or_ends_the_call() {
 #[test]
 fn a_cancelled_call_waits_only_for_its_write() {
     let cancelled = || Err(EditorError::Cancelled);
-    // Before which answer the call is taken back, and what it comes to.
+    // The answer before which the call is cancelled, and the result.
     for (n_answered, expected, is_at_once) in
         [(0, cancelled(), true), (1, written(None), false), (2, written(None), true)]
     {
@@ -176,7 +176,7 @@ fn a_cancelled_call_waits_only_for_its_write() {
     }
 }
 
-/// JSON can say what no text can hold, and JavaScript does.
+/// JSON can express unpaired surrogates, which UTF-8 cannot, and JavaScript sends them.
 #[test]
 fn an_unpaired_surrogate_is_rejected_and_the_link_survives() {
     let by_hand = ByHand::new();
@@ -197,7 +197,7 @@ fn an_unpaired_surrogate_is_rejected_and_the_link_survives() {
     by_hand.answer(&by_hand.request(3), taken());
     half(4);
     assert_eq!(read_back.recv_timeout(MAX_WAIT), Ok(written(None)));
-    // A whole pair is a letter like any other.
+    // A complete pair is an ordinary character.
     let compared = by_hand.begin(Some("\u{1f980}"));
     let id = by_hand.request(5)["id"].clone();
     let pair = format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"content":"\ud83e\udd80"}}}}"#);
@@ -206,7 +206,7 @@ fn an_unpaired_surrogate_is_rejected_and_the_link_survives() {
     drop(compared);
 }
 
-/// Both call their first change 1.
+/// Both servers number their first change 1.
 #[test]
 fn cancelling_a_call_of_another_server_has_no_effect() {
     let by_hand = ByHand::new();

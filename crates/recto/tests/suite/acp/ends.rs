@@ -1,4 +1,4 @@
-//! How everything ends, and that nothing stays.
+//! Shutdown: every process exits and no file is left behind.
 
 use std::fs::File;
 use std::process::{Command, Stdio};
@@ -95,7 +95,7 @@ fn a_later_relay_removes_the_directory_of_a_killed_one() {
     relay_again();
     assert!(folder.join("link").exists(), "somebody listens there");
     kill(editor.relay(), Signal::KILL);
-    // Until its last thread has ended, it still listens.
+    // The process listens until its last thread has ended.
     editor.wait(SOON);
     make_old();
     relay_again();
@@ -134,7 +134,7 @@ fn an_agent_that_does_not_exit_is_killed_with_its_children() {
     check_gone(&processes, Duration::from_secs(1));
 }
 
-/// A shim that is killed leaves the agent that it started.
+/// A wrapper that is killed leaves the agent that it started.
 #[test]
 fn processes_left_in_the_agents_group_are_killed() {
     let (mut editor, _) = Editor::in_session(Habits::default());

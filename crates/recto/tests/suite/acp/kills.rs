@@ -1,4 +1,4 @@
-//! Kills in the middle of a write: old or new, written once, and no process behind.
+//! Kills during a write: old or new text, written once, and no process left behind.
 
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
@@ -15,7 +15,7 @@ const SOON: Duration = Duration::from_secs(5);
 
 const SWITCH: &str = "RECTO_SCRIPTED_EDITOR";
 
-/// An editor that was sent a write and keeps its answer to itself, and all processes.
+/// Returns an editor that received a write and does not answer it, and all processes.
 fn in_the_middle() -> (Editor, std::sync::mpsc::Receiver<Value>, Vec<u32>) {
     let habits = Habits { writes: Writes::Unanswered, ..Habits::default() };
     let (editor, session) = Editor::in_session(habits);
@@ -117,7 +117,7 @@ fn a_killed_editor_leaves_no_process_and_one_write() {
 fn the_server_is_killed_and_the_next_session_works() {
     let (editor, answer, processes) = in_the_middle();
     kill(processes[2], Signal::KILL);
-    // Nobody else would end its card.
+    // No other process would end the tool call in the editor.
     editor.wait_for_ends(1);
     let updates = editor.state.updates.lock().unwrap().clone();
     let last = updates.last().unwrap();

@@ -1,4 +1,4 @@
-//! The link alone: who is let in, and what is known of a request when it goes.
+//! The link alone: authentication, and what is known about a request when the link closes.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::fs::PermissionsExt;
@@ -51,7 +51,7 @@ fn a_session_has_a_maximum_number_of_servers() {
     }
     servers[0].close();
     let start = Instant::now();
-    // A server that was started again takes its predecessor's place.
+    // A restarted server replaces its predecessor.
     while connect().is_err() {
         assert!(start.elapsed() < Duration::from_secs(5));
     }
@@ -104,7 +104,7 @@ fn a_server_without_its_editor_uses_the_disk_and_reports_it() {
     assert!(stderr.contains("disk"), "{stderr}");
 }
 
-/// A relay that does as the test says: it welcomes one server and hands over both directions.
+/// A scripted relay: it welcomes one server and returns both directions.
 fn fake_relay() -> (Arc<LinkClient>, BufReader<UnixStream>, UnixStream) {
     let folder = tempfile::tempdir().unwrap();
     let socket = folder.path().join("link");
@@ -136,7 +136,7 @@ fn in_thread<T: Send + 'static>(
     std::thread::spawn(move || run(&client))
 }
 
-/// What a write without a file before it comes to.
+/// Returns the result of a write that creates a file.
 fn write(client: &LinkClient, text: &str) -> Result<Outcome, EditorError> {
     write_in(client, "/f", text, &Context::default())
 }
@@ -197,7 +197,7 @@ fn a_cancelled_call_ends_if_nothing_can_have_been_written() {
     next(&mut input);
     let sent = in_call(|client, caller| write_in(client, "/w", "sent", caller).err());
     let sent_id = next(&mut input)["change"]["id"].clone();
-    // This fills the socket, so that the next one waits its turn.
+    // This fills the socket, so that the next request must wait.
     let long = in_thread(&client, |client| write(client, &"x".repeat(10_000_000)));
     std::thread::sleep(Duration::from_millis(200));
     let queued = in_call(|client, caller| write_in(client, "/q", "queued", caller).err());
@@ -219,7 +219,7 @@ fn a_cancelled_call_ends_if_nothing_can_have_been_written() {
     assert!(is_written(&long.join().unwrap()));
     let last = in_thread(&client, |client| write(client, "last"));
     let mut ask = next(&mut input);
-    // A slow machine may have been nudged again.
+    // On a slow machine the relay may have been pinged again.
     while ask == give_up {
         ask = next(&mut input);
     }
@@ -228,7 +228,7 @@ fn a_cancelled_call_ends_if_nothing_can_have_been_written() {
     assert_eq!(last.join().unwrap(), Err(EditorError::Unanswered));
 }
 
-/// The first nudge may come between two steps of the relay, where it does nothing.
+/// The first ping may arrive between two steps of the relay, where it has no effect.
 #[test]
 fn a_relay_is_pinged_until_it_answers() {
     let (client, mut input, mut stream) = fake_relay();

@@ -1,4 +1,4 @@
-//! What neither side may lose: unknown things, strange spellings, batches, long lines, noise.
+//! Messages that must pass unchanged: unknown ones, unusual spellings, batches, long lines, noise.
 
 use std::io::Read;
 use std::process::{Command, Stdio};
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::acp_editor::{Editor, Habits};
 use crate::client::BINARY;
 
-/// Lines that come back from the agent as the same bytes, through both directions.
+/// Lines that the agent echoes as the same bytes, so they pass in both directions.
 #[test]
 fn unknown_messages_are_forwarded_byte_for_byte() {
     let editor = Editor::ready(Habits::default());

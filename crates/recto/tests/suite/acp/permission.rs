@@ -1,5 +1,5 @@
-//! What a person is shown before a call is allowed: what it would change, in the text that the
-//! person has open, and nothing of any file that the tools may not read.
+//! What a permission request shows the user: the change to the text that the user has open, and
+//! nothing from files that the tools may not read.
 
 use std::os::unix::fs::symlink;
 
@@ -13,7 +13,7 @@ const ON_DISK: &str = "one\ntwo\n";
 const IN_EDITOR: &str = "one\ntwo\nthree\n";
 const SECRET: &str = "the secret text";
 
-/// Has the agent ask leave for a call, as Codex does. What the editor is asked with.
+/// Makes the agent request permission for a call, as Codex does. Returns the editor's request.
 fn asked(editor: &Editor, session: &str, tool: &str, arguments: &Value) -> Value {
     let raw = json!({"server": "recto", "tool": tool, "arguments": arguments});
     let call = json!({"toolCallId": "c", "title": format!("mcp.recto.{tool}"), "rawInput": raw});
@@ -28,7 +28,7 @@ fn asked(editor: &Editor, session: &str, tool: &str, arguments: &Value) -> Value
     request["params"]["toolCall"]["content"].clone()
 }
 
-/// The blocks in a few words: old and new text of a diff, or what is said.
+/// Summarises the blocks: old and new text of a diff, or the message.
 fn shown(content: &Value) -> Vec<String> {
     let blocks = content.as_array().into_iter().flatten();
     blocks
@@ -138,7 +138,7 @@ fn a_permission_request_reports_a_call_that_changes_nothing_or_fails() {
     }
 }
 
-/// The editor would hand out any file: nobody asks it.
+/// The editor would return any file, so the relay must not ask it.
 #[test]
 fn a_permission_request_shows_nothing_of_an_inaccessible_file() {
     let (editor, session) = start();
@@ -199,7 +199,7 @@ fn a_permission_request_for_a_large_file_omits_its_content() {
     }
 }
 
-/// An editor that is asked for a text while it waits for the agent, and does not answer.
+/// The editor does not answer requests for text while it waits for the agent.
 #[test]
 fn a_permission_request_does_not_wait_for_a_silent_editor() {
     let habits = Habits { ignores_reads: true, ..Habits::default() };

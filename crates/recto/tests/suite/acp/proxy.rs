@@ -1,5 +1,5 @@
-//! A link that fails at every message: cut before it, cut after it, without it, delayed, doubled.
-//! However it fails, nothing is written twice.
+//! A link that fails at every message: cut before it, cut after it, message lost, delayed or
+//! duplicated. In every case, nothing is written twice.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::Shutdown;
@@ -18,14 +18,14 @@ use crate::client::BINARY;
 enum Fault {
     CutBefore,
     CutAfter,
-    /// The message is lost, others pass, and a while later the link goes.
+    /// The message is lost, others pass, and later the link closes.
     Lose,
     Delay,
     Double,
 }
 
-/// Stands at `socket`, passes lines on to `relay`, and does `fault` at the line `at`, counted over
-/// both directions. Gives the number of lines that came.
+/// Listens at `socket`, forwards lines to `relay`, and applies `fault` at the line `at`, counted
+/// over both directions. Returns the number of lines.
 fn start_proxy(socket: &Path, relay: &Path, fault: Fault, at: usize) -> Arc<Mutex<usize>> {
     let listener = UnixListener::bind(socket).unwrap();
     let relay = UnixStream::connect(relay).unwrap();
@@ -77,7 +77,7 @@ fn pass(from: &UnixStream, mut to: &UnixStream, counter: &Mutex<usize>, fault: F
     cut();
 }
 
-/// What is called: an edit of a file, or a write that creates one.
+/// The call: an edit of a file, or a write that creates one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Change {
     Edit,
@@ -103,7 +103,7 @@ impl Change {
     }
 }
 
-/// Changes a file through a server of our own behind the proxy. The answer.
+/// Changes a file through a server behind the proxy and returns the answer.
 fn change(editor: &Editor, change: Change, socket: &Path, token: &str) -> Value {
     let mut server = Command::new(BINARY)
         .args(["serve", "--root"])
@@ -136,7 +136,7 @@ fn change(editor: &Editor, change: Change, socket: &Path, token: &str) -> Value 
     answer
 }
 
-/// Lets the link fail at one message after the other, until there are no more.
+/// Makes the link fail at each message in turn, until there are no more.
 fn check(kind: Change, fault: Fault) {
     let mut at = 1;
     loop {
@@ -147,7 +147,7 @@ fn check(kind: Change, fault: Fault) {
         let socket = editor.runtime.path().join("proxy");
         let n_lines = start_proxy(&socket, &editor.socket(), fault, at);
         let answer = change(&editor, kind, &socket, &token)["result"].clone();
-        // What was on its way when the server ended may still arrive.
+        // Messages in flight when the server ended may still arrive.
         std::thread::sleep(Duration::from_millis(20));
 
         let code = answer["_meta"]["error"]["code"].as_i64();

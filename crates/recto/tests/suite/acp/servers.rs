@@ -11,7 +11,7 @@ use crate::acp_editor::{Editor, Habits, MAX_WAIT, check_gone, kill};
 const N_SERVERS: usize = 3;
 const N_CALLS: usize = 20;
 
-/// A session, and the servers that the agent could have started for it.
+/// Starts a session, and the servers that an agent could start for it.
 fn servers(editor: &Editor) -> Vec<Server> {
     let params = json!({"cwd": editor.folder.path(), "mcpServers": [], "_meta": {"idle": true}});
     let answer = editor.request("session/new", params);
@@ -31,7 +31,7 @@ fn edit(server: &Server, editor: &Editor, name: &str, id: Option<String>) -> Val
 fn several_servers_of_a_session_do_not_mix_up_their_calls() {
     let editor = Editor::ready(Habits { is_unordered: true, ..Habits::default() });
     let servers = servers(&editor);
-    // Each in a folder of its own, because changes in one folder wait for each other.
+    // Each in its own directory, because changes in one directory wait for each other.
     let name = |server: usize, call: usize| format!("{server}/{call}.txt");
     for (server, call) in all() {
         std::fs::create_dir_all(editor.path(&server.to_string())).unwrap();
@@ -41,7 +41,7 @@ fn several_servers_of_a_session_do_not_mix_up_their_calls() {
         for (server, call) in all() {
             let (servers, editor) = (&servers, &editor);
             scope.spawn(move || {
-                // Every other call comes without a name, so that the server makes one.
+                // Every other call has no id, so that the server generates one.
                 let id = (call % 2 == 0).then(|| format!("call {server}-{call}"));
                 let answer = edit(&servers[server], editor, &name(server, call), id);
                 assert_eq!(answer["isError"], false, "{answer}");
@@ -126,7 +126,7 @@ fn a_server_that_exits_ends_only_its_own_calls() {
     });
 }
 
-/// An agent tells a session that it loads again from the start, and one that it resumes not.
+/// An agent replays a session that it loads, but not one that it resumes.
 #[test]
 fn a_resumed_session_remembers_its_calls() {
     for (method, n_shown) in [("session/resume", 0), ("session/load", 1)] {

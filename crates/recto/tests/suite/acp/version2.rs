@@ -1,5 +1,5 @@
-//! A session in the draft of ACP's version 2: the server is added, and every message passes as it
-//! is. Calls use the disk, because the draft gives editors no file methods.
+//! A session in the draft of ACP's version 2: the relay adds the server and forwards every message
+//! unchanged. Calls use the disk, because the draft gives editors no file methods.
 
 use serde_json::{Value, json};
 

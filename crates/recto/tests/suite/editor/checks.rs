@@ -1,4 +1,4 @@
-//! What is checked on the disk before an editor is asked, with the same words as without one.
+//! Checks that run on disk before an editor is asked, with the same errors as without an editor.
 
 use recto_store::Context;
 use recto_store::context::{Access, Entry, Place, Sandbox};
@@ -24,7 +24,7 @@ fn fixture(habits: Habits) -> EditorFixture {
     fixture
 }
 
-/// The answer with the folder's name taken out.
+/// Returns the answer without the directory's name.
 fn plain(fixture: &EditorFixture, actual: Actual) -> String {
     let root = fixture.path("f.txt").parent().unwrap().display().to_string();
     format!("{actual:?}").replace(&root, "/root")
@@ -62,7 +62,7 @@ fn path_checks_give_the_same_errors_as_on_disk_without_asking_the_editor() {
         ] {
             let is_read = name == ".git/config" && matches!(tool, "read_text_file" | "text.read");
             if is_read || (name == ".git/config" && tool.starts_with("Read")) {
-                continue; // Which is allowed.
+                continue; // This case is permitted.
             }
             let call = |fixture: &EditorFixture| {
                 let mut arguments: Value = arguments.clone();

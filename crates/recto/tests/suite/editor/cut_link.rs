@@ -1,5 +1,5 @@
-//! The editor goes away at every step of a change: the text ends up in one place, or the answer
-//! says that nobody knows.
+//! The editor exits at every step of a change: the text is written to one place, or the answer
+//! reports an unknown outcome.
 
 use recto_store::editor::EditorError;
 use serde_json::{Value, json};
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::client::Actual;
 use crate::scripted_editor::{Accident, EditorFixture, Habits, ScriptedEditor, Verb};
 
-/// Where a change is to be found afterwards.
+/// Where the change is afterwards.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Place {
     Editor,
@@ -32,7 +32,7 @@ fn check(verb: Verb, number: usize, accident: Accident, place: Place, code: Opti
     for (tool, name, mut arguments) in calls {
         let is_new = name == "new.txt";
         if is_new && verb == Verb::Read {
-            continue; // Nothing is read before a file is created.
+            continue; // Creating a file reads nothing first.
         }
         let habits = Habits { normalises: true, ..Habits::default() };
         let editor = ScriptedEditor::new(habits).with(verb, number, accident.clone());
@@ -70,7 +70,7 @@ fn a_write_that_was_never_sent_goes_to_disk_with_its_line_endings() {
     check(Verb::Write, 1, Accident::Fails(EditorError::NotSent), Place::Disk, None);
 }
 
-/// It is there, and may have what is nowhere else.
+/// The editor is connected and may have unsaved text.
 #[test]
 fn a_write_does_not_bypass_an_editor_that_does_not_answer() {
     for number in [1, 2] {
@@ -86,7 +86,7 @@ fn a_write_that_the_editor_reverts_is_not_reported_as_written() {
     for is_late in [false, true] {
         let mut editor = ScriptedEditor::new(habits.clone());
         if is_late {
-            // The first reading is the call's, the second compares, the third reads back.
+            // The call reads first, the second read compares, the third verifies the write.
             editor = editor.with(Verb::Read, 5, Accident::Types("1\ntwo\n"));
         }
         let fixture = EditorFixture::new(editor);

@@ -1,4 +1,4 @@
-//! What real editors do: other line endings, formatting on save, buffers that lag behind.
+//! Behaviour of real editors: other line endings, formatting on save, buffers that lag behind.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -20,7 +20,7 @@ fn answer(actual: Actual) -> Value {
     }
 }
 
-/// LF in the buffer, saved as the file was; a missing file is empty.
+/// LF in the buffer, saved with the file's endings; a missing file is empty.
 fn zed() -> Habits {
     Habits { saves: true, normalises: true, is_empty_for_missing: true, ..Habits::default() }
 }
@@ -84,9 +84,9 @@ fn the_reported_hash_is_that_of_the_text_the_editor_saved() {
     assert_eq!((&read["content"], &read["hash"]), (&json!("a = 1"), &created["hash"]));
 }
 
-/// What stands there then is what stood there before, although the text was taken.
+/// The text afterwards equals the text before, although the editor accepted the write.
 #[test]
-fn a_write_succeeds_if_the_editor_only_changes_line_endings() {
+fn a_write_succeeds_if_the_editor_normalises_it_to_the_old_text() {
     let with_newline = |text: &str| format!("{}\n", text.trim_end_matches('\n'));
     for (formats, content) in [
         (None, "a\r\nb\r\n"),
@@ -144,7 +144,7 @@ fn an_editor_that_saves_in_place_is_not_blocked_by_a_lease() {
 #[test]
 fn an_edit_does_not_undo_a_recent_write_to_disk() {
     let editor = ScriptedEditor::new(Habits { saves: true, ..Habits::default() });
-    // The editor notices only before it is asked for the third time.
+    // The editor notices the change only before the third request.
     let fixture = EditorFixture::new(editor.with(Verb::Read, 3, Accident::Types("let a = 1;\n")));
     let path = fixture.put("f.rs", "let a=1;\n");
     fixture.editor.open(&path, "let a=1;\n");
@@ -154,14 +154,14 @@ fn an_edit_does_not_undo_a_recent_write_to_disk() {
     assert_eq!(fixture.disk("f.rs").as_deref(), Some("let a = 2;\n"));
 }
 
-/// Its time stamps are trusted, and must tell.
+/// Its timestamps are trusted, so they must show the change.
 #[test]
 fn a_change_to_an_old_file_is_detected() {
     let rows = [
-        // Whether the editor saves, what happens on the disk, how often it is read.
+        // Whether the editor saves, what happens on disk, how often it is read.
         (true, None, 3),
         (false, None, 3),
-        // Everything again, and a while longer because the disk is new and the editor differs.
+        // All reads repeat, and for longer because the disk is new and the editor differs.
         (false, Some(Accident::Disk("z\n")), 1 + 8 + 2),
     ];
     for (saves, accident, n_reads) in rows {

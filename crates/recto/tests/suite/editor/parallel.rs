@@ -1,4 +1,4 @@
-//! Many calls at once through one editor that answers when it likes.
+//! Many parallel calls through one editor that answers out of order.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Text that only the editor has, and what is said about it; what stays on the disk.
+//! Text that only the editor has, the notes about it, and files that stay on disk.
 
 use serde_json::{Value, json};
 
@@ -47,7 +47,7 @@ fn a_new_file_exists_before_it_is_saved() {
     let says = "files that the editor has not saved yet are not listed";
     assert_eq!((&listed["total"], &listed["notes"]), (&json!(0), &json!([says])));
 
-    // Once it has been on the disk, the disk decides.
+    // Once the file has been on disk, the disk decides.
     fixture.put("new[1].txt", "b\n");
     let read = answer(fixture.call("read_text_file", json!({"path": path})));
     assert_eq!(read.get("notes"), None);
@@ -106,7 +106,7 @@ fn many_files_are_searched_on_the_disk_without_asking() {
     assert_eq!(found["rows"].as_array().unwrap().len(), 40);
     assert_eq!(found["notes"], json!([on_disk]));
     assert_eq!(fixture.editor.count(Verb::Read), 0);
-    // What is known to differ is told.
+    // Known differences are reported.
     fixture.editor.open(&fixture.path("7.txt"), "nothing\n");
     answer(fixture.call("text.read", json!({"path": "7.txt"})));
     let found = answer(fixture.call("ReadLines", search));

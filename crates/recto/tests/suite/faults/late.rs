@@ -1,5 +1,5 @@
-//! The write protocol when somebody has looked a file up before it was replaced, and opens it only
-//! then.
+//! The write protocol with a writer that looks a file up before it is replaced and opens it
+//! afterwards.
 
 use std::fs::File;
 use std::io::Write;
@@ -18,8 +18,8 @@ use serde_json::{Value, json};
 use super::disturbed::Disturbed;
 use super::{NEW, OLD, call, edit_operation, names, prepare, read};
 
-/// Somebody who looks a file up by its name and opens it only later, as a process does that loses
-/// the processor in between: by then the name may stand for another file.
+/// A writer that looks a file up by its name and opens it later, like a process that is preempted
+/// in between: by then the name may refer to another file.
 struct Late {
     looks_up_at: usize,
     opens_at: usize,
@@ -28,7 +28,7 @@ struct Late {
     writes: Option<JoinHandle<File>>,
 }
 
-/// What one who comes late does.
+/// What a late writer does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Coming {
     Appends,
@@ -66,7 +66,7 @@ impl Late {
             };
             let writes = std::thread::spawn(write);
             let stat = receiver.recv().unwrap();
-            // Until it waits for the lease to end, or is done.
+            // Until it waits for the lease to end, or has finished.
             while !writes.is_finished() && !is_asleep(&stat) {
                 std::thread::yield_now();
             }
@@ -75,7 +75,7 @@ impl Late {
     }
 }
 
-/// Whether a thread waits for something, by its line in `/proc`.
+/// Whether a thread is blocked, by its line in `/proc`.
 fn is_asleep(stat: &File) -> bool {
     let mut line = [0; 512];
     let n_read = stat.read_at(&mut line, 0).unwrap_or(0);
@@ -83,16 +83,16 @@ fn is_asleep(stat: &File) -> bool {
     line.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with('S'))
 }
 
-/// How it went.
+/// The record of a run.
 struct Beside {
-    /// The number of the call that exchanged the file first.
+    /// The number of the call that first exchanged the file.
     exchanged_at: usize,
-    /// And of the call that took a name away first.
+    /// The number of the call that first removed a name.
     unlinked_at: usize,
     have_all_come: bool,
 }
 
-/// Edits while others come late.
+/// Edits a file with late writers.
 fn edit_beside(late: Vec<Late>) -> Beside {
     const LINES: [&str; 2] = ["first", "second"];
     let folder = prepare(&edit_operation());
@@ -134,7 +134,7 @@ fn edit_beside(late: Vec<Late>) -> Beside {
     }
 }
 
-/// All that come before the old file loses its last name.
+/// Tries every lookup and open before the old file loses its last name.
 #[test]
 fn a_writer_that_opens_late_loses_nothing() {
     let unlinked_at = edit_beside(Vec::new()).unlinked_at;
@@ -148,7 +148,7 @@ fn a_writer_that_opens_late_loses_nothing() {
     assert!(n_late > 100, "{n_late}");
 }
 
-/// The second finds the new file while it has the name, which is then taken back.
+/// The second writer opens the new file before the exchange is reverted.
 #[test]
 fn two_writers_that_open_late_lose_nothing() {
     let exchanged_at = edit_beside(Vec::new()).exchanged_at;
@@ -168,8 +168,8 @@ fn two_writers_that_open_late_lose_nothing() {
     assert!(n_late > 50, "{n_late}");
 }
 
-/// Whoever comes late to a file that is edited or removed, and whatever they do, finds it in its
-/// place. So does one who comes by another name of the same file.
+/// A late write to a file that is edited or removed stays in place, also if the writer uses another
+/// name of the same file.
 #[test]
 fn a_late_write_is_never_lost() {
     let remove = ("file.remove", json!({"hash": Digest::of(OLD.as_bytes()).to_string()}));
@@ -226,7 +226,7 @@ fn write_late(
     assert!(n_late > 3, "{tool}, {how:?}, {lacks:?}: {n_late}");
 }
 
-/// Without a lease nobody tells of one who has the file open already.
+/// Without a lease recto cannot detect a writer that already has the file open.
 #[test]
 fn without_leases_a_writer_that_opened_before_the_edit_loses_nothing() {
     let mut n_writes = 0;

@@ -1,5 +1,5 @@
-//! The write protocol when others, who do not lock, write in between: nothing of theirs is lost,
-//! and nothing of ours is said to stand that does not.
+//! The write protocol with concurrent writers that do not lock: none of their text is lost, and
+//! recto does not report text as written that is not there.
 
 use std::collections::HashSet;
 use std::fs::File;
@@ -17,7 +17,7 @@ use serde_json::json;
 use super::disturbed::Disturbed;
 use super::{NEW, OLD, call, edit_operation, names, prepare, read};
 
-/// What somebody who does not lock does to the file.
+/// What a writer without a lock does to the file.
 #[derive(Debug, Clone, Copy)]
 enum Meddling {
     Appends,
@@ -29,10 +29,10 @@ fn meddle(path: &Path, how: Meddling) {
     meddle_with(path, how, "foreign");
 }
 
-/// The same, with a line of one's own.
+/// The same, with a given line.
 fn meddle_with(path: &Path, how: Meddling, line: &str) {
     match how {
-        // Not blocking, because a lease would make us wait for ourselves.
+        // Non-blocking, because a lease would make the test wait for itself.
         Meddling::Appends => {
             let mut file = std::fs::OpenOptions::new();
             let file = file.append(true).custom_flags(libc::O_NONBLOCK).open(path);
@@ -83,13 +83,13 @@ fn a_concurrent_write_is_never_lost() {
                 }
                 n_meddlings += 1;
                 match (how, &result) {
-                    // Removed before our read or our commit: refused. After: our text was there.
+                    // Removed before the read or the commit: rejected. After: it was written.
                     (Meddling::Removes, Err(error)) => {
                         assert_eq!((error.code(), &found), (-32001, &None), "{what}");
                     }
                     (Meddling::Removes, Ok(_)) => assert_eq!(found, None, "{what}"),
-                    // A removal aside, foreign text survives, and an edit that was said to be
-                    // written either stands or was written over by a whole new file.
+                    // Unless the file was removed, the other writer's text survives, and an edit
+                    // reported as written is there or was overwritten by a whole new file.
                     (_, Err(error)) => {
                         assert!(with_tag && error.code() == -32013, "{what}");
                         assert_eq!(found.as_deref(), Some("one\ntwo\nthree\nforeign\n"), "{what}");
@@ -111,7 +111,7 @@ fn a_concurrent_write_is_never_lost() {
     assert!(n_meddlings > 30, "{n_meddlings}");
 }
 
-/// The second may come while what the first did is put back.
+/// The second write may come while the first one is being restored.
 #[test]
 fn two_concurrent_writes_are_never_lost() {
     use Meddling::{Appends, Replaces};
@@ -146,7 +146,7 @@ fn two_concurrent_writes_are_never_lost() {
                 let found = read(folder.path()).unwrap_or_default();
                 let what = format!("{first:?} {n}, {second:?} {m}: {result:?}, {found:?}");
                 assert!(result.is_ok(), "{what}");
-                // Whoever replaces a whole file replaces what was appended before.
+                // A writer that replaces the whole file also replaces text appended before.
                 let end = match second {
                     Replaces => "three\nsecond\n",
                     Appends | Meddling::Removes => "three\nfirst\nsecond\n",
@@ -164,8 +164,8 @@ fn two_concurrent_writes_are_never_lost() {
     assert!(n_meddlings > 500, "{n_meddlings}");
 }
 
-/// One replaces the file and another swaps it for its neighbour: whatever stands where in the end,
-/// both texts stand somewhere, and where that is not under a name of theirs it is told.
+/// One writer replaces the file and another swaps it with a sibling: in the end both texts exist,
+/// and a text that is under neither name is reported.
 #[test]
 fn a_file_swapped_away_during_an_edit_is_never_lost() {
     const NEIGHBOUR: &str = "a neighbour\nwith two lines\n";
@@ -220,7 +220,7 @@ fn a_file_swapped_away_during_an_edit_is_never_lost() {
     assert!(n_meddlings > 100 && n_told > 0, "{n_meddlings}, {n_told} told");
 }
 
-/// What looks like a leftover may be open in somebody's hands, who has not written yet.
+/// Another process may have a file named like a leftover open and not have written yet.
 #[test]
 fn a_leftover_that_is_open_for_writing_is_not_removed() {
     let folder = prepare(&edit_operation());
@@ -239,7 +239,7 @@ fn a_leftover_that_is_open_for_writing_is_not_removed() {
     assert!(!leftover.exists());
 }
 
-/// Edits a file while others append to it, and looks whether all of it is there.
+/// Edits a file while other writers append to it, and checks that no text is lost.
 fn edit_beside_appenders(n_appenders: usize) {
     const N_LINES: usize = 1500;
     let folder = tempfile::tempdir().unwrap();
@@ -248,7 +248,7 @@ fn edit_beside_appenders(n_appenders: usize) {
     let append = &|appender: usize| {
         for n in 0..N_LINES {
             let mut file = std::fs::OpenOptions::new().append(true).open(&path).unwrap();
-            // In one piece, as appenders must.
+            // In one write, as appenders must.
             file.write_all(format!("line {appender} {n}\n").as_bytes()).unwrap();
         }
     };
@@ -263,7 +263,7 @@ fn edit_beside_appenders(n_appenders: usize) {
             });
             match call(folder.path(), Arc::new(Linux::new()), "edit_text_file", arguments) {
                 Ok(_) => n_edits += 1,
-                // It kept changing; nothing was written.
+                // The file kept changing; nothing was written.
                 Err(error) => assert_eq!(error.code(), -32017, "{error}"),
             }
         }
@@ -282,7 +282,7 @@ fn an_appender_without_a_lock_loses_nothing() {
     edit_beside_appenders(1);
 }
 
-/// While one waits for the old file, another may open the new one, which is then taken back.
+/// While one appender waits for the old file, another may open the new one before it is reverted.
 #[test]
 fn appenders_during_an_exchange_lose_nothing() {
     edit_beside_appenders(4);

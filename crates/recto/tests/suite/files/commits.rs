@@ -1,4 +1,4 @@
-//! Commits as a way out of a root: neither a path nor a planted repository reveals what lies outside.
+//! Commits do not escape a root: neither a path nor a planted repository reveals files outside.
 
 use serde_json::{Value, json};
 
@@ -71,7 +71,7 @@ const WAYS: &[&str] = &[
 
 const COMMITS: &[&str] = &["HEAD", "main", "HEAD:outside", "HEAD^{tree}", "../outside", "no-such"];
 
-/// Makes every call in every variant, and says what is told about the outside.
+/// Makes every call in every variant, and checks that nothing is revealed about the outside.
 fn check(variants: &[(TestDir, Session)]) {
     for way in WAYS {
         for commit in COMMITS {
@@ -95,7 +95,7 @@ fn check(variants: &[(TestDir, Session)]) {
     }
 }
 
-/// Links with absolute targets are committed, so that every variant has its own hashes.
+/// Links with absolute targets are committed, so every variant has its own hashes.
 fn without_versions(told: &str) -> String {
     let is_version = |word: &&str| {
         word.len() >= 7 && word.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b))
@@ -112,7 +112,7 @@ fn a_commit_does_not_escape_the_roots() {
     let (_, session) = &variants.0[0];
     let listed = session.answer("ListFiles", json!({"pattern": "**/inside.*", "commit": "HEAD"}));
     assert_eq!(listed["files"], json!(["inside.txt", "sub/inside.txt"]), "{listed}");
-    // A repository outside, where there is anything.
+    // A repository outside, in variants that have files there.
     commit_all(&variants.0[0].0, "outside");
     check(&variants.0);
 }
@@ -134,7 +134,7 @@ fn a_repository_around_the_root_is_not_found() {
     check(&variants);
 }
 
-/// A repository that is planted inside and says that its files lie elsewhere.
+/// A planted repository inside the root that claims to have its files elsewhere.
 #[test]
 fn a_planted_repository_does_not_escape_the_roots() {
     type Plant = fn(&TestDir);
@@ -194,7 +194,7 @@ fn a_planted_repository_does_not_escape_the_roots() {
     }
 }
 
-/// The root is a repository, and holds others.
+/// The root is a repository and contains others.
 #[test]
 fn paths_in_answers_are_valid_arguments() {
     let dir = TestDir::new();
@@ -243,7 +243,7 @@ fn a_pattern_below_a_directory_that_is_now_a_link_finds_old_files() {
     }
 }
 
-/// A pattern that reads like a hidden name is a pattern all the same.
+/// A pattern that resembles a hidden name is still a pattern.
 #[test]
 fn denied_paths_are_hidden_at_a_commit() {
     let dir = TestDir::new();

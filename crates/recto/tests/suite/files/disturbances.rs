@@ -1,5 +1,5 @@
-//! Folders that are hard to walk: full of things that are no files, closed, huge, deep, changing.
-//! Answers are right, say what was left out, and come in time.
+//! Directories that are hard to walk: full of special files, inaccessible, huge, deep, changing.
+//! Answers are correct, report omissions, and arrive in time.
 
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::os::unix::net::UnixListener;
@@ -73,7 +73,7 @@ fn unreadable_files_and_directories_are_counted() {
     for (below, mode) in modes {
         set_mode(&format!("root/{below}"), mode);
     }
-    // Whoever owns them could still do as they like.
+    // root could still read them.
     let session = Session::start_command(serve_unprivileged(&dir.path("root")));
     let answer = session.answer("ListFiles", json!({"pattern": "**"}));
     let expected = ["a.txt", "closed.txt", "no-enter/a.txt", "open/a.txt"];
@@ -98,7 +98,7 @@ fn unreadable_files_and_directories_are_counted() {
     }
 }
 
-/// More names than are taken from the system at a time, and the rules among the last.
+/// More names than one system call returns, with the ignore rules among the last.
 #[test]
 fn a_directory_of_twenty_thousand_files_is_listed_in_order() {
     let dir = TestDir::new();
@@ -133,7 +133,7 @@ fn a_directory_of_twenty_thousand_files_is_listed_in_order() {
     assert_eq!(strings(&answer["files"]), expected[..n_listed]);
 }
 
-/// What is not walked is not silently left out.
+/// Directories that are not walked are reported.
 #[test]
 fn three_hundred_nested_directories_are_listed_or_reported() {
     let dir = TestDir::new();

@@ -1,4 +1,4 @@
-//! What must work although it looks like a way out: links that stay inside, roots in every
+//! Paths that must work although they look like escapes: links that stay inside, roots in every
 //! arrangement, names that look like patterns.
 
 use std::ffi::OsStr;
@@ -33,7 +33,7 @@ fn with_links() -> TestDir {
     dir
 }
 
-/// The paths that a pattern lists, seen from the root.
+/// Returns the paths that a pattern lists, relative to the root.
 fn listed(session: &Session, dir: &TestDir, pattern: &str) -> Vec<String> {
     let root = format!("{}/", dir.spelled("root"));
     let below = |path: String| path.strip_prefix(&root).unwrap().to_string();
@@ -59,7 +59,7 @@ fn links_to_files_inside_are_listed_and_links_to_directories_are_not_followed() 
         ("out*/**", ""),
         ("dangling", ""),
         ("rel", "rel"),
-        // As the start of a pattern, a link to a folder is that folder.
+        // At the start of a pattern, a link to a directory is followed.
         ("folder/*", "folder/chain-3 folder/inside.txt folder/table.csv"),
         ("folder/inside.txt", "folder/inside.txt"),
         ("folder-abs/deep/*", "folder-abs/deep/f.txt"),
@@ -157,7 +157,7 @@ fn a_path_that_looks_like_a_pattern_names_the_file_if_it_exists() {
             assert_eq!(answer["total_lines"], 1, "{path}");
         }
     }
-    // Where no file has the name, it is a pattern.
+    // If no file has the name, it is a pattern.
     let answer = session.answer("ReadLines", json!({"file_path": "[ix].t[sx]x"}));
     assert_eq!(rows(&answer).len(), 1, "{answer}");
 }

@@ -1,5 +1,5 @@
-//! Test folders that differ only outside of the root: full of files, empty, and full of entries that
-//! are not files. A server must answer the same in all of them.
+//! Test directories that differ only outside the root: full of files, empty, and full of entries
+//! that are not files. A server must answer the same in all of them.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -18,14 +18,14 @@ use crate::test_dir::{INSIDE, OUTSIDE, Session, TestDir, rows, said, strings};
 enum Outside {
     Files,
     Nothing,
-    /// Where files were there are folders, and pipes and loops where folders were.
+    /// Directories in place of files, and pipes and loops in place of directories.
     Strange,
 }
 
-/// Places outside, each with a name that may be asked for and one that may not be told.
+/// Directories outside, each with a name that may be queried and one that must not be revealed.
 const PLACES: [&str; 5] = ["", "outside/", "outside/deep/", "root-sibling/", "roo/"];
 
-/// Doors of the kernel.
+/// Kernel pseudo-files that reach outside.
 pub const DOORS: [&str; 10] = [
     "/proc/self/environ",
     "/proc/self/fd/0",
@@ -39,7 +39,7 @@ pub const DOORS: [&str; 10] = [
     "/dev/no-such-device",
 ];
 
-/// The same inside in every variant.
+/// Creates a directory whose root is the same in every variant.
 fn variant(outside: Outside) -> TestDir {
     let dir = TestDir::new();
     for below in ["inside.txt", "sub/inside.txt", "sub/deep/f.txt"] {
@@ -93,17 +93,17 @@ fn furnish(dir: &TestDir, outside: Outside) {
 pub struct OutsideVariants(pub Vec<(TestDir, Session)>);
 
 impl OutsideVariants {
-    /// With every layer of confinement.
+    /// Creates the variants, with every layer of confinement.
     pub fn new() -> OutsideVariants {
         OutsideVariants::with(|_| ())
     }
 
-    /// The same, with more inside of each.
+    /// The same, with more files inside each.
     pub fn with(furnish: impl Fn(&TestDir)) -> OutsideVariants {
         OutsideVariants::behind(Confinement::Full, furnish)
     }
 
-    /// One after the other, under every kind of confinement.
+    /// Returns the variants under each kind of confinement in turn.
     pub fn each() -> impl Iterator<Item = OutsideVariants> {
         Confinement::ALL.into_iter().map(|confinement| OutsideVariants::behind(confinement, |_| ()))
     }
@@ -118,7 +118,7 @@ impl OutsideVariants {
         OutsideVariants(variants.into())
     }
 
-    /// Makes a call in every variant, and gives what all of them said, and the answer of the first.
+    /// Makes a call in every variant; returns all answers as text, and the first one.
     pub fn call(&self, tool: &str, arguments: &Value) -> (String, Actual) {
         let mut first = None;
         for (dir, session) in &self.0 {
@@ -134,7 +134,7 @@ impl OutsideVariants {
         first.unwrap()
     }
 
-    /// A path that lies outside.
+    /// Checks that every variant rejects a path outside.
     pub fn check_denied(&self, tool: &str, arguments: &Value) {
         let (told, actual) = self.call(tool, arguments);
         match &actual {
@@ -149,7 +149,7 @@ impl OutsideVariants {
         }
     }
 
-    /// A pattern that may be refused, or may find what is inside.
+    /// Checks a pattern that may be rejected or match files inside.
     pub fn check_inside(&self, tool: &str, arguments: &Value) {
         let (told, actual) = self.call(tool, arguments);
         let (dir, _) = &self.0[0];
@@ -171,7 +171,7 @@ impl OutsideVariants {
     }
 }
 
-/// A path with the variant's own places in it; below the dir, unless it starts with `/` or `{base}`.
+/// Expands `{base}`; a path without it is below the directory, unless it starts with `/`.
 fn expanded(dir: &TestDir, path: &str) -> String {
     dir.spelled(&path.replace("{base}", dir.base()))
 }

@@ -6,7 +6,7 @@ use super::outside_variants::{DOORS, OutsideVariants};
 use crate::client::Actual;
 use crate::test_dir::said;
 
-/// Folders outside, and ways that lead out.
+/// Directories outside, and paths that escape the root.
 const FOLDERS: &[&str] = &[
     "outside",
     "outside/deep",
@@ -76,7 +76,7 @@ const FOLDERS: &[&str] = &[
     "root/chain-1-secret.txt",
 ];
 
-/// What is asked for in such a folder.
+/// Paths and patterns in such a directory.
 const PATTERNS: &[&str] = &[
     "*",
     "**",
@@ -145,7 +145,7 @@ fn check_links(variants: &OutsideVariants) {
     }
 }
 
-/// Wildcards that would match a way out if anything here took names apart after matching them.
+/// Wildcards that would match an escaping path if names were split after matching.
 const WILD: &[&str] = &[
     "root/{..,x}/outside/*",
     "root/{.,}{.,}/outside/*",
@@ -237,7 +237,7 @@ fn check_wildcards(variants: &OutsideVariants) {
     }
 }
 
-/// Relative paths start at the root, and have the same ways out.
+/// Relative paths start at the root and can escape in the same ways.
 #[test]
 fn relative_paths_do_not_escape_the_roots() {
     let variants = OutsideVariants::new();
@@ -324,7 +324,7 @@ fn impossible_names_and_loops_reveal_nothing() {
     }
 }
 
-/// The pattern that was asked for, not another that was tried meanwhile.
+/// The error names the caller's pattern, not another that was tried meanwhile.
 #[test]
 fn an_error_quotes_the_callers_own_pattern() {
     let variants = OutsideVariants::with(|dir| {

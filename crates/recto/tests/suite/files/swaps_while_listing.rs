@@ -1,4 +1,4 @@
-//! Races: while a client lists and searches, another process swaps the folder for a link to the
+//! Races: while a client lists and searches, another process swaps the directory for a link to the
 //! outside.
 
 use serde_json::{Value, json};
@@ -8,7 +8,7 @@ use crate::confinement::Confinement;
 use crate::swaps::while_swapping;
 use crate::test_dir::{INSIDE, OUTSIDE, Session, TestDir, said};
 
-/// The calls that are made under each kind of confinement.
+/// The number of calls under each kind of confinement.
 const SHORT: usize = 700;
 const LONG: usize = 100_000;
 
@@ -58,7 +58,7 @@ fn check_with(
     assert!(n_found > 0 && n_empty + n_refused > 0, "there was no race");
 }
 
-/// Inside are `plain` names, outside `hush` names.
+/// Names inside start with `plain`, names outside with `hush`.
 fn with_files(folders: &[&str]) -> TestDir {
     let dir = TestDir::new();
     for folder in folders {

@@ -1,4 +1,4 @@
-//! Every file at every revision is what git says it is.
+//! Every file at every revision is the same as in git.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -13,7 +13,7 @@ use recto_text::window::Window;
 use super::fixture::{Git, Place, Served, absolute, serve};
 use recto_store::Revisions;
 
-/// A history with most of what a history can have.
+/// Creates a history with most features of git histories.
 pub fn history(place: &Place, name: &str, options: &[&str]) -> Git {
     let library = place.with_files(&format!("{name}-library"), &[("lib.c", "int x;\n")]);
     if !options.is_empty() {
@@ -144,7 +144,7 @@ fn every_file_of_every_commit_matches_git() {
     }
     assert_eq!(served.text("HEAD", "link"), "a.txt");
     assert_eq!(served.text("HEAD", "dir/outside"), "/etc/passwd");
-    // The submodule is a repository of its own.
+    // The submodule is a separate repository.
     let inside = git.path("vendor/lib/lib.c");
     assert_eq!(served.text("HEAD", inside.to_str().unwrap()), "int x;\n");
     assert_eq!(

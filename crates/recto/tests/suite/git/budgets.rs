@@ -1,4 +1,4 @@
-//! Whatever a repository holds, a call ends in time and in bounded memory.
+//! For any repository, a call ends in time and in bounded memory.
 
 use std::time::{Duration, Instant};
 
@@ -7,7 +7,7 @@ use recto_store::Error;
 
 use super::fixture::{Git, Place, serve};
 
-/// Trees within trees, each many times: more files than could ever be listed.
+/// Creates nested trees, each repeated many times: more files than could ever be listed.
 fn bomb(git: &Git, width: usize, depth: usize) {
     let blob = git.run_with(&["hash-object", "-w", "--stdin"], b"boom");
     let mut inner = ("100644 blob", blob);
@@ -37,7 +37,7 @@ fn an_endless_tree_is_listed_up_to_the_budget() {
     assert!(listing.files.is_sorted());
     assert_eq!(served.text("HEAD", "d042/d007/d099/d000/d001"), "boom");
 
-    // A pattern that can match little is not led into it.
+    // A selective pattern does not descend into it.
     let (folder, glob) = recto_store::glob::Glob::parse("d001/d002/*3/d00*/d00[0-4]").unwrap();
     let listing = served.list("HEAD", &folder, &glob).unwrap();
     assert_eq!((listing.total, listing.stopped), (500, None));

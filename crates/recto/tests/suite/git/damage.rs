@@ -1,4 +1,4 @@
-//! Repositories with wrong bytes in them answer with an error or with what is still right.
+//! Repositories with wrong bytes return an error or the data that is still intact.
 
 use std::path::{Path, PathBuf};
 
@@ -16,7 +16,7 @@ fn files_beneath(folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// Numbers that look random and are the same in every run.
+/// Pseudo-random numbers that are the same in every run.
 struct Numbers(u64);
 
 impl Numbers {
@@ -42,7 +42,7 @@ fn small(place: &Place) -> Git {
     git
 }
 
-/// Everything that can be asked. Nothing may panic; what is answered is not looked at.
+/// Makes every kind of call. Nothing may panic; the answers are ignored.
 fn ask_all(served: &Served, short: &str) -> usize {
     let mut n_answers = 0;
     for revision in ["HEAD", "HEAD~2", "main@{1}", "v1", short] {
@@ -68,7 +68,7 @@ fn flipped_bytes_never_panic() {
     let mut numbers = Numbers(7);
     let mut n_changed = 0;
     for round in 0..500 {
-        // Packs and their indexes hold nearly everything, so they get their share.
+        // Packs and their indexes contain nearly everything, so they get their share.
         let packs: Vec<&PathBuf> = files
             .iter()
             .filter(|path| path.extension().is_some_and(|end| end == "pack" || end == "idx"))
@@ -100,7 +100,7 @@ fn flipped_bytes_never_panic() {
     assert!(n_changed > 100, "{n_changed}");
 }
 
-/// A tree of git's own making, however wrong.
+/// Commits a tree without the checks of git.
 fn commit_tree(git: &Git, tree: &[u8]) {
     let arguments = ["hash-object", "-t", "tree", "-w", "--literally", "--stdin"];
     let tree = git.run_with(&arguments, tree);
@@ -143,10 +143,10 @@ fn trees_with_impossible_names_are_rejected() {
             assert!(matches!(error, Error::BrokenRepository { .. }), "{error}");
         }
     }
-    // A name of git's own is a name like others.
+    // A name that git reserves is an ordinary name here.
     commit_tree(&git, &tree("100644", b".git"));
     assert_eq!(served.all("HEAD", ".").unwrap().files, [".git"]);
-    // A folder that is a file, and the other way round.
+    // A directory entry that is a file, and vice versa.
     commit_tree(&git, &tree("40000", b"folder"));
     let refusal = served.refusal("HEAD", "folder/x");
     assert!(refusal.contains("a folder in it is no tree"), "{refusal}");

@@ -1,4 +1,4 @@
-//! Patterns at a revision match what an independent filter of git's list keeps.
+//! Patterns at a revision match the same paths as an independent filter of git's list.
 
 use globset::GlobBuilder;
 use recto_store::glob::Glob;
@@ -89,11 +89,11 @@ fn a_list_keeps_the_first_paths_and_counts_all() {
         assert_eq!(listing.files, all.files[..limit.min(all.files.len())]);
         assert_eq!(listing.total, all.total);
     }
-    // Hidden names are left out where the pattern does not name the dot.
+    // Hidden names are omitted unless the pattern names the dot.
     let (_, glob) = Glob::parse("**").unwrap();
     let listing = served.list("HEAD", ".", &glob).unwrap();
     assert!(listing.files.iter().all(|path| !path.split('/').any(|part| part.starts_with('.'))));
-    // A file and what is not there have nothing beneath them.
+    // Nothing is below a file or a missing path.
     for folder in ["n.txt", "nothing", "n.txt/x", "vendor/lib"] {
         assert_eq!(served.list("HEAD", folder, &glob).unwrap().total, 0, "{folder}");
     }

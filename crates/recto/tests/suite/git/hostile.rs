@@ -1,5 +1,5 @@
-//! Repositories made to lead out of the roots, to run something or to hang. Nothing runs, nothing
-//! outside is read, and everything ends in an error that says what is wrong and nothing more.
+//! Repositories made to escape the roots, to run a program or to hang. Nothing runs, nothing
+//! outside is read, and each call ends in an error that reveals nothing.
 
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use super::fixture::{Git, Place, serve, with_hint};
 
-/// A repository in the root and one outside that it would like to read.
+/// A repository in the root and one outside that it tries to read.
 struct Scene {
     place: Place,
     git: Git,
@@ -33,7 +33,7 @@ impl Scene {
         self.outside.path(".git").join(name)
     }
 
-    /// Reads what there is to read. Nothing that only the outside has may come back.
+    /// Reads everything readable. No text from outside may be returned.
     fn refusal(&self, revision: &str) -> String {
         let served = serve(&[&self.place.path.join("root")]);
         let started = Instant::now();
@@ -53,7 +53,7 @@ impl Scene {
         assert!(refusal.contains(words), "{refusal}");
     }
 
-    /// Puts a link to the outside in the place of something in the git directory.
+    /// Replaces an entry of the git directory with a link to the outside.
     fn link_out(&self, name: &str, target: &str) {
         let path = self.dot_git(name);
         match path.is_dir() {
@@ -108,7 +108,7 @@ fn nothing_that_a_repository_names_is_run_or_included() {
     for revision in ["HEAD", "main", "HEAD@{0}"] {
         scene.check(revision, "inside");
     }
-    // What is missing would be fetched by git, from a command.
+    // git would fetch the missing object by running a command.
     let served = serve(&[&scene.place.path.join("root")]);
     let path = scene.git.path("a.txt");
     let name = format!("objects/{}/{}", &blob[..2], &blob[2..]);
@@ -141,7 +141,7 @@ fn alternates_outside_are_refused() {
         scene.check("HEAD", refused);
     }
 
-    // Chained: the one inside borrows from outside.
+    // Chained: the alternate inside has one outside.
     let scene = scene();
     let middle = scene.place.with_files("root/middle", &[("m.txt", "m")]);
     std::fs::write(scene.dot_git(info), format!("{}\n", middle.path(".git/objects").display()))
@@ -151,7 +151,7 @@ fn alternates_outside_are_refused() {
     std::fs::write(middle.path(".git").join(info), outside).unwrap();
     scene.check(&secret(&scene), refused);
 
-    // In a circle, and in quotes.
+    // Circular, and quoted.
     std::fs::write(
         middle.path(".git").join(info),
         format!("{}\n", scene.dot_git("objects").display()),
@@ -252,7 +252,7 @@ fn escaping_links_of_a_git_directory_are_refused() {
     }
     scene.check(&id, "leads out of the roots");
 
-    // A folder of objects.
+    // A directory of objects.
     let scene = self::scene();
     let id = scene.outside.run(&["rev-parse", "HEAD"]);
     let folder = format!("objects/{}", &id[..2]);
@@ -260,7 +260,7 @@ fn escaping_links_of_a_git_directory_are_refused() {
     scene.check(&id, "leads out of the roots");
     scene.check(&id[..8], "leads out of the roots");
 
-    // Links that stay inside are fine.
+    // Links that stay inside work.
     let scene = self::scene();
     std::fs::rename(scene.dot_git("objects"), scene.git.path("kept")).unwrap();
     symlink("../kept", scene.dot_git("objects")).unwrap();

@@ -1,17 +1,17 @@
-//! Packs that git would never write: deltas in a circle, without end, and sizes that are lies.
+//! Packs that git would never write: cyclic deltas, endless deltas, and false sizes.
 
 use std::time::{Duration, Instant};
 
 use super::fixture::{Git, Place, serve};
 
-/// What a pack says about one object.
+/// The pack entry of one object.
 struct Packed {
     id: [u8; 20],
     /// Header and zlib stream.
     bytes: Vec<u8>,
 }
 
-/// A zlib stream that is not compressed.
+/// Returns an uncompressed zlib stream.
 fn stored(data: &[u8]) -> Vec<u8> {
     let mut stream = vec![0x78, 0x01];
     let mut pieces = data.chunks(60_000).peekable();
@@ -61,7 +61,7 @@ fn blob(id: [u8; 20], claimed: u64, data: &[u8]) -> Packed {
     Packed { id, bytes: [header(3, claimed), stored(data)].concat() }
 }
 
-/// A delta that copies its whole base, which has so many bytes as it claims.
+/// Returns a delta that copies its whole base, which claims to have this size.
 fn copy_of(id: [u8; 20], base: [u8; 20], size: u64) -> Packed {
     let mut delta = [varint(size), varint(size)].concat();
     let mut done = 0;
@@ -75,7 +75,7 @@ fn copy_of(id: [u8; 20], base: [u8; 20], size: u64) -> Packed {
     Packed { id, bytes: [header(7, delta.len() as u64), base.to_vec(), stored(&delta)].concat() }
 }
 
-/// Writes a pack and its index. Checksums are nonsense; nobody looks at them on reading.
+/// Writes a pack and its index. The checksums are wrong, but readers do not check them.
 fn write(git: &Git, objects: &[Packed]) {
     let mut pack =
         [&b"PACK"[..], &2u32.to_be_bytes(), &(objects.len() as u32).to_be_bytes()].concat();
@@ -105,7 +105,7 @@ fn id(n: u32) -> [u8; 20] {
     id
 }
 
-/// A repository whose file `evil` is the object 0.
+/// Creates a repository whose file `evil` is the object 0.
 fn repository(place: &Place) -> Git {
     let git = place.repository("project");
     let hex: String = id(0).iter().map(|byte| format!("{byte:02x}")).collect();
@@ -155,7 +155,7 @@ fn false_sizes_are_not_trusted() {
     check(&[blob(id(0), u64::MAX >> 4, b"hello")], "File too large");
     check(&[copy_of(id(0), id(1), 6), blob(id(1), 5, b"hello")], "is damaged");
     check(&[copy_of(id(0), id(1), 1 << 45), blob(id(1), 5, b"hello")][1..], "missing");
-    // A delta from a base that would be huge.
+    // A delta whose base would be huge.
     let delta = [varint(1 << 50), varint(5), vec![5], b"hello".to_vec()].concat();
     let bytes = [header(7, delta.len() as u64), id(1).to_vec(), stored(&delta)].concat();
     check(&[Packed { id: id(0), bytes }, blob(id(1), 1 << 50, b"")], "is damaged");
@@ -163,7 +163,7 @@ fn false_sizes_are_not_trusted() {
 
 #[test]
 fn a_delta_that_expands_too_far_is_not_applied() {
-    // Each copies all of the base: a hundred gigabytes, were it done.
+    // Each copies all of the base: a hundred gigabytes if applied.
     let size = 4 << 20;
     let n_deltas = 30_000;
     let mut chain: Vec<Packed> = (0..n_deltas).map(|n| copy_of(id(n), id(n + 1), size)).collect();

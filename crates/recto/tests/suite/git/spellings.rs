@@ -1,4 +1,4 @@
-//! Every spelling of a revision that git understands names the same commit here.
+//! Every spelling of a revision that git supports names the same commit in recto.
 
 use super::agrees::history;
 use super::fixture::{Git, Place, serve, with_hint};
@@ -88,7 +88,7 @@ fn a_revision_means_what_it_means_to_git() {
         "HEAD^{tree}",
         "main-worktree/HEAD",
         "worktrees/tree/HEAD",
-        // None of these is there.
+        // None of these exists.
         "nope",
         "v9",
         "HEAD~999",

@@ -1,4 +1,4 @@
-//! How a session begins: with each of the revisions, with one that nobody knows, and without.
+//! How a session starts: with each protocol revision, with an unknown one, and without a handshake.
 
 use serde_json::{Value, json};
 
@@ -86,8 +86,7 @@ fn check_stateless(server: &mut Server) {
     assert_eq!(refused["result"]["_meta"]["error"]["code"], -32002, "{refused}");
 }
 
-/// Requests that are refused before there is a session leave the server ready for one, whatever
-/// else is said in between.
+/// Requests that are rejected before a session leave the server ready for one.
 #[test]
 fn a_session_can_start_after_rejected_requests() {
     let discover = json!({"method": "server/discover", "params": {}});

@@ -1,4 +1,4 @@
-//! How the server ends, and calls that are taken back.
+//! How the server exits, and cancelled calls.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Seek, Write};
@@ -20,7 +20,7 @@ const AT_END_OF_INPUT: Duration = Duration::from_secs(2);
 const AT_SIGNAL: Duration = Duration::from_secs(3);
 const AT_LAST: Duration = Duration::from_secs(10);
 
-/// Keeps every write to the server's folder waiting until it is dropped.
+/// Blocks every write to the server's directory until dropped.
 fn hold(server: &Server) -> File {
     let folder = File::open(server.path("")).unwrap();
     flock(&folder, FlockOperation::LockExclusive).unwrap();
@@ -40,7 +40,7 @@ fn cancel(server: &mut Server, id: u64) {
     server.send(&json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params}));
 }
 
-/// Everything that is still said.
+/// Returns the rest of the output.
 fn rest(server: &mut Server) -> Vec<Value> {
     std::iter::from_fn(|| server.next()).collect()
 }
@@ -63,7 +63,7 @@ fn an_incomplete_line_at_the_end_of_input_is_ignored() {
     assert_eq!(rest(&mut server), [] as [Value; 0]);
 }
 
-/// Some who start programs leave their ends of the pipes so, or a terminal that others use too.
+/// Some parent processes leave their pipes or a shared terminal in non-blocking mode.
 #[test]
 fn non_blocking_pipes_work() {
     const N_ANSWERS: u64 = 20;
@@ -82,7 +82,7 @@ fn non_blocking_pipes_work() {
         .stdout(stdout)
         .spawn()
         .unwrap();
-    // It waits for a first line.
+    // The server waits for a first line.
     std::thread::sleep(Duration::from_millis(200));
     for id in 1..=N_ANSWERS {
         let params = json!({"name": "read_text_file", "arguments": {"path": path}});
@@ -90,7 +90,7 @@ fn non_blocking_pipes_work() {
         let request = json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params});
         writeln!(input, "{request}").unwrap();
     }
-    // It waits until the first answers are read.
+    // The server waits until the first answers are read.
     std::thread::sleep(Duration::from_millis(500));
     let mut lines = BufReader::new(output).lines();
     let mut ids: Vec<u64> = (0..N_ANSWERS)
@@ -158,7 +158,7 @@ fn requests_before_the_end_of_input_are_answered() {
     assert!(server.wait(AT_END_OF_INPUT).success());
 }
 
-/// A server whose input ended behind so many calls that read so many lines.
+/// Starts a server whose input ends after `n_calls` calls with long answers.
 fn with_long_answers(n_calls: u64, n_lines: usize, results: &str) -> (TempDir, Child) {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("f.txt"), "a line of some length\n".repeat(n_lines)).unwrap();
@@ -179,7 +179,7 @@ fn with_long_answers(n_calls: u64, n_lines: usize, results: &str) -> (TempDir, C
     (folder, child)
 }
 
-/// Twelve megabytes in eight seconds, of which a pipe holds one.
+/// Twelve megabytes in eight seconds, while a pipe buffers one.
 #[test]
 fn answers_are_written_completely_while_the_client_reads() {
     const N_CALLS: u64 = 24;
@@ -195,7 +195,7 @@ fn answers_are_written_completely_while_the_client_reads() {
     assert!(child.wait().unwrap().success());
 }
 
-/// Here one answer takes more than a second.
+/// One answer takes more than a second to read.
 #[test]
 fn answers_are_written_completely_to_a_slow_reader() {
     let (_folder, mut child) = with_long_answers(5, 40_000, "both");
@@ -370,7 +370,7 @@ fn a_write_cancelled_while_it_waits_changes_nothing() {
     cancel(&mut server, id);
     server.check_serves();
     drop(held);
-    // The lock goes to those who wait for it in turn: when this is written, that had its chance.
+    // Waiters get the lock in order: when this is written, the cancelled write had its chance.
     let answer = server.call(
         "write_text_file",
         json!({"path": server.spelled("new.txt"), "content": "written\n"}),
@@ -425,7 +425,7 @@ fn a_long_call_sends_progress_if_the_client_asked_for_it() {
     }
     let progress = |message: &Value| message["params"]["progress"].as_f64().unwrap();
     assert!(progress(&told[0]) < progress(&told[1]), "{told:?}");
-    // Both are answered, and after its answer nothing more is said of a call.
+    // Both are answered, and no progress follows an answer.
     server.close_input();
     let rest = rest(&mut server);
     let answered = rest.iter().filter_map(|message| message["id"].as_u64());

@@ -1,4 +1,4 @@
-//! What `tools/list` promises: names, schemas as the contracts have them, annotations, size.
+//! The contents of `tools/list`: names, schemas as in the contracts, annotations, size.
 
 use std::process::Command;
 
@@ -70,7 +70,7 @@ fn messages_spell_tool_names_as_the_client_does() {
     let hint = &past_the_end["result"]["_meta"]["error"]["hint"];
     assert!(hint.as_str().is_some_and(|hint| hint.contains("text_append adds")), "{hint}");
 
-    // What a file holds is shown as it is.
+    // The text of a file is shown unchanged.
     let similar = server.call(
         "text_replace",
         json!({"path": "code.rs", "hash": hash("text.replace(a, b);\n"), "lines": [1, 2],
@@ -122,7 +122,7 @@ fn a_misspelt_tool_on_the_command_line_is_rejected() {
     }
 }
 
-/// The contracts' schemas, with what design.md adds to them.
+/// The contracts' schemas, with the additions of design.md.
 fn contracts() -> Value {
     let string = json!({"type": "string"});
     let edit = json!({"old_string": string, "new_string": string});
@@ -177,7 +177,7 @@ fn contracts() -> Value {
     })
 }
 
-/// A schema without its descriptions; a property may be called `description`, a keyword goes.
+/// Removes descriptions from a schema, but not a property called `description`.
 fn undescribed(schema: &Value) -> Value {
     let Value::Object(schema) = schema else { return schema.clone() };
     let mut bare = Map::new();

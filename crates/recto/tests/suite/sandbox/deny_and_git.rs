@@ -67,7 +67,7 @@ fn denied_paths_give_the_same_error_as_paths_outside() {
         "root/anchored/missing.txt",
         "root/sub/a.key",
         "root/sub/missing.key",
-        // What lies beneath a hidden folder.
+        // Paths below a hidden directory.
         "root/sub/hidden",
         "root/sub/hidden/x",
         "root/sub/hidden/x/inside.txt",
@@ -180,7 +180,7 @@ fn writes_inside_git_directories_are_rejected() {
         ("root/UPPER/.GIT/config", ReadableGit),
         ("root/.GIT", MissingGit),
         ("root/sub/.gIt/x", MissingGit),
-        // A file of that name points to a git folder elsewhere.
+        // A file of that name points to a git directory elsewhere.
         ("root/module/.git", ReadableGit),
         ("root/sub/.git", MissingGit),
         ("root/no/.git", MissingGit),
@@ -226,7 +226,7 @@ fn writes_inside_git_directories_succeed_when_allowed() {
     with_git_folders().check(&["--allow-git-writes"], &table);
 }
 
-/// A root that is a git folder, alone or beside the work tree, does not lift the rule.
+/// A root that is a git directory, alone or next to the work tree, does not lift the rule.
 #[test]
 fn writes_to_a_git_directory_that_is_a_root_are_rejected() {
     let table = rows([("root/.git/config", ReadableGit), ("root/.git/hooks/new", MissingGit)]);

@@ -18,18 +18,18 @@ use crate::sandbox_fixture::{OUTSIDE, SandboxFixture, Snapshot};
 struct Parameter {
     tool: &'static str,
     name: &'static str,
-    /// What comes after the path.
+    /// The text after the path.
     suffix: &'static str,
     more: Value,
     told: Told,
 }
 
-/// What may be told about a way out.
+/// What an answer may reveal about an escaping path.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Told {
-    /// That it is refused, in exactly these words.
+    /// An error with exactly this message.
     Refused,
-    /// A refusal, or that nothing was found: the same whether or not something is there.
+    /// An error, or an empty result: the same whether or not the target exists.
     Nothing,
 }
 
@@ -125,7 +125,7 @@ fn arguments(fixture: &SandboxFixture, parameter: &Parameter, path: &str) -> Map
     arguments
 }
 
-/// Makes one call and gives what it told, without the name of the target; or what is wrong.
+/// Makes one call and returns its answer without the target's name, or a violation.
 async fn attack(
     client: &Client,
     fixture: &SandboxFixture,
@@ -152,7 +152,7 @@ async fn attack(
             if parameter.told == Told::Refused {
                 return Err(told);
             }
-            // Only the way itself may stand there, never what lies at its end.
+            // Only the path itself may occur, never its target's content.
             if told.replace(&asked, "").contains("secret.txt") || told.contains("outside\\n") {
                 return Err(told);
             }

@@ -1,4 +1,4 @@
-//! What is not a regular file is refused at once: pipes, sockets, devices, pseudo-files.
+//! Special files are rejected without blocking: pipes, sockets, devices, pseudo-files.
 
 use std::fs::File;
 use std::os::unix::fs::symlink;
@@ -40,7 +40,7 @@ fn pipes_sockets_and_directories_are_rejected_without_blocking() {
     fixture.check(&[], &table);
 }
 
-/// A name under which a killed server would have left something, taken by somebody else.
+/// A name that a killed server would have used for a leftover, taken by another process.
 fn leftover(fixture: &SandboxFixture, n: u32) -> PathBuf {
     fixture.path(format!("root/.recto-new-0123456789ab-1-{n}.tmp"))
 }
@@ -59,7 +59,7 @@ fn a_fifo_or_socket_named_like_a_leftover_does_not_block_a_write() {
     check_works(&fixture);
 }
 
-/// Nothing but holes: it takes no space, but hours to read.
+/// A sparse file: it takes no space, but hours to read.
 #[test]
 fn a_huge_file_named_like_a_leftover_does_not_delay_a_write() {
     let fixture = SandboxFixture::new();
@@ -67,7 +67,7 @@ fn a_huge_file_named_like_a_leftover_does_not_delay_a_write() {
     check_works(&fixture);
 }
 
-/// Paths that are harmless if a write got through.
+/// Paths for which a successful write would be harmless.
 #[test]
 fn pseudo_files_are_rejected_even_if_their_filesystem_is_served() {
     let fixture = SandboxFixture::new();
@@ -84,7 +84,7 @@ fn pseudo_files_are_rejected_even_if_their_filesystem_is_served() {
         ("/proc/self", Folder),
         ("/proc/no-such-file", Refused),
         ("/proc/self/no-such-file", Refused),
-        // What a pipe is called there is no path.
+        // The name of a pipe there is not a path.
         ("/proc/self/fd/0", Refused),
         ("/proc/self/root/etc/passwd", Outside),
         ("/proc/self/root/proc/version", Outside),

@@ -1,5 +1,5 @@
-//! Names and paths that are hard to spell: at the limits of the file system, with slashes and
-//! dots to spare, with bytes that are no text.
+//! Unusual names and paths: at the limits of the file system, with redundant slashes and dots, with
+//! bytes that are not UTF-8.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -25,7 +25,7 @@ fn redundant_slashes_and_dots_are_ignored() {
     fixture.check(&[], &table);
 }
 
-/// A trailing slash asks for a folder; the kernel opens no file by it and creates none.
+/// A trailing slash requires a directory; the kernel opens and creates no file with it.
 #[test]
 fn a_path_with_a_trailing_slash_is_not_a_file() {
     let fixture = SandboxFixture::new();
@@ -95,7 +95,7 @@ fn names_and_paths_are_limited_as_in_the_file_system() {
         (format!("root/{}x", "./".repeat(1500)), missing("root/x")),
         (format!("root/{}inside.txt", "sub/../".repeat(500)), opens("root/inside.txt")),
         (format!("root/{}secret.txt", "../".repeat(1000)), Outside),
-        // Longer than the system takes in one piece.
+        // Longer than the system accepts in one call.
         (format!("root/{}x", "a/".repeat(2500)), Refused),
         (format!("root/{}secret.txt", "../".repeat(1700)), Refused),
         (format!("root/{}", "n".repeat(5000)), Refused),
@@ -106,7 +106,7 @@ fn names_and_paths_are_limited_as_in_the_file_system() {
     fixture.check(&[], &table);
 }
 
-/// A path can be as long as a request; it must not keep a thread busy for longer than any other.
+/// A path can be as long as a request; it must not occupy a thread for long.
 #[test]
 fn a_path_as_long_as_a_request_is_rejected_in_time() {
     let fixture = SandboxFixture::new();

@@ -1,4 +1,4 @@
-//! Paths that lead out of a root: `..`, links in every position, `/proc` and `/dev`.
+//! Paths that escape a root: `..`, links in every position, `/proc` and `/dev`.
 
 use crate::escaping_links;
 use crate::sandbox_fixture::Expected::*;
@@ -15,7 +15,7 @@ fn a_path_that_does_not_start_at_the_root_is_outside() {
         "outside/{t}",
         "outside/no/{t}",
         "ROOT/inside.txt",
-        // Inside, but by a way that only the outside knows.
+        // Inside, but through a directory outside.
         "outside/back/inside.txt",
         "outside/../root/inside.txt",
         "/",
@@ -59,7 +59,7 @@ fn dots_do_not_climb_out() {
             "root/sub/../../outside/{t}",
             "root/sub/deep/../../../outside/{t}",
             "root/sub/../sub/../../outside/{t}",
-            // Past what does not exist or is no folder.
+            // Past a component that does not exist or is not a directory.
             "root/no/../../outside/{t}",
             "root/no/such/../../../outside/{t}",
             "root/sub/no/../../../outside/{t}",
@@ -134,7 +134,7 @@ fn links_do_not_lead_out() {
             "root/to-folder-rel/{t}",
             "root/missing-folder",
             "root/missing-folder/{t}",
-            // The target is inside, but the way is not.
+            // The target is inside, but the path leaves the root.
             "root/back",
         ]),
     );
@@ -204,7 +204,7 @@ fn links_that_stay_inside_work_and_stay_links() {
         ("root/sub/by-parent", opens("root/inside.txt")),
         ("root/folder", Folder),
         ("root/here", Folder),
-        // Dangling inside: a write creates the target, not a file in the link's place.
+        // Dangling inside: a write creates the target, not a file in place of the link.
         ("root/new", missing("root/sub/new.txt")),
         ("root/new-abs", missing("root/new.txt")),
         ("root/new-chain", missing("root/sub/new.txt")),
@@ -230,7 +230,7 @@ fn links_that_climb_above_the_root_and_come_back_work() {
     fixture.check(&[], &table);
 }
 
-/// Where a link's own path leads through another link, `..` is that of the other's target.
+/// If a link's own path contains another link, `..` is relative to that link's target.
 #[test]
 fn dots_in_a_link_target_resolve_as_in_the_kernel() {
     let fixture = SandboxFixture::new();

@@ -1,4 +1,4 @@
-//! Files and folders that the system does not permit the server to use.
+//! Files and directories that the system does not permit the server to use.
 
 use std::os::unix::fs::PermissionsExt;
 
@@ -13,7 +13,7 @@ fn set_mode(fixture: &SandboxFixture, below: &str, mode: u32) {
     std::fs::set_permissions(fixture.path(below), PermissionsExt::from_mode(mode)).unwrap();
 }
 
-/// Gives everything to whom the server will run as.
+/// Changes the owner of everything to the user that runs the server.
 fn give_away(fixture: &SandboxFixture, below: &str) {
     if geteuid().is_root() {
         let path = fixture.path(below);
@@ -27,7 +27,7 @@ fn give_away(fixture: &SandboxFixture, below: &str) {
     }
 }
 
-/// Checks a table of paths below `root`, some of which have got other modes.
+/// Checks a table of paths below `root`, some of which have other modes.
 fn check(fixture: &SandboxFixture, modes: &[(&str, u32)], table: &[Row]) {
     set_mode(fixture, "", 0o755);
     give_away(fixture, "root");
@@ -39,7 +39,7 @@ fn check(fixture: &SandboxFixture, modes: &[(&str, u32)], table: &[Row]) {
         let client = Client::start_command(command, Revision::Handshake).await;
         fixture.check_with(client, &[fixture.spelled("root")], table).await;
     });
-    // So that they can be removed by whoever made them.
+    // So that their owner can remove them.
     for (path, _) in modes {
         set_mode(fixture, path, 0o755);
     }
@@ -78,21 +78,21 @@ fn files_without_permission_are_rejected_and_unchanged() {
         ("root/read-only.txt", Readable),
         ("root/read-only/inside.txt", ReadableInClosedFolder),
         ("root/to-read-only", ReadableInClosedFolder),
-        // Nothing in it can be looked at, so nothing can be told apart.
+        // The directory is not searchable, so existing and missing files look the same.
         ("root/no-entry/inside.txt", Closed),
         ("root/no-entry/missing.txt", Closed),
         ("root/no-entry/deep/inside.txt", Closed),
         ("root/no-entry/no/missing.txt", Closed),
         ("root/to-no-entry", Closed),
         ("root/no-list/inside.txt", Readable),
-        // All is well beside them.
+        // Other files are not affected.
         ("root/inside.txt", opens("root/inside.txt")),
         ("root/new.txt", missing("root/new.txt")),
     ]);
     check(&fixture, &modes, &table);
 }
 
-/// Existence comes before permission: what is not there cannot be edited by anybody.
+/// Existence is checked before permission.
 #[test]
 fn a_missing_file_in_a_read_only_directory_cannot_be_created() {
     let fixture = SandboxFixture::new();

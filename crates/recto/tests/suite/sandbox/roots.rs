@@ -1,4 +1,4 @@
-//! Roots in every arrangement: through a link, beside each other, inside each other.
+//! Roots in every arrangement: through a link, side by side, nested.
 
 use std::os::unix::fs::PermissionsExt;
 
@@ -67,7 +67,7 @@ fn links_lead_from_one_root_into_another() {
         "second/sibling",
         "root/folder-abs/out",
         "root/folder-abs/../outside/{t}",
-        // By `..` of the caller's own no root leads into another.
+        // A `..` in the caller's path does not lead from one root into another.
         "root/../second/inside.txt",
         "second/../outside/{t}",
     ]));
@@ -123,7 +123,7 @@ fn a_path_denied_in_one_nested_root_is_denied_through_the_other() {
         "root/to-sub-abs/keys/inside.txt",
         "root/sub/deep/../keys/inside.txt",
     ]);
-    // As the outer root sees it, and as the inner one does.
+    // As the outer root resolves it, and as the inner one does.
     for pattern in ["/sub/keys", "sub/keys", "/keys"] {
         fixture.check_roots(&["root", "root/sub"], &["--deny", pattern], &ways);
     }
@@ -137,7 +137,7 @@ fn dots_do_not_bypass_a_deny_pattern_of_an_inner_root() {
     fixture.check_roots(&["root", "root/sub"], &["--deny", "/keys"], &ways);
 }
 
-/// Whether a call is refused because a root is not what it was.
+/// Whether a call is rejected because a root was replaced.
 fn check_replaced(session: &Session, tool: &str, arguments: Value) {
     match session.call(tool, arguments) {
         Actual::Error { code: -32002, hint, .. } => {
@@ -148,7 +148,7 @@ fn check_replaced(session: &Session, tool: &str, arguments: Value) {
     }
 }
 
-/// What stands at its path is not what was to be served, and what was to be served is elsewhere.
+/// The directory at the root's path is not the served one, and the served one is elsewhere.
 #[test]
 fn a_root_that_was_moved_or_replaced_is_not_served() {
     for change in [
@@ -240,7 +240,7 @@ fn a_root_spelled_through_another_directory_works_after_that_directory_is_gone()
     assert_eq!(session.list("*"), [dir.spelled("root/inside.txt")]);
 }
 
-/// A build makes its folder anew.
+/// A build recreates its output directory.
 #[test]
 fn a_nested_root_may_be_recreated() {
     for options in [&[][..], &["--no-landlock"]] {

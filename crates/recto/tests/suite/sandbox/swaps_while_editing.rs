@@ -10,7 +10,7 @@ use crate::confinement::Confinement;
 use crate::sandbox_fixture::{OUTSIDE, SandboxFixture, Snapshot};
 use crate::swaps::while_swapping;
 
-/// The calls of each tool for each kind of swap under each kind of confinement; the long form takes a
+/// The number of calls of each tool for each kind of swap and confinement; the long form takes a
 /// quarter of an hour.
 const SHORT: usize = 400;
 const LONG: usize = 34_000;
@@ -22,7 +22,7 @@ fn arguments(value: Value) -> Map<String, Value> {
     }
 }
 
-/// What the calls of a race came to: how often they worked, and how often each code came.
+/// The results of a race: successes, and the count of each error code.
 #[derive(Debug, Default)]
 struct Tally {
     n_done: usize,
@@ -33,12 +33,12 @@ impl Tally {
     fn add(&mut self, actual: &Actual) {
         match actual {
             Actual::Answer { .. } => self.n_done += 1,
-            // Outside; or it was a link, or not there, at the moment it was opened.
-            // Or it was another version, or had been created by an earlier round.
+            // Outside; or a link, or missing, when it was opened.
+            // Or another version, or already created by an earlier round.
             Actual::Error { code: code @ (-32003..=-32001 | -32006 | -32013 | -32017), .. } => {
                 *self.refused.entry(*code).or_default() += 1;
             }
-            // The new text was swapped away in the moment in which it had the name: that is told.
+            // The new text was swapped away while it had the name, which is reported.
             Actual::Error { code: code @ -32603, message, .. }
                 if message.contains("somebody else changed it in the same moment") =>
             {
@@ -59,7 +59,7 @@ fn check(n_rounds: usize, fixture: &SandboxFixture, one: &str, other: &str, path
     }
 }
 
-/// Whose tools are called.
+/// The toolset that is called.
 #[derive(Debug, Clone, Copy)]
 enum Toolset {
     Edit,
@@ -67,8 +67,8 @@ enum Toolset {
 }
 
 impl Toolset {
-    /// Reads, changes and creates once. `new` is a name that is mostly new, beside the one that is
-    /// swapped or beneath it.
+    /// Reads, changes and creates once. `new` is a mostly new name, next to the swapped one or
+    /// below it.
     async fn attack(
         self,
         client: &Client,
