@@ -15,13 +15,13 @@ use serde_json::{Value, json};
 use crate::server::Server;
 
 /// A mount in which every lookup hangs until the mount is dropped.
-struct Hole {
+struct HangingMount {
     _device: File,
     path: CString,
 }
 
-impl Hole {
-    fn at(path: &Path) -> Result<Hole> {
+impl HangingMount {
+    fn at(path: &Path) -> Result<HangingMount> {
         std::fs::create_dir(path)?;
         let device = File::options().read(true).write(true).open("/dev/fuse")?;
         let options = format!("fd={},rootmode=40000,user_id=0,group_id=0", device.as_raw_fd());
@@ -34,13 +34,13 @@ impl Hole {
             libc::mount(source.as_ptr(), path.as_ptr(), kind.as_ptr(), 0, options)
         };
         match is_mounted {
-            0 => Ok(Hole { _device: device, path }),
+            0 => Ok(HangingMount { _device: device, path }),
             _ => Err(Error::last_os_error()),
         }
     }
 }
 
-impl Drop for Hole {
+impl Drop for HangingMount {
     fn drop(&mut self) {
         // SAFETY: the path lives until the call returns.
         unsafe { libc::umount2(self.path.as_ptr(), libc::MNT_DETACH) };
@@ -50,15 +50,15 @@ impl Drop for Hole {
 /// Whether this machine permits such a mount.
 pub fn can_mount() -> bool {
     let folder = tempfile::tempdir().unwrap();
-    Hole::at(&folder.path().join("hole")).is_ok()
+    HangingMount::at(&folder.path().join("hole")).is_ok()
 }
 
 /// Starts a server with a hanging mount in its root.
-fn server() -> (Server, Hole) {
+fn server() -> (Server, HangingMount) {
     let mut server = Server::ready(&[]);
-    let hole = Hole::at(&server.path("hole")).unwrap();
+    let mount = HangingMount::at(&server.path("hole")).unwrap();
     server.check_serves();
-    (server, hole)
+    (server, mount)
 }
 
 fn send_call(server: &mut Server, name: &str) -> u64 {
@@ -92,7 +92,7 @@ fn wait_for_threads(server: &Server, n: usize) {
 }
 
 pub fn a_hanging_call_can_be_cancelled() {
-    let (mut server, _hole) = server();
+    let (mut server, _mount) = server();
     let ids: Vec<u64> = (0..limits::RUNNING_CALLS).map(|_| hang(&mut server)).collect();
     wait_for_threads(&server, limits::RUNNING_CALLS);
     // All call slots are taken, but requests that need no file are answered.
@@ -106,7 +106,7 @@ pub fn a_hanging_call_can_be_cancelled() {
 }
 
 pub fn hanging_calls_are_bounded_and_the_server_keeps_working() {
-    let (mut server, hole) = server();
+    let (mut server, mount) = server();
     let start = Instant::now();
     // A call cancelled before it hangs leaves no thread behind, so this may take several attempts.
     let refused = loop {
@@ -129,7 +129,7 @@ pub fn hanging_calls_are_bounded_and_the_server_keeps_working() {
     let long = json!({"_meta": {"filler": "x".repeat(200_000)}});
     assert_eq!(server.request("ping", long)["result"], json!({}));
     // The hanging threads return when the mount is gone.
-    drop(hole);
+    drop(mount);
     let start = Instant::now();
     loop {
         let id = send_call(&mut server, "inside.txt");
@@ -154,7 +154,7 @@ fn next_answer(server: &mut Server, id: u64) -> Value {
 
 /// Takes half a minute.
 pub fn calls_that_hang_for_long_free_their_slots() {
-    let (mut server, _hole) = server();
+    let (mut server, _mount) = server();
     for _ in 0..limits::RUNNING_CALLS {
         hang(&mut server);
     }

@@ -72,7 +72,7 @@ pub fn check(tool: &str, row: &Row) -> Result<(), String> {
         }
     }
     let disk = Tree::read(&root, &case.after);
-    let expected = if is_stale { before.with_folders(&case.after) } else { case.after.clone() };
+    let expected = if is_stale { before.with_directories(&case.after) } else { case.after.clone() };
     if disk != expected {
         return Err(format!("the files on disk are {disk:?}"));
     }

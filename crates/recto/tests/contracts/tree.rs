@@ -134,7 +134,7 @@ impl Tree {
     }
 
     /// Returns the tree with all directories of another tree added.
-    pub fn with_folders(mut self, other: &Tree) -> Tree {
+    pub fn with_directories(mut self, other: &Tree) -> Tree {
         let folders = other.0.iter().filter(|(_, entry)| **entry == Entry::Folder);
         self.0.extend(folders.map(|(path, entry)| (path.clone(), entry.clone())));
         self

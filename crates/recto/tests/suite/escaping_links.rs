@@ -16,7 +16,7 @@ const TO_FILES: [(&str, &str); 8] = [
 ];
 
 /// Links to directories outside.
-const TO_FOLDERS: [(&str, &str); 9] = [
+const TO_DIRECTORIES: [(&str, &str); 9] = [
     ("root/folder-abs", "{base}/outside"),
     ("root/folder-rel", "../outside"),
     ("root/folder-slash", "../outside/"),
@@ -31,7 +31,7 @@ const TO_FOLDERS: [(&str, &str); 9] = [
 /// Creates all links; `link` expands `{base}`.
 pub fn lay(mut link: impl FnMut(&str, &str)) {
     lay_files(&TO_FILES, &mut link);
-    for (below, target) in TO_FOLDERS {
+    for (below, target) in TO_DIRECTORIES {
         link(below, target);
     }
 }

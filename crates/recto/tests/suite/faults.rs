@@ -28,11 +28,11 @@ const OLD: &str = "one\ntwo\nthree\n";
 const NEW: &str = "one\nTWO\nthree\n";
 
 fn call(root: &Path, sys: Arc<dyn Sys>, tool: &str, arguments: Value) -> Result<Answer, Error> {
-    call_holding(u64::MAX, root, sys, tool, arguments)
+    call_capped(u64::MAX, root, sys, tool, arguments)
 }
 
 /// Calls a tool over a store that reads files whole up to a size.
-fn call_holding(
+fn call_capped(
     max_whole_change: u64,
     root: &Path,
     sys: Arc<dyn Sys>,
@@ -158,7 +158,7 @@ fn attempt(operation: &Operation, sys: &Arc<Disturbed>, what: &str) -> Result<An
     let root = folder.path();
     let arguments = operation.arguments.clone();
     let result =
-        call_holding(operation.max_whole_change, root, sys.clone(), operation.tool, arguments);
+        call_capped(operation.max_whole_change, root, sys.clone(), operation.tool, arguments);
     let found = read(root);
     match &result {
         Ok(_) | Err(Error::Store(StoreError::NotDurable { .. })) => {

@@ -19,7 +19,7 @@ mod strings;
 
 use call::{Action, Call};
 use files::{File, Files, ROOT};
-use generated::Known;
+use generated::Memory;
 
 use crate::in_process::in_memory;
 use crate::random::Random;
@@ -38,7 +38,7 @@ struct Counts {
 }
 
 impl Counts {
-    fn add(&mut self, tool: &'static str, found: &Found) {
+    fn add(&mut self, tool: &'static str, found: &ToolResult) {
         self.n_calls += 1;
         match found {
             Ok(answer) => {
@@ -52,7 +52,7 @@ impl Counts {
 }
 
 /// The answer of a tool, or its error code.
-type Found = Result<Map<String, Value>, i32>;
+type ToolResult = Result<Map<String, Value>, i32>;
 
 /// Everything below the root: directories, and files with their bytes in readable form.
 type Tree = BTreeMap<String, Option<String>>;
@@ -129,7 +129,7 @@ impl Session {
 
     /// Makes one call on both sides and returns the difference, if there is one.
     fn step(&mut self, random: &mut Random, counts: &mut Counts) -> Result<(), String> {
-        let known = Known { files: &self.model, hashes: &self.hashes };
+        let known = Memory { files: &self.model, hashes: &self.hashes };
         let call = generated::call(random, &known);
         let tool = call.action.tool();
         let before = self.model.clone();
@@ -145,12 +145,12 @@ impl Session {
             arguments,
             &recto_tools::Call::default(),
         );
-        let found: Found =
+        let found: ToolResult =
             answer.map(|answer| answer.object().into_owned()).map_err(|error| error.code());
 
         counts.add(tool, &found);
-        let (tree, wanted) = (self.stored(), stands_in(&self.model));
-        let is_untouched = expected.is_ok() || tree == stands_in(&before);
+        let (tree, wanted) = (self.stored(), occurs_in(&self.model));
+        let is_untouched = expected.is_ok() || tree == occurs_in(&before);
         if !self.agrees(&call, &expected, &found) || tree != wanted || !is_untouched {
             return Err(format!(
                 "\n{described}\non        {:?}\nexpected  {expected:?}\nfound     {found:?}\n\
@@ -166,11 +166,11 @@ impl Session {
     }
 
     /// Whether both sides gave the same answer.
-    fn agrees(&self, call: &Call, expected: &Result<Value, i32>, found: &Found) -> bool {
+    fn agrees(&self, call: &Call, expected: &Result<Value, i32>, found: &ToolResult) -> bool {
         match (expected, found) {
             (Err(code), Err(found)) => code == found,
             (Ok(expected), Ok(found)) if found.contains_key("changes") => {
-                self.tells_changes(call, expected, found)
+                self.lists_changes(call, expected, found)
             }
             (Ok(expected), Ok(found)) => {
                 has_members(expected, found) && !self.owes_changes(call, found)
@@ -212,7 +212,7 @@ impl Session {
 
     /// Whether the changes are lines of the new text, in order, and everything between them was in
     /// the old text in that order.
-    fn tells_changes(&self, call: &Call, expected: &Value, found: &Map<String, Value>) -> bool {
+    fn lists_changes(&self, call: &Call, expected: &Value, found: &Map<String, Value>) -> bool {
         let Action::Read { lines: None, since: Some(since) } = &call.action else { return false };
         let Some(old) = self.texts.get(since) else { return false };
         let new = lines::lines(&self.texts[expected["hash"].as_str().unwrap()]);
@@ -245,7 +245,7 @@ fn has_members(expected: &Value, found: &Map<String, Value>) -> bool {
     expected.iter().all(|(name, value)| found.get(name).unwrap_or(&Value::Null) == value)
 }
 
-fn stands_in(model: &Files) -> Tree {
+fn occurs_in(model: &Files) -> Tree {
     let shown = |file: &File| file.bytes().escape_ascii().to_string();
     let files = model.files.iter().map(|(path, file)| (path.clone(), Some(shown(file))));
     files.chain(model.folders.iter().map(|path| (path.clone(), None))).collect()

@@ -17,14 +17,14 @@ pub fn while_swapping(one: &Path, other: &Path, work: impl FnOnce()) {
             }
         });
         // The swaps also end when a call panics.
-        let _end = Raise(&is_over);
+        let _end = SetOnDrop(&is_over);
         work();
     });
 }
 
-struct Raise<'a>(&'a AtomicBool);
+struct SetOnDrop<'a>(&'a AtomicBool);
 
-impl Drop for Raise<'_> {
+impl Drop for SetOnDrop<'_> {
     fn drop(&mut self) {
         self.0.store(true, Ordering::Relaxed);
     }

@@ -38,7 +38,7 @@ pub enum Expected {
     /// Reads work; the system denies changes.
     Readable,
     /// Reads work; the system denies changes in the file's directory.
-    ReadableInClosedFolder,
+    ReadableInReadOnlyDir,
     /// Reads work; changes are rejected, because another user owns the file.
     ReadableForeign,
     /// The system denies everything.
@@ -48,13 +48,13 @@ pub enum Expected {
     /// The path is neither a file nor a directory.
     NotAFile,
     /// The path is a directory.
-    Folder,
+    Directory,
     /// The file does not exist; a write creates the named one.
     Missing(PathBuf),
     /// The parent directory does not exist; a write names it.
-    NoFolder,
+    NoParent,
     /// A link to a file whose directory does not exist; a write names that directory.
-    LeadsToNoFolder(&'static str),
+    LinkWithoutParent(&'static str),
     /// A path that no file can have.
     Impossible,
     /// Rejected, with whichever code fits.
@@ -274,7 +274,7 @@ impl Expected {
                 "Only files in these folders can be used: {}",
                 roots.join(", ")
             ))),
-            Opens(_) | Readable | ReadableGit | ReadableForeign | ReadableInClosedFolder
+            Opens(_) | Readable | ReadableGit | ReadableForeign | ReadableInReadOnlyDir
                 if is_read =>
             {
                 Answer::Read
@@ -282,7 +282,7 @@ impl Expected {
             Opens(target) => Answer::Change { target, text },
             Readable | Closed => denied(None),
             ReadableGit => in_git(),
-            ReadableInClosedFolder => denied(Some(
+            ReadableInReadOnlyDir => denied(Some(
                 "Its folder cannot be written, which is how a file is replaced.".into(),
             )),
             ReadableForeign => denied(Some(
@@ -294,23 +294,23 @@ impl Expected {
             MissingGit if is_read => not_found(),
             MissingGit => in_git(),
             NotAFile => error(-32003, format!("{shown} is not a file")),
-            Folder if is_write => error(-32003, format!("{shown} is a directory")),
-            Folder => Answer::Error {
+            Directory if is_write => error(-32003, format!("{shown} is a directory")),
+            Directory => Answer::Error {
                 code: -32003,
                 message: format!("{shown} is not a file"),
                 hint: Some("It is a folder.".into()),
             },
             Missing(target) if is_write => Answer::Change { target, text },
-            NoFolder | LeadsToNoFolder(_) if is_write => {
+            NoParent | LinkWithoutParent(_) if is_write => {
                 let parent = match self {
-                    LeadsToNoFolder(below) => format!("{}/{below}", roots[0]),
+                    LinkWithoutParent(below) => format!("{}/{below}", roots[0]),
                     _ => Path::new(path).parent().unwrap().display().to_string(),
                 };
                 let message = format!("Parent directory not found: {}", Quoted(&parent));
                 let hint = "A folder on the way is missing; check the path.";
                 Answer::Error { code: -32001, message, hint: Some(hint.into()) }
             }
-            Missing(_) | NoFolder | LeadsToNoFolder(_) => not_found(),
+            Missing(_) | NoParent | LinkWithoutParent(_) => not_found(),
             Impossible => error(
                 -32600,
                 format!("Argument path must be a path that the file system can hold: {shown}"),
@@ -322,10 +322,10 @@ impl Expected {
 
 /// Everything below a directory: the kind of each entry, and for files whether they changed.
 #[derive(PartialEq, Eq)]
-pub struct Snapshot(BTreeMap<PathBuf, Seen>);
+pub struct Snapshot(BTreeMap<PathBuf, EntryState>);
 
 #[derive(PartialEq, Eq)]
-struct Seen {
+struct EntryState {
     mode: u32,
     /// Inode, modification time and text of a file; a directory's times change with its entries.
     identity: Option<(u64, i64, i64, Vec<u8>)>,
@@ -352,7 +352,7 @@ impl Snapshot {
                 let text = if is_giant { Vec::new() } else { read() };
                 (status.ino(), status.ctime(), status.ctime_nsec(), text)
             };
-            let seen = Seen {
+            let seen = EntryState {
                 mode: status.mode(),
                 identity: status.is_file().then(identity),
                 target: std::fs::read_link(base.join(&path)).ok(),

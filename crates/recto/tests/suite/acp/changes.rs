@@ -16,19 +16,19 @@ const READ: &str = "fs/read_text_file";
 const WRITE: &str = "fs/write_text_file";
 
 /// An editor that answers only when the test does, and a server linked to it.
-struct ByHand {
+struct ManualEditor {
     editor: Editor,
     client: Arc<LinkClient>,
     caller: Context,
 }
 
-impl ByHand {
-    fn new() -> ByHand {
+impl ManualEditor {
+    fn new() -> ManualEditor {
         let writes = Writes::Unanswered;
         let editor = Editor::ready(Habits { ignores_reads: true, writes, ..Habits::default() });
         let token = editor.idle_session();
         let client = Arc::new(LinkClient::connect(&editor.socket(), &token).unwrap());
-        ByHand { editor, client, caller: Context::default() }
+        ManualEditor { editor, client, caller: Context::default() }
     }
 
     /// Starts a change from `before` to `new`.
@@ -130,23 +130,23 @@ fn every_editor_answer_leads_to_the_next_request_or_ends_the_call() {
         (None, vec![taken(), error(-32002)], written(None)),
         (None, vec![error(-32000)], refused()),
     ];
-    let by_hand = ByHand::new();
+    let manual = ManualEditor::new();
     let mut n_asked = 0;
     for (before, answers, expected) in rows {
-        let outcome = by_hand.begin(before);
+        let outcome = manual.begin(before);
         let methods = if before.is_some() { [READ, WRITE, READ] } else { [WRITE, READ, ""] };
         for (method, answer) in methods.iter().zip(&answers) {
             n_asked += 1;
-            let request = by_hand.request(n_asked);
+            let request = manual.request(n_asked);
             assert_eq!(request["method"], *method, "{before:?} {answers:?}");
-            assert_eq!(request["params"]["path"], by_hand.editor.spelled("f.txt"));
-            by_hand.answer(&request, answer.clone());
+            assert_eq!(request["params"]["path"], manual.editor.spelled("f.txt"));
+            manual.answer(&request, answer.clone());
             // A duplicate answer is ignored.
-            by_hand.answer(&request, answer.clone());
+            manual.answer(&request, answer.clone());
         }
         assert_eq!(outcome.recv_timeout(MAX_WAIT), Ok(expected), "{before:?} {answers:?}");
     }
-    by_hand.check_quiet(n_asked);
+    manual.check_quiet(n_asked);
 }
 
 #[test]
@@ -156,115 +156,115 @@ fn a_cancelled_call_waits_only_for_its_write() {
     for (n_answered, expected, is_at_once) in
         [(0, cancelled(), true), (1, written(None), false), (2, written(None), true)]
     {
-        let by_hand = ByHand::new();
-        let outcome = by_hand.begin(Some("old"));
+        let manual = ManualEditor::new();
+        let outcome = manual.begin(Some("old"));
         let answers = [text("old"), taken(), text("new")];
         for (number, answer) in answers.iter().take(n_answered).enumerate() {
-            by_hand.answer(&by_hand.request(number + 1), answer.clone());
+            manual.answer(&manual.request(number + 1), answer.clone());
         }
-        let next = by_hand.request(n_answered + 1);
-        by_hand.caller.cancel.raise();
+        let next = manual.request(n_answered + 1);
+        manual.caller.cancel.raise();
         if !is_at_once {
             let early = outcome.recv_timeout(Duration::from_millis(200));
             assert!(early.is_err(), "the editor may still write: {early:?}");
-            by_hand.answer(&next, answers[n_answered].clone());
+            manual.answer(&next, answers[n_answered].clone());
         }
         let end = outcome.recv_timeout(Duration::from_secs(2));
         assert_eq!(end, Ok(expected), "{n_answered}");
-        by_hand.answer(&next, answers[n_answered].clone());
-        by_hand.check_quiet(n_answered + 1);
+        manual.answer(&next, answers[n_answered].clone());
+        manual.check_quiet(n_answered + 1);
     }
 }
 
 /// JSON can express unpaired surrogates, which UTF-8 cannot, and JavaScript sends them.
 #[test]
 fn an_unpaired_surrogate_is_rejected_and_the_link_survives() {
-    let by_hand = ByHand::new();
+    let manual = ManualEditor::new();
     let half = |number: usize| {
-        let id = by_hand.request(number)["id"].clone();
+        let id = manual.request(number)["id"].clone();
         let line = format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"content":"a\ud800"}}}}"#);
-        by_hand.editor.send_line(&line);
+        manual.editor.send_line(&line);
     };
-    let (client, path) = (by_hand.client.clone(), by_hand.editor.path("f.txt"));
+    let (client, path) = (manual.client.clone(), manual.editor.path("f.txt"));
     let read = std::thread::spawn(move || client.read(&path, &Context::default()));
     half(1);
     assert!(matches!(read.join().unwrap(), Err(EditorError::Refused { .. })));
-    let compared = by_hand.begin(Some("old"));
+    let compared = manual.begin(Some("old"));
     half(2);
     let outcome = compared.recv_timeout(MAX_WAIT).unwrap();
     assert!(matches!(outcome, Err(EditorError::Refused { .. })), "{outcome:?}");
-    let read_back = by_hand.begin(None);
-    by_hand.answer(&by_hand.request(3), taken());
+    let read_back = manual.begin(None);
+    manual.answer(&manual.request(3), taken());
     half(4);
     assert_eq!(read_back.recv_timeout(MAX_WAIT), Ok(written(None)));
     // A complete pair is an ordinary character.
-    let compared = by_hand.begin(Some("\u{1f980}"));
-    let id = by_hand.request(5)["id"].clone();
+    let compared = manual.begin(Some("\u{1f980}"));
+    let id = manual.request(5)["id"].clone();
     let pair = format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"content":"\ud83e\udd80"}}}}"#);
-    by_hand.editor.send_line(&pair);
-    assert_eq!(by_hand.request(6)["method"], WRITE);
+    manual.editor.send_line(&pair);
+    assert_eq!(manual.request(6)["method"], WRITE);
     drop(compared);
 }
 
 /// Both servers number their first change 1.
 #[test]
 fn cancelling_a_call_of_another_server_has_no_effect() {
-    let by_hand = ByHand::new();
-    let token = by_hand.editor.idle_session();
-    let other = Arc::new(LinkClient::connect(&by_hand.editor.socket(), &token).unwrap());
-    let kept = by_hand.begin(Some("old"));
-    let request = by_hand.request(1);
-    let (caller, path) = (Context::default(), by_hand.editor.path("g.txt"));
+    let manual = ManualEditor::new();
+    let token = manual.editor.idle_session();
+    let other = Arc::new(LinkClient::connect(&manual.editor.socket(), &token).unwrap());
+    let kept = manual.begin(Some("old"));
+    let request = manual.request(1);
+    let (caller, path) = (Context::default(), manual.editor.path("g.txt"));
     let calling = caller.clone();
     let taken_back = std::thread::spawn(move || {
         other.write(&path, &Change { before: Some("old"), after: "new" }, &calling)
     });
-    by_hand.request(2);
+    manual.request(2);
     caller.cancel.raise();
     assert_eq!(taken_back.join().unwrap(), Err(EditorError::Cancelled));
     for (number, answer) in [(1, text("old")), (3, taken()), (4, text("new"))] {
-        let request = if number == 1 { request.clone() } else { by_hand.request(number) };
-        by_hand.answer(&request, answer);
+        let request = if number == 1 { request.clone() } else { manual.request(number) };
+        manual.answer(&request, answer);
     }
     assert_eq!(kept.recv_timeout(MAX_WAIT), Ok(written(Some("new"))));
 }
 
 #[test]
 fn a_change_goes_to_disk_if_the_editor_exits_before_receiving_it() {
-    let by_hand = ByHand::new();
-    let outcome = by_hand.begin(Some("old"));
-    by_hand.request(1);
-    by_hand.editor.close_input();
+    let manual = ManualEditor::new();
+    let outcome = manual.begin(Some("old"));
+    manual.request(1);
+    manual.editor.close_input();
     assert_eq!(outcome.recv_timeout(MAX_WAIT), Ok(Err(EditorError::NotSent)));
 }
 
 #[test]
 fn nothing_is_written_for_a_server_that_is_gone() {
-    let by_hand = ByHand::new();
-    let outcome = by_hand.begin(Some("old"));
-    let request = by_hand.request(1);
-    by_hand.client.close();
+    let manual = ManualEditor::new();
+    let outcome = manual.begin(Some("old"));
+    let request = manual.request(1);
+    manual.client.close();
     assert_eq!(outcome.recv_timeout(MAX_WAIT), Ok(Err(EditorError::Unanswered)));
     // The relay notices by itself, a moment later.
-    by_hand.wait_for_no_server();
-    by_hand.answer(&request, text("old"));
-    by_hand.check_quiet(1);
+    manual.wait_for_no_server();
+    manual.answer(&request, text("old"));
+    manual.check_quiet(1);
 }
 
 #[test]
 #[ignore = "long: takes a minute"]
 fn a_read_before_a_write_times_out_and_the_write_does_not_long() {
-    let by_hand = ByHand::new();
+    let manual = ManualEditor::new();
     let start = Instant::now();
-    let compared = by_hand.begin(Some("old"));
-    let read_back = by_hand.begin(None);
-    let (first, second) = (by_hand.request(1), by_hand.request(2));
+    let compared = manual.begin(Some("old"));
+    let read_back = manual.begin(None);
+    let (first, second) = (manual.request(1), manual.request(2));
     let write = if first["method"] == WRITE { first } else { second };
     std::thread::sleep(Duration::from_secs(32));
     assert_eq!(compared.try_recv(), Ok(Err(EditorError::Silent)), "nothing was written");
     assert!(read_back.try_recv().is_err(), "a person may take longer");
-    by_hand.answer(&write, taken());
-    by_hand.request(3);
+    manual.answer(&write, taken());
+    manual.request(3);
     assert_eq!(read_back.recv_timeout(Duration::from_secs(33)), Ok(written(None)));
     assert!(start.elapsed() > Duration::from_secs(60), "{:?}", start.elapsed());
 }

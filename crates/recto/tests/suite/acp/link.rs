@@ -27,7 +27,7 @@ fn the_socket_is_accessible_only_to_its_owner() {
 }
 
 #[test]
-fn a_wrong_token_is_refused() {
+fn a_wrong_token_is_rejected() {
     let editor = Editor::ready(Habits::default());
     let token = editor.idle_session();
     for wrong in ["", "x", &token[1..], &token.replace(|c| c != '0', "0"), &"x".repeat(10_000)] {

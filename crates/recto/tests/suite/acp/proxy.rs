@@ -79,32 +79,32 @@ fn pass(from: &UnixStream, mut to: &UnixStream, counter: &Mutex<usize>, fault: F
 
 /// The call: an edit of a file, or a write that creates one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Change {
+enum WriteCall {
     Edit,
     Create,
 }
 
-impl Change {
+impl WriteCall {
     fn call(self, editor: &Editor) -> Value {
         let path = editor.spelled(self.name());
         match self {
-            Change::Edit => json!({"name": "edit_text_file",
+            WriteCall::Edit => json!({"name": "edit_text_file",
                 "arguments": {"path": path, "old_string": "old", "new_string": "new"}}),
-            Change::Create => json!({"name": "write_text_file",
+            WriteCall::Create => json!({"name": "write_text_file",
                 "arguments": {"path": path, "content": "new\n"}}),
         }
     }
 
     fn name(self) -> &'static str {
         match self {
-            Change::Edit => "f.txt",
-            Change::Create => "new.txt",
+            WriteCall::Edit => "f.txt",
+            WriteCall::Create => "new.txt",
         }
     }
 }
 
 /// Changes a file through a server behind the proxy and returns the answer.
-fn change(editor: &Editor, change: Change, socket: &Path, token: &str) -> Value {
+fn change(editor: &Editor, change: WriteCall, socket: &Path, token: &str) -> Value {
     let mut server = Command::new(BINARY)
         .args(["serve", "--root"])
         .arg(editor.folder.path())
@@ -137,7 +137,7 @@ fn change(editor: &Editor, change: Change, socket: &Path, token: &str) -> Value 
 }
 
 /// Makes the link fail at each message in turn, until there are no more.
-fn check(kind: Change, fault: Fault) {
+fn check(kind: WriteCall, fault: Fault) {
     let mut at = 1;
     loop {
         let editor = Editor::ready(Habits::default());
@@ -153,8 +153,8 @@ fn check(kind: Change, fault: Fault) {
         let code = answer["_meta"]["error"]["code"].as_i64();
         let n_writes = editor.state.writes.lock().unwrap().len();
         let is_on_disk = match kind {
-            Change::Edit => read(&editor.path("f.txt")) != "old\n",
-            Change::Create => editor.path("new.txt").exists(),
+            WriteCall::Edit => read(&editor.path("f.txt")) != "old\n",
+            WriteCall::Create => editor.path("new.txt").exists(),
         };
         let place = format!(
             "{kind:?}, {fault:?} at {at}: {n_writes} writes, on disk: {is_on_disk}, {answer}"
@@ -181,8 +181,8 @@ fn check(kind: Change, fault: Fault) {
 }
 
 fn check_both(fault: Fault) {
-    check(Change::Edit, fault);
-    check(Change::Create, fault);
+    check(WriteCall::Edit, fault);
+    check(WriteCall::Create, fault);
 }
 
 #[test]

@@ -9,7 +9,7 @@ use crate::scripted_editor::{Accident, EditorFixture, Habits, ScriptedEditor, Ve
 
 /// Where the change is afterwards.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum WrittenTo {
     Editor,
     Disk,
     Nowhere,
@@ -18,7 +18,7 @@ enum Place {
 const ON_DISK: &str = "one\r\ntwo\r\n";
 const IN_EDITOR: &str = "one\ntwo\n";
 
-fn check(verb: Verb, number: usize, accident: Accident, place: Place, code: Option<i32>) {
+fn check(verb: Verb, number: usize, accident: Accident, place: WrittenTo, code: Option<i32>) {
     let calls: [(&str, &str, Value); 4] = [
         ("edit_text_file", "f.txt", json!({"old_string": "one", "new_string": "1"})),
         (
@@ -51,9 +51,9 @@ fn check(verb: Verb, number: usize, accident: Accident, place: Place, code: Opti
             false => ((Some(IN_EDITOR), Some(ON_DISK)), "1\r\ntwo\r\n", "1\ntwo\n"),
         };
         let expected = match place {
-            Place::Editor => (Some(in_editor), before.1),
-            Place::Disk => (before.0, Some(on_disk)),
-            Place::Nowhere => before,
+            WrittenTo::Editor => (Some(in_editor), before.1),
+            WrittenTo::Disk => (before.0, Some(on_disk)),
+            WrittenTo::Nowhere => before,
         };
         let (buffer, disk) = (fixture.buffer(name), fixture.disk(name));
         assert_eq!((buffer.as_deref(), disk.as_deref()), expected, "{tool} {name}");
@@ -64,10 +64,10 @@ fn check(verb: Verb, number: usize, accident: Accident, place: Place, code: Opti
 #[test]
 fn a_write_that_was_never_sent_goes_to_disk_with_its_line_endings() {
     for number in [1, 2] {
-        check(Verb::Read, number, Accident::Fails(EditorError::NotSent), Place::Disk, None);
-        check(Verb::Read, number, Accident::Fails(EditorError::Unanswered), Place::Disk, None);
+        check(Verb::Read, number, Accident::Fails(EditorError::NotSent), WrittenTo::Disk, None);
+        check(Verb::Read, number, Accident::Fails(EditorError::Unanswered), WrittenTo::Disk, None);
     }
-    check(Verb::Write, 1, Accident::Fails(EditorError::NotSent), Place::Disk, None);
+    check(Verb::Write, 1, Accident::Fails(EditorError::NotSent), WrittenTo::Disk, None);
 }
 
 /// The editor is connected and may have unsaved text.
@@ -75,7 +75,7 @@ fn a_write_that_was_never_sent_goes_to_disk_with_its_line_endings() {
 fn a_write_does_not_bypass_an_editor_that_does_not_answer() {
     for number in [1, 2] {
         let silent = Accident::Fails(EditorError::Silent);
-        check(Verb::Read, number, silent, Place::Nowhere, Some(-32017));
+        check(Verb::Read, number, silent, WrittenTo::Nowhere, Some(-32017));
     }
 }
 
@@ -109,23 +109,23 @@ fn a_write_that_the_editor_reverts_is_not_reported_as_written() {
 fn an_unanswered_write_is_not_sent_again() {
     let unanswered = EditorError::Unanswered;
     let code = Some(-32018);
-    check(Verb::Write, 1, Accident::Fails(unanswered.clone()), Place::Nowhere, code);
-    check(Verb::Write, 1, Accident::FailsAfter(unanswered), Place::Editor, code);
+    check(Verb::Write, 1, Accident::Fails(unanswered.clone()), WrittenTo::Nowhere, code);
+    check(Verb::Write, 1, Accident::FailsAfter(unanswered), WrittenTo::Editor, code);
 }
 
 #[test]
 fn an_accepted_write_is_reported_even_if_it_cannot_be_read_back() {
     for error in [EditorError::NotSent, EditorError::Unanswered, EditorError::Cancelled] {
-        check(Verb::Read, 3, Accident::Fails(error), Place::Editor, None);
+        check(Verb::Read, 3, Accident::Fails(error), WrittenTo::Editor, None);
     }
 }
 
 #[test]
 fn a_call_cancelled_before_its_write_changes_nothing() {
     let cancelled = Accident::Fails(EditorError::Cancelled);
-    check(Verb::Read, 1, cancelled.clone(), Place::Nowhere, Some(-32800));
-    check(Verb::Read, 2, cancelled.clone(), Place::Nowhere, Some(-32800));
-    check(Verb::Write, 1, cancelled, Place::Nowhere, Some(-32800));
+    check(Verb::Read, 1, cancelled.clone(), WrittenTo::Nowhere, Some(-32800));
+    check(Verb::Read, 2, cancelled.clone(), WrittenTo::Nowhere, Some(-32800));
+    check(Verb::Write, 1, cancelled, WrittenTo::Nowhere, Some(-32800));
 }
 
 #[test]

@@ -19,33 +19,33 @@ use super::{NEW, OLD, call, edit_operation, names, prepare, read};
 
 /// What a writer without a lock does to the file.
 #[derive(Debug, Clone, Copy)]
-enum Meddling {
+enum Interference {
     Appends,
     Replaces,
     Removes,
 }
 
-fn meddle(path: &Path, how: Meddling) {
-    meddle_with(path, how, "foreign");
+fn interfere(path: &Path, how: Interference) {
+    interfere_with(path, how, "foreign");
 }
 
 /// The same, with a given line.
-fn meddle_with(path: &Path, how: Meddling, line: &str) {
+fn interfere_with(path: &Path, how: Interference, line: &str) {
     match how {
         // Non-blocking, because a lease would make the test wait for itself.
-        Meddling::Appends => {
+        Interference::Appends => {
             let mut file = std::fs::OpenOptions::new();
             let file = file.append(true).custom_flags(libc::O_NONBLOCK).open(path);
             if let Ok(mut file) = file {
                 file.write_all(format!("{line}\n").as_bytes()).unwrap();
             }
         }
-        Meddling::Replaces => {
+        Interference::Replaces => {
             let beside = path.with_extension("other");
             std::fs::write(&beside, format!("one\ntwo\nthree\n{line}\n")).unwrap();
             std::fs::rename(&beside, path).unwrap();
         }
-        Meddling::Removes => {
+        Interference::Removes => {
             let _ = std::fs::remove_file(path);
         }
     }
@@ -54,17 +54,17 @@ fn meddle_with(path: &Path, how: Meddling, line: &str) {
 #[test]
 fn a_concurrent_write_is_never_lost() {
     let mut n_meddlings = 0;
-    for how in [Meddling::Appends, Meddling::Replaces, Meddling::Removes] {
+    for how in [Interference::Appends, Interference::Replaces, Interference::Removes] {
         for with_tag in [false, true] {
             for n in 1.. {
                 let folder = prepare(&edit_operation());
                 let path = folder.path().join("f.txt");
-                let meddled = Arc::new(AtomicUsize::new(0));
-                let (counter, target) = (meddled.clone(), path.clone());
+                let interfered = Arc::new(AtomicUsize::new(0));
+                let (counter, target) = (interfered.clone(), path.clone());
                 let mut sys = Disturbed::new(move |number, _| {
                     if number == n {
                         counter.fetch_add(1, Ordering::SeqCst);
-                        meddle(&target, how);
+                        interfere(&target, how);
                     }
                     Ok(())
                 });
@@ -77,27 +77,27 @@ fn a_concurrent_write_is_never_lost() {
                 let found = read(folder.path());
                 let what =
                     format!("{how:?} before call {n}, tag: {with_tag}: {result:?}, {found:?}");
-                if meddled.load(Ordering::SeqCst) == 0 {
+                if interfered.load(Ordering::SeqCst) == 0 {
                     result.unwrap();
                     break;
                 }
                 n_meddlings += 1;
                 match (how, &result) {
                     // Removed before the read or the commit: rejected. After: it was written.
-                    (Meddling::Removes, Err(error)) => {
+                    (Interference::Removes, Err(error)) => {
                         assert_eq!((error.code(), &found), (-32001, &None), "{what}");
                     }
-                    (Meddling::Removes, Ok(_)) => assert_eq!(found, None, "{what}"),
+                    (Interference::Removes, Ok(_)) => assert_eq!(found, None, "{what}"),
                     // Unless the file was removed, the other writer's text survives, and an edit
                     // reported as written is there or was overwritten by a whole new file.
                     (_, Err(error)) => {
                         assert!(with_tag && error.code() == -32013, "{what}");
                         assert_eq!(found.as_deref(), Some("one\ntwo\nthree\nforeign\n"), "{what}");
                     }
-                    (Meddling::Appends, Ok(_)) => {
+                    (Interference::Appends, Ok(_)) => {
                         assert_eq!(found.as_deref(), Some("one\nTWO\nthree\nforeign\n"), "{what}");
                     }
-                    (Meddling::Replaces, Ok(_)) => {
+                    (Interference::Replaces, Ok(_)) => {
                         let found = found.unwrap_or_default();
                         assert!(found.ends_with("three\nforeign\n"), "{what}");
                     }
@@ -114,7 +114,7 @@ fn a_concurrent_write_is_never_lost() {
 /// The second write may come while the first one is being restored.
 #[test]
 fn two_concurrent_writes_are_never_lost() {
-    use Meddling::{Appends, Replaces};
+    use Interference::{Appends, Replaces};
     let mut n_meddlings = 0;
     for (first, second) in
         [(Replaces, Replaces), (Appends, Replaces), (Replaces, Appends), (Appends, Appends)]
@@ -124,13 +124,13 @@ fn two_concurrent_writes_are_never_lost() {
             for m in n.. {
                 let folder = prepare(&edit_operation());
                 let path = folder.path().join("f.txt");
-                let meddled = Arc::new(AtomicUsize::new(0));
-                let (counter, target) = (meddled.clone(), path.clone());
+                let interfered = Arc::new(AtomicUsize::new(0));
+                let (counter, target) = (interfered.clone(), path.clone());
                 let mut sys = Disturbed::new(move |number, _| {
                     for (at, how, line) in [(n, first, "first"), (m, second, "second")] {
                         if number == at {
                             counter.fetch_add(1, Ordering::SeqCst);
-                            meddle_with(&target, how, line);
+                            interfere_with(&target, how, line);
                         }
                     }
                     Ok(())
@@ -138,7 +138,7 @@ fn two_concurrent_writes_are_never_lost() {
                 sys.lacks = &["lease"];
                 let arguments = json!({"old_string": "two", "new_string": "TWO"});
                 let result = call(folder.path(), Arc::new(sys), "edit_text_file", arguments);
-                if meddled.load(Ordering::SeqCst) < 2 {
+                if interfered.load(Ordering::SeqCst) < 2 {
                     break;
                 }
                 n_second += 1;
@@ -149,7 +149,7 @@ fn two_concurrent_writes_are_never_lost() {
                 // A writer that replaces the whole file also replaces text appended before.
                 let end = match second {
                     Replaces => "three\nsecond\n",
-                    Appends | Meddling::Removes => "three\nfirst\nsecond\n",
+                    Appends | Interference::Removes => "three\nfirst\nsecond\n",
                 };
                 assert!(found.ends_with(end), "{what}");
                 let mut left = names(folder.path());
@@ -177,11 +177,11 @@ fn a_file_swapped_away_during_an_edit_is_never_lost() {
             let folder = prepare(&edit_operation());
             let (path, neighbour) = (folder.path().join("f.txt"), folder.path().join("g.txt"));
             std::fs::write(&neighbour, NEIGHBOUR).unwrap();
-            let meddled = Arc::new(AtomicUsize::new(0));
-            let (counter, target) = (meddled.clone(), path.clone());
+            let interfered = Arc::new(AtomicUsize::new(0));
+            let (counter, target) = (interfered.clone(), path.clone());
             let mut sys = Disturbed::new(move |number, _| {
                 if number == n {
-                    meddle_with(&target, Meddling::Replaces, "first");
+                    interfere_with(&target, Interference::Replaces, "first");
                 }
                 if number == m {
                     counter.fetch_add(1, Ordering::SeqCst);
@@ -192,7 +192,7 @@ fn a_file_swapped_away_during_an_edit_is_never_lost() {
             sys.lacks = &["lease"];
             let arguments = json!({"old_string": "two", "new_string": "TWO"});
             let result = call(folder.path(), Arc::new(sys), "edit_text_file", arguments);
-            if meddled.load(Ordering::SeqCst) == 0 {
+            if interfered.load(Ordering::SeqCst) == 0 {
                 break;
             }
             n_second += 1;

@@ -191,13 +191,13 @@ fn files_that_come_and_go_do_not_affect_the_other_files() {
                 n += 1;
             }
         });
-        struct Raise<'a>(&'a AtomicBool);
-        impl Drop for Raise<'_> {
+        struct SetOnDrop<'a>(&'a AtomicBool);
+        impl Drop for SetOnDrop<'_> {
             fn drop(&mut self) {
                 self.0.store(true, Ordering::Relaxed);
             }
         }
-        let _end = Raise(&is_over);
+        let _end = SetOnDrop(&is_over);
         let session = dir.serve(&[]);
         for round in 0..150 {
             let found = match round % 2 {

@@ -26,7 +26,7 @@ enum Outside {
 const PLACES: [&str; 5] = ["", "outside/", "outside/deep/", "root-sibling/", "roo/"];
 
 /// Kernel pseudo-files that reach outside.
-pub const DOORS: [&str; 10] = [
+pub const PSEUDO_FILES: [&str; 10] = [
     "/proc/self/environ",
     "/proc/self/fd/0",
     "/proc/self/mem",
@@ -56,16 +56,16 @@ fn variant(outside: Outside) -> TestDir {
         .link("root/to-file", "inside.txt")
         .link("root/proc", "/proc")
         .link("root/by-proc", "/proc/self/root{base}/root");
-    for (index, door) in DOORS.iter().enumerate() {
+    for (index, door) in PSEUDO_FILES.iter().enumerate() {
         dir.link(&format!("root/door-{index}"), door);
     }
     symlink(OsStr::from_bytes(b"../outside/\xff"), dir.path("root/to-bytes")).unwrap();
     symlink(OsStr::from_bytes(b"../\xff/../outside"), dir.path("root/by-bytes")).unwrap();
-    furnish(&dir, outside);
+    extend(&dir, outside);
     dir
 }
 
-fn furnish(dir: &TestDir, outside: Outside) {
+fn extend(dir: &TestDir, outside: Outside) {
     match outside {
         Outside::Nothing => {}
         Outside::Files => {
@@ -99,19 +99,19 @@ impl OutsideVariants {
     }
 
     /// The same, with more files inside each.
-    pub fn with(furnish: impl Fn(&TestDir)) -> OutsideVariants {
-        OutsideVariants::behind(Confinement::Full, furnish)
+    pub fn with(extend: impl Fn(&TestDir)) -> OutsideVariants {
+        OutsideVariants::under(Confinement::Full, extend)
     }
 
     /// Returns the variants under each kind of confinement in turn.
     pub fn each() -> impl Iterator<Item = OutsideVariants> {
-        Confinement::ALL.into_iter().map(|confinement| OutsideVariants::behind(confinement, |_| ()))
+        Confinement::ALL.into_iter().map(|confinement| OutsideVariants::under(confinement, |_| ()))
     }
 
-    fn behind(confinement: Confinement, furnish: impl Fn(&TestDir)) -> OutsideVariants {
+    fn under(confinement: Confinement, extend: impl Fn(&TestDir)) -> OutsideVariants {
         let variants = [Outside::Files, Outside::Nothing, Outside::Strange].map(|outside| {
             let dir = variant(outside);
-            furnish(&dir);
+            extend(&dir);
             let command = confinement.serve(&dir.path("root"), &[""; 0]);
             (dir, Session::start_command(command.into()))
         });

@@ -2,12 +2,12 @@
 
 use serde_json::json;
 
-use super::outside_variants::{DOORS, OutsideVariants};
+use super::outside_variants::{OutsideVariants, PSEUDO_FILES};
 use crate::client::Actual;
 use crate::test_dir::said;
 
 /// Directories outside, and paths that escape the root.
-const FOLDERS: &[&str] = &[
+const DIRECTORIES: &[&str] = &[
     "outside",
     "outside/deep",
     "outside/no",
@@ -91,13 +91,13 @@ const PATTERNS: &[&str] = &[
 #[test]
 fn paths_outside_are_indistinguishable_from_missing_paths() {
     for variants in OutsideVariants::each() {
-        check_folders(&variants);
+        check_directories(&variants);
     }
 }
 
-fn check_folders(variants: &OutsideVariants) {
-    let doors = (0..DOORS.len()).map(|index| format!("root/door-{index}"));
-    for folder in FOLDERS.iter().map(|folder| folder.to_string()).chain(doors) {
+fn check_directories(variants: &OutsideVariants) {
+    let doors = (0..PSEUDO_FILES.len()).map(|index| format!("root/door-{index}"));
+    for folder in DIRECTORIES.iter().map(|folder| folder.to_string()).chain(doors) {
         for name in ["secret.txt", "missing.txt", "secret.txt/x"] {
             let path = format!("{folder}/{name}");
             variants.check_denied("ListFiles", &json!({"pattern": path}));
@@ -132,7 +132,7 @@ fn check_links(variants: &OutsideVariants) {
         links.extend(["file-abs", "file-rel", "sub/file-rel", "file-dots"].map(of));
         links.extend(["file-past", "file-proc", "chain-1", "sub/chain-2", "chain-3"].map(of));
     }
-    links.extend((0..DOORS.len()).map(|index| format!("door-{index}")));
+    links.extend((0..PSEUDO_FILES.len()).map(|index| format!("door-{index}")));
     for link in links {
         let path = format!("root/{link}");
         variants.check_denied("ReadLines", &json!({"file_path": path}));

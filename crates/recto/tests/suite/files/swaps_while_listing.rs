@@ -75,16 +75,16 @@ fn with_files(folders: &[&str]) -> TestDir {
 
 #[test]
 fn a_directory_swapped_for_a_link_is_not_listed() {
-    check_listed_folder(SHORT);
+    check_listed_directory(SHORT);
 }
 
 #[test]
 #[ignore = "long: 100,000 calls of each kind"]
 fn a_directory_swapped_for_a_link_is_not_listed_long() {
-    check_listed_folder(LONG);
+    check_listed_directory(LONG);
 }
 
-fn check_listed_folder(n_rounds: usize) {
+fn check_listed_directory(n_rounds: usize) {
     let dir = with_files(&["d", "d/x/y"]);
     dir.link("root/e", "../outside");
     let patterns = [dir.spelled("root/d/**"), "d/*".into(), "**/d/**".into(), "d/x/y/*".into()];
@@ -94,16 +94,16 @@ fn check_listed_folder(n_rounds: usize) {
 
 #[test]
 fn a_directory_swapped_for_a_link_is_not_searched() {
-    check_searched_folder(SHORT);
+    check_searched_directory(SHORT);
 }
 
 #[test]
 #[ignore = "long: 100,000 calls of each kind"]
 fn a_directory_swapped_for_a_link_is_not_searched_long() {
-    check_searched_folder(LONG);
+    check_searched_directory(LONG);
 }
 
-fn check_searched_folder(n_rounds: usize) {
+fn check_searched_directory(n_rounds: usize) {
     let dir = with_files(&["d", "d/x/y"]);
     dir.link("root/e", "{base}/outside");
     let patterns = [dir.spelled("root/d/**"), "d/*".into(), "**/*.txt".into(), "d/x/y/*".into()];

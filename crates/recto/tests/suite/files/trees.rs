@@ -6,7 +6,7 @@ use std::process::Command;
 
 use crate::random::Random;
 
-const FOLDERS: &[&str] =
+const DIRECTORIES: &[&str] =
     &["a", "b", "src", "lib", "build", "target", ".hid", "doc s", "ünï", "[b]", "new\nline", "UP"];
 
 const FILES: &[&str] = &[
@@ -124,7 +124,7 @@ fn fill(folder: &Path, random: &mut Random, depth: usize) {
     }
     if depth < 4 {
         for _ in 0..random.below(4) {
-            let path = folder.join(random.pick(FOLDERS));
+            let path = folder.join(random.pick(DIRECTORIES));
             if !path.exists() && !path.is_symlink() {
                 fill(&path, random, depth + 1);
             }
@@ -139,7 +139,7 @@ fn rules(random: &mut Random) -> String {
         let mut rule = random.pick(RULES).to_string();
         while rule.contains('%') {
             // As a literal, without characters that a rule cannot express.
-            let names = if random.one_in(2) { FOLDERS } else { FILES };
+            let names = if random.one_in(2) { DIRECTORIES } else { FILES };
             let name = random.pick(names).replace(['\n', '\\', '*', '?', '[', ']', '#', '!'], "a");
             rule = rule.replacen('%', name.trim_end(), 1);
         }

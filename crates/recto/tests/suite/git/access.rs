@@ -6,12 +6,12 @@ use std::path::Path;
 use recto_store::Revisions;
 use recto_store::context::{Access, Entry, Place as Where, Sandbox};
 
-use super::fixture::{Git, Place, absolute, serve, serve_with};
+use super::fixture::{Git, RepoDir, absolute, serve, serve_with};
 
 const NO_GIT: &str =
     "No .git stands in its folders up to the root; --git-dir allows one elsewhere.";
 
-fn project(place: &Place) -> Git {
+fn project(place: &RepoDir) -> Git {
     place.with_files(
         "project",
         &[("top.txt", "top"), ("sub/a.txt", "a"), ("sub/deep/b.txt", "b"), ("sub2/c.txt", "c")],
@@ -20,7 +20,7 @@ fn project(place: &Place) -> Git {
 
 #[test]
 fn a_root_below_its_repository_needs_the_git_directory_allowed() {
-    let place = Place::new();
+    let place = RepoDir::new();
     let git = project(&place);
     let sub = git.path("sub");
     let path = sub.join("a.txt");
@@ -54,7 +54,7 @@ fn a_root_below_its_repository_needs_the_git_directory_allowed() {
 
 #[test]
 fn a_work_tree_outside_its_repository_needs_the_git_directory_allowed() {
-    let place = Place::new();
+    let place = RepoDir::new();
     let git = project(&place);
     git.run(&["worktree", "add", "--quiet", "-b", "other", "../other"]);
     let other = Git { top: place.path.join("other") };
@@ -87,7 +87,7 @@ fn a_work_tree_outside_its_repository_needs_the_git_directory_allowed() {
 
 #[test]
 fn hidden_paths_are_hidden_at_revisions() {
-    let place = Place::new();
+    let place = RepoDir::new();
     let git = project(&place);
     let hidden = ["sub/deep", "*.secret", "top.txt"];
     git.write("sub2/x.secret", "secret");
@@ -106,7 +106,7 @@ fn hidden_paths_are_hidden_at_revisions() {
 
 #[test]
 fn the_clients_sandbox_applies_at_revisions() {
-    let place = Place::new();
+    let place = RepoDir::new();
     let git = project(&place);
     let entry = |path: &Path, access| Entry { place: Where::Beneath(path.into()), access };
     let mut served = serve(&[&git.top]);
@@ -135,7 +135,7 @@ fn the_clients_sandbox_applies_at_revisions() {
 
 #[test]
 fn paths_resolve_on_disk_up_to_the_repository_and_in_git_below_it() {
-    let place = Place::new();
+    let place = RepoDir::new();
     let git = project(&place);
     symlink("sub", git.path("inner")).unwrap();
     symlink("/etc", git.path("out")).unwrap();
@@ -189,7 +189,7 @@ fn paths_resolve_on_disk_up_to_the_repository_and_in_git_below_it() {
 
 #[test]
 fn a_directory_that_is_now_a_link_is_read_at_an_older_commit() {
-    let place = Place::new();
+    let place = RepoDir::new();
     let git = project(&place);
     std::fs::rename(git.path("sub"), git.path("moved")).unwrap();
     symlink("/etc", git.path("sub")).unwrap();
@@ -234,7 +234,7 @@ fn a_directory_that_is_now_a_link_is_read_at_an_older_commit() {
 
 #[test]
 fn a_relative_path_starts_at_the_first_root() {
-    let place = Place::new();
+    let place = RepoDir::new();
     let git = project(&place);
     let served = serve(&[&git.top]);
     assert_eq!(served.text("HEAD", "sub/a.txt"), "a");

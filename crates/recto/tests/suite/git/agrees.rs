@@ -10,11 +10,11 @@ use recto_store::{Error, Text};
 use recto_text::Digest;
 use recto_text::window::Window;
 
-use super::fixture::{Git, Place, Served, absolute, serve};
+use super::fixture::{Git, RepoDir, Served, absolute, serve};
 use recto_store::Revisions;
 
 /// Creates a history with most features of git histories.
-pub fn history(place: &Place, name: &str, options: &[&str]) -> Git {
+pub fn history(place: &RepoDir, name: &str, options: &[&str]) -> Git {
     let library = place.with_files(&format!("{name}-library"), &[("lib.c", "int x;\n")]);
     if !options.is_empty() {
         std::fs::remove_dir_all(&library.top).unwrap();
@@ -135,7 +135,7 @@ fn check_all(served: &Served, git: &Git) {
 
 #[test]
 fn every_file_of_every_commit_matches_git() {
-    let place = Place::new();
+    let place = RepoDir::new();
     let git = history(&place, "project", &[]);
     let served = serve(&[&git.top]);
     check_all(&served, &git);
@@ -155,7 +155,7 @@ fn every_file_of_every_commit_matches_git() {
 
 #[test]
 fn sha_256_repositories_are_read_too() {
-    let place = Place::new();
+    let place = RepoDir::new();
     let git = history(&place, "project", &["--object-format=sha256"]);
     let served = serve(&[&git.top]);
     check_all(&served, &git);
@@ -164,7 +164,7 @@ fn sha_256_repositories_are_read_too() {
 
 #[test]
 fn a_work_tree_has_its_own_head() {
-    let place = Place::new();
+    let place = RepoDir::new();
     let git = history(&place, "project", &[]);
     git.run(&["worktree", "add", "--quiet", "-b", "other", "../other", "HEAD~5"]);
     let other = Git { top: place.path.join("other") };
@@ -182,8 +182,8 @@ fn a_work_tree_has_its_own_head() {
 }
 
 #[test]
-fn clones_that_borrow_are_shallow_or_partial_are_read() {
-    let place = Place::new();
+fn alternate_shallow_and_partial_clones_are_read() {
+    let place = RepoDir::new();
     let git = history(&place, "project", &[]);
     git.run(&["config", "uploadpack.allowFilter", "true"]);
     let url = format!("file://{}", git.top.display());
@@ -216,8 +216,8 @@ fn clones_that_borrow_are_shallow_or_partial_are_read() {
 }
 
 #[test]
-fn replaced_objects_are_replaced() {
-    let place = Place::new();
+fn replace_references_are_applied() {
+    let place = RepoDir::new();
     let git = place.with_files("project", &[("a.txt", "before")]);
     let before = git.run(&["rev-parse", "HEAD:a.txt"]);
     let after = git.run_with(&["hash-object", "-w", "--stdin"], b"after");
@@ -233,7 +233,7 @@ fn replaced_objects_are_replaced() {
 
 #[test]
 fn unsupported_repositories_are_reported() {
-    let place = Place::new();
+    let place = RepoDir::new();
     let reftable = place.repository_with("reftable", &["--ref-format=reftable"]);
     reftable.write("a.txt", "a");
     let id = reftable.commit("first");

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use recto_store::Context;
 use recto_store::Error;
 
-use super::fixture::{Git, Place, serve};
+use super::fixture::{Git, RepoDir, serve};
 
 /// Creates nested trees, each repeated many times: more files than could ever be listed.
 fn bomb(git: &Git, width: usize, depth: usize) {
@@ -24,7 +24,7 @@ fn bomb(git: &Git, width: usize, depth: usize) {
 
 #[test]
 fn an_endless_tree_is_listed_up_to_the_budget() {
-    let place = Place::new();
+    let place = RepoDir::new();
     let git = place.repository("project");
     bomb(&git, 100, 5);
     let served = serve(&[&git.top]);
@@ -45,7 +45,7 @@ fn an_endless_tree_is_listed_up_to_the_budget() {
 
 #[test]
 fn a_cancelled_call_stops() {
-    let place = Place::new();
+    let place = RepoDir::new();
     let git = place.repository("project");
     bomb(&git, 100, 5);
     let mut served = serve(&[&git.top]);
@@ -65,7 +65,7 @@ fn a_cancelled_call_stops() {
 
 #[test]
 fn a_file_over_the_limit_is_rejected_by_its_header() {
-    let place = Place::new();
+    let place = RepoDir::new();
     let git = place.repository("project");
     let large = std::fs::File::create(git.path("large")).unwrap();
     large.set_len((64 << 20) + 1).unwrap();
@@ -87,7 +87,7 @@ fn a_file_over_the_limit_is_rejected_by_its_header() {
 
 #[test]
 fn a_long_history_is_walked_and_a_deep_tree_is_rejected() {
-    let place = Place::new();
+    let place = RepoDir::new();
     let git = place.repository("project");
     let mut stream = Vec::new();
     for n in 0..3000 {
@@ -114,7 +114,7 @@ fn a_long_history_is_walked_and_a_deep_tree_is_rejected() {
 
 #[test]
 fn no_descriptor_and_no_mapping_stays_open() {
-    let place = Place::new();
+    let place = RepoDir::new();
     let git = place.with_files("project", &[("a.txt", "a"), ("b/c.txt", "c")]);
     git.run(&["gc", "--quiet"]);
     git.write("a.txt", "loose");

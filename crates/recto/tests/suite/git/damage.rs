@@ -4,13 +4,13 @@ use std::path::{Path, PathBuf};
 
 use recto_store::Error;
 
-use super::fixture::{Git, Place, Served, serve};
+use super::fixture::{Git, RepoDir, Served, serve};
 
-fn files_beneath(folder: &Path, found: &mut Vec<PathBuf>) {
+fn files_below(folder: &Path, found: &mut Vec<PathBuf>) {
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
         match path.is_dir() {
-            true => files_beneath(&path, found),
+            true => files_below(&path, found),
             false => found.push(path),
         }
     }
@@ -26,7 +26,7 @@ impl Numbers {
     }
 }
 
-fn small(place: &Place) -> Git {
+fn small(place: &RepoDir) -> Git {
     let git = place.repository("project");
     let mut lines: Vec<String> = (0..200).map(|n| format!("line {n}\n")).collect();
     for n in 0..4 {
@@ -56,13 +56,13 @@ fn ask_all(served: &Served, short: &str) -> usize {
 
 #[test]
 fn flipped_bytes_never_panic() {
-    let place = Place::new();
+    let place = RepoDir::new();
     let git = small(&place);
     let served = serve(&[&git.top]);
     let short = git.run(&["rev-parse", "--short", "HEAD~3"]);
     let all = ask_all(&served, &short);
     let mut files = Vec::new();
-    files_beneath(&git.path(".git"), &mut files);
+    files_below(&git.path(".git"), &mut files);
     files.retain(|path| !path.to_str().unwrap().contains("/hooks/"));
     files.sort();
     let mut numbers = Numbers(7);
@@ -113,7 +113,7 @@ fn commit_tree(git: &Git, tree: &[u8]) {
 
 #[test]
 fn trees_with_impossible_names_are_rejected() {
-    let place = Place::new();
+    let place = RepoDir::new();
     let git = place.with_files("project", &[("a.txt", "a")]);
     let blob = git.run(&["rev-parse", "HEAD:a.txt"]);
     let id: Vec<u8> =
@@ -160,7 +160,7 @@ fn trees_with_impossible_names_are_rejected() {
 
 #[test]
 fn dangling_commits_and_tags_are_rejected() {
-    let place = Place::new();
+    let place = RepoDir::new();
     let git = place.with_files("project", &[("a.txt", "a")]);
     let blob = git.run(&["rev-parse", "HEAD:a.txt"]);
     let served = serve(&[&git.top]);

@@ -17,16 +17,16 @@ use recto_store::{ListRequest, Listing, LocalStore, Revisions};
 use tempfile::TempDir;
 
 /// A directory for several repositories, without links in its path.
-pub struct Place {
+pub struct RepoDir {
     _folder: TempDir,
     pub path: PathBuf,
 }
 
-impl Place {
-    pub fn new() -> Place {
+impl RepoDir {
+    pub fn new() -> RepoDir {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().canonicalize().unwrap();
-        Place { _folder: folder, path }
+        RepoDir { _folder: folder, path }
     }
 
     /// Creates an empty repository in it.

@@ -5,7 +5,7 @@ use recto_store::glob::Glob;
 use recto_store::{ListRequest, Revisions};
 
 use super::agrees::history;
-use super::fixture::{Place, serve};
+use super::fixture::{RepoDir, serve};
 
 fn is_like(pattern: &[char], text: &[char]) -> bool {
     match (pattern, text) {
@@ -18,8 +18,8 @@ fn is_like(pattern: &[char], text: &[char]) -> bool {
 }
 
 #[test]
-fn patterns_keep_what_an_independent_filter_keeps() {
-    let place = Place::new();
+fn patterns_agree_with_an_independent_filter() {
+    let place = RepoDir::new();
     let git = history(&place, "project", &[]);
     let served = serve(&[&git.top]);
     let listed = |revision: &str| -> Vec<String> {
@@ -76,7 +76,7 @@ fn patterns_keep_what_an_independent_filter_keeps() {
 
 #[test]
 fn a_list_keeps_the_first_paths_and_counts_all() {
-    let place = Place::new();
+    let place = RepoDir::new();
     let git = history(&place, "project", &[]);
     let served = serve(&[&git.top]);
     let all = served.all("HEAD", ".").unwrap();

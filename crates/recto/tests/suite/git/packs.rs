@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use super::fixture::{Git, Place, serve};
+use super::fixture::{Git, RepoDir, serve};
 
 /// The pack entry of one object.
 struct Packed {
@@ -106,7 +106,7 @@ fn id(n: u32) -> [u8; 20] {
 }
 
 /// Creates a repository whose file `evil` is the object 0.
-fn repository(place: &Place) -> Git {
+fn repository(place: &RepoDir) -> Git {
     let git = place.repository("project");
     let hex: String = id(0).iter().map(|byte| format!("{byte:02x}")).collect();
     let tree = format!("100644 blob {hex}\tevil\n");
@@ -117,7 +117,7 @@ fn repository(place: &Place) -> Git {
 }
 
 fn check(objects: &[Packed], words: &str) {
-    let place = Place::new();
+    let place = RepoDir::new();
     let git = repository(&place);
     write(&git, objects);
     let started = Instant::now();
@@ -180,7 +180,7 @@ fn a_delta_that_expands_too_far_is_not_applied() {
 
 #[test]
 fn a_false_pack_index_is_not_trusted() {
-    let place = Place::new();
+    let place = RepoDir::new();
     let git = repository(&place);
     write(&git, &[blob(id(0), 5, b"hello")]);
     let path = git.path(".git/objects/pack/pack-evil.idx");
@@ -208,7 +208,7 @@ fn a_false_pack_index_is_not_trusted() {
 
 #[test]
 fn loose_objects_with_false_headers_are_reported_as_damaged() {
-    let place = Place::new();
+    let place = RepoDir::new();
     let git = repository(&place);
     let hex: String = id(0).iter().map(|byte| format!("{byte:02x}")).collect();
     let path = git.path(&format!(".git/objects/{}/{}", &hex[..2], &hex[2..]));

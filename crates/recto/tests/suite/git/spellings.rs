@@ -1,11 +1,11 @@
 //! Every spelling of a revision that git supports names the same commit in recto.
 
 use super::agrees::history;
-use super::fixture::{Git, Place, serve, with_hint};
+use super::fixture::{Git, RepoDir, serve, with_hint};
 
 #[test]
-fn a_revision_means_what_it_means_to_git() {
-    let place = Place::new();
+fn a_revision_names_the_same_commit_as_in_git() {
+    let place = RepoDir::new();
     let project = history(&place, "project", &[]);
     let git = Git { top: place.path.join("clone") };
     let top = git.top.to_str().unwrap();
@@ -147,7 +147,7 @@ fn a_revision_means_what_it_means_to_git() {
 
 #[test]
 fn names_take_precedence_over_short_ids_and_full_ids_over_names() {
-    let place = Place::new();
+    let place = RepoDir::new();
     let git = place.with_files("project", &[("a.txt", "one")]);
     let one = git.run(&["rev-parse", "HEAD"]);
     git.write("a.txt", "two");
@@ -171,7 +171,7 @@ fn names_take_precedence_over_short_ids_and_full_ids_over_names() {
 
 #[test]
 fn an_ambiguous_short_id_is_reported() {
-    let place = Place::new();
+    let place = RepoDir::new();
     let git = place.with_files("project", &[("a.txt", "one")]);
     let tree = git.run(&["rev-parse", "HEAD^{tree}"]);
     // Four digits are shared by two of a few thousand commits.
@@ -208,7 +208,7 @@ fn an_ambiguous_short_id_is_reported() {
 
 #[test]
 fn an_invalid_revision_gets_a_helpful_error() {
-    let place = Place::new();
+    let place = RepoDir::new();
     let git = place.with_files("project", &[("a.txt", "one")]);
     let served = serve(&[&git.top]);
     let long = "x".repeat(10 << 10);

@@ -47,13 +47,13 @@ pub fn file(random: &mut Random) -> File {
 }
 
 /// The caller's knowledge: the files, and versions that once existed.
-pub struct Known<'a> {
+pub struct Memory<'a> {
     pub files: &'a Files,
     pub hashes: &'a [String],
 }
 
 /// Returns one call, valid or not.
-pub fn call(random: &mut Random, known: &Known<'_>) -> Call {
+pub fn call(random: &mut Random, known: &Memory<'_>) -> Call {
     let which = random.below(42);
     let is_for_edit_toolset = which >= 33;
     let is_creation = (27..=30).contains(&which);
@@ -76,7 +76,7 @@ pub fn call(random: &mut Random, known: &Known<'_>) -> Call {
     Call { path: written(random, relative, is_for_edit_toolset), action }
 }
 
-fn path(random: &mut Random, known: &Known<'_>, is_creation: bool) -> String {
+fn path(random: &mut Random, known: &Memory<'_>, is_creation: bool) -> String {
     let existing: Vec<&String> = known.files.files.keys().collect();
     let is_odd = if is_creation { !random.one_in(3) } else { random.one_in(10) };
     if !is_odd && !existing.is_empty() {
@@ -97,7 +97,7 @@ fn written(random: &mut Random, relative: String, is_for_edit_toolset: bool) -> 
     }
 }
 
-fn hash(random: &mut Random, known: &Known<'_>, file: Option<&File>) -> String {
+fn hash(random: &mut Random, known: &Memory<'_>, file: Option<&File>) -> String {
     match (random.below(16), file) {
         (0, _) if !known.hashes.is_empty() => random.pick(known.hashes),
         (1, _) | (_, None) => format!("{:012x}", random.below(1 << 48)),
@@ -118,7 +118,7 @@ fn new_text(random: &mut Random) -> String {
     }
 }
 
-fn read(random: &mut Random, known: &Known<'_>, text: &str, hash: String) -> Action {
+fn read(random: &mut Random, known: &Memory<'_>, text: &str, hash: String) -> Action {
     let n = lines(text).len() as i64;
     let lines = match random.below(6) {
         0..=2 => None,

@@ -103,7 +103,7 @@ fn a_profile_is_honoured_by_every_tool() {
 
 /// One of two files may be written.
 #[test]
-fn a_more_specific_entry_decides() {
+fn a_more_specific_entry_takes_precedence() {
     let mut server = Server::ready(&[]);
     std::fs::write(server.path("other.txt"), "inside\n").unwrap();
     let folder = server.path("").canonicalize().unwrap().to_str().unwrap().to_string();

@@ -21,7 +21,7 @@ const AT_SIGNAL: Duration = Duration::from_secs(3);
 const AT_LAST: Duration = Duration::from_secs(10);
 
 /// Blocks every write to the server's directory until dropped.
-fn hold(server: &Server) -> File {
+fn block_writes(server: &Server) -> File {
     let folder = File::open(server.path("")).unwrap();
     flock(&folder, FlockOperation::LockExclusive).unwrap();
     folder
@@ -219,7 +219,7 @@ fn answers_are_written_completely_to_a_slow_reader() {
 #[test]
 fn a_call_in_flight_does_not_delay_the_exit_at_end_of_input() {
     let mut server = Server::ready(&[]);
-    let _held = hold(&server);
+    let _held = block_writes(&server);
     write(&mut server, "new.txt");
     server.close_input();
     assert!(server.wait(AT_END_OF_INPUT).success());
@@ -311,7 +311,7 @@ fn wait_for_end(child: &mut Child) {
 #[test]
 fn a_call_in_flight_does_not_delay_the_exit_on_a_signal() {
     let mut server = Server::ready(&[]);
-    let _held = hold(&server);
+    let _held = block_writes(&server);
     write(&mut server, "new.txt");
     server.check_serves();
     terminate(&server, Signal::TERM);
@@ -364,7 +364,7 @@ fn a_cancelled_read_is_not_answered() {
 #[test]
 fn a_write_cancelled_while_it_waits_changes_nothing() {
     let mut server = Server::ready(&[]);
-    let held = hold(&server);
+    let held = block_writes(&server);
     let id = write(&mut server, "inside.txt");
     server.check_serves();
     cancel(&mut server, id);
@@ -384,7 +384,7 @@ fn a_write_cancelled_while_it_waits_changes_nothing() {
 #[test]
 fn cancelled_calls_free_their_slots() {
     let mut server = Server::ready(&[]);
-    let _held = hold(&server);
+    let _held = block_writes(&server);
     for n in 0..200 {
         let id = write(&mut server, &format!("{n}.txt"));
         cancel(&mut server, id);
@@ -410,7 +410,7 @@ fn cancelling_a_finished_or_unknown_request_has_no_effect() {
 #[test]
 fn a_long_call_sends_progress_if_the_client_asked_for_it() {
     let mut server = Server::ready(&[]);
-    let held = hold(&server);
+    let held = block_writes(&server);
     let silent = write(&mut server, "silent.txt");
     let id = server.new_id();
     let arguments = json!({"path": server.spelled("new.txt"), "content": "written\n"});

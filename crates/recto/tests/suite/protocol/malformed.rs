@@ -32,7 +32,7 @@ fn check(server: &mut Server, line: &str, expected: &Answer) {
 }
 
 /// Lines that are not messages are rejected the same at any time.
-fn rubbish() -> Vec<(String, Answer)> {
+fn malformed_lines() -> Vec<(String, Answer)> {
     let rows = [
         ("not json", Nameless(-32700)),
         ("{", Nameless(-32700)),
@@ -93,14 +93,14 @@ fn rubbish() -> Vec<(String, Answer)> {
 #[test]
 fn malformed_lines_are_rejected_and_the_server_continues() {
     let mut server = Server::ready(&[]);
-    for (line, expected) in rubbish() {
+    for (line, expected) in malformed_lines() {
         check(&mut server, &line, &expected);
     }
 }
 
 #[test]
 fn malformed_lines_are_rejected_before_the_handshake() {
-    for (line, expected) in rubbish() {
+    for (line, expected) in malformed_lines() {
         let mut server = Server::start(&[]);
         server.send_line(&line);
         if let Error(code, _) | Nameless(code) = expected {

@@ -142,7 +142,7 @@ fn paths_that_no_pattern_matches_are_not_hidden() {
     fixture.check(DENY, &table);
 }
 
-fn with_git_folders() -> SandboxFixture {
+fn with_git_directories() -> SandboxFixture {
     let fixture = SandboxFixture::new();
     for path in [
         ".git/config",
@@ -196,7 +196,7 @@ fn writes_inside_git_directories_are_rejected() {
         ("root/.git/hooks/../config", ReadableGit),
         ("root//.git/./config", ReadableGit),
     ]);
-    with_git_folders().check(&[], &table);
+    with_git_directories().check(&[], &table);
 }
 
 #[test]
@@ -210,7 +210,7 @@ fn writes_to_names_that_only_resemble_git_succeed() {
         ("root/.git2/config", opens("root/.git2/config")),
         ("root/.git/../inside.txt", opens("root/inside.txt")),
     ]);
-    with_git_folders().check(&[], &table);
+    with_git_directories().check(&[], &table);
 }
 
 #[test]
@@ -223,13 +223,13 @@ fn writes_inside_git_directories_succeed_when_allowed() {
         ("root/to-config", opens("root/.git/config")),
         ("root/to-new-hook", missing("root/.git/hooks/post-commit")),
     ]);
-    with_git_folders().check(&["--allow-git-writes"], &table);
+    with_git_directories().check(&["--allow-git-writes"], &table);
 }
 
 /// A root that is a git directory, alone or next to the work tree, does not lift the rule.
 #[test]
 fn writes_to_a_git_directory_that_is_a_root_are_rejected() {
     let table = rows([("root/.git/config", ReadableGit), ("root/.git/hooks/new", MissingGit)]);
-    with_git_folders().check_roots(&["root/.git"], &[], &table);
-    with_git_folders().check_roots(&["root", "root/.git"], &[], &table);
+    with_git_directories().check_roots(&["root/.git"], &[], &table);
+    with_git_directories().check_roots(&["root", "root/.git"], &[], &table);
 }

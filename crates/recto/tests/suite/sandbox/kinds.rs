@@ -25,17 +25,17 @@ fn pipes_sockets_and_directories_are_rejected_without_blocking() {
         ("root/pipe", NotAFile),
         ("root/sub/pipe", NotAFile),
         ("root/to-pipe", NotAFile),
-        ("root/pipe/x", NoFolder),
+        ("root/pipe/x", NoParent),
         ("root/socket", NotAFile),
         ("root/to-socket", NotAFile),
-        ("root/socket/x", NoFolder),
-        ("root", Folder),
-        ("root/", Folder),
-        ("root/.", Folder),
-        ("root/sub", Folder),
-        ("root/sub/", Folder),
-        ("root/to-folder", Folder),
-        ("root/inside.txt/x", NoFolder),
+        ("root/socket/x", NoParent),
+        ("root", Directory),
+        ("root/", Directory),
+        ("root/.", Directory),
+        ("root/sub", Directory),
+        ("root/sub/", Directory),
+        ("root/to-folder", Directory),
+        ("root/inside.txt/x", NoParent),
     ]);
     fixture.check(&[], &table);
 }
@@ -81,7 +81,7 @@ fn pseudo_files_are_rejected_even_if_their_filesystem_is_served() {
         ("/proc/sys/kernel/ostype", NotAFile),
         ("root/version", NotAFile),
         ("root/proc/self/comm", NotAFile),
-        ("/proc/self", Folder),
+        ("/proc/self", Directory),
         ("/proc/no-such-file", Refused),
         ("/proc/self/no-such-file", Refused),
         // The name of a pipe there is not a path.
@@ -117,7 +117,7 @@ fn only_regular_files_open_if_the_whole_system_is_served() {
         ("/proc/self/root/dev/null", NotAFile),
         ("/dev/stdin", Refused),
         ("/sys/kernel/uevent_seqnum", NotAFile),
-        ("/", Folder),
+        ("/", Directory),
         ("root/inside.txt", opens("root/inside.txt")),
     ]);
     fixture.check_roots(&["/"], &[], &table);

@@ -36,7 +36,7 @@ fn a_path_with_a_trailing_slash_is_not_a_file() {
         ("root/to-file/", Refused),
         ("root/new/", Refused),
         ("root/new/.", Refused),
-        ("root/sub/", Folder),
+        ("root/sub/", Directory),
     ]);
     fixture.check(&[], &table);
 }
@@ -68,7 +68,7 @@ fn unusual_file_names_work() {
     }
     // Encodings of dots and slashes are not decoded.
     table.extend(rows([
-        ("root/%2e%2e/outside/secret.txt", NoFolder),
+        ("root/%2e%2e/outside/secret.txt", NoParent),
         ("root/..%2foutside", missing("root/..%2foutside")),
         ("root/..\\outside", missing("root/..\\outside")),
     ]));
@@ -91,7 +91,7 @@ fn names_and_paths_are_limited_as_in_the_file_system() {
         (format!("root/sub/{too_long}"), Impossible),
         (format!("outside/{too_long}"), Outside),
         (format!("root/../outside/{too_long}"), Outside),
-        (format!("root/{}x", "a/".repeat(1500)), NoFolder),
+        (format!("root/{}x", "a/".repeat(1500)), NoParent),
         (format!("root/{}x", "./".repeat(1500)), missing("root/x")),
         (format!("root/{}inside.txt", "sub/../".repeat(500)), opens("root/inside.txt")),
         (format!("root/{}secret.txt", "../".repeat(1000)), Outside),

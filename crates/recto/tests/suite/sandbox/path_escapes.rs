@@ -41,7 +41,7 @@ fn a_path_that_does_not_start_at_the_root_is_outside() {
 }
 
 #[test]
-fn dots_do_not_climb_out() {
+fn dots_do_not_escape_the_root() {
     let fixture = SandboxFixture::new();
     fixture.link("root/to-deep", "sub/deep").link("root/to-file", "inside.txt");
     fixture.check(
@@ -86,16 +86,16 @@ fn dots_inside_the_root_resolve_as_in_the_kernel() {
         ("root/to-deep/../../inside.txt", opens("root/inside.txt")),
         ("root/sub/to-root/inside.txt", opens("root/inside.txt")),
         ("root/sub/to-root/sub/to-root/sub/inside.txt", opens("root/sub/inside.txt")),
-        ("root/sub/..", Folder),
-        ("root/to-deep/..", Folder),
-        ("root/no/../inside.txt", NoFolder),
-        ("root/inside.txt/../inside.txt", NoFolder),
+        ("root/sub/..", Directory),
+        ("root/to-deep/..", Directory),
+        ("root/no/../inside.txt", NoParent),
+        ("root/inside.txt/../inside.txt", NoParent),
     ]);
     fixture.check(&[], &table);
 }
 
 #[test]
-fn links_do_not_lead_out() {
+fn links_do_not_escape_the_root() {
     let fixture = SandboxFixture::new();
     let link = |below: &str, target: &str| {
         fixture.link(below, target);
@@ -202,14 +202,14 @@ fn links_that_stay_inside_work_and_stay_links() {
         ("root/chain-1", opens("root/sub/inside.txt")),
         ("root/by-parent", opens("root/inside.txt")),
         ("root/sub/by-parent", opens("root/inside.txt")),
-        ("root/folder", Folder),
-        ("root/here", Folder),
+        ("root/folder", Directory),
+        ("root/here", Directory),
         // Dangling inside: a write creates the target, not a file in place of the link.
         ("root/new", missing("root/sub/new.txt")),
         ("root/new-abs", missing("root/new.txt")),
         ("root/new-chain", missing("root/sub/new.txt")),
         ("root/folder/fresh.txt", missing("root/sub/fresh.txt")),
-        ("root/new-in-no-folder", LeadsToNoFolder("no")),
+        ("root/new-in-no-folder", LinkWithoutParent("no")),
     ]);
     fixture.check(&[], &table);
 }

@@ -76,8 +76,8 @@ fn files_without_permission_are_rejected_and_unchanged() {
         ("root/to-closed", Closed),
         ("root/write-only.txt", Closed),
         ("root/read-only.txt", Readable),
-        ("root/read-only/inside.txt", ReadableInClosedFolder),
-        ("root/to-read-only", ReadableInClosedFolder),
+        ("root/read-only/inside.txt", ReadableInReadOnlyDir),
+        ("root/to-read-only", ReadableInReadOnlyDir),
         // The directory is not searchable, so existing and missing files look the same.
         ("root/no-entry/inside.txt", Closed),
         ("root/no-entry/missing.txt", Closed),

@@ -25,7 +25,7 @@ fn a_root_given_through_a_link_is_reachable_by_both_paths() {
         ("alias/by-real", opens("root/sub/inside.txt")),
         ("root/by-alias", opens("root/sub/inside.txt")),
         ("alias/new.txt", missing("root/new.txt")),
-        ("alias", Folder),
+        ("alias", Directory),
     ]);
     table.extend(outside(&["alias/out", "alias/../outside/{t}", "alias/../secret.txt"]));
     fixture.check_roots(&["alias"], &[], &table);
@@ -75,7 +75,7 @@ fn links_lead_from_one_root_into_another() {
 }
 
 #[test]
-fn a_link_is_refused_where_the_other_root_is_not_served() {
+fn a_link_into_a_root_that_is_not_served_is_rejected() {
     let fixture = SandboxFixture::new();
     fixture.file("second/inside.txt").link("root/rel", "../second/inside.txt");
     fixture.check(&[], &outside(&["root/rel"]));

@@ -153,16 +153,16 @@ fn check_with(
 
 #[test]
 fn a_directory_swapped_for_a_link_never_escapes() {
-    check_folder(SHORT);
+    check_directory(SHORT);
 }
 
 #[test]
 #[ignore = "long: 34,000 calls of each kind"]
 fn a_directory_swapped_for_a_link_never_escapes_long() {
-    check_folder(LONG);
+    check_directory(LONG);
 }
 
-fn check_folder(n_rounds: usize) {
+fn check_directory(n_rounds: usize) {
     let fixture = SandboxFixture::new();
     fixture.file("root/d/f").file("outside/f").link("root/e", "../outside");
     check(n_rounds, &fixture, "root/d", "root/e", "root/d/f");
@@ -187,16 +187,16 @@ fn check_file(n_rounds: usize) {
 
 #[test]
 fn a_distant_ancestor_swapped_for_a_link_never_escapes() {
-    check_folder_above(SHORT);
+    check_ancestor(SHORT);
 }
 
 #[test]
 #[ignore = "long: 34,000 calls of each kind"]
 fn a_distant_ancestor_swapped_for_a_link_never_escapes_long() {
-    check_folder_above(LONG);
+    check_ancestor(LONG);
 }
 
-fn check_folder_above(n_rounds: usize) {
+fn check_ancestor(n_rounds: usize) {
     let fixture = SandboxFixture::new();
     fixture
         .file("root/d/x/y/f")
