@@ -72,7 +72,7 @@ limits! {
     /// JSON values in a request.
     REQUEST_VALUES: count usize = 250_000,
         "-32600 with the request's id, before the request is parsed",
-        By("a_request_of_too_many_values_is_refused_before_it_is_parsed");
+        By("a_request_with_too_many_values_is_rejected_before_it_is_parsed");
     /// Pending requests.
     REQUESTS_IN_FLIGHT: count usize = 1024,
         "input is not read until one is answered",
@@ -88,15 +88,15 @@ limits! {
     /// Estimated memory of answers that the client has not read.
     ANSWER_BYTES: bytes usize = 64 << 20,
         "fewer calls run concurrently",
-        By("answers_that_nobody_reads_take_little_memory_and_are_all_there");
+        By("unread_answers_take_little_memory_and_are_not_lost");
     /// Threads for calls, including calls that hang in a file system.
     CALL_THREADS: count usize = 64,
         "-32017 until one returns",
-        By("calls_that_hang_are_bounded_and_the_rest_of_the_server_goes_on");
+        By("hanging_calls_are_bounded_and_the_server_keeps_working");
     /// Time after which a running call is logged and no longer counts as concurrent.
     SLOW_CALL: time Duration = Duration::from_secs(30),
         "another call may start",
-        By("calls_that_hang_without_end_make_way_for_others");
+        By("calls_that_hang_for_long_free_their_slots");
     /// Time for a cancelled call to end.
     AFTER_CANCELLATION: time Duration = Duration::from_secs(2),
         "the call is abandoned",
@@ -110,30 +110,30 @@ limits! {
 
     /// Length of a path below a root.
     PATH: bytes usize = recto_store::limits::PATH,
-        "-32600", By("a_path_of_a_megabyte_is_answered_at_once_whatever_is_denied");
+        "-32600", By("a_path_of_a_megabyte_is_rejected_in_time_under_deny_patterns");
     /// Symbolic links followed in one path (the kernel's limit).
     LINKS: count usize = recto_store::limits::LINKS,
-        "-32003", By("forty_links_are_followed_and_no_more");
+        "-32003", By("at_most_forty_links_are_followed");
 
     // Reading.
 
     /// Text returned by one read, unless set by `--max-read-bytes`.
     READ_BYTES: bytes usize = 1 << 20,
         "the answer ends after a complete line and says how to continue",
-        By("a_read_returns_as_much_as_it_may_and_says_how_to_go_on");
+        By("a_read_returns_up_to_its_limit_and_names_the_next_page");
     /// Maximum of `--max-read-bytes`.
     MOST_READ_BYTES: bytes usize = 16 << 20,
-        "recto does not start", By("more_than_16_mebibytes_cannot_be_asked_for");
+        "recto does not start", By("a_read_limit_above_16_mebibytes_is_rejected");
     /// Size up to which a file is read whole; larger files are read in parts.
     WHOLE_FILE: bytes u64 = recto_store::limits::WHOLE_FILE,
         "no visible difference",
         By("large_files_are_read_by_ranges_and_matches");
     /// Length of a line returned by `ReadLines`.
     LINE: bytes usize = recto_tools::limits::LINE,
-        "the line is truncated and marked", By("a_line_of_twenty_mebibytes_is_cut_and_found");
+        "the line is truncated and marked", By("a_line_of_twenty_mebibytes_is_truncated_and_found");
     /// Length of a line returned by `ReadLines` for several files.
     LINE_OF_MANY: bytes usize = recto_tools::limits::LINE_OF_MANY,
-        "the line is truncated and marked", By("a_long_line_among_many_files_is_cut_sooner");
+        "the line is truncated and marked", By("lines_are_truncated_earlier_in_a_search_of_many_files");
     /// Lines returned for several files.
     ROWS_OF_MANY: count usize = recto_tools::limits::ROWS_OF_MANY,
         "`truncated`; the first lines are returned", By("what_is_found_is_bounded_and_the_first");
@@ -142,10 +142,10 @@ limits! {
         "`truncated`; the first lines are returned", By("what_is_found_is_bounded_and_the_first");
     /// Matching lines searched for in one file.
     HITS: count usize = recto_tools::limits::HITS,
-        "the first lines are returned, and `next` says where to continue", By("only_so_many_hits_of_a_file_are_looked_for");
+        "the first lines are returned, and `next` says where to continue", By("hits_per_file_are_limited");
     /// Length of the text to search for.
     NEEDLE: bytes usize = recto_text::search::MAX_NEEDLE,
-        "-32600", By("a_text_to_look_for_has_a_longest_length");
+        "-32600", By("the_length_of_a_search_text_is_limited");
     /// Files searched by one call.
     SEARCHED_FILES: count usize = recto_tools::limits::SEARCHED_FILES,
         "`truncated`", Not("would need 200,000 files");
@@ -164,68 +164,68 @@ limits! {
     /// Depth of a directory walk.
     WALK_DEPTH: count usize = recto_store::limits::WALK_DEPTH,
         "deeper entries are not listed, and the answer says so",
-        By("three_hundred_folders_deep_is_listed_or_said");
+        By("three_hundred_nested_directories_are_listed_or_reported");
     /// Paths that a directory walk keeps.
     WALK_KEPT: count usize = recto_store::limits::WALK_KEPT,
         "`truncated`", Not("would need 200,000 files");
     /// Total size of `.gitignore` rules.
     IGNORE_RULES: bytes usize = recto_store::limits::IGNORE_RULES,
-        "further rules are ignored", By("many_rules_take_neither_time_nor_memory");
+        "further rules are ignored", By("many_ignore_rules_take_little_time_and_memory");
 
     // Patterns.
 
     /// Length of a glob.
     GLOB: bytes usize = recto_store::limits::GLOB,
-        "-32600", By("a_pattern_has_a_longest_length");
+        "-32600", By("the_length_of_a_pattern_is_limited");
     /// Alternatives that the braces of a glob expand to.
     GLOB_ALTERNATIVES: count usize = recto_store::limits::GLOB_ALTERNATIVES,
-        "-32600", By("braces_stand_for_so_many_patterns_and_no_more");
+        "-32600", By("the_number_of_brace_alternatives_is_limited");
     /// Total length of these alternatives.
     GLOB_EXPANDED: bytes usize = recto_store::limits::GLOB_EXPANDED,
-        "-32600", By("braces_stand_for_so_many_patterns_and_no_more");
+        "-32600", By("the_number_of_brace_alternatives_is_limited");
     /// Components of a glob.
     GLOB_PARTS: count usize = recto_store::limits::GLOB_PARTS,
-        "-32600", By("a_pattern_has_so_many_parts_and_no_more");
+        "-32600", By("the_number_of_pattern_components_is_limited");
 
     // Writing.
 
     /// Size up to which a file is edited in memory; of a larger file only the affected lines are loaded.
     WHOLE_CHANGE: bytes u64 = recto_store::limits::WHOLE_CHANGE,
-        "no visible difference", By("a_large_file_is_changed_without_being_held");
+        "no visible difference", By("a_large_file_is_edited_without_loading_it");
     /// Distance between the strings of one call in such a file.
     EXCERPT: bytes u64 = recto_store::limits::EXCERPT,
-        "-32019", By("strings_that_stand_far_apart_need_calls_of_their_own");
+        "-32019", By("edits_too_far_apart_need_separate_calls");
     /// Size of a changed file that must be loaded whole: to remove or overwrite it, in an encoding other than UTF-8, or with CRLF and lines of megabytes.
     CHANGED_FILE: bytes u64 = recto_store::limits::CHANGED_FILE,
-        "-32019", By("a_file_larger_than_a_gibibyte_is_not_changed");
+        "-32019", By("a_file_larger_than_a_gibibyte_is_not_edited");
     /// Time that a write waits for the lock of the directory.
     LOCK_WAIT: time Duration = recto_store::limits::LOCK_WAIT,
-        "-32017", By("a_folder_that_stays_locked_is_busy");
+        "-32017", By("a_directory_that_stays_locked_is_reported_as_busy");
     /// Length of the diff in an answer.
     DIFF_BYTES: bytes usize = recto_text::diff::MAX_DIFF_BYTES,
         "the diff is omitted", By("a_diff_beyond_the_limit_is_left_out");
     /// Size of a file left behind by a killed process that a write removes automatically.
     LEFTOVER_BYTES: bytes u64 = recto_store::limits::LEFTOVER_BYTES,
         "the file stays until it is removed by hand",
-        By("a_giant_that_looks_like_a_leftover_does_not_hold_up_a_write");
+        By("a_huge_file_named_like_a_leftover_does_not_delay_a_write");
 
     // Git.
 
     /// Length of a revision's name.
     REVISION: bytes usize = recto_store::limits::REVISION,
-        "-32001", By("what_is_no_name_is_refused_in_words_that_teach");
+        "-32001", By("an_invalid_revision_gets_a_helpful_error");
     /// Size of a git object, such as a file at a revision.
     GIT_OBJECT: bytes u64 = recto_store::limits::GIT_OBJECT,
-        "-32019, before the object is decompressed", By("a_file_over_the_limit_is_refused_by_its_header");
+        "-32019, before the object is decompressed", By("a_file_over_the_limit_is_rejected_by_its_header");
     /// Entries that one walk of a git tree visits.
     GIT_WALK_ENTRIES: count u64 = recto_store::limits::GIT_WALK_ENTRIES,
-        "`truncated`", By("a_tree_without_end_is_listed_as_far_as_the_budget_goes");
+        "`truncated`", By("an_endless_tree_is_listed_up_to_the_budget");
     /// Duration of one walk of a git tree.
     GIT_WALK_TIME: time Duration = recto_store::limits::GIT_WALK_TIME,
-        "`truncated`", By("a_tree_without_end_is_listed_as_far_as_the_budget_goes");
+        "`truncated`", By("an_endless_tree_is_listed_up_to_the_budget");
     /// Length of a path in a git tree.
     GIT_PATH: bytes usize = recto_store::limits::GIT_PATH,
-        "the repository is treated as damaged", By("a_long_history_is_walked_and_a_deep_tree_refused");
+        "the repository is treated as damaged", By("a_long_history_is_walked_and_a_deep_tree_is_rejected");
 
     // Tables.
 
@@ -279,7 +279,7 @@ limits! {
     /// Size of a file whose change is shown in a permission request.
     PREVIEWED_FILE: bytes u64 = recto_store::limits::PREVIEWED_FILE,
         "only the call's arguments are shown",
-        By("of_a_large_file_what_the_call_says_is_shown");
+        By("a_permission_request_for_a_large_file_omits_its_content");
 }
 
 /// Returns the number of concurrent calls whose answers fit into [`ANSWER_BYTES`].
@@ -326,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn formats_amounts() {
+    fn amounts_are_written_for_people() {
         for (amount, expected) in [
             (Amount::Bytes(1 << 30), "1 GiB"),
             (Amount::Bytes(3 << 20), "3 MiB"),

@@ -28,7 +28,7 @@ pub fn can_be_made() -> bool {
     DEVICES.iter().all(|device| make(&fixture, device.0, *device).is_ok())
 }
 
-pub fn devices_are_refused_at_once() {
+pub fn devices_are_rejected_without_blocking() {
     let fixture = SandboxFixture::new();
     let mut table = rows([("root/to-null", NotAFile), ("root/to-zero", NotAFile)]);
     for device in DEVICES {
@@ -39,7 +39,7 @@ pub fn devices_are_refused_at_once() {
     fixture.check(&[], &table);
 }
 
-pub fn a_device_that_looks_like_a_leftover_does_not_hold_up_a_write() {
+pub fn a_device_named_like_a_leftover_does_not_block_a_write() {
     let fixture = SandboxFixture::new();
     make(&fixture, ".recto-new-0123456789ab-1-1.tmp", DEVICES[1]).unwrap();
     fixture.check(&[], &rows([("root/inside.txt", opens("root/inside.txt"))]));

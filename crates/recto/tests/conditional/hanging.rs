@@ -1,5 +1,5 @@
 //! Calls that hang in a file system which never answers, like a network mount whose server is gone.
-//! Here it is a FUSE mount that nobody serves.
+//! The tests use a FUSE mount without a server.
 
 use std::ffi::CString;
 use std::fs::File;
@@ -14,14 +14,14 @@ use serde_json::{Value, json};
 
 use crate::server::Server;
 
-/// A mount in which every look hangs until it is dropped.
-struct Hole {
+/// A mount in which every lookup hangs until the mount is dropped.
+struct HangingMount {
     _device: File,
     path: CString,
 }
 
-impl Hole {
-    fn at(path: &Path) -> Result<Hole> {
+impl HangingMount {
+    fn at(path: &Path) -> Result<HangingMount> {
         std::fs::create_dir(path)?;
         let device = File::options().read(true).write(true).open("/dev/fuse")?;
         let options = format!("fd={},rootmode=40000,user_id=0,group_id=0", device.as_raw_fd());
@@ -34,31 +34,31 @@ impl Hole {
             libc::mount(source.as_ptr(), path.as_ptr(), kind.as_ptr(), 0, options)
         };
         match is_mounted {
-            0 => Ok(Hole { _device: device, path }),
+            0 => Ok(HangingMount { _device: device, path }),
             _ => Err(Error::last_os_error()),
         }
     }
 }
 
-impl Drop for Hole {
+impl Drop for HangingMount {
     fn drop(&mut self) {
         // SAFETY: the path lives until the call returns.
         unsafe { libc::umount2(self.path.as_ptr(), libc::MNT_DETACH) };
     }
 }
 
-/// Whether such a mount can be made here.
+/// Whether this machine permits such a mount.
 pub fn can_mount() -> bool {
     let folder = tempfile::tempdir().unwrap();
-    Hole::at(&folder.path().join("hole")).is_ok()
+    HangingMount::at(&folder.path().join("hole")).is_ok()
 }
 
-/// Starts a server with a hole in its folder.
-fn server() -> (Server, Hole) {
+/// Starts a server with a hanging mount in its root.
+fn server() -> (Server, HangingMount) {
     let mut server = Server::ready(&[]);
-    let hole = Hole::at(&server.path("hole")).unwrap();
+    let mount = HangingMount::at(&server.path("hole")).unwrap();
     server.check_serves();
-    (server, hole)
+    (server, mount)
 }
 
 fn send_call(server: &mut Server, name: &str) -> u64 {
@@ -82,7 +82,7 @@ fn n_threads(server: &Server) -> usize {
     std::fs::read_dir(format!("/proc/{}/task", server.id())).unwrap().count()
 }
 
-/// Waits until so many threads more than at first hang.
+/// Waits until `n` more threads hang than at the start.
 fn wait_for_threads(server: &Server, n: usize) {
     let start = Instant::now();
     while n_threads(server) < n {
@@ -91,11 +91,11 @@ fn wait_for_threads(server: &Server, n: usize) {
     }
 }
 
-pub fn a_call_that_hangs_can_be_taken_back() {
-    let (mut server, _hole) = server();
+pub fn a_hanging_call_can_be_cancelled() {
+    let (mut server, _mount) = server();
     let ids: Vec<u64> = (0..limits::RUNNING_CALLS).map(|_| hang(&mut server)).collect();
     wait_for_threads(&server, limits::RUNNING_CALLS);
-    // No call may run, but whoever asks for less than a file is answered.
+    // All call slots are taken, but requests that need no file are answered.
     assert_eq!(server.request("ping", json!({}))["result"], json!({}));
     for id in ids {
         cancel(&mut server, id);
@@ -105,10 +105,10 @@ pub fn a_call_that_hangs_can_be_taken_back() {
     assert!(server.wait(Duration::from_secs(15)).success());
 }
 
-pub fn calls_that_hang_are_bounded_and_the_rest_of_the_server_goes_on() {
-    let (mut server, hole) = server();
+pub fn hanging_calls_are_bounded_and_the_server_keeps_working() {
+    let (mut server, mount) = server();
     let start = Instant::now();
-    // One that is taken back before it hangs leaves no thread behind, so that it may take more.
+    // A call cancelled before it hangs leaves no thread behind, so this may take several attempts.
     let refused = loop {
         let id = hang(&mut server);
         std::thread::sleep(Duration::from_millis(5));
@@ -128,8 +128,8 @@ pub fn calls_that_hang_are_bounded_and_the_rest_of_the_server_goes_on() {
     // A long request is parsed on a thread of its own.
     let long = json!({"_meta": {"filler": "x".repeat(200_000)}});
     assert_eq!(server.request("ping", long)["result"], json!({}));
-    // Whoever hung comes back when the mount is gone.
-    drop(hole);
+    // The hanging threads return when the mount is gone.
+    drop(mount);
     let start = Instant::now();
     loop {
         let id = send_call(&mut server, "inside.txt");
@@ -153,8 +153,8 @@ fn next_answer(server: &mut Server, id: u64) -> Value {
 }
 
 /// Takes half a minute.
-pub fn calls_that_hang_without_end_make_way_for_others() {
-    let (mut server, _hole) = server();
+pub fn calls_that_hang_for_long_free_their_slots() {
+    let (mut server, _mount) = server();
     for _ in 0..limits::RUNNING_CALLS {
         hang(&mut server);
     }

@@ -1,5 +1,5 @@
-//! Landlock alone: plain system calls on both sides of it. It refuses what lies outside, and permits
-//! what a write needs.
+//! Landlock alone, tested with plain system calls: it rejects access outside the roots and permits
+//! the steps of a write.
 
 use std::fs;
 use std::io::{ErrorKind, Result};
@@ -36,7 +36,7 @@ fn refused<T>(what: &str, result: Result<T>) {
     }
 }
 
-/// Three folders: one that may be written, one that may be read, one that may not be touched.
+/// Creates three directories: a writable one, a readable one and an inaccessible one.
 fn folders() -> (tempfile::TempDir, AllowedPaths) {
     let base = tempfile::tempdir().unwrap();
     for folder in ["writable/sub", "readable", "closed/sub"] {
@@ -61,7 +61,7 @@ fn append(path: &Path) -> Result<()> {
     fs::OpenOptions::new().append(true).open(path).map(drop)
 }
 
-pub fn what_lies_outside_is_neither_read_nor_written() {
+pub fn files_outside_are_neither_read_nor_written() {
     let (base, allowed_paths) = folders();
     let at = base.path().to_path_buf();
     confined(allowed_paths, move |_| {
@@ -102,8 +102,8 @@ pub fn what_lies_outside_is_neither_read_nor_written() {
     assert_eq!(fs::read_dir(base.path().join("readable")).unwrap().count(), 1);
 }
 
-/// The steps of the write protocol, and exchanges from one folder to another.
-pub fn what_a_write_needs_is_let_through() {
+/// The steps of the write protocol, and exchanges between two directories.
+pub fn the_steps_of_a_write_are_permitted() {
     let (base, allowed_paths) = folders();
     let at = base.path().join("writable");
     confined(allowed_paths, move |status| {
@@ -128,7 +128,7 @@ pub fn what_a_write_needs_is_let_through() {
             Enforcement::Full { abi } | Enforcement::Partial { abi } => abi,
             other => unreachable!("{other}"),
         };
-        // The first version had no rules for that, and refused it.
+        // The first version of Landlock rejected renames between directories.
         match exchange("g", "sub/f") {
             Ok(()) => assert!(abi >= 2),
             Err(errno) => assert!(abi == 1, "{errno}"),
@@ -136,7 +136,7 @@ pub fn what_a_write_needs_is_let_through() {
     });
 }
 
-pub fn the_network_is_closed() {
+pub fn network_connections_are_rejected() {
     let outside = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = outside.local_addr().unwrap();
     confined(AllowedPaths::default(), move |_| {
@@ -146,7 +146,7 @@ pub fn the_network_is_closed() {
     TcpStream::connect(address).unwrap();
 }
 
-pub fn other_processes_get_no_signals() {
+pub fn signals_to_other_processes_are_rejected() {
     let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
     let id = rustix::process::Pid::from_raw(child.id() as i32).unwrap();
     confined(AllowedPaths::default(), move |_| {
@@ -157,7 +157,7 @@ pub fn other_processes_get_no_signals() {
     child.wait().unwrap();
 }
 
-/// As it does for the seventeenth layer.
+/// The kernel also refuses to enforce a seventeenth layer.
 pub fn serves_without_landlock_if_the_kernel_does_not_enforce_it() {
     let restrict = libc::SYS_landlock_restrict_self;
     start::check_unavailable(restrict, libc::E2BIG, "the kernel rejected the rules");

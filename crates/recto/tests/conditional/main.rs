@@ -1,9 +1,9 @@
-//! Tests that need something which not every machine has: root, device nodes, a FUSE mount, Landlock,
-//! access lists.
+//! Tests that need a feature which not every machine has: root, device nodes, a FUSE mount,
+//! Landlock, access lists.
 //!
-//! Each test names its need, which is printed before its name. Where the need is not met the test is
-//! reported as ignored. A test with a `_long` name takes half a minute or more and only runs with
-//! `--ignored`.
+//! Each test names its requirement, which is printed before the test name. If the requirement is
+//! not met, the test is reported as ignored. A test with a `_long` name takes half a minute or more
+//! and only runs with `--ignored`.
 
 #![allow(clippy::unwrap_used, clippy::print_stdout, missing_docs)]
 
@@ -45,7 +45,7 @@ use std::process::ExitCode;
 use libtest_mimic::{Arguments, Trial};
 use recto::landlock::Enforcement;
 
-/// What a test needs.
+/// The requirement of a test.
 #[derive(Clone, Copy)]
 enum Need {
     AccessLists,
@@ -59,7 +59,7 @@ enum Need {
 }
 
 impl Need {
-    /// Returns the words for it, and whether it is met.
+    /// Returns the name of the requirement, and whether it is met.
     fn probe(self) -> (&'static str, bool) {
         match self {
             Need::AccessLists => ("needs access lists", ownership::can_have_access_lists()),
@@ -83,7 +83,7 @@ impl Need {
     }
 }
 
-/// A need, the name of a test, and the test.
+/// A requirement, the name of a test, and the test.
 type Test = (Need, &'static str, fn());
 
 macro_rules! tests {
@@ -93,28 +93,28 @@ macro_rules! tests {
 }
 
 const TESTS: [Test; 15] = tests![
-    AccessLists: ownership::an_edit_does_not_give_a_file_the_access_list_of_its_folder,
+    AccessLists: ownership::an_edit_does_not_apply_the_default_access_list_of_the_directory,
     Attributes: ownership::an_edit_keeps_attributes,
-    Devices: devices::devices_are_refused_at_once,
-    Devices: devices::a_device_that_looks_like_a_leftover_does_not_hold_up_a_write,
-    Fuse: hanging::a_call_that_hangs_can_be_taken_back,
-    Fuse: hanging::calls_that_hang_are_bounded_and_the_rest_of_the_server_goes_on,
-    Fuse: hanging::calls_that_hang_without_end_make_way_for_others,
-    Landlock: landlock::what_lies_outside_is_neither_read_nor_written,
-    Landlock: landlock::what_a_write_needs_is_let_through,
-    LandlockForNetwork: landlock::the_network_is_closed,
-    LandlockForSignals: landlock::other_processes_get_no_signals,
+    Devices: devices::devices_are_rejected_without_blocking,
+    Devices: devices::a_device_named_like_a_leftover_does_not_block_a_write,
+    Fuse: hanging::a_hanging_call_can_be_cancelled,
+    Fuse: hanging::hanging_calls_are_bounded_and_the_server_keeps_working,
+    Fuse: hanging::calls_that_hang_for_long_free_their_slots,
+    Landlock: landlock::files_outside_are_neither_read_nor_written,
+    Landlock: landlock::the_steps_of_a_write_are_permitted,
+    LandlockForNetwork: landlock::network_connections_are_rejected,
+    LandlockForSignals: landlock::signals_to_other_processes_are_rejected,
     LandlockForSignals: landlock::serves_without_landlock_if_the_kernel_does_not_enforce_it,
     Root: ownership::a_file_of_another_owner_is_not_replaced,
     Root: ownership::an_edit_keeps_the_owner,
-    Root: ownership::another_user_is_refused,
+    Root: ownership::a_connection_from_another_user_is_rejected,
 ];
 
 /// The tests that take half a minute or more.
-const LONG: [&str; 1] = ["hanging::calls_that_hang_without_end_make_way_for_others"];
+const LONG: [&str; 1] = ["hanging::calls_that_hang_for_long_free_their_slots"];
 
 fn main() -> ExitCode {
-    // The helper processes of these tests are this program.
+    // The tests start this program again as their helper process.
     if acp_agent::plays_if_asked() {
         return ExitCode::SUCCESS;
     }

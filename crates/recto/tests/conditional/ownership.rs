@@ -1,4 +1,4 @@
-//! Owners, access lists and extended attributes of files, and users who are not ours.
+//! Owners, access lists and extended attributes of files, and connections from other users.
 
 use std::ffi::OsStr;
 use std::fs::Metadata;
@@ -19,7 +19,7 @@ use crate::fidelity::{call, check_edits};
 use crate::sandbox_fixture::Expected::ReadableForeign;
 use crate::sandbox_fixture::{SandboxFixture, rows};
 
-/// Names the socket to [`knock`] at.
+/// Names the environment variable with the socket that [`knock`] connects to.
 pub const KNOCK: &str = "RECTO_KNOCK";
 
 const ATTRIBUTE: &str = "user.recto.note";
@@ -34,7 +34,7 @@ pub fn an_edit_keeps_the_owner() {
     );
 }
 
-/// Whether a file in the folder for temporary files can have attributes.
+/// Whether files in the temporary directory support extended attributes.
 pub fn can_have_attributes() -> bool {
     let file = tempfile::NamedTempFile::new().unwrap();
     setxattr(file.path(), ATTRIBUTE, b"kept", XattrFlags::empty()).is_ok()
@@ -51,12 +51,12 @@ pub fn an_edit_keeps_attributes() {
     );
 }
 
-/// Whether a folder can have a default access list.
+/// Whether a directory can have a default access list.
 pub fn can_have_access_lists() -> bool {
     set_default_access_list(tempfile::tempdir().unwrap().path()).is_ok()
 }
 
-/// Sets the permissions of new files in a folder: for the owner, user 1234, the group and others.
+/// Sets a default access list on a directory: for the owner, user 1234, the group and others.
 fn set_default_access_list(folder: &Path) -> rustix::io::Result<()> {
     let entries: [(u16, u16, u32); 5] = [
         (0x01, 7, u32::MAX),
@@ -74,7 +74,7 @@ fn set_default_access_list(folder: &Path) -> rustix::io::Result<()> {
     setxattr(folder, "system.posix_acl_default", &list, XattrFlags::empty())
 }
 
-pub fn an_edit_does_not_give_a_file_the_access_list_of_its_folder() {
+pub fn an_edit_does_not_apply_the_default_access_list_of_the_directory() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("secret.txt");
     std::fs::write(&path, "secret\n").unwrap();
@@ -104,28 +104,28 @@ pub fn a_file_of_another_owner_is_not_replaced() {
     });
 }
 
-/// Connects to a relay as another user would, in a process of its own, and prints the answer.
+/// Connects to a relay, in a process that runs as another user, and prints the answer.
 pub fn knock(socket: &OsStr) {
     let mut stream = UnixStream::connect(socket).unwrap();
     let hello = json!({"hello": {"token": std::env::var("RECTO_TOKEN").unwrap()}});
-    // A connection that is closed at once is an answer as well.
+    // A connection that is closed immediately is also an answer.
     let _ = writeln!(stream, "{hello}");
     let mut answer = String::new();
     let _ = stream.read_to_string(&mut answer);
     println!("<{answer}>");
 }
 
-pub fn another_user_is_refused() {
+pub fn a_connection_from_another_user_is_rejected() {
     let editor = Editor::ready(Habits::default());
     let token = editor.idle_session();
-    // The mode of the folder alone would refuse them: open everything but the last check.
+    // The directory's mode alone would reject them, so open everything but the last check.
     let open =
         |path: &Path| std::fs::set_permissions(path, PermissionsExt::from_mode(0o777)).unwrap();
     open(editor.runtime.path());
     open(editor.folder.path());
     open(editor.socket().parent().unwrap());
     open(&editor.socket());
-    // recto itself would refuse a socket of another user, so this program connects.
+    // recto itself would reject another user's socket, so this program connects.
     let program = editor.folder.path().join("knock");
     std::fs::copy(std::env::current_exe().unwrap(), &program).unwrap();
     let knocked = Command::new(program)

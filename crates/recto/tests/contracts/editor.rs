@@ -1,4 +1,4 @@
-//! A row with an editor as the store: the editor has the files of the row, and the disk has stale
+//! Runs a row with an editor as the store: the editor has the row's files, and the disk has stale
 //! text under the same names.
 
 use recto_store::Context;
@@ -16,8 +16,7 @@ const UNSAVED: &str = "the editor has unsaved changes; this is its text, the fil
 
 const ON_DISK: &str = "searched on the disk: what is unsaved in the editor is not seen";
 
-/// Whether a row is about text, which is all that an editor has: no links, modes or commits, no
-/// bytes that are not text.
+/// Whether a row is only about text: an editor has no links, modes, commits or binary files.
 pub fn applies(_: &str, case: &Case) -> bool {
     !case.is_for_disk_only
         && case.before.texts().is_some()
@@ -25,8 +24,8 @@ pub fn applies(_: &str, case: &Case) -> bool {
         && case.arguments.get("encoding") != Some(&Value::from("base64"))
 }
 
-/// Whether a tool works on the disk even if an editor is connected: files are removed, listed and
-/// searched there. The disk then has the same text as the editor.
+/// Whether a tool uses the disk even if an editor is connected, as tools that remove, list and
+/// search do. The disk then has the same text as the editor.
 fn is_about_disk(tool: &str, case: &Case) -> bool {
     let file_path = case.arguments.get("file_path").and_then(Value::as_str).unwrap_or_default();
     match tool {
@@ -57,7 +56,7 @@ pub fn check(tool: &str, row: &Row) -> Result<(), String> {
         let is_still_nowhere = structured["created"] == true && structured["dry_run"] == true;
         let notes = structured.as_object_mut().unwrap().remove("notes");
         if is_still_nowhere && notes.is_none() {
-            // Neither the disk nor the editor has it.
+            // The file exists neither on disk nor in the editor, so there is nothing to note.
         } else if notes != Some(vec![UNSAVED].into()) || text.pop().as_deref() != Some(UNSAVED) {
             return Err(format!("the notes on a stale disk are {notes:?}"));
         }
@@ -73,7 +72,7 @@ pub fn check(tool: &str, row: &Row) -> Result<(), String> {
         }
     }
     let disk = Tree::read(&root, &case.after);
-    let expected = if is_stale { before.with_folders(&case.after) } else { case.after.clone() };
+    let expected = if is_stale { before.with_directories(&case.after) } else { case.after.clone() };
     if disk != expected {
         return Err(format!("the files on disk are {disk:?}"));
     }

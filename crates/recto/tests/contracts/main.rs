@@ -6,7 +6,7 @@
 //! - `binary`: the built binary and an MCP client, with a handshake and errors as tool results.
 //! - `binary_stateless`: the same without a handshake and with JSON-RPC errors.
 //!
-//! Whatever the driver, the tool's output schema must name every member of the answer.
+//! With every driver, the tool's output schema must name every member of the answer.
 //!
 //! A test is called `<tool>::<row>::<driver>`, with underscores for spaces and punctuation, so that
 //! `cargo test --test contracts stale_hash` runs the rows with these words in their names.
@@ -62,7 +62,7 @@ const DRIVERS: [Driver; 5] = [
 const EDITS: [&str; 5] =
     ["edit_text_file", "multi_edit_text_file", "text.replace", "text.insert", "text.append"];
 
-/// The labels that rows of a table must carry in `from`: tool, prefix and numbers.
+/// The labels that rows of a table must have in `from`: tool, prefix and numbers.
 const NUMBERED: [(&str, &str, std::ops::RangeInclusive<u32>); 7] = [
     ("read_text_file", "read", 1..=6),
     ("write_text_file", "write", 1..=8),
@@ -116,7 +116,7 @@ fn trials(tool: &'static str) -> Vec<Trial> {
     trials
 }
 
-/// Turns the name of a row into part of a test's name.
+/// Converts the name of a row into part of a test name.
 fn slug(name: &str) -> String {
     let words = name.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
     words.collect::<Vec<_>>().join("_").to_lowercase()
@@ -163,8 +163,8 @@ fn stateless(tool: &str, row: &Row) -> Result<(), String> {
     through_binary(tool, row, &["--errors", "jsonrpc"], Revision::Stateless)
 }
 
-/// Starts a server for this row alone: a server remembers versions that it has seen, so that a row
-/// could otherwise depend on the rows before it.
+/// Starts a server for this row alone: a server remembers versions that it has seen, so rows that
+/// shared one could depend on earlier rows.
 fn through_binary(
     tool: &str,
     row: &Row,
@@ -190,8 +190,8 @@ fn through_binary(
     case.check(actual, Tree::read(&root, &case.after))
 }
 
-/// Fails where an answer has a member that the tool's output schema does not name: clients may take
-/// a schema as complete.
+/// Fails if an answer has a member that the tool's output schema does not name: clients may treat a
+/// schema as complete.
 fn check_schema(tool: &str, actual: &Actual) -> Result<(), String> {
     let tool = tools::find(tool).unwrap();
     let Actual::Answer { structured, .. } = actual else { return Ok(()) };

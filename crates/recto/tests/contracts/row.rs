@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use crate::client::Actual;
 use crate::tree::Tree;
 
-/// The root that the tables name.
+/// The root in the tables.
 pub const ROOT: &str = "/test";
 
 #[derive(Deserialize)]
@@ -21,7 +21,7 @@ struct Table {
 #[serde(deny_unknown_fields)]
 pub struct Row {
     pub name: String,
-    /// The numbered test case of the contract that it is.
+    /// The numbered test case of the contract that this row covers.
     pub from: Option<String>,
     #[serde(default)]
     options: Vec<String>,
@@ -35,7 +35,7 @@ pub struct Row {
     call: Option<toml::Value>,
     call_json: Option<String>,
     answer: Option<toml::Value>,
-    /// The same as JSON, which has nulls.
+    /// The same as JSON, which supports null.
     answer_json: Option<String>,
     text: Option<Vec<toml::Value>>,
     pub error: Option<ExpectedError>,
@@ -51,7 +51,7 @@ pub struct ExpectedError {
     pub hint: Option<String>,
 }
 
-/// A row with its real root put in.
+/// A row with the real root substituted.
 pub struct Case {
     pub options: Vec<String>,
     pub is_for_disk_only: bool,
@@ -79,7 +79,7 @@ pub fn rows(tool: &str) -> Vec<Row> {
 }
 
 impl Row {
-    /// Puts the real root in.
+    /// Substitutes the real root.
     pub fn at(&self, root: &Path) -> Case {
         let root = root.to_str().unwrap();
         let with_root = |text: &str| text.replace(ROOT, root);
@@ -129,7 +129,7 @@ impl Row {
 }
 
 impl Case {
-    /// Compares a call and the files after it with the row.
+    /// Compares an answer and the files after the call with the row.
     pub fn check(&self, actual: Actual, tree: Tree) -> Result<(), String> {
         let matches = match (&self.expected, &actual) {
             (
@@ -157,7 +157,7 @@ impl Case {
         }
         let is_same = match self.commits.as_slice() {
             [] => tree == self.after,
-            // What git keeps for itself is not said in a table.
+            // Tables do not list the contents of `.git`.
             _ => tree.clone().without_git() == self.after.clone().without_git(),
         };
         if !is_same {
@@ -167,7 +167,7 @@ impl Case {
     }
 }
 
-/// `"*"` matches any one value.
+/// Compares values; `"*"` matches any single value.
 fn is_like(expected: &Value, found: &Value) -> bool {
     match (expected, found) {
         (Value::String(star), _) if star == "*" => true,
@@ -190,7 +190,7 @@ fn are_like(expected: &[String], found: &[String]) -> bool {
         && expected.iter().zip(found).all(|(one, other)| one == "*" || one == other)
 }
 
-/// TOML as JSON, with the root put in and repetitions written out.
+/// Converts TOML to JSON, substitutes the root and expands repetitions.
 fn resolve(value: &toml::Value, root: &str) -> Value {
     match value {
         toml::Value::String(text) => text.replace(ROOT, root).into(),
@@ -209,7 +209,7 @@ fn resolve(value: &toml::Value, root: &str) -> Value {
     }
 }
 
-/// `{ repeat = "line {n}\n", times = 3 }`, with a `head` before and a `tail` after where it has them.
+/// Expands `{ repeat = "line {n}\n", times = 3 }`, with an optional `head` before and `tail` after.
 pub fn repeated(table: &toml::Table) -> Option<String> {
     let text = table.get("repeat")?.as_str()?;
     let times = table.get("times")?.as_integer()?;
@@ -218,7 +218,7 @@ pub fn repeated(table: &toml::Table) -> Option<String> {
     Some(format!("{}{repeated}{}", end("head"), end("tail")))
 }
 
-/// `{ repeat = "line {n}", numbers = [2, 3] }`: rows with these line numbers.
+/// Expands `{ repeat = "line {n}", numbers = [2, 3] }` to rows with these line numbers.
 fn numbered(table: &toml::Table) -> Option<Value> {
     let text = table.get("repeat")?.as_str()?;
     let numbers = table.get("numbers")?.as_array()?;

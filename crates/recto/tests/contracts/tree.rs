@@ -1,4 +1,4 @@
-//! Files as values: written to a disk or a store, read back, compared.
+//! Trees of files as values: written to a disk or a store, read back, compared.
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::{FileTypeExt, PermissionsExt, symlink};
@@ -18,12 +18,12 @@ pub enum Entry {
     Fifo,
 }
 
-/// Everything beneath a root, by relative path.
+/// Everything below a root, by relative path.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Tree(BTreeMap<PathBuf, Entry>);
 
 impl Tree {
-    /// Takes over what a table says.
+    /// Builds the tree that a table describes.
     pub fn update(&mut self, files: &BTreeMap<String, toml::Value>) {
         for (path, value) in files {
             match entry(value) {
@@ -42,7 +42,7 @@ impl Tree {
         self.0.insert(path.to_path_buf(), entry);
     }
 
-    /// Writes the tree beneath an empty folder.
+    /// Writes the tree to an empty directory.
     pub fn write(&self, root: &Path) {
         for (path, entry) in &self.0 {
             let path = root.join(path);
@@ -65,13 +65,13 @@ impl Tree {
         }
     }
 
-    /// Everything but the repository at the root.
+    /// Returns the tree without the repository at the root.
     pub fn without_git(mut self) -> Tree {
         self.0.retain(|path, _| !path.starts_with(".git"));
         self
     }
 
-    /// Reads what stands beneath a folder. Modes are read where `like` has them.
+    /// Reads everything below a directory. Modes are read for paths whose mode `like` specifies.
     pub fn read(root: &Path, like: &Tree) -> Tree {
         let mut tree = Tree::default();
         tree.read_below(root, Path::new(""), like);
@@ -104,7 +104,7 @@ impl Tree {
         }
     }
 
-    /// The texts of all files, or `None` where one is not plain text or something is no file.
+    /// Returns the texts of all files, or `None` if an entry is not a plain text file.
     pub fn texts(&self) -> Option<BTreeMap<PathBuf, String>> {
         let mut texts = BTreeMap::new();
         for (path, entry) in &self.0 {
@@ -119,13 +119,13 @@ impl Tree {
         Some(texts)
     }
 
-    /// The same names, with one text in every file.
+    /// Returns a tree with the same names and one text in every file.
     pub fn with_texts(&self, text: &str) -> Tree {
         let names = self.texts().unwrap().into_keys();
         self.clone().with_files(names.map(|path| (path, text.to_string())).collect())
     }
 
-    /// The tree with more files, or with others.
+    /// Returns the tree with files added or replaced.
     pub fn with_files(mut self, files: BTreeMap<PathBuf, String>) -> Tree {
         for (path, text) in files {
             self.insert(&path, file(text.into_bytes()));
@@ -133,14 +133,14 @@ impl Tree {
         self
     }
 
-    /// The tree with all the folders of another.
-    pub fn with_folders(mut self, other: &Tree) -> Tree {
+    /// Returns the tree with all directories of another tree added.
+    pub fn with_directories(mut self, other: &Tree) -> Tree {
         let folders = other.0.iter().filter(|(_, entry)| **entry == Entry::Folder);
         self.0.extend(folders.map(|(path, entry)| (path.clone(), entry.clone())));
         self
     }
 
-    /// The tree as nodes of a store in memory.
+    /// Returns the tree as nodes of a store in memory.
     pub fn nodes(&self, root: &Path) -> BTreeMap<PathBuf, Node> {
         let node = |entry: &Entry| match entry {
             Entry::File { bytes, .. } => Node::File(bytes.clone()),
@@ -161,8 +161,8 @@ impl Tree {
     }
 }
 
-/// Commits one work tree after another to a new repository, tagged v1, v2 and so on, and leaves
-/// the work tree empty. The ids are the same on every machine.
+/// Commits each work tree in turn to a new repository, tagged v1, v2 and so on, and leaves the work
+/// tree empty. The ids are the same on every machine.
 pub fn commit(root: &Path, trees: &[Tree]) {
     let git = |arguments: &[&str]| {
         let mut command = Command::new("git");
@@ -201,7 +201,7 @@ fn clear_work_tree(root: &Path) {
     }
 }
 
-/// What a table says about a file; `None` where it is gone.
+/// Parses a table's description of a file; `None` means that the file is deleted.
 fn entry(value: &toml::Value) -> Option<Entry> {
     let table = match value {
         toml::Value::String(text) => return Some(file(text.clone().into_bytes())),

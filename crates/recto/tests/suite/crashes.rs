@@ -54,13 +54,13 @@ fn entries(root: &Path) -> Vec<String> {
 }
 
 #[test]
-fn a_killed_write_leaves_old_or_new_and_no_leftovers_after_the_next() {
+fn a_killed_write_leaves_old_or_new_text_and_the_next_write_removes_leftovers() {
     check_kills(60);
 }
 
 #[test]
 #[ignore = "long: 1,000 kills"]
-fn a_killed_write_leaves_old_or_new_and_no_leftovers_after_the_next_long() {
+fn a_killed_write_leaves_old_or_new_text_and_the_next_write_removes_leftovers_long() {
     check_kills(1_000);
 }
 
@@ -70,7 +70,7 @@ fn check_kills(n_kills: usize) {
     let path = root.join("f.txt");
     std::fs::write(&path, content(0)).unwrap();
 
-    // How long a write takes here once it is sent, so that the kills fall around its commit.
+    // Measures how long a write takes, so that the kills fall around its commit.
     let mut child = start_write(root, 1);
     let started = Instant::now();
     while !starts_with(&path, "version 1\n") {
@@ -100,7 +100,7 @@ fn check_kills(n_kills: usize) {
         }
         let has_leftovers = entries(root).len() > 1;
         n_leftovers += usize::from(has_leftovers);
-        // The next change in the folder takes them away, also a change of another file.
+        // The next change in the directory removes them, even a change of another file.
         if has_leftovers || round % 10 == 0 {
             let arguments = json!({"path": root.join("other.txt"), "content": format!("{round}")});
             let called = Command::new(BINARY)

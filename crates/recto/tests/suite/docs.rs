@@ -1,4 +1,4 @@
-//! Pages that are made from the code. `UPDATE_EXPECT=1` writes them anew.
+//! Pages generated from the code. `UPDATE_EXPECT=1` rewrites them.
 
 use std::fmt::Write;
 
@@ -8,7 +8,7 @@ use recto_tools::Served;
 use recto_tools::tools::{self, Effect, Kind, Param, Tool};
 
 #[test]
-fn the_page_of_errors_is_up_to_date() {
+fn the_error_page_is_up_to_date() {
     let mut page = String::from(
         "# Errors\n\n\
          Made from the code by a test; not edited by hand.\n\n\
@@ -29,7 +29,7 @@ fn the_page_of_errors_is_up_to_date() {
 }
 
 #[test]
-fn the_page_of_limits_is_up_to_date() {
+fn the_limits_page_is_up_to_date() {
     let mut page = String::from(
         "# Limits\n\n\
          Generated from the code by a test; do not edit by hand.\n\n\
@@ -50,13 +50,13 @@ fn the_page_of_limits_is_up_to_date() {
     expect_file!["../../../../docs/limits.md"].assert_eq(&page);
 }
 
-/// Text in a table: breaks and bars would end the cell.
+/// Escapes text for a table cell: line breaks and bars would end the cell.
 fn cell(text: &str) -> String {
     text.replace('|', "\\|").replace('\n', "<br>")
 }
 
 #[test]
-fn the_pages_of_the_tools_are_up_to_date() {
+fn the_tool_pages_are_up_to_date() {
     for tool in tools::ALL {
         let path = format!("{}/../../docs/tools/{}.md", env!("CARGO_MANIFEST_DIR"), tool.name);
         expect_file![path].assert_eq(&tool_page(tool));

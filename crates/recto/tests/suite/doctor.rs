@@ -1,4 +1,4 @@
-//! `recto doctor` through the built binary: what it says, what it leaves alone, what it removes.
+//! `recto doctor` through the built binary: its report, and the leftovers that it removes.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -30,7 +30,7 @@ fn said(output: &Output) -> String {
     String::from_utf8(output.stdout.clone()).unwrap()
 }
 
-/// Runs it and gives what it says and whether all is well.
+/// Runs the command and returns its output and whether it succeeded.
 fn run(mut command: Command) -> (String, bool) {
     let output = command.output().unwrap();
     let code = output.status.code();
@@ -42,7 +42,7 @@ fn run(mut command: Command) -> (String, bool) {
     (text, is_well)
 }
 
-/// A folder with one file, on a file system that can do everything.
+/// Creates a directory with one file, on a file system with every feature.
 fn folder() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("f.txt"), "text\n").unwrap();
@@ -54,7 +54,7 @@ fn has_landlock() -> bool {
 }
 
 #[test]
-fn says_what_there_is_and_leaves_nothing_behind() {
+fn reports_the_environment_and_leaves_no_files_behind() {
     let folder = folder();
     let (text, is_well) = run(doctor(folder.path(), &["--no-landlock"]));
     assert!(is_well, "{text}");
@@ -78,7 +78,7 @@ fn says_what_there_is_and_leaves_nothing_behind() {
 }
 
 #[test]
-fn says_how_far_the_kernels_wall_stands() {
+fn reports_the_landlock_status() {
     let folder = folder();
     if has_landlock() {
         let (text, is_well) = run(doctor(folder.path(), &[]));
@@ -91,7 +91,7 @@ fn says_how_far_the_kernels_wall_stands() {
 }
 
 #[test]
-fn nothing_is_written_where_nothing_may_be() {
+fn does_not_write_to_a_read_only_root() {
     let folder = folder();
     let before = fs::metadata(folder.path()).unwrap().modified().unwrap();
     let (text, is_well) = run(doctor(folder.path(), &["--read-only", "--no-landlock"]));
@@ -99,7 +99,7 @@ fn nothing_is_written_where_nothing_may_be() {
     assert_eq!(fs::metadata(folder.path()).unwrap().modified().unwrap(), before);
 }
 
-/// Leftovers as a killed process leaves them, and files that only look so.
+/// Creates leftovers of a killed process, and files that only resemble them.
 fn with_leftovers(folder: &Path) -> [PathBuf; 4] {
     fs::create_dir_all(folder.join("sub/deep")).unwrap();
     let (old, new) = (Digest::of(b"old\n"), Digest::of(b"new\n"));
@@ -107,7 +107,7 @@ fn with_leftovers(folder: &Path) -> [PathBuf; 4] {
         (format!("sub/.recto-{old}-{new}-1f-0.tmp"), "old\n"),
         (format!("sub/deep/.recto-new-{new}-1f-1.tmp"), "new\n"),
         (format!(".recto-{old}-{new}-1f-2.tmp.part"), "half of the ne"),
-        // What a crash caught in the exchange: neither the old nor the new text.
+        // A crash during the exchange leaves neither the old nor the new text.
         (format!("sub/.recto-{old}-{new}-1f-3.tmp"), "somebody's work\n"),
     ];
     for (name, text) in &files {
@@ -118,10 +118,10 @@ fn with_leftovers(folder: &Path) -> [PathBuf; 4] {
 }
 
 #[test]
-fn leftovers_are_told_and_removed_only_when_asked() {
+fn leftovers_are_reported_and_removed_only_on_request() {
     let folder = folder();
     let [old, new, part, foreign] = with_leftovers(folder.path());
-    // Not a way to other leftovers.
+    // The link must not lead to other leftovers.
     let elsewhere = tempfile::tempdir().unwrap();
     let others = with_leftovers(elsewhere.path());
     symlink(elsewhere.path(), folder.path().join("link")).unwrap();
@@ -129,7 +129,7 @@ fn leftovers_are_told_and_removed_only_when_asked() {
     assert!(!is_well && text.contains("3 files of interrupted writes"), "{text}");
     assert!(text.contains("may contain the only copy of a change"), "{text}");
     assert!([&old, &new, &part, &foreign].iter().all(|path| path.exists()));
-    // A root inside of another is looked at once.
+    // A nested root is inspected once.
     let sub = folder.path().join("sub");
     let (text, _) = run(doctor(folder.path(), &["--no-landlock", "--root", sub.to_str().unwrap()]));
     assert!(text.contains("3 files of interrupted writes"), "{text}");
@@ -145,7 +145,7 @@ fn leftovers_are_told_and_removed_only_when_asked() {
 }
 
 #[test]
-fn what_could_not_be_removed_is_told_and_nothing_else() {
+fn leftovers_that_cannot_be_removed_are_reported() {
     let folder = folder();
     let [old, new, part, foreign] = with_leftovers(folder.path());
     let n_removals = AtomicUsize::new(0);
@@ -171,7 +171,7 @@ fn what_could_not_be_removed_is_told_and_nothing_else() {
 }
 
 #[test]
-fn a_home_folder_or_the_whole_system_is_too_much() {
+fn warns_about_serving_a_home_directory_or_the_whole_system() {
     let folder = folder();
     let mut command = doctor(folder.path(), &["--read-only", "--no-landlock"]);
     command.env("HOME", folder.path());
@@ -180,7 +180,7 @@ fn a_home_folder_or_the_whole_system_is_too_much() {
 }
 
 #[test]
-fn roots_that_overlap_and_links_are_noted() {
+fn notes_overlapping_roots_and_links() {
     let folder = folder();
     fs::create_dir(folder.path().join("sub")).unwrap();
     symlink(folder.path(), folder.path().join("sub/alias")).unwrap();
@@ -195,7 +195,7 @@ fn roots_that_overlap_and_links_are_noted() {
 }
 
 #[test]
-fn repositories_are_told_by_their_format_and_whether_they_can_be_read() {
+fn reports_the_format_of_repositories_and_whether_they_are_readable() {
     let folder = folder();
     let git = |arguments: &[&str]| {
         let mut command = Command::new("git");
@@ -214,7 +214,7 @@ fn repositories_are_told_by_their_format_and_whether_they_can_be_read() {
 }
 
 #[test]
-fn an_editor_that_is_gone_is_a_problem() {
+fn a_missing_editor_is_a_problem() {
     let folder = folder();
     let mut command = doctor(folder.path(), &["--no-landlock"]);
     command.env("RECTO_LINK", folder.path().join("no-socket")).env("RECTO_TOKEN", "x");
@@ -223,7 +223,7 @@ fn an_editor_that_is_gone_is_a_problem() {
 }
 
 #[test]
-fn a_folder_that_does_not_exist_is_refused() {
+fn a_missing_directory_is_rejected() {
     let output = doctor(Path::new("/no/such/folder"), &[]).output().unwrap();
     assert_eq!(output.status.code(), Some(2), "{output:?}");
 }

@@ -1,5 +1,5 @@
-//! An editor between the tools and the disk: whose text is read, where a change ends up, and what
-//! is said about it.
+//! An editor between the tools and the disk: which text is read, where a change is written, and
+//! which notes the answer has.
 
 mod checks;
 mod cut_link;

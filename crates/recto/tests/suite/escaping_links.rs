@@ -1,9 +1,9 @@
 //! Links that lead out of a root, for the tests of the sandbox and of the files toolset.
 
-/// A name that is there outside, and one that is not.
+/// A name that exists outside, and one that does not.
 const NAMES: [&str; 2] = ["secret.txt", "missing.txt"];
 
-/// Links to a file `{name}` outside, and what is written in them.
+/// Links to a file `{name}` outside, and their targets.
 const TO_FILES: [(&str, &str); 8] = [
     ("root/file-abs-{name}", "{base}/outside/{name}"),
     ("root/file-rel-{name}", "../outside/{name}"),
@@ -15,8 +15,8 @@ const TO_FILES: [(&str, &str); 8] = [
     ("root/chain-3-{name}", "folder-rel/{name}"),
 ];
 
-/// Links to folders outside.
-const TO_FOLDERS: [(&str, &str); 9] = [
+/// Links to directories outside.
+const TO_DIRECTORIES: [(&str, &str); 9] = [
     ("root/folder-abs", "{base}/outside"),
     ("root/folder-rel", "../outside"),
     ("root/folder-slash", "../outside/"),
@@ -28,15 +28,15 @@ const TO_FOLDERS: [(&str, &str); 9] = [
     ("root/missing-folder", "../no-such-folder"),
 ];
 
-/// Lays them all; `{base}` is left to `link`.
+/// Creates all links; `link` expands `{base}`.
 pub fn lay(mut link: impl FnMut(&str, &str)) {
     lay_files(&TO_FILES, &mut link);
-    for (below, target) in TO_FOLDERS {
+    for (below, target) in TO_DIRECTORIES {
         link(below, target);
     }
 }
 
-/// Lays links to a name that is there and to one that is not.
+/// Creates links to a name that exists and to one that does not.
 pub fn lay_files(links: &[(&str, &str)], mut link: impl FnMut(&str, &str)) {
     for name in NAMES {
         for (below, target) in links {

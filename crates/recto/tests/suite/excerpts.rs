@@ -1,7 +1,6 @@
-//! Changes to files that are too large to be read whole have the same result as changes to the whole
-//! text.
+//! Edits of files that are too large to read whole have the same result as edits of the whole text.
 //!
-//! A store that never reads a whole file and one that always does get the same calls.
+//! The same calls go to a store that never reads a whole file and to one that always does.
 
 use std::path::Path;
 
@@ -17,13 +16,13 @@ use crate::server::Server;
 const TOOLS: [&str; 5] =
     ["edit_text_file", "multi_edit_text_file", "text.replace", "text.insert", "text.append"];
 
-/// Returns the tools over a folder whose files are read whole up to a size.
+/// Returns the tools over a directory whose files are read whole up to a size.
 fn calls(root: &Path, max_whole_change: u64) -> Calls {
     let store = in_process::local_store(root, &[]).with_max_whole_change(max_whole_change);
     in_process::calls(root, &[], store)
 }
 
-/// A text with more lines than an excerpt takes around a place, few of them alike.
+/// Returns a text with more lines than an excerpt has around an edit, few of them equal.
 fn text(random: &mut Random) -> String {
     let mut text = String::new();
     if random.one_in(4) {
@@ -45,7 +44,7 @@ fn text(random: &mut Random) -> String {
     text
 }
 
-/// Some bytes of the text that begin and end between characters, mostly whole lines.
+/// Returns part of the text that starts and ends between characters, mostly whole lines.
 fn quote(random: &mut Random, text: &str) -> String {
     let lines: Vec<&str> = text.split_inclusive('\n').collect();
     if lines.is_empty() || random.one_in(12) {
@@ -93,8 +92,8 @@ fn request(random: &mut Random, text: &str) -> (&'static str, Value) {
     (tool, arguments)
 }
 
-/// What both must say alike: a part has no evidence for what comes closest in the whole, and
-/// knows other places only nearby.
+/// Returns the part of an answer that must be equal: an excerpt cannot report the closest match in
+/// the whole file, and knows other matches only nearby.
 fn comparable(actual: Actual) -> (Value, String) {
     match actual {
         Actual::Answer { structured, text } => (structured, text.join("\n")),
@@ -103,13 +102,13 @@ fn comparable(actual: Actual) -> (Value, String) {
 }
 
 #[test]
-fn lines_and_the_whole_give_the_same() {
+fn excerpts_and_whole_files_give_the_same_result() {
     check_rounds(4_000);
 }
 
 #[test]
 #[ignore = "long: 200,000 rounds"]
-fn lines_and_the_whole_give_the_same_long() {
+fn excerpts_and_whole_files_give_the_same_result_long() {
     check_rounds(200_000);
 }
 
@@ -168,7 +167,7 @@ fn lines_of_megabytes_are_edited_without_a_diff() {
                 let arguments = arguments.as_object().unwrap().clone();
                 let (mut said, _) = comparable(call(calls, "multi_edit_text_file", arguments));
                 if let Some(said) = said.as_object_mut() {
-                    // The whole is small enough for one.
+                    // The whole text is small enough for one excerpt.
                     said.remove("diff");
                     said.remove("diff_omitted");
                 }
@@ -180,7 +179,7 @@ fn lines_of_megabytes_are_edited_without_a_diff() {
     }
 }
 
-/// How much memory the server has used at most, in bytes.
+/// Returns the server's peak memory use, in bytes.
 fn peak(server: &Server) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{}/status", server.id())).unwrap();
     let line = status.lines().find(|line| line.starts_with("VmHWM:")).unwrap();
@@ -188,7 +187,7 @@ fn peak(server: &Server) -> u64 {
 }
 
 #[test]
-fn a_large_file_is_changed_without_being_held() {
+fn a_large_file_is_edited_without_loading_it() {
     let mut server = Server::ready(&["--durability", "rename"]);
     let line = "a line of a log that has many of them, all alike but for one\n";
     let n_lines = (100 << 20) / line.len();
@@ -214,9 +213,9 @@ fn a_large_file_is_changed_without_being_held() {
     assert!(peak(&server) < 48 << 20, "{} bytes", peak(&server));
 }
 
-/// Where one string is wrong, it is the reason, not the size of the file.
+/// If one string is wrong, the error names it and not the size of the file.
 #[test]
-fn strings_that_stand_far_apart_are_refused_in_the_same_words() {
+fn edits_far_apart_fail_with_the_same_errors() {
     let folders = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
     let stores = [(&folders[0], 0), (&folders[1], u64::MAX)]
         .map(|(folder, max)| (folder.path().canonicalize().unwrap(), max))
@@ -247,10 +246,10 @@ fn strings_that_stand_far_apart_are_refused_in_the_same_words() {
     assert_eq!(comparable(refused).1, "String appears 2 times (must be unique): twin");
 }
 
-/// Each edit takes a line from behind what the one before put there, so that together they reach
-/// further than the longest string.
+/// Each edit replaces a line after the previous edit's new text, so that together they span more
+/// than the longest string.
 #[test]
-fn edits_that_go_on_from_each_other_are_the_same_by_lines() {
+fn edits_that_build_on_each_other_give_the_same_result_by_lines() {
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path().canonicalize().unwrap();
     let lines: Vec<String> = (0..40).map(|n| format!("{n:02}\n")).collect();
@@ -275,7 +274,7 @@ fn edits_that_go_on_from_each_other_are_the_same_by_lines() {
 }
 
 #[test]
-fn strings_that_stand_far_apart_need_calls_of_their_own() {
+fn edits_too_far_apart_need_separate_calls() {
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path().canonicalize().unwrap();
     let text = format!("first\n{}last\n", "between\n".repeat((17 << 20) / 8));

@@ -1,8 +1,8 @@
 //! The write protocol when system calls fail.
 //!
-//! The N-th call fails, N = 1, 2, … until the operation completes, once or from then on. After
-//! each: old or new, never torn; success only for what is there; a refusal only where nothing
-//! changed; nothing left behind once a healthy change has passed.
+//! The N-th call fails, N = 1, 2, … until the operation completes, once or from then on. Each time
+//! the file is old or new, never torn; success is reported only if the new text is there and an
+//! error only if nothing changed; and the next successful change removes all leftovers.
 
 pub mod disturbed;
 mod late;
@@ -28,11 +28,11 @@ const OLD: &str = "one\ntwo\nthree\n";
 const NEW: &str = "one\nTWO\nthree\n";
 
 fn call(root: &Path, sys: Arc<dyn Sys>, tool: &str, arguments: Value) -> Result<Answer, Error> {
-    call_holding(u64::MAX, root, sys, tool, arguments)
+    call_capped(u64::MAX, root, sys, tool, arguments)
 }
 
-/// Calls a tool that holds files up to a size.
-fn call_holding(
+/// Calls a tool over a store that reads files whole up to a size.
+fn call_capped(
     max_whole_change: u64,
     root: &Path,
     sys: Arc<dyn Sys>,
@@ -66,13 +66,13 @@ fn read(root: &Path) -> Option<String> {
     std::fs::read_to_string(root.join("f.txt")).ok()
 }
 
-/// An operation of the protocol: what stands before, which call, what stands after.
+/// An operation of the protocol: the files before, the call, the files after.
 struct Operation {
     before: Option<&'static str>,
     tool: &'static str,
     arguments: Value,
     after: Option<&'static str>,
-    /// The largest file that is held.
+    /// The largest file that is read whole.
     max_whole_change: u64,
 }
 
@@ -133,7 +133,7 @@ fn operations() -> Vec<Operation> {
     ]
 }
 
-/// What different filesystems lack.
+/// Features that some filesystems lack.
 const FILESYSTEMS: [&[&str]; 4] = [
     &[],
     &["open_nameless"],
@@ -146,19 +146,19 @@ fn prepare(operation: &Operation) -> tempfile::TempDir {
     if let Some(before) = operation.before {
         std::fs::write(folder.path().join("f.txt"), before).unwrap();
         let attribute = rustix::fs::XattrFlags::empty();
-        // Not every filesystem has attributes; where it does, setting them is a call that fails.
+        // On filesystems with attributes, setting them is a call that can fail.
         let _ = rustix::fs::setxattr(folder.path().join("f.txt"), "user.note", b"kept", attribute);
     }
     folder
 }
 
-/// Runs an operation on a disturbed system and looks at what it left.
+/// Runs an operation on a disturbed system and checks the files afterwards.
 fn attempt(operation: &Operation, sys: &Arc<Disturbed>, what: &str) -> Result<Answer, Error> {
     let folder = prepare(operation);
     let root = folder.path();
     let arguments = operation.arguments.clone();
     let result =
-        call_holding(operation.max_whole_change, root, sys.clone(), operation.tool, arguments);
+        call_capped(operation.max_whole_change, root, sys.clone(), operation.tool, arguments);
     let found = read(root);
     match &result {
         Ok(_) | Err(Error::Store(StoreError::NotDurable { .. })) => {
@@ -168,14 +168,14 @@ fn attempt(operation: &Operation, sys: &Arc<Disturbed>, what: &str) -> Result<An
             assert_eq!(found.as_deref(), operation.before, "{what}: refused with {error}");
         }
     }
-    // A healthy change, by another process as it were, takes the leftovers away.
+    // A change without faults, as if by another process, removes the leftovers.
     call(root, Arc::new(Linux::new()), "write_text_file", json!({"content": "healthy\n"})).unwrap();
     assert_eq!(names(root), ["f.txt"], "{what}: nothing is left behind");
     assert_eq!(read(root).as_deref(), Some("healthy\n"), "{what}");
     result
 }
 
-/// What goes wrong at a call: an error, or a write that takes only half.
+/// The fault at a call: an error, or a short write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Fault {
     Error(SysError),
@@ -204,8 +204,8 @@ fn disturbed(fault: Fault, when: When, lacks: &'static [&'static str]) -> Arc<Di
     Arc::new(sys)
 }
 
-/// Makes every call of an operation fail in every way. Returns how many faults that were, and adds
-/// the codes of the answers.
+/// Makes every call of an operation fail in every way. Returns the number of faults, and adds the
+/// codes of the answers.
 fn fail_everywhere(operation: &Operation, codes: &mut HashSet<i32>) -> usize {
     let mut n_faults = 0;
     for lacks in FILESYSTEMS {
@@ -214,7 +214,7 @@ fn fail_everywhere(operation: &Operation, codes: &mut HashSet<i32>) -> usize {
                 .map(|when| fail_each_call(operation, lacks, fault, when, codes))
                 .iter()
                 .sum();
-            // Removing writes nothing, so that no write of it is short.
+            // A removal writes nothing, so it has no short writes.
             let is_possible = operation.after.is_some() || fault != Fault::ShortWrite;
             assert_eq!(n_hits > 0, is_possible, "{} {fault:?}", operation.tool);
             n_faults += n_hits;
@@ -241,7 +241,7 @@ fn fail_each_call(
             break;
         }
         if fault == Fault::ShortWrite && sys.n_short_writes.load(Ordering::SeqCst) == 0 {
-            continue; // The N-th call was no write.
+            continue; // The N-th call was not a write.
         }
         n_hits += 1;
         let is_nothing = match (fault, when) {
@@ -259,8 +259,8 @@ fn fail_each_call(
 }
 
 #[test]
-fn a_failing_system_call_leaves_old_or_new_and_nothing_else() {
-    // At the same time, because each waits for the disk most of the time.
+fn a_failing_system_call_leaves_old_or_new_text_and_no_leftovers() {
+    // In parallel, because each mostly waits for the disk.
     let (n_faults, codes) = std::thread::scope(|scope| {
         let run = |operation: Operation| {
             let mut codes = HashSet::new();
@@ -278,7 +278,7 @@ fn a_failing_system_call_leaves_old_or_new_and_nothing_else() {
     });
     println!("{n_faults} faults, codes {codes:?}");
     assert!(n_faults > 4000, "{n_faults}");
-    // Success in spite of it, denied, disk full, written but not durable, other.
+    // Success despite the fault, denied, disk full, written but not durable, other.
     assert!(
         [0, -32002, -32005, -32018, -32603].iter().all(|code| codes.contains(code)),
         "{codes:?}"
@@ -286,7 +286,7 @@ fn a_failing_system_call_leaves_old_or_new_and_nothing_else() {
 }
 
 #[test]
-fn a_full_disk_is_said_to_be_full() {
+fn a_full_disk_is_reported() {
     let folder = prepare(&edit_operation());
     let sys = Disturbed::new(|_, name| if name == "write" { Err(SysError::NOSPC) } else { Ok(()) });
     let error =
@@ -301,7 +301,7 @@ fn a_full_disk_is_said_to_be_full() {
 }
 
 #[test]
-fn a_read_only_filesystem_is_said_to_be_one() {
+fn a_read_only_filesystem_is_reported() {
     let folder = prepare(&edit_operation());
     let sys = Disturbed::new(
         |_, name| if name == "open_nameless" { Err(SysError::ROFS) } else { Ok(()) },

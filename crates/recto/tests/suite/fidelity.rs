@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::client::{Actual, Client, Revision, run};
 
-/// Encodes for a file; ASCII is the same in all of these.
+/// Encodes text for a file; ASCII is the same in all of these encodings.
 fn legacy(label: &str, text: &str) -> Vec<u8> {
     let encoding = encoding_rs::Encoding::for_label(label.as_bytes()).unwrap();
     encoding.encode(text).0.into_owned()
@@ -19,10 +19,10 @@ fn utf16(text: &str, bom: [u8; 2], to_bytes: fn(u16) -> [u8; 2]) -> Vec<u8> {
     bom.into_iter().chain(text.encode_utf16().flat_map(to_bytes)).collect()
 }
 
-/// A name, its bytes, and how it stores a word.
+/// A name, its bytes, and how the file stores a word.
 type Form = (&'static str, Vec<u8>, fn(&str) -> Vec<u8>);
 
-/// Files that hold the word MARK once.
+/// Returns files that contain the word MARK once.
 fn files() -> Vec<Form> {
     fn plain(text: &str) -> Vec<u8> {
         text.as_bytes().to_vec()
@@ -69,8 +69,8 @@ fn an_edit_keeps_the_mode_and_every_other_byte() {
     check_edits(|_| (), |_, _| ());
 }
 
-/// Edits each form of file and checks it; `prepare` sees each file before the edits, and `check`
-/// each file and its metadata before an edit afterwards.
+/// Edits each form of file and checks it; `prepare` gets each file before the edits, and `check`
+/// each file after an edit and its metadata before.
 pub fn check_edits(prepare: fn(&Path), check: fn(&Path, &Metadata)) {
     run(async {
         let folder = tempfile::tempdir().unwrap();
@@ -79,7 +79,7 @@ pub fn check_edits(prepare: fn(&Path), check: fn(&Path, &Metadata)) {
             let path = folder.path().join(format!("{name}.txt"));
             std::fs::write(&path, &bytes).unwrap();
             prepare(&path);
-            // The mode last: a change of the owner drops bits of it.
+            // The mode last: a change of the owner clears bits of it.
             let mode = [0o640, 0o755, 0o604][index % 3];
             std::fs::set_permissions(&path, PermissionsExt::from_mode(mode)).unwrap();
             let before = std::fs::metadata(&path).unwrap();
@@ -109,7 +109,7 @@ pub fn check_edits(prepare: fn(&Path), check: fn(&Path, &Metadata)) {
 }
 
 #[test]
-fn a_changed_program_does_not_keep_its_setuid_bit() {
+fn an_edit_clears_the_setuid_bit() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("tool.sh");
     std::fs::write(&path, "#!/bin/sh\n").unwrap();
@@ -124,7 +124,7 @@ fn a_changed_program_does_not_keep_its_setuid_bit() {
 }
 
 #[test]
-fn a_new_file_obeys_the_umask_and_a_hard_link_is_reported() {
+fn a_new_file_respects_the_umask_and_a_hard_link_is_reported() {
     let folder = tempfile::tempdir().unwrap();
     let (one, other) = (folder.path().join("one.txt"), folder.path().join("other.txt"));
     run(async {
@@ -159,7 +159,7 @@ pub fn call(folder: &Path, tool: &str, arguments: Value) -> Actual {
 }
 
 #[test]
-fn a_file_that_is_open_for_writing_elsewhere_is_left_alone() {
+fn a_file_open_for_writing_in_another_process_is_not_replaced() {
     use std::io::Write;
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("log.txt");

@@ -1,4 +1,4 @@
-//! Files at revisions, compared with what git itself says, and repositories that mean harm.
+//! Files at revisions, compared with git, and hostile repositories.
 
 mod access;
 mod agrees;

@@ -1,4 +1,4 @@
-//! Hints of errors: the call that a hint proposes works.
+//! Hints of errors: the call that a hint suggests works.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -52,7 +52,7 @@ fn hint(error: &Error) -> Hint {
     error.hint(&Served::all()).unwrap()
 }
 
-/// Makes a call that is refused, then the one that the refusal proposes.
+/// Makes a call that fails, then the one that the error suggests.
 fn check(
     text: &str,
     tool: &str,
@@ -70,7 +70,7 @@ fn check(
     assert_eq!(process.text(), after, "{error}");
 }
 
-/// Does what the hint's next call says.
+/// Makes the call that the hint suggests.
 fn take_next(error: &Error, arguments: &mut Value) {
     let next = hint(error).next.unwrap();
     assert_eq!(next.tool, None);
@@ -83,29 +83,29 @@ fn take_next(error: &Error, arguments: &mut Value) {
 fn the_call_that_a_hint_proposes_works() {
     let text = "a\nb\nc\nd\n";
     let replace = |lines: Value, old: &str| json!({"hash": hash(text), "lines": lines, "old": old, "new": "x"});
-    // The text stands elsewhere.
+    // The text is elsewhere.
     check(text, "text.replace", replace(json!([1, 2]), "c"), take_next, "a\nb\nx\nd\n");
     check(text, "text.replace", replace(json!([3, 5]), "a\nb"), take_next, "x\nc\nd\n");
     // The range is too short, empty or reversed.
     check(text, "text.replace", replace(json!([2, 3]), "b\nc"), take_next, "a\nx\nd\n");
     check(text, "text.replace", replace(json!([2, 2]), "b"), take_next, "a\nx\nc\nd\n");
     check(text, "text.replace", replace(json!([3, 2]), "b\nc"), take_next, "a\nx\nd\n");
-    // The end lies behind the file.
+    // The end is past the end of the file.
     check(text, "text.replace", replace(json!([2, 9]), "d"), take_next, "a\nb\nc\nx\n");
-    // The text stands there more than once.
+    // The text occurs more than once.
     let twice = json!({"hash": hash("a\na\n"), "lines": [1, 3], "old": "a", "new": "x"});
     check("a\na\n", "text.replace", twice, take_next, "x\na\n");
-    // The line to insert before is another one.
+    // The anchor is another line.
     let insert = json!({"hash": hash(text), "line": 1, "anchor": "c", "content": "x"});
     check(text, "text.insert", insert, take_next, "a\nb\nx\nc\nd\n");
-    // Only a part of the line was named.
+    // Only part of the line was given.
     let part = json!({"hash": hash("\tlet a;\n"), "lines": [1, 2], "old": "let", "new": "x"});
     let take_line = |error: &Error, arguments: &mut Value| {
         let hint = hint(error).text;
         arguments["old"] = serde_json::from_str(hint.rsplit(": ").next().unwrap()).unwrap();
     };
     check("\tlet a;\n", "text.replace", part, take_line, "x\n");
-    // The version is an old one: the message names the new one.
+    // The hash is stale: the message names the new one.
     let stale = json!({"hash": "0123456789ab", "lines": [2, 3], "old": "b", "new": "x"});
     let take_hash = |error: &Error, arguments: &mut Value| {
         let message = error.to_string();
@@ -113,7 +113,7 @@ fn the_call_that_a_hint_proposes_works() {
         arguments["hash"] = now.into();
     };
     check(text, "text.replace", stale, take_hash, "a\nx\nc\nd\n");
-    // Past the end: the hint names the tool that adds there.
+    // Past the end: the hint names the tool that appends.
     let process = Process::with(text);
     let insert = json!({"hash": hash(text), "line": 5, "anchor": "", "content": "e"});
     let error = process.call("text.insert", &insert).unwrap_err();
@@ -123,7 +123,7 @@ fn the_call_that_a_hint_proposes_works() {
 }
 
 #[test]
-fn a_stale_version_that_is_still_known_says_which_lines_changed() {
+fn a_stale_hash_of_a_remembered_version_reports_the_changed_lines() {
     let process = Process::with("a\nb\nc\nd\n");
     let read = process.call("text.read", &json!({})).unwrap();
     let seen = read.structured["hash"].clone();
@@ -141,7 +141,7 @@ fn a_stale_version_that_is_still_known_says_which_lines_changed() {
 }
 
 #[test]
-fn a_second_read_costs_only_what_changed() {
+fn a_read_with_since_returns_only_changed_lines() {
     let text: String = (1..=2000).map(|n| format!("line {n}\n")).collect();
     let process = Process::with(&text);
     let seen =
@@ -165,7 +165,7 @@ fn a_second_read_costs_only_what_changed() {
 }
 
 #[test]
-fn what_was_created_is_a_version_that_is_known() {
+fn a_created_file_is_a_remembered_version() {
     let process = Process::with("old\n");
     let old = json!({"hash": hash("old\n")});
     process.call("file.remove", &old).unwrap();

@@ -30,7 +30,7 @@ fn run(mut command: Command, path: &Path) -> Output {
         json!({"jsonrpc": "2.0", "method": "notifications/initialized"}),
         json!({"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": call}),
     ] {
-        // A server that refused to start is told by its status.
+        // A server that refused to start is recognised by its exit status.
         let _ = writeln!(input, "{message}");
     }
     drop(input);
@@ -44,7 +44,7 @@ fn folder() -> (tempfile::TempDir, std::path::PathBuf) {
     (folder, path)
 }
 
-/// What stderr says after the time and level.
+/// Returns the messages on stderr without time and level.
 fn said(output: &Output) -> Vec<String> {
     let text = String::from_utf8(output.stderr.clone()).unwrap();
     let words = |line: &str| line.splitn(3, ' ').skip(1).collect::<Vec<_>>().join(" ");
@@ -60,7 +60,7 @@ fn is_here() -> bool {
 }
 
 #[test]
-fn says_once_how_far_the_wall_stands() {
+fn logs_the_landlock_status_once() {
     let (folder, path) = folder();
     let output = run(Confinement::Full.serve(folder.path(), &[""; 0]), &path);
     assert!(answers(&output), "{output:?}");
@@ -73,16 +73,16 @@ fn says_once_how_far_the_wall_stands() {
 }
 
 #[test]
-fn serves_without_the_wall_where_it_is_switched_off_and_says_so() {
+fn serves_without_landlock_if_disabled_and_logs_it() {
     let (folder, path) = folder();
     let output = run(Confinement::WithoutLandlock.serve(folder.path(), &[""; 0]), &path);
     assert!(answers(&output), "{output:?}");
     assert_eq!(said(&output), ["warn Landlock is disabled; only recto's own path checks apply"]);
 }
 
-/// Kernels without it, kernels that were started without it, and containers that filter it.
+/// Kernels without Landlock, kernels booted without it, and containers that filter it.
 #[test]
-fn serves_without_the_wall_where_there_is_none_but_not_if_it_is_required() {
+fn serves_without_landlock_if_unavailable_unless_it_is_required() {
     for (number, reason) in [
         (libc::ENOSYS, "not supported by this kernel or container"),
         (libc::EPERM, "not supported by this kernel or container"),
@@ -114,7 +114,7 @@ pub fn check_unavailable(system_call: libc::c_long, number: i32, reason: &str) {
 }
 
 #[test]
-fn a_layer_that_is_switched_off_refuses_nothing() {
+fn a_disabled_layer_rejects_nothing() {
     let (_folder, path) = folder();
     let thread = std::thread::spawn(move || {
         assert_eq!(
@@ -127,14 +127,14 @@ fn a_layer_that_is_switched_off_refuses_nothing() {
 }
 
 #[test]
-fn a_wall_that_is_required_and_there_lets_calls_through() {
+fn calls_work_if_landlock_is_required_and_available() {
     let (folder, path) = folder();
     let output = run(Confinement::Full.serve(folder.path(), &["--require-landlock"]), &path);
     assert_eq!(answers(&output), is_here(), "{output:?}");
 }
 
 #[test]
-fn what_cannot_be_served_is_said_alone() {
+fn an_invalid_root_is_the_only_error_logged() {
     let (folder, path) = folder();
     for (root, reason) in [
         (path.clone(), "Not a directory (os error 20)"),
@@ -150,15 +150,15 @@ fn what_cannot_be_served_is_said_alone() {
 }
 
 #[test]
-fn a_wall_cannot_be_both_required_and_off() {
+fn landlock_cannot_be_both_required_and_disabled() {
     let options = ["tools", "--require-landlock", "--no-landlock"];
     let output = Command::new(BINARY).args(options).output().unwrap();
     assert_eq!(output.status.code(), Some(2), "{output:?}");
 }
 
-/// All threads of a server, also those of the runtime, stand behind it.
+/// All threads of a server are confined, including those of the runtime.
 #[test]
-fn every_thread_stands_behind_the_wall() {
+fn every_thread_is_confined() {
     let (folder, path) = folder();
     let mut command = Confinement::Full.serve(folder.path(), &[""; 0]);
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
@@ -183,7 +183,7 @@ fn every_thread_stands_behind_the_wall() {
     )
     .unwrap();
     lines.next().unwrap().unwrap();
-    // Raising the wall also gives up new privileges, for each thread on its own.
+    // Enabling Landlock also sets no_new_privs, for each thread separately.
     let tasks = std::fs::read_dir(format!("/proc/{}/task", child.id())).unwrap();
     let mut n_threads = 0;
     for task in tasks {
@@ -191,15 +191,15 @@ fn every_thread_stands_behind_the_wall() {
         assert!(status.contains("NoNewPrivs:\t1"), "{status}");
         n_threads += 1;
     }
-    // The runtime's, the one that writes, the call's.
+    // The runtime's threads, the writer thread and the call's thread.
     assert!(n_threads >= 3, "{n_threads}");
     drop(input);
     child.wait().unwrap();
 }
 
-/// An agent inherits what its relay has, and needs the whole system.
+/// An agent inherits its relay's restrictions, and needs the whole system.
 #[test]
-fn a_relay_does_not_stand_behind_the_wall() {
+fn a_relay_is_not_confined() {
     let (folder, _) = folder();
     let noted = folder.path().join("noted");
     let line = format!("grep NoNewPrivs /proc/self/status > '{}'", noted.display());

@@ -1,5 +1,5 @@
-//! Each limit from both sides: the most that fits, and one more. `recto::limits` names the test of
-//! each limit; some are in other modules.
+//! Each limit from both sides: the largest accepted value, and one more. `recto::limits` names the
+//! test of each limit; some are in other modules.
 
 use std::fs::File;
 use std::io::Write;
@@ -43,7 +43,7 @@ fn add_sources(folder: &Path, sources: &mut String) {
 }
 
 #[test]
-fn a_request_of_too_many_values_is_refused_before_it_is_parsed() {
+fn a_request_with_too_many_values_is_rejected_before_it_is_parsed() {
     let mut server = Server::ready(&[]);
     server.check_serves();
     let line = |id: u32, values: &str| {
@@ -56,7 +56,7 @@ fn a_request_of_too_many_values_is_refused_before_it_is_parsed() {
     let answer = server.next().unwrap();
     assert_eq!(answer["id"], 71, "{}", cut(&answer.to_string()));
     assert_eq!(answer["result"]["isError"], true, "{}", cut(&answer.to_string()));
-    // Sixteen million bytes each, and each of another shape.
+    // Sixteen million bytes each, each of a different form.
     for (id, values) in [
         (72, "0,".repeat(8_000_000) + "0"),
         (73, r#""","#.repeat(5_000_000) + "0"),
@@ -76,7 +76,7 @@ fn a_request_of_too_many_values_is_refused_before_it_is_parsed() {
     server.check_serves();
 }
 
-/// Requests that are many times as large in memory as on the wire, all of which wait for a lock.
+/// Requests that are much larger in memory than on the wire, all of which wait for a lock.
 #[test]
 fn a_flood_of_requests_full_of_values_takes_little_memory() {
     const N_CALLS: u64 = 40;
@@ -96,7 +96,7 @@ fn a_flood_of_requests_full_of_values_takes_little_memory() {
         }
         input
     });
-    // Time for them to pile up.
+    // Give them time to pile up.
     std::thread::sleep(Duration::from_secs(1));
     drop(folder);
     for _ in 0..N_CALLS {
@@ -110,7 +110,7 @@ fn a_flood_of_requests_full_of_values_takes_little_memory() {
 }
 
 #[test]
-fn a_read_returns_as_much_as_it_may_and_says_how_to_go_on() {
+fn a_read_returns_up_to_its_limit_and_names_the_next_page() {
     let dir = TestDir::new();
     let line = "0123456789abcde\n";
     let most = limits::READ_BYTES;
@@ -132,7 +132,7 @@ fn a_read_returns_as_much_as_it_may_and_says_how_to_go_on() {
 }
 
 #[test]
-fn more_than_16_mebibytes_cannot_be_asked_for() {
+fn a_read_limit_above_16_mebibytes_is_rejected() {
     for (n_bytes, is_fine) in [
         (limits::MOST_READ_BYTES, true),
         (limits::MOST_READ_BYTES + 1, false),
@@ -146,7 +146,7 @@ fn more_than_16_mebibytes_cannot_be_asked_for() {
 }
 
 #[test]
-fn a_long_line_among_many_files_is_cut_sooner() {
+fn lines_are_truncated_earlier_in_a_search_of_many_files() {
     let dir = TestDir::new();
     for name in ["a", "b"] {
         dir.file(&format!("root/{name}.txt"), format!("hit {}\n", "x".repeat(100_000)));
@@ -161,7 +161,7 @@ fn a_long_line_among_many_files_is_cut_sooner() {
 }
 
 #[test]
-fn only_so_many_hits_of_a_file_are_looked_for() {
+fn hits_per_file_are_limited() {
     let dir = TestDir::new();
     dir.file("root/fits.txt", "x\n".repeat(limits::HITS));
     dir.file("root/more.txt", "x\n".repeat(limits::HITS + 1));
@@ -173,7 +173,7 @@ fn only_so_many_hits_of_a_file_are_looked_for() {
     }
 }
 
-/// The codes of calls at a limit and beyond it.
+/// Returns the codes of calls at a limit and above it.
 fn check(session: &Session, tool: &str, name: &str, fits: &str, beyond: &str) {
     let arguments = |value: &str| match name {
         "match" => json!({"file_path": "*.txt", "match": value}),
@@ -187,7 +187,7 @@ fn check(session: &Session, tool: &str, name: &str, fits: &str, beyond: &str) {
 }
 
 #[test]
-fn a_text_to_look_for_has_a_longest_length() {
+fn the_length_of_a_search_text_is_limited() {
     let dir = TestDir::new();
     dir.file("root/a.txt", "text\n");
     let text = "x".repeat(limits::NEEDLE + 1);
@@ -195,19 +195,19 @@ fn a_text_to_look_for_has_a_longest_length() {
 }
 
 #[test]
-fn a_pattern_has_a_longest_length() {
+fn the_length_of_a_pattern_is_limited() {
     let dir = TestDir::new();
     let session = dir.serve(&[]);
     let pattern = format!("*{}", "x".repeat(limits::GLOB));
     check(&session, "ListFiles", "pattern", &pattern[..limits::GLOB], &pattern);
-    // At a commit it is another language.
+    // Patterns at a commit use another syntax.
     let like = |n: usize| json!({"pattern": "%".repeat(n), "commit": "HEAD"});
     assert_ne!(session.code("ListFiles", like(limits::GLOB)), -32600);
     assert_eq!(session.code("ListFiles", like(limits::GLOB + 1)), -32600);
 }
 
 #[test]
-fn braces_stand_for_so_many_patterns_and_no_more() {
+fn the_number_of_brace_alternatives_is_limited() {
     let dir = TestDir::new();
     let session = dir.serve(&[]);
     let names = |n: usize| format!("{{{}}}*", vec!["a"; n].join(","));
@@ -225,7 +225,7 @@ fn braces_stand_for_so_many_patterns_and_no_more() {
 }
 
 #[test]
-fn a_pattern_has_so_many_parts_and_no_more() {
+fn the_number_of_pattern_components_is_limited() {
     let dir = TestDir::new();
     let parts = |n: usize| vec!["*"; n].join("/");
     let most = limits::GLOB_PARTS;
@@ -233,17 +233,17 @@ fn a_pattern_has_so_many_parts_and_no_more() {
 }
 
 #[test]
-fn a_file_larger_than_a_gibibyte_is_not_changed() {
+fn a_file_larger_than_a_gibibyte_is_not_edited() {
     let dir = TestDir::new();
     dir.file("root/large.txt", "");
-    // It takes no room on the disk.
+    // A sparse file takes no space on disk.
     let file = File::options().write(true).open(dir.path("root/large.txt")).unwrap();
     file.set_len(limits::CHANGED_FILE + 1).unwrap();
     drop(file);
     let session = dir.serve(&[]);
     let path = dir.spelled("root/large.txt");
     let edit = json!({"path": path, "old_string": "a", "new_string": "b"});
-    // What a link leads to is not held either.
+    // A link's target is not loaded either.
     dir.link("root/to-large.txt", "large.txt");
     let hash = "000000000000";
     let removal = |path: &str| json!({"path": path, "hash": hash});
@@ -263,7 +263,7 @@ fn a_file_larger_than_a_gibibyte_is_not_changed() {
 }
 
 #[test]
-fn a_folder_that_stays_locked_is_busy() {
+fn a_directory_that_stays_locked_is_reported_as_busy() {
     let dir = TestDir::new();
     let folder = File::open(dir.path("root")).unwrap();
     flock(&folder, FlockOperation::LockExclusive).unwrap();

@@ -40,7 +40,7 @@ fn call(id: u64, tool: &str, arguments: Value) -> String {
     request(id, "tools/call", json!({"name": tool, "arguments": arguments}))
 }
 
-/// What is logged by a session of calls.
+/// Returns the log of a session of calls.
 fn logged(root: &Path, options: &[&str], calls: &[(&str, Value)]) -> String {
     let mut child = start(root, options);
     let mut input = child.stdin.take().unwrap();
@@ -77,7 +77,7 @@ fn folder() -> tempfile::TempDir {
 }
 
 #[test]
-fn every_call_is_a_line_without_its_content() {
+fn every_call_is_logged_on_one_line_without_content() {
     let folder = folder();
     let log = logged(folder.path(), &["--log", "json"], &calls(folder.path()));
     assert!(!log.contains("hushed"), "{log}");
@@ -100,7 +100,7 @@ fn every_call_is_a_line_without_its_content() {
 }
 
 #[test]
-fn lines_for_people_hold_no_control_characters() {
+fn text_log_lines_contain_no_control_characters() {
     let folder = folder();
     let log = logged(folder.path(), &["--log", "human"], &calls(folder.path()));
     assert!(!log.contains("hushed"), "{log}");
@@ -119,16 +119,16 @@ fn calls_are_logged_only_when_asked_for() {
         (&["--log-level", "debug"], 6),
         (&["--log", "json", "--log-level", "info"], 1),
     ] {
-        // The wall is a line of its own, of a level that depends on the kernel.
+        // Landlock's status is a separate line whose level depends on the kernel.
         let log = logged(folder.path(), options, &calls(folder.path()));
         assert_eq!(log.lines().count(), n_lines, "{options:?}: {log}");
         std::fs::write(folder.path().join("f.txt"), format!("{SECRET}\n")).unwrap();
     }
 }
 
-/// A pipe takes 64 KiB; after that lines are lost, and calls go on.
+/// A pipe buffers 64 KiB; after that lines are dropped, and calls continue.
 #[test]
-fn a_log_that_nobody_reads_holds_up_nothing() {
+fn an_unread_log_does_not_block_calls() {
     const N_CALLS: u64 = 3000;
     let folder = folder();
     let mut child = start(folder.path(), &["--log", "human"]);
@@ -144,7 +144,7 @@ fn a_log_that_nobody_reads_holds_up_nothing() {
         output.read_line(&mut line).unwrap();
         assert!(line.contains(&format!("\"id\":{id},")), "{line}");
     }
-    // Once somebody reads, the next line says how many were lost.
+    // Once the log is read again, the next line reports how many were dropped.
     let mut log = child.stderr.take().unwrap();
     let mut buffer = vec![0; 32 << 10];
     log.read_exact(&mut buffer).unwrap();
@@ -158,7 +158,7 @@ fn a_log_that_nobody_reads_holds_up_nothing() {
 }
 
 #[test]
-fn what_a_relay_has_to_say_holds_up_nothing() {
+fn an_unread_relay_log_does_not_block_messages() {
     let noise = "n=0; while [ $n -lt 2000 ]; do echo noise that is no message $n; n=$((n+1)); done";
     for is_closed in [false, true] {
         let mut relay = Command::new(BINARY)
@@ -168,7 +168,7 @@ fn what_a_relay_has_to_say_holds_up_nothing() {
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();
-        // Nobody reads it, and nobody can.
+        // No process reads this pipe.
         let stderr = relay.stderr.take().filter(|_| !is_closed);
         let mut input = relay.stdin.take().unwrap();
         let mut output = BufReader::new(relay.stdout.take().unwrap());
@@ -193,7 +193,7 @@ fn what_a_relay_has_to_say_holds_up_nothing() {
 }
 
 #[test]
-fn a_level_that_does_not_exist_is_refused() {
+fn an_unknown_log_level_is_rejected() {
     let mut command = Command::new(BINARY);
     command.args(["serve", "/"]).env("RECTO_LOG", "loud").stdin(Stdio::null());
     let output = command.output().unwrap();

@@ -1,31 +1,31 @@
-//! Tests of the program from outside, in one test program because linking takes time.
+//! End-to-end tests, in one test program because linking takes time.
 //!
 //! Where a new test goes:
 //!
 //! - A rule of a tool, or a bug fixed in one, is a row in `contracts/<tool>.toml`, which
 //!   `tests/contracts` runs in memory, with an editor and through the binary.
-//! - A test that needs root, a mount or a feature of the kernel goes to `tests/conditional`, which
-//!   reports it as ignored where it cannot run.
-//! - Everything else goes to one of the modules below. A fixture that several of them or another test
-//!   program uses goes to `tests/support`.
+//! - A test that needs root, a mount or a kernel feature goes to `tests/conditional`, which reports
+//!   it as ignored if it cannot run.
+//! - Every other test goes to one of the modules below. A fixture that several of them or another
+//!   test program use goes to `tests/support`.
 //!
-//! How text is changed:
+//! Editing text:
 //!
 //! - [`fidelity`]: an edit keeps the mode and every other byte of a file.
 //! - [`round_trips`]: files in many encodings, changed and changed back.
 //! - [`replay`]: real changes from an archive of this project's history, made by calls.
 //! - [`model`]: random sequences of calls compared with a reference implementation.
 //! - [`properties`]: laws for every text and every edit.
-//! - [`excerpts`]: changes to files that are too large to be read whole.
-//! - [`hints`]: the call that a hint proposes works.
+//! - [`excerpts`]: edits of files that are too large to read whole.
+//! - [`hints`]: the call that a hint suggests works.
 //!
-//! How files are written:
+//! Writing files:
 //!
 //! - [`faults`]: the write protocol when system calls fail, and with concurrent writers.
 //! - [`crashes`]: `kill -9` at random moments of a write.
 //! - [`races`]: several processes that edit one file.
 //!
-//! What may be read and written:
+//! Access to files:
 //!
 //! - [`sandbox`]: paths that lead out of the roots, for every tool; denied paths, permissions, kinds of
 //!   files, roots.
@@ -33,13 +33,13 @@
 //! - [`errors`]: one example of every error.
 //! - [`escaping_links`], [`swaps`]: links and races that several of these tests use.
 //!
-//! What a tool finds:
+//! Finding files and text:
 //!
 //! - [`files`]: the files toolset: listing, searching, paging, ignore rules, large files, and the same
 //!   attempts to leave the roots as in [`sandbox`].
 //! - [`git`]: files at revisions, compared with git; damaged and hostile repositories.
 //!
-//! What clients see:
+//! Clients:
 //!
 //! - [`protocol`]: MCP on stdio: malformed lines, handshakes, backpressure, lifetimes, `tools/list`.
 //! - [`editor`]: an editor between the tools and the disk.
@@ -47,9 +47,9 @@
 //! - [`limits`]: each limit from both sides.
 //! - [`log`], [`doctor`]: the log on stderr, and `recto doctor`.
 //!
-//! What the repository promises:
+//! The repository itself:
 //!
-//! - [`docs`]: pages that are generated from the code.
+//! - [`docs`]: pages generated from the code.
 //! - [`tidy`]: rules of ARCHITECTURE.md that the compiler does not enforce.
 
 #![allow(clippy::unwrap_used, clippy::print_stdout, missing_docs)]

@@ -1,5 +1,5 @@
-//! Random sequences of calls, on the tools and on a plain reference that was written from
-//! design.md alone: after every call both must say the same and hold the same bytes.
+//! Random sequences of calls on the tools and on a plain reference implementation, written from
+//! design.md alone: after every call both must give the same answer and have the same bytes.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -19,15 +19,15 @@ mod strings;
 
 use call::{Action, Call};
 use files::{File, Files, ROOT};
-use generated::Known;
+use generated::Memory;
 
 use crate::in_process::in_memory;
 use crate::random::Random;
 
-/// How often each thing must have happened in 2,000 sequences, so that the test tests it.
+/// How often each outcome must have occurred in 2,000 sequences, so that the test covers it.
 const AT_LEAST: usize = 200;
 
-/// How often each tool succeeded and each code was answered.
+/// How often each tool succeeded and each error code occurred.
 #[derive(Debug, Default)]
 struct Counts {
     n_calls: usize,
@@ -38,7 +38,7 @@ struct Counts {
 }
 
 impl Counts {
-    fn add(&mut self, tool: &'static str, found: &Found) {
+    fn add(&mut self, tool: &'static str, found: &ToolResult) {
         self.n_calls += 1;
         match found {
             Ok(answer) => {
@@ -51,20 +51,20 @@ impl Counts {
     }
 }
 
-/// What a tool answered, or the code of its refusal.
-type Found = Result<Map<String, Value>, i32>;
+/// The answer of a tool, or its error code.
+type ToolResult = Result<Map<String, Value>, i32>;
 
-/// Everything below the root: files with their bytes, made readable, and folders.
+/// Everything below the root: directories, and files with their bytes in readable form.
 type Tree = BTreeMap<String, Option<String>>;
 
 #[test]
-fn every_sequence_of_calls_ends_as_the_reference_says() {
+fn every_sequence_of_calls_agrees_with_the_reference() {
     check_sequences(2_000);
 }
 
 #[test]
 #[ignore = "long: 20,000 sequences"]
-fn every_sequence_of_calls_ends_as_the_reference_says_long() {
+fn every_sequence_of_calls_agrees_with_the_reference_long() {
     check_sequences(20_000);
 }
 
@@ -93,15 +93,15 @@ fn check_sequences(n_sequences: u64) {
     assert!(counts.changes_since >= AT_LEAST / 4, "{} changes", counts.changes_since);
 }
 
-/// The tools and the reference, side by side.
+/// The tools and the reference implementation.
 struct Session {
     model: Files,
     store: Arc<MemoryStore>,
     calls: Calls,
-    /// Every version that stood somewhere, in order, and what it said.
+    /// Every version that ever existed, in order, and its text.
     hashes: Vec<String>,
     texts: HashMap<String, String>,
-    /// Versions that a read has shown.
+    /// Versions that a read has returned.
     read: HashSet<String>,
 }
 
@@ -127,9 +127,9 @@ impl Session {
         session
     }
 
-    /// One call on both sides; what differs, if anything does.
+    /// Makes one call on both sides and returns the difference, if there is one.
     fn step(&mut self, random: &mut Random, counts: &mut Counts) -> Result<(), String> {
-        let known = Known { files: &self.model, hashes: &self.hashes };
+        let known = Memory { files: &self.model, hashes: &self.hashes };
         let call = generated::call(random, &known);
         let tool = call.action.tool();
         let before = self.model.clone();
@@ -145,12 +145,12 @@ impl Session {
             arguments,
             &recto_tools::Call::default(),
         );
-        let found: Found =
+        let found: ToolResult =
             answer.map(|answer| answer.object().into_owned()).map_err(|error| error.code());
 
         counts.add(tool, &found);
-        let (tree, wanted) = (self.stored(), stands_in(&self.model));
-        let is_untouched = expected.is_ok() || tree == stands_in(&before);
+        let (tree, wanted) = (self.stored(), occurs_in(&self.model));
+        let is_untouched = expected.is_ok() || tree == occurs_in(&before);
         if !self.agrees(&call, &expected, &found) || tree != wanted || !is_untouched {
             return Err(format!(
                 "\n{described}\non        {:?}\nexpected  {expected:?}\nfound     {found:?}\n\
@@ -165,12 +165,12 @@ impl Session {
         Ok(())
     }
 
-    /// Whether both sides say the same.
-    fn agrees(&self, call: &Call, expected: &Result<Value, i32>, found: &Found) -> bool {
+    /// Whether both sides gave the same answer.
+    fn agrees(&self, call: &Call, expected: &Result<Value, i32>, found: &ToolResult) -> bool {
         match (expected, found) {
             (Err(code), Err(found)) => code == found,
             (Ok(expected), Ok(found)) if found.contains_key("changes") => {
-                self.tells_changes(call, expected, found)
+                self.lists_changes(call, expected, found)
             }
             (Ok(expected), Ok(found)) => {
                 has_members(expected, found) && !self.owes_changes(call, found)
@@ -179,7 +179,7 @@ impl Session {
         }
     }
 
-    /// What the store holds, by paths from the root.
+    /// Returns the files of the store, by paths from the root.
     fn stored(&self) -> Tree {
         let relative = |path: PathBuf| path.strip_prefix(ROOT).unwrap().to_str().unwrap().into();
         let nodes = self.store.nodes().into_iter();
@@ -201,8 +201,8 @@ impl Session {
         }
     }
 
-    /// Whether the answer to a `since` had to be changes and is not. Changes that are too large
-    /// for an answer give way to a page, which is then cut, too.
+    /// Whether the answer to a `since` had to be changes and is not. Changes that are too large for
+    /// an answer are replaced by a page, which is then cut, too.
     fn owes_changes(&self, call: &Call, found: &Map<String, Value>) -> bool {
         let Action::Read { lines: None, since: Some(since) } = &call.action else { return false };
         let is_answer =
@@ -210,9 +210,9 @@ impl Session {
         self.read.contains(since) && !is_answer
     }
 
-    /// Whether the changes are lines of the new text, in order, and everything between them
-    /// stood in the old text in that order.
-    fn tells_changes(&self, call: &Call, expected: &Value, found: &Map<String, Value>) -> bool {
+    /// Whether the changes are lines of the new text, in order, and everything between them was in
+    /// the old text in that order.
+    fn lists_changes(&self, call: &Call, expected: &Value, found: &Map<String, Value>) -> bool {
         let Action::Read { lines: None, since: Some(since) } = &call.action else { return false };
         let Some(old) = self.texts.get(since) else { return false };
         let new = lines::lines(&self.texts[expected["hash"].as_str().unwrap()]);
@@ -239,13 +239,13 @@ impl Session {
     }
 }
 
-/// Whether an answer has these members; null is for one that it must not have.
+/// Whether an answer has these members; null means that it must not have one.
 fn has_members(expected: &Value, found: &Map<String, Value>) -> bool {
     let expected = expected.as_object().unwrap();
     expected.iter().all(|(name, value)| found.get(name).unwrap_or(&Value::Null) == value)
 }
 
-fn stands_in(model: &Files) -> Tree {
+fn occurs_in(model: &Files) -> Tree {
     let shown = |file: &File| file.bytes().escape_ascii().to_string();
     let files = model.files.iter().map(|(path, file)| (path.clone(), Some(shown(file))));
     files.chain(model.folders.iter().map(|path| (path.clone(), None))).collect()

@@ -1,4 +1,4 @@
-//! Laws that hold for every text and every edit.
+//! Laws for every text and every edit.
 
 use std::path::Path;
 use std::process::Command;
@@ -14,7 +14,7 @@ use crate::in_process::in_memory;
 
 const FILE: &str = "/test/f.txt";
 
-/// One call on one file in memory; what it answered and what stands there after.
+/// Makes one call on one file in memory; returns the answer and the file afterwards.
 fn call(bytes: &[u8], tool: &str, arguments: Value) -> (Result<Answer, Error>, Vec<u8>) {
     let root = Path::new("/test");
     let nodes = [(FILE.into(), Node::File(bytes.to_vec()))].into();
@@ -34,7 +34,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(1500))]
 
     #[test]
-    fn a_refused_call_changes_nothing_and_a_dry_run_tells_the_truth(
+    fn a_rejected_call_changes_nothing_and_a_dry_run_predicts_the_result(
         text in "([abc]{0,3}\r?\n){0,12}[abc]{0,2}",
         edits in edits(),
     ) {
@@ -73,7 +73,7 @@ proptest! {
     }
 
     #[test]
-    fn arbitrary_bytes_never_panic_and_never_change_by_a_refusal(
+    fn arbitrary_bytes_never_panic_and_are_unchanged_by_a_rejected_call(
         bytes in proptest::collection::vec(any::<u8>(), 0..60),
         old in "\\PC{1,3}",
         new in "\\PC{0,3}",

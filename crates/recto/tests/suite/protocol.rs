@@ -1,5 +1,5 @@
-//! The protocol from outside: lines that no client library would send, limits, lifetimes, and
-//! what the lists of tools promise.
+//! The protocol from outside: lines that no client library would send, limits, lifetimes, and the
+//! contents of `tools/list`.
 
 mod backpressure;
 mod codex;

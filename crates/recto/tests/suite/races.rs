@@ -16,7 +16,7 @@ fn arguments(value: Value) -> Map<String, Value> {
     }
 }
 
-/// Runs the same work in several clients with a server each, and collects what they return.
+/// Runs the same function in several clients, each with its own server, and collects the results.
 fn in_processes<T, F>(root: &Path, n_processes: usize, work: impl Fn(Client, usize) -> F) -> Vec<T>
 where
     T: Send + 'static,
@@ -37,7 +37,7 @@ where
 }
 
 #[test]
-fn edits_that_name_their_version_are_all_there() {
+fn edits_with_an_expected_hash_are_all_applied() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("f.txt");
     std::fs::write(&path, "end\n").unwrap();
@@ -81,7 +81,7 @@ fn edits_that_name_their_version_are_all_there() {
 }
 
 #[test]
-fn edits_of_different_strings_are_all_there() {
+fn edits_of_different_strings_are_all_applied() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("f.txt");
     let text: String = (0..N_PROCESSES).map(|process| format!("process {process}: 0.\n")).collect();
@@ -111,7 +111,7 @@ fn edits_of_different_strings_are_all_there() {
     assert_eq!(std::fs::read_to_string(&path).unwrap(), expected);
 }
 
-/// The hash in an answer.
+/// Returns the hash in an answer.
 fn hash(structured: &Value) -> String {
     structured["hash"].as_str().unwrap().to_string()
 }
@@ -166,7 +166,7 @@ fn verified_edits_by_eight_processes_form_one_chain() {
 }
 
 #[test]
-fn one_of_two_who_create_a_file_wins() {
+fn one_of_two_concurrent_creates_wins() {
     const N_ROUNDS: usize = 200;
     let folder = tempfile::tempdir().unwrap();
     let outcomes = in_processes(folder.path(), 2, |client, process| async move {

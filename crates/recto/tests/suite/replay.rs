@@ -1,7 +1,7 @@
-//! Real changes, replayed: the old version of a file becomes the new one by `text.*` calls, and
-//! once more by one `multi_edit_text_file`, byte for byte.
+//! Real changes, replayed: `text.*` calls turn the old version of a file into the new one, byte for
+//! byte, and so does one `multi_edit_text_file`.
 //!
-//! How the changes are found is left to `hunks`, where the files come from to `pairs`.
+//! `hunks` finds the changes, `pairs` provides the files.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -25,10 +25,10 @@ use crate::random::Random;
 
 const FILE: &str = "/test/file";
 
-/// More hunks than this are one, so that a rewritten file does not take all the time.
+/// More hunks than this are merged into one, so that rewritten files do not take too long.
 const MAX_HUNKS: usize = 60;
 
-/// What both sides of a pair are turned into.
+/// How both sides of a pair are transformed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Variant {
     AsItIs,
@@ -37,7 +37,7 @@ enum Variant {
     CrLfWrittenAsLf,
     Mixed,
     NoFinalEnding,
-    /// The old side has no final ending, the new one has; or the other way round.
+    /// The old side has no final ending and the new one has, or vice versa.
     OneFinalEnding,
     MixedWithoutFinalEnding,
 }
@@ -52,10 +52,10 @@ const VARIANTS: [Variant; 7] = [
     Variant::MixedWithoutFinalEnding,
 ];
 
-/// What was done, to be printed and asserted.
+/// Counts of what was replayed, to print and assert.
 #[derive(Debug, Default)]
 struct Counts {
-    /// The files themselves, without their variants.
+    /// The files without their variants.
     files: BTreeSet<String>,
     pairs: BTreeMap<&'static str, usize>,
     variants: BTreeMap<Variant, usize>,
@@ -111,7 +111,7 @@ fn check(sources: Vec<(&'static str, Vec<Pair>)>) {
     }
 }
 
-/// Both sides in the form that a variant asks for.
+/// Returns both sides in the form of a variant.
 fn varied(pair: Pair, variant: Variant, n_pair: usize) -> Pair {
     let each = |change: &dyn Fn(&str) -> String| Pair {
         name: format!("{} ({variant:?})", pair.name),
@@ -141,14 +141,14 @@ fn as_crlf(text: &str) -> String {
     as_lf(text).replace('\n', "\r\n")
 }
 
-/// Every line gets the ending that its own length gives it, so that equal lines stay equal.
+/// Gives every line an ending that depends on its length, so that equal lines stay equal.
 fn as_mixed(text: &str) -> String {
     let is_crlf = |line: &&str| line.len().is_multiple_of(3);
     let ended = |line: &str| if is_crlf(&line) { as_crlf(line) } else { line.to_string() };
     as_lf(text).split_inclusive('\n').map(ended).collect()
 }
 
-/// A file without any ending does not say which one `\n` stands for.
+/// Whether the caller writes LF for CRLF; in a file without an ending `\n` would be ambiguous.
 fn is_written_as_lf(variant: Variant, pair: &Pair) -> bool {
     variant == Variant::CrLfWrittenAsLf && pair.old.contains('\n')
 }
@@ -170,7 +170,7 @@ impl Case<'_> {
         }
     }
 
-    /// Hunk by hunk, a call each.
+    /// Applies the hunks one by one, with a call each.
     fn replay_lines(&self, random: &mut Random, counts: &mut Counts) {
         let (old, new) = self.written();
         let (mut current, new) = (lines(&old), lines(&new));
@@ -186,7 +186,7 @@ impl Case<'_> {
         session.check();
     }
 
-    /// All hunks in one call, each with as many lines around it as make it unique.
+    /// Applies all hunks in one call, each with enough context to be unique.
     fn replay_strings(&self, random: &mut Random, counts: &mut Counts) {
         let (old, new) = self.written();
         if old.is_empty() {
@@ -207,7 +207,7 @@ impl Case<'_> {
         session.check();
     }
 
-    /// The call of the text toolset that puts `content` in the place of `old`.
+    /// Returns the `text.*` call that replaces `old` with `content`.
     fn line_call(
         &self,
         random: &mut Random,
@@ -216,12 +216,12 @@ impl Case<'_> {
         content: String,
     ) -> (&'static str, Value) {
         if let Some(rest) = appended(current, old, &content) {
-            // What is appended is literal, whatever the file has.
+            // Appended text is always literal.
             let rest = if self.is_written_as_lf { as_crlf(rest) } else { rest.to_string() };
             return ("text.append", json!({"content": rest}));
         }
         let first_line = current[old.start];
-        // What names no line break is not literal.
+        // Text without a line break is not literal.
         let is_safe = first_line.contains('\n') || self.is_written_as_lf;
         if old.is_empty() && is_safe {
             let line = old.start as i64 + 1;
@@ -240,8 +240,8 @@ impl Case<'_> {
     }
 }
 
-/// What an append has to add, if the change is one: after the last line, which may have to get
-/// an ending first.
+/// Returns the text to append if the change is an append: after the last line, which may need an
+/// ending first.
 fn appended<'a>(current: &[&str], old: &Range<usize>, content: &'a str) -> Option<&'a str> {
     if old.start == current.len() {
         return Some(content);
@@ -255,8 +255,8 @@ fn appended<'a>(current: &[&str], old: &Range<usize>, content: &'a str) -> Optio
     (!rest.is_empty()).then_some(rest)
 }
 
-/// The hunks in the order in which they are done, each where it stands when its turn comes: from
-/// the bottom up, or from the top down.
+/// Returns the hunks in the order of application, each at its position at that time: from the
+/// bottom up, or from the top down.
 fn steps(random: &mut Random, old: &[&str], new: &[&str]) -> Vec<Hunk> {
     let mut hunks = hunks(old, new);
     if let [first, .., last] = &hunks[..]
@@ -269,12 +269,12 @@ fn steps(random: &mut Random, old: &[&str], new: &[&str]) -> Vec<Hunk> {
         hunks.reverse();
         return hunks;
     }
-    // Everything above is done, so that a hunk stands where the new text has it.
+    // Everything above is already applied, so a hunk is where the new text has it.
     let moved = |Hunk { old, new }: Hunk| Hunk { old: new.start..new.start + old.len(), new };
     hunks.into_iter().map(moved).collect()
 }
 
-/// The range from `first` up to `past`, indices from 0, in one of its spellings.
+/// Returns the range from `first` up to `past`, indices from 0, in one of its spellings.
 fn spelled(random: &mut Random, first: i64, past: i64, n_lines: i64) -> [i64; 2] {
     let start = if random.below(3) == 0 { first - n_lines } else { first + 1 };
     let end = match random.below(3) {
@@ -285,7 +285,7 @@ fn spelled(random: &mut Random, first: i64, past: i64, n_lines: i64) -> [i64; 2]
     [start, end]
 }
 
-/// `content` for the lines `old`, as a string that stands in the staged text exactly once.
+/// Replaces the lines `old` with `content`, as a string that occurs once in the staged text.
 fn unique_edit(staged: &[&str], old: &Range<usize>, content: &str) -> Value {
     let text = staged.concat();
     let mut n_context = usize::from(old.is_empty());
@@ -304,7 +304,7 @@ fn unique_edit(staged: &[&str], old: &Range<usize>, content: &str) -> Value {
     }
 }
 
-/// Whether a string that stands in a text does so once, overlapping places included.
+/// Whether a string that occurs in a text occurs once, counting overlapping matches.
 fn is_unique(text: &str, wanted: &str) -> bool {
     text.find(wanted) == text.rfind(wanted)
 }
@@ -325,7 +325,7 @@ impl<'a> Session<'a> {
         Session { pair, store, calls, hash: Digest::of(pair.old.as_bytes()).to_string() }
     }
 
-    /// A call for the version that the last one gave.
+    /// Makes a call with the hash that the last one returned.
     fn call(&mut self, tool: &str, arguments: Value) -> Map<String, Value> {
         let Value::Object(mut arguments) = arguments else { unreachable!() };
         arguments.insert("path".into(), FILE.into());
@@ -350,7 +350,7 @@ impl<'a> Session<'a> {
         answer.object().into_owned()
     }
 
-    /// Whether the file is the new version, and a read says so.
+    /// Checks that the file is the new version, and that a read returns it.
     fn check(mut self) {
         let read = self.call("text.read", json!({}));
         assert_eq!(read["content"], self.pair.new.as_str(), "{}", self.pair.name);

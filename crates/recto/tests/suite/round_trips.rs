@@ -10,7 +10,7 @@ use crate::test_dir::{Session, TestDir};
 
 const ADDED: &str = "Zq";
 
-/// The tables of the tests, which are meant to be messy, and the project's own texts.
+/// Returns the contract tables, which contain unusual text, and the project's own texts.
 fn files() -> Vec<PathBuf> {
     let project = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let folders = ["crates/recto-tables/tests/messy", "contracts", "docs", "docs/decisions", "."];
@@ -18,14 +18,14 @@ fn files() -> Vec<PathBuf> {
         .iter()
         .flat_map(|folder| std::fs::read_dir(project.join(folder)).unwrap())
         .map(|entry| entry.unwrap().path())
-        // In a linked work tree `.git` is a file, and one that is not written.
+        // In a linked work tree `.git` is a file that must not be written.
         .filter(|path| path.is_file() && !path.ends_with(".git"))
         .collect();
     files.sort();
     files
 }
 
-/// One file that is changed again and again.
+/// One file that is changed repeatedly.
 struct File<'a> {
     session: &'a Session,
     name: &'a str,
@@ -34,7 +34,7 @@ struct File<'a> {
 }
 
 impl File<'_> {
-    /// A change with the hash that it needs.
+    /// Makes a change with the current hash.
     fn change(&self, tool: &str, hash: &mut Value, mut arguments: Value) {
         arguments["path"] = self.name.into();
         arguments["hash"] = hash.take();
@@ -46,7 +46,7 @@ impl File<'_> {
         assert!(now == self.before, "{tool} did not leave {} as it was", self.name);
     }
 
-    /// Whether the file is what it was with a few bytes more in one place.
+    /// Whether the file is the original with a few bytes inserted in one place.
     fn check_added(&self, tool: &str) {
         let (before, now) = (&self.before, std::fs::read(&self.path).unwrap());
         let n_added = now.len() - before.len();
@@ -57,7 +57,7 @@ impl File<'_> {
 }
 
 #[test]
-fn what_is_put_in_and_taken_out_again_leaves_nothing() {
+fn inserting_and_removing_text_restores_every_byte() {
     let dir = TestDir::new();
     let session = dir.serve(&["--durability", "rename"]);
     let (mut n_changed, mut n_refused) = (0, 0);

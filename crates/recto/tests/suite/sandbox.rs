@@ -1,5 +1,5 @@
-//! Paths that the sandbox must refuse, crossed with every tool of the built binary. Each check
-//! compares everything that changed on disk with what may change.
+//! Paths that the sandbox must reject, combined with every tool of the built binary. Each check
+//! compares all changes on disk with the permitted ones.
 
 mod deny_and_git;
 mod escape_paths;

@@ -1,11 +1,11 @@
-//! Two names that are exchanged as fast as the system permits while a test makes calls.
+//! Exchanges two names as fast as possible while a test makes calls.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 
-/// Exchanges two names over and over while `work` runs; afterwards each is where it was.
+/// Exchanges two names repeatedly while `work` runs; afterwards each is back in place.
 pub fn while_swapping(one: &Path, other: &Path, work: impl FnOnce()) {
     let is_over = AtomicBool::new(false);
     let exchange = || renameat_with(CWD, one, CWD, other, RenameFlags::EXCHANGE).unwrap();
@@ -17,14 +17,14 @@ pub fn while_swapping(one: &Path, other: &Path, work: impl FnOnce()) {
             }
         });
         // The swaps also end when a call panics.
-        let _end = Raise(&is_over);
+        let _end = SetOnDrop(&is_over);
         work();
     });
 }
 
-struct Raise<'a>(&'a AtomicBool);
+struct SetOnDrop<'a>(&'a AtomicBool);
 
-impl Drop for Raise<'_> {
+impl Drop for SetOnDrop<'_> {
     fn drop(&mut self) {
         self.0.store(true, Ordering::Relaxed);
     }

@@ -1,4 +1,4 @@
-//! The rules of ARCHITECTURE.md that a compiler does not keep.
+//! The rules of ARCHITECTURE.md that the compiler does not enforce.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -7,8 +7,8 @@ use recto_tools::tools;
 
 const MAX_LINES: usize = 500;
 
-/// Words that must not occur in the sources of a module, tests aside. Which crates a module may use is
-/// declared in its `Cargo.toml` and not repeated here.
+/// Words that must not occur in a module's sources, except in tests. The crates that a module may
+/// use are declared in its `Cargo.toml` and not repeated here.
 const RULES: &[(&str, &[&str])] = &[
     ("crates/recto-text/src", &["std::fs", "std::thread", "std::time", "std::env", "async "]),
     ("crates/recto-tables/src", &["std::fs", "std::env", "std::path"]),
@@ -29,7 +29,7 @@ const RULES: &[(&str, &[&str])] = &[
 /// stdout belongs to the protocol.
 const PRINTS: &[&str] = &["print!", "println!", "stdout()"];
 
-/// Files that may use a word all the same.
+/// Exceptions: files that may use a word.
 const EXCEPTIONS: &[(&str, &str)] = &[
     ("crates/recto/src/cli", "stdout()"),
     ("crates/recto/src/mcp/stdio", "stdout()"),
@@ -39,7 +39,7 @@ const EXCEPTIONS: &[(&str, &str)] = &[
     ("crates/recto/src/acp/line_sender.rs", "std::fs"),
 ];
 
-/// The crates that are published.
+/// The published crates.
 const CRATES: [&str; 6] =
     ["recto-text", "recto-tables", "recto-platform", "recto-store", "recto-tools", "recto"];
 
@@ -51,7 +51,7 @@ fn below_top(path: &Path) -> &Path {
     path.strip_prefix(top()).unwrap()
 }
 
-/// Whether a line says a word, and not only one that ends like it: `eprintln!` says no `println!`.
+/// Whether a line contains a whole word: `eprintln!` does not contain `println!`.
 fn says(line: &str, word: &str) -> bool {
     let mut places = line.match_indices(word);
     places.any(|(at, _)| !line[..at].ends_with(|c: char| c.is_alphanumeric() || c == '_'))
@@ -70,7 +70,7 @@ fn sources(path: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// A file without its tests, which may do what they like.
+/// Returns a file without its unit tests, which may use every word.
 fn product(path: &Path) -> String {
     let is_of_tests = |part: &OsStr| part == "tests" || part == "tests.rs";
     if below_top(path).iter().any(is_of_tests) {
@@ -81,14 +81,14 @@ fn product(path: &Path) -> String {
 }
 
 #[test]
-fn no_module_does_what_it_must_not() {
+fn no_module_uses_a_forbidden_word() {
     let mut broken = Vec::new();
     let prints = CRATES.map(|name| (format!("crates/{name}/src"), PRINTS));
     let rules = RULES.iter().map(|(module, words)| (module.to_string(), *words));
     for (module, words) in rules.chain(prints) {
         let mut files = Vec::new();
         sources(&top().join(&module), &mut files);
-        // A folder's own module is beside it.
+        // The module file of a directory is next to it.
         let own = top().join(format!("{module}.rs"));
         files.extend(own.is_file().then_some(own));
         assert!(!files.is_empty(), "{module} is gone; the rule needs a new place");
@@ -113,14 +113,14 @@ fn no_module_does_what_it_must_not() {
 }
 
 #[test]
-fn every_source_opens_with_its_purpose_and_is_short() {
+fn every_source_starts_with_module_docs_and_is_short() {
     let mut files = Vec::new();
     for folder in ["crates", "dev"] {
         sources(&top().join(folder), &mut files);
     }
     for file in files {
         if file.components().any(|part| part.as_os_str() == "messy") {
-            continue; // Files for a reader, not for a compiler.
+            continue; // These files are not compiled.
         }
         let text = std::fs::read_to_string(&file).unwrap();
         let is_tests = file.file_name().is_some_and(|name| name == "tests.rs");
@@ -146,7 +146,7 @@ fn security_md_names_every_file_with_unsafe_code() {
     }
 }
 
-/// Every section of the map that is headed by a directory has a row for each module in it.
+/// Checks that every section headed by a directory has a row for each module in it.
 #[test]
 fn the_map_has_a_row_for_every_module() {
     let map = std::fs::read_to_string(top().join("ARCHITECTURE.md")).unwrap();
@@ -170,7 +170,7 @@ fn the_map_has_a_row_for_every_module() {
     }
 }
 
-/// The modules in a folder, but for those of tests and of tools.
+/// Returns the modules in a directory, except those of tests and of tools.
 fn modules(folder: &Path) -> Vec<String> {
     let is_of_tool = |name: &str| tools::ALL.iter().any(|tool| module_of(tool.name) == name);
     let mut modules = Vec::new();
@@ -185,7 +185,7 @@ fn modules(folder: &Path) -> Vec<String> {
 }
 
 #[test]
-fn every_tool_has_its_source_its_table_and_its_page() {
+fn every_tool_has_a_source_a_contract_table_and_a_page() {
     for tool in tools::ALL {
         let module = module_of(tool.name);
         for path in [
@@ -198,7 +198,7 @@ fn every_tool_has_its_source_its_table_and_its_page() {
     }
 }
 
-/// The module of a tool: `text_read` for `text.read`, `list_files` for `ListFiles`.
+/// Returns the module of a tool: `text_read` for `text.read`, `list_files` for `ListFiles`.
 fn module_of(tool: &str) -> String {
     let mut module = String::new();
     for c in tools::underscored(tool).chars() {

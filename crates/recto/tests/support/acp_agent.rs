@@ -1,5 +1,5 @@
-//! An agent that does as the test says, through methods of its own. It runs as a process: this
-//! test program, started once more. What its harness prints is noise that the relay must bear.
+//! A scripted agent with its own methods. It runs as a process: this test program, started again.
+//! The relay must tolerate what the test harness prints.
 
 use std::collections::HashMap;
 use std::ffi::OsString;
@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 const SWITCH: &str = "RECTO_SCRIPTED_AGENT";
 
-/// The command line that starts it.
+/// The command line that starts the agent.
 pub fn command() -> Vec<OsString> {
     let program = std::env::current_exe().unwrap().into_os_string();
     let mut command = vec!["/usr/bin/env".into(), format!("{SWITCH}=1").into(), program];
@@ -31,7 +31,7 @@ fn plays() {
     }
 }
 
-/// Runs the agent to its end, in a process that was started by [`command`].
+/// Runs the agent in a process that [`command`] started.
 pub fn plays_if_asked() -> bool {
     let is_asked = std::env::var_os(SWITCH).is_some();
     if is_asked {
@@ -43,7 +43,7 @@ pub fn plays_if_asked() -> bool {
 #[derive(Default)]
 struct Agent {
     servers: Mutex<HashMap<String, Arc<Server>>>,
-    /// Who waits for the editor's answers.
+    /// Waiters for the editor's answers.
     asked: Mutex<HashMap<String, Sender<Value>>>,
     n_sessions: Mutex<usize>,
     children: Mutex<Vec<Child>>,
@@ -52,7 +52,7 @@ struct Agent {
 
 fn say(line: &str) {
     let mut stdout = std::io::stdout().lock();
-    // Nobody listens any more: the end will come.
+    // The reader is gone, so the agent is about to end.
     let _ = stdout.write_all(format!("{line}\n").as_bytes()).and_then(|()| stdout.flush());
 }
 
@@ -82,7 +82,7 @@ impl Agent {
             Some("initialize") => {
                 let version = &params["protocolVersion"];
                 let mut result = json!({"protocolVersion": version, "agentCapabilities": {}});
-                // What else it offers is the test's to say.
+                // The test specifies the agent's other capabilities.
                 if let Some(offers) = params["_meta"]["agent"].as_object() {
                     result.as_object_mut().unwrap().extend(offers.clone());
                 }
@@ -151,7 +151,7 @@ impl Agent {
                     None => say(&line),
                 }
             }
-            // Everything else goes back as it came, byte for byte.
+            // Every other message is echoed, byte for byte.
             _ => say(&line),
         }
     }
@@ -182,8 +182,8 @@ impl Agent {
     }
 }
 
-/// A server that the agent started, as an agent does: in the session's folder, with nothing of its
-/// own environment.
+/// A server that the agent started as agents do: in the session's directory, without the agent's
+/// environment.
 pub struct Server {
     pub process: u32,
     input: Mutex<(u64, ChildStdin)>,
@@ -230,7 +230,7 @@ impl Server {
         server
     }
 
-    /// The result; null where the server went away.
+    /// Returns the result, or null if the server exited.
     pub fn request(&self, method: &str, params: Value) -> Value {
         let (sender, receiver) = channel();
         let mut input = self.input.lock().unwrap();

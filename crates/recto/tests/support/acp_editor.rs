@@ -1,4 +1,4 @@
-//! An editor that does as the test says, and the relay that it starts.
+//! A scripted editor, and the relay that it starts.
 
 use std::collections::HashMap;
 use std::ffi::OsString;
@@ -15,17 +15,17 @@ use serde_json::{Value, json};
 use crate::acp_agent;
 use crate::client::BINARY;
 
-/// How long to wait for anything before a test gives up.
+/// How long to wait for an answer before the test fails.
 pub const MAX_WAIT: Duration = Duration::from_secs(30);
 
 /// What an editor does with a write.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Writes {
-    /// Takes the text into its buffer.
+    /// Accepts the text into its buffer.
     Taken,
-    /// Says no.
+    /// Refuses the write.
     Declined,
-    /// Takes the text, and never says so.
+    /// Accepts the text and never answers.
     Unanswered,
 }
 
@@ -33,13 +33,13 @@ pub enum Writes {
 pub struct Habits {
     pub capabilities: Value,
     pub writes: Writes,
-    /// Leaves requests for text without an answer.
+    /// Does not answer requests for text.
     pub ignores_reads: bool,
-    /// Answers later than asked, and in another order.
+    /// Answers late, and in another order.
     pub is_unordered: bool,
     pub options: Vec<OsString>,
     pub agent: Vec<OsString>,
-    /// What the folder has before anything starts in it.
+    /// Directories that exist before anything starts.
     pub folders: &'static [&'static str],
 }
 
@@ -63,13 +63,13 @@ impl Habits {
     }
 }
 
-/// What the person has open, and what was seen.
+/// The buffers that the user has open, and the messages received.
 #[derive(Default)]
 pub struct EditorState {
     pub buffers: Mutex<HashMap<String, String>>,
-    /// Every write that came, in order.
+    /// Every write received, in order.
     pub writes: Mutex<Vec<(String, String)>>,
-    /// Every update that came, in order.
+    /// Every update received, in order.
     pub updates: Mutex<Vec<Value>>,
     /// The ids and methods of requests about files.
     pub requests: Mutex<Vec<Value>>,
@@ -80,7 +80,7 @@ pub struct Editor {
     input: Arc<Mutex<Option<ChildStdin>>>,
     waiting: Arc<Mutex<HashMap<u64, Sender<Value>>>>,
     last_id: Mutex<u64>,
-    /// Lines that nobody waited for.
+    /// Lines that no test waited for.
     others: Mutex<Receiver<String>>,
     pub state: Arc<EditorState>,
     pub folder: tempfile::TempDir,
@@ -88,7 +88,7 @@ pub struct Editor {
 }
 
 impl Editor {
-    /// Starts the relay with the agent behind it. Nothing is said yet.
+    /// Starts the relay and the agent behind it. Sends nothing yet.
     pub fn start(habits: Habits) -> Editor {
         let folder = tempfile::tempdir().unwrap();
         for name in habits.folders {
@@ -125,12 +125,12 @@ impl Editor {
         Editor { child, input, waiting, last_id, others, state, folder, runtime }
     }
 
-    /// Starts, and shakes hands.
+    /// Starts the relay and completes the handshake.
     pub fn ready(habits: Habits) -> Editor {
         Editor::agreed(habits, 1, Value::Null)
     }
 
-    /// Begins a session whose server the agent does not start, and returns the server's token.
+    /// Starts a session whose server the agent does not start, and returns the server's token.
     pub fn idle_session(&self) -> String {
         let params = json!({"cwd": self.folder.path(), "mcpServers": [], "_meta": {"idle": true}});
         let answer = self.request("session/new", params);
@@ -138,7 +138,7 @@ impl Editor {
         entry["env"][1]["value"].as_str().unwrap().to_string()
     }
 
-    /// Starts, and agrees on a version with an agent that offers what the test says.
+    /// Starts the relay and negotiates a version with an agent that has the given capabilities.
     pub fn agreed(habits: Habits, version: u64, offers: Value) -> Editor {
         let capabilities = habits.capabilities.clone();
         let editor = Editor::start(habits);
@@ -150,7 +150,7 @@ impl Editor {
         editor
     }
 
-    /// Starts, shakes hands and begins a session in its folder.
+    /// Starts the relay, completes the handshake and starts a session in its directory.
     pub fn in_session(habits: Habits) -> (Editor, String) {
         let editor = Editor::ready(habits);
         let session = editor.new_session();
@@ -171,19 +171,19 @@ impl Editor {
         self.path(name).to_str().unwrap().to_string()
     }
 
-    /// Opens a file, with changes that are not saved.
+    /// Opens a file with unsaved changes.
     pub fn open(&self, name: &str, text: &str) {
         if !self.path(name).exists() {
             std::fs::write(self.path(name), "on disk\n").unwrap();
         }
-        // Where the disk is new, the tools give an editor time to notice.
+        // If the file on disk is new, the tools give an editor time to notice it.
         let file = std::fs::File::options().write(true).open(self.path(name)).unwrap();
         file.set_modified(SystemTime::now() - Duration::from_secs(60)).unwrap();
         self.state.buffers.lock().unwrap().insert(self.spelled(name), text.into());
     }
 
-    /// Waits until so many calls are shown to be over: that takes another way than their answers,
-    /// and may come after them.
+    /// Waits until `n` calls are shown as finished: these updates take another path than the
+    /// answers and may arrive after them.
     pub fn wait_for_ends(&self, n_calls: usize) {
         let is_end = |update: &&Value| {
             matches!(update["update"]["status"].as_str(), Some("completed" | "failed"))
@@ -200,7 +200,7 @@ impl Editor {
         send(&self.input, line);
     }
 
-    /// Sends a request. Its answer comes by the channel.
+    /// Sends a request. Its answer arrives on the channel.
     pub fn ask(&self, method: &str, params: Value) -> Receiver<Value> {
         let mut last_id = self.last_id.lock().unwrap();
         *last_id += 1;
@@ -218,12 +218,12 @@ impl Editor {
         answer.unwrap_or_else(|error| panic!("{method}: {error}; stderr: {}", self.stderr()))
     }
 
-    /// Has the agent call a tool.
+    /// Makes the agent call a tool.
     pub fn call(&self, session: &str, tool: &str, arguments: Value) -> Value {
         self.request("test/call", called(session, tool, arguments))["result"].clone()
     }
 
-    /// The next line that nobody waited for.
+    /// Returns the next line that no test waited for.
     pub fn next_line(&self) -> String {
         let line = self.others.lock().unwrap().recv_timeout(MAX_WAIT);
         line.unwrap_or_else(|error| panic!("{error}; stderr: {}", self.stderr()))
@@ -241,7 +241,7 @@ impl Editor {
         self.child.id()
     }
 
-    /// The relay, the agent, its servers and other children.
+    /// Returns the processes of the relay, the agent, its servers and other children.
     pub fn processes(&self) -> Vec<u32> {
         let answer = self.request("test/processes", json!({}))["result"].clone();
         let number = |value: &Value| value.as_u64().unwrap() as u32;
@@ -262,7 +262,7 @@ impl Editor {
         panic!("still running after {limit:?}");
     }
 
-    /// The relay's socket.
+    /// Returns the relay's socket.
     pub fn socket(&self) -> PathBuf {
         let entries = std::fs::read_dir(self.runtime.path()).unwrap();
         let mut folders = entries.map(|entry| entry.unwrap().path()).filter(|path| path.is_dir());
@@ -272,7 +272,7 @@ impl Editor {
 
 impl Drop for Editor {
     fn drop(&mut self) {
-        // It may have ended by itself; then there is nothing to kill.
+        // If the relay has exited, there is nothing to kill.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
@@ -284,7 +284,7 @@ pub fn called(session: &str, tool: &str, arguments: Value) -> Value {
 
 fn send(input: &Mutex<Option<ChildStdin>>, line: &str) {
     if let Some(input) = &mut *input.lock().unwrap() {
-        // A relay that went away is noticed where its answer is missed.
+        // If the relay has exited, the missing answer fails the test.
         let _ = input.write_all(format!("{line}\n").as_bytes()).and_then(|()| input.flush());
     }
 }
@@ -359,7 +359,7 @@ impl Reader {
 
 pub fn is_alive(process: u32) -> bool {
     let Some(pid) = Pid::from_raw(process as i32) else { return false };
-    // A process that nobody has waited for is dead, too.
+    // A zombie counts as dead.
     let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
     let is_zombie = stat.rsplit(')').next().is_some_and(|rest| rest.trim_start().starts_with('Z'));
     test_kill_process(pid).is_ok() && !is_zombie
@@ -369,7 +369,7 @@ pub fn kill(process: u32, signal: Signal) {
     kill_process(Pid::from_raw(process as i32).unwrap(), signal).unwrap();
 }
 
-/// All of them must be gone in time.
+/// Checks that all processes exit in time.
 pub fn check_gone(processes: &[u32], limit: Duration) {
     let start = Instant::now();
     while processes.iter().any(|process| is_alive(*process)) {

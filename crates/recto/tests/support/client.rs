@@ -1,4 +1,4 @@
-//! The built binary, started and called by a real client.
+//! The built binary, started and called by an MCP client library.
 
 use std::ffi::OsString;
 use std::os::fd::IntoRawFd;
@@ -22,7 +22,7 @@ pub enum Actual {
 }
 
 impl Actual {
-    /// Describes the result of a call in this process.
+    /// Describes the result of an in-process call.
     pub fn of(called: Result<Answer, Error>, served: &Served) -> Actual {
         match called {
             Ok(answer) => Actual::Answer {
@@ -43,12 +43,12 @@ pub struct Client {
     service: RunningService<RoleClient, ()>,
 }
 
-/// How a session begins.
+/// How a session starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Revision {
     /// With `initialize`.
     Handshake,
-    /// Without: every request says what it needs.
+    /// Without: every request carries its own metadata.
     Stateless,
 }
 
@@ -61,7 +61,7 @@ impl Client {
         Client::start_command(command, revision).await
     }
 
-    /// Starts a server by a command of the test's own making.
+    /// Starts a server with a command that the test built.
     pub async fn start_command(command: Command, revision: Revision) -> Client {
         let transport = TokioChildProcess::new(command).unwrap();
         let lifecycle = match revision {
@@ -105,7 +105,7 @@ impl Client {
         }
     }
 
-    /// Ends the session and waits for the server to go.
+    /// Ends the session and waits for the server to exit.
     pub async fn stop(self) {
         self.service.cancel().await.unwrap();
     }
@@ -133,15 +133,15 @@ fn actual(result: CallToolResult) -> Actual {
     Actual::Error { code: error["code"].as_i64().unwrap() as i32, message, hint }
 }
 
-/// The user of servers that must not run as root.
+/// The user that runs servers which must not run as root.
 pub const NOBODY: u32 = 65534;
 
-/// Returns a command that serves a folder as a user whom the system can refuse something: tests that
-/// run as root start the server as nobody.
+/// Returns a command that serves a directory as an unprivileged user: tests that run as root start
+/// the server as nobody.
 pub fn serve_unprivileged(root: &Path) -> Command {
     let mut command = Command::new(BINARY);
     if rustix::process::geteuid().is_root() {
-        // By its handle, because the build may be in a folder that nobody else can enter.
+        // By its handle, because other users may not be able to enter the build directory.
         let program = std::fs::File::open(BINARY).unwrap().into_raw_fd();
         command = Command::new(format!("/proc/self/fd/{program}"));
         command.uid(NOBODY).gid(NOBODY).current_dir("/");
@@ -150,7 +150,7 @@ pub fn serve_unprivileged(root: &Path) -> Command {
     command
 }
 
-/// Runs a future to its end.
+/// Runs a future to completion.
 pub fn run<T>(future: impl Future<Output = T>) -> T {
     tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(future)
 }

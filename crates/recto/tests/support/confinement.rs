@@ -1,5 +1,5 @@
-//! Servers with and without the layers that confine them: Landlock, and recto's own walk of each
-//! path.
+//! Servers with and without the layers that confine them: Landlock, and recto's own path
+//! resolution.
 
 use std::ffi::OsStr;
 use std::io::{Error, Result};
@@ -12,11 +12,11 @@ use crate::client::BINARY;
 /// The layers that confine a server under attack.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Confinement {
-    /// Landlock and the walk, which is the default.
+    /// Landlock and path resolution, which is the default.
     Full,
-    /// `--no-landlock`: the walk alone.
+    /// `--no-landlock`: path resolution alone.
     WithoutLandlock,
-    /// The walk alone, where `openat2` kills the process: the walk does not depend on it.
+    /// Path resolution alone, with `openat2` killing the process: resolution does not depend on it.
     WithoutOpenat2,
 }
 
@@ -24,11 +24,11 @@ impl Confinement {
     pub const ALL: [Confinement; 3] =
         [Confinement::Full, Confinement::WithoutLandlock, Confinement::WithoutOpenat2];
 
-    /// Returns the command that serves a folder.
+    /// Returns the command that serves a directory.
     pub fn serve(self, root: &Path, options: &[impl AsRef<OsStr>]) -> Command {
         let mut command = Command::new(BINARY);
         command.arg("serve").arg(root).args(options);
-        // Otherwise each of hundreds of servers logs the state of Landlock.
+        // Otherwise each of hundreds of servers would log the Landlock status.
         command.env("RECTO_LOG", "error");
         match self {
             Confinement::Full => {}
@@ -44,26 +44,26 @@ impl Confinement {
     }
 }
 
-/// What a filter answers instead of a system call.
+/// Returns the filter action that fails a system call with this error.
 pub fn errno(number: i32) -> u32 {
     libc::SECCOMP_RET_ERRNO | number as u32
 }
 
-/// Starts a program behind a filter that takes one system call away.
+/// Starts a program under a seccomp filter that blocks one system call.
 pub fn filter(command: &mut Command, system_call: libc::c_long, action: u32) {
     let load = (libc::BPF_LD | libc::BPF_W | libc::BPF_ABS) as u16;
     let jump = (libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K) as u16;
     let answer = (libc::BPF_RET | libc::BPF_K) as u16;
     let step = |code, k, jf| libc::sock_filter { code, jt: 0, jf, k };
     let program = [
-        // The number of the system call stands first.
+        // The number of the system call is the first field.
         step(load, 0, 0),
         step(jump, system_call as u32, 1),
         step(answer, action, 0),
         step(answer, libc::SECCOMP_RET_ALLOW, 0),
     ];
-    // SAFETY: between fork and exec only two system calls are made, over memory that was there
-    // before.
+    // SAFETY: between fork and exec only two system calls are made, on memory allocated before the
+    // fork.
     unsafe { command.pre_exec(move || install(&program)) };
 }
 

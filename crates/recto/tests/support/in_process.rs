@@ -1,4 +1,4 @@
-//! The tools over a folder or over files in memory, called in this process.
+//! The tools over a directory or over files in memory, called in this process.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use serde_json::{Map, Value};
 
 use crate::client::Actual;
 
-/// Opens a store over a folder, with the options of a server.
+/// Opens a store over a directory, with the options of a server.
 pub fn local_store(root: &Path, options: &[String]) -> LocalStore {
     let config = parse_options(options).unwrap();
     LocalStore::open(Options {
@@ -26,7 +26,7 @@ pub fn local_store(root: &Path, options: &[String]) -> LocalStore {
     .unwrap()
 }
 
-/// Returns every tool over a store of a folder.
+/// Returns every tool over a store of a directory.
 pub fn calls(root: &Path, options: &[String], store: LocalStore) -> Calls {
     let store = Arc::new(store);
     let revisions = Arc::new(GitRevisions::new(store.clone(), Vec::new()));

@@ -1,8 +1,8 @@
-//! A test folder with files on either side of its root, and the one check that knows how to attack
+//! A test directory with files inside and outside its root, and the `check` function that attacks
 //! it.
 //!
-//! Text inside reads "inside", text outside "outside", so that every edit of a table would work
-//! on either if nothing confined the server.
+//! Files inside contain "inside" and files outside "outside", so that every edit of a table would
+//! work on either if nothing confined the server.
 
 use std::collections::BTreeMap;
 use std::ops::Deref;
@@ -20,46 +20,46 @@ use crate::test_dir::TestDir;
 pub const INSIDE: &str = "inside\n";
 pub const OUTSIDE: &str = "outside\n";
 
-/// How long any one call may take. None should come near.
+/// The time limit of one call, far above what any call should take.
 const MAX_WAIT: Duration = Duration::from_secs(15);
 
 pub const TOOLS: [&str; 4] =
     ["read_text_file", "edit_text_file", "multi_edit_text_file", "write_text_file"];
 
-/// What all four tools are to answer for a path.
+/// The expected answer of all four tools for a path.
 #[derive(Debug, Clone)]
 pub enum Expected {
-    /// As if it lay outside: refused, with the roots as a hint.
+    /// The error for a path outside, with the roots as a hint.
     Outside,
-    /// Reads work; changes are refused, because it is inside `.git`.
+    /// Reads work; changes are rejected, because the file is inside `.git`.
     ReadableGit,
-    /// Nothing stands there and nothing may, because it is inside `.git`.
+    /// The file does not exist and cannot be created, because it is inside `.git`.
     MissingGit,
-    /// Reads work; the system refuses changes.
+    /// Reads work; the system denies changes.
     Readable,
-    /// Reads work; the system refuses changes in its folder.
-    ReadableInClosedFolder,
-    /// Reads work; changes are refused, because the file is somebody else's.
+    /// Reads work; the system denies changes in the file's directory.
+    ReadableInReadOnlyDir,
+    /// Reads work; changes are rejected, because another user owns the file.
     ReadableForeign,
-    /// The system refuses everything.
+    /// The system denies everything.
     Closed,
-    /// Nothing stands there, and the system lets nothing be created.
+    /// The file does not exist, and the system denies creating it.
     CannotCreate,
-    /// Something stands there that is neither a file nor a folder.
+    /// The path is neither a file nor a directory.
     NotAFile,
-    /// A folder stands there.
-    Folder,
-    /// No file stands there; a write creates the named one.
+    /// The path is a directory.
+    Directory,
+    /// The file does not exist; a write creates the named one.
     Missing(PathBuf),
-    /// Its folder does not exist; a write names the folder.
-    NoFolder,
-    /// A link to a file whose folder does not exist; a write names that folder, below the root.
-    LeadsToNoFolder(&'static str),
+    /// The parent directory does not exist; a write names it.
+    NoParent,
+    /// A link to a file whose directory does not exist; a write names that directory.
+    LinkWithoutParent(&'static str),
     /// A path that no file can have.
     Impossible,
-    /// Refused, with whatever code fits best.
+    /// Rejected, with whichever code fits.
     Refused,
-    /// Every tool works on the named file and nothing else.
+    /// Every tool works on the named file and on no other.
     Opens(PathBuf),
 }
 
@@ -75,10 +75,10 @@ pub fn missing(target: impl Into<PathBuf>) -> Expected {
     Missing(target.into())
 }
 
-/// One path and what it answers. Paths that do not start with `/` are below the fixture.
+/// One path and its expected answer. Paths that do not start with `/` are below the fixture.
 pub type Row = (String, Expected);
 
-/// Rows for a target that exists and one that does not: `{t}` stands for its name.
+/// Expands rows for a target that exists and one that does not: `{t}` is its name.
 pub fn outside(paths: &[&str]) -> Vec<Row> {
     let names = ["secret.txt", "missing.txt"];
     let row = |path: &&str, name: &str| (path.replace("{t}", name), Outside);
@@ -90,12 +90,12 @@ pub fn outside(paths: &[&str]) -> Vec<Row> {
     rows
 }
 
-/// Rows as they stand.
+/// Converts literal rows.
 pub fn rows<const N: usize>(rows: [(&str, Expected); N]) -> Vec<Row> {
     rows.into_iter().map(|(path, expected)| (path.to_string(), expected)).collect()
 }
 
-/// A test folder with something on either side.
+/// A test directory with files inside and outside the root.
 pub struct SandboxFixture(TestDir);
 
 impl Deref for SandboxFixture {
@@ -116,7 +116,7 @@ impl SandboxFixture {
         fixture
     }
 
-    /// Writes a file, and the folders above it, with the text of its side.
+    /// Writes a file, and its parent directories, with the text of its side.
     pub fn file(&self, below: &str) -> &SandboxFixture {
         let is_inside = ["root/", "second/"].iter().any(|root| below.starts_with(root));
         self.file_with(below, if is_inside { INSIDE } else { OUTSIDE })
@@ -127,7 +127,7 @@ impl SandboxFixture {
         self
     }
 
-    /// Makes a link; `{base}` in its target is the test folder.
+    /// Makes a link; `{base}` in its target is the test directory.
     pub fn link(&self, below: &str, target: &str) -> &SandboxFixture {
         self.0.link(below, target);
         self
@@ -146,7 +146,7 @@ impl SandboxFixture {
         for root in &roots[1..] {
             arguments.extend(["--root".to_string(), root.clone()]);
         }
-        // A hint names the roots as they really are.
+        // A hint names the canonical roots.
         let real = |root: &String| std::fs::canonicalize(root).unwrap().display().to_string();
         let real_roots: Vec<String> = roots.iter().map(real).collect();
         for confinement in Confinement::ALL {
@@ -158,7 +158,7 @@ impl SandboxFixture {
         }
     }
 
-    /// Checks a table through a client that has been started.
+    /// Checks a table through a client that is already running.
     pub async fn check_with(&self, client: Client, roots: &[String], rows: &[Row]) {
         let mut failures = Vec::new();
         for (path, expected) in rows {
@@ -179,7 +179,7 @@ impl SandboxFixture {
         );
     }
 
-    /// Makes one call and compares its answer and everything that it left behind.
+    /// Makes one call and compares its answer and every file afterwards.
     async fn attack(
         &self,
         client: &Client,
@@ -207,7 +207,7 @@ impl SandboxFixture {
                 let Actual::Error { code: was, message: text, hint: told } = &actual else {
                     return Err(format!("expected {code} {message:?}\n  found {found}"));
                 };
-                // A hint may say what stands there instead of a file.
+                // A hint may name what is at the path instead of a file.
                 let is_told = *told == hint || matches!(expected, NotAFile);
                 if (*was, text, is_told) != (code, &message, true) {
                     return Err(format!("expected {code} {message:?} {hint:?}\n  found {found}"));
@@ -232,7 +232,7 @@ impl SandboxFixture {
     }
 }
 
-/// Arguments that would work on any file of the fixture.
+/// Returns arguments that would work on any file of the fixture.
 pub fn arguments(tool: &str, path: &str) -> Map<String, Value> {
     let edit = json!({"old_string": "side", "new_string": "-edited"});
     let arguments = match tool {
@@ -274,7 +274,7 @@ impl Expected {
                 "Only files in these folders can be used: {}",
                 roots.join(", ")
             ))),
-            Opens(_) | Readable | ReadableGit | ReadableForeign | ReadableInClosedFolder
+            Opens(_) | Readable | ReadableGit | ReadableForeign | ReadableInReadOnlyDir
                 if is_read =>
             {
                 Answer::Read
@@ -282,7 +282,7 @@ impl Expected {
             Opens(target) => Answer::Change { target, text },
             Readable | Closed => denied(None),
             ReadableGit => in_git(),
-            ReadableInClosedFolder => denied(Some(
+            ReadableInReadOnlyDir => denied(Some(
                 "Its folder cannot be written, which is how a file is replaced.".into(),
             )),
             ReadableForeign => denied(Some(
@@ -294,23 +294,23 @@ impl Expected {
             MissingGit if is_read => not_found(),
             MissingGit => in_git(),
             NotAFile => error(-32003, format!("{shown} is not a file")),
-            Folder if is_write => error(-32003, format!("{shown} is a directory")),
-            Folder => Answer::Error {
+            Directory if is_write => error(-32003, format!("{shown} is a directory")),
+            Directory => Answer::Error {
                 code: -32003,
                 message: format!("{shown} is not a file"),
                 hint: Some("It is a folder.".into()),
             },
             Missing(target) if is_write => Answer::Change { target, text },
-            NoFolder | LeadsToNoFolder(_) if is_write => {
+            NoParent | LinkWithoutParent(_) if is_write => {
                 let parent = match self {
-                    LeadsToNoFolder(below) => format!("{}/{below}", roots[0]),
+                    LinkWithoutParent(below) => format!("{}/{below}", roots[0]),
                     _ => Path::new(path).parent().unwrap().display().to_string(),
                 };
                 let message = format!("Parent directory not found: {}", Quoted(&parent));
                 let hint = "A folder on the way is missing; check the path.";
                 Answer::Error { code: -32001, message, hint: Some(hint.into()) }
             }
-            Missing(_) | NoFolder | LeadsToNoFolder(_) => not_found(),
+            Missing(_) | NoParent | LinkWithoutParent(_) => not_found(),
             Impossible => error(
                 -32600,
                 format!("Argument path must be a path that the file system can hold: {shown}"),
@@ -320,14 +320,14 @@ impl Expected {
     }
 }
 
-/// Everything beneath a folder: what it is, and for files whether they are still the same.
+/// Everything below a directory: the kind of each entry, and for files whether they changed.
 #[derive(PartialEq, Eq)]
-pub struct Snapshot(BTreeMap<PathBuf, Seen>);
+pub struct Snapshot(BTreeMap<PathBuf, EntryState>);
 
 #[derive(PartialEq, Eq)]
-struct Seen {
+struct EntryState {
     mode: u32,
-    /// Inode, time of the last change and text of a file; a folder's times are not its own.
+    /// Inode, modification time and text of a file; a directory's times change with its entries.
     identity: Option<(u64, i64, i64, Vec<u8>)>,
     target: Option<PathBuf>,
 }
@@ -340,19 +340,19 @@ impl Snapshot {
     }
 
     fn add_below(&mut self, base: &Path, below: &Path) {
-        // A folder that the test closed to itself has nothing to compare.
+        // A directory that the test made unreadable has nothing to compare.
         let Ok(entries) = std::fs::read_dir(base.join(below)) else { return };
         for entry in entries {
             let path = below.join(entry.unwrap().file_name());
             let status = std::fs::symlink_metadata(base.join(&path)).unwrap();
             let identity = || {
-                // A giant is told by its times alone.
+                // A huge file is compared by its times alone.
                 let is_giant = status.len() > 1 << 20;
                 let read = || std::fs::read(base.join(&path)).unwrap_or_default();
                 let text = if is_giant { Vec::new() } else { read() };
                 (status.ino(), status.ctime(), status.ctime_nsec(), text)
             };
-            let seen = Seen {
+            let seen = EntryState {
                 mode: status.mode(),
                 identity: status.is_file().then(identity),
                 target: std::fs::read_link(base.join(&path)).ok(),
@@ -364,7 +364,7 @@ impl Snapshot {
         }
     }
 
-    /// Puts files back that were changed, and takes new ones away.
+    /// Restores changed files and removes new ones.
     fn restore(&self, folder: &Path, changed: &[PathBuf]) {
         for path in changed {
             match self.0.get(path).and_then(|seen| seen.identity.as_ref()) {
@@ -374,7 +374,7 @@ impl Snapshot {
         }
     }
 
-    /// The paths that came, went or became something else.
+    /// Returns the paths that were added, removed or changed.
     pub fn changed(&self, after: &Snapshot) -> Vec<PathBuf> {
         let mut paths: Vec<_> = self.0.keys().chain(after.0.keys()).collect();
         paths.sort();

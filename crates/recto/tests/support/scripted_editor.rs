@@ -1,4 +1,4 @@
-//! A scripted editor: buffers over a folder, with the habits and failures of real editors, and
+//! A scripted editor: buffers over a directory, with the habits and failures of real editors, and
 //! the tools that run over both.
 
 use std::collections::BTreeMap;
@@ -19,39 +19,39 @@ use serde_json::{Map, Value};
 use crate::client::Actual;
 use crate::in_process::local_store;
 
-/// What an editor does as a matter of course.
+/// An editor's regular behaviour.
 #[derive(Clone, Default)]
 pub struct Habits {
-    /// It does not hand out text.
+    /// It does not support reads.
     pub lacks_read: bool,
-    /// It does not take text.
+    /// It does not support writes.
     pub lacks_write: bool,
-    /// What it takes is on the disk before it answers.
+    /// It saves each write to disk before it answers.
     pub saves: bool,
-    /// It holds LF and saves with the endings that the file has.
+    /// It uses LF in buffers and saves with the file's endings.
     pub normalises: bool,
-    /// What it makes of a text on saving.
+    /// How it formats a text on saving.
     pub formats: Option<fn(&str) -> String>,
-    /// A missing file is an empty one.
+    /// It reads a missing file as empty.
     pub is_empty_for_missing: bool,
     /// How long an answer takes, by the number of the request.
     pub delay: Option<fn(usize) -> Duration>,
 }
 
-/// What happens at one request.
+/// A fault at one request.
 #[derive(Clone)]
 pub enum Accident {
-    /// It is answered with an error and not carried out.
+    /// The request fails without effect.
     Fails(EditorError),
-    /// It is carried out and answered with an error.
+    /// The request takes effect and then fails.
     FailsAfter(EditorError),
-    /// Before it, the person types.
+    /// The user types before the request.
     Types(&'static str),
-    /// Before it, somebody writes to the disk, and the editor does not notice.
+    /// Another process writes to the disk before the request, and the editor does not notice.
     Disk(&'static str),
 }
 
-/// A request that the editor was sent.
+/// A request that the editor received.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verb {
     Read,
@@ -61,11 +61,11 @@ pub enum Verb {
 #[derive(Default)]
 pub struct ScriptedEditor {
     pub habits: Habits,
-    /// Accidents by the kind of request and its number, from 1; 0 stands for every one.
+    /// Accidents by the kind of request and its number, from 1; 0 means every one.
     accidents: Vec<(Verb, usize, Accident)>,
     buffers: Mutex<BTreeMap<PathBuf, String>>,
     n_requests: AtomicUsize,
-    /// The requests that arrived.
+    /// The requests received.
     log: Mutex<Vec<Verb>>,
 }
 
@@ -79,7 +79,7 @@ impl ScriptedEditor {
         self
     }
 
-    /// Has a file open, saved or not.
+    /// Opens a file, saved or not.
     pub fn open(&self, path: &Path, text: &str) {
         self.buffers().insert(path.to_path_buf(), text.to_string());
     }
@@ -88,12 +88,12 @@ impl ScriptedEditor {
         self.buffers.lock().unwrap()
     }
 
-    /// How often a request of this kind arrived.
+    /// Returns how many requests of this kind arrived.
     pub fn count(&self, verb: Verb) -> usize {
         self.log.lock().unwrap().iter().filter(|other| **other == verb).count()
     }
 
-    /// Whatever happens at this request; returns how it is to fail, and whether before its work.
+    /// Applies the accident at this request; returns how it fails, and whether before its effect.
     fn arrive(&self, verb: Verb, path: &Path) -> Option<(EditorError, bool)> {
         let n_requests = self.n_requests.fetch_add(1, Ordering::Relaxed);
         if let Some(delay) = self.habits.delay {
@@ -144,7 +144,7 @@ impl ScriptedEditor {
             let has_crlf = std::fs::read(path).is_ok_and(|old| old.contains(&b'\r'));
             let is_converted = self.habits.normalises && has_crlf;
             let saved = if is_converted { text.replace('\n', "\r\n") } else { text.clone() };
-            // As many editors do, in place: whoever holds a lease on the file would block it.
+            // In place, as many editors do: a lease on the file would block it.
             std::fs::write(path, saved).unwrap();
         }
         self.open(path, &text);
@@ -178,7 +178,7 @@ impl Editor for ScriptedEditor {
         if let Some(before) = change.before {
             match self.read(path, caller) {
                 Ok(text) if text == before => {}
-                // Nothing was written yet.
+                // Nothing has been written yet.
                 Err(EditorError::NotSent | EditorError::Unanswered) => {
                     return Err(EditorError::NotSent);
                 }
@@ -198,7 +198,7 @@ impl Editor for ScriptedEditor {
     }
 }
 
-/// A folder, an editor over it, and the tools over both.
+/// A directory, an editor over it, and the tools over both.
 pub struct EditorFixture {
     folder: tempfile::TempDir,
     pub editor: Arc<ScriptedEditor>,
@@ -210,7 +210,7 @@ impl EditorFixture {
         EditorFixture::with_options(editor, &[])
     }
 
-    /// Uses a clock by which every file is old enough to be known by its time stamps.
+    /// Uses a clock by which every file is old enough to be identified by its timestamps.
     pub fn with_clock_ahead(editor: ScriptedEditor) -> EditorFixture {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path().canonicalize().unwrap();
@@ -223,7 +223,7 @@ impl EditorFixture {
         EditorFixture::at(folder, editor, options)
     }
 
-    /// Opens a folder that already has files.
+    /// Opens a directory that already has files.
     pub fn at(
         folder: tempfile::TempDir,
         editor: ScriptedEditor,
@@ -233,7 +233,7 @@ impl EditorFixture {
         EditorFixture::over(local_store(&root, options), folder, editor, options)
     }
 
-    /// Uses a store that differs from the usual one.
+    /// Uses a modified store.
     fn over(
         local: LocalStore,
         folder: tempfile::TempDir,

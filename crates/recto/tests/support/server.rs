@@ -1,6 +1,6 @@
-//! The built binary behind two pipes, with no library in between.
+//! The built binary behind two pipes, without a client library.
 //!
-//! Nothing is read before a test asks for it, so a test can also be a client that does not read.
+//! Nothing is read until a test asks for it, so a test can also play a client that does not read.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
@@ -12,10 +12,10 @@ use serde_json::{Value, json};
 
 use crate::client::BINARY;
 
-/// How long to wait for anything before a test gives up on the server.
+/// How long to wait for an answer before the test fails.
 const MAX_WAIT: Duration = Duration::from_secs(20);
 
-/// The revision that needs no handshake.
+/// The protocol revision without a handshake.
 pub const STATELESS: &str = "2026-07-28";
 
 pub struct Server {
@@ -28,7 +28,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// Serves a new folder in which `inside.txt` stands. Nothing is said yet.
+    /// Serves a new directory that contains `inside.txt`. Sends nothing yet.
     pub fn start(options: &[&str]) -> Server {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("inside.txt"), "inside\n").unwrap();
@@ -45,14 +45,14 @@ impl Server {
         Server { child, input, output, lines: None, last_id: 0, folder }
     }
 
-    /// Serves, and shakes hands.
+    /// Starts a server and completes the handshake.
     pub fn ready(options: &[&str]) -> Server {
         let mut server = Server::start(options);
         server.initialize("2025-06-18");
         server
     }
 
-    /// Shakes hands, and gives what the server said.
+    /// Completes the handshake and returns the server's answer.
     pub fn initialize(&mut self, version: &str) -> Value {
         let params = json!({
             "protocolVersion": version,
@@ -68,7 +68,7 @@ impl Server {
         self.folder.path().join(name)
     }
 
-    /// A path as a caller writes it.
+    /// Returns a path as a caller writes it.
     pub fn spelled(&self, name: &str) -> String {
         self.path(name).to_str().unwrap().to_string()
     }
@@ -77,7 +77,7 @@ impl Server {
         self.child.id()
     }
 
-    /// Returns the most memory that the server has had so far.
+    /// Returns the server's peak memory use so far.
     pub fn most_resident_bytes(&self) -> usize {
         let text = std::fs::read_to_string(format!("/proc/{}/status", self.id())).unwrap();
         let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
@@ -95,23 +95,23 @@ impl Server {
 
     pub fn send_line(&mut self, line: &str) {
         let input = self.input.as_mut().unwrap();
-        // A server that went away is noticed where its answer is missed.
+        // If the server has exited, the missing answer fails the test.
         let _ = input.write_all(line.as_bytes()).and_then(|()| input.write_all(b"\n"));
         let _ = input.flush();
     }
 
-    /// Sends something that is not yet a line.
+    /// Sends bytes that are not yet a line.
     pub fn send_part(&mut self, text: &str) {
         self.input.as_mut().unwrap().write_all(text.as_bytes()).unwrap();
     }
 
-    /// Takes some bytes of what was said, before any line is asked for.
+    /// Reads some bytes of the output, before any line is read.
     pub fn take_bytes(&mut self, n_bytes: usize) {
         let mut buffer = vec![0; n_bytes];
         self.output.as_mut().expect("no line was asked for").read_exact(&mut buffer).unwrap();
     }
 
-    /// The next line, which is JSON-RPC; `None` where there are no more.
+    /// Returns the next line, which must be JSON-RPC, or `None` at the end.
     pub fn next(&mut self) -> Option<Value> {
         let line = self.next_line()?;
         let message: Value = serde_json::from_str(&line)
@@ -148,7 +148,7 @@ impl Server {
         self.last_id
     }
 
-    /// Sends a request and takes its answer, which must be the next line.
+    /// Sends a request and returns its answer, which must be the next line.
     pub fn request(&mut self, method: &str, params: Value) -> Value {
         let id = self.new_id();
         self.send(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}));
@@ -166,19 +166,19 @@ impl Server {
         answer["result"]["tools"].as_array().unwrap().clone()
     }
 
-    /// The server still does what it is for.
+    /// Checks that the server still answers a call.
     pub fn check_serves(&mut self) {
         let path = self.spelled("inside.txt");
         let answer = self.call("read_text_file", json!({"path": path}));
         assert_eq!(answer["result"]["structuredContent"]["content"], "inside\n", "{answer}");
     }
 
-    /// Sends nothing more.
+    /// Closes the server's input.
     pub fn close_input(&mut self) {
         self.input = None;
     }
 
-    /// Takes no more answers.
+    /// Closes the server's output.
     pub fn close_output(&mut self) {
         assert!(self.lines.is_none(), "the pipe is being read");
         self.output = None;
@@ -199,13 +199,13 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // It may have ended by itself; then there is nothing to kill.
+        // If the server has exited, there is nothing to kill.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// Params for a request without a handshake.
+/// Returns params for a request without a handshake.
 pub fn stateless(mut params: Value) -> Value {
     params["_meta"] = json!({
         "io.modelcontextprotocol/protocolVersion": STATELESS,
@@ -214,12 +214,12 @@ pub fn stateless(mut params: Value) -> Value {
     params
 }
 
-/// The start of a line, for a message.
+/// Returns the start of a line, for a message.
 pub fn cut(line: &str) -> String {
     line.chars().take(300).collect()
 }
 
-/// The folder's names, to see that nothing was left behind.
+/// Returns the names in the directory, to check that nothing was left behind.
 pub fn names(folder: &Path) -> Vec<String> {
     let entries = std::fs::read_dir(folder).unwrap();
     let mut names: Vec<_> =

@@ -1,4 +1,4 @@
-//! A folder with an inside and an outside, a server of the inside, and calls with a time limit.
+//! A directory with an inside and an outside, a server of the inside, and calls with a time limit.
 
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
@@ -11,10 +11,10 @@ use tokio::runtime::Runtime;
 use crate::client::{Actual, BINARY, Client, Revision};
 
 pub const INSIDE: &str = "inside\n";
-/// What must never be seen.
+/// Text that no answer may contain.
 pub const OUTSIDE: &str = "hushed,outside\n1,2\n";
 
-/// A temporary folder: `root` is served, the rest is outside.
+/// A temporary directory: `root` is served, the rest is outside.
 pub struct TestDir {
     /// Removed at the end.
     _folder: tempfile::TempDir,
@@ -33,7 +33,7 @@ impl TestDir {
         self.base.join(below)
     }
 
-    /// A path as a caller writes it: below the dir, unless it starts with `/`.
+    /// Returns a path as a caller writes it: below the directory, unless it starts with `/`.
     pub fn spelled(&self, path: &str) -> String {
         if path.starts_with('/') { path.into() } else { format!("{}/{path}", self.base()) }
     }
@@ -54,7 +54,7 @@ impl TestDir {
         self
     }
 
-    /// Makes a link; `{base}` in its target is the dir.
+    /// Makes a link; `{base}` in its target is the directory.
     pub fn link(&self, below: &str, target: &str) -> &TestDir {
         let path = self.path(below);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -68,7 +68,7 @@ impl TestDir {
     }
 }
 
-/// A client and its server. A call that takes longer than the limit is a failure.
+/// A client and its server. A call that exceeds the time limit fails the test.
 pub struct Session {
     runtime: Runtime,
     client: Option<Client>,
@@ -108,7 +108,7 @@ impl Session {
         answer.unwrap_or_else(|_| panic!("{shown}: no answer within {:?}", self.limit))
     }
 
-    /// The structured answer of a call that must work.
+    /// Returns the structured answer of a call that must succeed.
     pub fn answer(&self, tool: &str, arguments: Value) -> Value {
         match self.call(tool, arguments.clone()) {
             Actual::Answer { structured, .. } => structured,
@@ -116,7 +116,7 @@ impl Session {
         }
     }
 
-    /// The code of a call that must be refused.
+    /// Returns the code of a call that must fail.
     pub fn code(&self, tool: &str, arguments: Value) -> i32 {
         match self.call(tool, arguments.clone()) {
             Actual::Error { code, .. } => code,
@@ -124,7 +124,7 @@ impl Session {
         }
     }
 
-    /// The paths that a pattern lists, which must be all of them.
+    /// Returns the paths that a pattern lists; the list must be complete.
     pub fn list(&self, pattern: &str) -> Vec<String> {
         let answer = self.answer("ListFiles", json!({"pattern": pattern}));
         let files = strings(&answer["files"]);
@@ -148,7 +148,7 @@ pub fn strings(list: &Value) -> Vec<String> {
     list.as_array().unwrap().iter().map(|item| item.as_str().unwrap().to_string()).collect()
 }
 
-/// Rows as path (empty where there is none), number and text.
+/// Returns rows as path (empty if there is none), number and text.
 pub fn rows(answer: &Value) -> Vec<(String, u64, String)> {
     let row = |row: &Value| {
         let path = row["file_path"].as_str().unwrap_or_default();
@@ -158,7 +158,7 @@ pub fn rows(answer: &Value) -> Vec<(String, u64, String)> {
     answer["rows"].as_array().unwrap().iter().map(row).collect()
 }
 
-/// Everything that an answer says.
+/// Returns everything that an answer contains, as text.
 pub fn said(actual: &Actual) -> String {
     match actual {
         Actual::Answer { structured, text } => format!("{structured}\n{}", text.join("\n")),

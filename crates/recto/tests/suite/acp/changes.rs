@@ -1,5 +1,5 @@
-//! A change as the editor sees it: what it is asked, one request after another, and what its
-//! answers come to.
+//! A change as the editor sees it: the requests that it receives, in order, and the effect of its
+//! answers.
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
@@ -15,23 +15,23 @@ use crate::acp_editor::{Editor, Habits, MAX_WAIT, Writes};
 const READ: &str = "fs/read_text_file";
 const WRITE: &str = "fs/write_text_file";
 
-/// An editor that answers only when the test does, and a server that is linked to it.
-struct ByHand {
+/// An editor that answers only when the test does, and a server linked to it.
+struct ManualEditor {
     editor: Editor,
     client: Arc<LinkClient>,
     caller: Context,
 }
 
-impl ByHand {
-    fn new() -> ByHand {
+impl ManualEditor {
+    fn new() -> ManualEditor {
         let writes = Writes::Unanswered;
         let editor = Editor::ready(Habits { ignores_reads: true, writes, ..Habits::default() });
         let token = editor.idle_session();
         let client = Arc::new(LinkClient::connect(&editor.socket(), &token).unwrap());
-        ByHand { editor, client, caller: Context::default() }
+        ManualEditor { editor, client, caller: Context::default() }
     }
 
-    /// Begins to make `new` of `before`.
+    /// Starts a change from `before` to `new`.
     fn begin(&self, before: Option<&'static str>) -> Receiver<Result<EditorOutcome, EditorError>> {
         let (client, caller, path) =
             (self.client.clone(), self.caller.clone(), self.editor.path("f.txt"));
@@ -42,7 +42,7 @@ impl ByHand {
         receiver
     }
 
-    /// The request with this number, from 1.
+    /// Returns the request with this number, from 1.
     fn request(&self, number: usize) -> Value {
         let start = Instant::now();
         while self.n_requests() < number {
@@ -62,7 +62,7 @@ impl ByHand {
         self.editor.send_line(&answer.to_string());
     }
 
-    /// Waits until the relay has forgotten its server: the thread that serves it is gone.
+    /// Waits until the thread that serves the server has ended.
     fn wait_for_no_server(&self) {
         let threads = format!("/proc/{}/task", self.editor.relay());
         let is_server = |thread: std::io::Result<std::fs::DirEntry>| {
@@ -76,7 +76,7 @@ impl ByHand {
         }
     }
 
-    /// Nothing more is asked.
+    /// Checks that the editor receives no further request.
     fn check_quiet(&self, n_requests: usize) {
         std::thread::sleep(Duration::from_millis(100));
         assert_eq!(self.n_requests(), n_requests);
@@ -100,7 +100,7 @@ fn written(text: Option<&str>) -> Result<EditorOutcome, EditorError> {
 }
 
 #[test]
-fn every_answer_leads_to_the_next_request_or_to_the_end() {
+fn every_editor_answer_leads_to_the_next_request_or_ends_the_call() {
     let refused = || Err(EditorError::Refused { code: -32000, message: "no".into() });
     let no_text = || {
         let message = "the answer contains no text".into();
@@ -130,141 +130,141 @@ fn every_answer_leads_to_the_next_request_or_to_the_end() {
         (None, vec![taken(), error(-32002)], written(None)),
         (None, vec![error(-32000)], refused()),
     ];
-    let by_hand = ByHand::new();
+    let manual = ManualEditor::new();
     let mut n_asked = 0;
     for (before, answers, expected) in rows {
-        let outcome = by_hand.begin(before);
+        let outcome = manual.begin(before);
         let methods = if before.is_some() { [READ, WRITE, READ] } else { [WRITE, READ, ""] };
         for (method, answer) in methods.iter().zip(&answers) {
             n_asked += 1;
-            let request = by_hand.request(n_asked);
+            let request = manual.request(n_asked);
             assert_eq!(request["method"], *method, "{before:?} {answers:?}");
-            assert_eq!(request["params"]["path"], by_hand.editor.spelled("f.txt"));
-            by_hand.answer(&request, answer.clone());
-            // An answer that comes twice is no second one.
-            by_hand.answer(&request, answer.clone());
+            assert_eq!(request["params"]["path"], manual.editor.spelled("f.txt"));
+            manual.answer(&request, answer.clone());
+            // A duplicate answer is ignored.
+            manual.answer(&request, answer.clone());
         }
         assert_eq!(outcome.recv_timeout(MAX_WAIT), Ok(expected), "{before:?} {answers:?}");
     }
-    by_hand.check_quiet(n_asked);
+    manual.check_quiet(n_asked);
 }
 
 #[test]
-fn a_call_that_is_taken_back_waits_for_nothing_but_a_write() {
+fn a_cancelled_call_waits_only_for_its_write() {
     let cancelled = || Err(EditorError::Cancelled);
-    // Before which answer the call is taken back, and what it comes to.
+    // The answer before which the call is cancelled, and the result.
     for (n_answered, expected, is_at_once) in
         [(0, cancelled(), true), (1, written(None), false), (2, written(None), true)]
     {
-        let by_hand = ByHand::new();
-        let outcome = by_hand.begin(Some("old"));
+        let manual = ManualEditor::new();
+        let outcome = manual.begin(Some("old"));
         let answers = [text("old"), taken(), text("new")];
         for (number, answer) in answers.iter().take(n_answered).enumerate() {
-            by_hand.answer(&by_hand.request(number + 1), answer.clone());
+            manual.answer(&manual.request(number + 1), answer.clone());
         }
-        let next = by_hand.request(n_answered + 1);
-        by_hand.caller.cancel.raise();
+        let next = manual.request(n_answered + 1);
+        manual.caller.cancel.raise();
         if !is_at_once {
             let early = outcome.recv_timeout(Duration::from_millis(200));
             assert!(early.is_err(), "the editor may still write: {early:?}");
-            by_hand.answer(&next, answers[n_answered].clone());
+            manual.answer(&next, answers[n_answered].clone());
         }
         let end = outcome.recv_timeout(Duration::from_secs(2));
         assert_eq!(end, Ok(expected), "{n_answered}");
-        by_hand.answer(&next, answers[n_answered].clone());
-        by_hand.check_quiet(n_answered + 1);
+        manual.answer(&next, answers[n_answered].clone());
+        manual.check_quiet(n_answered + 1);
     }
 }
 
-/// JSON can say what no text can hold, and JavaScript does.
+/// JSON can express unpaired surrogates, which UTF-8 cannot, and JavaScript sends them.
 #[test]
-fn half_a_surrogate_pair_is_no_text_and_does_not_end_the_link() {
-    let by_hand = ByHand::new();
+fn an_unpaired_surrogate_is_rejected_and_the_link_survives() {
+    let manual = ManualEditor::new();
     let half = |number: usize| {
-        let id = by_hand.request(number)["id"].clone();
+        let id = manual.request(number)["id"].clone();
         let line = format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"content":"a\ud800"}}}}"#);
-        by_hand.editor.send_line(&line);
+        manual.editor.send_line(&line);
     };
-    let (client, path) = (by_hand.client.clone(), by_hand.editor.path("f.txt"));
+    let (client, path) = (manual.client.clone(), manual.editor.path("f.txt"));
     let read = std::thread::spawn(move || client.read(&path, &Context::default()));
     half(1);
     assert!(matches!(read.join().unwrap(), Err(EditorError::Refused { .. })));
-    let compared = by_hand.begin(Some("old"));
+    let compared = manual.begin(Some("old"));
     half(2);
     let outcome = compared.recv_timeout(MAX_WAIT).unwrap();
     assert!(matches!(outcome, Err(EditorError::Refused { .. })), "{outcome:?}");
-    let read_back = by_hand.begin(None);
-    by_hand.answer(&by_hand.request(3), taken());
+    let read_back = manual.begin(None);
+    manual.answer(&manual.request(3), taken());
     half(4);
     assert_eq!(read_back.recv_timeout(MAX_WAIT), Ok(written(None)));
-    // A whole pair is a letter like any other.
-    let compared = by_hand.begin(Some("\u{1f980}"));
-    let id = by_hand.request(5)["id"].clone();
+    // A complete pair is an ordinary character.
+    let compared = manual.begin(Some("\u{1f980}"));
+    let id = manual.request(5)["id"].clone();
     let pair = format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"content":"\ud83e\udd80"}}}}"#);
-    by_hand.editor.send_line(&pair);
-    assert_eq!(by_hand.request(6)["method"], WRITE);
+    manual.editor.send_line(&pair);
+    assert_eq!(manual.request(6)["method"], WRITE);
     drop(compared);
 }
 
-/// Both call their first change 1.
+/// Both servers number their first change 1.
 #[test]
-fn a_call_of_another_server_that_is_taken_back_does_not_matter() {
-    let by_hand = ByHand::new();
-    let token = by_hand.editor.idle_session();
-    let other = Arc::new(LinkClient::connect(&by_hand.editor.socket(), &token).unwrap());
-    let kept = by_hand.begin(Some("old"));
-    let request = by_hand.request(1);
-    let (caller, path) = (Context::default(), by_hand.editor.path("g.txt"));
+fn cancelling_a_call_of_another_server_has_no_effect() {
+    let manual = ManualEditor::new();
+    let token = manual.editor.idle_session();
+    let other = Arc::new(LinkClient::connect(&manual.editor.socket(), &token).unwrap());
+    let kept = manual.begin(Some("old"));
+    let request = manual.request(1);
+    let (caller, path) = (Context::default(), manual.editor.path("g.txt"));
     let calling = caller.clone();
     let taken_back = std::thread::spawn(move || {
         other.write(&path, &EditorWrite { before: Some("old"), after: "new" }, &calling)
     });
-    by_hand.request(2);
+    manual.request(2);
     caller.cancel.raise();
     assert_eq!(taken_back.join().unwrap(), Err(EditorError::Cancelled));
     for (number, answer) in [(1, text("old")), (3, taken()), (4, text("new"))] {
-        let request = if number == 1 { request.clone() } else { by_hand.request(number) };
-        by_hand.answer(&request, answer);
+        let request = if number == 1 { request.clone() } else { manual.request(number) };
+        manual.answer(&request, answer);
     }
     assert_eq!(kept.recv_timeout(MAX_WAIT), Ok(written(Some("new"))));
 }
 
 #[test]
-fn an_editor_that_goes_before_it_has_the_text_leaves_the_change_to_the_disk() {
-    let by_hand = ByHand::new();
-    let outcome = by_hand.begin(Some("old"));
-    by_hand.request(1);
-    by_hand.editor.close_input();
+fn a_change_goes_to_disk_if_the_editor_exits_before_receiving_it() {
+    let manual = ManualEditor::new();
+    let outcome = manual.begin(Some("old"));
+    manual.request(1);
+    manual.editor.close_input();
     assert_eq!(outcome.recv_timeout(MAX_WAIT), Ok(Err(EditorError::NotSent)));
 }
 
 #[test]
 fn nothing_is_written_for_a_server_that_is_gone() {
-    let by_hand = ByHand::new();
-    let outcome = by_hand.begin(Some("old"));
-    let request = by_hand.request(1);
-    by_hand.client.close();
+    let manual = ManualEditor::new();
+    let outcome = manual.begin(Some("old"));
+    let request = manual.request(1);
+    manual.client.close();
     assert_eq!(outcome.recv_timeout(MAX_WAIT), Ok(Err(EditorError::Unanswered)));
     // The relay notices by itself, a moment later.
-    by_hand.wait_for_no_server();
-    by_hand.answer(&request, text("old"));
-    by_hand.check_quiet(1);
+    manual.wait_for_no_server();
+    manual.answer(&request, text("old"));
+    manual.check_quiet(1);
 }
 
 #[test]
 #[ignore = "long: takes a minute"]
-fn what_is_read_for_a_write_is_given_up_and_the_write_is_not_long() {
-    let by_hand = ByHand::new();
+fn a_read_before_a_write_times_out_and_the_write_does_not_long() {
+    let manual = ManualEditor::new();
     let start = Instant::now();
-    let compared = by_hand.begin(Some("old"));
-    let read_back = by_hand.begin(None);
-    let (first, second) = (by_hand.request(1), by_hand.request(2));
+    let compared = manual.begin(Some("old"));
+    let read_back = manual.begin(None);
+    let (first, second) = (manual.request(1), manual.request(2));
     let write = if first["method"] == WRITE { first } else { second };
     std::thread::sleep(Duration::from_secs(32));
     assert_eq!(compared.try_recv(), Ok(Err(EditorError::Silent)), "nothing was written");
     assert!(read_back.try_recv().is_err(), "a person may take longer");
-    by_hand.answer(&write, taken());
-    by_hand.request(3);
+    manual.answer(&write, taken());
+    manual.request(3);
     assert_eq!(read_back.recv_timeout(Duration::from_secs(33)), Ok(written(None)));
     assert!(start.elapsed() > Duration::from_secs(60), "{:?}", start.elapsed());
 }

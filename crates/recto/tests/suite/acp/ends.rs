@@ -1,4 +1,4 @@
-//! How everything ends, and that nothing stays.
+//! Shutdown: every process exits and no file is left behind.
 
 use std::fs::File;
 use std::process::{Command, Stdio};
@@ -13,7 +13,7 @@ use crate::client::BINARY;
 const SOON: Duration = Duration::from_secs(5);
 
 #[test]
-fn the_editor_closes_and_everything_ends() {
+fn the_relay_and_its_children_exit_when_the_editor_closes() {
     let (mut editor, _) = Editor::in_session(Habits::default());
     let processes = editor.processes();
     assert_eq!(processes.len(), 3);
@@ -25,7 +25,7 @@ fn the_editor_closes_and_everything_ends() {
 }
 
 #[test]
-fn what_was_said_before_the_editor_closed_is_answered() {
+fn messages_before_the_editor_closed_are_answered() {
     let editor = Editor::ready(Habits::default());
     for n in 0..100 {
         editor.send_line(&json!({"method": "echo", "n": n}).to_string());
@@ -37,7 +37,7 @@ fn what_was_said_before_the_editor_closed_is_answered() {
 }
 
 #[test]
-fn the_agent_ends_and_its_status_is_ours() {
+fn the_relay_exits_with_the_agents_status() {
     let (mut editor, _) = Editor::in_session(Habits::default());
     let processes = editor.processes();
     editor.ask("test/exit", json!({"code": 7}));
@@ -46,7 +46,7 @@ fn the_agent_ends_and_its_status_is_ours() {
 }
 
 #[test]
-fn the_agent_is_killed_and_everything_ends() {
+fn the_relay_exits_when_the_agent_is_killed() {
     let (mut editor, _) = Editor::in_session(Habits::default());
     let processes = editor.processes();
     kill(processes[1], Signal::KILL);
@@ -55,7 +55,7 @@ fn the_agent_is_killed_and_everything_ends() {
 }
 
 #[test]
-fn signals_end_it() {
+fn signals_stop_the_relay() {
     for signal in [Signal::TERM, Signal::INT, Signal::HUP] {
         let (mut editor, _) = Editor::in_session(Habits::default());
         let processes = editor.processes();
@@ -75,7 +75,7 @@ fn a_killed_relay_ends_the_agent_and_its_server() {
 }
 
 #[test]
-fn the_folder_of_a_killed_relay_is_taken_away_by_a_later_one() {
+fn a_later_relay_removes_the_directory_of_a_killed_one() {
     let (mut editor, _) = Editor::in_session(Habits::default());
     let folder = editor.socket().parent().unwrap().to_path_buf();
     let runtime = editor.runtime.path().to_path_buf();
@@ -95,7 +95,7 @@ fn the_folder_of_a_killed_relay_is_taken_away_by_a_later_one() {
     relay_again();
     assert!(folder.join("link").exists(), "somebody listens there");
     kill(editor.relay(), Signal::KILL);
-    // Until its last thread has ended, it still listens.
+    // The process listens until its last thread has ended.
     editor.wait(SOON);
     make_old();
     relay_again();
@@ -103,7 +103,7 @@ fn the_folder_of_a_killed_relay_is_taken_away_by_a_later_one() {
 }
 
 #[test]
-fn what_would_keep_a_server_from_starting_is_told_at_once() {
+fn the_relay_rejects_options_that_its_server_would_reject() {
     for (option, said) in [
         ("/no/such/folder", "cannot serve /no/such/folder"),
         ("--git-dir=/no/such/folder", "--git-dir: /no/such/folder is not a directory"),
@@ -121,7 +121,7 @@ fn what_would_keep_a_server_from_starting_is_told_at_once() {
 }
 
 #[test]
-fn an_agent_that_does_not_end_is_ended_with_its_children() {
+fn an_agent_that_does_not_exit_is_killed_with_its_children() {
     let (mut editor, _) = Editor::in_session(Habits::default());
     editor.request("test/child", json!({}));
     editor.request("test/survive", json!({}));
@@ -134,9 +134,9 @@ fn an_agent_that_does_not_end_is_ended_with_its_children() {
     check_gone(&processes, Duration::from_secs(1));
 }
 
-/// A shim that is killed leaves the agent that it started.
+/// A wrapper that is killed leaves the agent that it started.
 #[test]
-fn what_an_agent_leaves_in_its_group_is_ended() {
+fn processes_left_in_the_agents_group_are_killed() {
     let (mut editor, _) = Editor::in_session(Habits::default());
     editor.request("test/child", json!({}));
     let processes = editor.processes();
@@ -146,7 +146,7 @@ fn what_an_agent_leaves_in_its_group_is_ended() {
 }
 
 #[test]
-fn an_agent_that_cannot_start_is_told() {
+fn an_agent_that_cannot_start_is_reported() {
     let habits = Habits { agent: vec!["/does/not/exist".into()], ..Habits::default() };
     let mut editor = Editor::start(habits);
     assert_eq!(editor.wait(SOON).code(), Some(2));
@@ -154,7 +154,7 @@ fn an_agent_that_cannot_start_is_told() {
 }
 
 #[test]
-fn the_agents_last_words_and_stderr_get_through() {
+fn the_agents_last_output_and_stderr_are_forwarded() {
     let script = r#"echo to-stderr >&2; read line; echo '{"method":"last","n":1.0}'; exit 3"#;
     let agent = ["sh", "-c", script].map(Into::into).to_vec();
     let mut editor = Editor::start(Habits { agent, ..Habits::default() });

@@ -1,4 +1,4 @@
-//! What the agent is given when a session begins, and that it works.
+//! The server that the agent is given when a session starts.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::acp_editor::{Editor, Habits, Writes, called, read};
 use crate::client::BINARY;
 
-/// The params of a request as the agent got them.
+/// Returns the params of a request as the agent received them.
 fn received(editor: &Editor, method: &str, params: Value) -> Value {
     editor.request(method, params)["result"]["_meta"]["received"].clone()
 }
@@ -116,7 +116,7 @@ fn roots_and_options_of_the_command_line_reach_the_server() {
     assert_eq!(names, ["read_text_file", "ReadLines"]);
 }
 
-/// The roots that a session's server is given when the editor names more folders.
+/// The roots of a session's server if the editor names additional directories.
 fn roots(editor: &Editor, method: &str, folders: Value) -> Vec<String> {
     let params = json!({
         "sessionId": "old", "cwd": editor.folder.path(), "mcpServers": [],
@@ -129,7 +129,7 @@ fn roots(editor: &Editor, method: &str, folders: Value) -> Vec<String> {
 }
 
 #[test]
-fn more_folders_are_roots_where_the_agent_takes_them() {
+fn additional_directories_are_roots_if_the_agent_supports_them() {
     let more = tempfile::tempdir().unwrap();
     let spelled = more.path().to_str().unwrap();
     let offers = [
@@ -142,7 +142,7 @@ fn more_folders_are_roots_where_the_agent_takes_them() {
         for method in ["session/new", "session/load", "session/resume", "session/fork"] {
             assert_eq!(roots(&editor, method, json!([spelled])), [own, spelled], "{method}");
         }
-        // What is no folder would keep the server from starting.
+        // A root that is not a directory would keep the server from starting.
         let odd = json!(["relative", 5, "/does/not/exist", spelled]);
         assert_eq!(roots(&editor, "session/new", odd), [own, spelled]);
         for none in [json!([]), Value::Null, json!("x")] {
@@ -163,7 +163,7 @@ fn more_folders_are_roots_where_the_agent_takes_them() {
 }
 
 #[test]
-fn files_in_more_folders_are_served() {
+fn files_in_additional_directories_are_served() {
     let more = tempfile::tempdir().unwrap();
     let path = more.path().canonicalize().unwrap().join("f.txt");
     std::fs::write(&path, "more\n").unwrap();
@@ -235,7 +235,7 @@ fn an_editor_without_files_still_gets_tools_and_events() {
 }
 
 #[test]
-fn a_session_that_could_not_begin_has_no_link() {
+fn a_session_that_failed_to_start_has_no_link() {
     let editor = Editor::ready(Habits::default());
     let params = json!({"cwd": editor.folder.path(), "mcpServers": [], "_meta": {"fail": true}});
     for method in ["session/new", "session/load"] {
@@ -269,7 +269,7 @@ fn a_log_shows_every_message_and_no_token() {
         })
         .filter(|way| !way.contains("session/update"))
         .collect();
-    // How often the editor is asked is not for this test.
+    // How many requests the editor gets does not matter here.
     let asked = ["recto editor: fs/read_text_file", "editor recto: -"];
     while ways.windows(4).any(|four| four[..2] == asked && four[2..] == asked) {
         let place = ways.iter().position(|way| way == asked[0]).unwrap();

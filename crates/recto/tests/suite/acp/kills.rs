@@ -1,4 +1,4 @@
-//! Kills in the middle of a write: old or new, written once, and no process behind.
+//! Kills during a write: old or new text, written once, and no process left behind.
 
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
@@ -15,7 +15,7 @@ const SOON: Duration = Duration::from_secs(5);
 
 const SWITCH: &str = "RECTO_SCRIPTED_EDITOR";
 
-/// An editor that was sent a write and keeps its answer to itself, and all processes.
+/// Returns an editor that received a write and does not answer it, and all processes.
 fn in_the_middle() -> (Editor, std::sync::mpsc::Receiver<Value>, Vec<u32>) {
     let habits = Habits { writes: Writes::Unanswered, ..Habits::default() };
     let (editor, session) = Editor::in_session(habits);
@@ -36,7 +36,7 @@ fn check_once(editor: &Editor) {
 }
 
 #[test]
-fn the_relay_is_killed() {
+fn a_killed_relay_leaves_no_process_and_one_write() {
     let (editor, _, processes) = in_the_middle();
     kill(editor.relay(), Signal::KILL);
     check_gone(&processes[1..], SOON);
@@ -44,7 +44,7 @@ fn the_relay_is_killed() {
 }
 
 #[test]
-fn the_agent_is_killed() {
+fn a_killed_agent_leaves_no_process_and_one_write() {
     let (mut editor, _, processes) = in_the_middle();
     kill(processes[1], Signal::KILL);
     editor.wait(SOON);
@@ -53,7 +53,7 @@ fn the_agent_is_killed() {
 }
 
 #[test]
-fn the_editor_goes() {
+fn an_editor_that_closes_leaves_no_process_and_one_write() {
     let (mut editor, _, processes) = in_the_middle();
     editor.close_input();
     editor.wait(SOON);
@@ -77,7 +77,7 @@ fn edits() {
 }
 
 #[test]
-fn the_editor_is_killed() {
+fn a_killed_editor_leaves_no_process_and_one_write() {
     let folder = tempfile::tempdir().unwrap();
     let report = folder.path().join("report");
     let mut editor = Command::new(std::env::current_exe().unwrap())
@@ -117,7 +117,7 @@ fn the_editor_is_killed() {
 fn the_server_is_killed_and_the_next_session_works() {
     let (editor, answer, processes) = in_the_middle();
     kill(processes[2], Signal::KILL);
-    // Nobody else would end its card.
+    // No other process would end the tool call in the editor.
     editor.wait_for_ends(1);
     let updates = editor.state.updates.lock().unwrap().clone();
     let last = updates.last().unwrap();
@@ -131,13 +131,13 @@ fn the_server_is_killed_and_the_next_session_works() {
 }
 
 #[test]
-fn kills_at_any_time_leave_old_or_new() {
+fn kills_at_random_times_leave_old_or_new_text() {
     check_kills(8);
 }
 
 #[test]
 #[ignore = "long: 100 kills"]
-fn kills_at_any_time_leave_old_or_new_long() {
+fn kills_at_random_times_leave_old_or_new_text_long() {
     check_kills(100);
 }
 

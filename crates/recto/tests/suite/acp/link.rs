@@ -1,4 +1,4 @@
-//! The link alone: who is let in, and what is known of a request when it goes.
+//! The link alone: authentication, and what is known about a request when the link closes.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::fs::PermissionsExt;
@@ -18,7 +18,7 @@ use crate::acp_editor::{Editor, Habits};
 use crate::client::BINARY;
 
 #[test]
-fn the_socket_is_ours_alone() {
+fn the_socket_is_accessible_only_to_its_owner() {
     let editor = Editor::ready(Habits::default());
     let folder = editor.socket().parent().unwrap().to_path_buf();
     assert_eq!(folder.metadata().unwrap().permissions().mode() & 0o777, 0o700);
@@ -27,7 +27,7 @@ fn the_socket_is_ours_alone() {
 }
 
 #[test]
-fn a_wrong_token_is_refused() {
+fn a_wrong_token_is_rejected() {
     let editor = Editor::ready(Habits::default());
     let token = editor.idle_session();
     for wrong in ["", "x", &token[1..], &token.replace(|c| c != '0', "0"), &"x".repeat(10_000)] {
@@ -37,7 +37,7 @@ fn a_wrong_token_is_refused() {
 }
 
 #[test]
-fn a_session_has_no_more_servers_than_there_is_room_for() {
+fn a_session_has_a_maximum_number_of_servers() {
     let editor = Editor::ready(Habits::default());
     let token = editor.idle_session();
     let connect = || LinkClient::connect(&editor.socket(), &token);
@@ -51,14 +51,14 @@ fn a_session_has_no_more_servers_than_there_is_room_for() {
     }
     servers[0].close();
     let start = Instant::now();
-    // A server that was started again takes its predecessor's place.
+    // A restarted server replaces its predecessor.
     while connect().is_err() {
         assert!(start.elapsed() < Duration::from_secs(5));
     }
 }
 
 #[test]
-fn a_token_without_a_session_is_worth_nothing() {
+fn a_token_without_a_session_is_rejected() {
     let editor = Editor::ready(Habits::default());
     let params = json!({"cwd": editor.folder.path(), "mcpServers": [], "_meta": {"fail": true}});
     for method in ["session/new", "session/load"] {
@@ -71,7 +71,7 @@ fn a_token_without_a_session_is_worth_nothing() {
 }
 
 #[test]
-fn whoever_says_no_hello_is_shown_out() {
+fn a_connection_without_a_hello_is_closed() {
     let editor = Editor::ready(Habits::default());
     let mut slow = UnixStream::connect(editor.socket()).unwrap();
     slow.write_all(b"{\"hel").unwrap();
@@ -88,7 +88,7 @@ fn whoever_says_no_hello_is_shown_out() {
 }
 
 #[test]
-fn a_server_without_its_editor_serves_from_the_disk_and_says_so() {
+fn a_server_without_its_editor_uses_the_disk_and_reports_it() {
     let folder = tempfile::tempdir().unwrap();
     let served = Command::new(BINARY)
         .args(["serve", "--root"])
@@ -104,7 +104,7 @@ fn a_server_without_its_editor_serves_from_the_disk_and_says_so() {
     assert!(stderr.contains("disk"), "{stderr}");
 }
 
-/// A relay that does as the test says: it welcomes one server and hands over both directions.
+/// A scripted relay: it welcomes one server and returns both directions.
 fn fake_relay() -> (Arc<LinkClient>, BufReader<UnixStream>, UnixStream) {
     let folder = tempfile::tempdir().unwrap();
     let socket = folder.path().join("link");
@@ -136,7 +136,7 @@ fn in_thread<T: Send + 'static>(
     std::thread::spawn(move || run(&client))
 }
 
-/// What a write without a file before it comes to.
+/// Returns the result of a write that creates a file.
 fn write(client: &LinkClient, text: &str) -> Result<EditorOutcome, EditorError> {
     write_in(client, "/f", text, &Context::default())
 }
@@ -155,7 +155,7 @@ fn is_written(outcome: &Result<EditorOutcome, EditorError>) -> bool {
 }
 
 #[test]
-fn what_is_asked_after_the_end_was_not_sent() {
+fn a_request_after_the_link_closed_is_reported_as_not_sent() {
     let (client, input, stream) = fake_relay();
     drop((input, stream));
     std::thread::sleep(Duration::from_millis(100));
@@ -165,7 +165,7 @@ fn what_is_asked_after_the_end_was_not_sent() {
 }
 
 #[test]
-fn what_was_taken_and_not_answered_is_unknown() {
+fn an_unanswered_request_has_an_unknown_outcome() {
     let (client, mut input, stream) = fake_relay();
     let writing = in_thread(&client, |client| write(client, "new"));
     assert_eq!(next(&mut input)["change"]["content"], "new");
@@ -174,7 +174,7 @@ fn what_was_taken_and_not_answered_is_unknown() {
 }
 
 #[test]
-fn what_was_taken_in_part_was_not_sent() {
+fn a_partially_sent_request_is_reported_as_not_sent() {
     let (client, mut input, stream) = fake_relay();
     let long = in_thread(&client, |client| write(client, &"x".repeat(10_000_000)));
     input.fill_buf().unwrap();
@@ -186,7 +186,7 @@ fn what_was_taken_in_part_was_not_sent() {
 }
 
 #[test]
-fn a_call_that_was_taken_back_ends_where_nothing_can_have_happened() {
+fn a_cancelled_call_ends_if_nothing_can_have_been_written() {
     let (client, mut input, mut stream) = fake_relay();
     let caller = Context::default();
     let in_call = |run: fn(&LinkClient, &Context) -> Option<EditorError>| {
@@ -197,7 +197,7 @@ fn a_call_that_was_taken_back_ends_where_nothing_can_have_happened() {
     next(&mut input);
     let sent = in_call(|client, caller| write_in(client, "/w", "sent", caller).err());
     let sent_id = next(&mut input)["change"]["id"].clone();
-    // This fills the socket, so that the next one waits its turn.
+    // This fills the socket, so that the next request must wait.
     let long = in_thread(&client, |client| write(client, &"x".repeat(10_000_000)));
     std::thread::sleep(Duration::from_millis(200));
     let queued = in_call(|client, caller| write_in(client, "/q", "queued", caller).err());
@@ -219,7 +219,7 @@ fn a_call_that_was_taken_back_ends_where_nothing_can_have_happened() {
     assert!(is_written(&long.join().unwrap()));
     let last = in_thread(&client, |client| write(client, "last"));
     let mut ask = next(&mut input);
-    // A slow machine may have been nudged again.
+    // On a slow machine the relay may have been pinged again.
     while ask == give_up {
         ask = next(&mut input);
     }
@@ -228,9 +228,9 @@ fn a_call_that_was_taken_back_ends_where_nothing_can_have_happened() {
     assert_eq!(last.join().unwrap(), Err(EditorError::Unanswered));
 }
 
-/// The first nudge may come between two steps of the relay, where it does nothing.
+/// The first ping may arrive between two steps of the relay, where it has no effect.
 #[test]
-fn a_relay_is_nudged_again_and_again_until_it_answers() {
+fn a_relay_is_pinged_until_it_answers() {
     let (client, mut input, mut stream) = fake_relay();
     let caller = Context::default();
     let calling = caller.clone();
@@ -247,7 +247,7 @@ fn a_relay_is_nudged_again_and_again_until_it_answers() {
 
 #[test]
 #[ignore = "long: takes a minute and a half"]
-fn a_relay_that_says_nothing_is_given_up_and_one_that_has_it_still_is_not_long() {
+fn a_silent_relay_times_out_and_one_that_is_still_working_does_not_long() {
     let start = Instant::now();
     let (silent, _input, _stream) = fake_relay();
     let unanswered = in_thread(&silent, |client| (write(client, "new"), Instant::now()));
@@ -314,7 +314,7 @@ fn two_hundred_threads_get_their_own_answers() {
 }
 
 #[test]
-fn a_text_of_100_megabytes_comes_through_and_a_longer_one_is_refused() {
+fn a_text_of_100_megabytes_is_sent_and_a_longer_one_is_rejected() {
     let (client, mut input, mut stream) = fake_relay();
     let writing = in_thread(&client, |client| write(client, &"\"".repeat(100_000_000)));
     let ask = next(&mut input);
@@ -327,7 +327,7 @@ fn a_text_of_100_megabytes_comes_through_and_a_longer_one_is_refused() {
 
 #[test]
 #[ignore = "long: takes half a minute"]
-fn a_read_that_is_not_answered_is_given_up_long() {
+fn an_unanswered_read_times_out_long() {
     let (client, _input, _stream) = fake_relay();
     let start = Instant::now();
     let read = client.read(Path::new("/f"), &Context::default());

@@ -1,4 +1,4 @@
-//! What neither side may lose: unknown things, strange spellings, batches, long lines, noise.
+//! Messages that must pass unchanged: unknown ones, unusual spellings, batches, long lines, noise.
 
 use std::io::Read;
 use std::process::{Command, Stdio};
@@ -8,9 +8,9 @@ use serde_json::{Value, json};
 use crate::acp_editor::{Editor, Habits};
 use crate::client::BINARY;
 
-/// Lines that come back from the agent as the same bytes, through both directions.
+/// Lines that the agent echoes as the same bytes, so they pass in both directions.
 #[test]
-fn what_is_not_known_survives_byte_for_byte() {
+fn unknown_messages_are_forwarded_byte_for_byte() {
     let editor = Editor::ready(Habits::default());
     for line in [
         r#"{"jsonrpc":"2.0","method":"_zed/unknown","params":{"z":1.0,"a":1e400,"b":123456789012345678901234567890}}"#,
@@ -35,7 +35,7 @@ fn what_is_not_known_survives_byte_for_byte() {
 }
 
 #[test]
-fn a_windows_line_ending_and_blank_lines_do_no_harm() {
+fn crlf_and_blank_lines_between_messages_are_accepted() {
     let editor = Editor::ready(Habits::default());
     editor.send_line("");
     editor.send_line("  \t");
@@ -44,7 +44,7 @@ fn a_windows_line_ending_and_blank_lines_do_no_harm() {
 }
 
 #[test]
-fn a_batch_with_something_for_us_is_taken_one_by_one() {
+fn a_batch_from_the_editor_is_split_into_messages() {
     let editor = Editor::ready(Habits::default());
     let params = json!({"cwd": editor.folder.path(), "mcpServers": []});
     let begin = json!({"jsonrpc": "2.0", "id": "s", "method": "session/new", "params": params});
@@ -57,7 +57,7 @@ fn a_batch_with_something_for_us_is_taken_one_by_one() {
 }
 
 #[test]
-fn a_batch_of_the_agents_with_events_is_taken_one_by_one() {
+fn a_batch_from_the_agent_is_split_into_messages() {
     let (editor, session) = Editor::in_session(Habits::default());
     let update =
         json!({"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": "x"}});
@@ -71,7 +71,7 @@ fn a_batch_of_the_agents_with_events_is_taken_one_by_one() {
 }
 
 #[test]
-fn noise_of_the_agent_is_reported_and_the_session_goes_on() {
+fn noise_on_the_agents_stdout_is_reported_and_the_session_continues() {
     let (editor, session) = Editor::in_session(Habits::default());
     let lines = [
         "Debugger listening on ws://127.0.0.1:9229",
@@ -94,7 +94,7 @@ fn noise_of_the_agent_is_reported_and_the_session_goes_on() {
 }
 
 #[test]
-fn an_object_that_is_no_utf8_is_passed_on_as_it_is() {
+fn an_object_that_is_not_utf8_is_forwarded_unchanged() {
     let mut relay = Command::new(BINARY)
         .args(["acp", "--", "printf", "{\"id\":1,\"result\":\"\\377\"}\n"])
         .stdin(Stdio::piped())
@@ -108,7 +108,7 @@ fn an_object_that_is_no_utf8_is_passed_on_as_it_is() {
 }
 
 #[test]
-fn what_an_editor_can_do_counts_however_it_spells_the_version() {
+fn editor_capabilities_are_used_for_every_spelling_of_the_version() {
     for version in [json!(1.0), json!("1"), json!(null)] {
         let editor = Editor::start(Habits::default());
         let capabilities = json!({"fs": {"readTextFile": true, "writeTextFile": true}});
@@ -125,7 +125,7 @@ fn what_an_editor_can_do_counts_however_it_spells_the_version() {
 }
 
 #[test]
-fn requests_of_the_agent_are_the_editors_to_answer() {
+fn requests_from_the_agent_reach_the_editor() {
     let (editor, session) = Editor::in_session(Habits::default());
     editor.open("f.txt", "text\n");
     let params = json!({"sessionId": session, "path": editor.spelled("f.txt")});
@@ -141,7 +141,7 @@ fn peak_memory(process: u32) -> usize {
 }
 
 #[test]
-fn a_prompt_of_50_megabytes_is_held_once() {
+fn a_prompt_of_50_megabytes_is_buffered_once() {
     let (editor, session) = Editor::in_session(Habits::default());
     let n_bytes = 50_000_000;
     let text = "\\\"quoted\\\" ".repeat(n_bytes / 11);

@@ -1,4 +1,4 @@
-//! Many calls at once, over one session, through an editor that answers in its own order.
+//! Many parallel calls over one session, through an editor that answers out of order.
 
 use serde_json::json;
 
@@ -23,7 +23,7 @@ fn two_hundred_calls_at_once_are_not_mixed_up() {
                 called(&session, "edit_text_file", arguments)
             };
             params["callId"] = format!("call {n}").into();
-            // The other direction at the same time: a request of the agent to the editor.
+            // At the same time in the other direction: a request from the agent to the editor.
             let ask = json!({"method": "fs/read_text_file", "params": {"sessionId": session, "path": editor.spelled(&format!("{}.txt", n / 2 * 2))}});
             (editor.ask("test/call", params), editor.ask("test/ask", ask))
         })
@@ -61,7 +61,7 @@ fn two_hundred_calls_at_once_are_not_mixed_up() {
 }
 
 #[test]
-fn sessions_do_not_hear_of_each_other() {
+fn sessions_do_not_receive_each_others_messages() {
     let editor = Editor::ready(Habits::default());
     let sessions: Vec<String> = (0..3).map(|_| editor.new_session()).collect();
     editor.open("f.txt", "text\n");

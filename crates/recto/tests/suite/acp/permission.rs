@@ -1,5 +1,5 @@
-//! What a person is shown before a call is allowed: what it would change, in the text that the
-//! person has open, and nothing of any file that the tools may not read.
+//! What a permission request shows the user: the change to the text that the user has open, and
+//! nothing from files that the tools may not read.
 
 use std::os::unix::fs::symlink;
 
@@ -13,7 +13,7 @@ const ON_DISK: &str = "one\ntwo\n";
 const IN_EDITOR: &str = "one\ntwo\nthree\n";
 const SECRET: &str = "the secret text";
 
-/// Has the agent ask leave for a call, as Codex does. What the editor is asked with.
+/// Makes the agent request permission for a call, as Codex does. Returns the editor's request.
 fn asked(editor: &Editor, session: &str, tool: &str, arguments: &Value) -> Value {
     let raw = json!({"server": "recto", "tool": tool, "arguments": arguments});
     let call = json!({"toolCallId": "c", "title": format!("mcp.recto.{tool}"), "rawInput": raw});
@@ -28,7 +28,7 @@ fn asked(editor: &Editor, session: &str, tool: &str, arguments: &Value) -> Value
     request["params"]["toolCall"]["content"].clone()
 }
 
-/// The blocks in a few words: old and new text of a diff, or what is said.
+/// Summarises the blocks: old and new text of a diff, or the message.
 fn shown(content: &Value) -> Vec<String> {
     let blocks = content.as_array().into_iter().flatten();
     blocks
@@ -52,7 +52,7 @@ fn start() -> (Editor, String) {
 }
 
 #[test]
-fn every_tool_shows_what_it_would_change() {
+fn the_permission_request_of_every_tool_shows_its_diff() {
     let (editor, session) = start();
     let hash = Digest::of(IN_EDITOR.as_bytes()).to_string();
     let path = editor.spelled("f.txt");
@@ -108,7 +108,7 @@ fn every_tool_shows_what_it_would_change() {
 }
 
 #[test]
-fn what_changes_nothing_or_would_fail_is_said() {
+fn a_permission_request_reports_a_call_that_changes_nothing_or_fails() {
     let (editor, session) = start();
     let same = json!({"path": editor.spelled("saved.txt"), "content": ON_DISK});
     let blocks = shown(&asked(&editor, &session, "write_text_file", &same));
@@ -138,9 +138,9 @@ fn what_changes_nothing_or_would_fail_is_said() {
     }
 }
 
-/// The editor would hand out any file: nobody asks it.
+/// The editor would return any file, so the relay must not ask it.
 #[test]
-fn nothing_is_shown_of_a_file_behind_a_wall() {
+fn a_permission_request_shows_nothing_of_an_inaccessible_file() {
     let (editor, session) = start();
     let outside = tempfile::tempdir().unwrap();
     let secret = outside.path().canonicalize().unwrap().join("secret.txt");
@@ -172,7 +172,7 @@ fn nothing_is_shown_of_a_file_behind_a_wall() {
 }
 
 #[test]
-fn where_nobody_knows_the_arguments_are_shown() {
+fn a_permission_request_shows_the_arguments_if_the_diff_is_unknown() {
     let editor = Editor::ready(Habits::default());
     editor.idle_session();
     std::fs::write(editor.path("f.txt"), ON_DISK).unwrap();
@@ -187,7 +187,7 @@ fn where_nobody_knows_the_arguments_are_shown() {
 }
 
 #[test]
-fn of_a_large_file_what_the_call_says_is_shown() {
+fn a_permission_request_for_a_large_file_omits_its_content() {
     let (editor, session) = start();
     let write = json!({"path": editor.spelled("large.txt"), "content": "new\n"});
     let not_shown = "The current content of the file, if it exists, is not shown.";
@@ -200,9 +200,9 @@ fn of_a_large_file_what_the_call_says_is_shown() {
     }
 }
 
-/// An editor that is asked for a text while it waits for the agent, and does not answer.
+/// The editor does not answer requests for text while it waits for the agent.
 #[test]
-fn an_editor_that_does_not_answer_is_not_waited_for() {
+fn a_permission_request_does_not_wait_for_a_silent_editor() {
     let habits = Habits { ignores_reads: true, ..Habits::default() };
     let (editor, session) = Editor::in_session(habits);
     std::fs::write(editor.path("f.txt"), ON_DISK).unwrap();

@@ -1,5 +1,5 @@
-//! A link that fails at every message: cut before it, cut after it, without it, delayed, doubled.
-//! However it fails, nothing is written twice.
+//! A link that fails at every message: cut before it, cut after it, message lost, delayed or
+//! duplicated. In every case, nothing is written twice.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::Shutdown;
@@ -18,14 +18,14 @@ use crate::client::BINARY;
 enum Fault {
     CutBefore,
     CutAfter,
-    /// The message is lost, others pass, and a while later the link goes.
+    /// The message is lost, others pass, and later the link closes.
     Lose,
     Delay,
     Double,
 }
 
-/// Stands at `socket`, passes lines on to `relay`, and does `fault` at the line `at`, counted over
-/// both directions. Gives the number of lines that came.
+/// Listens at `socket`, forwards lines to `relay`, and applies `fault` at the line `at`, counted
+/// over both directions. Returns the number of lines.
 fn start_proxy(socket: &Path, relay: &Path, fault: Fault, at: usize) -> Arc<Mutex<usize>> {
     let listener = UnixListener::bind(socket).unwrap();
     let relay = UnixStream::connect(relay).unwrap();
@@ -77,34 +77,34 @@ fn pass(from: &UnixStream, mut to: &UnixStream, counter: &Mutex<usize>, fault: F
     cut();
 }
 
-/// What is called: an edit of a file, or a write that creates one.
+/// The call: an edit of a file, or a write that creates one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Change {
+enum WriteCall {
     Edit,
     Create,
 }
 
-impl Change {
+impl WriteCall {
     fn call(self, editor: &Editor) -> Value {
         let path = editor.spelled(self.name());
         match self {
-            Change::Edit => json!({"name": "edit_text_file",
+            WriteCall::Edit => json!({"name": "edit_text_file",
                 "arguments": {"path": path, "old_string": "old", "new_string": "new"}}),
-            Change::Create => json!({"name": "write_text_file",
+            WriteCall::Create => json!({"name": "write_text_file",
                 "arguments": {"path": path, "content": "new\n"}}),
         }
     }
 
     fn name(self) -> &'static str {
         match self {
-            Change::Edit => "f.txt",
-            Change::Create => "new.txt",
+            WriteCall::Edit => "f.txt",
+            WriteCall::Create => "new.txt",
         }
     }
 }
 
-/// Changes a file through a server of our own behind the proxy. The answer.
-fn change(editor: &Editor, change: Change, socket: &Path, token: &str) -> Value {
+/// Changes a file through a server behind the proxy and returns the answer.
+fn change(editor: &Editor, change: WriteCall, socket: &Path, token: &str) -> Value {
     let mut server = Command::new(BINARY)
         .args(["serve", "--root"])
         .arg(editor.folder.path())
@@ -136,8 +136,8 @@ fn change(editor: &Editor, change: Change, socket: &Path, token: &str) -> Value 
     answer
 }
 
-/// Lets the link fail at one message after the other, until there are no more.
-fn check(kind: Change, fault: Fault) {
+/// Makes the link fail at each message in turn, until there are no more.
+fn check(kind: WriteCall, fault: Fault) {
     let mut at = 1;
     loop {
         let editor = Editor::ready(Habits::default());
@@ -147,14 +147,14 @@ fn check(kind: Change, fault: Fault) {
         let socket = editor.runtime.path().join("proxy");
         let n_lines = start_proxy(&socket, &editor.socket(), fault, at);
         let answer = change(&editor, kind, &socket, &token)["result"].clone();
-        // What was on its way when the server ended may still arrive.
+        // Messages in flight when the server ended may still arrive.
         std::thread::sleep(Duration::from_millis(20));
 
         let code = answer["_meta"]["error"]["code"].as_i64();
         let n_writes = editor.state.writes.lock().unwrap().len();
         let is_on_disk = match kind {
-            Change::Edit => read(&editor.path("f.txt")) != "old\n",
-            Change::Create => editor.path("new.txt").exists(),
+            WriteCall::Edit => read(&editor.path("f.txt")) != "old\n",
+            WriteCall::Create => editor.path("new.txt").exists(),
         };
         let place = format!(
             "{kind:?}, {fault:?} at {at}: {n_writes} writes, on disk: {is_on_disk}, {answer}"
@@ -181,31 +181,31 @@ fn check(kind: Change, fault: Fault) {
 }
 
 fn check_both(fault: Fault) {
-    check(Change::Edit, fault);
-    check(Change::Create, fault);
+    check(WriteCall::Edit, fault);
+    check(WriteCall::Create, fault);
 }
 
 #[test]
-fn a_message_that_comes_late_does_no_harm() {
+fn a_delayed_message_has_no_effect_on_the_result() {
     check_both(Fault::Delay);
 }
 
 #[test]
-fn a_message_that_comes_twice_writes_once() {
+fn a_duplicated_message_writes_once() {
     check_both(Fault::Double);
 }
 
 #[test]
-fn a_link_that_is_cut_before_a_message_never_writes_twice() {
+fn a_link_cut_before_a_message_never_writes_twice() {
     check_both(Fault::CutBefore);
 }
 
 #[test]
-fn a_link_that_is_cut_after_a_message_never_writes_twice() {
+fn a_link_cut_after_a_message_never_writes_twice() {
     check_both(Fault::CutAfter);
 }
 
 #[test]
-fn a_message_that_is_lost_never_writes_twice() {
+fn a_lost_message_never_writes_twice() {
     check_both(Fault::Lose);
 }

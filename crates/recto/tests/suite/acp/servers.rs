@@ -11,7 +11,7 @@ use crate::acp_editor::{Editor, Habits, MAX_WAIT, check_gone, kill};
 const N_SERVERS: usize = 3;
 const N_CALLS: usize = 20;
 
-/// A session, and the servers that the agent could have started for it.
+/// Starts a session, and the servers that an agent could start for it.
 fn servers(editor: &Editor) -> Vec<Server> {
     let params = json!({"cwd": editor.folder.path(), "mcpServers": [], "_meta": {"idle": true}});
     let answer = editor.request("session/new", params);
@@ -28,10 +28,10 @@ fn edit(server: &Server, editor: &Editor, name: &str, id: Option<String>) -> Val
 }
 
 #[test]
-fn all_of_them_are_served_and_their_calls_are_not_mixed_up() {
+fn several_servers_of_a_session_do_not_mix_up_their_calls() {
     let editor = Editor::ready(Habits { is_unordered: true, ..Habits::default() });
     let servers = servers(&editor);
-    // Each in a folder of its own, because changes in one folder wait for each other.
+    // Each in its own directory, because changes in one directory wait for each other.
     let name = |server: usize, call: usize| format!("{server}/{call}.txt");
     for (server, call) in all() {
         std::fs::create_dir_all(editor.path(&server.to_string())).unwrap();
@@ -41,7 +41,7 @@ fn all_of_them_are_served_and_their_calls_are_not_mixed_up() {
         for (server, call) in all() {
             let (servers, editor) = (&servers, &editor);
             scope.spawn(move || {
-                // Every other call comes without a name, so that the server makes one.
+                // Every other call has no id, so that the server generates one.
                 let id = (call % 2 == 0).then(|| format!("call {server}-{call}"));
                 let answer = edit(&servers[server], editor, &name(server, call), id);
                 assert_eq!(answer["isError"], false, "{answer}");
@@ -73,7 +73,7 @@ fn all() -> impl Iterator<Item = (usize, usize)> {
 }
 
 #[test]
-fn one_that_goes_leaves_the_others_their_editor() {
+fn a_server_that_exits_does_not_disconnect_the_others() {
     let editor = Editor::ready(Habits::default());
     let servers = servers(&editor);
     for idx in (0..N_SERVERS).rev() {
@@ -91,7 +91,7 @@ fn one_that_goes_leaves_the_others_their_editor() {
 }
 
 #[test]
-fn one_that_goes_ends_no_calls_but_its_own() {
+fn a_server_that_exits_ends_only_its_own_calls() {
     let editor = Editor::ready(Habits { ignores_reads: true, ..Habits::default() });
     let servers = servers(&editor);
     let ended = || {
@@ -126,9 +126,9 @@ fn one_that_goes_ends_no_calls_but_its_own() {
     });
 }
 
-/// An agent tells a session that it loads again from the start, and one that it resumes not.
+/// An agent replays a session that it loads, but not one that it resumes.
 #[test]
-fn what_is_known_of_a_call_outlives_a_session_that_is_resumed() {
+fn a_resumed_session_remembers_its_calls() {
     for (method, n_shown) in [("session/resume", 0), ("session/load", 1)] {
         let (editor, session) = Editor::in_session(Habits::default());
         editor.open("f.txt", "old\n");

@@ -1,5 +1,5 @@
-//! A session in the draft of ACP's version 2: the server is added, and every message passes as it
-//! is. Calls use the disk, because the draft gives editors no file methods.
+//! A session in the draft of ACP's version 2: the relay adds the server and forwards every message
+//! unchanged. Calls use the disk, because the draft gives editors no file methods.
 
 use serde_json::{Value, json};
 
@@ -13,7 +13,7 @@ fn session() -> (Editor, String) {
 }
 
 #[test]
-fn a_call_uses_the_disk_and_is_left_to_the_agent_to_show() {
+fn a_call_uses_the_disk_and_sends_no_update_of_its_own() {
     let (editor, session) = session();
     let path = editor.spelled("f.txt");
     std::fs::write(&path, "one\ntwo\n").unwrap();
@@ -44,7 +44,7 @@ fn a_call_uses_the_disk_and_is_left_to_the_agent_to_show() {
 }
 
 #[test]
-fn a_request_for_permission_passes_as_it_is() {
+fn a_permission_request_is_forwarded_unchanged() {
     let (editor, session) = session();
     let path = editor.spelled("f.txt");
     let raw = json!({"server": "recto", "tool": "write_text_file",

@@ -1,4 +1,4 @@
-//! What is checked on the disk before an editor is asked, with the same words as without one.
+//! Checks that run on disk before an editor is asked, with the same errors as without an editor.
 
 use recto_store::Context;
 use recto_store::context::{Access, RulePath, Sandbox, SandboxRule};
@@ -24,14 +24,14 @@ fn fixture(habits: Habits) -> EditorFixture {
     fixture
 }
 
-/// The answer with the folder's name taken out.
+/// Returns the answer without the directory's name.
 fn plain(fixture: &EditorFixture, actual: Actual) -> String {
     let root = fixture.path("f.txt").parent().unwrap().display().to_string();
     format!("{actual:?}").replace(&root, "/root")
 }
 
 #[test]
-fn refusals_are_those_of_the_disk_and_the_editor_is_not_asked() {
+fn path_checks_give_the_same_errors_as_on_disk_without_asking_the_editor() {
     let with = fixture(Habits { is_empty_for_missing: true, ..Habits::default() });
     let without = fixture(Habits { lacks_read: true, lacks_write: true, ..Habits::default() });
     let mut n_refused = 0;
@@ -62,7 +62,7 @@ fn refusals_are_those_of_the_disk_and_the_editor_is_not_asked() {
         ] {
             let is_read = name == ".git/config" && matches!(tool, "read_text_file" | "text.read");
             if is_read || (name == ".git/config" && tool.starts_with("Read")) {
-                continue; // Which is allowed.
+                continue; // This case is permitted.
             }
             let call = |fixture: &EditorFixture| {
                 let mut arguments: Value = arguments.clone();
@@ -80,7 +80,7 @@ fn refusals_are_those_of_the_disk_and_the_editor_is_not_asked() {
 }
 
 #[test]
-fn the_sandbox_of_the_client_holds_for_the_editor_too() {
+fn the_clients_sandbox_applies_to_editor_files() {
     let fixture = fixture(Habits::default());
     let rule = |access| Context {
         sandbox: Sandbox::Limited(vec![SandboxRule {
@@ -103,7 +103,7 @@ fn the_sandbox_of_the_client_holds_for_the_editor_too() {
 }
 
 #[test]
-fn a_cancelled_call_asks_nothing() {
+fn a_cancelled_call_sends_the_editor_nothing() {
     let fixture = fixture(Habits::default());
     let caller = Context::default();
     caller.cancel.raise();

@@ -1,5 +1,5 @@
-//! The editor goes away at every step of a change: the text ends up in one place, or the answer
-//! says that nobody knows.
+//! The editor exits at every step of a change: the text is written to one place, or the answer
+//! reports an unknown outcome.
 
 use recto_store::editor::EditorError;
 use serde_json::{Value, json};
@@ -7,9 +7,9 @@ use serde_json::{Value, json};
 use crate::client::Actual;
 use crate::scripted_editor::{Accident, EditorFixture, Habits, ScriptedEditor, Verb};
 
-/// Where a change is to be found afterwards.
+/// Where the change is afterwards.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum WrittenTo {
     Editor,
     Disk,
     Nowhere,
@@ -18,7 +18,7 @@ enum Place {
 const ON_DISK: &str = "one\r\ntwo\r\n";
 const IN_EDITOR: &str = "one\ntwo\n";
 
-fn check(verb: Verb, number: usize, accident: Accident, place: Place, code: Option<i32>) {
+fn check(verb: Verb, number: usize, accident: Accident, place: WrittenTo, code: Option<i32>) {
     let calls: [(&str, &str, Value); 4] = [
         ("edit_text_file", "f.txt", json!({"old_string": "one", "new_string": "1"})),
         (
@@ -32,7 +32,7 @@ fn check(verb: Verb, number: usize, accident: Accident, place: Place, code: Opti
     for (tool, name, mut arguments) in calls {
         let is_new = name == "new.txt";
         if is_new && verb == Verb::Read {
-            continue; // Nothing is read before a file is created.
+            continue; // Creating a file reads nothing first.
         }
         let habits = Habits { normalises: true, ..Habits::default() };
         let editor = ScriptedEditor::new(habits).with(verb, number, accident.clone());
@@ -51,9 +51,9 @@ fn check(verb: Verb, number: usize, accident: Accident, place: Place, code: Opti
             false => ((Some(IN_EDITOR), Some(ON_DISK)), "1\r\ntwo\r\n", "1\ntwo\n"),
         };
         let expected = match place {
-            Place::Editor => (Some(in_editor), before.1),
-            Place::Disk => (before.0, Some(on_disk)),
-            Place::Nowhere => before,
+            WrittenTo::Editor => (Some(in_editor), before.1),
+            WrittenTo::Disk => (before.0, Some(on_disk)),
+            WrittenTo::Nowhere => before,
         };
         let (buffer, disk) = (fixture.buffer(name), fixture.disk(name));
         assert_eq!((buffer.as_deref(), disk.as_deref()), expected, "{tool} {name}");
@@ -62,31 +62,31 @@ fn check(verb: Verb, number: usize, accident: Accident, place: Place, code: Opti
 }
 
 #[test]
-fn what_was_never_sent_is_done_on_the_disk_with_its_endings() {
+fn a_write_that_was_never_sent_goes_to_disk_with_its_line_endings() {
     for number in [1, 2] {
-        check(Verb::Read, number, Accident::Fails(EditorError::NotSent), Place::Disk, None);
-        check(Verb::Read, number, Accident::Fails(EditorError::Unanswered), Place::Disk, None);
+        check(Verb::Read, number, Accident::Fails(EditorError::NotSent), WrittenTo::Disk, None);
+        check(Verb::Read, number, Accident::Fails(EditorError::Unanswered), WrittenTo::Disk, None);
     }
-    check(Verb::Write, 1, Accident::Fails(EditorError::NotSent), Place::Disk, None);
+    check(Verb::Write, 1, Accident::Fails(EditorError::NotSent), WrittenTo::Disk, None);
 }
 
-/// It is there, and may have what is nowhere else.
+/// The editor is connected and may have unsaved text.
 #[test]
-fn an_editor_that_does_not_answer_is_not_passed_over() {
+fn a_write_does_not_bypass_an_editor_that_does_not_answer() {
     for number in [1, 2] {
         let silent = Accident::Fails(EditorError::Silent);
-        check(Verb::Read, number, silent, Place::Nowhere, Some(-32017));
+        check(Verb::Read, number, silent, WrittenTo::Nowhere, Some(-32017));
     }
 }
 
 #[test]
-fn a_text_that_an_editor_takes_back_is_not_called_written() {
+fn a_write_that_the_editor_reverts_is_not_reported_as_written() {
     let habits = Habits { formats: Some(|_| IN_EDITOR.into()), ..Habits::default() };
     let edit = json!({"old_string": "one", "new_string": "1"});
     for is_late in [false, true] {
         let mut editor = ScriptedEditor::new(habits.clone());
         if is_late {
-            // The first reading is the call's, the second compares, the third reads back.
+            // The call reads first, the second read compares, the third verifies the write.
             editor = editor.with(Verb::Read, 5, Accident::Types("1\ntwo\n"));
         }
         let fixture = EditorFixture::new(editor);
@@ -106,30 +106,30 @@ fn a_text_that_an_editor_takes_back_is_not_called_written() {
 }
 
 #[test]
-fn what_was_sent_and_not_answered_is_not_sent_again() {
+fn an_unanswered_write_is_not_sent_again() {
     let unanswered = EditorError::Unanswered;
     let code = Some(-32018);
-    check(Verb::Write, 1, Accident::Fails(unanswered.clone()), Place::Nowhere, code);
-    check(Verb::Write, 1, Accident::FailsAfter(unanswered), Place::Editor, code);
+    check(Verb::Write, 1, Accident::Fails(unanswered.clone()), WrittenTo::Nowhere, code);
+    check(Verb::Write, 1, Accident::FailsAfter(unanswered), WrittenTo::Editor, code);
 }
 
 #[test]
-fn what_was_taken_stands_also_where_it_cannot_be_read_back() {
+fn an_accepted_write_is_reported_even_if_it_cannot_be_read_back() {
     for error in [EditorError::NotSent, EditorError::Unanswered, EditorError::Cancelled] {
-        check(Verb::Read, 3, Accident::Fails(error), Place::Editor, None);
+        check(Verb::Read, 3, Accident::Fails(error), WrittenTo::Editor, None);
     }
 }
 
 #[test]
-fn a_call_that_is_taken_back_in_time_changes_nothing() {
+fn a_call_cancelled_before_its_write_changes_nothing() {
     let cancelled = Accident::Fails(EditorError::Cancelled);
-    check(Verb::Read, 1, cancelled.clone(), Place::Nowhere, Some(-32800));
-    check(Verb::Read, 2, cancelled.clone(), Place::Nowhere, Some(-32800));
-    check(Verb::Write, 1, cancelled, Place::Nowhere, Some(-32800));
+    check(Verb::Read, 1, cancelled.clone(), WrittenTo::Nowhere, Some(-32800));
+    check(Verb::Read, 2, cancelled.clone(), WrittenTo::Nowhere, Some(-32800));
+    check(Verb::Write, 1, cancelled, WrittenTo::Nowhere, Some(-32800));
 }
 
 #[test]
-fn a_named_version_is_stale_where_the_disk_has_another() {
+fn an_expected_hash_is_stale_if_the_disk_has_another_version() {
     let editor = ScriptedEditor::new(Habits { normalises: true, ..Habits::default() });
     let fixture =
         EditorFixture::new(editor.with(Verb::Write, 1, Accident::Fails(EditorError::NotSent)));

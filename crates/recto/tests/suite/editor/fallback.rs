@@ -1,4 +1,4 @@
-//! Where every tool reads and writes, by what the editor can do and how it fails.
+//! Where every tool reads and writes, by the editor's capabilities and failures.
 
 use expect_test::expect;
 use recto_store::editor::EditorError;
@@ -14,7 +14,7 @@ fn refused() -> EditorError {
     EditorError::Refused { code: -32603, message: "declined".into() }
 }
 
-/// Editors that have a text which is not saved.
+/// Editors with unsaved text.
 fn editors() -> Vec<(String, ScriptedEditor)> {
     let plain = || ScriptedEditor::new(Habits::default());
     let habits = |lacks_read, lacks_write| {
@@ -46,7 +46,7 @@ fn editors() -> Vec<(String, ScriptedEditor)> {
     editors
 }
 
-/// Calls, and the file that they are about.
+/// Calls and their files.
 fn calls(fixture: &EditorFixture) -> Vec<(&'static str, &'static str, Value)> {
     let (old, new) = (fixture.path("f.csv"), fixture.path("new.txt"));
     vec![
@@ -66,7 +66,7 @@ fn calls(fixture: &EditorFixture) -> Vec<(&'static str, &'static str, Value)> {
     ]
 }
 
-/// In one word: what was read, what was changed, or the code; with + where there are notes.
+/// Summarises the result: what was read, what was changed, or the code; + marks notes.
 fn outcome(fixture: &EditorFixture, tool: &str, name: &str, mut arguments: Value) -> String {
     if tool == "file.remove" {
         let hash = match fixture.call("text.read", json!({"path": name})) {
@@ -107,7 +107,7 @@ fn outcome(fixture: &EditorFixture, tool: &str, name: &str, mut arguments: Value
 }
 
 #[test]
-fn a_call_ends_where_it_should() {
+fn each_call_uses_the_editor_or_the_disk_as_the_table_says() {
     let mut table = String::new();
     let heads = ["read", "lines", "glob", "table", "edit", "write", "new", "create", "remove"];
     let mut line = |name: &str, cells: Vec<String>| {
@@ -153,7 +153,7 @@ fn a_call_ends_where_it_should() {
 }
 
 #[test]
-fn a_refusal_is_in_the_words_of_the_editor() {
+fn a_refused_write_reports_the_editors_message() {
     let editor = ScriptedEditor::new(Habits::default());
     let fixture = EditorFixture::new(editor.with(Verb::Write, 0, Accident::Fails(refused())));
     let path = fixture.put("f.txt", "a\n");

@@ -1,4 +1,4 @@
-//! What real editors do: other line endings, formatting on save, buffers that lag behind.
+//! Behaviour of real editors: other line endings, formatting on save, buffers that lag behind.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -20,7 +20,7 @@ fn answer(actual: Actual) -> Value {
     }
 }
 
-/// LF in the buffer, saved as the file was; a missing file is empty.
+/// LF in the buffer, saved with the file's endings; a missing file is empty.
 fn zed() -> Habits {
     Habits { saves: true, normalises: true, is_empty_for_missing: true, ..Habits::default() }
 }
@@ -46,7 +46,7 @@ fn a_crlf_file_is_lf_in_the_editor_and_stays_crlf_on_the_disk() {
 }
 
 #[test]
-fn a_missing_file_is_missing_although_the_editor_answers_for_it() {
+fn a_missing_file_is_reported_even_if_the_editor_returns_text_for_it() {
     let fixture = EditorFixture::new(ScriptedEditor::new(zed()));
     for (tool, arguments) in [
         ("read_text_file", json!({"path": fixture.path("new.txt")})),
@@ -67,7 +67,7 @@ fn a_missing_file_is_missing_although_the_editor_answers_for_it() {
 }
 
 #[test]
-fn the_version_is_that_of_what_the_editor_made_of_it() {
+fn the_reported_hash_is_that_of_the_text_the_editor_saved() {
     let formats = |text: &str| text.replace("a=1", "a = 1");
     let habits = Habits { formats: Some(formats), ..zed() };
     let fixture = EditorFixture::new(ScriptedEditor::new(habits));
@@ -84,9 +84,9 @@ fn the_version_is_that_of_what_the_editor_made_of_it() {
     assert_eq!((&read["content"], &read["hash"]), (&json!("a = 1"), &created["hash"]));
 }
 
-/// What stands there then is what stood there before, although the text was taken.
+/// The text afterwards equals the text before, although the editor accepted the write.
 #[test]
-fn an_editor_with_its_own_endings_has_taken_the_text() {
+fn a_write_succeeds_if_the_editor_normalises_it_to_the_old_text() {
     let with_newline = |text: &str| format!("{}\n", text.trim_end_matches('\n'));
     for (formats, content) in [
         (None, "a\r\nb\r\n"),
@@ -105,7 +105,7 @@ fn an_editor_with_its_own_endings_has_taken_the_text() {
 }
 
 #[test]
-fn a_bom_in_the_buffer_is_not_text_and_stays() {
+fn a_bom_in_the_buffer_is_kept_and_not_shown_as_text() {
     let fixture =
         EditorFixture::new(ScriptedEditor::new(Habits { saves: true, ..Habits::default() }));
     let path = fixture.put("f.txt", "\u{feff}a\n");
@@ -117,7 +117,7 @@ fn a_bom_in_the_buffer_is_not_text_and_stays() {
 }
 
 #[test]
-fn an_editor_that_loses_an_encoding_is_left_aside() {
+fn a_file_whose_encoding_the_editor_would_lose_is_written_to_disk() {
     let fixture =
         EditorFixture::new(ScriptedEditor::new(Habits { saves: true, ..Habits::default() }));
     let path = fixture.put("f.txt", b"d\xe9j\xe0 vu, caf\xe9 cr\xe8me\n");
@@ -132,7 +132,7 @@ fn an_editor_that_loses_an_encoding_is_left_aside() {
 }
 
 #[test]
-fn saving_in_place_does_not_wait_for_us() {
+fn an_editor_that_saves_in_place_is_not_blocked_by_a_lease() {
     let fixture = EditorFixture::new(ScriptedEditor::new(zed()));
     let path = fixture.put("f.txt", "a\n");
     let started = Instant::now();
@@ -142,9 +142,9 @@ fn saving_in_place_does_not_wait_for_us() {
 }
 
 #[test]
-fn what_was_just_written_to_the_disk_is_not_undone() {
+fn an_edit_does_not_undo_a_recent_write_to_disk() {
     let editor = ScriptedEditor::new(Habits { saves: true, ..Habits::default() });
-    // The editor notices only before it is asked for the third time.
+    // The editor notices the change only before the third request.
     let fixture = EditorFixture::new(editor.with(Verb::Read, 3, Accident::Types("let a = 1;\n")));
     let path = fixture.put("f.rs", "let a=1;\n");
     fixture.editor.open(&path, "let a=1;\n");
@@ -154,14 +154,14 @@ fn what_was_just_written_to_the_disk_is_not_undone() {
     assert_eq!(fixture.disk("f.rs").as_deref(), Some("let a = 2;\n"));
 }
 
-/// Its time stamps are trusted, and must tell.
+/// Its timestamps are trusted, so they must show the change.
 #[test]
-fn a_change_of_an_old_file_is_noticed() {
+fn a_change_to_an_old_file_is_detected() {
     let rows = [
-        // Whether the editor saves, what happens on the disk, how often it is read.
+        // Whether the editor saves, what happens on disk, how often it is read.
         (true, None, 3),
         (false, None, 3),
-        // Everything again, and a while longer because the disk is new and the editor differs.
+        // All reads repeat, and for longer because the disk is new and the editor differs.
         (false, Some(Accident::Disk("z\n")), 1 + 8 + 2),
     ];
     for (saves, accident, n_reads) in rows {
@@ -181,7 +181,7 @@ fn a_change_of_an_old_file_is_noticed() {
 }
 
 #[test]
-fn what_comes_between_read_and_write_is_not_lost() {
+fn a_change_between_read_and_write_is_not_lost() {
     for accident in [Accident::Types("typed\na\n"), Accident::Disk("typed\na\n")] {
         let is_on_disk = matches!(accident, Accident::Disk(_));
         let editor = ScriptedEditor::new(Habits { saves: true, ..Habits::default() });
@@ -205,7 +205,7 @@ fn what_comes_between_read_and_write_is_not_lost() {
 }
 
 #[test]
-fn the_editor_is_asked_in_its_own_spelling_of_the_root() {
+fn the_editor_gets_paths_with_its_own_spelling_of_the_root() {
     let folder = tempfile::tempdir().unwrap();
     let real = folder.path().canonicalize().unwrap().join("real");
     let link = folder.path().canonicalize().unwrap().join("link");

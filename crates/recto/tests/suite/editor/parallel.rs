@@ -1,4 +1,4 @@
-//! Many calls at once through one editor that answers when it likes.
+//! Many parallel calls through one editor that answers out of order.
 
 use std::time::Duration;
 
@@ -37,13 +37,13 @@ fn edit_all(fixture: &EditorFixture, name: impl Fn(usize) -> String) {
 }
 
 #[test]
-fn edits_of_different_files_do_not_meet() {
+fn parallel_edits_of_different_files_do_not_mix() {
     edit_all(&EditorFixture::new(out_of_order()), |idx| format!("{idx}/f.txt"));
     edit_all(&EditorFixture::new(out_of_order()), |idx| format!("f{idx}.txt"));
 }
 
 #[test]
-fn one_of_those_who_name_a_version_wins_each_round() {
+fn one_of_several_edits_with_the_same_expected_hash_wins() {
     const N_ROUNDS: usize = 10;
     let fixture = EditorFixture::new(out_of_order());
     fixture.put("f.txt", "start\n");
@@ -82,7 +82,7 @@ fn one_of_those_who_name_a_version_wins_each_round() {
 }
 
 #[test]
-fn edits_that_name_no_version_are_all_there() {
+fn edits_without_an_expected_hash_are_all_applied() {
     let fixture = EditorFixture::new(out_of_order());
     fixture.put("f.txt", "end\n");
     std::thread::scope(|scope| {

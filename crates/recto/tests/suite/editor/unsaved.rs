@@ -1,4 +1,4 @@
-//! Text that only the editor has, and what is said about it; what stays on the disk.
+//! Text that only the editor has, the notes about it, and files that stay on disk.
 
 use recto_store::editor::EditorError;
 use serde_json::{Value, json};
@@ -48,7 +48,7 @@ fn a_new_file_exists_before_it_is_saved() {
     let says = "files that the editor has not saved yet are not listed";
     assert_eq!((&listed["total"], &listed["notes"]), (&json!(0), &json!([says])));
 
-    // Once it has been on the disk, the disk decides.
+    // Once the file has been on disk, the disk decides.
     fixture.put("new[1].txt", "b\n");
     let read = answer(fixture.call("read_text_file", json!({"path": path})));
     assert_eq!(read.get("notes"), None);
@@ -73,7 +73,7 @@ fn a_file_that_only_a_lost_editor_had_does_not_exist() {
 }
 
 #[test]
-fn unsaved_changes_are_read_edited_and_told() {
+fn unsaved_changes_are_read_edited_and_reported() {
     let fixture = EditorFixture::new(ScriptedEditor::new(Habits::default()));
     let path = fixture.put("f.txt", "disk\n");
     fixture.editor.open(&path, "buffer\n");
@@ -101,7 +101,7 @@ fn unsaved_changes_are_read_edited_and_told() {
 }
 
 #[test]
-fn an_edit_that_saves_leaves_nothing_unsaved_to_tell() {
+fn an_edit_that_saves_reports_no_unsaved_changes() {
     let fixture =
         EditorFixture::new(ScriptedEditor::new(Habits { saves: true, ..Habits::default() }));
     let path = fixture.put("f.txt", "disk\n");
@@ -123,7 +123,7 @@ fn many_files_are_searched_on_the_disk_without_asking() {
     assert_eq!(found["rows"].as_array().unwrap().len(), 40);
     assert_eq!(found["notes"], json!([on_disk]));
     assert_eq!(fixture.editor.count(Verb::Read), 0);
-    // What is known to differ is told.
+    // Known differences are reported.
     fixture.editor.open(&fixture.path("7.txt"), "nothing\n");
     answer(fixture.call("text.read", json!({"path": "7.txt"})));
     let found = answer(fixture.call("ReadLines", search));
@@ -155,7 +155,7 @@ fn large_files_and_bytes_stay_on_the_disk() {
 }
 
 #[test]
-fn an_editor_that_only_reads_hands_out_versions_that_a_change_accepts() {
+fn a_hash_from_a_read_only_editor_is_accepted_by_an_edit() {
     let habits = Habits { lacks_write: true, normalises: true, ..Habits::default() };
     let fixture = EditorFixture::new(ScriptedEditor::new(habits));
     fixture.put("f.txt", "a\r\n");

@@ -1,4 +1,4 @@
-//! A system whose calls fail when a test says so. What that must lead to is the tests' business.
+//! A system whose calls fail when a test says so.
 
 use std::ffi::{CStr, OsStr};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -11,16 +11,16 @@ pub type Disturb = Box<dyn Fn(usize, &str) -> SysResult<()> + Send + Sync>;
 /// A system that lacks some calls and interferes with one.
 pub struct Disturbed {
     system: Linux,
-    /// Calls that answer "not supported", as some filesystems do.
+    /// Calls that fail as "not supported", as on some filesystems.
     pub lacks: &'static [&'static str],
     pub n_calls: AtomicUsize,
     disturb: Disturb,
-    /// Which calls, if they are writes, take only half.
+    /// The calls that, if they are writes, write only half.
     pub short_writes: Option<When>,
     pub n_short_writes: AtomicUsize,
 }
 
-/// Which calls fail.
+/// The calls that fail.
 #[derive(Debug, Clone, Copy)]
 pub enum When {
     Once(usize),

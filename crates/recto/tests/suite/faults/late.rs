@@ -1,5 +1,5 @@
-//! The write protocol when somebody has looked a file up before it was replaced, and opens it only
-//! then.
+//! The write protocol with a writer that looks a file up before it is replaced and opens it
+//! afterwards.
 
 use std::fs::File;
 use std::io::Write;
@@ -18,27 +18,27 @@ use serde_json::{Value, json};
 use super::disturbed::Disturbed;
 use super::{NEW, OLD, call, edit_operation, names, prepare, read};
 
-/// Somebody who looks a file up by its name and opens it only later, as a process does that loses
-/// the processor in between: by then the name may stand for another file.
-struct Late {
+/// A writer that looks a file up by its name and opens it later, like a process that is preempted
+/// in between: by then the name may refer to another file.
+struct Writer {
     looks_up_at: usize,
     opens_at: usize,
-    how: Coming,
+    how: Action,
     found: Option<OwnedFd>,
     writes: Option<JoinHandle<File>>,
 }
 
-/// What one who comes late does.
+/// What a late writer does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Coming {
+enum Action {
     Appends,
     AppendsAndStays,
     WritesOver,
 }
 
-impl Late {
-    fn new(looks_up_at: usize, opens_at: usize, how: Coming) -> Late {
-        Late { looks_up_at, opens_at, how, found: None, writes: None }
+impl Writer {
+    fn new(looks_up_at: usize, opens_at: usize, how: Action) -> Writer {
+        Writer { looks_up_at, opens_at, how, found: None, writes: None }
     }
 
     fn meet(&mut self, number: usize, path: &Path, line: &'static str) {
@@ -54,19 +54,19 @@ impl Late {
                 let by_handle = format!("/proc/self/fd/{}", found.as_raw_fd());
                 sender.send(File::open("/proc/thread-self/stat").unwrap()).unwrap();
                 let mut file = match how {
-                    Coming::WritesOver => File::create(by_handle),
+                    Action::WritesOver => File::create(by_handle),
                     _ => File::options().append(true).open(by_handle),
                 }
                 .unwrap();
                 file.write_all(format!("{line}\n").as_bytes()).unwrap();
                 match how {
-                    Coming::AppendsAndStays => file,
+                    Action::AppendsAndStays => file,
                     _ => File::open("/dev/null").unwrap(),
                 }
             };
             let writes = std::thread::spawn(write);
             let stat = receiver.recv().unwrap();
-            // Until it waits for the lease to end, or is done.
+            // Until it waits for the lease to end, or has finished.
             while !writes.is_finished() && !is_asleep(&stat) {
                 std::thread::yield_now();
             }
@@ -75,7 +75,7 @@ impl Late {
     }
 }
 
-/// Whether a thread waits for something, by its line in `/proc`.
+/// Whether a thread is blocked, by its line in `/proc`.
 fn is_asleep(stat: &File) -> bool {
     let mut line = [0; 512];
     let n_read = stat.read_at(&mut line, 0).unwrap_or(0);
@@ -83,17 +83,17 @@ fn is_asleep(stat: &File) -> bool {
     line.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with('S'))
 }
 
-/// How it went.
-struct Beside {
-    /// The number of the call that exchanged the file first.
+/// The record of a run.
+struct Record {
+    /// The number of the call that first exchanged the file.
     exchanged_at: usize,
-    /// And of the call that took a name away first.
+    /// The number of the call that first removed a name.
     unlinked_at: usize,
-    have_all_come: bool,
+    have_all_run: bool,
 }
 
-/// Edits while others come late.
-fn edit_beside(late: Vec<Late>) -> Beside {
+/// Edits a file with late writers.
+fn edit_beside(late: Vec<Writer>) -> Record {
     const LINES: [&str; 2] = ["first", "second"];
     let folder = prepare(&edit_operation());
     let path = folder.path().join("f.txt");
@@ -127,55 +127,55 @@ fn edit_beside(late: Vec<Late>) -> Beside {
     assert_eq!(names(folder.path()), ["f.txt"], "{what}");
     let calls = calls.lock().unwrap();
     let first = |name| calls.iter().position(|call| call == name).expect(name) + 1;
-    Beside {
+    Record {
         exchanged_at: first("exchange"),
         unlinked_at: first("unlink"),
-        have_all_come: came.len() == when.len(),
+        have_all_run: came.len() == when.len(),
     }
 }
 
-/// All that come before the old file loses its last name.
+/// Tries every lookup and open before the old file loses its last name.
 #[test]
-fn one_who_opens_late_loses_nothing() {
+fn a_writer_that_opens_late_loses_nothing() {
     let unlinked_at = edit_beside(Vec::new()).unlinked_at;
     let mut n_late = 0;
     for looks_up_at in 1..unlinked_at {
         for opens_at in looks_up_at..unlinked_at {
-            let beside = edit_beside(vec![Late::new(looks_up_at, opens_at, Coming::Appends)]);
-            n_late += usize::from(beside.have_all_come);
+            let beside = edit_beside(vec![Writer::new(looks_up_at, opens_at, Action::Appends)]);
+            n_late += usize::from(beside.have_all_run);
         }
     }
     assert!(n_late > 100, "{n_late}");
 }
 
-/// The second finds the new file while it has the name, which is then taken back.
+/// The second writer opens the new file before the exchange is reverted.
 #[test]
-fn two_who_open_late_lose_nothing() {
+fn two_writers_that_open_late_lose_nothing() {
     let exchanged_at = edit_beside(Vec::new()).exchanged_at;
     let mut n_late = 0;
     for first in exchanged_at..exchanged_at + 3 {
-        let undone_at = edit_beside(vec![Late::new(1, first, Coming::Appends)]).unlinked_at;
+        let undone_at = edit_beside(vec![Writer::new(1, first, Action::Appends)]).unlinked_at;
         for second in exchanged_at + 1..undone_at {
             for opens_at in second..undone_at {
                 let late = vec![
-                    Late::new(1, first, Coming::Appends),
-                    Late::new(second, opens_at, Coming::Appends),
+                    Writer::new(1, first, Action::Appends),
+                    Writer::new(second, opens_at, Action::Appends),
                 ];
-                n_late += usize::from(edit_beside(late).have_all_come);
+                n_late += usize::from(edit_beside(late).have_all_run);
             }
         }
     }
     assert!(n_late > 50, "{n_late}");
 }
 
-/// Whoever comes late to a file that is edited or removed, and whatever they do, finds it in its
-/// place. So does one who comes by another name of the same file.
+/// A late write to a file that is edited or removed stays in place, also if the writer uses another
+/// name of the same file.
 #[test]
-fn what_is_written_late_is_never_lost() {
+fn a_late_write_is_never_lost() {
     let remove = ("file.remove", json!({"hash": Digest::of(OLD.as_bytes()).to_string()}));
     let edit = ("edit_text_file", json!({"old_string": "two", "new_string": "TWO"}));
     for (tool, arguments) in [edit, remove] {
-        for how in [Coming::Appends, Coming::AppendsAndStays, Coming::WritesOver] {
+        for how in [Action::Appends, Action::AppendsAndStays, Action::WritesOver] {
             for lacks in [&[][..], &["exchange", "rename_new"]] {
                 for by in ["f.txt", "g.txt"] {
                     write_late(tool, &arguments, how, lacks, by);
@@ -188,7 +188,7 @@ fn what_is_written_late_is_never_lost() {
 fn write_late(
     tool: &str,
     arguments: &Value,
-    how: Coming,
+    how: Action,
     lacks: &'static [&'static str],
     by: &str,
 ) {
@@ -197,7 +197,7 @@ fn write_late(
         let folder = prepare(&edit_operation());
         let (path, other_name) = (folder.path().join("f.txt"), folder.path().join("g.txt"));
         std::fs::hard_link(&path, &other_name).unwrap();
-        let late = Arc::new(Mutex::new(Late::new(1, opens_at, how)));
+        let late = Arc::new(Mutex::new(Writer::new(1, opens_at, how)));
         let is_last = Arc::new(AtomicBool::new(false));
         let (other, target, is_over) = (late.clone(), folder.path().join(by), is_last.clone());
         let mut sys = Disturbed::new(move |number, name| {
@@ -226,9 +226,9 @@ fn write_late(
     assert!(n_late > 3, "{tool}, {how:?}, {lacks:?}: {n_late}");
 }
 
-/// Without a lease nobody tells of one who has the file open already.
+/// Without a lease recto cannot detect a writer that already has the file open.
 #[test]
-fn one_who_has_it_open_loses_nothing_where_there_is_no_lease() {
+fn without_leases_a_writer_that_opened_before_the_edit_loses_nothing() {
     let mut n_writes = 0;
     for writes_at in 1.. {
         let folder = prepare(&edit_operation());

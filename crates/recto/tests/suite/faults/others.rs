@@ -1,5 +1,5 @@
-//! The write protocol when others, who do not lock, write in between: nothing of theirs is lost,
-//! and nothing of ours is said to stand that does not.
+//! The write protocol with concurrent writers that do not lock: none of their text is lost, and
+//! recto does not report text as written that is not there.
 
 use std::collections::HashSet;
 use std::fs::File;
@@ -17,54 +17,54 @@ use serde_json::json;
 use super::disturbed::Disturbed;
 use super::{NEW, OLD, call, edit_operation, names, prepare, read};
 
-/// What somebody who does not lock does to the file.
+/// What a writer without a lock does to the file.
 #[derive(Debug, Clone, Copy)]
-enum Meddling {
+enum Interference {
     Appends,
     Replaces,
     Removes,
 }
 
-fn meddle(path: &Path, how: Meddling) {
-    meddle_with(path, how, "foreign");
+fn interfere(path: &Path, how: Interference) {
+    interfere_with(path, how, "foreign");
 }
 
-/// The same, with a line of one's own.
-fn meddle_with(path: &Path, how: Meddling, line: &str) {
+/// The same, with a given line.
+fn interfere_with(path: &Path, how: Interference, line: &str) {
     match how {
-        // Not blocking, because a lease would make us wait for ourselves.
-        Meddling::Appends => {
+        // Non-blocking, because a lease would make the test wait for itself.
+        Interference::Appends => {
             let mut file = std::fs::OpenOptions::new();
             let file = file.append(true).custom_flags(libc::O_NONBLOCK).open(path);
             if let Ok(mut file) = file {
                 file.write_all(format!("{line}\n").as_bytes()).unwrap();
             }
         }
-        Meddling::Replaces => {
+        Interference::Replaces => {
             let beside = path.with_extension("other");
             std::fs::write(&beside, format!("one\ntwo\nthree\n{line}\n")).unwrap();
             std::fs::rename(&beside, path).unwrap();
         }
-        Meddling::Removes => {
+        Interference::Removes => {
             let _ = std::fs::remove_file(path);
         }
     }
 }
 
 #[test]
-fn what_others_write_in_between_is_never_lost() {
+fn a_concurrent_write_is_never_lost() {
     let mut n_meddlings = 0;
-    for how in [Meddling::Appends, Meddling::Replaces, Meddling::Removes] {
+    for how in [Interference::Appends, Interference::Replaces, Interference::Removes] {
         for with_tag in [false, true] {
             for n in 1.. {
                 let folder = prepare(&edit_operation());
                 let path = folder.path().join("f.txt");
-                let meddled = Arc::new(AtomicUsize::new(0));
-                let (counter, target) = (meddled.clone(), path.clone());
+                let interfered = Arc::new(AtomicUsize::new(0));
+                let (counter, target) = (interfered.clone(), path.clone());
                 let mut sys = Disturbed::new(move |number, _| {
                     if number == n {
                         counter.fetch_add(1, Ordering::SeqCst);
-                        meddle(&target, how);
+                        interfere(&target, how);
                     }
                     Ok(())
                 });
@@ -77,27 +77,27 @@ fn what_others_write_in_between_is_never_lost() {
                 let found = read(folder.path());
                 let what =
                     format!("{how:?} before call {n}, tag: {with_tag}: {result:?}, {found:?}");
-                if meddled.load(Ordering::SeqCst) == 0 {
+                if interfered.load(Ordering::SeqCst) == 0 {
                     result.unwrap();
                     break;
                 }
                 n_meddlings += 1;
                 match (how, &result) {
-                    // Removed before our read or our commit: refused. After: our text was there.
-                    (Meddling::Removes, Err(error)) => {
+                    // Removed before the read or the commit: rejected. After: it was written.
+                    (Interference::Removes, Err(error)) => {
                         assert_eq!((error.code(), &found), (-32001, &None), "{what}");
                     }
-                    (Meddling::Removes, Ok(_)) => assert_eq!(found, None, "{what}"),
-                    // A removal aside, foreign text survives, and an edit that was said to be
-                    // written either stands or was written over by a whole new file.
+                    (Interference::Removes, Ok(_)) => assert_eq!(found, None, "{what}"),
+                    // Unless the file was removed, the other writer's text survives, and an edit
+                    // reported as written is there or was overwritten by a whole new file.
                     (_, Err(error)) => {
                         assert!(with_tag && error.code() == -32013, "{what}");
                         assert_eq!(found.as_deref(), Some("one\ntwo\nthree\nforeign\n"), "{what}");
                     }
-                    (Meddling::Appends, Ok(_)) => {
+                    (Interference::Appends, Ok(_)) => {
                         assert_eq!(found.as_deref(), Some("one\nTWO\nthree\nforeign\n"), "{what}");
                     }
-                    (Meddling::Replaces, Ok(_)) => {
+                    (Interference::Replaces, Ok(_)) => {
                         let found = found.unwrap_or_default();
                         assert!(found.ends_with("three\nforeign\n"), "{what}");
                     }
@@ -111,10 +111,10 @@ fn what_others_write_in_between_is_never_lost() {
     assert!(n_meddlings > 30, "{n_meddlings}");
 }
 
-/// The second may come while what the first did is put back.
+/// The second write may come while the first one is being restored.
 #[test]
-fn what_two_others_write_in_between_is_never_lost() {
-    use Meddling::{Appends, Replaces};
+fn two_concurrent_writes_are_never_lost() {
+    use Interference::{Appends, Replaces};
     let mut n_meddlings = 0;
     for (first, second) in
         [(Replaces, Replaces), (Appends, Replaces), (Replaces, Appends), (Appends, Appends)]
@@ -124,13 +124,13 @@ fn what_two_others_write_in_between_is_never_lost() {
             for m in n.. {
                 let folder = prepare(&edit_operation());
                 let path = folder.path().join("f.txt");
-                let meddled = Arc::new(AtomicUsize::new(0));
-                let (counter, target) = (meddled.clone(), path.clone());
+                let interfered = Arc::new(AtomicUsize::new(0));
+                let (counter, target) = (interfered.clone(), path.clone());
                 let mut sys = Disturbed::new(move |number, _| {
                     for (at, how, line) in [(n, first, "first"), (m, second, "second")] {
                         if number == at {
                             counter.fetch_add(1, Ordering::SeqCst);
-                            meddle_with(&target, how, line);
+                            interfere_with(&target, how, line);
                         }
                     }
                     Ok(())
@@ -138,7 +138,7 @@ fn what_two_others_write_in_between_is_never_lost() {
                 sys.lacks = &["lease"];
                 let arguments = json!({"old_string": "two", "new_string": "TWO"});
                 let result = call(folder.path(), Arc::new(sys), "edit_text_file", arguments);
-                if meddled.load(Ordering::SeqCst) < 2 {
+                if interfered.load(Ordering::SeqCst) < 2 {
                     break;
                 }
                 n_second += 1;
@@ -146,10 +146,10 @@ fn what_two_others_write_in_between_is_never_lost() {
                 let found = read(folder.path()).unwrap_or_default();
                 let what = format!("{first:?} {n}, {second:?} {m}: {result:?}, {found:?}");
                 assert!(result.is_ok(), "{what}");
-                // Whoever replaces a whole file replaces what was appended before.
+                // A writer that replaces the whole file also replaces text appended before.
                 let end = match second {
                     Replaces => "three\nsecond\n",
-                    Appends | Meddling::Removes => "three\nfirst\nsecond\n",
+                    Appends | Interference::Removes => "three\nfirst\nsecond\n",
                 };
                 assert!(found.ends_with(end), "{what}");
                 let mut left = names(folder.path());
@@ -164,10 +164,10 @@ fn what_two_others_write_in_between_is_never_lost() {
     assert!(n_meddlings > 500, "{n_meddlings}");
 }
 
-/// One replaces the file and another swaps it for its neighbour: whatever stands where in the end,
-/// both texts stand somewhere, and where that is not under a name of theirs it is told.
+/// One writer replaces the file and another swaps it with a sibling: in the end both texts exist,
+/// and a text that is under neither name is reported.
 #[test]
-fn what_is_swapped_away_in_between_is_never_lost() {
+fn a_file_swapped_away_during_an_edit_is_never_lost() {
     const NEIGHBOUR: &str = "a neighbour\nwith two lines\n";
     let mut n_told = 0;
     let mut n_meddlings = 0;
@@ -177,11 +177,11 @@ fn what_is_swapped_away_in_between_is_never_lost() {
             let folder = prepare(&edit_operation());
             let (path, neighbour) = (folder.path().join("f.txt"), folder.path().join("g.txt"));
             std::fs::write(&neighbour, NEIGHBOUR).unwrap();
-            let meddled = Arc::new(AtomicUsize::new(0));
-            let (counter, target) = (meddled.clone(), path.clone());
+            let interfered = Arc::new(AtomicUsize::new(0));
+            let (counter, target) = (interfered.clone(), path.clone());
             let mut sys = Disturbed::new(move |number, _| {
                 if number == n {
-                    meddle_with(&target, Meddling::Replaces, "first");
+                    interfere_with(&target, Interference::Replaces, "first");
                 }
                 if number == m {
                     counter.fetch_add(1, Ordering::SeqCst);
@@ -192,7 +192,7 @@ fn what_is_swapped_away_in_between_is_never_lost() {
             sys.lacks = &["lease"];
             let arguments = json!({"old_string": "two", "new_string": "TWO"});
             let result = call(folder.path(), Arc::new(sys), "edit_text_file", arguments);
-            if meddled.load(Ordering::SeqCst) == 0 {
+            if interfered.load(Ordering::SeqCst) == 0 {
                 break;
             }
             n_second += 1;
@@ -220,9 +220,9 @@ fn what_is_swapped_away_in_between_is_never_lost() {
     assert!(n_meddlings > 100 && n_told > 0, "{n_meddlings}, {n_told} told");
 }
 
-/// What looks like a leftover may be open in somebody's hands, who has not written yet.
+/// Another process may have a file named like a leftover open and not have written yet.
 #[test]
-fn a_leftover_that_is_open_for_writing_stays() {
+fn a_leftover_that_is_open_for_writing_is_not_removed() {
     let folder = prepare(&edit_operation());
     let [before, after] = [OLD, NEW].map(|text| Digest::of(text.as_bytes()));
     let leftover = folder.path().join(format!(".recto-{before}-{after}-1-1.tmp"));
@@ -239,7 +239,7 @@ fn a_leftover_that_is_open_for_writing_stays() {
     assert!(!leftover.exists());
 }
 
-/// Edits a file while others append to it, and looks whether all of it is there.
+/// Edits a file while other writers append to it, and checks that no text is lost.
 fn edit_beside_appenders(n_appenders: usize) {
     const N_LINES: usize = 1500;
     let folder = tempfile::tempdir().unwrap();
@@ -248,7 +248,7 @@ fn edit_beside_appenders(n_appenders: usize) {
     let append = &|appender: usize| {
         for n in 0..N_LINES {
             let mut file = std::fs::OpenOptions::new().append(true).open(&path).unwrap();
-            // In one piece, as appenders must.
+            // In one write, as appenders must.
             file.write_all(format!("line {appender} {n}\n").as_bytes()).unwrap();
         }
     };
@@ -263,7 +263,7 @@ fn edit_beside_appenders(n_appenders: usize) {
             });
             match call(folder.path(), Arc::new(Linux::new()), "edit_text_file", arguments) {
                 Ok(_) => n_edits += 1,
-                // It kept changing; nothing was written.
+                // The file kept changing; nothing was written.
                 Err(error) => assert_eq!(error.code(), -32017, "{error}"),
             }
         }
@@ -278,12 +278,12 @@ fn edit_beside_appenders(n_appenders: usize) {
 }
 
 #[test]
-fn an_appender_who_does_not_lock_loses_nothing() {
+fn an_appender_without_a_lock_loses_nothing() {
     edit_beside_appenders(1);
 }
 
-/// While one waits for the old file, another may open the new one, which is then taken back.
+/// While one appender waits for the old file, another may open the new one before it is reverted.
 #[test]
-fn appenders_who_meet_in_an_exchange_lose_nothing() {
+fn appenders_during_an_exchange_lose_nothing() {
     edit_beside_appenders(4);
 }

@@ -1,4 +1,4 @@
-//! Commits as a way out of a root: neither a path nor a planted repository reveals what lies outside.
+//! Commits do not escape a root: neither a path nor a planted repository reveals files outside.
 
 use serde_json::{Value, json};
 
@@ -71,7 +71,7 @@ const WAYS: &[&str] = &[
 
 const COMMITS: &[&str] = &["HEAD", "main", "HEAD:outside", "HEAD^{tree}", "../outside", "no-such"];
 
-/// Makes every call in every variant, and says what is told about the outside.
+/// Makes every call in every variant, and checks that nothing is revealed about the outside.
 fn check(variants: &[(TestDir, Session)]) {
     for way in WAYS {
         for commit in COMMITS {
@@ -95,7 +95,7 @@ fn check(variants: &[(TestDir, Session)]) {
     }
 }
 
-/// Links with absolute targets are committed, so that every variant has its own hashes.
+/// Links with absolute targets are committed, so every variant has its own hashes.
 fn without_versions(told: &str) -> String {
     let is_version = |word: &&str| {
         word.len() >= 7 && word.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b))
@@ -107,12 +107,12 @@ fn without_versions(told: &str) -> String {
 }
 
 #[test]
-fn a_commit_is_no_way_out() {
+fn a_commit_does_not_escape_the_roots() {
     let variants = OutsideVariants::with(|dir| commit_all(dir, "root"));
     let (_, session) = &variants.0[0];
     let listed = session.answer("ListFiles", json!({"pattern": "**/inside.*", "commit": "HEAD"}));
     assert_eq!(listed["files"], json!(["inside.txt", "sub/inside.txt"]), "{listed}");
-    // A repository outside, where there is anything.
+    // A repository outside, in variants that have files there.
     commit_all(&variants.0[0].0, "outside");
     check(&variants.0);
 }
@@ -134,9 +134,9 @@ fn a_repository_around_the_root_is_not_found() {
     check(&variants);
 }
 
-/// A repository that is planted inside and says that its files lie elsewhere.
+/// A planted repository inside the root that claims to have its files elsewhere.
 #[test]
-fn a_planted_repository_does_not_lead_out() {
+fn a_planted_repository_does_not_escape_the_roots() {
     type Plant = fn(&TestDir);
     let plants: [(&str, Plant); 6] = [
         ("a file that names a folder outside", |dir| {
@@ -194,9 +194,9 @@ fn a_planted_repository_does_not_lead_out() {
     }
 }
 
-/// The root is a repository, and holds others.
+/// The root is a repository and contains others.
 #[test]
-fn paths_in_answers_can_be_given_again() {
+fn paths_in_answers_are_valid_arguments() {
     let dir = TestDir::new();
     dir.file("root/outer/inner/a.txt", "inner\n");
     commit_all(&dir, "root/outer/inner");
@@ -230,7 +230,7 @@ fn paths_in_answers_can_be_given_again() {
 }
 
 #[test]
-fn a_pattern_below_a_link_of_today_finds_what_was_there() {
+fn a_pattern_below_a_directory_that_is_now_a_link_finds_old_files() {
     let dir = TestDir::new();
     dir.file("root/old/a.txt", "a\n");
     commit_all(&dir, "root");
@@ -243,9 +243,9 @@ fn a_pattern_below_a_link_of_today_finds_what_was_there() {
     }
 }
 
-/// A pattern that reads like a hidden name is a pattern all the same.
+/// A pattern that resembles a hidden name is still a pattern.
 #[test]
-fn what_is_hidden_by_a_pattern_is_not_there_at_a_commit_either() {
+fn denied_paths_are_hidden_at_a_commit() {
     let dir = TestDir::new();
     dir.file("root/a.pem", INSIDE).file("root/b.txt", INSIDE);
     commit_all(&dir, "root");

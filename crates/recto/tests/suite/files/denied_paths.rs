@@ -48,7 +48,7 @@ const OPEN: &[&str] = &[
     "x/y/deep/inside.txt",
 ];
 
-/// The same dir with and without what is denied.
+/// The same directory with and without the denied files.
 fn variants() -> [TestDir; 2] {
     [true, false].map(|has_denied| {
         let dir = TestDir::new();
@@ -68,7 +68,7 @@ fn variants() -> [TestDir; 2] {
     })
 }
 
-/// Patterns and paths that would reach what is hidden.
+/// Patterns and paths that would reach hidden files.
 const ATTEMPTS: &[&str] = &[
     "**",
     "*",
@@ -123,7 +123,7 @@ const ATTEMPTS: &[&str] = &[
 ];
 
 #[test]
-fn what_is_denied_cannot_be_told_from_what_does_not_exist() {
+fn denied_paths_are_indistinguishable_from_missing_paths() {
     let dirs = variants();
     let sessions = dirs.each_ref().map(|dir| dir.serve(DENY));
     for path in ATTEMPTS {
@@ -145,7 +145,7 @@ fn what_is_denied_cannot_be_told_from_what_does_not_exist() {
 }
 
 #[test]
-fn what_is_denied_is_left_out_and_the_rest_is_not() {
+fn denied_paths_are_omitted_and_other_paths_are_listed() {
     let [dir, _] = variants();
     let session = dir.serve(DENY);
     let open: Vec<String> =
@@ -162,7 +162,7 @@ fn what_is_denied_is_left_out_and_the_rest_is_not() {
     }
 }
 
-/// A profile as Codex sends it: all can be read but these.
+/// Returns a profile as Codex sends it: everything is readable except these paths.
 fn closing(dir: &TestDir, places: &[Value]) -> Map<String, Value> {
     let mut entries = vec![
         json!({"path": {"type": "special", "value": {"kind": "root"}}, "access": "read"}),
@@ -184,7 +184,7 @@ fn closing(dir: &TestDir, places: &[Value]) -> Map<String, Value> {
     Map::from_iter([("codex/sandbox-state-meta".to_string(), state)])
 }
 
-/// The same dir with and without what the profile closes.
+/// The same directory with and without the files that the profile closes.
 fn closed_variants() -> [TestDir; 2] {
     [true, false].map(|has_closed| {
         let dir = TestDir::new();
@@ -212,7 +212,7 @@ fn profile_of(dir: &TestDir) -> Map<String, Value> {
         dir,
         &[
             json!({"type": "path", "path": dir.spelled("root/closed")}),
-            // By a link to it.
+            // Through a link to it.
             json!({"type": "path", "path": dir.spelled("alias")}),
             json!({"type": "glob_pattern", "pattern": "**/*.key"}),
         ],
@@ -269,11 +269,11 @@ fn check_closed(dirs: &[TestDir; 2], sessions: &[Session; 2], attempts: &[&str])
 }
 
 #[test]
-fn what_a_clients_sandbox_closes_cannot_be_told_from_what_does_not_exist() {
+fn paths_closed_by_the_clients_sandbox_are_indistinguishable_from_missing_paths() {
     let dirs = closed_variants();
     let sessions = dirs.each_ref().map(|dir| dir.serve(&[]));
     check_closed(&dirs, &sessions, CLOSED_ATTEMPTS);
-    // Without a profile all of it is there.
+    // Without a profile all files are listed.
     let answer = sessions[0].answer("ReadLines", json!({"file_path": "**", "match": "closed"}));
     assert!(rows(&answer).len() >= 4, "{answer}");
     let refused = |path: &str| {
@@ -287,18 +287,18 @@ fn what_a_clients_sandbox_closes_cannot_be_told_from_what_does_not_exist() {
     assert!(!refused("inside.txt"));
 }
 
-/// What they lead to may be read, but whether they are there may not.
+/// Their targets are readable, but their existence must not be revealed.
 #[test]
-fn ways_through_what_a_clients_sandbox_closes_tell_nothing() {
+fn links_in_a_closed_directory_reveal_nothing() {
     let dirs = closed_variants();
     let sessions = dirs.each_ref().map(|dir| dir.serve(&[]));
     let ways = ["closed/link", "closed/folder/../../inside.txt", "closed/folder/../../*.txt"];
     check_closed(&dirs, &sessions, &ways);
 }
 
-/// Folders that cannot be read are counted, but not where nothing may be read.
+/// Unreadable directories are counted, except in closed ones.
 #[test]
-fn closed_folders_that_cannot_be_read_are_not_counted() {
+fn closed_directories_that_cannot_be_read_are_not_counted() {
     let dirs = closed_variants();
     std::fs::create_dir_all(dirs[0].path("root/closed/locked")).unwrap();
     let set_mode = |below: &str, mode| {

@@ -1,5 +1,5 @@
-//! Folders that are hard to walk: full of things that are no files, closed, huge, deep, changing.
-//! Answers are right, say what was left out, and come in time.
+//! Directories that are hard to walk: full of special files, inaccessible, huge, deep, changing.
+//! Answers are correct, report omissions, and arrive in time.
 
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::os::unix::net::UnixListener;
@@ -14,7 +14,7 @@ use crate::test_dir::{INSIDE, Session, TestDir, rows, strings};
 const MODE: Mode = Mode::from_raw_mode(0o666);
 
 #[test]
-fn what_is_no_file_is_passed_by() {
+fn special_files_are_skipped() {
     let dir = TestDir::new();
     let mut expected = Vec::new();
     for n in 0..20 {
@@ -60,7 +60,7 @@ fn what_is_no_file_is_passed_by() {
 }
 
 #[test]
-fn what_cannot_be_read_is_counted() {
+fn unreadable_files_and_directories_are_counted() {
     let dir = TestDir::new();
     for below in ["a.txt", "closed.txt", "no-read/a.txt", "no-enter/a.txt", "open/a.txt"] {
         dir.file(&format!("root/{below}"), INSIDE);
@@ -73,7 +73,7 @@ fn what_cannot_be_read_is_counted() {
     for (below, mode) in modes {
         set_mode(&format!("root/{below}"), mode);
     }
-    // Whoever owns them could still do as they like.
+    // root could still read them.
     let session = Session::start_command(serve_unprivileged(&dir.path("root")));
     let answer = session.answer("ListFiles", json!({"pattern": "**"}));
     let expected = ["a.txt", "closed.txt", "no-enter/a.txt", "open/a.txt"];
@@ -98,9 +98,9 @@ fn what_cannot_be_read_is_counted() {
     }
 }
 
-/// More names than are taken from the system at a time, and the rules among the last.
+/// More names than one system call returns, with the ignore rules among the last.
 #[test]
-fn a_folder_of_twenty_thousand_files_is_listed_in_order() {
+fn a_directory_of_twenty_thousand_files_is_listed_in_order() {
     let dir = TestDir::new();
     dir.folder("root/d");
     let name = |n: usize| format!("{n:05}-{}.txt", "long-name-".repeat(6));
@@ -133,9 +133,9 @@ fn a_folder_of_twenty_thousand_files_is_listed_in_order() {
     assert_eq!(strings(&answer["files"]), expected[..n_listed]);
 }
 
-/// What is not walked is not silently left out.
+/// Directories that are not walked are reported.
 #[test]
-fn three_hundred_folders_deep_is_listed_or_said() {
+fn three_hundred_nested_directories_are_listed_or_reported() {
     let dir = TestDir::new();
     let flags = OFlags::DIRECTORY | OFlags::PATH;
     let mut folder = openat(CWD, dir.path("root"), flags, Mode::empty()).unwrap();
@@ -165,7 +165,7 @@ fn three_hundred_folders_deep_is_listed_or_said() {
 }
 
 #[test]
-fn files_that_come_and_go_do_not_disturb_those_that_stay() {
+fn files_that_come_and_go_do_not_affect_the_other_files() {
     let dir = TestDir::new();
     let mut expected = Vec::new();
     for n in 0..60 {
@@ -191,13 +191,13 @@ fn files_that_come_and_go_do_not_disturb_those_that_stay() {
                 n += 1;
             }
         });
-        struct Raise<'a>(&'a AtomicBool);
-        impl Drop for Raise<'_> {
+        struct SetOnDrop<'a>(&'a AtomicBool);
+        impl Drop for SetOnDrop<'_> {
             fn drop(&mut self) {
                 self.0.store(true, Ordering::Relaxed);
             }
         }
-        let _end = Raise(&is_over);
+        let _end = SetOnDrop(&is_over);
         let session = dir.serve(&[]);
         for round in 0..150 {
             let found = match round % 2 {

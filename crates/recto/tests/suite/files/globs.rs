@@ -1,7 +1,7 @@
-//! The glob language once more, written from its description as simply as it can be said: slow,
-//! and with no code in common with the one that it judges.
+//! A second implementation of the glob language, written from its description: simple, slow, and
+//! without code in common with the tested one.
 
-/// Whether a pattern matches a path; both are relative to the same folder.
+/// Whether a pattern matches a path; both are relative to the same directory.
 pub fn matches(pattern: &str, path: &str) -> bool {
     let names: Vec<&str> = path.split('/').collect();
     alternatives(pattern).iter().any(|pattern| {
@@ -11,7 +11,7 @@ pub fn matches(pattern: &str, path: &str) -> bool {
     })
 }
 
-/// A name as a pattern that matches nothing else.
+/// Escapes a name as a pattern that matches nothing else.
 pub fn escaped(name: &str) -> String {
     let mut pattern = String::new();
     for c in name.chars() {
@@ -29,7 +29,7 @@ fn match_parts(parts: &[&str], names: &[&str]) -> bool {
     if *part != "**" {
         return match_name(part, name) && match_parts(later_parts, later_names);
     }
-    // Whatever it stands for, folders or at the end a file, is not hidden.
+    // The matched directories, or the file at the end, must not be hidden.
     let is_shown = !name.starts_with('.');
     let is_last = later_parts.is_empty() && later_names.is_empty();
     match_parts(later_parts, names) || (is_shown && (is_last || match_parts(parts, later_names)))
@@ -60,7 +60,7 @@ fn match_characters(part: &[char], name: &[char]) -> bool {
     }
 }
 
-/// Whether a character belongs to the class that starts here, and how long the class is.
+/// Whether a character belongs to the class that starts here, and the length of the class.
 fn match_class(class: &[char], c: char) -> (bool, usize) {
     let is_negated = matches!(class.first(), Some('!' | '^'));
     let start = usize::from(is_negated);
@@ -78,7 +78,7 @@ fn match_class(class: &[char], c: char) -> (bool, usize) {
     (is_member != is_negated, at + 1)
 }
 
-/// What the braces of a pattern stand for: the first group is written out, and the rest again.
+/// Expands the braces of a pattern: the first group, then the rest recursively.
 fn alternatives(pattern: &str) -> Vec<String> {
     let characters: Vec<char> = pattern.chars().collect();
     let text = |part: &[char]| part.iter().collect::<String>();
@@ -111,7 +111,7 @@ fn alternatives(pattern: &str) -> Vec<String> {
 }
 
 #[test]
-fn the_reference_knows_the_language() {
+fn the_reference_glob_matcher_is_correct() {
     for (pattern, matching, others) in [
         ("*.rs", "a.rs", "a.txt d/a.rs .rs .a.rs"),
         ("**", "a d/a d/e/a", ".a d/.a .d/a"),

@@ -1,4 +1,4 @@
-//! Files that others write to while they are read: what only grows is read all the same.
+//! Files that another process appends to while they are read.
 
 use std::fs::File;
 use std::io::Write;
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::test_dir::{Session, TestDir, rows};
 
-/// Runs something while a file is written to again and again.
+/// Runs `work` while a file is repeatedly appended to.
 fn while_written(file: File, write: fn(&mut File, u64), run: impl FnOnce()) {
     let is_over = Arc::new(AtomicBool::new(false));
     let (mut file, done) = (file, is_over.clone());
@@ -52,7 +52,7 @@ fn check_log(session: &Session, path: &str) -> bool {
         if tool == "ReadLines" {
             let found = rows(&answer);
             assert_eq!(found.len(), 3, "{arguments}");
-            // Whole lines, each where it says it is.
+            // Whole lines, each with its own number as text.
             for (_, number, text) in found {
                 assert_eq!(text, format!("line {number} of a log"), "{arguments}");
             }
@@ -62,7 +62,7 @@ fn check_log(session: &Session, path: &str) -> bool {
 }
 
 #[test]
-fn a_log_that_grows_is_read() {
+fn a_growing_log_is_readable() {
     for n_bytes in [200 << 10, 20 << 20] {
         let dir = TestDir::new();
         dir.file("root/a.log", lines(n_bytes));
@@ -70,7 +70,7 @@ fn a_log_that_grows_is_read() {
         let n_lines = n_bytes / 20;
         assert!(!check_log(&session, "a.log"), "nobody writes");
         let file = File::options().append(true).open(dir.path("root/a.log")).unwrap();
-        // Lines go on to be counted, so that each can be told by its text.
+        // The numbering continues, so that each line is identified by its text.
         NEXT.store(n_lines as u64, Ordering::Relaxed);
         let append = |file: &mut File, _| {
             let number = NEXT.fetch_add(1, Ordering::Relaxed) + 1;
@@ -86,7 +86,7 @@ fn a_log_that_grows_is_read() {
 static NEXT: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(0);
 
 #[test]
-fn a_table_that_grows_is_shown() {
+fn a_growing_table_is_readable() {
     let dir = TestDir::new();
     dir.file("root/t.csv", "a,b\n1,2\n");
     let session = dir.serve(&[]);

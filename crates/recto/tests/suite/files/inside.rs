@@ -1,4 +1,4 @@
-//! What must work although it looks like a way out: links that stay inside, roots in every
+//! Paths that must work although they look like escapes: links that stay inside, roots in every
 //! arrangement, names that look like patterns.
 
 use std::ffi::OsStr;
@@ -33,7 +33,7 @@ fn with_links() -> TestDir {
     dir
 }
 
-/// The paths that a pattern lists, seen from the root.
+/// Returns the paths that a pattern lists, relative to the root.
 fn listed(session: &Session, dir: &TestDir, pattern: &str) -> Vec<String> {
     let root = format!("{}/", dir.spelled("root"));
     let below = |path: String| path.strip_prefix(&root).unwrap().to_string();
@@ -41,7 +41,7 @@ fn listed(session: &Session, dir: &TestDir, pattern: &str) -> Vec<String> {
 }
 
 #[test]
-fn links_to_files_inside_are_listed_and_links_to_folders_are_not_walked() {
+fn links_to_files_inside_are_listed_and_links_to_directories_are_not_followed() {
     let dir = with_links();
     let session = dir.serve(&[]);
     for (pattern, expected) in [
@@ -59,7 +59,7 @@ fn links_to_files_inside_are_listed_and_links_to_folders_are_not_walked() {
         ("out*/**", ""),
         ("dangling", ""),
         ("rel", "rel"),
-        // As the start of a pattern, a link to a folder is that folder.
+        // At the start of a pattern, a link to a directory is followed.
         ("folder/*", "folder/chain-3 folder/inside.txt folder/table.csv"),
         ("folder/inside.txt", "folder/inside.txt"),
         ("folder-abs/deep/*", "folder-abs/deep/f.txt"),
@@ -76,7 +76,7 @@ fn links_to_files_inside_are_listed_and_links_to_folders_are_not_walked() {
 }
 
 #[test]
-fn what_matches_nothing_is_an_empty_list() {
+fn a_pattern_without_matches_gives_an_empty_list() {
     let dir = with_links();
     let session = dir.serve(&[]);
     for pattern in
@@ -107,7 +107,7 @@ fn links_to_files_inside_are_read_and_searched() {
 }
 
 #[test]
-fn every_root_is_listed_by_its_own_name() {
+fn every_root_is_listed_under_its_own_name() {
     let dir = with_links();
     dir.file("second/inside.txt", INSIDE)
         .link("root/into-second", "../second/inside.txt")
@@ -135,7 +135,7 @@ fn every_root_is_listed_by_its_own_name() {
 }
 
 #[test]
-fn a_file_whose_name_is_a_pattern_is_that_file() {
+fn a_path_that_looks_like_a_pattern_names_the_file_if_it_exists() {
     let dir = TestDir::new();
     let names = ["[id].tsx", "a*b.txt", "{x}.txt", "what?.txt", "**", "[a", "{b", r"c\*d.txt"];
     for name in names {
@@ -157,13 +157,13 @@ fn a_file_whose_name_is_a_pattern_is_that_file() {
             assert_eq!(answer["total_lines"], 1, "{path}");
         }
     }
-    // Where no file has the name, it is a pattern.
+    // If no file has the name, it is a pattern.
     let answer = session.answer("ReadLines", json!({"file_path": "[ix].t[sx]x"}));
     assert_eq!(rows(&answer).len(), 1, "{answer}");
 }
 
 #[test]
-fn bytes_that_are_no_text_are_counted_and_never_spelled() {
+fn names_that_are_not_utf8_are_counted_and_not_shown() {
     let dir = TestDir::new();
     dir.file("root/a.txt", INSIDE);
     for name in [&b"\xff.txt"[..], b"b\xc3.txt", b"\xed\xa0\x80.txt"] {

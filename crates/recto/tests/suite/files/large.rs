@@ -1,5 +1,5 @@
-//! Files too large to be held: ranges, matches, pages, other encodings, and changes that only the
-//! inode's time tells.
+//! Files too large to load: ranges, matches, pages, other encodings, and changes visible only in
+//! ctime.
 
 use std::collections::BTreeSet;
 use std::os::unix::fs::{FileExt, MetadataExt};
@@ -17,7 +17,7 @@ use crate::test_dir::{Session, TestDir, rows};
 
 const N_LINES: u64 = 9_000;
 
-/// Line `n`, without its ending: about two thousand characters, some of them wide.
+/// Returns line `n` without its ending: about two thousand characters, some of them multi-byte.
 fn line(n: u64) -> String {
     let hit = if n % 1000 == 500 { "the Needle, " } else { "" };
     format!("{n}: {hit}{}", "wörds and ".repeat(190 + (n % 7) as usize))
@@ -43,7 +43,7 @@ fn check_rows(answer: &Value, expected: impl IntoIterator<Item = u64>, shown: &s
     assert_eq!(answer.get("next"), None, "{shown}");
 }
 
-/// Looks at a file in every way.
+/// Reads a file in every way.
 fn check(session: &Session, path: &str, n_ranges: u64) {
     let hash = session.answer("text.read", json!({"path": path, "lines": [1, 2]}))["hash"].clone();
     for (lines, expected) in [
@@ -106,7 +106,7 @@ fn large_files_in_utf16_are_read_by_ranges_and_matches() {
     check(&session, "wide.txt", 150);
 }
 
-/// Every line of a large file, each read for itself and in no order, where pieces are cut inside
+/// Every line of a large file, read separately and in random order, with chunk boundaries inside
 /// characters.
 #[test]
 fn lines_of_a_large_file_are_found_in_every_encoding() {
@@ -161,9 +161,9 @@ fn answer(calls: &Calls, tool: &str, arguments: &Value) -> Value {
     }
 }
 
-/// A file that is held is read again by its lines once they are known, and nothing differs.
+/// A loaded file is read again by its cached lines, with the same result.
 #[test]
-fn lines_that_are_known_are_the_same_in_every_encoding() {
+fn cached_lines_are_the_same_in_every_encoding() {
     let dir = TestDir::new();
     let text: String =
         (1..=9_000).map(|n| format!("{n} {}\r\n", "d\u{e9}j\u{e0} vu, ".repeat(20))).collect();
@@ -177,7 +177,7 @@ fn lines_that_are_known_are_the_same_in_every_encoding() {
     dir.file("root/le.txt", wide(u16::to_le_bytes));
     dir.file("root/be.txt", wide(u16::to_be_bytes));
     dir.file("root/latin.txt", encoding_rs::WINDOWS_1252.encode(&text).0);
-    // By the usual clock, what was written just now is not remembered.
+    // By the usual clock, a file that was just written is not cached.
     let start = || start(&dir, Duration::from_secs(2));
     for name in names {
         let session = start();
@@ -206,7 +206,7 @@ fn lines_that_are_known_are_the_same_in_every_encoding() {
     }
 }
 
-/// What a file is shows only where it is more than ASCII, and an edit sees the same.
+/// The encoding shows only after the ASCII part, and an edit detects the same one.
 #[test]
 fn a_large_file_that_starts_as_ascii_may_be_legacy_text() {
     let dir = TestDir::new();
@@ -231,11 +231,11 @@ fn a_large_file_that_starts_as_ascii_may_be_legacy_text() {
     );
     assert_eq!(contents(json!({"file_path": "f.txt", "match": "THE É"})), ["the énd"]);
     assert_eq!(session.code("ReadLines", json!({"file_path": "nul.txt", "lines": "+2-"})), -32004);
-    // What follows is UTF-8, and only what is not is no text.
+    // UTF-8 follows, and only invalid bytes make the file binary.
     assert_eq!(contents(json!({"file_path": "damaged.txt", "lines": "+1"})), ["naïve ☃"]);
     let part = json!({"file_path": "damaged.txt", "match": "the ", "lines": "+60001"});
     assert_eq!(session.code("ReadLines", part), -32004);
-    // What decides is not the first character alone.
+    // The first character alone does not decide.
     assert_eq!(
         contents(json!({"file_path": "sjis.txt", "lines": "+1"})),
         ["接続エラーが発生しました"]
@@ -262,14 +262,14 @@ fn pages_of_a_large_file_joined_give_the_whole() {
     }
 }
 
-/// Line ends at every place around the borders of what is read at once.
+/// Line ends at every position around the boundaries of read chunks.
 #[test]
-fn lines_are_counted_right_at_every_border() {
+fn lines_are_counted_correctly_at_buffer_boundaries() {
     let dir = TestDir::new();
     const PIECE: usize = 256 << 10;
     let session = dir.serve(&[]);
     for (shift, ending) in [(0, "\n"), (1, "\n"), (0, "\r\n"), (1, "\r\n"), (2, "\r\n")] {
-        // Every line ends at or around the end of a piece.
+        // Every line ends at or near the end of a chunk.
         let mut text = String::new();
         for n in 1..=66 {
             let end = n * PIECE - shift;
@@ -295,7 +295,7 @@ fn lines_are_counted_right_at_every_border() {
 }
 
 #[test]
-fn a_line_of_twenty_mebibytes_is_cut_and_found() {
+fn a_line_of_twenty_mebibytes_is_truncated_and_found() {
     let dir = TestDir::new();
     let giant = "0123456789".repeat(2 << 20);
     dir.file("root/f.txt", format!("first\n{giant} Needle {giant} last\nend"));
@@ -319,10 +319,10 @@ fn a_line_of_twenty_mebibytes_is_cut_and_found() {
     assert_eq!(answer["rows"], json!([{"line_number": 3, "content": "end"}]));
 }
 
-/// A file is written to, keeps its size, and gets its old time back: only the inode's own time
-/// tells. Once while it is young, and once when it has been remembered.
+/// A file is written, keeps its size, and gets its old mtime back: only its ctime shows the change.
+/// Once while it is new, and once when it is cached.
 #[test]
-fn a_change_that_only_the_inode_tells_is_seen() {
+fn a_change_visible_only_in_ctime_is_detected() {
     let dir = TestDir::new();
     for (name, text) in [("large.txt", text("\n")), ("small.txt", "1: small\nend".to_string())] {
         dir.file(&format!("root/{name}"), text);
@@ -359,11 +359,11 @@ fn a_change_that_only_the_inode_tells_is_seen() {
             for name in ["large.txt", "small.txt"] {
                 let before = inode_time(name);
                 change(name, digit);
-                // An old file was not written to within the same tick of the system's clock.
+                // An old file was not written within the same tick of the system's clock.
                 while !clock_ahead.is_zero() && inode_time(name) == before {
                     change(name, digit);
                 }
-                // Twice, so that what was remembered is used.
+                // Twice, so that the cache is used.
                 let first = read(&session, name);
                 assert_eq!(read(&session, name), first, "{name}");
                 assert!(first.0.starts_with(&format!("{}: ", digit as char)), "{name}: {first:?}");
@@ -374,7 +374,7 @@ fn a_change_that_only_the_inode_tells_is_seen() {
 }
 
 #[test]
-fn a_large_file_that_is_no_text_is_named_by_its_hash() {
+fn a_large_binary_file_is_reported_with_its_hash() {
     let dir = TestDir::new();
     let bytes: Vec<u8> = (0..17 << 20).map(|n: u32| (n % 251) as u8).collect();
     dir.file("root/f.bin", &bytes);

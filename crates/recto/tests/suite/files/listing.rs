@@ -1,5 +1,5 @@
-//! `ListFiles` against an independent walk, an independent glob matcher, and real git as the
-//! judge of what is ignored.
+//! `ListFiles` compared with an independent walk, an independent glob matcher, and git for ignore
+//! rules.
 
 use std::path::Path;
 
@@ -10,7 +10,7 @@ use super::trees::{self, files, make_repository, not_ignored};
 use crate::random::Random;
 use crate::test_dir::{Session, TestDir, strings};
 
-/// None of these reaches into `.git`, which git does not talk about.
+/// None of these matches inside `.git`, which git does not list.
 const PATTERNS: &[&str] = &[
     "**",
     "*",
@@ -41,7 +41,7 @@ fn listed(session: &Session, tree: &Path, pattern: &str, ignored: bool) -> Value
     session.answer("ListFiles", json!({"pattern": pattern, "ignored": ignored, "limit": limit}))
 }
 
-/// Compares one pattern with all files and those that git would not ignore.
+/// Compares one pattern with all files and with those that git does not ignore.
 pub fn check(
     session: &Session,
     tree: &Path,
@@ -79,7 +79,7 @@ pub fn check(
     Ok(())
 }
 
-/// All rules of a tree, for a message.
+/// Returns all rules of a tree, for a message.
 fn rules_of(tree: &Path) -> String {
     let mut told = Vec::new();
     for path in files(tree).iter().filter(|path| path.ends_with(".gitignore")) {
@@ -89,7 +89,7 @@ fn rules_of(tree: &Path) -> String {
     told.join("\n  ")
 }
 
-/// Patterns for something that stands in a tree.
+/// Returns patterns for entries of a tree.
 fn patterns_from(files: &[String], random: &mut Random) -> Vec<String> {
     let mut patterns = Vec::new();
     for _ in 0..if files.is_empty() { 0 } else { 1 } {
@@ -107,13 +107,13 @@ fn patterns_from(files: &[String], random: &mut Random) -> Vec<String> {
 }
 
 #[test]
-fn random_trees_are_listed_as_git_and_a_plain_walk_see_them() {
+fn listings_of_random_trees_agree_with_git_and_a_plain_walk() {
     check_trees(200);
 }
 
 #[test]
 #[ignore = "long: 5,000 trees"]
-fn random_trees_are_listed_as_git_and_a_plain_walk_see_them_long() {
+fn listings_of_random_trees_agree_with_git_and_a_plain_walk_long() {
     check_trees(5_000);
 }
 
@@ -128,14 +128,14 @@ fn check_trees(n_trees: u64) {
         trees::make(&tree, &mut random);
         let all = files(&tree);
         let patterns = patterns_from(&all, &mut random);
-        // Rules hold also where nobody made a repository.
+        // Rules also apply without a repository.
         let before = listed(&session, &tree, "**", false);
         make_repository(&tree, &mut random);
         let shown = not_ignored(&tree);
         if !tree.join(".git/info/exclude").exists() {
             assert_eq!(listed(&session, &tree, "**", false)["files"], before["files"], "t{seed}");
         }
-        // Some of the table for each tree, and by that all of it many times over.
+        // Part of the table for each tree, so that all of it is covered many times.
         let mut table = vec!["**"];
         table.extend((0..6).map(|_| random.pick(PATTERNS)));
         for pattern in table.into_iter().chain(patterns.iter().map(String::as_str)) {

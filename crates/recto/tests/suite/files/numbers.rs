@@ -1,4 +1,4 @@
-//! Numbers of every size and kind, and patterns that are as hard to match as they can be.
+//! Numbers of every size and kind, and patterns that are expensive to match.
 
 use std::time::{Duration, Instant};
 
@@ -18,7 +18,7 @@ fn dir() -> TestDir {
     dir
 }
 
-/// As many as there are, or a refusal of the argument.
+/// Checks the number of results, or that the argument is rejected.
 fn check(session: &Session, tool: &str, arguments: Value, expected: Option<usize>) {
     match (session.call(tool, arguments.clone()), expected) {
         (Actual::Answer { structured, .. }, Some(expected)) => {
@@ -32,7 +32,7 @@ fn check(session: &Session, tool: &str, arguments: Value, expected: Option<usize
 }
 
 #[test]
-fn numbers_of_any_size_are_numbers() {
+fn numbers_of_any_size_are_accepted_or_rejected_cleanly() {
     let dir = dir();
     let session = dir.serve(&[]);
     let huge = [
@@ -85,7 +85,7 @@ fn numbers_of_any_size_are_numbers() {
 }
 
 #[test]
-fn what_is_no_number_is_refused() {
+fn values_that_are_not_numbers_are_rejected() {
     let dir = dir();
     let session = dir.serve(&[]);
     let wrong = [
@@ -158,21 +158,21 @@ fn what_is_no_number_is_refused() {
     }
     for lines in [json!(-1.5), json!(1.5), json!(true), json!([1, 2]), json!({}), json!(1e300)] {
         match session.call("ReadLines", json!({"file_path": "f.txt", "lines": lines})) {
-            // A number so large names no line.
+            // No file has a line with such a large number.
             Actual::Answer { structured, .. } => {
                 assert!(lines == json!(1e300) && rows(&structured).is_empty(), "{lines}");
             }
             Actual::Error { code, .. } => assert_eq!(code, -32600, "{lines}"),
         }
     }
-    // A list as long as a request may be.
+    // A list as long as a request permits.
     let lines = vec!["1-5"; 100_000].join(",");
     check(&session, "ReadLines", json!({"file_path": "f.txt", "lines": lines}), Some(5));
     let lines = (1..50_000).map(|n| format!("{}", n * 2)).collect::<Vec<_>>().join(",");
     check(&session, "ReadLines", json!({"file_path": "f.txt", "lines": lines}), Some(2));
 }
 
-/// Fills up to the longest pattern that is taken.
+/// Repeats a text up to the longest accepted pattern.
 fn filled(part: &str, end: &str) -> String {
     part.repeat((4096 - end.len()) / part.len()) + end
 }
@@ -195,7 +195,7 @@ fn hard_patterns() -> Vec<String> {
 
 fn braces() -> Vec<String> {
     let mut patterns = Vec::new();
-    // As many alternatives as are taken, each with as much behind it as there is room for.
+    // The largest number of alternatives, each with the longest possible rest.
     let alternatives = "{a,b}".repeat(8);
     patterns.push(format!("{}{alternatives}", "x".repeat(4000)));
     patterns.push(format!("{alternatives}{}b", "*a".repeat(2000)));
@@ -212,7 +212,7 @@ fn braces() -> Vec<String> {
 }
 
 #[test]
-fn hard_patterns_are_answered_at_once() {
+fn expensive_patterns_are_answered_in_time() {
     let dir = dir();
     for n in 0..50 {
         dir.file(&format!("root/long/{n:02}{}", "a".repeat(250)), INSIDE);
@@ -231,19 +231,19 @@ fn hard_patterns_are_answered_at_once() {
                     }
                     start.elapsed()
                 };
-                // A machine that is busy with something else gets two more chances.
+                // A busy machine gets two more attempts.
                 let is_slow = (0..3).all(|_| took() > Duration::from_secs(1));
                 assert!(!is_slow, "{tool} {pattern}");
             }
         }
     }
-    // All is well after that, and nothing is left of it.
+    // The server works afterwards, and nothing is left behind.
     assert_eq!(session.list("f.txt"), [dir.spelled("root/f.txt")]);
 }
 
-/// What braces stand for is bounded while they are written out, not after that.
+/// The expansion of braces is bounded while they are expanded, not afterwards.
 #[test]
-fn hard_patterns_do_not_take_memory() {
+fn expensive_patterns_take_little_memory() {
     let dir = dir();
     let mut command = tokio::process::Command::new(crate::client::BINARY);
     command.arg("serve").arg(dir.path("root"));
@@ -255,7 +255,7 @@ fn hard_patterns_do_not_take_memory() {
     assert_eq!(session.list("f.txt"), [dir.spelled("root/f.txt")]);
 }
 
-/// Time grows with the length of what is asked for, not faster.
+/// Time grows at most linearly with the length of the pattern.
 #[test]
 fn a_pattern_twice_as_long_does_not_take_four_times_as_long() {
     let dir = dir();
@@ -278,16 +278,16 @@ fn a_pattern_twice_as_long_does_not_take_four_times_as_long() {
     assert!(long < short * 4 + Duration::from_millis(50), "{short:?} and {long:?}");
 }
 
-/// Each alternative is tried at each place of each name, and nearly fits.
+/// Each alternative is tried at each position of each name, and nearly matches.
 #[test]
-fn names_and_patterns_made_for_each_other_are_answered_in_time() {
+fn worst_case_names_and_patterns_are_answered_in_time() {
     let dir = TestDir::new();
     for n in 0..40 {
         dir.file(&format!("root/{n:02}{}", "a".repeat(250)), "");
     }
     let session = dir.serve(&[]);
     let pattern = |n: usize| format!("{}{}b", "{*a,*aa}".repeat(n), "a".repeat(120));
-    // Too much to match is refused before it is tried.
+    // A pattern that is too expensive is rejected before matching.
     let refused = session.call("ListFiles", json!({"pattern": pattern(8)}));
     assert!(matches!(refused, Actual::Error { code: -32600, .. }), "{refused:?}");
     let pattern = pattern(5);

@@ -1,5 +1,5 @@
-//! Test folders that differ only outside of the root: full of files, empty, and full of entries that
-//! are not files. A server must answer the same in all of them.
+//! Test directories that differ only outside the root: full of files, empty, and full of entries
+//! that are not files. A server must answer the same in all of them.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -18,15 +18,15 @@ use crate::test_dir::{INSIDE, OUTSIDE, Session, TestDir, rows, said, strings};
 enum Outside {
     Files,
     Nothing,
-    /// Where files were there are folders, and pipes and loops where folders were.
+    /// Directories in place of files, and pipes and loops in place of directories.
     Strange,
 }
 
-/// Places outside, each with a name that may be asked for and one that may not be told.
+/// Directories outside, each with a name that may be queried and one that must not be revealed.
 const PLACES: [&str; 5] = ["", "outside/", "outside/deep/", "root-sibling/", "roo/"];
 
-/// Doors of the kernel.
-pub const DOORS: [&str; 10] = [
+/// Kernel pseudo-files that reach outside.
+pub const PSEUDO_FILES: [&str; 10] = [
     "/proc/self/environ",
     "/proc/self/fd/0",
     "/proc/self/mem",
@@ -39,7 +39,7 @@ pub const DOORS: [&str; 10] = [
     "/dev/no-such-device",
 ];
 
-/// The same inside in every variant.
+/// Creates a directory whose root is the same in every variant.
 fn variant(outside: Outside) -> TestDir {
     let dir = TestDir::new();
     for below in ["inside.txt", "sub/inside.txt", "sub/deep/f.txt"] {
@@ -56,16 +56,16 @@ fn variant(outside: Outside) -> TestDir {
         .link("root/to-file", "inside.txt")
         .link("root/proc", "/proc")
         .link("root/by-proc", "/proc/self/root{base}/root");
-    for (index, door) in DOORS.iter().enumerate() {
+    for (index, door) in PSEUDO_FILES.iter().enumerate() {
         dir.link(&format!("root/door-{index}"), door);
     }
     symlink(OsStr::from_bytes(b"../outside/\xff"), dir.path("root/to-bytes")).unwrap();
     symlink(OsStr::from_bytes(b"../\xff/../outside"), dir.path("root/by-bytes")).unwrap();
-    furnish(&dir, outside);
+    extend(&dir, outside);
     dir
 }
 
-fn furnish(dir: &TestDir, outside: Outside) {
+fn extend(dir: &TestDir, outside: Outside) {
     match outside {
         Outside::Nothing => {}
         Outside::Files => {
@@ -93,32 +93,32 @@ fn furnish(dir: &TestDir, outside: Outside) {
 pub struct OutsideVariants(pub Vec<(TestDir, Session)>);
 
 impl OutsideVariants {
-    /// With every layer of confinement.
+    /// Creates the variants, with every layer of confinement.
     pub fn new() -> OutsideVariants {
         OutsideVariants::with(|_| ())
     }
 
-    /// The same, with more inside of each.
-    pub fn with(furnish: impl Fn(&TestDir)) -> OutsideVariants {
-        OutsideVariants::behind(Confinement::Full, furnish)
+    /// The same, with more files inside each.
+    pub fn with(extend: impl Fn(&TestDir)) -> OutsideVariants {
+        OutsideVariants::under(Confinement::Full, extend)
     }
 
-    /// One after the other, under every kind of confinement.
+    /// Returns the variants under each kind of confinement in turn.
     pub fn each() -> impl Iterator<Item = OutsideVariants> {
-        Confinement::ALL.into_iter().map(|confinement| OutsideVariants::behind(confinement, |_| ()))
+        Confinement::ALL.into_iter().map(|confinement| OutsideVariants::under(confinement, |_| ()))
     }
 
-    fn behind(confinement: Confinement, furnish: impl Fn(&TestDir)) -> OutsideVariants {
+    fn under(confinement: Confinement, extend: impl Fn(&TestDir)) -> OutsideVariants {
         let variants = [Outside::Files, Outside::Nothing, Outside::Strange].map(|outside| {
             let dir = variant(outside);
-            furnish(&dir);
+            extend(&dir);
             let command = confinement.serve(&dir.path("root"), &[""; 0]);
             (dir, Session::start_command(command.into()))
         });
         OutsideVariants(variants.into())
     }
 
-    /// Makes a call in every variant, and gives what all of them said, and the answer of the first.
+    /// Makes a call in every variant; returns all answers as text, and the first one.
     pub fn call(&self, tool: &str, arguments: &Value) -> (String, Actual) {
         let mut first = None;
         for (dir, session) in &self.0 {
@@ -134,7 +134,7 @@ impl OutsideVariants {
         first.unwrap()
     }
 
-    /// A path that lies outside.
+    /// Checks that every variant rejects a path outside.
     pub fn check_denied(&self, tool: &str, arguments: &Value) {
         let (told, actual) = self.call(tool, arguments);
         match &actual {
@@ -149,7 +149,7 @@ impl OutsideVariants {
         }
     }
 
-    /// A pattern that may be refused, or may find what is inside.
+    /// Checks a pattern that may be rejected or match files inside.
     pub fn check_inside(&self, tool: &str, arguments: &Value) {
         let (told, actual) = self.call(tool, arguments);
         let (dir, _) = &self.0[0];
@@ -171,7 +171,7 @@ impl OutsideVariants {
     }
 }
 
-/// A path with the variant's own places in it; below the dir, unless it starts with `/` or `{base}`.
+/// Expands `{base}`; a path without it is below the directory, unless it starts with `/`.
 fn expanded(dir: &TestDir, path: &str) -> String {
     dir.spelled(&path.replace("{base}", dir.base()))
 }

@@ -1,4 +1,4 @@
-//! Pages of small files: whoever follows `next` sees every line that was asked for, once.
+//! Pages of small files: following `next` returns every requested line once.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::random::Random;
 use crate::test_dir::{Session, TestDir, rows};
 
-/// Follows `next` to the end, changing nothing but the lines.
+/// Follows `next` to the end, changing only the lines.
 pub fn follow(session: &Session, arguments: Value) -> Vec<(u64, String)> {
     try_follow(session, arguments).unwrap_or_else(|error| panic!("{error}"))
 }
@@ -48,7 +48,7 @@ fn text(random: &mut Random) -> Text {
     text
 }
 
-/// A range as a caller may write it, and the lines that it names, from 1.
+/// Returns a range as a caller may write it, and its lines, from 1.
 fn range(random: &mut Random, n_lines: i64) -> (String, BTreeSet<u64>) {
     let first = 1 + random.below(n_lines as usize + 3) as i64;
     let last = first + random.below(20) as i64;
@@ -72,7 +72,7 @@ fn range(random: &mut Random, n_lines: i64) -> (String, BTreeSet<u64>) {
         3 => (format!(" -{n_before}+{n_after}"), n_before, n_after),
         _ => (String::new(), 0, 0),
     };
-    // A range that has no line in the file has no context either.
+    // A range without a line in the file has no context either.
     let has_line = (first..=last).any(|line| (1..=n_lines).contains(&line));
     let lines = first - n_before..=last + n_after;
     let lines = lines.filter(|line| has_line && (1..=n_lines).contains(line));
@@ -85,7 +85,7 @@ fn around(lines: &BTreeSet<u64>, ctx: u64, n_lines: u64) -> BTreeSet<u64> {
 }
 
 #[test]
-fn pages_of_ranges_and_matches_joined_give_what_was_asked_for() {
+fn pages_of_ranges_and_matches_joined_give_the_whole_request() {
     let dir = TestDir::new();
     let budgets = ["1", "40", "100", "333", "2000"];
     let sessions = budgets.map(|budget| dir.serve(&["--max-read-bytes", budget]));
@@ -116,7 +116,7 @@ fn pages_of_ranges_and_matches_joined_give_what_was_asked_for() {
         assert_eq!(numbers, expected, "{shown}");
         for (line, content) in found {
             let whole = &text.lines[line as usize - 1];
-            // Of a long line the part that holds the hit is shown.
+            // Of a long line, the part that contains the hit is shown.
             let part = content.trim_start_matches('…');
             let is_same = content == *whole || budget == 0 && whole.contains(part);
             assert!(is_same, "{shown}: line {line} is {content:?}, not {whole:?}");
@@ -124,9 +124,9 @@ fn pages_of_ranges_and_matches_joined_give_what_was_asked_for() {
     }
 }
 
-/// The context that was asked for comes too, and nothing keeps a caller going round in circles.
+/// The requested context is included, and the pages always advance.
 #[test]
-fn pages_with_context_come_to_an_end_and_leave_nothing_out() {
+fn pages_with_context_end_and_omit_nothing() {
     let dir = TestDir::new();
     let text: String = (1..=60)
         .map(|n| if n % 20 == 10 { format!("hit {n}\n") } else { format!("line {n}\n") })
@@ -160,7 +160,7 @@ fn pages_with_context_come_to_an_end_and_leave_nothing_out() {
     assert!(failures.is_empty(), "{}\n{}", failures.len(), failures.join("\n"));
 }
 
-/// More hits than are looked for at once.
+/// More hits than one search collects.
 #[test]
 fn every_hit_of_a_file_is_found() {
     let dir = TestDir::new();

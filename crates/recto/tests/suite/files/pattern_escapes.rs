@@ -2,12 +2,12 @@
 
 use serde_json::json;
 
-use super::outside_variants::{DOORS, OutsideVariants};
+use super::outside_variants::{OutsideVariants, PSEUDO_FILES};
 use crate::client::Actual;
 use crate::test_dir::said;
 
-/// Folders outside, and ways that lead out.
-const FOLDERS: &[&str] = &[
+/// Directories outside, and paths that escape the root.
+const DIRECTORIES: &[&str] = &[
     "outside",
     "outside/deep",
     "outside/no",
@@ -76,7 +76,7 @@ const FOLDERS: &[&str] = &[
     "root/chain-1-secret.txt",
 ];
 
-/// What is asked for in such a folder.
+/// Paths and patterns in such a directory.
 const PATTERNS: &[&str] = &[
     "*",
     "**",
@@ -89,15 +89,15 @@ const PATTERNS: &[&str] = &[
 ];
 
 #[test]
-fn what_lies_outside_cannot_be_told_from_what_does_not_exist() {
+fn paths_outside_are_indistinguishable_from_missing_paths() {
     for variants in OutsideVariants::each() {
-        check_folders(&variants);
+        check_directories(&variants);
     }
 }
 
-fn check_folders(variants: &OutsideVariants) {
-    let doors = (0..DOORS.len()).map(|index| format!("root/door-{index}"));
-    for folder in FOLDERS.iter().map(|folder| folder.to_string()).chain(doors) {
+fn check_directories(variants: &OutsideVariants) {
+    let doors = (0..PSEUDO_FILES.len()).map(|index| format!("root/door-{index}"));
+    for folder in DIRECTORIES.iter().map(|folder| folder.to_string()).chain(doors) {
         for name in ["secret.txt", "missing.txt", "secret.txt/x"] {
             let path = format!("{folder}/{name}");
             variants.check_denied("ListFiles", &json!({"pattern": path}));
@@ -132,7 +132,7 @@ fn check_links(variants: &OutsideVariants) {
         links.extend(["file-abs", "file-rel", "sub/file-rel", "file-dots"].map(of));
         links.extend(["file-past", "file-proc", "chain-1", "sub/chain-2", "chain-3"].map(of));
     }
-    links.extend((0..DOORS.len()).map(|index| format!("door-{index}")));
+    links.extend((0..PSEUDO_FILES.len()).map(|index| format!("door-{index}")));
     for link in links {
         let path = format!("root/{link}");
         variants.check_denied("ReadLines", &json!({"file_path": path}));
@@ -145,7 +145,7 @@ fn check_links(variants: &OutsideVariants) {
     }
 }
 
-/// Wildcards that would match a way out if anything here took names apart after matching them.
+/// Wildcards that would match an escaping path if names were split after matching.
 const WILD: &[&str] = &[
     "root/{..,x}/outside/*",
     "root/{.,}{.,}/outside/*",
@@ -220,7 +220,7 @@ const WILD: &[&str] = &[
 ];
 
 #[test]
-fn wildcards_do_not_match_a_way_out() {
+fn wildcards_do_not_escape_the_roots() {
     for variants in OutsideVariants::each() {
         check_wildcards(&variants);
     }
@@ -237,9 +237,9 @@ fn check_wildcards(variants: &OutsideVariants) {
     }
 }
 
-/// Relative paths start at the root, and have the same ways out.
+/// Relative paths start at the root and can escape in the same ways.
 #[test]
-fn relative_ways_out_are_ways_out() {
+fn relative_paths_do_not_escape_the_roots() {
     let variants = OutsideVariants::new();
     let call = |tool: &str, path: &str| {
         let name = if tool == "ListFiles" { "pattern" } else { "file_path" };
@@ -282,7 +282,7 @@ fn relative_ways_out_are_ways_out() {
 
 /// Names that no file can have, and loops of links.
 #[test]
-fn impossible_names_and_loops_tell_nothing() {
+fn impossible_names_and_loops_reveal_nothing() {
     let variants = OutsideVariants::with(|dir| {
         dir.link("root/self", "self")
             .link("root/one", "two")
@@ -324,9 +324,9 @@ fn impossible_names_and_loops_tell_nothing() {
     }
 }
 
-/// The pattern that was asked for, not another that was tried meanwhile.
+/// The error names the caller's pattern, not another that was tried meanwhile.
 #[test]
-fn a_refusal_is_in_the_callers_own_words() {
+fn an_error_quotes_the_callers_own_pattern() {
     let variants = OutsideVariants::with(|dir| {
         dir.link("root/self", "self");
     });

@@ -1,4 +1,4 @@
-//! Rules of what to ignore: hard to read ones, planted ones, and too many of them.
+//! Ignore rules: tricky ones, planted ones, and too many of them.
 
 use serde_json::json;
 
@@ -9,7 +9,7 @@ use crate::test_dir::{Session, TestDir};
 
 const PLACES: [&str; 3] = [".gitignore", ".git/info/exclude", "d/.gitignore"];
 
-/// Compares what is listed with what git lists, for each text as the rules in each of some places.
+/// Compares a listing with git's, for each text as the rules at each of some paths.
 fn check_rules<'a>(texts: impl IntoIterator<Item = &'a str>, places: &[&str]) {
     let names = [
         "a", "b", "ab", "abc", "A", "a b", "a ", "a\t", "#a", "!a", "\\a", "[a]", "a]", "{a,b}",
@@ -43,9 +43,9 @@ fn check_rules<'a>(texts: impl IntoIterator<Item = &'a str>, places: &[&str]) {
     assert!(failures.is_empty(), "{} of {n_checked} rules\n\n{shown}", failures.len());
 }
 
-/// Rules that are hard to read.
+/// Rules that are easily misread.
 #[test]
-fn hard_rules_are_read_as_git_reads_them() {
+fn tricky_ignore_rules_agree_with_git() {
     let rules = [
         "\u{feff}a\nb",
         "a\r\nb\r\n",
@@ -176,10 +176,10 @@ fn hard_rules_are_read_as_git_reads_them() {
     check_rules(rules, &PLACES);
 }
 
-/// Rules made of random pieces. `**` is always a whole part of a path: before 2.52, git gave it
-/// that meaning right after a literal too (`a**/b`).
+/// Rules made of random pieces. `**` is always a whole path component: before 2.52, git gave it
+/// that meaning after a literal too (`a**/b`).
 #[test]
-fn random_rules_are_read_as_git_reads_them() {
+fn random_ignore_rules_agree_with_git() {
     const PIECES: &[&str] = &[
         "a",
         "b",
@@ -233,9 +233,9 @@ fn random_rules_are_read_as_git_reads_them() {
     check_rules(texts.iter().map(String::as_str), &PLACES[..1]);
 }
 
-/// A tool that looks around has no index to consult; what the rules name is left out.
+/// A listing does not read the index, so tracked files that match a rule are omitted.
 #[test]
-fn tracked_files_that_the_rules_name_are_left_out() {
+fn tracked_files_that_match_ignore_rules_are_omitted() {
     let dir = TestDir::new();
     dir.file("root/.gitignore", "*.log\n").file("root/a.log", "").file("root/a.txt", "");
     let root = dir.path("root");
@@ -250,9 +250,9 @@ fn tracked_files_that_the_rules_name_are_left_out() {
     assert_eq!(answer["files"], json!([dir.spelled("root/a.log")]));
 }
 
-/// Whoever can plant a link or a pipe must not bring in rules from elsewhere, nor hold up a walk.
+/// A planted link or pipe must not bring in rules from elsewhere, nor block a listing.
 #[test]
-fn rules_come_from_regular_files_inside_only() {
+fn ignore_rules_are_read_only_from_regular_files_inside() {
     for (name, target) in [
         (".gitignore", "../outside/everything"),
         (".gitignore", "{base}/outside/everything"),
@@ -281,9 +281,9 @@ fn rules_come_from_regular_files_inside_only() {
     }
 }
 
-/// A repository that somebody else made must not take the machine down by its rules.
+/// The rules of an untrusted repository must not exhaust the machine.
 #[test]
-fn many_rules_take_neither_time_nor_memory() {
+fn many_ignore_rules_take_little_time_and_memory() {
     let dir = TestDir::new();
     let rules: String = (0..60_000).map(|n| format!("{n}/**/{n:x}*/*.q\n")).collect();
     let mut folder = "root/".to_string();
@@ -300,7 +300,7 @@ fn many_rules_take_neither_time_nor_memory() {
     assert_eq!((&answer["total"], &answer["truncated"]), (&json!(10), &json!(false)), "{answer}");
 }
 
-/// Lets a server have so many bytes of its own and no more; beyond that it ends.
+/// Limits a server's memory to `n_bytes`; beyond that it aborts.
 pub fn limit_memory(command: &mut tokio::process::Command, n_bytes: u64) {
     use rustix::process::{Resource, Rlimit, setrlimit};
     let limit = Rlimit { current: Some(n_bytes), maximum: Some(n_bytes) };
@@ -310,9 +310,9 @@ pub fn limit_memory(command: &mut tokio::process::Command, n_bytes: u64) {
     }
 }
 
-/// The rules of linked work trees lie in the repository that they belong to.
+/// The rules of linked work trees are in the main repository.
 #[test]
-fn a_linked_work_tree_has_the_rules_of_its_repository() {
+fn a_linked_work_tree_uses_the_ignore_rules_of_its_repository() {
     let dir = TestDir::new();
     dir.file("root/main/a.txt", "a\n");
     let main = dir.path("root/main");
@@ -322,7 +322,7 @@ fn a_linked_work_tree_has_the_rules_of_its_repository() {
     git(&main, &["worktree", "add", "-q", "../tree"]);
     dir.file("root/main/.git/info/exclude", "*.local\n");
     dir.file("root/tree/x.local", "x\n").file("root/tree/sub/x.local", "x\n");
-    // One that names a folder outside, whose rules would leave out everything.
+    // One that names a directory outside, whose rules would omit everything.
     dir.file("outside/info/exclude", "*\n").file("root/planted/a.txt", "a\n");
     dir.file("root/planted/.git", "gitdir: ../../outside\n");
     let session = dir.serve(&[]);

@@ -1,4 +1,4 @@
-//! `ReadLines` over many files against a plain search in the test, and against `git grep`.
+//! `ReadLines` over many files, compared with a naive search in the test and with `git grep`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -33,9 +33,9 @@ const WORDS: &[&str] = &[
     "\u{c}",
 ];
 
-/// A file as the reference knows it.
+/// A file in the reference.
 enum Stored {
-    /// UTF-8, which `git grep` reads as well.
+    /// UTF-8, which `git grep` also reads.
     Utf8(String),
     /// Another encoding of this text.
     Other(String),
@@ -51,7 +51,7 @@ impl Stored {
     }
 }
 
-/// Some lines; a few hold a needle.
+/// Returns some lines; a few contain a needle.
 fn text(random: &mut Random) -> String {
     let style = random.below(4);
     let max_lines = random.pick(&[&3, &30, &200]);
@@ -102,7 +102,7 @@ fn encode(random: &mut Random) -> (Stored, Vec<u8>) {
     }
 }
 
-/// Five thousand files, by their paths, and two giants.
+/// Returns five thousand files by path, and two huge ones.
 fn make(root: &Path) -> BTreeMap<String, Stored> {
     let mut random = Random::new(5);
     let mut files = BTreeMap::new();
@@ -131,7 +131,7 @@ fn make(root: &Path) -> BTreeMap<String, Stored> {
 
 type Row = (String, u64, String);
 
-/// The lines that hold a needle and those around them, file after file.
+/// Returns the lines that contain a needle and their context, file by file.
 fn reference(
     files: &BTreeMap<String, Stored>,
     pattern: &str,
@@ -142,7 +142,7 @@ fn reference(
     let mut found = Vec::new();
     for (path, stored) in files.iter().filter(|(path, _)| matches(pattern, path)) {
         let Some(text) = stored.text() else { continue };
-        // Most files have no hit at all.
+        // Most files have no hit.
         if !text.to_lowercase().contains(&needle) {
             continue;
         }
@@ -153,7 +153,7 @@ fn reference(
                 numbers.extend(index.saturating_sub(ctx)..(index + ctx + 1).min(lines.len()));
             }
         }
-        // A file that is not held is read by pages of 64 KiB.
+        // A file that is not loaded is read in pages of 64 KiB.
         let n_seen = if text.len() > 16 << 20 { 64 << 10 } else { usize::MAX };
         found.extend(numbers.into_iter().map(|index| {
             let line = &lines[index][..lines[index].floor_char_boundary(n_seen)];
@@ -163,7 +163,7 @@ fn reference(
     found
 }
 
-/// As much of a line as is shown: 512 bytes, from a little before the hit if it stands behind them.
+/// Returns the visible part of a line: 512 bytes, from shortly before a hit that is further back.
 fn shown(line: &str, needle: &str) -> String {
     let hit = line.to_lowercase().find(needle).filter(|hit| hit + needle.len() > 512);
     let start = line.floor_char_boundary(hit.map_or(0, |hit| hit - 128));
@@ -192,7 +192,7 @@ fn search(
 }
 
 #[test]
-fn a_search_over_five_thousand_files_finds_what_a_plain_one_finds() {
+fn a_search_over_five_thousand_files_agrees_with_a_naive_search() {
     let dir = TestDir::new();
     let files = make(&dir.path("root"));
     let session = dir.serve(&[]);
@@ -218,7 +218,7 @@ fn a_search_over_five_thousand_files_finds_what_a_plain_one_finds() {
         assert_eq!(answer["files"], matching.len(), "{shown}");
         assert!(found.len() <= 1000, "{shown}");
         if answer["truncated"] == true {
-            // The first ones first, and as many as have room.
+            // The first hits first, up to the budget.
             assert!(found.len() > 900 || n_bytes(&found) > 100 << 10, "{shown}");
             assert!(found.len() < expected.len(), "{shown}");
             assert_eq!(found, expected[..found.len()], "{shown}");
@@ -244,7 +244,7 @@ fn n_bytes(rows: &[Row]) -> usize {
     rows.iter().map(|(.., content)| content.len()).sum()
 }
 
-/// What `git grep` finds in the same files, where it reads them as we do.
+/// Returns what `git grep` finds in files that it reads as recto does.
 fn check_git(
     dir: &TestDir,
     files: &BTreeMap<String, Stored>,
@@ -265,7 +265,7 @@ fn check_git(
     }
     let needle = needle.to_lowercase();
     let is_hit = |row: &&Row| {
-        // A hit further behind than a page is not shown.
+        // A hit further back than a page is not shown.
         let is_shown = row.2.to_lowercase().contains(&needle) || row.2.len() > 500;
         is_shown && matches!(files[&row.0], Stored::Utf8(_))
     };
@@ -275,7 +275,7 @@ fn check_git(
 }
 
 #[test]
-fn a_file_with_too_many_hits_is_shown_as_far_as_there_is_room() {
+fn a_file_with_too_many_hits_is_shown_up_to_the_budget() {
     let dir = TestDir::new();
     dir.file("root/a.txt", "needle\n".repeat(20));
     dir.file("root/b.log", format!("needle {}\n", "x".repeat(400)).repeat(900));
@@ -290,7 +290,7 @@ fn a_file_with_too_many_hits_is_shown_as_far_as_there_is_room() {
 }
 
 #[test]
-fn what_is_found_is_bounded_and_the_first() {
+fn search_results_are_bounded_and_start_with_the_first_hit() {
     let dir = TestDir::new();
     for n in 0..300 {
         dir.file(&format!("root/f{n:03}.txt"), "hit\nmiss\n".repeat(10));
@@ -318,16 +318,16 @@ fn what_is_found_is_bounded_and_the_first() {
     let (found, answer) = search(&dir, &session, json!({"file_path": "g*", "match": "hit"}));
     assert!((200..1000).contains(&found.len()), "{}", found.len());
     assert_eq!(answer["truncated"], true);
-    // The first line of every file, until there is no more room.
+    // The first line of every file, up to the budget.
     let (found, answer) = search(&dir, &session, json!({"file_path": "f*", "lines": "1,+1"}));
     assert_eq!((found.len(), &answer["truncated"]), (600, &json!(false)));
     let (found, answer) = search(&dir, &session, json!({"file_path": "f*", "lines": "1-5"}));
     assert_eq!((found.len(), &answer["truncated"]), (1000, &json!(true)));
 }
 
-/// Files that are cut already, behind others that are not.
+/// Files that are already cut, after others that are not.
 #[test]
-fn what_is_found_in_long_files_is_bounded_too() {
+fn search_results_in_long_files_are_bounded() {
     let dir = TestDir::new();
     let wide = format!("hit {}\n", "x".repeat(490));
     dir.file("root/a1.txt", "hit\n".repeat(10)).file("root/b1.txt", wide.repeat(200));
@@ -346,7 +346,7 @@ fn what_is_found_in_long_files_is_bounded_too() {
 
 /// The ending of a line is not part of it.
 #[test]
-fn a_needle_is_found_in_lines_and_not_in_their_endings() {
+fn a_search_matches_text_but_not_line_endings() {
     let dir = TestDir::new();
     dir.file("root/a.txt", "one\r\ntw\ro\r\nthree").file("root/b.txt", "one\r\ntw\ro\r\nthree");
     let session = dir.serve(&[]);
@@ -362,9 +362,9 @@ fn a_needle_is_found_in_lines_and_not_in_their_endings() {
     }
 }
 
-/// Files are found from the folder of the one before, but a link's target is not in that folder.
+/// Files are opened relative to the previous file's directory, but a link's target is not in it.
 #[test]
-fn a_link_among_files_is_read_where_it_leads_and_the_next_file_where_it_is() {
+fn a_file_listed_after_a_link_is_read_from_its_own_directory() {
     let dir = TestDir::new();
     for (path, text) in [
         ("root/d/b.txt", "hit d/b\n"),

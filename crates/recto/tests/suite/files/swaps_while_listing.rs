@@ -1,4 +1,4 @@
-//! Races: while a client lists and searches, another process swaps the folder for a link to the
+//! Races: while a client lists and searches, another process swaps the directory for a link to the
 //! outside.
 
 use serde_json::{Value, json};
@@ -8,7 +8,7 @@ use crate::confinement::Confinement;
 use crate::swaps::while_swapping;
 use crate::test_dir::{INSIDE, OUTSIDE, Session, TestDir, said};
 
-/// The calls that are made under each kind of confinement.
+/// The number of calls under each kind of confinement.
 const SHORT: usize = 700;
 const LONG: usize = 100_000;
 
@@ -58,7 +58,7 @@ fn check_with(
     assert!(n_found > 0 && n_empty + n_refused > 0, "there was no race");
 }
 
-/// Inside are `plain` names, outside `hush` names.
+/// Names inside start with `plain`, names outside with `hush`.
 fn with_files(folders: &[&str]) -> TestDir {
     let dir = TestDir::new();
     for folder in folders {
@@ -74,17 +74,17 @@ fn with_files(folders: &[&str]) -> TestDir {
 }
 
 #[test]
-fn a_folder_swapped_for_a_link_is_not_listed_through() {
-    check_listed_folder(SHORT);
+fn a_directory_swapped_for_a_link_is_not_listed() {
+    check_listed_directory(SHORT);
 }
 
 #[test]
 #[ignore = "long: 100,000 calls of each kind"]
-fn a_folder_swapped_for_a_link_is_not_listed_through_long() {
-    check_listed_folder(LONG);
+fn a_directory_swapped_for_a_link_is_not_listed_long() {
+    check_listed_directory(LONG);
 }
 
-fn check_listed_folder(n_rounds: usize) {
+fn check_listed_directory(n_rounds: usize) {
     let dir = with_files(&["d", "d/x/y"]);
     dir.link("root/e", "../outside");
     let patterns = [dir.spelled("root/d/**"), "d/*".into(), "**/d/**".into(), "d/x/y/*".into()];
@@ -93,17 +93,17 @@ fn check_listed_folder(n_rounds: usize) {
 }
 
 #[test]
-fn a_folder_swapped_for_a_link_is_not_searched_through() {
-    check_searched_folder(SHORT);
+fn a_directory_swapped_for_a_link_is_not_searched() {
+    check_searched_directory(SHORT);
 }
 
 #[test]
 #[ignore = "long: 100,000 calls of each kind"]
-fn a_folder_swapped_for_a_link_is_not_searched_through_long() {
-    check_searched_folder(LONG);
+fn a_directory_swapped_for_a_link_is_not_searched_long() {
+    check_searched_directory(LONG);
 }
 
-fn check_searched_folder(n_rounds: usize) {
+fn check_searched_directory(n_rounds: usize) {
     let dir = with_files(&["d", "d/x/y"]);
     dir.link("root/e", "{base}/outside");
     let patterns = [dir.spelled("root/d/**"), "d/*".into(), "**/*.txt".into(), "d/x/y/*".into()];

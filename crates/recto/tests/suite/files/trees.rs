@@ -1,4 +1,4 @@
-//! Random folders with rules of what to ignore, and what real git makes of those.
+//! Random directory trees with ignore rules, and git's view of them.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::process::Command;
 
 use crate::random::Random;
 
-const FOLDERS: &[&str] =
+const DIRECTORIES: &[&str] =
     &["a", "b", "src", "lib", "build", "target", ".hid", "doc s", "ünï", "[b]", "new\nline", "UP"];
 
 const FILES: &[&str] = &[
@@ -39,7 +39,7 @@ const FILES: &[&str] = &[
     "x.txt.bak",
 ];
 
-/// Rules as people write them; a `%` is a random name.
+/// Typical ignore rules; a `%` is a random name.
 const RULES: &[&str] = &[
     "%",
     "%",
@@ -99,7 +99,7 @@ const RULES: &[&str] = &[
     "x.t?t",
 ];
 
-/// Makes a folder with a few folders and files in it, some of them repositories of their own.
+/// Creates a directory with a few directories and files in it, some of them repositories.
 pub fn make(top: &Path, random: &mut Random) {
     fill(top, random, 0);
 }
@@ -124,7 +124,7 @@ fn fill(folder: &Path, random: &mut Random, depth: usize) {
     }
     if depth < 4 {
         for _ in 0..random.below(4) {
-            let path = folder.join(random.pick(FOLDERS));
+            let path = folder.join(random.pick(DIRECTORIES));
             if !path.exists() && !path.is_symlink() {
                 fill(&path, random, depth + 1);
             }
@@ -138,8 +138,8 @@ fn rules(random: &mut Random) -> String {
     for _ in 0..1 + random.below(5) {
         let mut rule = random.pick(RULES).to_string();
         while rule.contains('%') {
-            // As a literal, without what a rule cannot say.
-            let names = if random.one_in(2) { FOLDERS } else { FILES };
+            // As a literal, without characters that a rule cannot express.
+            let names = if random.one_in(2) { DIRECTORIES } else { FILES };
             let name = random.pick(names).replace(['\n', '\\', '*', '?', '[', ']', '#', '!'], "a");
             rule = rule.replacen('%', name.trim_end(), 1);
         }
@@ -152,7 +152,7 @@ fn rules(random: &mut Random) -> String {
     rules
 }
 
-/// As much of a repository as git needs to see one.
+/// Creates the minimum that git recognises as a repository.
 pub fn make_repository(folder: &Path, random: &mut Random) {
     let git = folder.join(".git");
     for below in ["objects", "refs", "info"] {
@@ -164,7 +164,7 @@ pub fn make_repository(folder: &Path, random: &mut Random) {
     }
 }
 
-/// The files that git does not ignore, in nested repositories too.
+/// Returns the files that git does not ignore, including those in nested repositories.
 pub fn not_ignored(top: &Path) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     let output = git(top, &["ls-files", "-o", "--exclude-standard", "-z"]);
@@ -180,7 +180,7 @@ pub fn not_ignored(top: &Path) -> BTreeSet<String> {
     found
 }
 
-/// Runs git as if nobody had set anything.
+/// Runs git without the user's configuration.
 pub fn git(folder: &Path, arguments: &[&str]) -> String {
     let output = Command::new("git")
         .current_dir(folder)
@@ -196,12 +196,12 @@ pub fn git(folder: &Path, arguments: &[&str]) -> String {
         .env_remove("GIT_DIR")
         .output()
         .unwrap();
-    // `git grep` says with 1 that there is none.
+    // `git grep` exits with 1 if there is no match.
     assert!(output.status.code().is_some_and(|code| code <= 1), "git {arguments:?}: {output:?}");
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
-/// Every file beneath a folder, and every link to one, but nothing of `.git`.
+/// Returns every file below a directory, and every link to one, except in `.git`.
 pub fn files(top: &Path) -> Vec<String> {
     let mut found = Vec::new();
     let mut folders = vec![String::new()];

@@ -6,11 +6,11 @@ use std::path::Path;
 use recto_store::Revisions;
 use recto_store::context::{Access, RulePath, Sandbox, SandboxRule};
 
-use super::fixture::{Git, Place, absolute, serve, serve_with};
+use super::fixture::{Git, RepoDir, absolute, serve, serve_with};
 
 const NO_GIT: &str = "No .git between it and the root; --git-dir can allow one elsewhere.";
 
-fn project(place: &Place) -> Git {
+fn project(place: &RepoDir) -> Git {
     place.with_files(
         "project",
         &[("top.txt", "top"), ("sub/a.txt", "a"), ("sub/deep/b.txt", "b"), ("sub2/c.txt", "c")],
@@ -19,7 +19,7 @@ fn project(place: &Place) -> Git {
 
 #[test]
 fn a_root_below_its_repository_needs_the_git_directory_allowed() {
-    let place = Place::new();
+    let place = RepoDir::new();
     let git = project(&place);
     let sub = git.path("sub");
     let path = sub.join("a.txt");
@@ -33,7 +33,7 @@ fn a_root_below_its_repository_needs_the_git_directory_allowed() {
     let served = serve_with(&[&sub], &[&git.path(".git")], &[]);
     assert_eq!(served.text("HEAD", path), "a");
     assert_eq!(served.text("HEAD", "sub/a.txt"), "a");
-    // The folders around the root are open, and hold only what is in it.
+    // The directories around the root can be named, and contain only the root's files.
     assert_eq!(served.all("HEAD", ".").unwrap().files, ["sub/a.txt", "sub/deep/b.txt"]);
     assert_eq!(served.all("HEAD", "sub").unwrap().files, ["a.txt", "deep/b.txt"]);
     assert!(served.text("HEAD", ".").starts_with("-32003"));
@@ -46,14 +46,14 @@ fn a_root_below_its_repository_needs_the_git_directory_allowed() {
                    root start with sub/.";
         assert_eq!(refusal, format!("Permission denied: {path} | {top} {roots}"));
     }
-    // The git directory is allowed for revisions, and is no root.
+    // The git directory is allowed for revisions and is not a root.
     let inside = git.path(".git/config");
     assert_eq!(served.text("HEAD", inside.to_str().unwrap()).split(' ').next(), Some("-32002"));
 }
 
 #[test]
 fn a_work_tree_outside_its_repository_needs_the_git_directory_allowed() {
-    let place = Place::new();
+    let place = RepoDir::new();
     let git = project(&place);
     git.run(&["worktree", "add", "--quiet", "-b", "other", "../other"]);
     let other = Git { top: place.path.join("other") };
@@ -65,12 +65,12 @@ fn a_work_tree_outside_its_repository_needs_the_git_directory_allowed() {
     let served = serve_with(&[&other.top], &[&git.path(".git")], &[]);
     assert_eq!(served.text("HEAD", "top.txt"), "other");
     assert_eq!(served.text("main", "top.txt"), "top");
-    // Its own part alone is not enough: what is shared lies above.
+    // Allowing its own directory alone is not enough: the shared one is above.
     let own = git.path(".git/worktrees/other");
     let refusal = serve_with(&[&other.top], &[&own], &[]).refusal("HEAD", "top.txt");
     assert!(refusal.contains("Its commondir names a directory outside the roots"), "{refusal}");
 
-    // A root inside the work tree, which the git directory itself names.
+    // A root inside the work tree that the git directory names.
     let sub = other.path("sub");
     let served = serve_with(&[&sub], &[&own, &git.path(".git")], &[]);
     assert_eq!(served.text("HEAD", sub.join("a.txt").to_str().unwrap()), "a");
@@ -86,7 +86,7 @@ fn a_work_tree_outside_its_repository_needs_the_git_directory_allowed() {
 
 #[test]
 fn hidden_paths_are_hidden_at_revisions() {
-    let place = Place::new();
+    let place = RepoDir::new();
     let git = project(&place);
     let hidden = ["sub/deep", "*.secret", "top.txt"];
     git.write("sub2/x.secret", "secret");
@@ -97,15 +97,15 @@ fn hidden_paths_are_hidden_at_revisions() {
         assert!(served.text("HEAD", path).starts_with("-32002 Permission denied"), "{path}");
     }
     assert_eq!(served.text("HEAD", "sub/a.txt"), "a");
-    // A hidden git directory is none, unless it is allowed by name.
+    // A hidden git directory is not used, unless it is allowed by name.
     assert!(serve_with(&[&git.top], &[], &[".git"]).refusal("HEAD", "top.txt").contains(NO_GIT));
     let served = serve_with(&[&git.top], &[&git.path(".git")], &[".git"]);
     assert_eq!(served.text("HEAD", "top.txt"), "top");
 }
 
 #[test]
-fn the_clients_sandbox_holds_at_revisions() {
-    let place = Place::new();
+fn the_clients_sandbox_applies_at_revisions() {
+    let place = RepoDir::new();
     let git = project(&place);
     let entry = |path: &Path, access| SandboxRule { path: RulePath::Subtree(path.into()), access };
     let mut served = serve(&[&git.top]);
@@ -133,8 +133,8 @@ fn the_clients_sandbox_holds_at_revisions() {
 }
 
 #[test]
-fn paths_are_what_they_are_on_disk_up_to_the_repository_and_what_git_says_inside() {
-    let place = Place::new();
+fn paths_resolve_on_disk_up_to_the_repository_and_in_git_below_it() {
+    let place = RepoDir::new();
     let git = project(&place);
     symlink("sub", git.path("inner")).unwrap();
     symlink("/etc", git.path("out")).unwrap();
@@ -178,7 +178,7 @@ fn paths_are_what_they_are_on_disk_up_to_the_repository_and_what_git_says_inside
     assert!(served.text("HEAD", "").starts_with("-32600"));
     assert!(served.text("HEAD", &at(&"x/".repeat(9000))).starts_with("-32600"));
     assert!(served.text("HEAD", &at(&"x/".repeat(4000))).starts_with("-32001"));
-    // The answer's path can be compared with its top, however it was spelled.
+    // The answer's path is comparable with its top, however it was spelled.
     let found = served.revisions.at("HEAD", &at("linked/sub/a.txt"), &served.caller).unwrap();
     assert_eq!(found.top, git.top);
     assert_eq!(found.path.as_path(), git.path("sub/a.txt"));
@@ -187,8 +187,8 @@ fn paths_are_what_they_are_on_disk_up_to_the_repository_and_what_git_says_inside
 }
 
 #[test]
-fn a_link_of_today_does_not_hide_what_a_folder_held() {
-    let place = Place::new();
+fn a_directory_that_is_now_a_link_is_read_at_an_older_commit() {
+    let place = RepoDir::new();
     let git = project(&place);
     std::fs::rename(git.path("sub"), git.path("moved")).unwrap();
     symlink("/etc", git.path("sub")).unwrap();
@@ -199,7 +199,7 @@ fn a_link_of_today_does_not_hide_what_a_folder_held() {
         assert_eq!(served.text("HEAD~1", git.path(path).to_str().unwrap()), text, "{path}");
     }
     assert_eq!(served.all("HEAD~1", "sub/deep").unwrap().files, ["b.txt"]);
-    // Whether anything stands at the other end of the link is not told.
+    // Whether the link's target exists is not revealed.
     for (revision, path) in [
         ("HEAD~1", "sub/passwd"),
         ("HEAD~1", "sub/missing"),
@@ -212,7 +212,7 @@ fn a_link_of_today_does_not_hide_what_a_folder_held() {
         let text = served.text(revision, path);
         assert!(text.starts_with("-32002"), "{path} at {revision}: {text}");
     }
-    // What is hidden stays so, and so does what the client closes.
+    // Hidden paths stay hidden, and closed paths stay closed.
     let mut served = serve_with(&[&git.top], &[], &["sub/deep"]);
     assert_eq!(served.text("HEAD~1", "sub/a.txt"), "a");
     assert!(served.text("HEAD~1", "sub/deep/b.txt").starts_with("-32002"));
@@ -232,18 +232,18 @@ fn a_link_of_today_does_not_hide_what_a_folder_held() {
 }
 
 #[test]
-fn a_relative_path_starts_where_the_first_root_says() {
-    let place = Place::new();
+fn a_relative_path_starts_at_the_first_root() {
+    let place = RepoDir::new();
     let git = project(&place);
     let served = serve(&[&git.top]);
     assert_eq!(served.text("HEAD", "sub/a.txt"), "a");
     assert_eq!(served.text("HEAD", "./sub/../top.txt"), "top");
-    // The root is no repository but holds some.
+    // The root is not a repository but contains some.
     let served = serve(&[&place.path]);
     assert_eq!(served.text("HEAD", "project/sub/a.txt"), "a");
     assert_eq!(served.all("HEAD", "project/sub").unwrap().files, ["a.txt", "deep/b.txt"]);
     assert!(served.refusal("HEAD", "a.txt").contains(NO_GIT));
-    // A file need not exist any more.
+    // A file need not exist on disk any more.
     std::fs::remove_dir_all(git.path("sub")).unwrap();
     std::fs::write(git.path("sub"), "a file now").unwrap();
     assert_eq!(served.text("HEAD", "project/sub/deep/b.txt"), "b");

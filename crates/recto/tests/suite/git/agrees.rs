@@ -1,4 +1,4 @@
-//! Every file at every revision is what git says it is.
+//! Every file at every revision is the same as in git.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -10,11 +10,11 @@ use recto_store::{Error, Text};
 use recto_text::Digest;
 use recto_text::window::Window;
 
-use super::fixture::{Git, Place, Served, absolute, serve};
+use super::fixture::{Git, RepoDir, Served, absolute, serve};
 use recto_store::Revisions;
 
-/// A history with most of what a history can have.
-pub fn history(place: &Place, name: &str, options: &[&str]) -> Git {
+/// Creates a history with most features of git histories.
+pub fn history(place: &RepoDir, name: &str, options: &[&str]) -> Git {
     let library = place.with_files(&format!("{name}-library"), &[("lib.c", "int x;\n")]);
     if !options.is_empty() {
         std::fs::remove_dir_all(&library.top).unwrap();
@@ -134,8 +134,8 @@ fn check_all(served: &Served, git: &Git) {
 }
 
 #[test]
-fn every_file_of_every_commit_is_what_git_says() {
-    let place = Place::new();
+fn every_file_of_every_commit_matches_git() {
+    let place = RepoDir::new();
     let git = history(&place, "project", &[]);
     let served = serve(&[&git.top]);
     check_all(&served, &git);
@@ -144,7 +144,7 @@ fn every_file_of_every_commit_is_what_git_says() {
     }
     assert_eq!(served.text("HEAD", "link"), "a.txt");
     assert_eq!(served.text("HEAD", "dir/outside"), "/etc/passwd");
-    // The submodule is a repository of its own.
+    // The submodule is a separate repository.
     let inside = git.path("vendor/lib/lib.c");
     assert_eq!(served.text("HEAD", inside.to_str().unwrap()), "int x;\n");
     assert_eq!(
@@ -155,7 +155,7 @@ fn every_file_of_every_commit_is_what_git_says() {
 
 #[test]
 fn sha_256_repositories_are_read_too() {
-    let place = Place::new();
+    let place = RepoDir::new();
     let git = history(&place, "project", &["--object-format=sha256"]);
     let served = serve(&[&git.top]);
     check_all(&served, &git);
@@ -164,7 +164,7 @@ fn sha_256_repositories_are_read_too() {
 
 #[test]
 fn a_work_tree_has_its_own_head() {
-    let place = Place::new();
+    let place = RepoDir::new();
     let git = history(&place, "project", &[]);
     git.run(&["worktree", "add", "--quiet", "-b", "other", "../other", "HEAD~5"]);
     let other = Git { top: place.path.join("other") };
@@ -182,8 +182,8 @@ fn a_work_tree_has_its_own_head() {
 }
 
 #[test]
-fn clones_that_borrow_are_shallow_or_partial_are_read() {
-    let place = Place::new();
+fn alternate_shallow_and_partial_clones_are_read() {
+    let place = RepoDir::new();
     let git = history(&place, "project", &[]);
     git.run(&["config", "uploadpack.allowFilter", "true"]);
     let url = format!("file://{}", git.top.display());
@@ -216,8 +216,8 @@ fn clones_that_borrow_are_shallow_or_partial_are_read() {
 }
 
 #[test]
-fn replaced_objects_are_replaced() {
-    let place = Place::new();
+fn replace_references_are_applied() {
+    let place = RepoDir::new();
     let git = place.with_files("project", &[("a.txt", "before")]);
     let before = git.run(&["rev-parse", "HEAD:a.txt"]);
     let after = git.run_with(&["hash-object", "-w", "--stdin"], b"after");
@@ -232,8 +232,8 @@ fn replaced_objects_are_replaced() {
 }
 
 #[test]
-fn what_git_cannot_be_asked_is_said() {
-    let place = Place::new();
+fn unsupported_repositories_are_reported() {
+    let place = RepoDir::new();
     let reftable = place.repository_with("reftable", &["--ref-format=reftable"]);
     reftable.write("a.txt", "a");
     let id = reftable.commit("first");

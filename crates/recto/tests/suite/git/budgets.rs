@@ -1,13 +1,13 @@
-//! Whatever a repository holds, a call ends in time and in bounded memory.
+//! For any repository, a call ends in time and in bounded memory.
 
 use std::time::{Duration, Instant};
 
 use recto_store::Context;
 use recto_store::Error;
 
-use super::fixture::{Git, Place, serve};
+use super::fixture::{Git, RepoDir, serve};
 
-/// Trees within trees, each many times: more files than could ever be listed.
+/// Creates nested trees, each repeated many times: more files than could ever be listed.
 fn bomb(git: &Git, width: usize, depth: usize) {
     let blob = git.run_with(&["hash-object", "-w", "--stdin"], b"boom");
     let mut inner = ("100644 blob", blob);
@@ -23,8 +23,8 @@ fn bomb(git: &Git, width: usize, depth: usize) {
 }
 
 #[test]
-fn a_tree_without_end_is_listed_as_far_as_the_budget_goes() {
-    let place = Place::new();
+fn an_endless_tree_is_listed_up_to_the_budget() {
+    let place = RepoDir::new();
     let git = place.repository("project");
     bomb(&git, 100, 5);
     let served = serve(&[&git.top]);
@@ -37,15 +37,15 @@ fn a_tree_without_end_is_listed_as_far_as_the_budget_goes() {
     assert!(listing.files.is_sorted());
     assert_eq!(served.text("HEAD", "d042/d007/d099/d000/d001"), "boom");
 
-    // A pattern that can match little is not led into it.
+    // A selective pattern does not descend into it.
     let (folder, glob) = recto_store::glob::Glob::parse("d001/d002/*3/d00*/d00[0-4]").unwrap();
     let listing = served.list("HEAD", &folder, &glob).unwrap();
     assert_eq!((listing.total, listing.stopped), (500, None));
 }
 
 #[test]
-fn a_cancelled_call_ends_at_once() {
-    let place = Place::new();
+fn a_cancelled_call_stops() {
+    let place = RepoDir::new();
     let git = place.repository("project");
     bomb(&git, 100, 5);
     let mut served = serve(&[&git.top]);
@@ -64,8 +64,8 @@ fn a_cancelled_call_ends_at_once() {
 }
 
 #[test]
-fn a_file_over_the_limit_is_refused_by_its_header() {
-    let place = Place::new();
+fn a_file_over_the_limit_is_rejected_by_its_header() {
+    let place = RepoDir::new();
     let git = place.repository("project");
     let large = std::fs::File::create(git.path("large")).unwrap();
     large.set_len((64 << 20) + 1).unwrap();
@@ -86,8 +86,8 @@ fn a_file_over_the_limit_is_refused_by_its_header() {
 }
 
 #[test]
-fn a_long_history_is_walked_and_a_deep_tree_refused() {
-    let place = Place::new();
+fn a_long_history_is_walked_and_a_deep_tree_is_rejected() {
+    let place = RepoDir::new();
     let git = place.repository("project");
     let mut stream = Vec::new();
     for n in 0..3000 {
@@ -114,7 +114,7 @@ fn a_long_history_is_walked_and_a_deep_tree_refused() {
 
 #[test]
 fn no_descriptor_and_no_mapping_stays_open() {
-    let place = Place::new();
+    let place = RepoDir::new();
     let git = place.with_files("project", &[("a.txt", "a"), ("b/c.txt", "c")]);
     git.run(&["gc", "--quiet"]);
     git.write("a.txt", "loose");

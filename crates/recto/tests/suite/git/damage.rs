@@ -1,22 +1,22 @@
-//! Repositories with wrong bytes in them answer with an error or with what is still right.
+//! Repositories with wrong bytes return an error or the data that is still intact.
 
 use std::path::{Path, PathBuf};
 
 use recto_store::Error;
 
-use super::fixture::{Git, Place, Served, serve};
+use super::fixture::{Git, RepoDir, Served, serve};
 
-fn files_beneath(folder: &Path, found: &mut Vec<PathBuf>) {
+fn files_below(folder: &Path, found: &mut Vec<PathBuf>) {
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
         match path.is_dir() {
-            true => files_beneath(&path, found),
+            true => files_below(&path, found),
             false => found.push(path),
         }
     }
 }
 
-/// Numbers that look random and are the same in every run.
+/// Pseudo-random numbers that are the same in every run.
 struct Numbers(u64);
 
 impl Numbers {
@@ -26,7 +26,7 @@ impl Numbers {
     }
 }
 
-fn small(place: &Place) -> Git {
+fn small(place: &RepoDir) -> Git {
     let git = place.repository("project");
     let mut lines: Vec<String> = (0..200).map(|n| format!("line {n}\n")).collect();
     for n in 0..4 {
@@ -42,7 +42,7 @@ fn small(place: &Place) -> Git {
     git
 }
 
-/// Everything that can be asked. Nothing may panic; what is answered is not looked at.
+/// Makes every kind of call. Nothing may panic; the answers are ignored.
 fn ask_all(served: &Served, short: &str) -> usize {
     let mut n_answers = 0;
     for revision in ["HEAD", "HEAD~2", "main@{1}", "v1", short] {
@@ -55,20 +55,20 @@ fn ask_all(served: &Served, short: &str) -> usize {
 }
 
 #[test]
-fn flipped_bytes_end_in_errors() {
-    let place = Place::new();
+fn flipped_bytes_never_panic() {
+    let place = RepoDir::new();
     let git = small(&place);
     let served = serve(&[&git.top]);
     let short = git.run(&["rev-parse", "--short", "HEAD~3"]);
     let all = ask_all(&served, &short);
     let mut files = Vec::new();
-    files_beneath(&git.path(".git"), &mut files);
+    files_below(&git.path(".git"), &mut files);
     files.retain(|path| !path.to_str().unwrap().contains("/hooks/"));
     files.sort();
     let mut numbers = Numbers(7);
     let mut n_changed = 0;
     for round in 0..500 {
-        // Packs and their indexes hold nearly everything, so they get their share.
+        // Packs and their indexes contain nearly everything, so they get their share.
         let packs: Vec<&PathBuf> = files
             .iter()
             .filter(|path| path.extension().is_some_and(|end| end == "pack" || end == "idx"))
@@ -100,7 +100,7 @@ fn flipped_bytes_end_in_errors() {
     assert!(n_changed > 100, "{n_changed}");
 }
 
-/// A tree of git's own making, however wrong.
+/// Commits a tree without the checks of git.
 fn commit_tree(git: &Git, tree: &[u8]) {
     let arguments = ["hash-object", "-t", "tree", "-w", "--literally", "--stdin"];
     let tree = git.run_with(&arguments, tree);
@@ -112,8 +112,8 @@ fn commit_tree(git: &Git, tree: &[u8]) {
 }
 
 #[test]
-fn trees_that_no_folder_can_have_are_refused() {
-    let place = Place::new();
+fn trees_with_impossible_names_are_rejected() {
+    let place = RepoDir::new();
     let git = place.with_files("project", &[("a.txt", "a")]);
     let blob = git.run(&["rev-parse", "HEAD:a.txt"]);
     let id: Vec<u8> =
@@ -143,10 +143,10 @@ fn trees_that_no_folder_can_have_are_refused() {
             assert!(matches!(error, Error::BrokenRepository { .. }), "{error}");
         }
     }
-    // A name of git's own is a name like others.
+    // A name that git reserves is an ordinary name here.
     commit_tree(&git, &tree("100644", b".git"));
     assert_eq!(served.all("HEAD", ".").unwrap().files, [".git"]);
-    // A folder that is a file, and the other way round.
+    // A directory entry that is a file, and vice versa.
     commit_tree(&git, &tree("40000", b"folder"));
     let refusal = served.refusal("HEAD", "folder/x");
     assert!(refusal.contains("the object of a directory is not a tree"), "{refusal}");
@@ -159,8 +159,8 @@ fn trees_that_no_folder_can_have_are_refused() {
 }
 
 #[test]
-fn commits_and_tags_that_lead_nowhere_are_refused() {
-    let place = Place::new();
+fn dangling_commits_and_tags_are_rejected() {
+    let place = RepoDir::new();
     let git = place.with_files("project", &[("a.txt", "a")]);
     let blob = git.run(&["rev-parse", "HEAD:a.txt"]);
     let served = serve(&[&git.top]);

@@ -16,20 +16,20 @@ use recto_store::path::AbsPath;
 use recto_store::{ListRequest, Listing, LocalStore, Revisions};
 use tempfile::TempDir;
 
-/// A folder for several repositories, without links on the way.
-pub struct Place {
+/// A directory for several repositories, without links in its path.
+pub struct RepoDir {
     _folder: TempDir,
     pub path: PathBuf,
 }
 
-impl Place {
-    pub fn new() -> Place {
+impl RepoDir {
+    pub fn new() -> RepoDir {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().canonicalize().unwrap();
-        Place { _folder: folder, path }
+        RepoDir { _folder: folder, path }
     }
 
-    /// An empty repository beneath.
+    /// Creates an empty repository in it.
     pub fn repository(&self, name: &str) -> Git {
         self.repository_with(name, &[])
     }
@@ -41,7 +41,7 @@ impl Place {
         git
     }
 
-    /// A repository with one commit of some files.
+    /// Creates a repository with one commit of some files.
     pub fn with_files(&self, name: &str, files: &[(&str, &str)]) -> Git {
         let git = self.repository(name);
         for (path, text) in files {
@@ -74,7 +74,7 @@ impl Git {
         self.run(&["rev-parse", "HEAD"])
     }
 
-    /// What git prints, which must succeed.
+    /// Returns git's output; git must succeed.
     pub fn run(&self, arguments: &[&str]) -> String {
         String::from_utf8(self.bytes(arguments)).unwrap().trim_end().into()
     }
@@ -128,7 +128,7 @@ impl Git {
         }
     }
 
-    /// What `git ls-tree -r` lists: type and id by path.
+    /// Returns the entries of `git ls-tree -r`: type and id by path.
     pub fn tree(&self, revision: &str) -> BTreeMap<Vec<u8>, (String, String)> {
         let listed = self.bytes(&["ls-tree", "-r", "-z", revision]);
         let entry = |line: &[u8]| {
@@ -165,7 +165,7 @@ pub fn serve_with(roots: &[&Path], git_dirs: &[&Path], hidden: &[&str]) -> Serve
 }
 
 impl Served {
-    /// The stored bytes of a file at a revision.
+    /// Returns the stored bytes of a file at a revision.
     pub fn read(&self, revision: &str, path: &str) -> Result<Vec<u8>, Error> {
         let at = self.revisions.at(revision, path, &self.caller)?;
         let file = at.store.open(&at.path, &self.caller)?;
@@ -178,7 +178,7 @@ impl Served {
         Ok(bytes)
     }
 
-    /// The same as text that a test can compare.
+    /// Returns the same as text, for comparison.
     pub fn text(&self, revision: &str, path: &str) -> String {
         match self.read(revision, path) {
             Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
@@ -193,12 +193,12 @@ impl Served {
         at.store.list(&request, &self.caller)
     }
 
-    /// Everything at a revision.
+    /// Returns everything at a revision.
     pub fn all(&self, revision: &str, folder: &str) -> Result<Listing, Error> {
         self.list(revision, folder, &Glob::parse("**").unwrap().1.showing_hidden())
     }
 
-    /// Why a path cannot be read, with what a caller is told to do.
+    /// Returns the error for a path, with its hint.
     pub fn refusal(&self, revision: &str, path: &str) -> String {
         match self.read(revision, path) {
             Ok(_) => panic!("{path} at {revision} was read"),

@@ -1,11 +1,11 @@
-//! Patterns at a revision match what an independent filter of git's list keeps.
+//! Patterns at a revision match the same paths as an independent filter of git's list.
 
 use globset::GlobBuilder;
 use recto_store::glob::Glob;
 use recto_store::{ListRequest, Revisions};
 
 use super::agrees::history;
-use super::fixture::{Place, serve};
+use super::fixture::{RepoDir, serve};
 
 fn is_like(pattern: &[char], text: &[char]) -> bool {
     match (pattern, text) {
@@ -18,8 +18,8 @@ fn is_like(pattern: &[char], text: &[char]) -> bool {
 }
 
 #[test]
-fn patterns_keep_what_an_independent_filter_keeps() {
-    let place = Place::new();
+fn patterns_agree_with_an_independent_filter() {
+    let place = RepoDir::new();
     let git = history(&place, "project", &[]);
     let served = serve(&[&git.top]);
     let listed = |revision: &str| -> Vec<String> {
@@ -76,7 +76,7 @@ fn patterns_keep_what_an_independent_filter_keeps() {
 
 #[test]
 fn a_list_keeps_the_first_paths_and_counts_all() {
-    let place = Place::new();
+    let place = RepoDir::new();
     let git = history(&place, "project", &[]);
     let served = serve(&[&git.top]);
     let all = served.all("HEAD", ".").unwrap();
@@ -89,11 +89,11 @@ fn a_list_keeps_the_first_paths_and_counts_all() {
         assert_eq!(listing.files, all.files[..limit.min(all.files.len())]);
         assert_eq!(listing.total, all.total);
     }
-    // Hidden names are left out where the pattern does not name the dot.
+    // Hidden names are omitted unless the pattern names the dot.
     let (_, glob) = Glob::parse("**").unwrap();
     let listing = served.list("HEAD", ".", &glob).unwrap();
     assert!(listing.files.iter().all(|path| !path.split('/').any(|part| part.starts_with('.'))));
-    // A file and what is not there have nothing beneath them.
+    // Nothing is below a file or a missing path.
     for folder in ["n.txt", "nothing", "n.txt/x", "vendor/lib"] {
         assert_eq!(served.list("HEAD", folder, &glob).unwrap().total, 0, "{folder}");
     }

@@ -1,30 +1,30 @@
-//! Repositories made to lead out of the roots, to run something or to hang. Nothing runs, nothing
-//! outside is read, and everything ends in an error that says what is wrong and nothing more.
+//! Repositories made to escape the roots, to run a program or to hang. Nothing runs, nothing
+//! outside is read, and each call ends in an error that reveals nothing.
 
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use super::fixture::{Git, Place, serve, with_hint};
+use super::fixture::{Git, RepoDir, serve, with_hint};
 
-/// A repository in the root and one outside that it would like to read.
-struct Scene {
-    place: Place,
+/// A repository in the root and one outside that it tries to read.
+struct HostileRepository {
+    place: RepoDir,
     git: Git,
     outside: Git,
 }
 
 const SECRET: &str = "secret words";
 
-fn scene() -> Scene {
-    let place = Place::new();
+fn hostile() -> HostileRepository {
+    let place = RepoDir::new();
     let git = place.with_files("root/project", &[("a.txt", "inside")]);
     let outside = place.with_files("outside", &[("a.txt", SECRET), ("secret.txt", SECRET)]);
     outside.run(&["branch", "secret"]);
-    Scene { place, git, outside }
+    HostileRepository { place, git, outside }
 }
 
-impl Scene {
+impl HostileRepository {
     fn dot_git(&self, name: &str) -> std::path::PathBuf {
         self.git.path(".git").join(name)
     }
@@ -33,7 +33,7 @@ impl Scene {
         self.outside.path(".git").join(name)
     }
 
-    /// Reads what there is to read. Nothing that only the outside has may come back.
+    /// Reads everything readable. No text from outside may be returned.
     fn refusal(&self, revision: &str) -> String {
         let served = serve(&[&self.place.path.join("root")]);
         let started = Instant::now();
@@ -53,7 +53,7 @@ impl Scene {
         assert!(refusal.contains(words), "{refusal}");
     }
 
-    /// Puts a link to the outside in the place of something in the git directory.
+    /// Replaces an entry of the git directory with a link to the outside.
     fn link_out(&self, name: &str, target: &str) {
         let path = self.dot_git(name);
         match path.is_dir() {
@@ -72,18 +72,18 @@ fn fifo(path: &Path) {
 
 #[test]
 fn nothing_that_a_repository_names_is_run_or_included() {
-    let scene = scene();
-    let blob = scene.git.run(&["rev-parse", "HEAD:a.txt"]);
-    let canary = scene.place.path.join("root/canary");
-    let script = scene.place.path.join("root/script");
+    let hostile = hostile();
+    let blob = hostile.git.run(&["rev-parse", "HEAD:a.txt"]);
+    let canary = hostile.place.path.join("root/canary");
+    let script = hostile.place.path.join("root/script");
     std::fs::write(&script, format!("#!/bin/sh\ntouch {}\ncat\n", canary.display())).unwrap();
     std::fs::set_permissions(&script, PermissionsExt::from_mode(0o755)).unwrap();
-    let hooks = scene.dot_git("hooks");
+    let hooks = hostile.dot_git("hooks");
     std::fs::create_dir_all(&hooks).unwrap();
     for hook in ["post-checkout", "pre-commit", "reference-transaction", "post-index-change"] {
         std::fs::copy(&script, hooks.join(hook)).unwrap();
     }
-    let included = scene.place.path.join("included");
+    let included = hostile.place.path.join("included");
     std::fs::write(&included, "[extensions]\n\tobjectFormat = sha256\n").unwrap();
     let script = script.display();
     let config = format!(
@@ -99,87 +99,87 @@ fn nothing_that_a_repository_names_is_run_or_included() {
         hooks = hooks.display(),
         included = included.display(),
     );
-    std::fs::write(scene.dot_git("config"), config).unwrap();
-    scene.git.write(".gitattributes", "* filter=x diff=x\n");
-    let info = scene.dot_git("info");
+    std::fs::write(hostile.dot_git("config"), config).unwrap();
+    hostile.git.write(".gitattributes", "* filter=x diff=x\n");
+    let info = hostile.dot_git("info");
     std::fs::create_dir_all(&info).unwrap();
     std::fs::write(info.join("attributes"), "* filter=x diff=x\n").unwrap();
 
     for revision in ["HEAD", "main", "HEAD@{0}"] {
-        scene.check(revision, "inside");
+        hostile.check(revision, "inside");
     }
-    // What is missing would be fetched by git, from a command.
-    let served = serve(&[&scene.place.path.join("root")]);
-    let path = scene.git.path("a.txt");
+    // git would fetch the missing object by running a command.
+    let served = serve(&[&hostile.place.path.join("root")]);
+    let path = hostile.git.path("a.txt");
     let name = format!("objects/{}/{}", &blob[..2], &blob[2..]);
-    std::fs::remove_file(scene.dot_git(&name)).unwrap();
+    std::fs::remove_file(hostile.dot_git(&name)).unwrap();
     let refusal = served.refusal("HEAD", path.to_str().unwrap());
     assert!(refusal.contains("partial clone"), "{refusal}");
     assert!(!canary.exists());
 }
 
 #[test]
-fn alternates_outside_are_refused() {
+fn alternates_outside_are_rejected() {
     let info = "objects/info/alternates";
-    let secret = |scene: &Scene| scene.outside.run(&["rev-parse", "HEAD"]);
+    let secret = |hostile: &HostileRepository| hostile.outside.run(&["rev-parse", "HEAD"]);
     let refused = "Its objects/info/alternates names a directory outside the roots";
 
     for spelling in ["absolute", "relative", "dots", "link", "missing"] {
-        let scene = scene();
+        let hostile = hostile();
         let target = match spelling {
-            "absolute" => scene.outside("objects").display().to_string(),
+            "absolute" => hostile.outside("objects").display().to_string(),
             "relative" => "../../../../outside/.git/objects".into(),
-            "dots" => format!("{}/../../../outside/.git/objects", scene.git.top.display()),
+            "dots" => format!("{}/../../../outside/.git/objects", hostile.git.top.display()),
             "link" => {
-                symlink(scene.outside("objects"), scene.place.path.join("root/link")).unwrap();
-                scene.place.path.join("root/link").display().to_string()
+                symlink(hostile.outside("objects"), hostile.place.path.join("root/link")).unwrap();
+                hostile.place.path.join("root/link").display().to_string()
             }
             _ => "/nowhere/at/all".into(),
         };
-        std::fs::write(scene.dot_git(info), format!("# note\n\n{target}\n")).unwrap();
-        scene.check(&secret(&scene), refused);
-        scene.check("HEAD", refused);
+        std::fs::write(hostile.dot_git(info), format!("# note\n\n{target}\n")).unwrap();
+        hostile.check(&secret(&hostile), refused);
+        hostile.check("HEAD", refused);
     }
 
-    // Chained: the one inside borrows from outside.
-    let scene = scene();
-    let middle = scene.place.with_files("root/middle", &[("m.txt", "m")]);
-    std::fs::write(scene.dot_git(info), format!("{}\n", middle.path(".git/objects").display()))
+    // Chained: the alternate inside has one outside.
+    let hostile = hostile();
+    let middle = hostile.place.with_files("root/middle", &[("m.txt", "m")]);
+    std::fs::write(hostile.dot_git(info), format!("{}\n", middle.path(".git/objects").display()))
         .unwrap();
-    scene.check("HEAD", "inside");
+    hostile.check("HEAD", "inside");
     let outside = "../../../../outside/.git/objects\n";
     std::fs::write(middle.path(".git").join(info), outside).unwrap();
-    scene.check(&secret(&scene), refused);
+    hostile.check(&secret(&hostile), refused);
 
-    // In a circle, and in quotes.
+    // Circular, and quoted.
     std::fs::write(
         middle.path(".git").join(info),
-        format!("{}\n", scene.dot_git("objects").display()),
+        format!("{}\n", hostile.dot_git("objects").display()),
     )
     .unwrap();
-    scene.check("HEAD", "inside");
-    std::fs::write(scene.dot_git(info), "\"/a\\tb\"\n").unwrap();
-    scene.check("HEAD", "contains a quoted path");
-    scene.link_out(info, "HEAD");
-    scene.check("HEAD", "to a path outside the roots");
+    hostile.check("HEAD", "inside");
+    std::fs::write(hostile.dot_git(info), "\"/a\\tb\"\n").unwrap();
+    hostile.check("HEAD", "contains a quoted path");
+    hostile.link_out(info, "HEAD");
+    hostile.check("HEAD", "to a path outside the roots");
 }
 
 #[test]
-fn pointers_outside_are_refused() {
-    let scene = scene();
-    let dot_git = scene.git.path(".git");
-    std::fs::rename(&dot_git, scene.git.path("moved")).unwrap();
+fn gitfile_pointers_outside_are_rejected() {
+    let hostile = hostile();
+    let dot_git = hostile.git.path(".git");
+    std::fs::rename(&dot_git, hostile.git.path("moved")).unwrap();
     let pointers = [
-        format!("gitdir: {}\n", scene.outside.path(".git").display()),
+        format!("gitdir: {}\n", hostile.outside.path(".git").display()),
         "gitdir: ../../outside/.git".into(),
         "gitdir: /nowhere".into(),
     ];
     for pointer in pointers {
         std::fs::write(&dot_git, pointer).unwrap();
-        scene.check("HEAD", "Its .git names a directory outside the roots; --git-dir can allow");
+        hostile.check("HEAD", "Its .git names a directory outside the roots; --git-dir can allow");
     }
     std::fs::write(&dot_git, "gitdir: moved\n").unwrap();
-    scene.check("HEAD", "inside");
+    hostile.check("HEAD", "inside");
     for (pointer, words) in [
         ("gitdir: .git\n", "does not name a directory"),
         ("gitdir:", ""),
@@ -188,28 +188,28 @@ fn pointers_outside_are_refused() {
         ("gitdir: missing", "does not name a directory"),
     ] {
         std::fs::write(&dot_git, pointer).unwrap();
-        scene.check("HEAD", words);
+        hostile.check("HEAD", words);
     }
     std::fs::remove_file(&dot_git).unwrap();
-    symlink(scene.outside.path(".git"), &dot_git).unwrap();
-    scene.check("HEAD", "Its .git is a symbolic link to a path outside the roots.");
+    symlink(hostile.outside.path(".git"), &dot_git).unwrap();
+    hostile.check("HEAD", "Its .git is a symbolic link to a path outside the roots.");
     std::fs::remove_file(&dot_git).unwrap();
     symlink("moved", &dot_git).unwrap();
-    scene.check("HEAD", "inside");
+    hostile.check("HEAD", "inside");
     std::fs::remove_file(&dot_git).unwrap();
     fifo(&dot_git);
-    scene.check("HEAD", "not a regular file");
+    hostile.check("HEAD", "not a regular file");
 
-    let scene = self::scene();
-    let target = format!("{}\n", scene.outside.path(".git").display());
-    std::fs::write(scene.dot_git("commondir"), target).unwrap();
-    scene.check("HEAD", "Its commondir names a directory outside the roots");
-    fifo(&scene.dot_git("commondir"));
-    scene.check("HEAD", "commondir is not a regular file");
+    let hostile = self::hostile();
+    let target = format!("{}\n", hostile.outside.path(".git").display());
+    std::fs::write(hostile.dot_git("commondir"), target).unwrap();
+    hostile.check("HEAD", "Its commondir names a directory outside the roots");
+    fifo(&hostile.dot_git("commondir"));
+    hostile.check("HEAD", "commondir is not a regular file");
 }
 
 #[test]
-fn escaping_links_of_a_git_directory_are_refused() {
+fn escaping_links_of_a_git_directory_are_rejected() {
     for (name, target, words) in [
         ("HEAD", "HEAD", "HEAD in the git directory is a symbolic link"),
         ("config", "config", "config in the git directory is a symbolic link"),
@@ -222,78 +222,78 @@ fn escaping_links_of_a_git_directory_are_refused() {
         ("refs/replace", "refs", "refs/replace in the git directory is a symbolic link"),
         ("HEAD", "missing", "HEAD in the git directory is a symbolic link"),
     ] {
-        let scene = scene();
-        scene.link_out(name, target);
-        scene.check("HEAD", words);
+        let hostile = hostile();
+        hostile.link_out(name, target);
+        hostile.check("HEAD", words);
     }
     // Logs and shallow files are read where they are needed.
-    let scene = scene();
-    scene.git.commit("second");
-    scene.link_out("logs", "logs");
-    scene.check("HEAD@{1}", "to a path outside the roots");
-    scene.link_out("shallow", "HEAD");
-    scene.check("HEAD~1", "shallow in the git directory is a symbolic link");
-    std::fs::remove_file(scene.dot_git("shallow")).unwrap();
+    let hostile = hostile();
+    hostile.git.commit("second");
+    hostile.link_out("logs", "logs");
+    hostile.check("HEAD@{1}", "to a path outside the roots");
+    hostile.link_out("shallow", "HEAD");
+    hostile.check("HEAD~1", "shallow in the git directory is a symbolic link");
+    std::fs::remove_file(hostile.dot_git("shallow")).unwrap();
 
     // An object that is a link, loose and in a pack.
-    let id = scene.outside.run(&["rev-parse", "HEAD"]);
+    let id = hostile.outside.run(&["rev-parse", "HEAD"]);
     let name = format!("objects/{}/{}", &id[..2], &id[2..]);
-    std::fs::create_dir_all(scene.dot_git(&name[..10])).unwrap();
-    scene.link_out(&name, &name);
-    scene.check(&id, "to a path outside the roots");
-    scene.outside.run(&["gc", "--quiet"]);
-    for entry in std::fs::read_dir(scene.outside("objects/pack")).unwrap() {
+    std::fs::create_dir_all(hostile.dot_git(&name[..10])).unwrap();
+    hostile.link_out(&name, &name);
+    hostile.check(&id, "to a path outside the roots");
+    hostile.outside.run(&["gc", "--quiet"]);
+    for entry in std::fs::read_dir(hostile.outside("objects/pack")).unwrap() {
         let file = entry.unwrap().file_name();
         symlink(
-            scene.outside("objects/pack").join(&file),
-            scene.dot_git("objects/pack").join(&file),
+            hostile.outside("objects/pack").join(&file),
+            hostile.dot_git("objects/pack").join(&file),
         )
         .unwrap();
     }
-    scene.check(&id, "to a path outside the roots");
+    hostile.check(&id, "to a path outside the roots");
 
-    // A folder of objects.
-    let scene = self::scene();
-    let id = scene.outside.run(&["rev-parse", "HEAD"]);
+    // A directory of objects.
+    let hostile = self::hostile();
+    let id = hostile.outside.run(&["rev-parse", "HEAD"]);
     let folder = format!("objects/{}", &id[..2]);
-    scene.link_out(&folder, &folder);
-    scene.check(&id, "to a path outside the roots");
-    scene.check(&id[..8], "to a path outside the roots");
+    hostile.link_out(&folder, &folder);
+    hostile.check(&id, "to a path outside the roots");
+    hostile.check(&id[..8], "to a path outside the roots");
 
-    // Links that stay inside are fine.
-    let scene = self::scene();
-    std::fs::rename(scene.dot_git("objects"), scene.git.path("kept")).unwrap();
-    symlink("../kept", scene.dot_git("objects")).unwrap();
-    std::fs::remove_file(scene.dot_git("HEAD")).unwrap();
-    symlink("refs/heads/main", scene.dot_git("HEAD")).unwrap();
-    scene.check("HEAD", "inside");
+    // Links that stay inside work.
+    let hostile = self::hostile();
+    std::fs::rename(hostile.dot_git("objects"), hostile.git.path("kept")).unwrap();
+    symlink("../kept", hostile.dot_git("objects")).unwrap();
+    std::fs::remove_file(hostile.dot_git("HEAD")).unwrap();
+    symlink("refs/heads/main", hostile.dot_git("HEAD")).unwrap();
+    hostile.check("HEAD", "inside");
 }
 
 #[test]
-fn what_is_no_file_does_not_block() {
+fn special_files_in_a_repository_do_not_block() {
     for name in ["HEAD", "config", "packed-refs", "refs/heads/main"] {
-        let scene = scene();
-        fifo(&scene.dot_git(name));
-        scene.check("HEAD", &format!("{name} is not a regular file"));
+        let hostile = hostile();
+        fifo(&hostile.dot_git(name));
+        hostile.check("HEAD", &format!("{name} is not a regular file"));
     }
     for (name, target) in
         [("packed-refs", "/dev/zero"), ("HEAD", "/dev/stdin"), ("config", "/proc/self/mem")]
     {
-        let scene = scene();
-        std::fs::remove_file(scene.dot_git(name)).ok();
-        symlink(target, scene.dot_git(name)).unwrap();
-        scene.check("HEAD", "to a path outside the roots");
+        let hostile = hostile();
+        std::fs::remove_file(hostile.dot_git(name)).ok();
+        symlink(target, hostile.dot_git(name)).unwrap();
+        hostile.check("HEAD", "to a path outside the roots");
     }
-    let scene = scene();
-    fifo(&scene.dot_git("objects/info/alternates"));
-    scene.check("HEAD", "info/alternates is not a regular file");
-    std::fs::remove_file(scene.dot_git("objects/info/alternates")).unwrap();
-    let id = scene.git.run(&["rev-parse", "HEAD:a.txt"]);
-    fifo(&scene.dot_git(&format!("objects/{}/{}", &id[..2], &id[2..])));
-    scene.check("HEAD", "is not a regular file");
-    fifo(&scene.dot_git("objects/pack/pack-1.idx"));
-    scene.check("HEAD", "is not a regular file");
-    scene.check("1111111111111111111111111111111111111111", "a pack is damaged");
+    let hostile = hostile();
+    fifo(&hostile.dot_git("objects/info/alternates"));
+    hostile.check("HEAD", "info/alternates is not a regular file");
+    std::fs::remove_file(hostile.dot_git("objects/info/alternates")).unwrap();
+    let id = hostile.git.run(&["rev-parse", "HEAD:a.txt"]);
+    fifo(&hostile.dot_git(&format!("objects/{}/{}", &id[..2], &id[2..])));
+    hostile.check("HEAD", "is not a regular file");
+    fifo(&hostile.dot_git("objects/pack/pack-1.idx"));
+    hostile.check("HEAD", "is not a regular file");
+    hostile.check("1111111111111111111111111111111111111111", "a pack is damaged");
 }
 
 #[test]
@@ -308,15 +308,15 @@ fn a_broken_reference_is_not_quoted() {
         ("refs/heads/main", "0123", "refs/heads/main is not a valid reference"),
         ("refs/heads/main", "1111111111111111111111111111111111111111\n", "is missing"),
     ] {
-        let scene = scene();
-        std::fs::write(scene.dot_git(name), text).unwrap();
-        scene.check("HEAD", words);
+        let hostile = hostile();
+        std::fs::write(hostile.dot_git(name), text).unwrap();
+        hostile.check("HEAD", words);
     }
-    let scene = scene();
-    std::fs::write(scene.dot_git("HEAD"), vec![b'a'; 1 << 20]).unwrap();
-    scene.check("HEAD", "larger than");
-    std::fs::remove_file(scene.dot_git("HEAD")).unwrap();
-    scene.check("HEAD", "no commits yet");
-    std::fs::remove_dir_all(scene.dot_git("objects")).unwrap();
-    scene.check("HEAD", "it has no objects directory");
+    let hostile = hostile();
+    std::fs::write(hostile.dot_git("HEAD"), vec![b'a'; 1 << 20]).unwrap();
+    hostile.check("HEAD", "larger than");
+    std::fs::remove_file(hostile.dot_git("HEAD")).unwrap();
+    hostile.check("HEAD", "no commits yet");
+    std::fs::remove_dir_all(hostile.dot_git("objects")).unwrap();
+    hostile.check("HEAD", "it has no objects directory");
 }

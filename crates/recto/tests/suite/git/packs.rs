@@ -1,17 +1,17 @@
-//! Packs that git would never write: deltas in a circle, without end, and sizes that are lies.
+//! Packs that git would never write: cyclic deltas, endless deltas, and false sizes.
 
 use std::time::{Duration, Instant};
 
-use super::fixture::{Git, Place, serve};
+use super::fixture::{Git, RepoDir, serve};
 
-/// What a pack says about one object.
+/// The pack entry of one object.
 struct Packed {
     id: [u8; 20],
     /// Header and zlib stream.
     bytes: Vec<u8>,
 }
 
-/// A zlib stream that is not compressed.
+/// Returns an uncompressed zlib stream.
 fn stored(data: &[u8]) -> Vec<u8> {
     let mut stream = vec![0x78, 0x01];
     let mut pieces = data.chunks(60_000).peekable();
@@ -61,7 +61,7 @@ fn blob(id: [u8; 20], claimed: u64, data: &[u8]) -> Packed {
     Packed { id, bytes: [header(3, claimed), stored(data)].concat() }
 }
 
-/// A delta that copies its whole base, which has so many bytes as it claims.
+/// Returns a delta that copies its whole base, which claims to have this size.
 fn copy_of(id: [u8; 20], base: [u8; 20], size: u64) -> Packed {
     let mut delta = [varint(size), varint(size)].concat();
     let mut done = 0;
@@ -75,7 +75,7 @@ fn copy_of(id: [u8; 20], base: [u8; 20], size: u64) -> Packed {
     Packed { id, bytes: [header(7, delta.len() as u64), base.to_vec(), stored(&delta)].concat() }
 }
 
-/// Writes a pack and its index. Checksums are nonsense; nobody looks at them on reading.
+/// Writes a pack and its index. The checksums are wrong, but readers do not check them.
 fn write(git: &Git, objects: &[Packed]) {
     let mut pack =
         [&b"PACK"[..], &2u32.to_be_bytes(), &(objects.len() as u32).to_be_bytes()].concat();
@@ -105,8 +105,8 @@ fn id(n: u32) -> [u8; 20] {
     id
 }
 
-/// A repository whose file `evil` is the object 0.
-fn repository(place: &Place) -> Git {
+/// Creates a repository whose file `evil` is the object 0.
+fn repository(place: &RepoDir) -> Git {
     let git = place.repository("project");
     let hex: String = id(0).iter().map(|byte| format!("{byte:02x}")).collect();
     let tree = format!("100644 blob {hex}\tevil\n");
@@ -117,7 +117,7 @@ fn repository(place: &Place) -> Git {
 }
 
 fn check(objects: &[Packed], words: &str) {
-    let place = Place::new();
+    let place = RepoDir::new();
     let git = repository(&place);
     write(&git, objects);
     let started = Instant::now();
@@ -130,14 +130,14 @@ fn check(objects: &[Packed], words: &str) {
 }
 
 #[test]
-fn a_pack_made_by_hand_is_read() {
+fn a_handmade_pack_is_read() {
     check(&[blob(id(0), 5, b"hello")], "hello");
     check(&[copy_of(id(0), id(1), 5), blob(id(1), 5, b"hello")], "hello");
     check(&[copy_of(id(0), id(1), 5), copy_of(id(1), id(2), 5), blob(id(2), 5, b"hello")], "hello");
 }
 
 #[test]
-fn deltas_in_a_circle_end() {
+fn cyclic_deltas_are_rejected() {
     check(&[copy_of(id(0), id(0), 5)], "is damaged");
     check(&[copy_of(id(0), id(1), 5), copy_of(id(1), id(0), 5)], "is damaged");
     let circle: Vec<Packed> = (0..100).map(|n| copy_of(id(n), id((n + 1) % 100), 5)).collect();
@@ -146,7 +146,7 @@ fn deltas_in_a_circle_end() {
 }
 
 #[test]
-fn sizes_that_are_lies_do_not_count() {
+fn false_sizes_are_not_trusted() {
     check(&[blob(id(0), 4, b"hello")], "is damaged");
     check(&[blob(id(0), 6, b"hello")], "is damaged");
     check(&[blob(id(0), 0, b"hello")], "is damaged");
@@ -155,15 +155,15 @@ fn sizes_that_are_lies_do_not_count() {
     check(&[blob(id(0), u64::MAX >> 4, b"hello")], "File too large");
     check(&[copy_of(id(0), id(1), 6), blob(id(1), 5, b"hello")], "is damaged");
     check(&[copy_of(id(0), id(1), 1 << 45), blob(id(1), 5, b"hello")][1..], "missing");
-    // A delta from a base that would be huge.
+    // A delta whose base would be huge.
     let delta = [varint(1 << 50), varint(5), vec![5], b"hello".to_vec()].concat();
     let bytes = [header(7, delta.len() as u64), id(1).to_vec(), stored(&delta)].concat();
     check(&[Packed { id: id(0), bytes }, blob(id(1), 1 << 50, b"")], "is damaged");
 }
 
 #[test]
-fn deltas_without_end_are_not_applied() {
-    // Each copies all of the base: a hundred gigabytes, were it done.
+fn a_delta_that_expands_too_far_is_not_applied() {
+    // Each copies all of the base: a hundred gigabytes if applied.
     let size = 4 << 20;
     let n_deltas = 30_000;
     let mut chain: Vec<Packed> = (0..n_deltas).map(|n| copy_of(id(n), id(n + 1), size)).collect();
@@ -179,8 +179,8 @@ fn deltas_without_end_are_not_applied() {
 }
 
 #[test]
-fn an_index_that_is_a_lie_is_not_believed() {
-    let place = Place::new();
+fn a_false_pack_index_is_not_trusted() {
+    let place = RepoDir::new();
     let git = repository(&place);
     write(&git, &[blob(id(0), 5, b"hello")]);
     let path = git.path(".git/objects/pack/pack-evil.idx");
@@ -207,8 +207,8 @@ fn an_index_that_is_a_lie_is_not_believed() {
 }
 
 #[test]
-fn loose_objects_that_lie_are_damaged() {
-    let place = Place::new();
+fn loose_objects_with_false_headers_are_reported_as_damaged() {
+    let place = RepoDir::new();
     let git = repository(&place);
     let hex: String = id(0).iter().map(|byte| format!("{byte:02x}")).collect();
     let path = git.path(&format!(".git/objects/{}/{}", &hex[..2], &hex[2..]));

@@ -1,11 +1,11 @@
-//! Every spelling of a revision that git understands names the same commit here.
+//! Every spelling of a revision that git supports names the same commit in recto.
 
 use super::agrees::history;
-use super::fixture::{Git, Place, serve, with_hint};
+use super::fixture::{Git, RepoDir, serve, with_hint};
 
 #[test]
-fn a_revision_means_what_it_means_to_git() {
-    let place = Place::new();
+fn a_revision_names_the_same_commit_as_in_git() {
+    let place = RepoDir::new();
     let project = history(&place, "project", &[]);
     let git = Git { top: place.path.join("clone") };
     let top = git.top.to_str().unwrap();
@@ -88,7 +88,7 @@ fn a_revision_means_what_it_means_to_git() {
         "HEAD^{tree}",
         "main-worktree/HEAD",
         "worktrees/tree/HEAD",
-        // None of these is there.
+        // None of these exists.
         "nope",
         "v9",
         "HEAD~999",
@@ -146,8 +146,8 @@ fn a_revision_means_what_it_means_to_git() {
 }
 
 #[test]
-fn names_win_over_short_ids_and_whole_ids_over_names() {
-    let place = Place::new();
+fn names_take_precedence_over_short_ids_and_full_ids_over_names() {
+    let place = RepoDir::new();
     let git = place.with_files("project", &[("a.txt", "one")]);
     let one = git.run(&["rev-parse", "HEAD"]);
     git.write("a.txt", "two");
@@ -170,8 +170,8 @@ fn names_win_over_short_ids_and_whole_ids_over_names() {
 }
 
 #[test]
-fn a_short_id_that_several_have_says_so() {
-    let place = Place::new();
+fn an_ambiguous_short_id_is_reported() {
+    let place = RepoDir::new();
     let git = place.with_files("project", &[("a.txt", "one")]);
     let tree = git.run(&["rev-parse", "HEAD^{tree}"]);
     // Four digits are shared by two of a few thousand commits.
@@ -207,8 +207,8 @@ fn a_short_id_that_several_have_says_so() {
 }
 
 #[test]
-fn what_is_no_name_is_refused_in_words_that_teach() {
-    let place = Place::new();
+fn an_invalid_revision_gets_a_helpful_error() {
+    let place = RepoDir::new();
     let git = place.with_files("project", &[("a.txt", "one")]);
     let served = serve(&[&git.top]);
     let long = "x".repeat(10 << 10);

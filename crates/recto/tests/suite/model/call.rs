@@ -1,4 +1,4 @@
-//! Calls as values, and how they are written for the wire.
+//! Calls as values, and their JSON.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::strings::Edit;
 
-/// What a caller asks for.
+/// The request of a caller.
 #[derive(Debug, Clone)]
 pub struct Call {
     /// As the caller writes it: absolute or relative.
@@ -28,7 +28,7 @@ pub enum Action {
     Write { content: String, terms: Terms },
 }
 
-/// What every tool of the edit toolset takes besides.
+/// The further arguments of every tool of the edit toolset.
 #[derive(Debug, Clone)]
 pub struct Terms {
     pub expected_hash: Option<String>,
@@ -52,7 +52,7 @@ impl Action {
 }
 
 impl Call {
-    /// The arguments, every optional one written out: null is absent.
+    /// Returns the arguments with every optional one written out: null is absent.
     pub fn arguments(&self) -> Map<String, Value> {
         let mut arguments = match &self.action {
             Action::Read { lines, since } => json!({"lines": lines, "since": since}),

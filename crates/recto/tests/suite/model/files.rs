@@ -1,4 +1,4 @@
-//! The files of a test as design.md sees them, and what every call does to them.
+//! The files of a test as design.md describes them, and the effect of every call.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,7 +21,7 @@ pub enum Encoding {
     Utf16Be,
 }
 
-/// What one file holds.
+/// The content of one file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum File {
     Text { encoding: Encoding, text: String },
@@ -55,8 +55,8 @@ impl File {
         }
     }
 
-    /// The file with another text. "The encoding survives every change; a character that it
-    /// cannot hold is refused." A text that would be read back as another one is refused alike.
+    /// Returns the file with another text. "The encoding survives every change; a character that it
+    /// cannot hold is refused." A text that would be read back differently is rejected as well.
     fn with_text(&self, new: String) -> Result<File, i32> {
         let encoding = match self {
             File::Text { encoding, .. } => *encoding,
@@ -71,7 +71,7 @@ impl File {
         if is_refused { Err(-32016) } else { Ok(File::Text { encoding, text: new }) }
     }
 
-    /// What every verified change answers.
+    /// Returns the answer of every verified change.
     fn version(&self) -> Value {
         let text = self.text().expect("only text is read and edited");
         json!({"hash": self.hash(), "total_lines": lines::lines(text).len()})
@@ -81,15 +81,15 @@ impl File {
 /// A tree of files; paths are relative to the root.
 #[derive(Debug, Clone, Default)]
 pub struct Files {
-    /// The most bytes of text that a read shows.
+    /// The maximum bytes of text that a read returns.
     pub max_read_bytes: usize,
     pub files: BTreeMap<String, File>,
     pub folders: BTreeSet<String>,
 }
 
 impl Files {
-    /// Does what the call asks: the members its answer must have (null: must not have), or the
-    /// code of its refusal.
+    /// Makes the call: returns the members that its answer must have (null: must not have), or its
+    /// error code.
     pub fn run(&mut self, call: &Call) -> Result<Value, i32> {
         let action = &call.action;
         refuse_bad_arguments(call)?;
@@ -206,7 +206,7 @@ impl Files {
         Ok(json!({"removed": true}))
     }
 
-    /// The answer, and the lines where each `old_string` stood.
+    /// Returns the answer, and the lines where each `old_string` was found.
     fn edit(&mut self, path: &str, edits: &[Edit], terms: &Terms) -> Result<EditAnswer, i32> {
         let before = self.text_file(path)?.clone();
         refuse_stale(&before, terms.expected_hash.as_deref())?;
@@ -304,7 +304,7 @@ fn unmarked(argument: &str) -> &str {
     argument.strip_prefix(BOM).unwrap_or(argument)
 }
 
-/// The same for lines that a caller names, unless one stands there that starts with U+FEFF.
+/// The same for lines that a caller names, unless a line there starts with U+FEFF.
 fn marked_or_not(
     named: &str,
     brought: &str,
@@ -317,7 +317,7 @@ fn marked_or_not(
     }
 }
 
-/// The path from the root; tests leave the root only by `..` or another absolute path.
+/// Returns the path from the root; tests leave the root only by `..` or another absolute path.
 fn resolved(path: &str) -> Result<String, i32> {
     if path == ROOT {
         return Ok(String::new());
@@ -329,7 +329,7 @@ fn resolved(path: &str) -> Result<String, i32> {
     }
 }
 
-/// The folders that a file lies in, the nearest first, the root last.
+/// Returns the directories that contain a file, the nearest first, the root last.
 fn parents(path: &str) -> Vec<String> {
     let mut parents = Vec::new();
     let mut path = path;
@@ -343,7 +343,7 @@ fn parents(path: &str) -> Vec<String> {
     parents
 }
 
-/// Bytes as tests write them: text in one of the four encodings, or a NUL in no UTF-16.
+/// Decodes text in one of the four encodings; a NUL outside UTF-16 makes bytes binary.
 fn stored(bytes: &[u8]) -> File {
     let units = |to_unit: fn([u8; 2]) -> u16| {
         let units: Vec<u16> =

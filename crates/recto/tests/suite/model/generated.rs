@@ -1,4 +1,4 @@
-//! Random texts and calls: mostly right ones made from what stands there, and every kind of
+//! Random texts and calls: mostly valid ones made from the current files, and every kind of
 //! mistake.
 
 use serde_json::{Map, Value, json};
@@ -15,7 +15,7 @@ const WORDS: &[&str] = &[
     "e\u{301}", "\u{feff}",
 ];
 
-/// A text of up to `max_lines` lines: LF, CRLF or mixed, with or without a final ending.
+/// Returns a text of up to `max_lines` lines: LF, CRLF or mixed, with or without a final ending.
 fn text(random: &mut Random, max_lines: usize) -> String {
     let style = random.below(4);
     let mut text = String::new();
@@ -46,14 +46,14 @@ pub fn file(random: &mut Random) -> File {
     File::Text { encoding, text }
 }
 
-/// What a caller knows: the files, and versions that once stood somewhere.
-pub struct Known<'a> {
+/// The caller's knowledge: the files, and versions that once existed.
+pub struct Memory<'a> {
     pub files: &'a Files,
     pub hashes: &'a [String],
 }
 
-/// One call, valid or not.
-pub fn call(random: &mut Random, known: &Known<'_>) -> Call {
+/// Returns one call, valid or not.
+pub fn call(random: &mut Random, known: &Memory<'_>) -> Call {
     let which = random.below(42);
     let is_for_edit_toolset = which >= 33;
     let is_creation = (27..=30).contains(&which);
@@ -76,7 +76,7 @@ pub fn call(random: &mut Random, known: &Known<'_>) -> Call {
     Call { path: written(random, relative, is_for_edit_toolset), action }
 }
 
-fn path(random: &mut Random, known: &Known<'_>, is_creation: bool) -> String {
+fn path(random: &mut Random, known: &Memory<'_>, is_creation: bool) -> String {
     let existing: Vec<&String> = known.files.files.keys().collect();
     let is_odd = if is_creation { !random.one_in(3) } else { random.one_in(10) };
     if !is_odd && !existing.is_empty() {
@@ -86,7 +86,7 @@ fn path(random: &mut Random, known: &Known<'_>, is_creation: bool) -> String {
     random.pick(&places).to_string()
 }
 
-/// Relative or absolute, and now and then outside the root.
+/// Returns a relative or absolute path, sometimes outside the root.
 fn written(random: &mut Random, relative: String, is_for_edit_toolset: bool) -> String {
     match random.below(60) {
         0 => format!("../{relative}"),
@@ -97,7 +97,7 @@ fn written(random: &mut Random, relative: String, is_for_edit_toolset: bool) -> 
     }
 }
 
-fn hash(random: &mut Random, known: &Known<'_>, file: Option<&File>) -> String {
+fn hash(random: &mut Random, known: &Memory<'_>, file: Option<&File>) -> String {
     match (random.below(16), file) {
         (0, _) if !known.hashes.is_empty() => random.pick(known.hashes),
         (1, _) | (_, None) => format!("{:012x}", random.below(1 << 48)),
@@ -118,7 +118,7 @@ fn new_text(random: &mut Random) -> String {
     }
 }
 
-fn read(random: &mut Random, known: &Known<'_>, text: &str, hash: String) -> Action {
+fn read(random: &mut Random, known: &Memory<'_>, text: &str, hash: String) -> Action {
     let n = lines(text).len() as i64;
     let lines = match random.below(6) {
         0..=2 => None,
@@ -137,7 +137,7 @@ fn read(random: &mut Random, known: &Known<'_>, text: &str, hash: String) -> Act
     Action::Read { lines, since }
 }
 
-/// Any two numbers near the file's, and sometimes far from them.
+/// Returns two numbers near the file's, and sometimes far from them.
 fn any_range(random: &mut Random, n: i64) -> [i64; 2] {
     let mut number = || match random.below(30) {
         0 => random.pick(&[i64::MIN, i64::MAX, i64::MAX - 1, -1000, 1000]),
@@ -146,7 +146,7 @@ fn any_range(random: &mut Random, n: i64) -> [i64; 2] {
     [number(), number()]
 }
 
-/// The range from `first` up to `past`, indices from 0, in one of its spellings, maybe wider.
+/// Spells the range from `first` up to `past`, indices from 0, in one way, maybe wider.
 fn range_around(random: &mut Random, mut first: i64, mut past: i64, n: i64) -> [i64; 2] {
     if random.one_in(4) {
         first = random.between(0, first);
@@ -181,7 +181,7 @@ fn replace(random: &mut Random, text: &str, hash: String) -> Action {
     Action::Replace { hash, lines, old, new }
 }
 
-/// Lines with or without the last ending, in the other ending style, or slightly wrong.
+/// Returns lines with or without the last ending, in the other ending style, or slightly wrong.
 fn as_a_caller_writes(random: &mut Random, stands: &[Line]) -> String {
     let mut words = joined(stands);
     if let Some(last) = stands.last()
@@ -229,7 +229,7 @@ fn edit(random: &mut Random, text: &str) -> Edit {
     (old, new)
 }
 
-/// Edits of the text, and of what earlier edits wrote.
+/// Returns edits of the text, and of the text that earlier edits wrote.
 fn multi_edit(random: &mut Random, text: &str, hash: String) -> Action {
     let mut edits: Vec<Edit> = Vec::new();
     for _ in 0..if random.one_in(20) { 0 } else { random.pick(&[1, 2, 2, 3, 4]) } {
@@ -243,7 +243,7 @@ fn multi_edit(random: &mut Random, text: &str, hash: String) -> Action {
     Action::MultiEdit { edits, terms: terms(random, hash) }
 }
 
-/// The same call in another spelling that means the same: digits as strings, null left out.
+/// Returns an equivalent call: digits as strings, null omitted.
 pub fn respelled(random: &mut Random, mut arguments: Map<String, Value>) -> Map<String, Value> {
     if random.one_in(2) {
         arguments.retain(|_, value| !value.is_null());
@@ -258,7 +258,7 @@ pub fn respelled(random: &mut Random, mut arguments: Map<String, Value>) -> Map<
     arguments
 }
 
-/// The same call with an argument that no tool takes: absent, unknown, or of a wrong kind.
+/// Returns the call with an invalid argument: missing, unknown, or of a wrong type.
 pub fn broken(
     random: &mut Random,
     tool: &str,

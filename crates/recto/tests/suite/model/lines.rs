@@ -1,6 +1,6 @@
-//! What design.md says about lines and verified edits, in the plainest code that says it.
+//! The rules of design.md for lines and verified edits, in the plainest code.
 //!
-//! Shares nothing with the product. Every function is a pure function of one text.
+//! Shares no code with the product. Every function is a pure function of one text.
 
 /// One line: its text, and `"\n"`, `"\r\n"` or at the end of a file `""`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,7 +33,7 @@ pub fn joined(lines: &[Line]) -> String {
     lines.iter().map(|line| format!("{}{}", line.text, line.ending)).collect()
 }
 
-/// How a caller's words stand in a file.
+/// How a caller's text matches a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Match {
     Exact,
@@ -49,13 +49,13 @@ impl Match {
     }
 }
 
-/// A text after a change, and how its place was found.
+/// A text after a change, and how its position was found.
 pub struct Changed {
     pub text: String,
     pub how: Match,
 }
 
-/// What a read shows.
+/// The result of a read.
 pub struct Page {
     /// From 1.
     pub first_line: usize,
@@ -63,7 +63,7 @@ pub struct Page {
     pub extent: Extent,
 }
 
-/// How much of what was asked for a page holds.
+/// How much of the requested range a page contains.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Extent {
     Whole,
@@ -144,8 +144,8 @@ fn is_literal(new: &str, old: &str, how: Match) -> bool {
     new.contains("\r\n") || (old.contains('\n') && how == Match::Exact)
 }
 
-/// The ending of a wanted line may be left out where `may_be_open`; a different one is a
-/// tolerant match.
+/// Compares lines: the ending of a wanted line may be missing if `may_be_open`; a different one is
+/// a tolerant match.
 fn line_match(stands: &Line, wanted: &Line, may_be_open: bool) -> Option<Match> {
     if stands.text != wanted.text {
         return None;
@@ -158,7 +158,7 @@ fn line_match(stands: &Line, wanted: &Line, may_be_open: bool) -> Option<Match> 
     }
 }
 
-/// Where `wanted` stands wholly inside the lines from `first` up to `past`.
+/// Returns where `wanted` occurs wholly inside the lines from `first` up to `past`.
 fn places(lines: &[Line], wanted: &[Line], first: usize, past: usize) -> Vec<(usize, Match)> {
     let mut found = Vec::new();
     for at in first..past {

@@ -1,18 +1,18 @@
-//! What design.md says about exact strings, in the plainest code that says it.
+//! The rules of design.md for exact strings, in the plainest code.
 
 use std::ops::Range;
 
 use super::lines::{Match, ending_near, lines, spelled};
 
-/// What one edit or several did.
+/// The result of one edit or several.
 pub struct Edited {
     pub text: String,
     pub how: Match,
-    /// Where each `old_string` stood just before its edit: lines from 1, inclusive.
+    /// Where each `old_string` was just before its edit: lines from 1, inclusive.
     pub line_ranges: Vec<(usize, usize)>,
 }
 
-/// One string for another.
+/// A replacement of one string by another.
 pub type Edit = (String, String);
 
 /// "Edits apply one after another to the staged text."
@@ -94,7 +94,7 @@ pub fn find(text: &str, wanted: &str) -> (Vec<Range<usize>>, Match) {
     (tolerant, Match::Eol)
 }
 
-/// Characters and where they stand, every line ending as one `\n`.
+/// Returns characters and their positions, with every line ending as one `\n`.
 fn symbols(text: &str) -> Vec<(Range<usize>, char)> {
     let mut symbols: Vec<(Range<usize>, char)> = Vec::new();
     for (at, character) in text.char_indices() {

@@ -11,7 +11,7 @@ use crate::server::{Server, cut};
 const MEGABYTE: usize = 1 << 20;
 
 #[test]
-fn a_request_that_is_too_long_is_refused_by_its_id() {
+fn a_request_that_is_too_long_is_rejected_with_its_id() {
     let mut server = Server::ready(&[]);
     let filler = "x".repeat(20 * MEGABYTE);
     let params = format!(
@@ -35,7 +35,7 @@ fn a_request_that_is_too_long_is_refused_by_its_id() {
 }
 
 #[test]
-fn a_request_that_is_too_long_before_the_handshake_is_refused_too() {
+fn a_request_that_is_too_long_is_rejected_before_the_handshake() {
     let mut server = Server::start(&[]);
     server.send_line(&format!(r#"{{"id":5,"x":"{}"}}"#, "x".repeat(17 * MEGABYTE)));
     assert_eq!(server.next().unwrap()["id"], 5);
@@ -55,20 +55,20 @@ fn fifteen_megabytes_are_written_and_read_back() {
     server.check_serves();
 }
 
-/// A line or two are taken from the pipe by the test itself; then nothing is until the loop below.
+/// The test reads a line or two from the pipe, then nothing until the loop below.
 #[test]
-fn answers_that_nobody_reads_take_little_memory_and_are_all_there() {
+fn unread_answers_take_little_memory_and_are_not_lost() {
     const N_CALLS: u64 = 400;
     const MAX_BYTES: usize = 128 * MEGABYTE;
     let mut server = Server::ready(&[]);
-    // As much as an answer may have, so that each is whole.
+    // As large as an answer may be, so that none is cut.
     std::fs::write(server.path("mega.txt"), "0123456789abcde\n".repeat(MEGABYTE / 16)).unwrap();
     let path = server.spelled("mega.txt");
     for id in 1000..1000 + N_CALLS {
         let params = json!({"name": "read_text_file", "arguments": {"path": path}});
         server.send(&json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params}));
     }
-    // Until the memory has not grown for a while.
+    // Until memory use has not grown for a while.
     let (mut highest, mut since) = (0, Instant::now());
     while since.elapsed() < Duration::from_millis(500) {
         let now = server.most_resident_bytes();
@@ -102,7 +102,7 @@ fn a_path_as_long_as_a_request_takes_little_memory() {
     server.check_serves();
 }
 
-/// Calls of every outcome, many times over.
+/// Calls of every outcome, repeated.
 #[test]
 fn calls_leave_no_handles_open() {
     let mut server = Server::ready(&[]);
@@ -123,7 +123,7 @@ fn calls_leave_no_handles_open() {
         }
         let path = server.spelled("a/b/c/new.txt");
         server.call("write_text_file", json!({"path": path, "content": format!("{round}\n")}));
-        // The first rounds may open what is kept.
+        // The first rounds may open files that stay open.
         if round < 5 {
             highest = highest.max(n_open(&server));
         }
@@ -132,9 +132,9 @@ fn calls_leave_no_handles_open() {
     server.check_serves();
 }
 
-/// Nothing about them is answered, so that nothing slows the client down.
+/// Notifications have no answers that would slow the client down.
 #[test]
-fn a_flood_of_notifications_takes_little_memory_and_keeps_nobody_waiting() {
+fn a_flood_of_notifications_takes_little_memory_and_delays_no_call() {
     const N_NOTIFICATIONS: usize = 300_000;
     let mut server = Server::ready(&[]);
     let mut input = server.take_input();
@@ -156,7 +156,7 @@ fn a_flood_of_notifications_takes_little_memory_and_keeps_nobody_waiting() {
 }
 
 #[test]
-fn an_id_is_free_as_soon_as_its_answer_is_read() {
+fn an_id_can_be_reused_once_its_answer_is_read() {
     let mut server = Server::ready(&[]);
     for round in 0..2_000 {
         server.send(&json!({"jsonrpc": "2.0", "id": "again", "method": "ping"}));

@@ -1,4 +1,4 @@
-//! Codex's permission profile, as it comes with every call.
+//! Codex's permission profile, which comes with every call.
 
 use serde_json::{Value, json};
 
@@ -23,7 +23,7 @@ fn managed(entries: &[Value]) -> Value {
     })
 }
 
-/// What a profile lets the tools do with `inside.txt`.
+/// What a profile permits the tools to do with `inside.txt`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Allowed {
     Everything,
@@ -89,7 +89,7 @@ fn a_profile_is_honoured_by_every_tool() {
         (managed(&[root(), project(), path(folder, "none")]), Nothing),
         (json!({"type": "disabled"}), Everything),
         (json!({"type": "managed", "file_system": {"type": "unrestricted"}}), Everything),
-        // What cannot be understood allows no change.
+        // An unknown profile permits no change.
         (json!("a new kind"), Reading),
         (json!({"type": "managed"}), Reading),
         (json!({"type": "managed", "file_system": {"type": "restricted"}}), Reading),
@@ -103,7 +103,7 @@ fn a_profile_is_honoured_by_every_tool() {
 
 /// One of two files may be written.
 #[test]
-fn a_more_specific_entry_decides() {
+fn a_more_specific_entry_takes_precedence() {
     let mut server = Server::ready(&[]);
     std::fs::write(server.path("other.txt"), "inside\n").unwrap();
     let folder = server.path("").canonicalize().unwrap().to_str().unwrap().to_string();
@@ -117,7 +117,7 @@ fn a_more_specific_entry_decides() {
     }
 }
 
-/// The server's folder by another name: a link to it, elsewhere.
+/// Returns the server's directory by another path: a link to it from elsewhere.
 fn alias(server: &Server) -> (tempfile::TempDir, String) {
     let links = tempfile::tempdir().unwrap();
     let alias = links.path().canonicalize().unwrap().join("alias");
@@ -125,9 +125,9 @@ fn alias(server: &Server) -> (tempfile::TempDir, String) {
     (links, alias.to_str().unwrap().to_string())
 }
 
-/// As when Codex is started in a home folder that is a link.
+/// As when Codex is started in a home directory that is a link.
 #[test]
-fn a_profile_may_open_a_folder_by_a_link_to_it() {
+fn a_profile_can_allow_a_directory_through_a_link_to_it() {
     let mut server = Server::ready(&[]);
     let (_links, alias) = alias(&server);
     let profile = managed(&[special("root", "read"), special("project_roots", "write")]);
@@ -135,7 +135,7 @@ fn a_profile_may_open_a_folder_by_a_link_to_it() {
 }
 
 #[test]
-fn a_profile_may_close_a_folder_by_a_link_to_it() {
+fn a_profile_can_deny_a_directory_through_a_link_to_it() {
     let mut server = Server::ready(&[]);
     let (_links, alias) = alias(&server);
     let profile = managed(&[special("root", "write"), path(&alias, "none")]);

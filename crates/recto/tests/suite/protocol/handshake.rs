@@ -1,4 +1,4 @@
-//! How a session begins: with each of the revisions, with one that nobody knows, and without.
+//! How a session starts: with each protocol revision, with an unknown one, and without a handshake.
 
 use serde_json::{Value, json};
 
@@ -7,7 +7,7 @@ use crate::server::{STATELESS, Server, stateless};
 const REVISIONS: [&str; 3] = ["2025-03-26", "2025-06-18", "2025-11-25"];
 
 #[test]
-fn every_revision_with_a_handshake_is_spoken() {
+fn every_protocol_revision_with_a_handshake_is_supported() {
     for version in REVISIONS {
         let mut server = Server::start(&[]);
         assert_eq!(server.initialize(version)["protocolVersion"], version);
@@ -16,7 +16,7 @@ fn every_revision_with_a_handshake_is_spoken() {
 }
 
 #[test]
-fn an_unknown_revision_is_answered_with_one_that_is_spoken() {
+fn an_unknown_protocol_revision_is_answered_with_a_supported_one() {
     for version in ["1999-01-01", "2099-12-31", "", STATELESS] {
         let mut server = Server::start(&[]);
         let answered = server.initialize(version)["protocolVersion"].clone();
@@ -26,7 +26,7 @@ fn an_unknown_revision_is_answered_with_one_that_is_spoken() {
 }
 
 #[test]
-fn says_who_it_is_and_what_it_can() {
+fn initialize_returns_the_server_info_and_capabilities() {
     let mut server = Server::start(&[]);
     let result = server.initialize("2025-06-18");
     assert_eq!(result["serverInfo"]["name"], "recto");
@@ -38,7 +38,7 @@ fn says_who_it_is_and_what_it_can() {
 }
 
 #[test]
-fn says_where_paths_start() {
+fn the_instructions_say_what_paths_are_relative_to() {
     for (options, said) in [
         (
             &[][..],
@@ -57,7 +57,7 @@ fn says_where_paths_start() {
 }
 
 #[test]
-fn requests_that_say_what_they_need_need_no_handshake() {
+fn requests_with_their_own_metadata_need_no_handshake() {
     let mut server = Server::start(&[]);
     let found = server.request("server/discover", stateless(json!({})));
     let versions = found["result"]["supportedVersions"].as_array().unwrap();
@@ -73,7 +73,7 @@ fn requests_that_say_what_they_need_need_no_handshake() {
 }
 
 #[test]
-fn a_call_may_be_the_first_line() {
+fn a_call_can_be_the_first_message() {
     check_stateless(&mut Server::start(&[]));
 }
 
@@ -86,10 +86,9 @@ fn check_stateless(server: &mut Server) {
     assert_eq!(refused["result"]["_meta"]["error"]["code"], -32002, "{refused}");
 }
 
-/// Requests that are refused before there is a session leave the server ready for one, whatever
-/// else is said in between.
+/// Requests that are rejected before a session leave the server ready for one.
 #[test]
-fn a_refused_beginning_is_not_the_end() {
+fn a_session_can_start_after_rejected_requests() {
     let discover = json!({"method": "server/discover", "params": {}});
     let list = json!({"method": "tools/list", "params": {}});
     let call =
@@ -129,7 +128,7 @@ fn a_refused_beginning_is_not_the_end() {
 }
 
 #[test]
-fn what_is_not_offered_does_not_exist() {
+fn methods_that_are_not_offered_are_not_found() {
     for (method, params) in [
         ("prompts/list", json!({})),
         ("prompts/get", json!({"name": "x"})),

@@ -1,4 +1,4 @@
-//! How the server ends, and calls that are taken back.
+//! How the server exits, and cancelled calls.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Seek, Write};
@@ -20,8 +20,8 @@ const AT_END_OF_INPUT: Duration = Duration::from_secs(2);
 const AT_SIGNAL: Duration = Duration::from_secs(3);
 const AT_LAST: Duration = Duration::from_secs(10);
 
-/// Keeps every write to the server's folder waiting until it is dropped.
-fn hold(server: &Server) -> File {
+/// Blocks every write to the server's directory until dropped.
+fn block_writes(server: &Server) -> File {
     let folder = File::open(server.path("")).unwrap();
     flock(&folder, FlockOperation::LockExclusive).unwrap();
     folder
@@ -40,13 +40,13 @@ fn cancel(server: &mut Server, id: u64) {
     server.send(&json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params}));
 }
 
-/// Everything that is still said.
+/// Returns the rest of the output.
 fn rest(server: &mut Server) -> Vec<Value> {
     std::iter::from_fn(|| server.next()).collect()
 }
 
 #[test]
-fn the_end_of_input_is_the_end() {
+fn the_server_exits_at_the_end_of_input() {
     for mut server in [Server::start(&[]), Server::ready(&[])] {
         server.close_input();
         assert!(server.wait(AT_END_OF_INPUT).success());
@@ -55,7 +55,7 @@ fn the_end_of_input_is_the_end() {
 }
 
 #[test]
-fn half_a_line_at_the_end_of_input_is_no_message() {
+fn an_incomplete_line_at_the_end_of_input_is_ignored() {
     let mut server = Server::ready(&[]);
     server.send_part("{\"jsonrpc\":\"2.0\",\"id\":9,\"method\":\"ping\"}");
     server.close_input();
@@ -63,9 +63,9 @@ fn half_a_line_at_the_end_of_input_is_no_message() {
     assert_eq!(rest(&mut server), [] as [Value; 0]);
 }
 
-/// Some who start programs leave their ends of the pipes so, or a terminal that others use too.
+/// Some parent processes leave their pipes or a shared terminal in non-blocking mode.
 #[test]
-fn pipes_that_do_not_wait_are_waited_for() {
+fn non_blocking_pipes_work() {
     const N_ANSWERS: u64 = 20;
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("f.txt");
@@ -82,7 +82,7 @@ fn pipes_that_do_not_wait_are_waited_for() {
         .stdout(stdout)
         .spawn()
         .unwrap();
-    // It waits for a first line.
+    // The server waits for a first line.
     std::thread::sleep(Duration::from_millis(200));
     for id in 1..=N_ANSWERS {
         let params = json!({"name": "read_text_file", "arguments": {"path": path}});
@@ -90,7 +90,7 @@ fn pipes_that_do_not_wait_are_waited_for() {
         let request = json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params});
         writeln!(input, "{request}").unwrap();
     }
-    // It waits until the first answers are read.
+    // The server waits until the first answers are read.
     std::thread::sleep(Duration::from_millis(500));
     let mut lines = BufReader::new(output).lines();
     let mut ids: Vec<u64> = (0..N_ANSWERS)
@@ -108,7 +108,7 @@ fn pipes_that_do_not_wait_are_waited_for() {
 
 /// As in `recto serve < calls`, and as Node starts programs.
 #[test]
-fn a_file_and_a_socket_are_input_as_well() {
+fn a_file_or_a_socket_can_be_the_input() {
     const N_CALLS: u64 = 500;
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("f.txt"), "text\n").unwrap();
@@ -147,7 +147,7 @@ fn a_file_and_a_socket_are_input_as_well() {
 
 /// As in `printf … | recto serve`.
 #[test]
-fn what_was_asked_before_the_end_of_input_is_answered() {
+fn requests_before_the_end_of_input_are_answered() {
     let mut server = Server::ready(&["--durability", "rename"]);
     let ids: Vec<u64> = (0..50).map(|n| write(&mut server, &format!("{n}.txt"))).collect();
     server.close_input();
@@ -158,7 +158,7 @@ fn what_was_asked_before_the_end_of_input_is_answered() {
     assert!(server.wait(AT_END_OF_INPUT).success());
 }
 
-/// A server whose input ended behind so many calls that read so many lines.
+/// Starts a server whose input ends after `n_calls` calls with long answers.
 fn with_long_answers(n_calls: u64, n_lines: usize, results: &str) -> (TempDir, Child) {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("f.txt"), "a line of some length\n".repeat(n_lines)).unwrap();
@@ -179,9 +179,9 @@ fn with_long_answers(n_calls: u64, n_lines: usize, results: &str) -> (TempDir, C
     (folder, child)
 }
 
-/// Twelve megabytes in eight seconds, of which a pipe holds one.
+/// Twelve megabytes in eight seconds, while a pipe buffers one.
 #[test]
-fn answers_that_are_being_read_are_written_to_the_end() {
+fn answers_are_written_completely_while_the_client_reads() {
     const N_CALLS: u64 = 24;
     let (_folder, mut child) = with_long_answers(N_CALLS, 24_000, "text");
     let mut output = BufReader::new(child.stdout.take().unwrap());
@@ -195,9 +195,9 @@ fn answers_that_are_being_read_are_written_to_the_end() {
     assert!(child.wait().unwrap().success());
 }
 
-/// Here one answer takes more than a second.
+/// One answer takes more than a second to read.
 #[test]
-fn answers_that_are_read_slowly_are_written_to_the_end() {
+fn answers_are_written_completely_to_a_slow_reader() {
     let (_folder, mut child) = with_long_answers(5, 40_000, "both");
     let mut output = child.stdout.take().unwrap();
     let (mut bytes, mut buffer) = (Vec::new(), vec![0; 64 << 10]);
@@ -217,9 +217,9 @@ fn answers_that_are_read_slowly_are_written_to_the_end() {
 }
 
 #[test]
-fn a_call_in_flight_does_not_put_off_the_end_of_input() {
+fn a_call_in_flight_does_not_delay_the_exit_at_end_of_input() {
     let mut server = Server::ready(&[]);
-    let _held = hold(&server);
+    let _held = block_writes(&server);
     write(&mut server, "new.txt");
     server.close_input();
     assert!(server.wait(AT_END_OF_INPUT).success());
@@ -231,7 +231,7 @@ fn terminate(server: &Server, signal: Signal) {
 }
 
 #[test]
-fn a_signal_ends_it_while_the_input_is_open() {
+fn a_signal_stops_the_server_while_its_input_is_open() {
     for signal in [Signal::TERM, Signal::INT, Signal::HUP] {
         let mut server = Server::ready(&[]);
         server.check_serves();
@@ -243,7 +243,7 @@ fn a_signal_ends_it_while_the_input_is_open() {
 
 /// Node starts programs with sockets as their standard streams.
 #[test]
-fn a_signal_ends_it_while_a_socket_is_open() {
+fn a_signal_stops_the_server_while_its_input_socket_is_open() {
     let (ours, theirs) = UnixStream::pair().unwrap();
     let answers = ours.try_clone().unwrap();
     let folder = tempfile::tempdir().unwrap();
@@ -277,7 +277,7 @@ fn wait_until_it_sleeps(child: &Child) {
 }
 
 #[test]
-fn a_signal_ends_it_before_the_handshake() {
+fn a_signal_stops_the_server_before_the_handshake() {
     let mut server = Server::start(&[]);
     let ping = server.request("ping", json!({}));
     assert_eq!(ping["result"], json!({}));
@@ -286,7 +286,7 @@ fn a_signal_ends_it_before_the_handshake() {
 }
 
 #[test]
-fn a_signal_ends_it_in_a_line_without_end() {
+fn a_signal_stops_the_server_in_the_middle_of_a_line() {
     let mut child = Command::new(BINARY)
         .args(["serve", "/tmp"])
         .stdin(File::open("/dev/zero").unwrap())
@@ -309,9 +309,9 @@ fn wait_for_end(child: &mut Child) {
 }
 
 #[test]
-fn a_call_in_flight_does_not_put_off_a_signal() {
+fn a_call_in_flight_does_not_delay_the_exit_on_a_signal() {
     let mut server = Server::ready(&[]);
-    let _held = hold(&server);
+    let _held = block_writes(&server);
     write(&mut server, "new.txt");
     server.check_serves();
     terminate(&server, Signal::TERM);
@@ -320,7 +320,7 @@ fn a_call_in_flight_does_not_put_off_a_signal() {
 }
 
 #[test]
-fn a_client_that_takes_no_more_answers_is_gone() {
+fn the_server_exits_when_the_client_closes_its_output() {
     let mut server = Server::start(&[]);
     let path = server.spelled("inside.txt");
     server.close_output();
@@ -332,7 +332,7 @@ fn a_client_that_takes_no_more_answers_is_gone() {
 }
 
 #[test]
-fn a_client_that_goes_away_in_the_middle_of_an_answer_is_gone() {
+fn the_server_exits_when_the_client_leaves_during_an_answer() {
     let mut server = Server::start(&[]);
     std::fs::write(server.path("mega.txt"), "0123456789abcde\n".repeat(1 << 16)).unwrap();
     let path = server.spelled("mega.txt");
@@ -347,7 +347,7 @@ fn a_client_that_goes_away_in_the_middle_of_an_answer_is_gone() {
 }
 
 #[test]
-fn a_read_that_was_taken_back_is_not_answered() {
+fn a_cancelled_read_is_not_answered() {
     let mut server = Server::ready(&[]);
     std::fs::write(server.path("big.txt"), "0123456789abcde\n".repeat(8 << 20)).unwrap();
     let path = server.spelled("big.txt");
@@ -362,15 +362,15 @@ fn a_read_that_was_taken_back_is_not_answered() {
 }
 
 #[test]
-fn a_write_that_was_taken_back_while_it_waited_does_not_happen() {
+fn a_write_cancelled_while_it_waits_changes_nothing() {
     let mut server = Server::ready(&[]);
-    let held = hold(&server);
+    let held = block_writes(&server);
     let id = write(&mut server, "inside.txt");
     server.check_serves();
     cancel(&mut server, id);
     server.check_serves();
     drop(held);
-    // The lock goes to those who wait for it in turn: when this is written, that had its chance.
+    // Waiters get the lock in order: when this is written, the cancelled write had its chance.
     let answer = server.call(
         "write_text_file",
         json!({"path": server.spelled("new.txt"), "content": "written\n"}),
@@ -382,9 +382,9 @@ fn a_write_that_was_taken_back_while_it_waited_does_not_happen() {
 }
 
 #[test]
-fn calls_that_were_taken_back_give_their_place_to_others() {
+fn cancelled_calls_free_their_slots() {
     let mut server = Server::ready(&[]);
-    let _held = hold(&server);
+    let _held = block_writes(&server);
     for n in 0..200 {
         let id = write(&mut server, &format!("{n}.txt"));
         cancel(&mut server, id);
@@ -398,7 +398,7 @@ fn calls_that_were_taken_back_give_their_place_to_others() {
 }
 
 #[test]
-fn taking_back_what_was_answered_or_never_asked_changes_nothing() {
+fn cancelling_a_finished_or_unknown_request_has_no_effect() {
     let mut server = Server::ready(&[]);
     server.check_serves();
     for id in [0, 1, 2, 3, 1_000_000] {
@@ -408,9 +408,9 @@ fn taking_back_what_was_answered_or_never_asked_changes_nothing() {
 }
 
 #[test]
-fn whoever_asked_is_told_that_a_long_call_goes_on() {
+fn a_long_call_sends_progress_if_the_client_asked_for_it() {
     let mut server = Server::ready(&[]);
-    let held = hold(&server);
+    let held = block_writes(&server);
     let silent = write(&mut server, "silent.txt");
     let id = server.new_id();
     let arguments = json!({"path": server.spelled("new.txt"), "content": "written\n"});
@@ -425,7 +425,7 @@ fn whoever_asked_is_told_that_a_long_call_goes_on() {
     }
     let progress = |message: &Value| message["params"]["progress"].as_f64().unwrap();
     assert!(progress(&told[0]) < progress(&told[1]), "{told:?}");
-    // Both are answered, and after its answer nothing more is said of a call.
+    // Both are answered, and no progress follows an answer.
     server.close_input();
     let rest = rest(&mut server);
     let answered = rest.iter().filter_map(|message| message["id"].as_u64());

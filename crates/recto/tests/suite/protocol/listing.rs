@@ -1,4 +1,4 @@
-//! What `tools/list` promises: names, schemas as the contracts have them, annotations, size.
+//! The contents of `tools/list`: names, schemas as in the contracts, annotations, size.
 
 use std::process::Command;
 
@@ -23,7 +23,7 @@ const ALL: [&str; 4] =
     ["read_text_file", "write_text_file", "edit_text_file", "multi_edit_text_file"];
 
 #[test]
-fn options_choose_the_tools() {
+fn options_select_the_tools() {
     assert_eq!(names(&["--tools", "edit"]), ALL);
     assert_eq!(names(&["--tools", "edit", "--read-only"]), ["read_text_file"]);
     assert_eq!(names(&["--tools", "edit_text_file"]), ["edit_text_file"]);
@@ -39,20 +39,20 @@ fn options_choose_the_tools() {
 }
 
 #[test]
-fn only_what_reads_is_left_where_nothing_may_change() {
+fn a_read_only_server_lists_only_tools_that_read() {
     for tool in listed(&["--read-only"]) {
         assert_eq!(tool["annotations"]["readOnlyHint"], true, "{tool}");
     }
 }
 
 #[test]
-fn names_have_no_dots_where_clients_refuse_them() {
+fn tool_names_have_no_dots_for_clients_that_reject_dots() {
     let is_plain = |name: &String| name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
     assert!(names(&["--tool-names", "underscore"]).iter().all(is_plain));
 }
 
 #[test]
-fn tools_are_named_as_the_client_knows_them() {
+fn messages_spell_tool_names_as_the_client_does() {
     let mut server = Server::ready(&["--tool-names", "underscore", "--tools", "text"]);
     std::fs::write(server.path("code.rs"), "text.replace(a, b);\n").unwrap();
     let hash = |text: &str| Digest::of(text.as_bytes()).to_string();
@@ -70,7 +70,7 @@ fn tools_are_named_as_the_client_knows_them() {
     let hint = &past_the_end["result"]["_meta"]["error"]["hint"];
     assert!(hint.as_str().is_some_and(|hint| hint.contains("text_append adds")), "{hint}");
 
-    // What a file holds is shown as it is.
+    // The text of a file is shown unchanged.
     let similar = server.call(
         "text_replace",
         json!({"path": "code.rs", "hash": hash("text.replace(a, b);\n"), "lines": [1, 2],
@@ -81,7 +81,7 @@ fn tools_are_named_as_the_client_knows_them() {
 }
 
 #[test]
-fn hints_name_tools_as_they_are_published_and_only_served_ones() {
+fn hints_name_only_served_tools_by_their_published_names() {
     let has_dot = |tool: &&&Tool| tool.name.contains('.');
     let underscored = Served::new(tools::ALL.to_vec(), Names::Underscore);
     let none = Served::new(Vec::new(), Names::Dotted);
@@ -100,7 +100,7 @@ fn hints_name_tools_as_they_are_published_and_only_served_ones() {
 }
 
 #[test]
-fn a_tool_that_is_not_listed_is_not_called() {
+fn a_tool_that_is_not_listed_cannot_be_called() {
     for options in [&["--read-only"][..], &["--tools", "read_text_file"]] {
         let mut server = Server::ready(options);
         for tool in &ALL[1..] {
@@ -114,7 +114,7 @@ fn a_tool_that_is_not_listed_is_not_called() {
 }
 
 #[test]
-fn a_misspelt_tool_on_the_command_line_is_refused() {
+fn a_misspelt_tool_on_the_command_line_is_rejected() {
     for options in [&["--tools", "edits"][..], &["--results", "json"], &["--deny", "a{"]] {
         let mut server = Server::start(options);
         assert!(!server.wait(std::time::Duration::from_secs(2)).success(), "{options:?}");
@@ -122,7 +122,7 @@ fn a_misspelt_tool_on_the_command_line_is_refused() {
     }
 }
 
-/// The contracts' schemas, with what design.md adds to them.
+/// The contracts' schemas, with the additions of design.md.
 fn contracts() -> Value {
     let string = json!({"type": "string"});
     let edit = json!({"old_string": string, "new_string": string});
@@ -177,7 +177,7 @@ fn contracts() -> Value {
     })
 }
 
-/// A schema without its descriptions; a property may be called `description`, a keyword goes.
+/// Removes descriptions from a schema, but not a property called `description`.
 fn undescribed(schema: &Value) -> Value {
     let Value::Object(schema) = schema else { return schema.clone() };
     let mut bare = Map::new();
@@ -197,7 +197,7 @@ fn undescribed(schema: &Value) -> Value {
 }
 
 #[test]
-fn input_schemas_are_the_contracts() {
+fn input_schemas_match_the_contracts() {
     let contracts = contracts();
     for tool in listed(&["--tools", "edit"]) {
         let name = tool["name"].as_str().unwrap();
@@ -216,7 +216,7 @@ fn every_tool_and_every_argument_is_described() {
 }
 
 #[test]
-fn annotations_are_honest() {
+fn annotations_match_what_the_tools_do() {
     let tools = listed(&["--tools", "edit"]);
     for (name, is_reading, is_destructive) in [
         ("read_text_file", true, None),
@@ -242,7 +242,7 @@ fn the_edit_toolset_costs_a_model_less_than_1200_tokens() {
 }
 
 #[test]
-fn the_command_line_prints_what_a_client_gets() {
+fn the_command_line_prints_the_list_that_a_client_gets() {
     for options in [&[][..], &["--tool-names", "underscore", "--results", "text"], &["--read-only"]]
     {
         let printed = Command::new(BINARY).args(["tools", "--json"]).args(options).output();
@@ -252,7 +252,7 @@ fn the_command_line_prints_what_a_client_gets() {
 }
 
 #[test]
-fn the_command_line_says_what_each_argument_may_be() {
+fn the_command_line_describes_each_argument() {
     let printed = Command::new(BINARY).args(["tools", "--tools", "file.create"]).output().unwrap();
     let printed = String::from_utf8(printed.stdout).unwrap();
     assert!(printed.contains("\n    encoding (utf-8 or base64, optional): "), "{printed}");

@@ -1,11 +1,10 @@
-//! Lines that are not what they should be. Each is answered where an answer can be sent, and
-//! the next good one is served.
+//! Malformed lines. Each is answered if an answer is possible, and the next valid line is served.
 
 use serde_json::{Value, json};
 
 use crate::server::{Server, cut};
 
-/// What a line is answered with.
+/// The expected answer to a line.
 enum Answer {
     /// An error with this id.
     Error(i32, Value),
@@ -16,11 +15,11 @@ enum Answer {
 
 use Answer::{Error, Nameless, Silence};
 
-/// Sends a line, takes what comes, and sees that the server goes on.
+/// Sends a line, reads the answer, and checks that the server continues.
 fn check(server: &mut Server, line: &str, expected: &Answer) {
     server.send_line(line);
     let (code, id) = match expected {
-        // The answer to what comes next shows that there was none to this.
+        // The answer to the next request shows that this line had none.
         Silence => return server.check_serves(),
         Error(code, id) => (code, id),
         Nameless(code) => (code, &Value::Null),
@@ -32,8 +31,8 @@ fn check(server: &mut Server, line: &str, expected: &Answer) {
     server.check_serves();
 }
 
-/// What is not a message is refused the same at any time.
-fn rubbish() -> Vec<(String, Answer)> {
+/// Lines that are not messages are rejected the same at any time.
+fn malformed_lines() -> Vec<(String, Answer)> {
     let rows = [
         ("not json", Nameless(-32700)),
         ("{", Nameless(-32700)),
@@ -63,12 +62,12 @@ fn rubbish() -> Vec<(String, Answer)> {
             r#"{"jsonrpc":"2.0","id":16,"method":"tools/call","params":[]}"#,
             Error(-32600, json!(16)),
         ),
-        // An id that is none is not given back.
+        // An invalid id is not returned.
         (r#"{"jsonrpc":"2.0","id":1.5,"method":"ping"}"#, Nameless(-32600)),
         (r#"{"jsonrpc":"2.0","id":true,"method":"ping"}"#, Nameless(-32600)),
         (r#"{"jsonrpc":"2.0","id":[1],"method":"ping"}"#, Nameless(-32600)),
         (r#"{"jsonrpc":"2.0","id":null,"method":"ping"}"#, Nameless(-32600)),
-        // Answers that nobody asked for, and notifications, are never answered.
+        // Notifications and unexpected answers are never answered.
         (r#"{"jsonrpc":"2.0","id":17,"result":{}}"#, Silence),
         (r#"{"jsonrpc":"2.0","id":17,"error":{"code":1,"message":"x"}}"#, Silence),
         (r#"{"jsonrpc":"2.0","method":"notifications/no-such"}"#, Silence),
@@ -92,16 +91,16 @@ fn rubbish() -> Vec<(String, Answer)> {
 }
 
 #[test]
-fn rubbish_is_refused_and_the_server_goes_on() {
+fn malformed_lines_are_rejected_and_the_server_continues() {
     let mut server = Server::ready(&[]);
-    for (line, expected) in rubbish() {
+    for (line, expected) in malformed_lines() {
         check(&mut server, &line, &expected);
     }
 }
 
 #[test]
-fn rubbish_before_the_handshake_is_refused_too() {
-    for (line, expected) in rubbish() {
+fn malformed_lines_are_rejected_before_the_handshake() {
+    for (line, expected) in malformed_lines() {
         let mut server = Server::start(&[]);
         server.send_line(&line);
         if let Error(code, _) | Nameless(code) = expected {
@@ -139,9 +138,9 @@ fn calls_of_the_wrong_shape_are_invalid_params() {
     check(&mut server, &line.to_string(), &Error(-32602, json!(id)));
 }
 
-/// Arguments of an object that does not fit are the tool's to refuse, so that a model reads why.
+/// Invalid arguments in an object are the tool's to reject, so that a model reads why.
 #[test]
-fn arguments_that_do_not_fit_are_results() {
+fn invalid_arguments_are_tool_results() {
     let mut server = Server::ready(&[]);
     for (arguments, message) in [
         (json!(null), "Missing argument: path"),
@@ -165,7 +164,7 @@ fn arguments_that_do_not_fit_are_results() {
 }
 
 #[test]
-fn an_id_comes_back_as_it_was_sent() {
+fn a_request_id_is_returned_as_it_was_sent() {
     let mut server = Server::ready(&[]);
     for id in [json!(0), json!(-7), json!(i64::MAX), json!(""), json!("a \"b\"\n🦀"), json!("1")]
     {
@@ -177,8 +176,8 @@ fn an_id_comes_back_as_it_was_sent() {
     assert_eq!(server.next().unwrap()["id"], 61);
 }
 
-/// JSON by its grammar, but not for every parser: half a surrogate pair, as a model that is cut
-/// off in an emoji sends it, and more nesting than anybody needs. A client waits for the id.
+/// Valid JSON that not every parser accepts: an unpaired surrogate, as sent by a model that is cut
+/// off in an emoji, and excessive nesting. A client waits for the id.
 #[test]
 fn a_request_that_cannot_be_parsed_is_answered_with_its_id() {
     let nested = format!("{}1{}", "[".repeat(300), "]".repeat(300));

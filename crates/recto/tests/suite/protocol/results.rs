@@ -1,12 +1,12 @@
-//! What answers look like: which halves are sent, and that the structured one keeps the promise
-//! of its schema.
+//! The form of results: text, structured content or both, and that structured content matches its
+//! schema.
 
 use recto_text::Digest;
 use serde_json::{Value, json};
 
 use crate::server::{Server, stateless};
 
-/// One call of each tool that works, and one that is refused.
+/// One successful call of each tool, and one that fails.
 fn calls(server: &Server) -> [(&'static str, Value); 4] {
     let path = |name| server.spelled(name);
     let edit = json!({"old_string": "inside", "new_string": "edited"});
@@ -21,7 +21,7 @@ fn calls(server: &Server) -> [(&'static str, Value); 4] {
     ]
 }
 
-/// The answers to one call of each tool, with its definition.
+/// Returns the answers to one call of each tool, with its definition.
 fn answers(options: &[&str]) -> Vec<(Value, Value)> {
     let mut server = Server::ready(options);
     let tools = server.tools();
@@ -47,7 +47,7 @@ fn blocks(result: &Value) -> Vec<&str> {
 }
 
 #[test]
-fn both_halves_are_sent_by_default() {
+fn text_and_structured_content_are_sent_by_default() {
     for options in [&[][..], &["--results", "both"]] {
         for (tool, result) in answers(options) {
             assert!(tool["outputSchema"].is_object(), "{tool}");
@@ -55,7 +55,7 @@ fn both_halves_are_sent_by_default() {
             assert!(structured.is_object(), "{result}");
             let text = blocks(&result);
             match tool["name"].as_str().unwrap() {
-                // The file's text and nothing else, then where and which version it is.
+                // The file's text alone, then its position and version.
                 "read_text_file" => {
                     assert_eq!(text[0], structured["content"]);
                     assert_eq!(text.len(), 2);
@@ -72,7 +72,7 @@ fn both_halves_are_sent_by_default() {
 }
 
 #[test]
-fn text_alone_has_no_structured_half() {
+fn text_only_results_have_no_structured_content() {
     let both = answers(&[]);
     for ((tool, result), (_, usual)) in answers(&["--results", "text"]).into_iter().zip(both) {
         assert_eq!(tool.get("outputSchema"), None, "{tool}");
@@ -82,7 +82,7 @@ fn text_alone_has_no_structured_half() {
 }
 
 #[test]
-fn structured_alone_has_its_json_as_text() {
+fn structured_only_results_have_their_json_as_text() {
     let both = answers(&[]);
     for ((tool, result), (_, usual)) in answers(&["--results", "structured"]).into_iter().zip(both)
     {
@@ -95,14 +95,14 @@ fn structured_alone_has_its_json_as_text() {
 }
 
 #[test]
-fn structured_answers_keep_the_promise_of_their_schema() {
+fn structured_results_match_their_schema() {
     for (tool, result) in answers(&[]) {
         let broken = violations(&tool["outputSchema"], &result["structuredContent"], "answer");
         assert!(broken.is_empty(), "{}: {}", tool["name"], broken.join("; "));
     }
     let mut server = Server::ready(&[]);
     let tools = server.tools();
-    // The answers with the most unusual members.
+    // The answers with the rarest members.
     let path = server.spelled("inside.txt");
     std::fs::hard_link(&path, server.path("other.txt")).unwrap();
     let twin = server.spelled("twin.txt");
@@ -131,7 +131,7 @@ fn structured_answers_keep_the_promise_of_their_schema() {
     }
 }
 
-/// As much of JSON Schema as the output schemas use; anything else is a violation of its own.
+/// Implements the part of JSON Schema that output schemas use; any other keyword is a violation.
 fn violations(schema: &Value, value: &Value, place: &str) -> Vec<String> {
     let mut found = Vec::new();
     for (keyword, rule) in schema.as_object().unwrap() {
@@ -177,7 +177,7 @@ fn violations(schema: &Value, value: &Value, place: &str) -> Vec<String> {
 }
 
 #[test]
-fn failures_travel_as_they_are_asked_to() {
+fn errors_are_sent_as_the_error_style_option_says() {
     let hint = |server: &Server| {
         let root = server.path("").canonicalize().unwrap().display().to_string();
         format!("Only files in these folders can be used: {root}")
@@ -198,7 +198,7 @@ fn failures_travel_as_they_are_asked_to() {
         assert_eq!(answer["error"]["code"], -32002, "{answer}");
         assert_eq!(answer["error"]["message"], message);
 
-        // To clients of this revision -32002 of another method would be sent as -32602.
+        // For clients of this revision -32002 of another method would be sent as -32602.
         let mut server = Server::start(&["--results", results, "--errors", "jsonrpc"]);
         let call = json!({"name": "read_text_file", "arguments": {"path": "/etc/passwd"}});
         let answer = server.request("tools/call", stateless(call));

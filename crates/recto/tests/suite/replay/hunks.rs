@@ -1,13 +1,13 @@
-//! What differs between two versions of a text, line by line.
+//! The differences between two versions of a text, line by line.
 
 use std::collections::HashMap;
 use std::ops::Range;
 
-/// How far ahead a common line is looked for; beyond it the rest is one hunk.
+/// How far ahead to search for a common line; beyond it the rest is one hunk.
 const MAX_SKIP: usize = 300;
 
-/// Lines of the old text that give way to lines of the new one; one of them may be empty, and
-/// between two hunks stands at least one common line.
+/// Lines of the old text that are replaced by lines of the new one. Either side may be empty, and
+/// at least one common line separates two hunks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hunk {
     pub old: Range<usize>,
@@ -19,7 +19,7 @@ pub fn lines(text: &str) -> Vec<&str> {
     text.split_inclusive('\n').collect()
 }
 
-/// Goes along both texts; where they differ, the nearest lines that are equal again end the hunk.
+/// Compares both texts in order; the nearest pair of equal lines ends a hunk.
 pub fn hunks(old: &[&str], new: &[&str]) -> Vec<Hunk> {
     let mut ids = HashMap::new();
     let old = interned(&mut ids, old);
@@ -38,7 +38,7 @@ pub fn hunks(old: &[&str], new: &[&str]) -> Vec<Hunk> {
     hunks
 }
 
-/// How many lines of each side stand before the nearest pair of equal lines.
+/// Returns how many lines of each side precede the nearest pair of equal lines.
 fn next_common(old: &[usize], new: &[usize]) -> (usize, usize) {
     for n_skipped in 1..=MAX_SKIP {
         for n_old in 0..=n_skipped {
@@ -53,7 +53,7 @@ fn next_common(old: &[usize], new: &[usize]) -> (usize, usize) {
     (old.len(), new.len())
 }
 
-/// Numbers for lines, equal for equal ones.
+/// Assigns numbers to lines, equal for equal ones.
 fn interned<'a>(ids: &mut HashMap<&'a str, usize>, lines: &[&'a str]) -> Vec<usize> {
     let mut number = |line| {
         let n_known = ids.len();

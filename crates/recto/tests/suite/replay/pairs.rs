@@ -1,8 +1,8 @@
-//! Pairs of versions of real files: of this project's history, of different files, and of files with
-//! lines deleted, doubled, moved and edited.
+//! Pairs of versions of real files: from this project's history, of different files, and of files
+//! with lines deleted, doubled, moved and edited.
 //!
 //! The history is an archive, `history.json.zst`, so that every machine replays the same changes.
-//! `UPDATE_EXPECT=1 cargo test -p recto --test suite replay::pairs -- --ignored` writes it anew from
+//! `UPDATE_EXPECT=1 cargo test -p recto --test suite replay::pairs -- --ignored` rewrites it from
 //! the commits of this repository.
 
 use std::collections::HashMap;
@@ -25,7 +25,7 @@ const N_MUTATIONS: usize = 700;
 /// Two versions of one file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pair {
-    /// Where it came from, for messages.
+    /// The origin of the pair, for messages.
     pub name: String,
     pub old: String,
     pub new: String,

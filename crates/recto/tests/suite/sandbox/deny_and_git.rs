@@ -49,7 +49,7 @@ fn with_denied_files() -> SandboxFixture {
 }
 
 #[test]
-fn denied_paths_answer_as_if_they_lay_outside() {
+fn denied_paths_give_the_same_error_as_paths_outside() {
     let fixture = with_denied_files();
     let table = outside(&[
         // A name anywhere.
@@ -67,7 +67,7 @@ fn denied_paths_answer_as_if_they_lay_outside() {
         "root/anchored/missing.txt",
         "root/sub/a.key",
         "root/sub/missing.key",
-        // What lies beneath a hidden folder.
+        // Paths below a hidden directory.
         "root/sub/hidden",
         "root/sub/hidden/x",
         "root/sub/hidden/x/inside.txt",
@@ -125,7 +125,7 @@ fn denied_paths_are_hidden_from_links() {
 }
 
 #[test]
-fn what_no_pattern_names_is_not_hidden() {
+fn paths_that_no_pattern_matches_are_not_hidden() {
     let fixture = with_denied_files();
     let table = rows([
         ("root/inside.txt", opens("root/inside.txt")),
@@ -142,7 +142,7 @@ fn what_no_pattern_names_is_not_hidden() {
     fixture.check(DENY, &table);
 }
 
-fn with_git_folders() -> SandboxFixture {
+fn with_git_directories() -> SandboxFixture {
     let fixture = SandboxFixture::new();
     for path in [
         ".git/config",
@@ -168,7 +168,7 @@ fn with_git_folders() -> SandboxFixture {
 }
 
 #[test]
-fn nothing_is_written_inside_git_folders() {
+fn writes_inside_git_directories_are_rejected() {
     let table = rows([
         ("root/.git/config", ReadableGit),
         ("root/.git/new", MissingGit),
@@ -180,7 +180,7 @@ fn nothing_is_written_inside_git_folders() {
         ("root/UPPER/.GIT/config", ReadableGit),
         ("root/.GIT", MissingGit),
         ("root/sub/.gIt/x", MissingGit),
-        // A file of that name points to a git folder elsewhere.
+        // A file of that name points to a git directory elsewhere.
         ("root/module/.git", ReadableGit),
         ("root/sub/.git", MissingGit),
         ("root/no/.git", MissingGit),
@@ -196,11 +196,11 @@ fn nothing_is_written_inside_git_folders() {
         ("root/.git/hooks/../config", ReadableGit),
         ("root//.git/./config", ReadableGit),
     ]);
-    with_git_folders().check(&[], &table);
+    with_git_directories().check(&[], &table);
 }
 
 #[test]
-fn names_that_only_look_like_git_are_written() {
+fn writes_to_names_that_only_resemble_git_succeed() {
     let table = rows([
         ("root/.gitignore", opens("root/.gitignore")),
         ("root/.gitattributes", missing("root/.gitattributes")),
@@ -210,11 +210,11 @@ fn names_that_only_look_like_git_are_written() {
         ("root/.git2/config", opens("root/.git2/config")),
         ("root/.git/../inside.txt", opens("root/inside.txt")),
     ]);
-    with_git_folders().check(&[], &table);
+    with_git_directories().check(&[], &table);
 }
 
 #[test]
-fn git_folders_are_written_when_allowed() {
+fn writes_inside_git_directories_succeed_when_allowed() {
     let table = rows([
         ("root/.git/config", opens("root/.git/config")),
         ("root/.git/new", missing("root/.git/new")),
@@ -223,13 +223,13 @@ fn git_folders_are_written_when_allowed() {
         ("root/to-config", opens("root/.git/config")),
         ("root/to-new-hook", missing("root/.git/hooks/post-commit")),
     ]);
-    with_git_folders().check(&["--allow-git-writes"], &table);
+    with_git_directories().check(&["--allow-git-writes"], &table);
 }
 
-/// A root that is a git folder, alone or beside the work tree, does not lift the rule.
+/// A root that is a git directory, alone or next to the work tree, does not lift the rule.
 #[test]
-fn a_git_folder_is_not_written_as_a_root_either() {
+fn writes_to_a_git_directory_that_is_a_root_are_rejected() {
     let table = rows([("root/.git/config", ReadableGit), ("root/.git/hooks/new", MissingGit)]);
-    with_git_folders().check_roots(&["root/.git"], &[], &table);
-    with_git_folders().check_roots(&["root", "root/.git"], &[], &table);
+    with_git_directories().check_roots(&["root/.git"], &[], &table);
+    with_git_directories().check_roots(&["root", "root/.git"], &[], &table);
 }

@@ -1,7 +1,7 @@
-//! Paths that lead out of a root. `{t}` is the target's name and `{base}` the test folder; a path that
-//! does not start with `/` is below it.
+//! Paths that escape a root. `{t}` is the target's name and `{base}` the test directory; a path
+//! that does not start with `/` is below it.
 
-/// Ways that lead out of `root`, each to a target that exists and to one that does not.
+/// Paths that escape `root`, each to a target that exists and to one that does not.
 pub const ESCAPE_PATHS: &[&str] = &[
     // By a path that does not start at the root.
     "root-sibling/{t}",
@@ -113,7 +113,7 @@ pub const ESCAPE_PATHS: &[&str] = &[
     "root/sub/../../root/{t}",
     "root/no/../../root/{t}",
     "root/no/../../root/../outside/{t}",
-    // By links to folders.
+    // By links to directories.
     "root/folder-abs/{t}",
     "root/folder-abs/./{t}",
     "root/folder-abs/deep/{t}",
@@ -174,7 +174,7 @@ pub const ESCAPE_PATHS: &[&str] = &[
     "root/back-folder/sub/{t}",
     "root/by-bytes/{t}",
     "root/by-bytes/deep/{t}",
-    // By links to the kernel's own doors.
+    // By magic links of the kernel.
     "root/proc/{t}",
     "root/proc/self/{t}",
     "root/proc/self/fd/{t}",

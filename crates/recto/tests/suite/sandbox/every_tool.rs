@@ -18,18 +18,18 @@ use crate::sandbox_fixture::{OUTSIDE, SandboxFixture, Snapshot};
 struct Parameter {
     tool: &'static str,
     name: &'static str,
-    /// What comes after the path.
+    /// The text after the path.
     suffix: &'static str,
     more: Value,
-    told: Told,
+    told: Leak,
 }
 
-/// What may be told about a way out.
+/// What an answer may reveal about an escaping path.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Told {
-    /// That it is refused, in exactly these words.
+enum Leak {
+    /// An error with exactly this message.
     Refused,
-    /// A refusal, or that nothing was found: the same whether or not something is there.
+    /// An error, or an empty result: the same whether or not the target exists.
     Nothing,
 }
 
@@ -37,7 +37,7 @@ fn parameters() -> Vec<Parameter> {
     let hash = recto_text::Digest::of(OUTSIDE.as_bytes()).to_string();
     let parameter = |tool, name, suffix, more, told| Parameter { tool, name, suffix, more, told };
     let edit = json!({"old_string": "side", "new_string": "-edited"});
-    let by_path = |tool, more| parameter(tool, "path", "", more, Told::Refused);
+    let by_path = |tool, more| parameter(tool, "path", "", more, Leak::Refused);
     let by_file_path = |tool, suffix, more, told| parameter(tool, "file_path", suffix, more, told);
     vec![
         by_path("read_text_file", json!({})),
@@ -58,20 +58,20 @@ fn parameters() -> Vec<Parameter> {
         by_path("file.create", json!({"content": "created\n"})),
         by_path("file.create", json!({"content": "AAAA", "encoding": "base64"})),
         by_path("file.remove", json!({"hash": hash})),
-        parameter("ListFiles", "pattern", "*", json!({"ignored": true}), Told::Nothing),
-        parameter("ListFiles", "pattern", "/**", json!({}), Told::Nothing),
-        parameter("ListFiles", "pattern", "", json!({"commit": "HEAD"}), Told::Nothing),
-        by_file_path("ReadLines", "", json!({}), Told::Refused),
-        by_file_path("ReadLines", "", json!({"match": "side"}), Told::Refused),
-        by_file_path("ReadLines", "*", json!({"match": "side"}), Told::Nothing),
-        by_file_path("ReadLines", "", json!({"commit": "HEAD"}), Told::Nothing),
-        by_file_path("ReadAsTable", "", json!({}), Told::Refused),
-        by_file_path("ReadAsTable", "*", json!({}), Told::Nothing),
-        by_file_path("ReadAsTable", "", json!({"commit": "HEAD"}), Told::Nothing),
+        parameter("ListFiles", "pattern", "*", json!({"ignored": true}), Leak::Nothing),
+        parameter("ListFiles", "pattern", "/**", json!({}), Leak::Nothing),
+        parameter("ListFiles", "pattern", "", json!({"commit": "HEAD"}), Leak::Nothing),
+        by_file_path("ReadLines", "", json!({}), Leak::Refused),
+        by_file_path("ReadLines", "", json!({"match": "side"}), Leak::Refused),
+        by_file_path("ReadLines", "*", json!({"match": "side"}), Leak::Nothing),
+        by_file_path("ReadLines", "", json!({"commit": "HEAD"}), Leak::Nothing),
+        by_file_path("ReadAsTable", "", json!({}), Leak::Refused),
+        by_file_path("ReadAsTable", "*", json!({}), Leak::Nothing),
+        by_file_path("ReadAsTable", "", json!({"commit": "HEAD"}), Leak::Nothing),
         // A revision that is a path.
-        parameter("ListFiles", "commit", "", json!({"pattern": "**"}), Told::Nothing),
-        parameter("ReadLines", "commit", "", json!({"file_path": "inside.txt"}), Told::Nothing),
-        parameter("ReadAsTable", "commit", "", json!({"file_path": "inside.txt"}), Told::Nothing),
+        parameter("ListFiles", "commit", "", json!({"pattern": "**"}), Leak::Nothing),
+        parameter("ReadLines", "commit", "", json!({"file_path": "inside.txt"}), Leak::Nothing),
+        parameter("ReadAsTable", "commit", "", json!({"file_path": "inside.txt"}), Leak::Nothing),
     ]
 }
 
@@ -125,7 +125,7 @@ fn arguments(fixture: &SandboxFixture, parameter: &Parameter, path: &str) -> Map
     arguments
 }
 
-/// Makes one call and gives what it told, without the name of the target; or what is wrong.
+/// Makes one call and returns its answer without the target's name, or a violation.
 async fn attack(
     client: &Client,
     fixture: &SandboxFixture,
@@ -140,7 +140,7 @@ async fn attack(
             let root = fixture.spelled("root");
             let roots = format!("Only files in these folders can be used: {root}");
             let denied = format!("Permission denied: {}", Quoted(&asked));
-            if parameter.told == Told::Refused
+            if parameter.told == Leak::Refused
                 && (code, &message, &hint) != (-32002, &denied, &Some(roots))
             {
                 return Err(format!("{code} {message:?} {hint:?}"));
@@ -149,10 +149,10 @@ async fn attack(
         }
         Actual::Answer { structured, text } => {
             let told = format!("{structured} {text:?}");
-            if parameter.told == Told::Refused {
+            if parameter.told == Leak::Refused {
                 return Err(told);
             }
-            // Only the way itself may stand there, never what lies at its end.
+            // Only the path itself may occur, never its target's content.
             if told.replace(&asked, "").contains("secret.txt") || told.contains("outside\\n") {
                 return Err(told);
             }
@@ -200,7 +200,7 @@ async fn attack_all(
 }
 
 #[test]
-fn no_argument_of_any_tool_is_a_way_out() {
+fn no_argument_of_any_tool_escapes_the_roots() {
     let mut n_calls = 0;
     let mut failures = Vec::new();
     for confinement in Confinement::ALL {

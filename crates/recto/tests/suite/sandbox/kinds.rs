@@ -1,4 +1,4 @@
-//! What is not a regular file is refused at once: pipes, sockets, devices, pseudo-files.
+//! Special files are rejected without blocking: pipes, sockets, devices, pseudo-files.
 
 use std::fs::File;
 use std::os::unix::fs::symlink;
@@ -11,7 +11,7 @@ use crate::sandbox_fixture::Expected::*;
 use crate::sandbox_fixture::{SandboxFixture, opens, rows};
 
 #[test]
-fn pipes_and_sockets_and_folders_are_refused_at_once() {
+fn pipes_sockets_and_directories_are_rejected_without_blocking() {
     let fixture = SandboxFixture::new();
     let mode = Mode::from_raw_mode(0o666);
     mkfifoat(CWD, fixture.path("root/pipe"), mode).unwrap();
@@ -25,22 +25,22 @@ fn pipes_and_sockets_and_folders_are_refused_at_once() {
         ("root/pipe", NotAFile),
         ("root/sub/pipe", NotAFile),
         ("root/to-pipe", NotAFile),
-        ("root/pipe/x", NoFolder),
+        ("root/pipe/x", NoParent),
         ("root/socket", NotAFile),
         ("root/to-socket", NotAFile),
-        ("root/socket/x", NoFolder),
-        ("root", Folder),
-        ("root/", Folder),
-        ("root/.", Folder),
-        ("root/sub", Folder),
-        ("root/sub/", Folder),
-        ("root/to-folder", Folder),
-        ("root/inside.txt/x", NoFolder),
+        ("root/socket/x", NoParent),
+        ("root", Directory),
+        ("root/", Directory),
+        ("root/.", Directory),
+        ("root/sub", Directory),
+        ("root/sub/", Directory),
+        ("root/to-folder", Directory),
+        ("root/inside.txt/x", NoParent),
     ]);
     fixture.check(&[], &table);
 }
 
-/// A name under which a killed server would have left something, taken by somebody else.
+/// A name that a killed server would have used for a leftover, taken by another process.
 fn leftover(fixture: &SandboxFixture, n: u32) -> PathBuf {
     fixture.path(format!("root/.recto-new-0123456789ab-1-{n}.tmp"))
 }
@@ -50,7 +50,7 @@ fn check_works(fixture: &SandboxFixture) {
 }
 
 #[test]
-fn what_only_looks_like_a_leftover_does_not_hold_up_a_write() {
+fn a_fifo_or_socket_named_like_a_leftover_does_not_block_a_write() {
     let fixture = SandboxFixture::new();
     mkfifoat(CWD, leftover(&fixture, 1), Mode::from_raw_mode(0o666)).unwrap();
     std::fs::create_dir(leftover(&fixture, 2)).unwrap();
@@ -59,17 +59,17 @@ fn what_only_looks_like_a_leftover_does_not_hold_up_a_write() {
     check_works(&fixture);
 }
 
-/// Nothing but holes: it takes no space, but hours to read.
+/// A sparse file: it takes no space, but hours to read.
 #[test]
-fn a_giant_that_looks_like_a_leftover_does_not_hold_up_a_write() {
+fn a_huge_file_named_like_a_leftover_does_not_delay_a_write() {
     let fixture = SandboxFixture::new();
     File::create(leftover(&fixture, 1)).unwrap().set_len(1 << 40).unwrap();
     check_works(&fixture);
 }
 
-/// Paths that are harmless if a write got through.
+/// Paths for which a successful write would be harmless.
 #[test]
-fn pseudo_files_are_refused_where_their_filesystem_is_served() {
+fn pseudo_files_are_rejected_even_if_their_filesystem_is_served() {
     let fixture = SandboxFixture::new();
     fixture.link("root/version", "/proc/version").link("root/proc", "/proc");
     let table = rows([
@@ -81,10 +81,10 @@ fn pseudo_files_are_refused_where_their_filesystem_is_served() {
         ("/proc/sys/kernel/ostype", NotAFile),
         ("root/version", NotAFile),
         ("root/proc/self/comm", NotAFile),
-        ("/proc/self", Folder),
+        ("/proc/self", Directory),
         ("/proc/no-such-file", Refused),
         ("/proc/self/no-such-file", Refused),
-        // What a pipe is called there is no path.
+        // The name of a pipe there is not a path.
         ("/proc/self/fd/0", Refused),
         ("/proc/self/root/etc/passwd", Outside),
         ("/proc/self/root/proc/version", Outside),
@@ -96,7 +96,7 @@ fn pseudo_files_are_refused_where_their_filesystem_is_served() {
 }
 
 #[test]
-fn devices_are_refused_where_their_folder_is_served() {
+fn devices_are_rejected_even_if_their_directory_is_served() {
     let fixture = SandboxFixture::new();
     let table = rows([
         ("/dev/null", NotAFile),
@@ -109,7 +109,7 @@ fn devices_are_refused_where_their_folder_is_served() {
 }
 
 #[test]
-fn nothing_but_files_opens_where_everything_is_served() {
+fn only_regular_files_open_if_the_whole_system_is_served() {
     let fixture = SandboxFixture::new();
     let table = rows([
         ("/dev/zero", NotAFile),
@@ -117,7 +117,7 @@ fn nothing_but_files_opens_where_everything_is_served() {
         ("/proc/self/root/dev/null", NotAFile),
         ("/dev/stdin", Refused),
         ("/sys/kernel/uevent_seqnum", NotAFile),
-        ("/", Folder),
+        ("/", Directory),
         ("root/inside.txt", opens("root/inside.txt")),
     ]);
     fixture.check_roots(&["/"], &[], &table);

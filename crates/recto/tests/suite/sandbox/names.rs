@@ -1,5 +1,5 @@
-//! Names and paths that are hard to spell: at the limits of the file system, with slashes and
-//! dots to spare, with bytes that are no text.
+//! Unusual names and paths: at the limits of the file system, with redundant slashes and dots, with
+//! bytes that are not UTF-8.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -9,7 +9,7 @@ use crate::sandbox_fixture::Expected::*;
 use crate::sandbox_fixture::{INSIDE, SandboxFixture, missing, opens, rows};
 
 #[test]
-fn spare_slashes_and_dots_change_nothing() {
+fn redundant_slashes_and_dots_are_ignored() {
     let fixture = SandboxFixture::new();
     let root = fixture.spelled("root");
     let mut table = rows([
@@ -25,9 +25,9 @@ fn spare_slashes_and_dots_change_nothing() {
     fixture.check(&[], &table);
 }
 
-/// A trailing slash asks for a folder; the kernel opens no file by it and creates none.
+/// A trailing slash requires a directory; the kernel opens and creates no file with it.
 #[test]
-fn a_trailing_slash_names_no_file() {
+fn a_path_with_a_trailing_slash_is_not_a_file() {
     let fixture = SandboxFixture::new();
     fixture.link("root/to-file", "inside.txt");
     let table = rows([
@@ -36,13 +36,13 @@ fn a_trailing_slash_names_no_file() {
         ("root/to-file/", Refused),
         ("root/new/", Refused),
         ("root/new/.", Refused),
-        ("root/sub/", Folder),
+        ("root/sub/", Directory),
     ]);
     fixture.check(&[], &table);
 }
 
 #[test]
-fn unusual_names_are_names() {
+fn unusual_file_names_work() {
     let fixture = SandboxFixture::new();
     let names = [
         "line\nbreak",
@@ -68,7 +68,7 @@ fn unusual_names_are_names() {
     }
     // Encodings of dots and slashes are not decoded.
     table.extend(rows([
-        ("root/%2e%2e/outside/secret.txt", NoFolder),
+        ("root/%2e%2e/outside/secret.txt", NoParent),
         ("root/..%2foutside", missing("root/..%2foutside")),
         ("root/..\\outside", missing("root/..\\outside")),
     ]));
@@ -76,7 +76,7 @@ fn unusual_names_are_names() {
 }
 
 #[test]
-fn names_and_paths_have_the_file_systems_limits() {
+fn names_and_paths_are_limited_as_in_the_file_system() {
     let fixture = SandboxFixture::new();
     let longest = format!("root/{}", "n".repeat(255));
     let new = format!("root/{}", "m".repeat(255));
@@ -91,11 +91,11 @@ fn names_and_paths_have_the_file_systems_limits() {
         (format!("root/sub/{too_long}"), Impossible),
         (format!("outside/{too_long}"), Outside),
         (format!("root/../outside/{too_long}"), Outside),
-        (format!("root/{}x", "a/".repeat(1500)), NoFolder),
+        (format!("root/{}x", "a/".repeat(1500)), NoParent),
         (format!("root/{}x", "./".repeat(1500)), missing("root/x")),
         (format!("root/{}inside.txt", "sub/../".repeat(500)), opens("root/inside.txt")),
         (format!("root/{}secret.txt", "../".repeat(1000)), Outside),
-        // Longer than the system takes in one piece.
+        // Longer than the system accepts in one call.
         (format!("root/{}x", "a/".repeat(2500)), Refused),
         (format!("root/{}secret.txt", "../".repeat(1700)), Refused),
         (format!("root/{}", "n".repeat(5000)), Refused),
@@ -106,9 +106,9 @@ fn names_and_paths_have_the_file_systems_limits() {
     fixture.check(&[], &table);
 }
 
-/// A path can be as long as a request; it must not keep a thread busy for longer than any other.
+/// A path can be as long as a request; it must not occupy a thread for long.
 #[test]
-fn a_path_as_long_as_a_request_is_answered_at_once() {
+fn a_path_as_long_as_a_request_is_rejected_in_time() {
     let fixture = SandboxFixture::new();
     let table = [
         (format!("root/{}", "n".repeat(14_000_000)), Refused),
@@ -118,14 +118,14 @@ fn a_path_as_long_as_a_request_is_answered_at_once() {
 }
 
 #[test]
-fn a_path_of_a_megabyte_is_answered_at_once_whatever_is_denied() {
+fn a_path_of_a_megabyte_is_rejected_in_time_under_deny_patterns() {
     let fixture = SandboxFixture::new();
     let table = [(format!("root/{}x", "a/".repeat(500_000)), Refused)];
     fixture.check(&["--deny", "*.pem", "--deny", "id_*[0-9]", "--deny", "/secrets"], &table);
 }
 
 #[test]
-fn a_deep_folder_is_walked() {
+fn a_deeply_nested_file_opens() {
     let fixture = SandboxFixture::new();
     let n_levels = 500;
     let mut folder = rustix::fs::open(
@@ -144,7 +144,7 @@ fn a_deep_folder_is_walked() {
 }
 
 #[test]
-fn a_links_target_need_not_be_text() {
+fn a_link_target_may_contain_bytes_that_are_not_utf8() {
     let fixture = SandboxFixture::new();
     let bytes = OsStr::from_bytes(b"root/\xff\xfe.txt");
     std::fs::write(fixture.path(bytes), INSIDE).unwrap();

@@ -1,4 +1,4 @@
-//! Paths that lead out of a root: `..`, links in every position, `/proc` and `/dev`.
+//! Paths that escape a root: `..`, links in every position, `/proc` and `/dev`.
 
 use crate::escaping_links;
 use crate::sandbox_fixture::Expected::*;
@@ -15,7 +15,7 @@ fn a_path_that_does_not_start_at_the_root_is_outside() {
         "outside/{t}",
         "outside/no/{t}",
         "ROOT/inside.txt",
-        // Inside, but by a way that only the outside knows.
+        // Inside, but through a directory outside.
         "outside/back/inside.txt",
         "outside/../root/inside.txt",
         "/",
@@ -41,7 +41,7 @@ fn a_path_that_does_not_start_at_the_root_is_outside() {
 }
 
 #[test]
-fn dots_do_not_climb_out() {
+fn dots_do_not_escape_the_root() {
     let fixture = SandboxFixture::new();
     fixture.link("root/to-deep", "sub/deep").link("root/to-file", "inside.txt");
     fixture.check(
@@ -59,7 +59,7 @@ fn dots_do_not_climb_out() {
             "root/sub/../../outside/{t}",
             "root/sub/deep/../../../outside/{t}",
             "root/sub/../sub/../../outside/{t}",
-            // Past what does not exist or is no folder.
+            // Past a component that does not exist or is not a directory.
             "root/no/../../outside/{t}",
             "root/no/such/../../../outside/{t}",
             "root/sub/no/../../../outside/{t}",
@@ -76,7 +76,7 @@ fn dots_do_not_climb_out() {
 }
 
 #[test]
-fn dots_that_stay_inside_are_those_of_the_kernel() {
+fn dots_inside_the_root_resolve_as_in_the_kernel() {
     let fixture = SandboxFixture::new();
     fixture.link("root/to-deep", "sub/deep").link("root/sub/to-root", "..");
     let table = rows([
@@ -86,16 +86,16 @@ fn dots_that_stay_inside_are_those_of_the_kernel() {
         ("root/to-deep/../../inside.txt", opens("root/inside.txt")),
         ("root/sub/to-root/inside.txt", opens("root/inside.txt")),
         ("root/sub/to-root/sub/to-root/sub/inside.txt", opens("root/sub/inside.txt")),
-        ("root/sub/..", Folder),
-        ("root/to-deep/..", Folder),
-        ("root/no/../inside.txt", NoFolder),
-        ("root/inside.txt/../inside.txt", NoFolder),
+        ("root/sub/..", Directory),
+        ("root/to-deep/..", Directory),
+        ("root/no/../inside.txt", NoParent),
+        ("root/inside.txt/../inside.txt", NoParent),
     ]);
     fixture.check(&[], &table);
 }
 
 #[test]
-fn links_do_not_lead_out() {
+fn links_do_not_escape_the_root() {
     let fixture = SandboxFixture::new();
     let link = |below: &str, target: &str| {
         fixture.link(below, target);
@@ -134,14 +134,14 @@ fn links_do_not_lead_out() {
             "root/to-folder-rel/{t}",
             "root/missing-folder",
             "root/missing-folder/{t}",
-            // The target is inside, but the way is not.
+            // The target is inside, but the path leaves the root.
             "root/back",
         ]),
     );
 }
 
 #[test]
-fn links_to_the_kernels_back_doors_do_not_open() {
+fn magic_links_in_proc_and_dev_do_not_open() {
     let fixture = SandboxFixture::new();
     let doors = [
         "/proc/self/environ",
@@ -202,14 +202,14 @@ fn links_that_stay_inside_work_and_stay_links() {
         ("root/chain-1", opens("root/sub/inside.txt")),
         ("root/by-parent", opens("root/inside.txt")),
         ("root/sub/by-parent", opens("root/inside.txt")),
-        ("root/folder", Folder),
-        ("root/here", Folder),
-        // Dangling inside: a write creates the target, not a file in the link's place.
+        ("root/folder", Directory),
+        ("root/here", Directory),
+        // Dangling inside: a write creates the target, not a file in place of the link.
         ("root/new", missing("root/sub/new.txt")),
         ("root/new-abs", missing("root/new.txt")),
         ("root/new-chain", missing("root/sub/new.txt")),
         ("root/folder/fresh.txt", missing("root/sub/fresh.txt")),
-        ("root/new-in-no-folder", LeadsToNoFolder("no")),
+        ("root/new-in-no-folder", LinkWithoutParent("no")),
     ]);
     fixture.check(&[], &table);
 }
@@ -230,9 +230,9 @@ fn links_that_climb_above_the_root_and_come_back_work() {
     fixture.check(&[], &table);
 }
 
-/// Where a link's own path leads through another link, `..` is that of the other's target.
+/// If a link's own path contains another link, `..` is relative to that link's target.
 #[test]
-fn dots_in_a_links_target_are_those_of_the_kernel() {
+fn dots_in_a_link_target_resolve_as_in_the_kernel() {
     let fixture = SandboxFixture::new();
     fixture
         .file("elsewhere/outside/secret.txt")
@@ -260,7 +260,7 @@ fn dots_in_a_links_target_are_those_of_the_kernel() {
 }
 
 #[test]
-fn loops_end() {
+fn link_loops_are_rejected() {
     let fixture = SandboxFixture::new();
     fixture
         .link("root/self", "self")
@@ -286,7 +286,7 @@ fn loops_end() {
 }
 
 #[test]
-fn forty_links_are_followed_and_no_more() {
+fn at_most_forty_links_are_followed() {
     let fixture = SandboxFixture::new();
     fixture.link("root/link-1", "inside.txt").link("root/out-1", "../outside/secret.txt");
     for n in 2..=41 {

@@ -1,4 +1,4 @@
-//! Files and folders that the system does not permit the server to use.
+//! Files and directories that the system does not permit the server to use.
 
 use std::os::unix::fs::PermissionsExt;
 
@@ -13,7 +13,7 @@ fn set_mode(fixture: &SandboxFixture, below: &str, mode: u32) {
     std::fs::set_permissions(fixture.path(below), PermissionsExt::from_mode(mode)).unwrap();
 }
 
-/// Gives everything to whom the server will run as.
+/// Changes the owner of everything to the user that runs the server.
 fn give_away(fixture: &SandboxFixture, below: &str) {
     if geteuid().is_root() {
         let path = fixture.path(below);
@@ -27,7 +27,7 @@ fn give_away(fixture: &SandboxFixture, below: &str) {
     }
 }
 
-/// Checks a table of paths below `root`, some of which have got other modes.
+/// Checks a table of paths below `root`, some of which have other modes.
 fn check(fixture: &SandboxFixture, modes: &[(&str, u32)], table: &[Row]) {
     set_mode(fixture, "", 0o755);
     give_away(fixture, "root");
@@ -39,14 +39,14 @@ fn check(fixture: &SandboxFixture, modes: &[(&str, u32)], table: &[Row]) {
         let client = Client::start_command(command, Revision::Handshake).await;
         fixture.check_with(client, &[fixture.spelled("root")], table).await;
     });
-    // So that they can be removed by whoever made them.
+    // So that their owner can remove them.
     for (path, _) in modes {
         set_mode(fixture, path, 0o755);
     }
 }
 
 #[test]
-fn what_the_system_refuses_is_refused_and_unchanged() {
+fn files_without_permission_are_rejected_and_unchanged() {
     let fixture = SandboxFixture::new();
     for path in [
         "closed.txt",
@@ -76,25 +76,25 @@ fn what_the_system_refuses_is_refused_and_unchanged() {
         ("root/to-closed", Closed),
         ("root/write-only.txt", Closed),
         ("root/read-only.txt", Readable),
-        ("root/read-only/inside.txt", ReadableInClosedFolder),
-        ("root/to-read-only", ReadableInClosedFolder),
-        // Nothing in it can be looked at, so nothing can be told apart.
+        ("root/read-only/inside.txt", ReadableInReadOnlyDir),
+        ("root/to-read-only", ReadableInReadOnlyDir),
+        // The directory is not searchable, so existing and missing files look the same.
         ("root/no-entry/inside.txt", Closed),
         ("root/no-entry/missing.txt", Closed),
         ("root/no-entry/deep/inside.txt", Closed),
         ("root/no-entry/no/missing.txt", Closed),
         ("root/to-no-entry", Closed),
         ("root/no-list/inside.txt", Readable),
-        // All is well beside them.
+        // Other files are not affected.
         ("root/inside.txt", opens("root/inside.txt")),
         ("root/new.txt", missing("root/new.txt")),
     ]);
     check(&fixture, &modes, &table);
 }
 
-/// Existence comes before permission: what is not there cannot be edited by anybody.
+/// Existence is checked before permission.
 #[test]
-fn a_missing_file_in_a_read_only_folder_is_missing_and_cannot_be_created() {
+fn a_missing_file_in_a_read_only_directory_cannot_be_created() {
     let fixture = SandboxFixture::new();
     fixture.file("root/read-only/inside.txt");
     let table = rows([("root/read-only/new.txt", CannotCreate)]);
@@ -102,7 +102,7 @@ fn a_missing_file_in_a_read_only_folder_is_missing_and_cannot_be_created() {
 }
 
 #[test]
-fn a_dry_run_says_where_no_file_can_be_created() {
+fn a_dry_run_reports_that_a_file_cannot_be_created() {
     let fixture = SandboxFixture::new();
     fixture.file("root/read-only/inside.txt");
     set_mode(&fixture, "", 0o755);

@@ -1,4 +1,4 @@
-//! Roots in every arrangement: through a link, beside each other, inside each other.
+//! Roots in every arrangement: through a link, side by side, nested.
 
 use std::os::unix::fs::PermissionsExt;
 
@@ -10,7 +10,7 @@ use crate::sandbox_fixture::{SandboxFixture, missing, opens, outside, rows};
 use crate::test_dir::{INSIDE, OUTSIDE, Session, TestDir};
 
 #[test]
-fn a_root_given_through_a_link_has_both_names() {
+fn a_root_given_through_a_link_is_reachable_by_both_paths() {
     let fixture = SandboxFixture::new();
     fixture
         .link("alias", "root")
@@ -25,7 +25,7 @@ fn a_root_given_through_a_link_has_both_names() {
         ("alias/by-real", opens("root/sub/inside.txt")),
         ("root/by-alias", opens("root/sub/inside.txt")),
         ("alias/new.txt", missing("root/new.txt")),
-        ("alias", Folder),
+        ("alias", Directory),
     ]);
     table.extend(outside(&["alias/out", "alias/../outside/{t}", "alias/../secret.txt"]));
     fixture.check_roots(&["alias"], &[], &table);
@@ -67,7 +67,7 @@ fn links_lead_from_one_root_into_another() {
         "second/sibling",
         "root/folder-abs/out",
         "root/folder-abs/../outside/{t}",
-        // By `..` of the caller's own no root leads into another.
+        // A `..` in the caller's path does not lead from one root into another.
         "root/../second/inside.txt",
         "second/../outside/{t}",
     ]));
@@ -75,14 +75,14 @@ fn links_lead_from_one_root_into_another() {
 }
 
 #[test]
-fn a_link_is_refused_where_the_other_root_is_not_served() {
+fn a_link_into_a_root_that_is_not_served_is_rejected() {
     let fixture = SandboxFixture::new();
     fixture.file("second/inside.txt").link("root/rel", "../second/inside.txt");
     fixture.check(&[], &outside(&["root/rel"]));
 }
 
 #[test]
-fn a_root_inside_a_root_is_one_more_way_in() {
+fn a_file_in_a_nested_root_is_reachable_through_both_roots() {
     let fixture = SandboxFixture::new();
     fixture.link("root/sub/up", "../inside.txt").link("root/down", "sub/inside.txt");
     let table = rows([
@@ -110,7 +110,7 @@ fn dots_out_of_an_inner_root_stay_in_the_outer_one() {
 }
 
 #[test]
-fn what_is_denied_in_one_of_two_nested_roots_is_denied_by_every_way() {
+fn a_path_denied_in_one_nested_root_is_denied_through_the_other() {
     let fixture = SandboxFixture::new();
     fixture
         .file("root/sub/keys/inside.txt")
@@ -123,21 +123,21 @@ fn what_is_denied_in_one_of_two_nested_roots_is_denied_by_every_way() {
         "root/to-sub-abs/keys/inside.txt",
         "root/sub/deep/../keys/inside.txt",
     ]);
-    // As the outer root sees it, and as the inner one does.
+    // As the outer root resolves it, and as the inner one does.
     for pattern in ["/sub/keys", "sub/keys", "/keys"] {
         fixture.check_roots(&["root", "root/sub"], &["--deny", pattern], &ways);
     }
 }
 
 #[test]
-fn dots_do_not_step_around_what_an_inner_root_denies() {
+fn dots_do_not_bypass_a_deny_pattern_of_an_inner_root() {
     let fixture = SandboxFixture::new();
     fixture.file("root/sub/keys/inside.txt").file("root/other/f.txt");
     let ways = outside(&["root/sub/keys/inside.txt", "root/other/../sub/keys/inside.txt"]);
     fixture.check_roots(&["root", "root/sub"], &["--deny", "/keys"], &ways);
 }
 
-/// Whether a call is refused because a root is not what it was.
+/// Whether a call is rejected because a root was replaced.
 fn check_replaced(session: &Session, tool: &str, arguments: Value) {
     match session.call(tool, arguments) {
         Actual::Error { code: -32002, hint, .. } => {
@@ -148,7 +148,7 @@ fn check_replaced(session: &Session, tool: &str, arguments: Value) {
     }
 }
 
-/// What stands at its path is not what was to be served, and what was to be served is elsewhere.
+/// The directory at the root's path is not the served one, and the served one is elsewhere.
 #[test]
 fn a_root_that_was_moved_or_replaced_is_not_served() {
     for change in [
@@ -181,7 +181,7 @@ fn a_root_that_was_moved_or_replaced_is_not_served() {
 }
 
 #[test]
-fn a_root_that_was_moved_and_is_linked_to_is_the_same_folder() {
+fn a_moved_root_with_a_link_in_its_place_is_still_served() {
     let dir = TestDir::new();
     dir.file("root/inside.txt", INSIDE);
     let session = dir.serve(&[]);
@@ -214,7 +214,7 @@ fn links_do_not_lead_into_a_root_that_was_replaced() {
 }
 
 #[test]
-fn a_root_whose_link_leads_elsewhere_by_now_is_not_served() {
+fn a_root_whose_link_was_retargeted_is_not_served() {
     let dir = TestDir::new();
     dir.file("v1/inside.txt", INSIDE).file("v2/inside.txt", OUTSIDE).link("current", "v1");
     let session = Session::start(&dir.path("current"), &[]);
@@ -228,7 +228,7 @@ fn a_root_whose_link_leads_elsewhere_by_now_is_not_served() {
 }
 
 #[test]
-fn a_root_named_by_way_of_another_folder_does_not_need_it() {
+fn a_root_spelled_through_another_directory_works_after_that_directory_is_gone() {
     let dir = TestDir::new();
     dir.file("root/inside.txt", INSIDE).folder("bin");
     let session = Session::start(&dir.path("bin/../root"), &[]);
@@ -240,9 +240,9 @@ fn a_root_named_by_way_of_another_folder_does_not_need_it() {
     assert_eq!(session.list("*"), [dir.spelled("root/inside.txt")]);
 }
 
-/// A build makes its folder anew.
+/// A build recreates its output directory.
 #[test]
-fn a_root_inside_a_root_may_be_made_anew() {
+fn a_nested_root_may_be_recreated() {
     for options in [&[][..], &["--no-landlock"]] {
         let dir = TestDir::new();
         dir.file("root/build/old.txt", INSIDE);
@@ -261,7 +261,7 @@ fn a_root_inside_a_root_may_be_made_anew() {
 }
 
 #[test]
-fn a_root_that_cannot_be_reached_by_its_path_is_the_same_folder() {
+fn a_root_whose_parent_became_inaccessible_is_still_served() {
     let dir = TestDir::new();
     dir.file("above/root/inside.txt", INSIDE);
     std::fs::set_permissions(dir.path(""), PermissionsExt::from_mode(0o755)).unwrap();

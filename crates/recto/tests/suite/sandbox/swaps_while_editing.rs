@@ -10,7 +10,7 @@ use crate::confinement::Confinement;
 use crate::sandbox_fixture::{OUTSIDE, SandboxFixture, Snapshot};
 use crate::swaps::while_swapping;
 
-/// The calls of each tool for each kind of swap under each kind of confinement; the long form takes a
+/// The number of calls of each tool for each kind of swap and confinement; the long form takes a
 /// quarter of an hour.
 const SHORT: usize = 400;
 const LONG: usize = 34_000;
@@ -22,7 +22,7 @@ fn arguments(value: Value) -> Map<String, Value> {
     }
 }
 
-/// What the calls of a race came to: how often they worked, and how often each code came.
+/// The results of a race: successes, and the count of each error code.
 #[derive(Debug, Default)]
 struct Tally {
     n_done: usize,
@@ -33,8 +33,8 @@ impl Tally {
     fn add(&mut self, actual: &Actual) {
         match actual {
             Actual::Answer { .. } => self.n_done += 1,
-            // Outside; or it was a link, or not there, at the moment it was opened.
-            // Or it was another version, or had been created by an earlier round.
+            // Outside; or a link, or missing, when it was opened.
+            // Or another version, or already created by an earlier round.
             Actual::Error { code: code @ (-32003..=-32001 | -32006 | -32013 | -32017), .. } => {
                 *self.refused.entry(*code).or_default() += 1;
             }
@@ -59,7 +59,7 @@ fn check(n_rounds: usize, fixture: &SandboxFixture, one: &str, other: &str, path
     }
 }
 
-/// Whose tools are called.
+/// The toolset that is called.
 #[derive(Debug, Clone, Copy)]
 enum Toolset {
     Edit,
@@ -67,8 +67,8 @@ enum Toolset {
 }
 
 impl Toolset {
-    /// Reads, changes and creates once. `new` is a name that is mostly new, beside the one that is
-    /// swapped or beneath it.
+    /// Reads, changes and creates once. `new` is a mostly new name, next to the swapped one or
+    /// below it.
     async fn attack(
         self,
         client: &Client,
@@ -152,30 +152,30 @@ fn check_with(
 }
 
 #[test]
-fn a_folder_swapped_for_a_link_never_leads_out() {
-    check_folder(SHORT);
+fn a_directory_swapped_for_a_link_never_escapes() {
+    check_directory(SHORT);
 }
 
 #[test]
 #[ignore = "long: 34,000 calls of each kind"]
-fn a_folder_swapped_for_a_link_never_leads_out_long() {
-    check_folder(LONG);
+fn a_directory_swapped_for_a_link_never_escapes_long() {
+    check_directory(LONG);
 }
 
-fn check_folder(n_rounds: usize) {
+fn check_directory(n_rounds: usize) {
     let fixture = SandboxFixture::new();
     fixture.file("root/d/f").file("outside/f").link("root/e", "../outside");
     check(n_rounds, &fixture, "root/d", "root/e", "root/d/f");
 }
 
 #[test]
-fn a_file_swapped_for_a_link_never_leads_out() {
+fn a_file_swapped_for_a_link_never_escapes() {
     check_file(SHORT);
 }
 
 #[test]
 #[ignore = "long: 34,000 calls of each kind"]
-fn a_file_swapped_for_a_link_never_leads_out_long() {
+fn a_file_swapped_for_a_link_never_escapes_long() {
     check_file(LONG);
 }
 
@@ -186,17 +186,17 @@ fn check_file(n_rounds: usize) {
 }
 
 #[test]
-fn a_folder_far_above_swapped_for_a_link_never_leads_out() {
-    check_folder_above(SHORT);
+fn a_distant_ancestor_swapped_for_a_link_never_escapes() {
+    check_ancestor(SHORT);
 }
 
 #[test]
 #[ignore = "long: 34,000 calls of each kind"]
-fn a_folder_far_above_swapped_for_a_link_never_leads_out_long() {
-    check_folder_above(LONG);
+fn a_distant_ancestor_swapped_for_a_link_never_escapes_long() {
+    check_ancestor(LONG);
 }
 
-fn check_folder_above(n_rounds: usize) {
+fn check_ancestor(n_rounds: usize) {
     let fixture = SandboxFixture::new();
     fixture
         .file("root/d/x/y/f")
