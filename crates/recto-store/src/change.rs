@@ -86,7 +86,7 @@ pub struct ExcerptSnapshot<'a> {
 
 /// How a store replaces a file that it read.
 pub trait Replace<'a> {
-    /// Atomically replaces `before`, the bytes that were read. Fails if the file changed since.
+    /// Atomically replaces `before`, the bytes that were read, with `after`. Fails if they changed.
     fn replace(self: Box<Self>, before: &[u8], after: &[u8]) -> Result<Written, WriteError<'a>>;
 }
 

@@ -72,7 +72,7 @@ impl PageScan {
         PageScan::inside(window, 1)
     }
 
-    /// Starts inside any line at or before the window. Only the page is then valid, not the total of lines.
+    /// Starts inside any line at or before the window. Only the page is then valid, not the total.
     pub fn inside(window: Window, line: u64) -> PageScan {
         PageScan {
             window,

@@ -1,7 +1,7 @@
 //! Parses a repository's `config` file.
 //!
 //! `include` directives are ignored and no configured command is run. Malformed lines are skipped:
-//! git would stop at them, but no setting that matters for reading needs that.
+//! git would stop at them, but reading files does not depend on them.
 
 /// The settings of a repository, in file order.
 #[derive(Debug, Default)]

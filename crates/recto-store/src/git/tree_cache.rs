@@ -1,4 +1,4 @@
-//! Caches trees during a call, so that a search reads the tree of a directory once, not per file.
+//! Caches trees during a call, so that a search does not read a directory's tree for every file.
 
 use std::collections::HashMap;
 use std::sync::Mutex;
