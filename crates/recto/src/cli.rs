@@ -22,7 +22,7 @@ use logging::Logging;
 use recto_store::local::HiddenPaths;
 
 /// A file server for coding agents: reads, creates and edits files inside the directories you
-/// name, and never overwrites a concurrent change.
+/// name, and detects concurrent changes.
 #[derive(Parser)]
 #[command(
     name = "recto",

@@ -36,7 +36,7 @@ pub enum Format {
 
 /// What to log, and in which format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Settings {
+pub struct LogSettings {
     /// The format of lines.
     pub format: Format,
     /// The minimum level.
@@ -44,7 +44,7 @@ pub struct Settings {
 }
 
 /// Starts logging in this process.
-pub fn start(settings: Settings) {
+pub fn start(settings: LogSettings) {
     if settings.format == Format::Off || settings.level == LevelFilter::OFF {
         std::panic::set_hook(Box::new(|_| ()));
         return;
@@ -79,7 +79,7 @@ pub fn keep_panics_short() {
 }
 
 struct Log {
-    settings: Settings,
+    settings: LogSettings,
     /// The number of dropped lines. Locked while a line is written.
     n_lost: Mutex<u64>,
 }

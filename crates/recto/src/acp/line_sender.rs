@@ -31,7 +31,7 @@ struct Shared {
 struct Queue {
     /// `None` once the stream has failed or ended.
     output: Option<Arc<File>>,
-    waiting: VecDeque<Waiting>,
+    waiting: VecDeque<QueuedLine>,
     n_bytes: usize,
     /// Whether the thread is writing a line.
     is_writing: bool,
@@ -39,12 +39,12 @@ struct Queue {
 }
 
 /// A line with its ending, of which `n_written` bytes are already written.
-struct Waiting {
+struct QueuedLine {
     line: Vec<u8>,
     n_written: usize,
 }
 
-impl Waiting {
+impl QueuedLine {
     fn rest(&self) -> &[u8] {
         &self.line[self.n_written..]
     }
@@ -139,7 +139,7 @@ impl Shared {
         if n_written == line.len() {
             return true;
         }
-        let waiting = Waiting { line, n_written };
+        let waiting = QueuedLine { line, n_written };
         queue.n_bytes += waiting.rest().len();
         queue.waiting.push_back(waiting);
         drop(queue);
@@ -147,7 +147,7 @@ impl Shared {
         true
     }
 
-    fn next(&self) -> Option<Waiting> {
+    fn next(&self) -> Option<QueuedLine> {
         let mut queue = lock(&self.queue);
         queue.is_writing = false;
         loop {

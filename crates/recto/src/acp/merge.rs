@@ -17,7 +17,7 @@ use recto_tools::Served;
 use serde_json::{Map, Value, json};
 
 use self::agent_call::AgentCall;
-use self::calls::{CallSignature, Calls, Key, MissingHalf, ToolState, TrackedCall};
+use self::calls::{CallSignature, Key, MissingHalf, ToolState, TrackedCall, TrackedCalls};
 use super::line_sender::LineSender;
 use super::updates;
 use recto_tools::call::Witnessed;
@@ -49,7 +49,7 @@ pub struct PermissionRequest {
 /// The state of all sessions between an editor and an agent.
 #[derive(Default)]
 pub struct Merger {
-    calls: Calls,
+    calls: TrackedCalls,
     roots: Lru<String, PathBuf, MAX_SESSIONS>,
 }
 

@@ -95,7 +95,7 @@ async fn relay(
             socket,
         },
         tickets: Arc::new(Tickets::default()),
-        editor: editor::Requests::new(
+        editor: editor::EditorRequests::new(
             recto_platform::random_hex::<4>().map_err(|error| error.to_string())?,
         ),
         handshake: Default::default(),

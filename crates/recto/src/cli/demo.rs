@@ -64,7 +64,7 @@ async fn run_demo(folder: &Path) -> Result<(), String> {
     let file = folder.join("greet.py");
     write(&file, PROGRAM)?;
     let has_commit = commit(folder);
-    let mut session = Session::start(folder).await?;
+    let mut session = DemoSession::start(folder).await?;
 
     session.step("An agent reads a file. The result includes a hash that identifies this version.");
     let read = session.call("read_text_file", json!({"path": file})).await?;
@@ -155,15 +155,15 @@ fn write(path: &Path, text: &str) -> Result<(), String> {
 }
 
 /// A client and its server, whose calls are printed.
-struct Session {
+struct DemoSession {
     service: RunningService<RoleClient, ()>,
     _server: tokio::process::Child,
     folder: String,
     n_steps: usize,
 }
 
-impl Session {
-    async fn start(folder: &Path) -> Result<Session, String> {
+impl DemoSession {
+    async fn start(folder: &Path) -> Result<DemoSession, String> {
         let program = std::env::current_exe().map_err(|error| error.to_string())?;
         let mut server = Command::new(program)
             .arg("serve")
@@ -179,7 +179,7 @@ impl Session {
         let service = ().serve(pipes).await.map_err(|error| error.to_string())?;
         print(&format!("$ recto serve {}\n", folder.display()));
         let folder = folder.display().to_string();
-        Ok(Session { service, _server: server, folder, n_steps: 0 })
+        Ok(DemoSession { service, _server: server, folder, n_steps: 0 })
     }
 
     fn step(&mut self, text: &str) {

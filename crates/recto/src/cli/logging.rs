@@ -4,7 +4,7 @@ use clap::{Args, ValueEnum};
 use tracing::level_filters::LevelFilter;
 
 use super::value_name;
-use crate::log::{Format, Settings};
+use crate::log::{Format, LogSettings};
 
 /// The environment variable that sets the level if no option does.
 const VARIABLE: &str = "RECTO_LOG";
@@ -41,7 +41,7 @@ impl Logging {
     }
 
     /// Returns the settings of the command line and the environment.
-    pub fn settings(&self) -> Result<Settings, String> {
+    pub fn settings(&self) -> Result<LogSettings, String> {
         let from_environment = || match std::env::var(VARIABLE) {
             Ok(word) if !word.is_empty() => Level::from_str(&word, true)
                 .map(Some)
@@ -61,7 +61,7 @@ impl Logging {
             (None, Some(_)) => LevelFilter::DEBUG,
             (None, None) => LevelFilter::INFO,
         };
-        Ok(Settings { format: self.log.unwrap_or_default(), level })
+        Ok(LogSettings { format: self.log.unwrap_or_default(), level })
     }
 
     /// Returns the options for a child process.

@@ -16,10 +16,10 @@ const LIMIT: Duration = Duration::from_secs(2);
 
 /// The unanswered rehearsals.
 #[derive(Default)]
-pub struct Rehearsals(Mutex<Waiting>);
+pub struct Rehearsals(Mutex<PendingRehearsals>);
 
 #[derive(Default)]
-struct Waiting {
+struct PendingRehearsals {
     last: u64,
     answers: HashMap<u64, Sender<Option<Vec<Value>>>>,
 }

@@ -31,7 +31,7 @@ pub struct Ticket {
 
 #[derive(Default)]
 struct TicketState {
-    session: Session,
+    session: SessionId,
     last_connection: u64,
     /// The current connections, in the order in which they were made.
     connections: Vec<Connection>,
@@ -45,7 +45,7 @@ struct Connection {
 }
 
 #[derive(Default)]
-enum Session {
+enum SessionId {
     #[default]
     NotYetNamed,
     Named(Arc<str>),
@@ -96,7 +96,7 @@ impl Tickets {
     pub fn server_of(&self, session: &str) -> Option<LineSender> {
         lock(&self.0).values().find_map(|ticket| {
             let state = lock(&ticket.state);
-            let is_named = matches!(&state.session, Session::Named(name) if **name == *session);
+            let is_named = matches!(&state.session, SessionId::Named(name) if **name == *session);
             let mut senders = state.connections.iter().rev().filter_map(|one| one.sender.clone());
             if is_named { senders.next() } else { None }
         })
@@ -107,8 +107,8 @@ impl Ticket {
     /// Sets the session's id, if it is not set yet.
     pub fn name(&self, session: &str) {
         let mut state = lock(&self.state);
-        if let Session::NotYetNamed = state.session {
-            state.session = Session::Named(session.into());
+        if let SessionId::NotYetNamed = state.session {
+            state.session = SessionId::Named(session.into());
         }
         drop(state);
         self.changed.notify_all();
@@ -119,9 +119,9 @@ impl Ticket {
         let mut state = lock(&self.state);
         loop {
             match &state.session {
-                Session::Named(session) => return Some(session.clone()),
-                Session::None => return None,
-                Session::NotYetNamed => {}
+                SessionId::Named(session) => return Some(session.clone()),
+                SessionId::None => return None,
+                SessionId::NotYetNamed => {}
             }
             state = wait(&self.changed, state);
         }
@@ -129,7 +129,7 @@ impl Ticket {
 
     fn end(&self) {
         let mut state = lock(&self.state);
-        state.session = Session::None;
+        state.session = SessionId::None;
         for connection in &state.connections {
             // It may be closed already.
             let _ = connection.stream.shutdown(Shutdown::Both);

@@ -122,7 +122,7 @@ pub enum MissingHalf {
 
 /// The calls of all sessions.
 #[derive(Default)]
-pub struct Calls {
+pub struct TrackedCalls {
     /// In insertion order: entries are only peeked at.
     known: Lru<Key, KnownId, MAX_CALLS>,
     waiting: VecDeque<(MissingHalf, CallSignature, Key)>,
@@ -138,7 +138,7 @@ enum KnownId {
     Alias(String),
 }
 
-impl Calls {
+impl TrackedCalls {
     /// Returns the key by which the editor knows a call.
     pub fn resolve(&self, key: Key) -> Key {
         match self.known.peek(&key) {

@@ -27,14 +27,14 @@ const NO_SUCH_FILE: i64 = -32002;
 const INTERNAL_ERROR: i64 = -32603;
 
 /// The unanswered requests.
-pub struct Requests {
+pub struct EditorRequests {
     /// The prefix of this relay's ids. Random, because relays may be chained.
     prefix: String,
-    waiting: Mutex<Waiting>,
+    waiting: Mutex<PendingRequests>,
 }
 
 #[derive(Default)]
-struct Waiting {
+struct PendingRequests {
     last: u64,
     requests: HashMap<u64, PendingRequest>,
 }
@@ -72,13 +72,13 @@ struct Request<'a> {
     jsonrpc: &'static str,
     id: String,
     method: &'static str,
-    params: Params<'a>,
+    params: FileParams<'a>,
 }
 
 /// The parameters of both methods.
 #[derive(Serialize, Clone, Copy)]
 #[serde(rename_all = "camelCase")]
-struct Params<'a> {
+struct FileParams<'a> {
     session_id: &'a str,
     path: &'a RawValue,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -86,13 +86,13 @@ struct Params<'a> {
 }
 
 #[derive(Default, Deserialize)]
-struct Failure {
+struct EditorFailure {
     code: Option<i64>,
     message: Option<String>,
     data: Option<serde_json::Value>,
 }
 
-impl Failure {
+impl EditorFailure {
     /// Returns the editor's reason. Some editors put it in `data` behind a generic message.
     fn words(&self) -> String {
         let data = self.data.as_ref();
@@ -112,15 +112,15 @@ struct ReadResult<'a> {
     content: &'a RawValue,
 }
 
-impl Requests {
+impl EditorRequests {
     /// Creates an empty set of requests, whose ids contain `nonce`.
-    pub fn new(nonce: String) -> Requests {
-        Requests { prefix: format!("recto-{nonce}-"), waiting: Mutex::default() }
+    pub fn new(nonce: String) -> EditorRequests {
+        EditorRequests { prefix: format!("recto-{nonce}-"), waiting: Mutex::default() }
     }
 
     /// Starts a read and returns the line to send.
     pub fn read(&self, session_id: &str, path: &RawValue, answer: Answer) -> Vec<u8> {
-        let params = Params { session_id, path, content: None };
+        let params = FileParams { session_id, path, content: None };
         let line = self.line(READ, params);
         self.begin(RequestStep::Read, answer, line, Vec::new())
     }
@@ -128,8 +128,8 @@ impl Requests {
     /// Starts a change and returns the first line to send.
     pub fn change(&self, session_id: &str, change: ChangeRequest<'_>, answer: Answer) -> Vec<u8> {
         let ChangeRequest { path, expects, content } = change;
-        let reading = Params { session_id, path, content: None };
-        let writing = Params { content: Some(content), ..reading };
+        let reading = FileParams { session_id, path, content: None };
+        let writing = FileParams { content: Some(content), ..reading };
         let compare = expects.map(|digest| (self.line(READ, reading), digest));
         let write = self.line(WRITE, writing);
         let read_back = self.line(READ, reading);
@@ -207,7 +207,9 @@ impl Requests {
                 Ok(text) if digest(text) == Some(expected) => return self.next(number),
                 Ok(_) => self.take(number)?.answer.moved(),
                 // The file was removed, so its text is not the expected one.
-                Err(Failure { code: Some(NO_SUCH_FILE), .. }) => self.take(number)?.answer.moved(),
+                Err(EditorFailure { code: Some(NO_SUCH_FILE), .. }) => {
+                    self.take(number)?.answer.moved()
+                }
                 Err(failure) => failure.send(self.take(number)?.answer),
             },
             RequestStep::Write => match result {
@@ -254,7 +256,7 @@ impl Requests {
         line.text
     }
 
-    fn line(&self, method: &'static str, params: Params<'_>) -> RequestLine {
+    fn line(&self, method: &'static str, params: FileParams<'_>) -> RequestLine {
         let number = self.next_number();
         let id = format!("{}{number}", self.prefix);
         let request = Request { jsonrpc: "2.0", id, method, params };
@@ -273,7 +275,7 @@ impl Requests {
     }
 }
 
-fn result<'a>(message: &Peek<'a>) -> Result<&'a str, Failure> {
+fn result<'a>(message: &Peek<'a>) -> Result<&'a str, EditorFailure> {
     match message.error.filter(|error| error.get() != "null") {
         Some(error) => Err(serde_json::from_str(error.get()).unwrap_or_default()),
         None => Ok(message.result.map_or("null", RawValue::get)),
@@ -281,14 +283,14 @@ fn result<'a>(message: &Peek<'a>) -> Result<&'a str, Failure> {
 }
 
 /// Returns the text in an answer, as a JSON string.
-fn text(result: &str) -> Result<&RawValue, Failure> {
+fn text(result: &str) -> Result<&RawValue, EditorFailure> {
     match serde_json::from_str::<ReadResult>(result) {
         Ok(ReadResult { content }) if content.get().starts_with('"') && is_text(content.get()) => {
             Ok(content)
         }
         _ => {
             let message = Some("the answer contains no text".into());
-            Err(Failure { message, ..Failure::default() })
+            Err(EditorFailure { message, ..EditorFailure::default() })
         }
     }
 }
@@ -312,7 +314,7 @@ mod tests {
     use crate::acp::relay::peek::{MessageKind, classify};
 
     /// Settles a line with the editor's answer `result`.
-    fn settle(requests: &Requests, line: &[u8], result: &str) -> Option<Vec<u8>> {
+    fn settle(requests: &EditorRequests, line: &[u8], result: &str) -> Option<Vec<u8>> {
         let request: serde_json::Value = serde_json::from_slice(line).unwrap();
         let answer = format!(r#"{{"jsonrpc":"2.0","id":{},"result":{result}}}"#, request["id"]);
         let MessageKind::Message(message) = classify(answer.as_bytes()) else { unreachable!() };
@@ -323,7 +325,7 @@ mod tests {
     fn forgets_the_requests_of_a_disconnected_server() {
         let sender = || LineSender::start("test", std::io::pipe().unwrap().1, 1 << 20).unwrap();
         let (one, other) = (sender(), sender());
-        let requests = Requests::new("n".into());
+        let requests = EditorRequests::new("n".into());
         let path = serde_json::value::to_raw_value("/f").unwrap();
         let text = serde_json::value::to_raw_value("new").unwrap();
         let begin = |server: &LineSender| {

@@ -12,7 +12,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::editor::Requests;
+use super::editor::EditorRequests;
 use super::inject::{Negotiated, Server, SessionParams, Splice};
 use super::log::MessageLog;
 use super::peek::{MessageKind, Peek, classify};
@@ -40,7 +40,7 @@ pub struct Hub {
     /// The tokens of sessions.
     pub tickets: Arc<Tickets>,
     /// The relay's requests to the editor.
-    pub editor: Requests,
+    pub editor: EditorRequests,
     /// The results of the handshake.
     pub handshake: Mutex<Handshake>,
     /// Merges recto's events with the agent's.

@@ -16,7 +16,7 @@ use serde::{Deserialize, Deserializer};
 
 /// Parses a line.
 pub fn message(line: &[u8]) -> serde_json::Result<ClientJsonRpcMessage> {
-    match serde_json::from_slice::<Object<Call>>(line) {
+    match serde_json::from_slice::<Object<ToolCall>>(line) {
         Ok(Object(call)) => Ok(call.into_message()),
         Err(_) => serde_json::from_slice(line),
     }
@@ -24,18 +24,18 @@ pub fn message(line: &[u8]) -> serde_json::Result<ClientJsonRpcMessage> {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Call {
+struct ToolCall {
     #[serde(rename = "jsonrpc")]
     _version: JsonRpcVersion2_0,
     id: RequestId,
     #[serde(rename = "method")]
     _method: CallToolRequestMethod,
-    params: Object<Params>,
+    params: Object<ToolCallParams>,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Params {
+struct ToolCallParams {
     name: String,
     arguments: Option<JsonObject>,
     #[serde(rename = "_meta")]
@@ -65,9 +65,9 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
     }
 }
 
-impl Call {
+impl ToolCall {
     fn into_message(self) -> ClientJsonRpcMessage {
-        let Object(Params { name, arguments, meta }) = self.params;
+        let Object(ToolCallParams { name, arguments, meta }) = self.params;
         let mut params = CallToolRequestParams::new(name);
         params.arguments = arguments;
         let mut request = CallToolRequest::new(params);
@@ -108,7 +108,7 @@ mod tests {
             comparable(serde_json::from_str(line)),
             "{line}"
         );
-        assert_eq!(serde_json::from_str::<Object<Call>>(line).is_ok(), is_call, "{line}");
+        assert_eq!(serde_json::from_str::<Object<ToolCall>>(line).is_ok(), is_call, "{line}");
     }
 
     #[test]
