@@ -35,14 +35,16 @@ pub struct Nearest(String);
 impl Nearest {
     /// What is said where not all of a file was looked at.
     pub fn unknown() -> Nearest {
-        let shown = "The file is too large to be searched for something similar. \
-                     Read the lines, then copy the text exactly.";
+        let shown = "The file is too large to search for similar text. \
+                     Read the lines and copy the text exactly.";
         Nearest(shown.into())
     }
 
     /// What is said of a string that an earlier edit of the same call replaced.
     pub fn replaced_by(edit_index: usize) -> Nearest {
-        Nearest(format!("Edit {edit_index} already replaced that text; leave out one of the two."))
+        Nearest(format!(
+            "Edit {edit_index} already replaced that text; remove one of the two edits."
+        ))
     }
 }
 
@@ -94,8 +96,8 @@ pub fn nearest(text: &str, wanted: &str, meant: Meant) -> Option<Nearest> {
 fn misquoted(text: &str, wanted: &str, meant: Meant) -> Option<String> {
     let unescaped = wanted.replace("\\n", "\n").replace("\\t", "\t").replace("\\\"", "\"");
     let readings = [
-        (without_line_numbers(wanted), "carries line numbers, which are not in the file"),
-        (Some(unescaped), "is escaped (\\n, \\t or \\\" written out), the file is not"),
+        (without_line_numbers(wanted), "includes line numbers, which are not in the file"),
+        (Some(unescaped), "contains \\n, \\t or \\\" as escape sequences; send the characters"),
     ];
     for (reading, reason) in readings {
         let reading = reading.filter(|reading| !reading.trim().is_empty() && reading != wanted);

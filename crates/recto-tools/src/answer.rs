@@ -82,20 +82,24 @@ impl Answer {
 fn words(note: Note) -> &'static str {
     match note {
         Note::Unsaved => {
-            "the editor has unsaved changes; this is its text, the file on disk differs"
+            "the editor has unsaved changes; this is the editor's text, and the file on disk differs"
         }
         Note::WithoutUnsaved => {
             "the editor has unsaved changes; this is the text on disk, without them"
         }
-        Note::SearchedOnDisk => "searched on the disk: what is unsaved in the editor is not seen",
-        Note::UnsavedNotListed => "files that the editor has not saved yet are not listed",
-        Note::TooLargeForEditor => "larger than 16 MiB: taken from the disk, not from the editor",
-        Note::EncodingUnknownToEditor => {
-            "the editor does not know this file's encoding; this is the file on disk"
+        Note::SearchedOnDisk => {
+            "searched the files on disk; unsaved changes in the editor are not included"
         }
-        Note::NotReadBack => "the editor took the text, but it could not be read back",
+        Note::UnsavedNotListed => "files not yet saved in the editor are not listed",
+        Note::TooLargeForEditor => {
+            "larger than 16 MiB; the file on disk is used, not the editor's text"
+        }
+        Note::EncodingUnknownToEditor => {
+            "the editor does not support this file's encoding; this is the file on disk"
+        }
+        Note::NotReadBack => "the editor accepted the text, but it could not be read back",
         Note::ChangedOnSave => "the editor changed the text while saving it",
-        Note::Grew => "the file grew while it was read; this is what it held before",
-        Note::LinkTarget => "this is a symbolic link; its text is the path that it leads to",
+        Note::Grew => "the file grew while it was read; this is its earlier content",
+        Note::LinkTarget => "this is a symbolic link; its text is the path of its target",
     }
 }

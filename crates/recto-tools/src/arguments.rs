@@ -130,7 +130,7 @@ impl Arguments {
             let who = if place.is_empty() { "This tool" } else { place.trim_end_matches('.') };
             return Err(Error::UnknownArgument {
                 name: format!("{place}{name}"),
-                known: format!("{who} takes: {}", known.join(", ")),
+                known: format!("{who} accepts: {}", known.join(", ")),
             });
         }
         let mut values = HashMap::new();

@@ -59,7 +59,7 @@ pub fn place(
     let mut shown = format!("Closest: {}", LineRange { start, end });
     shown.push_str(match steps.iter().map(kind).max().unwrap_or(Difference::Words) {
         // Where whole lines are meant, a line that is only begun is another line.
-        Difference::None if meant == Meant::Text => " (differs only in how lines end)",
+        Difference::None if meant == Meant::Text => " (differs only in line endings)",
         Difference::None => "",
         Difference::Whitespace if is_cut => " (· space, ⇥ tab)",
         _ if is_cut => "",
@@ -67,8 +67,8 @@ pub fn place(
             " (differs only in blank lines)"
         }
         Difference::Whitespace => " (differs only in whitespace: · space, ⇥ tab)",
-        Difference::LookAlikes => " (differs only in characters that look alike)",
-        Difference::Case => " (differs only in upper and lower case)",
+        Difference::LookAlikes => " (differs only in look-alike characters)",
+        Difference::Case => " (differs only in case)",
         Difference::Words => "",
     });
     let differing: Vec<&Step<'_>> =
@@ -84,7 +84,7 @@ pub fn place(
     if let Some(also) = also {
         shown.push_str(&format!("\nAlso close: line {}.", also + 1));
     }
-    shown.push_str("\nCopy the text exactly as it stands in the file.");
+    shown.push_str("\nCopy the text exactly as it is in the file.");
     shown
 }
 
@@ -162,8 +162,8 @@ fn describe(step: &Step<'_>, text: &str, meant: Meant) -> String {
         Step::WantOnly { want } => {
             let shown = visible_line(want);
             match whereabouts(text, want) {
-                _ if want.trim().is_empty() => format!("want: {shown}  (not there)"),
-                Some(line_idx) => format!("want: {shown}  (that is line {})", line_idx + 1),
+                _ if want.trim().is_empty() => format!("want: {shown}  (missing here)"),
+                Some(line_idx) => format!("want: {shown}  (found at line {})", line_idx + 1),
                 None => format!("want: {shown}  (not in the file)"),
             }
         }

@@ -27,18 +27,15 @@ const MAX_ATTEMPTS: usize = 10;
 
 pub const ABSOLUTE_PATH: Param = Param::required("path", Kind::String, "Absolute path");
 
-pub const PATH: Param = Param::required("path", Kind::String, "The file");
+pub const PATH: Param = Param::required("path", Kind::String, "File path");
 
-pub const HASH: Param = Param::required("hash", Kind::Hash, "From the last read or change");
+pub const HASH: Param = Param::required("hash", Kind::Hash, "From the last read or edit");
 
-pub const EXPECTED_HASH: Param = Param::optional(
-    "expected_hash",
-    Kind::Hash,
-    "hash of an earlier read; refused if the file changed",
-);
+pub const EXPECTED_HASH: Param =
+    Param::optional("expected_hash", Kind::Hash, "hash from a read; fails if the file changed");
 
 pub const DRY_RUN: Param =
-    Param::optional("dry_run", Kind::Boolean, "Show the diff, change nothing");
+    Param::optional("dry_run", Kind::Boolean, "Return the diff without writing");
 
 /// Which file to change, and on what conditions.
 pub struct Target {

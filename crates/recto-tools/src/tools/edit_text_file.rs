@@ -13,12 +13,13 @@ pub static TOOL: Tool = Tool {
     name: "edit_text_file",
     title: "Edit file",
     toolset: Toolset::Edit,
-    description: "Replace one exact string in a text file. old_string must stand in the file \
-        exactly once; add surrounding lines to make it unique. Returns the diff.",
+    description: "Replace one exact string in a text file. old_string must match exactly one \
+        place; add surrounding lines to make it unique. Returns the diff. For several \
+        edits use multi_edit_text_file.",
     params: &[
         ABSOLUTE_PATH,
-        Param::required("old_string", Kind::Text, "Exact text to replace, without line numbers"),
-        Param::required("new_string", Kind::Text, "Text to put in its place; \"\" deletes"),
+        Param::required("old_string", Kind::Text, "Exact text, without line numbers"),
+        Param::required("new_string", Kind::Text, "Replacement; \"\" deletes"),
         EXPECTED_HASH,
         DRY_RUN,
     ],

@@ -18,10 +18,11 @@ pub static TOOL: Tool = Tool {
     name: "file.create",
     title: "Create file",
     toolset: Toolset::Text,
-    description: "Create a file and its folders. Refuses if something has the name already.",
+    description: "Create a file and missing directories. Fails if the path exists. Returns \
+        the hash.",
     params: &[
         PATH,
-        Param::required("content", Kind::String, "What it holds"),
+        Param::required("content", Kind::String, "File content"),
         Param::optional("encoding", Kind::Word(&["utf-8", "base64"]), "Of content; default utf-8"),
     ],
     output,

@@ -13,9 +13,9 @@ use recto_store::{Removed, WriteStore};
 
 pub static TOOL: Tool = Tool {
     name: "file.remove",
-    title: "Remove file",
+    title: "Delete file",
     toolset: Toolset::Text,
-    description: "Remove a file, never a folder, if its hash is still the one you name.",
+    description: "Delete a file, not a directory, if its hash still matches.",
     params: &[PATH, HASH],
     output,
     run: Run::Overwrites(run),
@@ -30,7 +30,7 @@ fn run(env: &WriteEnv<'_>, mut arguments: Arguments) -> Result<Answer> {
     let change = Change { path, before, after: None };
     let text = match removed {
         Removed::File => format!("removed {}", target.path),
-        Removed::Link => format!("removed the link {}, not what it leads to", target.path),
+        Removed::Link => format!("removed the symbolic link {}, not its target", target.path),
     };
     Ok(Answer::new(vec![text], json!({"removed": true})).with_change(Some(change)))
 }

@@ -20,13 +20,13 @@ pub static TOOL: Tool = Tool {
     name: "ListFiles",
     title: "List files",
     toolset: Toolset::Files,
-    description: "List files by glob (* ? ** [ab] {a,b}), sorted. On disk, absolute paths; files \
-        that git ignores are left out, hidden ones unless the pattern names the dot. At a commit, \
-        paths from the repository's top, and a pattern with % is SQL LIKE.",
+    description: "Find files by glob (* ? ** [ab] {a,b}). Returns sorted absolute paths, omitting \
+        git-ignored files, and hidden ones unless the pattern has the dot. With commit, paths \
+        start at the repository root; % makes the pattern SQL LIKE.",
     params: &[
-        Param::required("pattern", Kind::String, "src/**/*.rs"),
+        Param::required("pattern", Kind::String, "Glob, e.g. src/**/*.rs"),
         COMMIT,
-        Param::optional("ignored", Kind::Boolean, "Also what git ignores"),
+        Param::optional("ignored", Kind::Boolean, "Include files ignored by git"),
         Param::optional("limit", Kind::Integer { minimum: Some(1) }, "Default 1000"),
     ],
     output,
@@ -75,7 +75,7 @@ fn on_disk(env: &ReadEnv<'_>, request: &Request) -> Result<Answer> {
     };
     let mut remarks = Vec::new();
     if listing.is_missing {
-        remarks.push(format!("there is no folder {}", Quoted(&start)));
+        remarks.push(format!("directory not found: {}", Quoted(&start)));
     } else if listing.total == 0 && listing.stopped.is_none() {
         // Whatever else is wrong, the list is empty.
         remarks.extend(why_empty(env, request, &folder, glob).unwrap_or_default());
@@ -116,25 +116,25 @@ fn why_empty(
     glob: Glob,
 ) -> Result<Option<String>> {
     if is_folder(env, request).unwrap_or(false) {
-        return Ok(Some(format!("it is a folder: list {}", beneath(request))));
+        return Ok(Some(format!("this is a directory; use pattern {}", beneath(request))));
     }
     let everything = Request { shows_ignored: true, limit: 1, ..clone_of(request) };
     let ignored = list(env, env.store, folder, &glob, &everything)?.total;
     if ignored > 0 {
         return Ok(Some(format!(
-            "{} that ignore rules leave out: pass ignored: true",
+            "{} only if ignored files are included; pass ignored: true",
             n_files(ignored)
         )));
     }
     let hidden = list(env, env.store, folder, &glob.showing_hidden(), &everything)?.total;
     if hidden > 0 {
         return Ok(Some(format!(
-            "{} only with hidden names: write the dot, as in .*",
+            "{} only among hidden files; write the dot, e.g. .*",
             n_files(hidden)
         )));
     }
     if request.pattern.contains('%') {
-        return Ok(Some("% is a wildcard only with commit: use *".into()));
+        return Ok(Some("% is a wildcard only with commit; use *".into()));
     }
     // Frameworks call folders `[slug]` and `{{name}}`.
     let literal = request.pattern.replace('[', "\\[").replace('{', "\\{");
@@ -144,7 +144,8 @@ fn why_empty(
     let (folder, glob) = Glob::parse(&literal)?;
     let folder = start_folder(env.root, &folder, &literal);
     let found = list(env, env.store, &folder, &glob, &everything)?.total;
-    Ok((found > 0).then(|| format!("{} where brackets are names: list {literal}", n_files(found))))
+    Ok((found > 0)
+        .then(|| format!("{} if the brackets are literal; use pattern {literal}", n_files(found))))
 }
 
 /// Whether a pattern without wildcards names a folder that has files.
@@ -190,18 +191,18 @@ fn report(env: &ReadEnv<'_>, listing: Listing, folder: &Path, mut remarks: Vec<S
         (0, _) => "no file matches".to_string(),
         (1, false) => "1 file".to_string(),
         (total, false) => format!("{total} files"),
-        (total, true) => format!("the first {n_listed} of {total} files; narrow the pattern"),
+        (total, true) => format!("first {n_listed} of {total} files; narrow the pattern"),
     };
     remarks.insert(0, count);
     if let Some(budget) = listing.stopped {
-        remarks.push(format!("stopped after {budget}, there may be more"));
+        remarks.push(format!("stopped after {budget}; there may be more"));
     }
     for (n, what) in [
-        (listing.n_unnamable, "names that are not UTF-8 left out"),
-        (listing.n_unreadable, "folders that cannot be read left out"),
+        (listing.n_unnamable, "skipped, name not UTF-8"),
+        (listing.n_unreadable, "skipped, directory not readable"),
     ] {
         if n > 0 {
-            remarks.push(format!("{n} {what}"));
+            remarks.push(format!("{what}: {n}"));
         }
     }
     let remark = remarks.join("; ");

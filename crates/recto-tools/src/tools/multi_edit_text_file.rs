@@ -13,19 +13,20 @@ use recto_store::Where;
 
 pub static TOOL: Tool = Tool {
     name: "multi_edit_text_file",
-    title: "Edit file in several places",
+    title: "Make several edits",
     toolset: Toolset::Edit,
     description: "Replace several exact strings in one text file. Edits apply in order, each to \
-        the result of the one before; nothing is written unless all succeed. Returns one diff.",
+        the result of the previous one; nothing is written unless all succeed. Returns the diff \
+        and new hash.",
     params: &[
         ABSOLUTE_PATH,
         Param::required(
             "edits",
             Kind::Objects(&[
-                Param::required("old_string", Kind::Text, "Exact text; must stand there once"),
-                Param::required("new_string", Kind::Text, "Text to put in its place"),
+                Param::required("old_string", Kind::Text, "Exact text; must match one place"),
+                Param::required("new_string", Kind::Text, "Replacement; \"\" deletes"),
             ]),
-            "Replacements in order",
+            "Edits, in order",
         ),
         EXPECTED_HASH,
         DRY_RUN,

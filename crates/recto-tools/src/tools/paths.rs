@@ -10,7 +10,7 @@ use super::{Kind, Param};
 use crate::error::Error;
 
 pub const COMMIT: Param =
-    Param::optional("commit", Kind::NumberOrString, "Revision: HEAD~3, v1.0, 1a2b3c");
+    Param::optional("commit", Kind::NumberOrString, "Git revision: HEAD~3, v1.0, 1a2b3c");
 
 /// How the folder of a listing is spelled: as asked for, unless that goes up again.
 pub fn shown(folder: &AbsPath, listing: &Listing) -> PathBuf {

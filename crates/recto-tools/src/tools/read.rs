@@ -35,7 +35,7 @@ pub fn position(page: &Page, digest: Digest, max_read_bytes: usize) -> String {
     let part = if total_lines == 0 {
         "empty file".to_string()
     } else if n_lines == 0 {
-        format!("no line {first_line}, the file has {}", Lines(total_lines))
+        format!("no line {first_line}; the file has {}", Lines(total_lines))
     } else if n_lines == total_lines && !is_cut {
         Lines(total_lines).to_string()
     } else if n_lines == 1 {
@@ -45,7 +45,7 @@ pub fn position(page: &Page, digest: Digest, max_read_bytes: usize) -> String {
     };
     let next = page.next_line().map(|line| format!(", next line {line}")).unwrap_or_default();
     let cut = if is_cut {
-        format!(", line {first_line} cut at {max_read_bytes} bytes (--max-read-bytes)")
+        format!(", line {first_line} truncated to {max_read_bytes} bytes (--max-read-bytes)")
     } else {
         String::new()
     };

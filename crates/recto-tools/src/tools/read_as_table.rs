@@ -20,11 +20,11 @@ pub static TOOL: Tool = Tool {
     name: "ReadAsTable",
     title: "Preview table",
     toolset: Toolset::Files,
-    description: "Show the first rows of a data file with column names and types: CSV, TSV and \
-        the like, JSON, NDJSON (also .gz, .zst), Parquet, Excel, ODS.",
+    description: "Preview a data file: returns column names, types and the first rows. Reads CSV, \
+        TSV, JSON, NDJSON (also .gz, .zst), Parquet, Excel, ODS.",
     params: &[
-        Param::required("file_path", Kind::String, "Absolute or relative to the root"),
-        Param::optional("limit", Kind::Integer { minimum: Some(1) }, "Rows, default 100"),
+        Param::required("file_path", Kind::String, "Absolute or relative path"),
+        Param::optional("limit", Kind::Integer { minimum: Some(1) }, "Rows; default 100"),
         COMMIT,
     ],
     output,
@@ -129,17 +129,17 @@ fn report(env: &ReadEnv<'_>, table: Table, limit: usize) -> Answer {
     let n_rows = table.rows.len();
     let rows = if n_rows == 1 { "row" } else { "rows" };
     let mut count = match table.has_more {
-        true => format!("the first {n_rows} {rows}, there are more"),
+        true => format!("first {n_rows} {rows}; there are more"),
         false => format!("{n_rows} {rows}"),
     };
     let is_full = table.has_more && n_rows < limit;
     if is_full {
-        count.push_str(" than fit");
+        count.push_str(" than the size limit allows");
     }
     if (is_full || table.n_columns != Some(table.columns.len()))
         && let Some(tool) = env.served.name("ReadLines")
     {
-        count.push_str(&format!("; {tool} shows the rest of a text file"));
+        count.push_str(&format!("; {tool} reads the rest of a text file"));
     }
     let remark = match table.remarks.join(" ") {
         remarks if remarks.is_empty() => count,

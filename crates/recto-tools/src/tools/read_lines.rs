@@ -24,18 +24,22 @@ pub static TOOL: Tool = Tool {
     name: "ReadLines",
     title: "Read lines",
     toolset: Toolset::Files,
-    description: "Read numbered lines of a file, or search it: match is literal text (no regex), \
-        case ignored. file_path may be a glob: with match, that searches a project.",
+    description: "Read numbered lines, or search: match is literal text (no regex), \
+        case-insensitive. A glob as file_path reads or searches many files.",
     params: &[
-        Param::required("file_path", Kind::String, "Absolute, relative to the root, or a glob"),
+        Param::required("file_path", Kind::String, "Absolute or relative path, or a glob"),
         Param::optional(
             "lines",
             Kind::NumberOrString,
-            "5, 2-4, 8- (to the end), -3 (first 3), +10- (last 10), 5 +/-2, or 1,3,5-7; ends \
-             included",
+            "5, 2-4 (inclusive), 8- (to the end), -3 (first 3), +10- (last 10), 5 +/-2, or \
+             1,3,5-7",
         ),
-        Param::optional("ctx", Kind::Integer { minimum: Some(0) }, "Lines around each hit"),
-        Param::optional("match", Kind::NumberOrString, "Only lines that hold this"),
+        Param::optional(
+            "ctx",
+            Kind::Integer { minimum: Some(0) },
+            "Context lines around each match",
+        ),
+        Param::optional("match", Kind::NumberOrString, "Return only lines containing this text"),
         COMMIT,
     ],
     output,
@@ -92,7 +96,7 @@ fn is_like_regex(text: &str) -> bool {
 }
 
 /// What is said where nothing matches what reads like a regular expression.
-const IS_LITERAL: &str = "match is literal text";
+const IS_LITERAL: &str = "match is literal text, not a regex";
 
 fn run(env: &ReadEnv<'_>, arguments: Arguments) -> Result<Answer> {
     let request = request(arguments)?;
@@ -182,19 +186,17 @@ fn position(read: &Rows, request: &Request) -> String {
     let within = within.unwrap_or_default();
     let mut part = match (&read.rows[..], &request.wanted.needle) {
         ([], _) if total_lines == 0 => "empty file".to_string(),
-        ([], Some(_)) => format!("no match{within}, the file has {}", Lines(total_lines)),
-        ([], None) => format!("no such line, the file has {}", Lines(total_lines)),
+        ([], Some(_)) => format!("no match{within}; the file has {}", Lines(total_lines)),
+        ([], None) => format!("no such line; the file has {}", Lines(total_lines)),
         (rows, Some(_)) if read.next.is_some() => match request.wanted.context {
-            0 => format!(
-                "the first {} matches{within}, the file has {}",
-                rows.len(),
-                Lines(total_lines)
-            ),
-            _ => format!("the first matches{within}, the file has {}", Lines(total_lines)),
+            0 => {
+                format!("first {} matches{within}; the file has {}", rows.len(), Lines(total_lines))
+            }
+            _ => format!("first matches{within}; the file has {}", Lines(total_lines)),
         },
         (_, Some(_)) if !within.is_empty() => {
             let matches = if read.n_hits == 1 { "match" } else { "matches" };
-            format!("{} {matches}{within}, the file has {}", read.n_hits, Lines(total_lines))
+            format!("{} {matches}{within}; the file has {}", read.n_hits, Lines(total_lines))
         }
         (_, Some(_)) => format!("{} of {total_lines} lines match", read.n_hits),
         (rows, None) if rows.len() as u64 == total_lines => Lines(total_lines).to_string(),
@@ -207,13 +209,13 @@ fn position(read: &Rows, request: &Request) -> String {
     if let Some(n_first) = request.n_first
         && n_first < total_lines
     {
-        part.push_str(&format!("; the last {n_first} are +{n_first}-"));
+        part.push_str(&format!("; for the last {n_first} use +{n_first}-"));
     }
     if read.rows.is_empty() && request.is_like_regex {
         part.push_str(&format!("; {IS_LITERAL}"));
     }
     if let Some(next) = &read.next {
-        part.push_str(&format!("; go on with lines {}", Quoted(next)));
+        part.push_str(&format!("; continue with lines {}", Quoted(next)));
     }
     format!("{part}, hash {}", read.digest)
 }
@@ -250,7 +252,7 @@ fn of_many(
     };
     let count = match (listing.total, rows.len()) {
         (0, _) if request.commit.is_some() => "no file matches".to_string(),
-        (0, _) => "no file matches, ignored and hidden ones aside".to_string(),
+        (0, _) => "no file matches; ignored and hidden files are not searched".to_string(),
         (_, 0) if request.wanted.needle.is_some() => format!("no match in {n_files}"),
         (_, 0) => format!("no such line in {n_files}"),
         (_, 1) => format!("1 row in 1 of {n_files}"),
@@ -262,15 +264,15 @@ fn of_many(
     }
     remarks.extend(search.time_is_over());
     if is_cut {
-        remarks.push("there are more: narrow file_path or match".into());
+        remarks.push("there are more; narrow file_path or match".into());
     }
     let n_binary = search.n_binary();
     let n_unreadable = search.n_unreadable() + listing.n_unreadable;
     if n_binary > 0 {
-        remarks.push(format!("skipped as binary: {n_binary}"));
+        remarks.push(format!("skipped, binary: {n_binary}"));
     }
     if n_unreadable > 0 {
-        remarks.push(format!("could not be read: {n_unreadable}"));
+        remarks.push(format!("skipped, not readable: {n_unreadable}"));
     }
     let structured = json!({
         "rows": rows,
@@ -298,9 +300,9 @@ fn write_rows(text: &mut String, rows: &[Row], reader: Option<&str>) {
         text.push_str(&format!("{:>width$}\t{}", row.line, row.content));
         match reader {
             Some(tool) if row.is_cut => {
-                text.push_str(&format!(" … (cut: {tool} returns more of line {})", row.line));
+                text.push_str(&format!(" … (truncated; {tool} returns more of line {})", row.line));
             }
-            None if row.is_cut => text.push_str(" … (cut)"),
+            None if row.is_cut => text.push_str(" … (truncated)"),
             _ => {}
         }
         text.push('\n');

@@ -14,12 +14,12 @@ pub static TOOL: Tool = Tool {
     name: "read_text_file",
     title: "Read file",
     toolset: Toolset::Edit,
-    description: "Read a text file, whole or by lines. The text is returned exactly as stored. \
-        Long files are cut at a line end: go on from next_line.",
+    description: "Read a text file or a range of its lines. Returns the exact text and its hash. \
+        Long files are cut at a line end; continue from next_line.",
     params: &[
         ABSOLUTE_PATH,
-        Param::optional("line", Kind::Integer { minimum: Some(1) }, "First line to return, from 1"),
-        Param::optional("limit", Kind::Integer { minimum: Some(1) }, "How many lines to return"),
+        Param::optional("line", Kind::Integer { minimum: Some(1) }, "First line, 1-based"),
+        Param::optional("limit", Kind::Integer { minimum: Some(1) }, "Maximum number of lines"),
     ],
     output,
     run: Run::Reads(run),

@@ -39,7 +39,7 @@ fn with_remarks(edited: &Edited, mut structured: Value, done: String) -> Answer 
         remarks = vec!["unchanged: the file already has this text".to_string()];
     }
     if edited.plan.kind == MatchKind::Eol {
-        remarks.push("matched with other line endings".into());
+        remarks.push("matched despite different line endings".into());
     }
     if edited.diff.is_none() {
         remarks.push("the diff is too large to show".into());

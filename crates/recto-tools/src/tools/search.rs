@@ -93,7 +93,7 @@ impl<'a, S: Store + ?Sized> ManyFiles<'a, S> {
         let is_late = self.started.elapsed() > limits::SEARCH_TIME;
         (is_late && n_left > 0).then(|| {
             format!(
-                "stopped after {} s, {n_left} files were not searched",
+                "stopped after {} s; {n_left} files were not searched",
                 limits::SEARCH_TIME.as_secs()
             )
         })

@@ -12,8 +12,8 @@ pub static TOOL: Tool = Tool {
     name: "text.append",
     title: "Append text",
     toolset: Toolset::Text,
-    description: "Add text after the last line, on a line of its own. Returns the new hash.",
-    params: &[PATH, HASH, Param::required("content", Kind::Text, "The text to add")],
+    description: "Add text after the last line, on a new line. Returns the diff and new hash.",
+    params: &[PATH, HASH, Param::required("content", Kind::Text, "Text to add")],
     output: report::verified_schema,
     run: Run::Changes(run),
 };

@@ -12,17 +12,18 @@ pub static TOOL: Tool = Tool {
     name: "text.insert",
     title: "Insert lines",
     toolset: Toolset::Text,
-    description: "Insert whole lines before a line whose text is anchor. Returns the new hash.",
+    description: "Insert lines before the line whose text is anchor. Returns the diff and \
+        new hash.",
     params: &[
         PATH,
         HASH,
         Param::required(
             "line",
             Kind::Integer { minimum: None },
-            "Insert before it; -1 is the last",
+            "Line to insert before; -1 is the last",
         ),
-        Param::required("anchor", Kind::String, "The text of that line"),
-        Param::required("content", Kind::String, "The lines to insert"),
+        Param::required("anchor", Kind::String, "Exact text of that line"),
+        Param::required("content", Kind::String, "Lines to insert"),
     ],
     output: report::verified_schema,
     run: Run::Changes(run),

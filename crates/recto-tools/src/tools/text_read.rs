@@ -20,13 +20,17 @@ pub static TOOL: Tool = Tool {
     name: "text.read",
     title: "Read lines",
     toolset: Toolset::Text,
-    description: "Read a text file, or some lines of it, with the hash that every change needs. \
-        Lines are [start, end), from 1, end exclusive; -1 is the last line; 0 is open: [-20, 0] \
-        are the last 20.",
+    description: "Read a text file or a range of its lines. Returns the text and the hash that \
+        every edit requires.",
     params: &[
-        Param::required("path", Kind::String, "Absolute, or relative to the first root"),
-        Param::optional("lines", Kind::Lines, "[start, end)"),
-        Param::optional("since", Kind::Hash, "A hash you have: returns only what changed"),
+        Param::required("path", Kind::String, "Absolute or relative path"),
+        Param::optional(
+            "lines",
+            Kind::Lines,
+            "[start, end), 1-based: [5, 8] is lines 5-7; -1 is the last line, 0 is open: [-20, 0] \
+             is the last 20",
+        ),
+        Param::optional("since", Kind::Hash, "Earlier hash: return only what changed"),
     ],
     output,
     run: Run::Reads(run),
@@ -128,9 +132,9 @@ fn changed(env: &ReadEnv<'_>, old: &Document, new: &Document, digest: Digest) ->
         let lines = |lines: &Range<usize>| LineRange { start: lines.start + 1, end: lines.end };
         let (was, now) = (lines(&change.old_lines), lines(&change.lines));
         text.push_str(&match (change.old_lines.is_empty(), change.lines.is_empty()) {
-            (true, _) => format!("new, {now}:\n{content}"),
-            (_, true) => format!("gone, {was} of before; it stood before line {start}\n"),
-            (false, false) => format!("{was} of before, now {now}:\n{content}"),
+            (true, _) => format!("added, now {now}:\n{content}"),
+            (_, true) => format!("removed, formerly {was}, before what is now line {start}\n"),
+            (false, false) => format!("changed, formerly {was}, now {now}:\n{content}"),
         });
         if !text.ends_with('\n') {
             text.push('\n');

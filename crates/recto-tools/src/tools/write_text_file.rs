@@ -18,8 +18,8 @@ pub static TOOL: Tool = Tool {
     name: "write_text_file",
     title: "Write file",
     toolset: Toolset::Edit,
-    description: "Create a text file or overwrite it with new content, all or nothing. Its \
-        encoding is kept. The folder must exist. To change part of a file use edit_text_file.",
+    description: "Create a text file or replace its whole content, keeping its encoding. The \
+        directory must exist. Returns the new hash. To change part of a file use edit_text_file.",
     params: &[
         ABSOLUTE_PATH,
         Param::required("content", Kind::Text, "Complete new content"),
@@ -166,7 +166,7 @@ fn report(target: &Target, outcome: &Outcome) -> Answer {
         Some(diff) => structured["diff"] = diff.as_str().into(),
         None => structured["diff_omitted"] = true.into(),
     }
-    let diff = outcome.diff.clone().unwrap_or_else(|| "there is no diff to show".into());
+    let diff = outcome.diff.clone().unwrap_or_else(|| "no diff to show".into());
     Answer::new(
         vec![diff, format!("dry run, nothing written; would be {}", remarks.join(", "))],
         structured,

@@ -286,7 +286,7 @@ fn strings_that_stand_far_apart_need_calls_of_their_own() {
     let refused = call(&calls, "multi_edit_text_file", edits.as_object().unwrap().clone());
     let Actual::Error { code, hint, .. } = refused else { panic!("{refused:?}") };
     assert_eq!(code, -32019);
-    assert!(hint.unwrap().contains("calls of their own"));
+    assert!(hint.unwrap().contains("separate calls"));
     assert!(std::fs::read_to_string(root.join("f")).unwrap() == text);
     for old in ["first", "last"] {
         let edits = json!({"path": root.join("f"), "edits": [edit(old)]});

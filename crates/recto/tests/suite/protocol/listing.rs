@@ -68,7 +68,7 @@ fn tools_are_named_as_the_client_knows_them() {
         json!({"path": "inside.txt", "hash": hash("inside\n"), "line": 9, "anchor": "inside", "content": "x"}),
     );
     let hint = &past_the_end["result"]["_meta"]["error"]["hint"];
-    assert!(hint.as_str().is_some_and(|hint| hint.contains("text_append adds")), "{hint}");
+    assert!(hint.as_str().is_some_and(|hint| hint.contains("use text_append")), "{hint}");
 
     // What a file holds is shown as it is.
     let similar = server.call(
