@@ -1,4 +1,4 @@
-//! What a caller can do next about an error, worded for a model. A hint never repeats the message.
+//! Hints: the next step after an error, worded for a model. A hint does not repeat the message.
 
 use std::fmt;
 
@@ -15,17 +15,17 @@ use crate::served::Served;
 /// Advice after a rejected call.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Hint {
-    /// The advice, with the next call in it.
+    /// The advice, which includes the next call.
     pub text: String,
-    /// The call that would succeed, where it is known.
+    /// The call that would succeed, if known.
     pub next: Option<NextCall>,
 }
 
 /// A call to make next.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NextCall {
-    /// The declared name of the tool; `None` for the one that was called, whose other arguments
-    /// then stay as they were.
+    /// The declared name of the tool; `None` for the tool that was called, with its other arguments
+    /// unchanged.
     pub tool: Option<&'static str>,
     /// The arguments to send.
     pub arguments: Map<String, Value>,
@@ -50,7 +50,7 @@ impl fmt::Display for Hint {
 }
 
 impl Hint {
-    /// Suggests the same call with another argument, whose value is shown in place of `{}`.
+    /// Suggests the same call with a different argument, whose value replaces `{}` in the text.
     fn again(text: &str, name: &str, value: Value) -> Hint {
         let shown = match &value {
             Value::String(text) => Quoted(text).to_string(),
@@ -66,7 +66,7 @@ impl Hint {
 }
 
 impl Error {
-    /// Says what to do next, where there is something to say. Names only tools that are `served`.
+    /// Returns the next step, if there is one. Names only `served` tools.
     pub fn hint(&self, served: &Served) -> Option<Hint> {
         let hint: Hint = match self {
             Error::Text(error) => return text_hint(error, served),
@@ -76,7 +76,7 @@ impl Error {
             Error::EmptyText { name: name @ "pattern" } => {
                 Hint::again("Use {} to list all files.", name, "**/*".into())
             }
-            // Only where lines are such a string; elsewhere they are two integers.
+            // Other tools take `lines` as two integers.
             Error::WrongArgument { name, expected, .. }
                 if name == "lines" && expected == "a string" =>
             {
@@ -145,7 +145,7 @@ fn text_hint(error: &TextError, served: &Served) -> Option<Hint> {
         TextError::TextMismatch { found, wanted, whereabouts, .. } => {
             let mut hint = whereabouts_hint(whereabouts);
             if matches!(whereabouts, Whereabouts::Near(_) | Whereabouts::PartOf { .. }) {
-                // It shows what differs.
+                // This hint already shows the difference.
                 return Some(hint);
             }
             if let Some(unseen) = unseen_difference(found, wanted) {
@@ -291,7 +291,7 @@ fn whereabouts_hint(whereabouts: &Whereabouts) -> Hint {
     }
 }
 
-/// The hint for a line number that is not in a file of `n_lines`.
+/// Returns the hint for a line number beyond a file of `n_lines`.
 fn line_hint(named_as: NamedAs, line: i64, n_lines: usize, served: &Served) -> Hint {
     let append = served.name("text.append");
     let or_append = |text: &str| append.as_ref().map(|tool| text.replace("{}", tool));
@@ -320,7 +320,7 @@ fn line_hint(named_as: NamedAs, line: i64, n_lines: usize, served: &Served) -> H
     }
 }
 
-/// The hint for a string that occurs in several places.
+/// Returns the hint for a string that occurs in several places.
 fn ambiguous_hint(lines: &[usize], n_matches: usize, n_lines: Option<usize>) -> Hint {
     let more = if n_matches > lines.len() { " and others" } else { "" };
     let places = format!("Matches start at lines {}{more}.", listed(lines));
@@ -353,7 +353,7 @@ fn denial_hint(denial: &Denial) -> Option<Hint> {
     Some(hint)
 }
 
-/// The hint for a folder whose files can be listed.
+/// Returns the hint for a directory whose files can be listed.
 fn folder_hint(path: &str, commit: Option<&str>, served: &Served) -> Hint {
     let Some(tool) = served.name("ListFiles") else { return "It is a directory.".into() };
     let pattern = everything_below(path);
@@ -367,11 +367,11 @@ fn folder_hint(path: &str, commit: Option<&str>, served: &Served) -> Hint {
     Hint { text, next: Some(NextCall { tool: Some("ListFiles"), arguments }) }
 }
 
-/// The hint for a path that does not start at `/`.
+/// Returns the hint for a path that does not start with `/`.
 fn absolute_hint(path: &str, root: Option<&str>) -> Hint {
     let the_root = root.map(|root| format!(" The root is {}.", Quoted(root))).unwrap_or_default();
     if let Some(rest) = path.strip_prefix("file://") {
-        // A path has no escapes, so that one with escapes cannot be suggested.
+        // Paths are not percent-decoded, so a URL with escapes cannot be turned into a path.
         return match rest.starts_with('/') && !rest.contains('%') {
             true => Hint::again("Remove the file:// prefix: {}", "path", rest.into()),
             false => "Pass a path that starts with /.".into(),
@@ -390,7 +390,7 @@ fn absolute_hint(path: &str, root: Option<&str>) -> Hint {
     }
 }
 
-/// Returns the pattern for all files below a folder.
+/// Returns the pattern for all files under a directory.
 fn everything_below(folder: &str) -> String {
     let mut pattern = String::new();
     for c in folder.trim_end_matches('/').chars() {

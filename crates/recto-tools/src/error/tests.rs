@@ -1,4 +1,4 @@
-//! The words of hints, and the calls that they lead to.
+//! The wording of hints and the calls that they suggest.
 
 #![allow(clippy::unwrap_used)]
 
@@ -24,7 +24,7 @@ fn words(error: impl Into<Error>) -> String {
 }
 
 #[test]
-fn a_relative_path_is_answered_with_how_to_write_it() {
+fn a_relative_path_is_answered_with_an_absolute_one() {
     for (path, root, expected) in [
         ("a.rs", Some("/project"), "Pass the absolute path: /project/a.rs"),
         ("./src/a.rs", Some("/project"), "Pass the absolute path: /project/src/a.rs"),
@@ -64,7 +64,7 @@ fn a_hint_names_only_tools_that_are_served_and_as_they_are_published() {
 }
 
 #[test]
-fn a_folder_leads_to_the_call_that_lists_it() {
+fn a_directory_leads_to_the_call_that_lists_it() {
     let error = Error::FolderToList { path: "/p/[a]".into(), commit: Some("HEAD".into()) };
     let found = hint(error.clone());
     let next = found.next.unwrap();
@@ -108,7 +108,7 @@ fn the_hint_names_the_right_place() {
 }
 
 #[test]
-fn a_part_of_a_line_is_told_from_the_line() {
+fn a_part_of_a_line_is_distinguished_from_the_line() {
     let text = "fn f() {\n    let x = 1;\n    let y = 2;\n}\n";
     let hint = |lines: [i64; 2], old: &str| {
         let spec = Interval { start: lines[0], end: lines[1] };
@@ -119,7 +119,7 @@ fn a_part_of_a_line_is_told_from_the_line() {
         hint([2, 3], "let"),
         format!("old matches only part of line 2{part}: \"    let x = 1;\"")
     );
-    // The lines that the caller looks at come first.
+    // The lines that the caller named come first.
     assert_eq!(
         hint([3, 4], "let"),
         format!("old matches only part of line 3{part}: \"    let y = 2;\"")
@@ -132,7 +132,7 @@ fn a_part_of_a_line_is_told_from_the_line() {
         hint([0, 0], "x = 1;\n    let"),
         format!("old matches only part of lines 2-3{part}s.")
     );
-    // What lacks only the indentation is another line, and so it is shown.
+    // A line without its indentation is not a part: the closest line is shown.
     assert!(hint([2, 3], "let x = 1;").starts_with("Closest: line 2 (differs only in whitespace"));
     let long = format!("{}\n", "a long line ".repeat(20));
     let all = Interval { start: 0, end: 0 };
@@ -170,7 +170,7 @@ fn the_hint_names_the_line_to_insert_before() {
 }
 
 #[test]
-fn nothing_is_said_of_lines_that_were_not_looked_at() {
+fn a_hint_makes_no_claim_about_lines_that_were_not_read() {
     let part = Part { lines_before: 10, ..Part::from("a\nlet b = 1;\n") };
     let lines = Interval { start: 11, end: 12 };
     let hint = |old: &str| {

@@ -1,4 +1,4 @@
-//! `multi_edit_text_file`: several exact strings, all or none.
+//! `multi_edit_text_file`: replaces several exact strings, all or none.
 
 use crate::error::{Error, Result};
 use recto_text::Document;
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::edit::{ABSOLUTE_PATH, DRY_RUN, EXPECTED_HASH, Target, edit};
 use super::report;
-use super::{Answer, Arguments, Kind, Param, Run, Tool, Toolset, WriteEnv};
+use super::{Answer, Arguments, Param, ParamKind, Run, Tool, Toolset, WriteEnv};
 use recto_store::Where;
 
 pub static TOOL: Tool = Tool {
@@ -22,9 +22,9 @@ pub static TOOL: Tool = Tool {
         ABSOLUTE_PATH,
         Param::required(
             "edits",
-            Kind::Objects(&[
-                Param::required("old_string", Kind::Text, "Exact text; must match one place"),
-                Param::required("new_string", Kind::Text, "Replacement; \"\" deletes"),
+            ParamKind::Objects(&[
+                Param::required("old_string", ParamKind::Text, "Exact text; must match one place"),
+                Param::required("new_string", ParamKind::Text, "Replacement; \"\" deletes"),
             ]),
             "Edits, in order",
         ),
@@ -87,7 +87,7 @@ fn run(env: &WriteEnv<'_>, arguments: Arguments) -> Result<Answer> {
     Ok(report::edited(&target, &edited, structured, &what))
 }
 
-/// Names the edit that brought a character which the encoding does not have.
+/// Names the edit whose text the encoding cannot represent.
 fn blame(edits: &[Edit], document: &Document, error: TextError) -> TextError {
     let is_refused = |edit: &Edit| document.encoding().encode(&edit.new).is_err();
     match edits.iter().position(is_refused) {

@@ -1,5 +1,5 @@
-//! `ReadLines`: lines of a file by number or by what they hold, on disk or at a commit; with a
-//! glob, of many files.
+//! `ReadLines`: reads lines of a file by number or by content, on disk or at a commit; with a glob,
+//! of many files.
 
 use std::borrow::Cow;
 use std::path::PathBuf;
@@ -11,9 +11,9 @@ use recto_text::search::{BadNeedle, MAX_NEEDLE, Needle};
 use serde_json::{Value, json};
 
 use super::paths::{COMMIT, listed, named, shown, start_folder};
-use super::rows::{self, Budget, Row, Rows, Wanted};
+use super::rows::{self, Budget, FileRows, Row, Wanted};
 use super::search::ManyFiles;
-use super::{Answer, Arguments, Kind, Param, ReadEnv, Run, Tool, Toolset};
+use super::{Answer, Arguments, Param, ParamKind, ReadEnv, Run, Tool, Toolset};
 use crate::limits;
 use recto_store::error::Error as StoreError;
 use recto_store::glob::Glob;
@@ -27,19 +27,23 @@ pub static TOOL: Tool = Tool {
     description: "Read numbered lines, or search: match is literal text (no regex), \
         case-insensitive. A glob as file_path reads or searches many files.",
     params: &[
-        Param::required("file_path", Kind::String, "Absolute or relative path, or a glob"),
+        Param::required("file_path", ParamKind::String, "Absolute or relative path, or a glob"),
         Param::optional(
             "lines",
-            Kind::NumberOrString,
+            ParamKind::NumberOrString,
             "5, 2-4 (inclusive), 8- (to the end), -3 (first 3), +10- (last 10), 5 +/-2, or \
              1,3,5-7",
         ),
         Param::optional(
             "ctx",
-            Kind::Integer { minimum: Some(0) },
+            ParamKind::Integer { minimum: Some(0) },
             "Context lines around each match",
         ),
-        Param::optional("match", Kind::NumberOrString, "Return only lines containing this text"),
+        Param::optional(
+            "match",
+            ParamKind::NumberOrString,
+            "Return only lines containing this text",
+        ),
         COMMIT,
     ],
     output,
@@ -49,12 +53,12 @@ pub static TOOL: Tool = Tool {
 struct Request {
     file_path: String,
     commit: Option<String>,
-    /// The lines as they were asked for.
+    /// The `lines` argument, unparsed.
     lines: Option<String>,
     wanted: Wanted,
-    /// How many lines were asked for as the first ones, which some take for the last ones.
+    /// N for `lines` of `-N`, the first N lines, which callers mistake for the last N.
     n_first: Option<u64>,
-    /// Whether what is looked for reads like a regular expression.
+    /// Whether `match` looks like a regular expression.
     is_like_regex: bool,
 }
 
@@ -95,7 +99,7 @@ fn is_like_regex(text: &str) -> bool {
     text.starts_with('^') || text.ends_with('$') || marks.iter().any(|mark| text.contains(mark))
 }
 
-/// What is said where nothing matches what reads like a regular expression.
+/// The note for a `match` that looks like a regular expression and matches nothing.
 const IS_LITERAL: &str = "match is literal text, not a regex";
 
 fn run(env: &ReadEnv<'_>, arguments: Arguments) -> Result<Answer> {
@@ -122,7 +126,7 @@ fn run(env: &ReadEnv<'_>, arguments: Arguments) -> Result<Answer> {
                 Ok(one) if is_one(env, &*one.store, &one.path, &request)? => {
                     return of_one(env, &*one.store, &one.path, &request);
                 }
-                // What is hidden by that name may stand elsewhere; it is a pattern first.
+                // The name is not accessible as a file, but may match other files as a pattern.
                 Ok(_) | Err(StoreError::PermissionDenied { .. }) => {}
                 Err(error) => return Err(error.into()),
             }
@@ -134,7 +138,7 @@ fn run(env: &ReadEnv<'_>, arguments: Arguments) -> Result<Answer> {
     }
 }
 
-/// Whether a path names one file: it has no wildcard, or a file has that very name.
+/// Whether a path names one file: it has no wildcard, or a file with exactly this name exists.
 fn is_one(
     env: &ReadEnv<'_>,
     store: &(impl Store + ?Sized),
@@ -145,7 +149,7 @@ fn is_one(
         return Ok(true);
     }
     match store.is_file(path, env.context) {
-        // No file has so long a name, or may be read by it; as a pattern it may make sense.
+        // Not a readable file name, but possibly a valid pattern.
         Err(StoreError::PathTooLong { .. } | StoreError::PermissionDenied { .. }) => Ok(false),
         is_file => Ok(is_file?),
     }
@@ -179,8 +183,8 @@ fn of_one(
     Ok(Answer::new(vec![text, position(&read, request)], structured))
 }
 
-/// One line that says what part this is and of which version.
-fn position(read: &Rows, request: &Request) -> String {
+/// Returns the line that reports the position and version of the rows.
+fn position(read: &FileRows, request: &Request) -> String {
     let total_lines = read.total_lines;
     let within = request.lines.as_ref().map(|lines| format!(" in lines {}", Quoted(lines)));
     let within = within.unwrap_or_default();
@@ -224,7 +228,7 @@ fn of_many(
     env: &ReadEnv<'_>,
     store: &(impl Store + ?Sized),
     folder: &AbsPath,
-    // At a commit, how the folder is shown.
+    // The directory as shown in paths, at a commit.
     at_commit: Option<PathBuf>,
     glob: &Glob,
     request: &Request,
@@ -283,12 +287,12 @@ fn of_many(
     Ok(Answer::new(vec![text, remarks.join("; ")], structured))
 }
 
-/// Returns the tool that returns long lines whole, which reads the disk only.
+/// Returns the name of the tool that reads more of a long line. It cannot read commits.
 fn reader_of_long_lines(env: &ReadEnv<'_>, request: &Request) -> Option<Cow<'static, str>> {
     env.served.name("read_text_file").filter(|_| request.commit.is_none())
 }
 
-/// Writes lines with their numbers right-aligned, and a mark where some are left out.
+/// Writes lines with right-aligned numbers and `--` between lines that are not adjacent.
 fn write_rows(text: &mut String, rows: &[Row], reader: Option<&str>) {
     let width = rows.last().map_or(1, |row| row.line.to_string().len());
     let mut expected = None;

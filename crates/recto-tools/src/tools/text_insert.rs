@@ -1,11 +1,11 @@
-//! `text.insert`: whole lines before one that the caller has seen.
+//! `text.insert`: inserts lines before a line whose text the caller names.
 
 use crate::error::{Error, Result};
 use recto_text::plan::anchored::{self, Source};
 
 use super::edit::{HASH, PATH, Target, edit};
 use super::report;
-use super::{Answer, Arguments, Kind, Param, Run, Tool, Toolset, WriteEnv};
+use super::{Answer, Arguments, Param, ParamKind, Run, Tool, Toolset, WriteEnv};
 use recto_store::Where;
 
 pub static TOOL: Tool = Tool {
@@ -19,11 +19,11 @@ pub static TOOL: Tool = Tool {
         HASH,
         Param::required(
             "line",
-            Kind::Integer { minimum: None },
+            ParamKind::Integer { minimum: None },
             "Line to insert before; -1 is the last",
         ),
-        Param::required("anchor", Kind::String, "Exact text of that line"),
-        Param::required("content", Kind::String, "Lines to insert"),
+        Param::required("anchor", ParamKind::String, "Exact text of that line"),
+        Param::required("content", ParamKind::String, "Lines to insert"),
     ],
     output: report::verified_schema,
     run: Run::Changes(run),

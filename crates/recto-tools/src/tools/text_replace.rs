@@ -1,4 +1,4 @@
-//! `text.replace`: whole lines for others, where the caller says they stand.
+//! `text.replace`: replaces whole lines whose position and text the caller names.
 
 use crate::error::Result;
 use recto_text::line_range::Interval;
@@ -6,7 +6,7 @@ use recto_text::plan::anchored::{self, Source};
 
 use super::edit::{HASH, PATH, Target, edit};
 use super::report;
-use super::{Answer, Arguments, Kind, Param, Run, Tool, Toolset, WriteEnv};
+use super::{Answer, Arguments, Param, ParamKind, Run, Tool, Toolset, WriteEnv};
 use recto_store::Where;
 
 pub static TOOL: Tool = Tool {
@@ -18,9 +18,13 @@ pub static TOOL: Tool = Tool {
     params: &[
         PATH,
         HASH,
-        Param::required("lines", Kind::Lines, "[start, end) containing old; [5, 8] is lines 5-7"),
-        Param::required("old", Kind::String, "Current lines, exact; \"\" is one blank line"),
-        Param::required("new", Kind::String, "Replacement lines; \"\" deletes"),
+        Param::required(
+            "lines",
+            ParamKind::Lines,
+            "[start, end) containing old; [5, 8] is lines 5-7",
+        ),
+        Param::required("old", ParamKind::String, "Current lines, exact; \"\" is one blank line"),
+        Param::required("new", ParamKind::String, "Replacement lines; \"\" deletes"),
     ],
     output: report::verified_schema,
     run: Run::Changes(run),

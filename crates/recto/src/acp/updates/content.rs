@@ -12,7 +12,7 @@ use super::cut::cut_text;
 use super::places::{self, Place};
 use super::title;
 use recto_tools::call::Witnessed;
-use recto_tools::tools::Change;
+use recto_tools::tools::FileChange;
 
 /// The largest text that is shown whole, and the most that is shown of a larger one.
 pub const MAX_TEXT: usize = 1 << 20;
@@ -43,7 +43,7 @@ pub fn literal(language: &str, text: &str) -> Value {
 }
 
 /// What became of a file.
-pub fn of_change(change: &Change, is_new: bool) -> Vec<Value> {
+pub fn of_change(change: &FileChange, is_new: bool) -> Vec<Value> {
     let path = &*change.path;
     let before = change.before.as_ref().map(|document| document.text());
     let after = change.after.as_ref().map(|document| document.text());

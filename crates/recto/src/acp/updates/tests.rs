@@ -16,7 +16,7 @@ use recto_text::Document;
 use serde_json::json;
 
 use super::*;
-use recto_tools::tools::{self, Change};
+use recto_tools::tools::{self, FileChange};
 
 /// Appends a message to the file that `RECTO_EVENTS` names, one line each, so that another
 /// program can check all of them against the published schema.
@@ -73,7 +73,7 @@ fn changed(
     before: Option<Arc<Document>>,
     after: Option<Arc<Document>>,
 ) -> Result<Answer> {
-    let change = Change { path: "/p/a.txt".into(), before, after };
+    let change = FileChange { path: "/p/a.txt".into(), before, after };
     Ok(answer(structured).with_change(Some(change)))
 }
 
