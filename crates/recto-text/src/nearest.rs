@@ -1,9 +1,9 @@
-//! Evidence for a miss: the lines that come closest to a string which does not stand in a text,
-//! and what differs. Nothing here ever matches; it only helps the caller to ask better.
+//! Evidence for a miss: the lines closest to a string that does not occur in a text, and the
+//! differences. The result is only a hint and is never used as a match.
 //!
-//! Lines are compared by the trigrams they share, whitespace, case and typographic look-alikes
-//! aside. One pass over the text with a table of fixed size, so that a miss stays cheap on large
-//! files. What differs at the place is found by `align` and put into words by `show`.
+//! Lines are compared by shared trigrams, ignoring whitespace, case and typographic look-alikes. One
+//! pass over the text with a table of fixed size keeps a miss cheap on large files. `align` finds the
+//! differences and `show` describes them.
 
 mod align;
 mod show;
@@ -14,35 +14,37 @@ use crate::find::find;
 use crate::line;
 use crate::quote::has_no_shape;
 
-/// At most this many characters are shown.
+/// The maximum number of characters of a description.
 pub const MAX_CHARS: usize = 900;
 
-/// How much of the text is looked at. A miss in a larger file is rare, and a hint is not worth
-/// more than a tenth of a second.
-const MAX_TEXT: usize = 16 << 20;
+/// The maximum bytes of text that are searched. A miss in a larger file is rare, and a hint is not
+/// worth more than a tenth of a second.
+const MAX_SEARCHED: usize = 16 << 20;
 
-/// How many lines of the wanted string vote for a place, and how much of each: more only cost.
+/// The maximum number of wanted lines that vote for a position, and the characters used of each.
 const MAX_VOTERS: usize = 16;
 const MAX_VOTER_CHARS: usize = 400;
 
-/// Below this share of common trigrams a line is no evidence.
+/// The minimum share of common trigrams for a line to vote.
 const MIN_SIMILARITY: f32 = 0.4;
 
-/// What comes closest, or why nothing does, as it is shown.
+/// The description of the closest lines, or of why there are none.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Nearest(String);
 
 impl Nearest {
-    /// What is said where not all of a file was looked at.
+    /// Returns the description for a file that was not searched completely.
     pub fn unknown() -> Nearest {
-        let shown = "The file is too large to be searched for something similar. \
-                     Read the lines, then copy the text exactly.";
+        let shown = "The file is too large to search for similar text. \
+                     Read the lines and copy the text exactly.";
         Nearest(shown.into())
     }
 
-    /// What is said of a string that an earlier edit of the same call replaced.
+    /// Returns the description for a string that an earlier edit of the same call replaced.
     pub fn replaced_by(edit_index: usize) -> Nearest {
-        Nearest(format!("Edit {edit_index} already replaced that text; leave out one of the two."))
+        Nearest(format!(
+            "Edit {edit_index} already replaced that text; remove one of the two edits."
+        ))
     }
 }
 
@@ -52,7 +54,7 @@ impl fmt::Display for Nearest {
     }
 }
 
-/// What a wanted string stands for.
+/// The kind of text that a wanted string is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Meant {
     /// Any text, which may start and end in the middle of lines.
@@ -64,7 +66,7 @@ pub enum Meant {
 }
 
 impl Meant {
-    /// The argument that it comes in.
+    /// Returns the name of its argument.
     pub fn argument(self) -> &'static str {
         match self {
             Meant::Text => "old_string",
@@ -74,11 +76,10 @@ impl Meant {
     }
 }
 
-/// Finds the lines of `text` that come closest to `wanted`, or `None` where nothing is similar
-/// enough to help.
+/// Finds the lines of `text` that are closest to `wanted`, or `None` if nothing is similar enough.
 pub fn nearest(text: &str, wanted: &str, meant: Meant) -> Option<Nearest> {
-    let is_cut = text.len() > MAX_TEXT;
-    let text = &text[..text.floor_char_boundary(MAX_TEXT)];
+    let is_cut = text.len() > MAX_SEARCHED;
+    let text = &text[..text.floor_char_boundary(MAX_SEARCHED)];
     let shown = misquoted(text, wanted, meant).or_else(|| {
         let wanted_lines: Vec<&str> = line::lines(wanted).map(line::without_ending).collect();
         let votes = vote(text, &wanted_lines, meant)?;
@@ -90,12 +91,12 @@ pub fn nearest(text: &str, wanted: &str, meant: Meant) -> Option<Nearest> {
     }
 }
 
-/// A string that stands there once something is taken off that never belonged to it.
+/// Describes a string that would match without line numbers or escape sequences.
 fn misquoted(text: &str, wanted: &str, meant: Meant) -> Option<String> {
     let unescaped = wanted.replace("\\n", "\n").replace("\\t", "\t").replace("\\\"", "\"");
     let readings = [
-        (without_line_numbers(wanted), "carries line numbers, which are not in the file"),
-        (Some(unescaped), "is escaped (\\n, \\t or \\\" written out), the file is not"),
+        (without_line_numbers(wanted), "includes line numbers, which are not in the file"),
+        (Some(unescaped), "contains \\n, \\t or \\\" as escape sequences; send the characters"),
     ];
     for (reading, reason) in readings {
         let reading = reading.filter(|reading| !reading.trim().is_empty() && reading != wanted);
@@ -107,7 +108,7 @@ fn misquoted(text: &str, wanted: &str, meant: Meant) -> Option<String> {
     None
 }
 
-/// Takes `12\t`, `12→`, `12: ` or `12| ` off every line, if every line has one.
+/// Removes `12\t`, `12→`, `12: ` or `12| ` from every line, if every line has one.
 fn without_line_numbers(wanted: &str) -> Option<String> {
     let mut rest = String::with_capacity(wanted.len());
     for line in line::lines(wanted) {
@@ -127,11 +128,11 @@ fn without_line_numbers(wanted: &str) -> Option<String> {
     Some(rest)
 }
 
-/// The place that most lines speak for.
+/// The position with the most votes.
 struct Votes {
-    /// The line, from 0, where the wanted string would start.
+    /// The 0-based line where the wanted string would start.
     line_idx: usize,
-    /// Another line that is as good a place.
+    /// Another line with about as many votes.
     also: Option<usize>,
 }
 
@@ -140,7 +141,7 @@ fn vote(text: &str, wanted: &[&str], meant: Meant) -> Option<Votes> {
     if table.voters.is_empty() {
         return None;
     }
-    // The weight of each line as the start of the wanted string.
+    // The votes for each line as the start of the wanted string.
     let mut weights: Vec<f32> = Vec::new();
     let is_fragment = wanted.len() == 1 && meant == Meant::Text;
     for (line_idx, line) in line::lines(text).enumerate() {
@@ -154,7 +155,7 @@ fn vote(text: &str, wanted: &[&str], meant: Meant) -> Option<Votes> {
             }
         }
     }
-    // Lines behind one that is missing or too many vote for the neighbouring start.
+    // Lines after a missing or an extra line vote for the adjacent start.
     let at =
         |index: Option<usize>| index.and_then(|index| weights.get(index)).copied().unwrap_or(0.0);
     let joined = |index: usize| {
@@ -174,7 +175,7 @@ fn vote(text: &str, wanted: &[&str], meant: Meant) -> Option<Votes> {
     Some(Votes { line_idx: best, also })
 }
 
-/// Which voters have a trigram: one bit for each, by a hash of the trigram.
+/// Maps the hash of a trigram to a bit mask of the voters that contain it.
 struct Table {
     masks: Vec<u16>,
     voters: Vec<Voter>,
@@ -194,7 +195,7 @@ impl Table {
             .map(|(line_idx, line)| (line_idx, trigrams(line).take(MAX_VOTER_CHARS).collect()))
             .filter(|(_, trigrams): &(usize, Vec<u16>)| !trigrams.is_empty())
             .collect();
-        // Long lines say more about a place than short ones.
+        // Long lines identify a position better than short ones.
         candidates.sort_by_key(|(_, trigrams)| std::cmp::Reverse(trigrams.len()));
         candidates.truncate(MAX_VOTERS);
         let mut table = Table { masks: vec![0; 1 << 16], voters: Vec::new() };
@@ -207,7 +208,7 @@ impl Table {
         table
     }
 
-    /// How much a line has in common with each voter, from 0 to 1.
+    /// Returns the similarity of a line to each voter, from 0 to 1.
     fn similarities(&self, line: &str, is_fragment: bool) -> [f32; MAX_VOTERS] {
         let mut hits = [0usize; MAX_VOTERS];
         let mut n_trigrams = 0;
@@ -223,7 +224,7 @@ impl Table {
         for ((similarity, hits), voter) in similarities.iter_mut().zip(hits).zip(&self.voters) {
             let hits = hits.min(voter.n_trigrams) as f32;
             let shared = 2.0 * hits / (n_trigrams + voter.n_trigrams) as f32;
-            // A fragment may stand in a much longer line.
+            // A fragment may be part of a much longer line.
             let contained = if is_fragment { 0.8 * hits / voter.n_trigrams as f32 } else { 0.0 };
             *similarity = shared.max(contained).min(1.0);
         }
@@ -231,7 +232,7 @@ impl Table {
     }
 }
 
-/// Hashes of three characters in a row, with marks for the line's ends, blanks left out.
+/// Returns hashes of the trigrams of a line, with markers for its ends, ignoring blanks.
 fn trigrams(line: &str) -> impl Iterator<Item = u16> {
     let folded = line.chars().filter(|c| !is_blank(*c)).map(|c| u32::from(fold(c)));
     let mut window = [0u32, 1];
@@ -247,12 +248,12 @@ fn trigrams(line: &str) -> impl Iterator<Item = u16> {
     })
 }
 
-/// Whether there is nothing to see.
+/// Whether a character is invisible.
 fn is_blank(c: char) -> bool {
     c.is_whitespace() || has_no_shape(c)
 }
 
-/// The character that others are mistaken for.
+/// Maps look-alikes and upper case to one common character.
 fn fold(c: char) -> char {
     match c {
         '‘' | '’' | '‚' | '′' | '`' | '´' => '\'',

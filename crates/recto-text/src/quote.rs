@@ -1,13 +1,13 @@
-//! Strings quoted in messages, cut so that a message stays short.
+//! Strings quoted in messages, truncated to keep messages short.
 
 use std::fmt;
 
 use crate::line;
 
-/// The most characters of a string that a message quotes.
+/// The maximum number of characters that a message quotes.
 pub const MAX_QUOTED: usize = 200;
 
-/// Shows a string, cut in the middle beyond [`MAX_QUOTED`] characters.
+/// Displays a string, truncated in the middle beyond [`MAX_QUOTED`] characters.
 pub struct Quoted<'a>(pub &'a str);
 
 impl fmt::Display for Quoted<'_> {
@@ -25,7 +25,7 @@ impl fmt::Display for Quoted<'_> {
     }
 }
 
-/// How many lines, in words.
+/// Displays a number of lines: `1 line`, `2 lines`.
 pub struct Lines(pub u64);
 
 impl fmt::Display for Lines {
@@ -37,8 +37,8 @@ impl fmt::Display for Lines {
     }
 }
 
-/// Shows a line as a string literal, cut around its first difference from another. Its ending is
-/// shown only where that is the difference.
+/// Displays a line as a string literal, truncated around its first difference from another line. Its
+/// ending is shown only if the lines differ in nothing else.
 pub struct Differing<'a>(pub &'a str, pub &'a str);
 
 impl fmt::Display for Differing<'_> {
@@ -68,8 +68,8 @@ impl fmt::Display for Differing<'_> {
     }
 }
 
-/// Names the characters where a line of a file and a wanted one first differ, if looking at them
-/// does not tell: `After "foo": file U+200B, want nothing.`
+/// Names the characters at the first difference between a line of a file and a wanted line, if the
+/// difference is hard to see: `After "foo": file U+200B, want nothing.`
 pub fn unseen_difference(file: &str, want: &str) -> Option<String> {
     const MAX_NAMED: usize = 2;
     const MAX_BEFORE: usize = 12;
@@ -81,12 +81,12 @@ pub fn unseen_difference(file: &str, want: &str) -> Option<String> {
     let mut sides = [file, want].map(|side| &side[..side.len() - n_tail]);
     let is_long = sides.iter().any(|side| side.chars().nth(MAX_NAMED).is_some());
     if is_long {
-        // The first character, with the marks that belong to it.
+        // The first character with its combining marks.
         let end = |side: &str| side.char_indices().skip(1).find(|(_, c)| !is_mark(*c));
         sides = [file, want].map(|side| &side[..end(side).map_or(side.len(), |(at, _)| at)]);
     }
     let is_hard_to_see = sides.concat().chars().any(|c| is_unseen(c) || is_mark(c));
-    // Other words are plain to see.
+    // Different words are easy to see.
     let are_words = is_long && sides.iter().all(|side| side.starts_with(char::is_alphabetic));
     if !is_hard_to_see && (are_words || sides[0].is_ascii() == sides[1].is_ascii()) {
         return None;
@@ -106,23 +106,23 @@ pub fn unseen_difference(file: &str, want: &str) -> Option<String> {
     Some(format!("{place}: file {file}, want {want}."))
 }
 
-/// Whether two texts differ, and in nothing but whitespace.
+/// Whether two texts differ only in whitespace.
 pub fn is_same_but_whitespace(one: &str, other: &str) -> bool {
     let solid = |text: &str| text.split_whitespace().collect::<String>();
     one != other && solid(one) == solid(other)
 }
 
-/// Accents and the like, which join the character before them.
+/// Whether a character is a combining mark.
 fn is_mark(c: char) -> bool {
     ('\u{300}'..='\u{36f}').contains(&c)
 }
 
-/// Blanks that are no spaces, and characters that only change how text is laid out.
+/// Whether a character is non-ASCII whitespace or has no visible shape.
 fn is_unseen(c: char) -> bool {
     (c.is_whitespace() && !c.is_ascii()) || has_no_shape(c)
 }
 
-/// Characters that only change how text is laid out.
+/// Whether a character only affects layout.
 pub fn has_no_shape(c: char) -> bool {
     matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
 }

@@ -1,5 +1,5 @@
-//! What a tool answers: an object for programs, the same in words for a model, and what it did to
-//! a file for whoever shows that to a person.
+//! The answer of a tool: an object for programs, text for a model, and the changed file for clients
+//! that show changes to a user.
 
 use std::borrow::Cow;
 use std::path::PathBuf;
@@ -12,30 +12,30 @@ use serde_json::{Map, Value};
 /// A successful answer.
 #[derive(Debug, Clone)]
 pub struct Answer {
-    /// Blocks of text: what was asked for first, remarks after it.
+    /// Blocks of text: the requested content first, then notes about it.
     pub text: Vec<String>,
-    /// The contract's object, but for a repeated text: [`Answer::object`] has that, too.
+    /// The contract's object without the repeated text, which [`Answer::object`] adds.
     pub structured: Map<String, Value>,
-    /// The field that holds the first text once more. It stands empty, because a text may be long
-    /// and not everybody needs it twice.
+    /// The field of the object that repeats the first text. It is null here, so that a long text is
+    /// copied only for callers that need the object.
     pub repeated: Option<&'static str>,
-    /// What became of a file, where something did.
-    pub change: Option<Change>,
+    /// The change to a file, if there was one.
+    pub change: Option<FileChange>,
 }
 
-/// A file before and after a call. `None` where there was none, or where it is not text.
+/// A file before and after a call. A side is `None` if there is no file or it is not text.
 #[derive(Debug, Clone)]
-pub struct Change {
-    /// The file, absolute.
+pub struct FileChange {
+    /// The absolute path.
     pub path: PathBuf,
-    /// What it held.
+    /// The content before the call.
     pub before: Option<Arc<Document>>,
-    /// What it holds.
+    /// The content after the call.
     pub after: Option<Arc<Document>>,
 }
 
 impl Answer {
-    /// Takes an object that was written with `json!`.
+    /// Creates an answer. `structured` must be an object.
     pub fn new(text: Vec<String>, structured: Value) -> Answer {
         let Value::Object(structured) = structured else {
             unreachable!("every tool answers with an object")
@@ -43,14 +43,14 @@ impl Answer {
         Answer { text, structured, repeated: None, change: None }
     }
 
-    /// The same answer, in whose object `field` holds the first text.
+    /// Returns the same answer with the first text repeated in `field` of its object.
     pub fn with_text_in(mut self, field: &'static str) -> Answer {
         self.structured.insert(field.into(), Value::Null);
         self.repeated = Some(field);
         self
     }
 
-    /// The contract's object.
+    /// Returns the contract's object.
     pub fn object(&self) -> Cow<'_, Map<String, Value>> {
         match self.repeated {
             None => Cow::Borrowed(&self.structured),
@@ -72,30 +72,34 @@ impl Answer {
         self
     }
 
-    /// The same answer, with what became of a file.
-    pub fn with_change(self, change: Option<Change>) -> Answer {
+    /// Returns the same answer with the change to a file.
+    pub fn with_change(self, change: Option<FileChange>) -> Answer {
         Answer { change, ..self }
     }
 }
 
-/// Words a note for a model.
+/// Returns the wording of a note for a model.
 fn words(note: Note) -> &'static str {
     match note {
         Note::Unsaved => {
-            "the editor has unsaved changes; this is its text, the file on disk differs"
+            "the editor has unsaved changes; this is the editor's text, and the file on disk differs"
         }
         Note::WithoutUnsaved => {
             "the editor has unsaved changes; this is the text on disk, without them"
         }
-        Note::SearchedOnDisk => "searched on the disk: what is unsaved in the editor is not seen",
-        Note::UnsavedNotListed => "files that the editor has not saved yet are not listed",
-        Note::TooLargeForEditor => "larger than 16 MiB: taken from the disk, not from the editor",
-        Note::EncodingUnknownToEditor => {
-            "the editor does not know this file's encoding; this is the file on disk"
+        Note::SearchedOnDisk => {
+            "searched the files on disk; unsaved changes in the editor are not included"
         }
-        Note::NotReadBack => "the editor took the text, but it could not be read back",
+        Note::UnsavedNotListed => "files not yet saved in the editor are not listed",
+        Note::TooLargeForEditor => {
+            "larger than 16 MiB; the file on disk is used, not the editor's text"
+        }
+        Note::EncodingUnknownToEditor => {
+            "the editor does not support this file's encoding; this is the file on disk"
+        }
+        Note::NotReadBack => "the editor accepted the text, but it could not be read back",
         Note::ChangedOnSave => "the editor changed the text while saving it",
-        Note::Grew => "the file grew while it was read; this is what it held before",
-        Note::LinkTarget => "this is a symbolic link; its text is the path that it leads to",
+        Note::Grew => "the file grew while it was read; this is its earlier content",
+        Note::LinkTarget => "this is a symbolic link; its text is the path of its target",
     }
 }

@@ -1,7 +1,7 @@
-//! What tools take: declared once, published as a JSON schema, and checked against it.
+//! Tool arguments: declared once, published as a JSON schema, and checked against it.
 //!
-//! Models send numbers as strings and null for absent; both are understood. What is not declared
-//! is refused by name, because a misspelt option that is ignored does harm in silence.
+//! Models send numbers as strings and null for absent arguments; both are accepted. An undeclared
+//! argument is rejected by name, because silently ignoring a misspelt option does harm.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -14,72 +14,72 @@ use serde_json::{Map, Value, json};
 /// One declared argument.
 #[derive(Debug, Clone, Copy)]
 pub struct Param {
-    /// Its name.
+    /// The name in the call.
     pub name: &'static str,
-    /// What it may be.
-    pub kind: Kind,
-    /// Whether it must be there.
+    /// The accepted type.
+    pub kind: ParamKind,
+    /// Whether the call must have it.
     pub is_required: bool,
-    /// What it means, for a model.
+    /// The meaning, for a model.
     pub description: &'static str,
 }
 
-/// What an argument may be.
+/// The type of an argument.
 #[derive(Debug, Clone, Copy)]
-pub enum Kind {
-    /// A string, taken as it is.
+pub enum ParamKind {
+    /// A string, used unchanged.
     String,
-    /// A string that may be a bare number.
+    /// A string, or a number that is read as one.
     NumberOrString,
-    /// Text for a file; a leading U+FEFF is not part of it.
+    /// Text for a file, without a leading U+FEFF.
     Text,
-    /// A whole number.
+    /// An integer.
     Integer {
-        /// The smallest that makes sense; smaller ones are refused by the tool in its own words.
+        /// The minimum in the schema. The tool itself rejects smaller values.
         minimum: Option<i64>,
     },
-    /// true or false.
+    /// A boolean.
     Boolean,
     /// A version tag.
     Hash,
     /// One of these words.
     Word(&'static [&'static str]),
-    /// Two whole numbers, `[start, end)`.
+    /// Two integers, `[start, end)`.
     Lines,
     /// A list of objects.
     Objects(&'static [Param]),
 }
 
 impl Param {
-    /// An argument that must be there.
-    pub const fn required(name: &'static str, kind: Kind, description: &'static str) -> Param {
+    /// Declares a required argument.
+    pub const fn required(name: &'static str, kind: ParamKind, description: &'static str) -> Param {
         Param { name, kind, is_required: true, description }
     }
 
-    /// An argument that may be left out.
-    pub const fn optional(name: &'static str, kind: Kind, description: &'static str) -> Param {
+    /// Declares an optional argument.
+    pub const fn optional(name: &'static str, kind: ParamKind, description: &'static str) -> Param {
         Param { name, kind, is_required: false, description }
     }
 }
 
-/// The JSON schema of an object with these members.
+/// Returns the JSON schema of an object with these members.
 pub fn schema(params: &[Param]) -> Map<String, Value> {
     let mut properties = Map::new();
     for param in params {
         let mut property = match param.kind {
-            Kind::String | Kind::NumberOrString | Kind::Text | Kind::Hash => {
+            ParamKind::String | ParamKind::NumberOrString | ParamKind::Text | ParamKind::Hash => {
                 json!({"type": "string"})
             }
-            Kind::Integer { minimum: Some(minimum) } => {
+            ParamKind::Integer { minimum: Some(minimum) } => {
                 json!({"type": "integer", "minimum": minimum})
             }
-            Kind::Integer { minimum: None } => json!({"type": "integer"}),
-            Kind::Boolean => json!({"type": "boolean"}),
-            Kind::Word(words) => json!({"type": "string", "enum": words}),
-            Kind::Lines => {
+            ParamKind::Integer { minimum: None } => json!({"type": "integer"}),
+            ParamKind::Boolean => json!({"type": "boolean"}),
+            ParamKind::Word(words) => json!({"type": "string", "enum": words}),
+            ParamKind::Lines => {
                 json!({"type": "array", "items": {"type": "integer"}, "minItems": 2, "maxItems": 2})
             }
-            Kind::Objects(members) => json!({"type": "array", "items": schema(members)}),
+            ParamKind::Objects(members) => json!({"type": "array", "items": schema(members)}),
         };
         if !param.description.is_empty() {
             property["description"] = param.description.into();
@@ -97,11 +97,11 @@ pub fn schema(params: &[Param]) -> Map<String, Value> {
     schema
 }
 
-/// Arguments that were checked against their declaration.
+/// Arguments that match their declaration.
 #[derive(Debug)]
 pub struct Arguments(HashMap<&'static str, Argument>);
 
-/// A value of the declared kind.
+/// A value of the declared type.
 #[derive(Debug)]
 enum Argument {
     String(String),
@@ -113,7 +113,7 @@ enum Argument {
 }
 
 impl Arguments {
-    /// Checks everything that can be said without knowing the tool.
+    /// Checks names and types of arguments. The tool checks their values.
     pub fn check(params: &[Param], arguments: Map<String, Value>) -> Result<Arguments> {
         Arguments::check_within("", params, arguments)
     }
@@ -130,7 +130,7 @@ impl Arguments {
             let who = if place.is_empty() { "This tool" } else { place.trim_end_matches('.') };
             return Err(Error::UnknownArgument {
                 name: format!("{place}{name}"),
-                known: format!("{who} takes: {}", known.join(", ")),
+                known: format!("{who} accepts: {}", known.join(", ")),
             });
         }
         let mut values = HashMap::new();
@@ -148,38 +148,38 @@ impl Arguments {
         Ok(Arguments(values))
     }
 
-    /// A string or text.
+    /// Returns a required string or text.
     pub fn string(&mut self, name: &str) -> String {
         self.optional_string(name).expect("required arguments are checked to be there")
     }
 
-    /// A string or text that may be left out.
+    /// Returns an optional string or text.
     pub fn optional_string(&mut self, name: &str) -> Option<String> {
         self.take(name, |it| if let Argument::String(text) = it { Some(text) } else { None })
     }
 
-    /// A whole number.
+    /// Returns an integer, if given.
     pub fn integer(&mut self, name: &str) -> Option<i64> {
         self.take(name, |it| if let Argument::Integer(integer) = it { Some(integer) } else { None })
     }
 
-    /// A flag, false where it is left out.
+    /// Returns a flag, which defaults to false.
     pub fn boolean(&mut self, name: &str) -> bool {
         let flag = |it| if let Argument::Boolean(flag) = it { Some(flag) } else { None };
         self.take(name, flag).unwrap_or(false)
     }
 
-    /// A version tag.
+    /// Returns a version tag, if given.
     pub fn hash(&mut self, name: &str) -> Option<Digest> {
         self.take(name, |it| if let Argument::Hash(digest) = it { Some(digest) } else { None })
     }
 
-    /// A range of lines.
+    /// Returns a range of lines, if given.
     pub fn lines(&mut self, name: &str) -> Option<Interval> {
         self.take(name, |it| if let Argument::Lines(lines) = it { Some(lines) } else { None })
     }
 
-    /// The members of a list of objects, none where it is left out.
+    /// Returns the items of a list of objects, which defaults to empty.
     pub fn objects(&mut self, name: &str) -> Vec<Arguments> {
         let objects = |it| if let Argument::Objects(items) = it { Some(items) } else { None };
         self.take(name, objects).unwrap_or_default()
@@ -191,44 +191,46 @@ impl Arguments {
     }
 }
 
-fn checked(name: &str, kind: Kind, value: Value) -> Result<Argument> {
+fn checked(name: &str, kind: ParamKind, value: Value) -> Result<Argument> {
     let wrong = |expected: Cow<'static, str>, value: &Value| {
         Err(Error::WrongArgument { name: name.into(), expected, value: value.to_string() })
     };
     match (kind, value) {
-        (Kind::String | Kind::NumberOrString, Value::String(text)) => Ok(Argument::String(text)),
-        (Kind::NumberOrString, value @ Value::Number(_)) => {
-            // `3.0` is spelled as people do.
+        (ParamKind::String | ParamKind::NumberOrString, Value::String(text)) => {
+            Ok(Argument::String(text))
+        }
+        (ParamKind::NumberOrString, value @ Value::Number(_)) => {
+            // `3.0` becomes "3".
             let integer = as_integer(&value).map(|n| n.to_string());
             Ok(Argument::String(integer.unwrap_or_else(|| value.to_string())))
         }
-        (Kind::Text, Value::String(text)) => {
+        (ParamKind::Text, Value::String(text)) => {
             Ok(Argument::String(match text.strip_prefix('\u{feff}') {
                 Some(rest) => rest.into(),
                 None => text,
             }))
         }
-        (Kind::String | Kind::NumberOrString | Kind::Text, value) => {
+        (ParamKind::String | ParamKind::NumberOrString | ParamKind::Text, value) => {
             wrong("a string".into(), &value)
         }
-        (Kind::Hash, value) => match value.as_str().and_then(|text| text.parse().ok()) {
+        (ParamKind::Hash, value) => match value.as_str().and_then(|text| text.parse().ok()) {
             Some(digest) => Ok(Argument::Hash(digest)),
             None => wrong("12 hex digits".into(), &value),
         },
-        (Kind::Integer { .. }, value) => match as_integer(&value) {
+        (ParamKind::Integer { .. }, value) => match as_integer(&value) {
             Some(integer) => Ok(Argument::Integer(integer)),
             None => wrong("an integer".into(), &value),
         },
-        (Kind::Boolean, Value::Bool(flag)) => Ok(Argument::Boolean(flag)),
-        (Kind::Boolean, value) => match value.as_str().and_then(|text| text.parse().ok()) {
+        (ParamKind::Boolean, Value::Bool(flag)) => Ok(Argument::Boolean(flag)),
+        (ParamKind::Boolean, value) => match value.as_str().and_then(|text| text.parse().ok()) {
             Some(flag) => Ok(Argument::Boolean(flag)),
             None => wrong("a boolean".into(), &value),
         },
-        (Kind::Word(words), Value::String(text)) if words.contains(&text.as_str()) => {
+        (ParamKind::Word(words), Value::String(text)) if words.contains(&text.as_str()) => {
             Ok(Argument::String(text))
         }
-        (Kind::Word(words), value) => wrong(words.join(" or ").into(), &value),
-        (Kind::Lines, value) => match value.as_array().map(Vec::as_slice) {
+        (ParamKind::Word(words), value) => wrong(words.join(" or ").into(), &value),
+        (ParamKind::Lines, value) => match value.as_array().map(Vec::as_slice) {
             Some([start, end])
                 if let (Some(start), Some(end)) = (as_integer(start), as_integer(end)) =>
             {
@@ -236,7 +238,7 @@ fn checked(name: &str, kind: Kind, value: Value) -> Result<Argument> {
             }
             _ => wrong("two integers [start, end]".into(), &value),
         },
-        (Kind::Objects(members), Value::Array(items)) => {
+        (ParamKind::Objects(members), Value::Array(items)) => {
             let mut checked = Vec::with_capacity(items.len());
             for (index, item) in items.into_iter().enumerate() {
                 let place = format!("{name}[{index}]");
@@ -248,12 +250,12 @@ fn checked(name: &str, kind: Kind, value: Value) -> Result<Argument> {
             }
             Ok(Argument::Objects(checked))
         }
-        (Kind::Objects(_), value) => wrong("an array".into(), &value),
+        (ParamKind::Objects(_), value) => wrong("an array".into(), &value),
     }
 }
 
-/// A whole number, also as digits in a string or as `2.0`; one too large for 64 bits is as good
-/// as the largest.
+/// Returns an integer that is given as a number, as digits in a string or as `2.0`. Values beyond
+/// 64 bits saturate.
 pub fn as_integer(value: &Value) -> Option<i64> {
     const LIMIT: f64 = 9.2e18;
     match value {
@@ -289,7 +291,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_come_in_many_forms() {
+    fn integers_are_accepted_in_several_forms() {
         for (value, integer) in [
             (json!(5), Some(5)),
             (json!("5"), Some(5)),

@@ -1,5 +1,5 @@
-//! The one path of every call, whatever protocol it came by: find the tool, run it, catch a panic,
-//! answer, and tell the witness.
+//! The path of every call, independent of the protocol: run the tool, catch panics, return the
+//! answer and notify the witness.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
@@ -17,46 +17,46 @@ use crate::served::Served;
 use crate::tools::{Answer, Env, SUBJECTS, Tool};
 use crate::versions::Versions;
 
-/// One call, owned by the worker that runs it, which may outlive an abandoned answer.
+/// One call. The worker that runs it owns it and may outlive the request.
 #[derive(Debug, Clone, Default)]
 pub struct Call {
-    /// What the client calls it elsewhere, such as to an editor, where it says so.
+    /// The id that the client gave the call, which it also uses towards an editor.
     pub id: Option<String>,
-    /// What concerns files.
+    /// The context for file access.
     pub context: Context,
 }
 
-/// Sees every call, such as for an editor's user.
+/// Observes every call, for example to show it to an editor's user.
 pub trait Witness: Send + Sync {
-    /// A call has come, and nothing has been read or written for it.
+    /// Called before anything is read or written.
     fn started(&self, call: &Witnessed<'_>);
 
-    /// It is over.
+    /// Called when the call has ended.
     fn finished(&self, call: &Witnessed<'_>, result: &Result<Answer>);
 }
 
-/// A call as a witness sees it.
+/// The part of a call that a witness sees.
 #[derive(Clone, Copy)]
 pub struct Witnessed<'a> {
     /// The tool.
     pub tool: &'static Tool,
-    /// Its arguments as they came, unchecked.
+    /// Its unchecked arguments.
     pub arguments: &'a Map<String, Value>,
-    /// What the client calls it, where it says so.
+    /// The id that the client gave the call.
     pub id: Option<&'a str>,
-    /// Where relative paths start.
+    /// The base of relative paths.
     pub root: &'a Path,
     /// The tools that a hint may name.
     pub served: &'a Served,
 }
 
-/// The tools that are served, and the store they work on.
+/// The served tools and the store they work on.
 #[derive(Clone)]
 pub struct Calls {
     store: Arc<dyn WriteStore>,
     revisions: Arc<dyn Revisions>,
     served: Served,
-    /// Where relative paths start.
+    /// The base of relative paths.
     root: PathBuf,
     max_read_bytes: usize,
     versions: Arc<Versions>,
@@ -64,7 +64,7 @@ pub struct Calls {
 }
 
 impl Calls {
-    /// Serves tools over a store. Relative paths start at `root`.
+    /// Serves tools over a store. Relative paths are resolved against `root`.
     pub fn new(
         store: Arc<dyn WriteStore>,
         revisions: Arc<dyn Revisions>,
@@ -76,12 +76,12 @@ impl Calls {
         Calls { store, revisions, served, root, max_read_bytes, versions, witness }
     }
 
-    /// Returns the same, with a witness of every call.
+    /// Returns the same with a witness for every call.
     pub fn with_witness(self, witness: Arc<dyn Witness>) -> Calls {
         Calls { witness: Some(witness), ..self }
     }
 
-    /// Returns the tools that are served.
+    /// Returns the served tools.
     pub fn served(&self) -> &Served {
         &self.served
     }
@@ -121,7 +121,7 @@ impl Calls {
         result
     }
 
-    /// Finds out what a call would do, now, without doing it. No witness sees it.
+    /// Returns the result that a call would have now, without writing. The witness is not notified.
     pub fn rehearse(
         &self,
         tool: &'static Tool,
@@ -129,11 +129,11 @@ impl Calls {
         context: &Context,
     ) -> Result<Answer> {
         let store = PreviewStore(&*self.store);
-        // What would be written is not yet a version of the file.
+        // Text that was not written must not be remembered as a version of the file.
         self.run(tool, arguments, context, &store, &Versions::default())
     }
 
-    /// Returns where relative paths start.
+    /// Returns the base of relative paths.
     pub fn root(&self) -> &Path {
         &self.root
     }
@@ -155,7 +155,7 @@ impl Calls {
             versions,
             served: &self.served,
         };
-        // The store guards its own state against panics; nothing else outlives the call.
+        // The store keeps its state consistent on a panic, and nothing else outlives the call.
         let run = AssertUnwindSafe(|| tool.call(&env, arguments));
         let result = catch_unwind(run).unwrap_or_else(|panic| {
             let cause = panic
@@ -170,15 +170,14 @@ impl Calls {
     }
 }
 
-/// The argument that names a file, as it came, as far as a log shows it.
+/// Returns the argument that names a file, unchecked and truncated for the log.
 pub fn path_of(arguments: &Map<String, Value>) -> Option<&str> {
     const MAX_BYTES: usize = 2048;
     let path = SUBJECTS.iter().find_map(|name| arguments.get(*name)?.as_str())?;
     Some(&path[..path.floor_char_boundary(MAX_BYTES)])
 }
 
-/// Logs a call that is over: what, where, how it ended and how long it took, but nothing of what it
-/// read or wrote.
+/// Logs the tool, path, outcome and duration of a finished call, but no file content.
 fn note(tool: &Tool, path: &str, took: Duration, result: &Result<Answer>) {
     let micros = took.as_micros() as u64;
     match result {

@@ -1,7 +1,7 @@
 //! The error contract: every way a call can be rejected, with its code, its message and a hint.
 //!
 //! `Display` is the contract's message, exactly. [`Error::code`] is its code. [`Error::hint`] says
-//! what to do next and is worded in [`hint`]. How errors travel is left to the protocol.
+//! what to do next and is worded in [`hint`]. Protocols decide how to send errors.
 
 pub mod hint;
 
@@ -39,11 +39,11 @@ pub enum Error {
     #[error("Missing argument: {name}")]
     MissingArgument { name: String },
 
-    /// An argument that the tool does not have. `known` lists those it has.
+    /// An undeclared argument. `known` lists the declared ones.
     #[error("Unknown argument: {}", Quoted(name))]
     UnknownArgument { name: String, known: String },
 
-    /// An argument of the wrong type or form. `expected` comes with its article, `value` is JSON.
+    /// An argument of the wrong type or form. `expected` includes its article, `value` is JSON.
     #[error("Argument {name} must be {expected}: {}", Quoted(value))]
     WrongArgument { name: String, expected: Cow<'static, str>, value: String },
 
@@ -55,15 +55,15 @@ pub enum Error {
     #[error("Limit must be >= 1: {limit}")]
     InvalidLimit { limit: i64 },
 
-    /// A list of edits without an edit.
+    /// An empty list of edits.
     #[error("Edits array cannot be empty")]
     NoEdits,
 
-    /// An empty text where some is required.
+    /// An empty text where text is required.
     #[error("{name} cannot be empty")]
     EmptyText { name: &'static str },
 
-    /// A file that is not a table but `what`.
+    /// A file that is not a table. `what` describes its content.
     #[error("Not a table: {}", Quoted(path))]
     NotATable { path: String, what: String, is_text: bool },
 
@@ -71,20 +71,20 @@ pub enum Error {
     #[error("Cannot read table {}: {cause}", Quoted(path))]
     BrokenTable { path: String, cause: String },
 
-    /// The file is not the version that the caller named. `changed` are the lines that differ, where
-    /// the caller's version is still known.
+    /// The file is not the version that the caller named. `changed` lists the lines that differ, if
+    /// the caller's version is still remembered.
     #[error("File changed since it was read: {} (expected {expected}, now {now})", Quoted(path))]
     Stale { path: String, expected: Digest, now: Digest, changed: Vec<LineRange> },
 
-    /// The call did not end in time, and may still be carried out.
+    /// The call did not end in time and may still take effect.
     #[error("Outcome unknown: the call did not end in time")]
     OutcomeUnknown,
 
-    /// Every thread waits for a file system that does not answer.
+    /// Every worker thread waits for a file system that does not respond.
     #[error("Too many calls hang in a file system that does not answer")]
     Hanging,
 
-    /// A bug in recto. The call ended, the server goes on.
+    /// A bug in recto. The call ended, the server keeps running.
     #[error("Internal error: {cause}")]
     Internal { cause: String },
 }

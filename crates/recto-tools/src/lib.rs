@@ -1,7 +1,7 @@
-//! The file tools as a library: they read, search, preview, create and edit, and know no protocol
-//! and no command line.
+//! The file tools as a library, independent of protocols and of the command line. They read, search,
+//! preview, create and edit files.
 //!
-//! A protocol finds a tool in [`Served`], hands its arguments to [`Calls::call`] and gets an
+//! A protocol finds a tool in [`Served`], passes its arguments to [`Calls::call`] and gets an
 //! [`Answer`] or an [`Error`] with a hint:
 //!
 //! ```
@@ -47,8 +47,8 @@ pub mod served;
 pub mod tools;
 pub mod versions;
 
-pub use answer::{Answer, Change};
-pub use arguments::{Arguments, Kind, Param};
+pub use answer::{Answer, FileChange};
+pub use arguments::{Arguments, Param, ParamKind};
 pub use call::{Call, Calls};
 pub use error::{Error, Result};
 pub use served::{Names, Served};

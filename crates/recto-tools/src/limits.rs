@@ -1,10 +1,10 @@
-//! The bounds of the tools that a caller can reach. `recto` documents what happens beyond each.
+//! The limits of the tools that a caller can reach. `recto` documents the behaviour beyond each.
 
 use std::time::Duration;
 
-/// Length of a line in an answer of `ReadLines`, in bytes.
+/// Bytes of one line in an answer of `ReadLines` about one file.
 pub const LINE: usize = 4096;
-/// The same in an answer about many files.
+/// Bytes of one line in an answer about many files.
 pub const LINE_OF_MANY: usize = 512;
 /// Lines in an answer about many files.
 pub const ROWS_OF_MANY: usize = 1000;
@@ -14,5 +14,5 @@ pub const BYTES_OF_MANY: usize = 128 << 10;
 pub const HITS: usize = 20_000;
 /// Files that one call searches.
 pub const SEARCHED_FILES: usize = 200_000;
-/// How long a search of many files runs.
+/// Duration of a search of many files.
 pub const SEARCH_TIME: Duration = Duration::from_secs(20);

@@ -1,10 +1,10 @@
-//! The tools on offer, and how the client spells their names.
+//! The tools that a client is offered, and the spelling of their names.
 
 use std::borrow::Cow;
 
 use crate::tools::{self, Tool};
 
-/// How tool names are spelled.
+/// The spelling of tool names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Names {
     /// With dots, as declared.
@@ -24,8 +24,8 @@ impl Names {
     }
 }
 
-/// The tools that a client is offered. Whatever names a tool to a model asks here, so that it is
-/// neither one that is missing nor a name that the client does not know.
+/// The tools that a client is offered. Text for a model gets tool names from here, so that it names
+/// only offered tools, in the client's spelling.
 #[derive(Clone)]
 pub struct Served {
     tools: Vec<&'static Tool>,
@@ -33,7 +33,7 @@ pub struct Served {
 }
 
 impl Served {
-    /// Offers some tools.
+    /// Offers these tools.
     pub fn new(tools: Vec<&'static Tool>, names: Names) -> Served {
         Served { tools, names }
     }
@@ -43,7 +43,7 @@ impl Served {
         Served::new(tools::ALL.to_vec(), Names::Dotted)
     }
 
-    /// Returns the tools, in their listed order.
+    /// Returns the offered tools in the order of their listing.
     pub fn tools(&self) -> &[&'static Tool] {
         &self.tools
     }

@@ -1,8 +1,8 @@
-//! The tools: one file each, all of the same shape.
+//! The tools, one module each, with the same structure.
 //!
-//! A tool turns checked arguments into a request, reads, decides, computes, writes once, and
-//! reports. Until that write nothing has changed, so a refusal costs nothing. Protocols are not
-//! known here.
+//! A tool turns checked arguments into a request, reads, plans, computes, writes once, and reports.
+//! Nothing changes before that write, so a rejected call has no effect. Tools do not depend on
+//! protocols.
 
 mod edit;
 mod paths;
@@ -32,26 +32,26 @@ use std::path::Path;
 use recto_store::{Context, Revisions, Store, WriteStore};
 use serde_json::{Map, Value, json};
 
-pub use crate::answer::{Answer, Change};
-pub use crate::arguments::{Arguments, Kind, Param, as_integer, schema};
+pub use crate::answer::{Answer, FileChange};
+pub use crate::arguments::{Arguments, Param, ParamKind, as_integer, schema};
 
 use crate::error::Result;
 use crate::served::Served;
 use crate::versions::Versions;
 
-/// A group of tools that are switched on together.
+/// A group of tools that are enabled together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Toolset {
-    /// Exact strings, absolute paths.
+    /// Edits by exact strings, with absolute paths.
     Edit,
-    /// Verified edits: version, line and the text that stands there.
+    /// Verified edits: the caller names the version, the lines and their text.
     Text,
-    /// Looking around: globs, lines, matches, revisions, tables.
+    /// Finding and searching files: globs, lines, matches, revisions, tables.
     Files,
 }
 
 impl Toolset {
-    /// The name on the command line.
+    /// Returns the name on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Toolset::Edit => "edit",
@@ -61,10 +61,10 @@ impl Toolset {
     }
 }
 
-/// The arguments that say which file a call is about, or which files.
+/// The arguments that name the files of a call.
 pub const SUBJECTS: [&str; 3] = ["path", "file_path", "pattern"];
 
-/// What a tool does to files, as clients want to know before they let it.
+/// The effect of a tool on files, which clients show before they permit a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Effect {
     /// Changes nothing.
@@ -77,15 +77,15 @@ pub enum Effect {
 
 /// One tool.
 pub struct Tool {
-    /// The name on the wire.
+    /// The name in the protocol.
     pub name: &'static str,
-    /// A name for people.
+    /// The name that clients show to users.
     pub title: &'static str,
     /// The group it belongs to.
     pub toolset: Toolset,
-    /// What it does, for the model that decides whether to call it.
+    /// The description by which a model decides whether to call the tool.
     pub description: &'static str,
-    /// What it takes.
+    /// The declared arguments.
     pub params: &'static [Param],
     /// The JSON schema of its structured answer.
     pub output: fn() -> Value,
@@ -93,8 +93,8 @@ pub struct Tool {
     pub run: Run,
 }
 
-/// How a tool runs. What it may do to files is part of it: a tool that reads has nothing to write
-/// with.
+/// The function that runs a tool. Its type limits the effect: a tool that reads gets a store without
+/// write methods.
 #[derive(Clone, Copy)]
 pub enum Run {
     /// Changes nothing.
@@ -106,7 +106,7 @@ pub enum Run {
 }
 
 impl Tool {
-    /// The JSON schema of its arguments.
+    /// Returns the JSON schema of its arguments.
     pub fn input_schema(&self) -> Map<String, Value> {
         schema(self.params)
     }
@@ -118,7 +118,7 @@ impl Tool {
         schema.as_object().cloned().expect("a schema is an object")
     }
 
-    /// Returns what it does to files.
+    /// Returns the effect on files.
     pub fn effect(&self) -> Effect {
         match self.run {
             Run::Reads(_) => Effect::Reads,
@@ -137,55 +137,55 @@ impl Tool {
     }
 }
 
-impl Kind {
-    /// What an argument of this kind looks like, for people.
+impl ParamKind {
+    /// Returns a description of this type for users.
     pub fn describe(self) -> String {
         match self {
-            Kind::String | Kind::NumberOrString | Kind::Text => "string".into(),
-            Kind::Integer { minimum: Some(minimum) } => format!("integer ≥ {minimum}"),
-            Kind::Integer { minimum: None } => "integer".into(),
-            Kind::Word(words) => words.join(" or "),
-            Kind::Lines => "[integer, integer]".into(),
-            Kind::Boolean => "boolean".into(),
-            Kind::Hash => "string, 12 hex digits".into(),
-            Kind::Objects(_) => "array of objects".into(),
+            ParamKind::String | ParamKind::NumberOrString | ParamKind::Text => "string".into(),
+            ParamKind::Integer { minimum: Some(minimum) } => format!("integer ≥ {minimum}"),
+            ParamKind::Integer { minimum: None } => "integer".into(),
+            ParamKind::Word(words) => words.join(" or "),
+            ParamKind::Lines => "[integer, integer]".into(),
+            ParamKind::Boolean => "boolean".into(),
+            ParamKind::Hash => "string, 12 hex digits".into(),
+            ParamKind::Objects(_) => "array of objects".into(),
         }
     }
 }
 
-/// What a tool works with.
+/// The environment of a call.
 pub struct Env<'a, S: ?Sized> {
-    /// Where the files are.
+    /// The files.
     pub store: &'a S,
-    /// Where older versions of them are.
+    /// Older versions of the files.
     pub revisions: &'a dyn Revisions,
-    /// The call.
+    /// The context of the call.
     pub context: &'a Context,
-    /// Where relative paths start.
+    /// The base of relative paths.
     pub root: &'a Path,
-    /// The most bytes of text that a read returns.
+    /// The maximum number of bytes of text that a read returns.
     pub max_read_bytes: usize,
-    /// Texts that were read or written lately.
+    /// Texts that were recently read or written.
     pub versions: &'a Versions,
     /// The tools that an answer may name.
     pub served: &'a Served,
 }
 
-/// What a tool that reads works with.
+/// The environment of a tool that reads.
 pub type ReadEnv<'a> = Env<'a, dyn Store + 'a>;
 
-/// What a tool that writes works with.
+/// The environment of a tool that writes.
 pub type WriteEnv<'a> = Env<'a, dyn WriteStore + 'a>;
 
 impl<'a> WriteEnv<'a> {
-    /// Returns the same without the ability to write.
+    /// Returns the same environment without the ability to write.
     fn to_read(&self) -> ReadEnv<'a> {
         let Env { store, revisions, context, root, max_read_bytes, versions, served } = *self;
         Env { store, revisions, context, root, max_read_bytes, versions, served }
     }
 }
 
-/// Every tool, in the order in which they are listed.
+/// Every tool, in the order of the listing.
 pub static ALL: &[&Tool] = &[
     &read_text_file::TOOL,
     &write_text_file::TOOL,
@@ -207,7 +207,7 @@ pub fn find(name: &str) -> Option<&'static Tool> {
     ALL.iter().copied().find(|tool| tool.name == name || underscored(tool.name) == name)
 }
 
-/// A tool's name for clients that refuse dots.
+/// Returns a tool's name for clients that reject dots.
 pub fn underscored(name: &str) -> String {
     name.replace('.', "_")
 }

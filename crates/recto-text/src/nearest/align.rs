@@ -1,8 +1,8 @@
-//! Which line of the file each wanted line was meant for, and what kind of difference there is.
+//! Aligns wanted lines with lines of the file and classifies their differences.
 
 use super::{Meant, fold, is_blank};
 
-/// What a difference consists of, from the smallest.
+/// The kind of a difference, from the smallest to the largest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Difference {
     None,
@@ -12,10 +12,10 @@ pub enum Difference {
     Words,
 }
 
-/// One step through both sides.
+/// One step of an alignment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Step<'a> {
-    /// A line of the file and the wanted line that was meant for it.
+pub enum AlignStep<'a> {
+    /// A line of the file and the wanted line aligned with it.
     Pair { line_idx: usize, file: &'a str, want: &'a str, difference: Difference },
     /// A line that only the file has.
     FileOnly { line_idx: usize, file: &'a str },
@@ -23,17 +23,17 @@ pub enum Step<'a> {
     WantOnly { want: &'a str },
 }
 
-/// Aligns wanted lines with the lines of the file around their place, at the least cost. Lines of
-/// the file before and after cost nothing. `first_line_idx` is the number of `file[0]`, from 0.
+/// Aligns wanted lines with lines of the file at the lowest cost. Lines of the file before and after
+/// them cost nothing. `first_line_idx` is the 0-based number of `file[0]`.
 pub fn align<'a>(
     file: &[&'a str],
     wanted: &[&'a str],
     first_line_idx: usize,
     meant: Meant,
-) -> Vec<Step<'a>> {
+) -> Vec<AlignStep<'a>> {
     let (n_file, n_wanted) = (file.len(), wanted.len());
     let width = n_file + 1;
-    // The least cost to be through with so many wanted lines and lines of the file.
+    // The lowest cost of aligning a number of wanted lines with a number of lines of the file.
     let mut costs = vec![0u32; (n_wanted + 1) * width];
     let pair = |want_idx: usize, file_idx: usize| {
         let is_text = meant == Meant::Text;
@@ -68,7 +68,7 @@ pub fn align<'a>(
             let skip = file_only(file[file_idx - 1], is_after_all);
             if cost == costs[want_idx * width + file_idx - 1] + skip {
                 if !is_after_all {
-                    steps.push(Step::FileOnly { line_idx, file: file[file_idx - 1] });
+                    steps.push(AlignStep::FileOnly { line_idx, file: file[file_idx - 1] });
                 }
                 file_idx -= 1;
                 continue;
@@ -76,24 +76,24 @@ pub fn align<'a>(
             if cost
                 == costs[(want_idx - 1) * width + file_idx - 1] + cost_of(difference, part, want)
             {
-                steps.push(Step::Pair { line_idx, file: part, want, difference });
+                steps.push(AlignStep::Pair { line_idx, file: part, want, difference });
                 (want_idx, file_idx) = (want_idx - 1, file_idx - 1);
                 continue;
             }
         }
-        steps.push(Step::WantOnly { want: wanted[want_idx - 1] });
+        steps.push(AlignStep::WantOnly { want: wanted[want_idx - 1] });
         want_idx -= 1;
     }
     steps.reverse();
     steps
 }
 
-/// A line that one side lacks costs as much as one that is worded very differently, a blank one
-/// little more than other whitespace.
+/// A line that one side lacks costs as much as a very different line, a blank line slightly more than
+/// a whitespace difference.
 const GAP: u32 = 60;
 const BLANK_GAP: u32 = 20;
 
-/// A wanted line that is found further on is better than one that is not found.
+/// Skipping a wanted line costs more than skipping a line of the file to find it later.
 fn want_only(want: &str) -> u32 {
     if want.trim().is_empty() { BLANK_GAP } else { GAP + 1 }
 }
@@ -117,8 +117,8 @@ fn cost_of(difference: Difference, file: &str, want: &str) -> u32 {
     }
 }
 
-/// How many of the characters do not agree from either end, blanks aside. Of lines that were edited
-/// it is less than half.
+/// Returns the share of characters outside the common prefix and suffix, ignoring blanks. In edited
+/// lines it is less than half.
 fn differing_share(file: &str, want: &str) -> f32 {
     let solid = |text: &'_ str| text.chars().filter(|c| !is_blank(*c)).map(fold).collect();
     let (file, want): (Vec<char>, Vec<char>) = (solid(file), solid(want));
@@ -128,8 +128,8 @@ fn differing_share(file: &str, want: &str) -> f32 {
     n_longer.saturating_sub(n_head + n_tail) as f32 / n_longer as f32
 }
 
-/// What kind of difference there is between two lines, of which the wanted one may be cut at its
-/// end where it is the last of a text.
+/// Classifies the difference between two lines. The wanted line may end early if it is the last line
+/// of a text.
 pub fn difference_behind(file: &str, want: &str, is_last: bool) -> Difference {
     difference(quoted_part(file, want, false, is_last), want)
 }
@@ -152,8 +152,8 @@ fn difference(file: &str, want: &str) -> Difference {
     }
 }
 
-/// The part of a line that a wanted line was meant for: the first one may start, and the last one
-/// end, in the middle of a line.
+/// Returns the part of a line that corresponds to a wanted line: the first wanted line may start, and
+/// the last one may end, in the middle of a line.
 fn quoted_part<'a>(line: &'a str, want: &str, is_first: bool, is_last: bool) -> &'a str {
     if !is_first && !is_last {
         return line;
@@ -165,13 +165,13 @@ fn quoted_part<'a>(line: &'a str, want: &str, is_first: bool, is_last: bool) -> 
     }
 }
 
-/// Lines longer than this are not searched for the part that a fragment resembles.
+/// The maximum number of characters of a line that are compared with a fragment.
 const MAX_ALIGNED: usize = 200_000;
 
-/// How much of a fragment is looked for.
+/// The maximum number of characters of a fragment that are compared.
 const MAX_FRAGMENT: usize = 400;
 
-/// The part that differs from `want` in no more than whitespace, case or look-alikes.
+/// Returns the part that differs from `want` only in whitespace, case or look-alikes.
 fn solid_part<'a>(line: &'a str, want: &str, is_first: bool, is_last: bool) -> Option<&'a str> {
     let solid = |text: &str| -> Vec<(usize, char)> {
         let solid = text.char_indices().filter(|(_, c)| !is_blank(*c));
@@ -195,7 +195,7 @@ fn solid_part<'a>(line: &'a str, want: &str, is_first: bool, is_last: bool) -> O
     } else {
         line.len()
     };
-    // Whitespace around it belongs to it only if it has some, too.
+    // The part includes surrounding whitespace only if `want` has some.
     if is_first && want.starts_with(char::is_whitespace) {
         start = line[..start].trim_end().len();
     }
@@ -205,7 +205,7 @@ fn solid_part<'a>(line: &'a str, want: &str, is_first: bool, is_last: bool) -> O
     Some(&line[start..end])
 }
 
-/// The part of a line where most of a fragment's pairs of characters stand at the same distance.
+/// Returns the part of a line at the offset where most character pairs of a fragment match.
 fn resembling_part<'a>(line: &'a str, want: &str) -> &'a str {
     let file: Vec<char> = line.chars().take(MAX_ALIGNED).map(fold).collect();
     let wanted: Vec<char> = want.chars().take(MAX_FRAGMENT).map(fold).collect();
@@ -222,7 +222,7 @@ fn resembling_part<'a>(line: &'a str, want: &str) -> &'a str {
     let best = (0..votes.len()).max_by_key(|index| (votes[*index], std::cmp::Reverse(*index)));
     let start = best.unwrap_or(0).saturating_sub(wanted.len());
     let end = (start + want.chars().count()).min(file.len());
-    // What is missing or too many inside moves the ends; they are where the fragment's own ends are.
+    // Insertions and deletions shift the ends, so look nearby for the ends of the fragment.
     let by_distance = [0, -1, 1, -2, 2, -3, 3];
     let near = |place: usize, is_it: &dyn Fn(usize) -> bool| {
         let places = by_distance.iter().filter_map(|by| place.checked_add_signed(*by));

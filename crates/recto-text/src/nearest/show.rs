@@ -1,25 +1,25 @@
-//! How the closest lines are shown: where they are, what kind of difference it is, and the first
-//! few lines that differ, cut around the difference.
+//! Describes the closest lines: their position, the kind of difference, and the first few lines that
+//! differ, truncated around the difference.
 
 use super::Meant;
-use super::align::{Difference, Step, align, difference_behind};
+use super::align::{AlignStep, Difference, align, difference_behind};
 use crate::line::{self, LineRange};
 use crate::quote::{has_no_shape, unseen_difference};
 
-/// How many differing lines are shown.
+/// The maximum number of differing lines that are shown.
 const MAX_SHOWN: usize = 3;
 
-/// How many wanted lines are compared. The first differences are what a caller needs.
+/// The maximum number of wanted lines that are compared. A caller needs the first differences.
 const MAX_COMPARED: usize = 60;
 
-/// How many lines of the file around the place are compared, for lines that are too many there.
+/// The number of extra lines of the file that are compared around the position.
 const MARGIN: usize = 3;
 
-/// How many characters of a line are shown, and how many of them before the difference.
+/// The maximum characters of a line that are shown, and how many of them precede the difference.
 const MAX_LINE: usize = 110;
 const BEFORE_DIFFERENCE: usize = 40;
 
-/// Describes the place around a line of the text, from 0, where `wanted` was most likely meant.
+/// Describes the differences between `wanted` and the text around a 0-based line.
 pub fn place(
     text: &str,
     line_idx: usize,
@@ -32,12 +32,12 @@ pub fn place(
         .zip(wanted)
         .take_while(|(line, want)| line::without_ending(line) == **want)
         .count();
-    // Of a long text the beginning may well be right.
+    // The beginning of a long text often matches.
     let n_skipped = if wanted.len() > MAX_COMPARED { n_equal.saturating_sub(MARGIN) } else { 0 };
     let first = (line_idx + n_skipped).saturating_sub(MARGIN);
     let all = wanted;
     let wanted = &wanted[n_skipped..];
-    // What is not compared may differ in anything.
+    // Lines that are not compared may differ in any way.
     let n_cut = wanted.len().saturating_sub(MAX_COMPARED);
     let wanted = &wanted[..wanted.len() - n_cut];
     let n_lines = line_idx + n_skipped - first + wanted.len() + MARGIN;
@@ -50,16 +50,16 @@ pub fn place(
 
     let numbers = || {
         steps.iter().filter_map(|step| match step {
-            Step::Pair { line_idx, .. } => Some(line_idx + 1),
-            Step::FileOnly { .. } | Step::WantOnly { .. } => None,
+            AlignStep::Pair { line_idx, .. } => Some(line_idx + 1),
+            AlignStep::FileOnly { .. } | AlignStep::WantOnly { .. } => None,
         })
     };
     let start = if n_skipped > 0 { None } else { numbers().next() }.unwrap_or(line_idx + 1);
     let end = numbers().next_back().unwrap_or(start) + behind.n_lines;
     let mut shown = format!("Closest: {}", LineRange { start, end });
     shown.push_str(match steps.iter().map(kind).max().unwrap_or(Difference::Words) {
-        // Where whole lines are meant, a line that is only begun is another line.
-        Difference::None if meant == Meant::Text => " (differs only in how lines end)",
+        // If whole lines are wanted, a prefix of a line is a different line.
+        Difference::None if meant == Meant::Text => " (differs only in line endings)",
         Difference::None => "",
         Difference::Whitespace if is_cut => " (· space, ⇥ tab)",
         _ if is_cut => "",
@@ -67,11 +67,11 @@ pub fn place(
             " (differs only in blank lines)"
         }
         Difference::Whitespace => " (differs only in whitespace: · space, ⇥ tab)",
-        Difference::LookAlikes => " (differs only in characters that look alike)",
-        Difference::Case => " (differs only in upper and lower case)",
+        Difference::LookAlikes => " (differs only in look-alike characters)",
+        Difference::Case => " (differs only in case)",
         Difference::Words => "",
     });
-    let differing: Vec<&Step<'_>> =
+    let differing: Vec<&AlignStep<'_>> =
         steps.iter().filter(|step| kind(step) != Difference::None).collect();
     for step in differing.iter().take(MAX_SHOWN) {
         shown.push('\n');
@@ -84,11 +84,11 @@ pub fn place(
     if let Some(also) = also {
         shown.push_str(&format!("\nAlso close: line {}.", also + 1));
     }
-    shown.push_str("\nCopy the text exactly as it stands in the file.");
+    shown.push_str("\nCopy the text exactly as it is in the file.");
     shown
 }
 
-/// Lines behind those that are aligned.
+/// Lines after the aligned ones.
 #[derive(Default)]
 struct Behind {
     n_lines: usize,
@@ -96,11 +96,11 @@ struct Behind {
 }
 
 impl Behind {
-    /// What comes behind a block that differs in nothing but whitespace, if it goes on so to its
-    /// end: then the rest need not be aligned.
-    fn find(text: &str, steps: &[Step<'_>], wanted: &[&str], meant: Meant) -> Option<Behind> {
-        let is_alike = |step: &Step<'_>| matches!(step, Step::Pair { difference, .. } if *difference <= Difference::Whitespace);
-        let Some(Step::Pair { line_idx: last_idx, .. }) = steps.last() else { return None };
+    /// Compares the lines after a block that differs only in whitespace. Returns `None` if they differ
+    /// otherwise and would have to be aligned.
+    fn find(text: &str, steps: &[AlignStep<'_>], wanted: &[&str], meant: Meant) -> Option<Behind> {
+        let is_alike = |step: &AlignStep<'_>| matches!(step, AlignStep::Pair { difference, .. } if *difference <= Difference::Whitespace);
+        let Some(AlignStep::Pair { line_idx: last_idx, .. }) = steps.last() else { return None };
         if !steps.iter().all(is_alike) {
             return None;
         }
@@ -118,7 +118,7 @@ impl Behind {
     }
 }
 
-/// Cuts at the end, visibly.
+/// Truncates a text and marks the truncation.
 pub fn at_most(max_chars: usize, text: String) -> String {
     match text.char_indices().nth(max_chars) {
         None => text,
@@ -127,22 +127,22 @@ pub fn at_most(max_chars: usize, text: String) -> String {
 }
 
 /// Whether two lines differ in whitespace.
-fn differs_in_whitespace(step: &Step<'_>) -> bool {
-    matches!(step, Step::Pair { difference: Difference::Whitespace, .. })
+fn differs_in_whitespace(step: &AlignStep<'_>) -> bool {
+    matches!(step, AlignStep::Pair { difference: Difference::Whitespace, .. })
 }
 
-fn kind(step: &Step<'_>) -> Difference {
+fn kind(step: &AlignStep<'_>) -> Difference {
     match step {
-        Step::Pair { difference, .. } => *difference,
-        Step::FileOnly { file: line, .. } | Step::WantOnly { want: line } => {
+        AlignStep::Pair { difference, .. } => *difference,
+        AlignStep::FileOnly { file: line, .. } | AlignStep::WantOnly { want: line } => {
             if line.trim().is_empty() { Difference::Whitespace } else { Difference::Words }
         }
     }
 }
 
-fn describe(step: &Step<'_>, text: &str, meant: Meant) -> String {
+fn describe(step: &AlignStep<'_>, text: &str, meant: Meant) -> String {
     match step {
-        Step::Pair { line_idx, file, want, difference } => {
+        AlignStep::Pair { line_idx, file, want, difference } => {
             let number = line_idx + 1;
             let n_equal = file.chars().zip(want.chars()).take_while(|(a, b)| a == b).count();
             let start = n_equal.saturating_sub(BEFORE_DIFFERENCE);
@@ -155,22 +155,22 @@ fn describe(step: &Step<'_>, text: &str, meant: Meant) -> String {
                 None => shown,
             }
         }
-        Step::FileOnly { line_idx, file } => {
+        AlignStep::FileOnly { line_idx, file } => {
             let (number, argument) = (line_idx + 1, meant.argument());
             format!("{number} file: {}  (not in {argument})", visible_line(file))
         }
-        Step::WantOnly { want } => {
+        AlignStep::WantOnly { want } => {
             let shown = visible_line(want);
             match whereabouts(text, want) {
-                _ if want.trim().is_empty() => format!("want: {shown}  (not there)"),
-                Some(line_idx) => format!("want: {shown}  (that is line {})", line_idx + 1),
+                _ if want.trim().is_empty() => format!("want: {shown}  (missing here)"),
+                Some(line_idx) => format!("want: {shown}  (found at line {})", line_idx + 1),
                 None => format!("want: {shown}  (not in the file)"),
             }
         }
     }
 }
 
-/// The line that reads like that, from 0, blanks around it aside.
+/// Returns the 0-based line with this text, ignoring surrounding whitespace.
 fn whereabouts(text: &str, want: &str) -> Option<usize> {
     line::lines(text).position(|line| line.trim() == want.trim())
 }
@@ -179,7 +179,7 @@ fn visible_line(line: &str) -> String {
     if line.trim().is_empty() { "a blank line".into() } else { visible(line, 0, false) }
 }
 
-/// A line from a character on, as far as there is room.
+/// Returns the visible form of a line from a character on, truncated.
 fn visible(line: &str, start: usize, shows_whitespace: bool) -> String {
     let mut shown = String::from(if start > 0 { "…" } else { "" });
     let mut rest = line.chars().skip(start);

@@ -36,7 +36,7 @@ fn names_whitespace() {
         Closest: line 8 (differs only in whitespace: · space, ⇥ tab)
         8 file: ⇥let·doubled·=·value·*·2;
         8 want: ····let·doubled·=·value·*·2;
-        Copy the text exactly as it stands in the file."#]],
+        Copy the text exactly as it is in the file."#]],
     );
     check(
         CODE,
@@ -45,7 +45,7 @@ fn names_whitespace() {
         Closest: lines 1-2 (differs only in whitespace: · space, ⇥ tab)
         1 file: fn·main()·{
         1 want: fn··main()·{
-        Copy the text exactly as it stands in the file."#]],
+        Copy the text exactly as it is in the file."#]],
     );
     check(
         "a \nb\n",
@@ -54,7 +54,7 @@ fn names_whitespace() {
         Closest: lines 1-2 (differs only in whitespace: · space, ⇥ tab)
         1 file: a·
         1 want: a
-        Copy the text exactly as it stands in the file."#]],
+        Copy the text exactly as it is in the file."#]],
     );
     check(
         "let a = 1;\nlet b = 2;\n",
@@ -63,7 +63,7 @@ fn names_whitespace() {
         Closest: lines 1-2 (differs only in whitespace: · space, ⇥ tab)
         1 file: let·a·=·1;
         1 want: let·a·=·1;·
-        Copy the text exactly as it stands in the file."#]],
+        Copy the text exactly as it is in the file."#]],
     );
     check(
         "foo(bar, 1)\n",
@@ -73,7 +73,7 @@ fn names_whitespace() {
         1 file: foo(bar,·1)
         1 want: foo(bar,⍽1)
         After "foo(bar,": file U+0020, want U+00A0.
-        Copy the text exactly as it stands in the file."#]],
+        Copy the text exactly as it is in the file."#]],
     );
 }
 
@@ -83,20 +83,20 @@ fn names_case_and_look_alikes() {
         "Hello World\n",
         "hello world",
         expect![[r#"
-        Closest: line 1 (differs only in upper and lower case)
+        Closest: line 1 (differs only in case)
         1 file: Hello World
         1 want: hello world
-        Copy the text exactly as it stands in the file."#]],
+        Copy the text exactly as it is in the file."#]],
     );
     check(
         CODE,
         "let name = “world”;",
         expect![[r#"
-        Closest: line 2 (differs only in characters that look alike)
+        Closest: line 2 (differs only in look-alike characters)
         2 file: let name = "world";
         2 want: let name = “world”;
         After "let name = ": file U+0022, want U+201C.
-        Copy the text exactly as it stands in the file."#]],
+        Copy the text exactly as it is in the file."#]],
     );
 }
 
@@ -106,11 +106,11 @@ fn names_characters_that_cannot_be_seen() {
         "let foo\u{200b}bar = 1;\n",
         "foobar = 1",
         expect![[r#"
-            Closest: line 1 (differs only in characters that look alike)
+            Closest: line 1 (differs only in look-alike characters)
             1 file: foo�bar = 1
             1 want: foobar = 1
             After "foo": file U+200B, want nothing.
-            Copy the text exactly as it stands in the file."#]],
+            Copy the text exactly as it is in the file."#]],
     );
     check(
         "fn cafe\u{301}() {}\n",
@@ -120,7 +120,7 @@ fn names_characters_that_cannot_be_seen() {
             1 file: fn café() {}
             1 want: fn café() {}
             After "fn caf": file U+0065 U+0301, want U+00E9.
-            Copy the text exactly as it stands in the file."#]],
+            Copy the text exactly as it is in the file."#]],
     );
     check(
         "price:\u{202f}10\u{a0}EUR\n",
@@ -130,7 +130,7 @@ fn names_characters_that_cannot_be_seen() {
             1 file: price: 10⍽EUR
             1 want: price:·10·EUR
             After "price:": file U+202F, want U+0020.
-            Copy the text exactly as it stands in the file."#]],
+            Copy the text exactly as it is in the file."#]],
     );
 }
 
@@ -147,7 +147,7 @@ fn says_nothing_of_what_is_not_compared() {
         Closest: lines 11-97
         41 file: row 40 has these words
         41 want: ROW 40 HAS THESE WORDS
-        Copy the text exactly as it stands in the file."#]],
+        Copy the text exactly as it is in the file."#]],
     );
 }
 
@@ -161,15 +161,15 @@ fn shows_the_lines_that_differ_in_a_block() {
         Closest: lines 1-5
         3 file:  let greeting = format!("Hello, {name}!");
         3 want:  let greting = format!("Hello, {name}!");
-        Copy the text exactly as it stands in the file."#]],
+        Copy the text exactly as it is in the file."#]],
     );
     check(
         CODE,
         "fn helper(value: usize) -> usize {\n\n\tlet doubled = value * 2;\n\tdoubled + 1\n}\n",
         expect![[r#"
             Closest: lines 7-10 (differs only in blank lines)
-            want: a blank line  (not there)
-            Copy the text exactly as it stands in the file."#]],
+            want: a blank line  (missing here)
+            Copy the text exactly as it is in the file."#]],
     );
     check(
         CODE,
@@ -177,7 +177,7 @@ fn shows_the_lines_that_differ_in_a_block() {
         expect![[r#"
         Closest: lines 2-5
         3 file:  let greeting = format!("Hello, {name}!");  (not in old_string)
-        Copy the text exactly as it stands in the file."#]],
+        Copy the text exactly as it is in the file."#]],
     );
     check(
         CODE,
@@ -185,16 +185,16 @@ fn shows_the_lines_that_differ_in_a_block() {
         expect![[r#"
         Closest: lines 8-10
         want: fn garbled {  (not in the file)
-        Copy the text exactly as it stands in the file."#]],
+        Copy the text exactly as it is in the file."#]],
     );
     check(
         CODE,
         "\tdoubled + 1\n}\n\nfn next() {}\n",
         expect![[r#"
         Closest: lines 9-10
-        want: a blank line  (not there)
+        want: a blank line  (missing here)
         want: fn next() {}  (not in the file)
-        Copy the text exactly as it stands in the file."#]],
+        Copy the text exactly as it is in the file."#]],
     );
 }
 
@@ -206,7 +206,7 @@ fn a_blank_line_too_few_is_whitespace() {
         expect![[r#"
         Closest: lines 2-5 (differs only in blank lines)
         4 file: a blank line  (not in old_string)
-        Copy the text exactly as it stands in the file."#]],
+        Copy the text exactly as it is in the file."#]],
     );
 }
 
@@ -215,9 +215,9 @@ fn a_line_that_stands_further_on_is_not_said_to_be_missing() {
     let shown = nearest("a\nb\nb\nc\n", "a\nc", Meant::Lines);
     expect![[r#"
         Closest: line 1
-        want: c  (that is line 4)
+        want: c  (found at line 4)
         Also close: line 3.
-        Copy the text exactly as it stands in the file."#]]
+        Copy the text exactly as it is in the file."#]]
     .assert_eq(&shown.map_or_else(String::new, |shown| shown.to_string()));
 }
 
@@ -230,7 +230,7 @@ fn a_line_is_found_though_blanks_differ_too() {
             Closest: lines 1-2
             1 file:     let a = compute(5000, "abc");
             1 want:    let a = compute(5000, "abd");
-            Copy the text exactly as it stands in the file."#]],
+            Copy the text exactly as it is in the file."#]],
     );
 }
 
@@ -252,7 +252,7 @@ fn a_long_block_that_differs_only_in_whitespace_is_said_to() {
         13 file: ····line·12·=·foo(12);
         13 want: ⇥line·12·=·foo(12);
         87 more lines differ.
-        Copy the text exactly as it stands in the file."#]],
+        Copy the text exactly as it is in the file."#]],
     );
     let other = block(10..90, "\t") + "another ending\n";
     check(
@@ -267,7 +267,7 @@ fn a_long_block_that_differs_only_in_whitespace_is_said_to() {
         13 file: ····line·12·=·foo(12);
         13 want: ⇥line·12·=·foo(12);
         57 more lines differ.
-        Copy the text exactly as it stands in the file."#]],
+        Copy the text exactly as it is in the file."#]],
     );
 }
 
@@ -276,18 +276,18 @@ fn recognises_what_does_not_belong() {
     check(
         CODE,
         "     8\t\tlet doubled = value * 2;\n     9\t\tdoubled + 1\n",
-        expect!["Closest: lines 8-9. old_string carries line numbers, which are not in the file."],
+        expect!["Closest: lines 8-9. old_string includes line numbers, which are not in the file."],
     );
     check(
         "a = 1\nb = 2\n",
         "1: a = 1\n2: b = 2",
-        expect!["Closest: lines 1-2. old_string carries line numbers, which are not in the file."],
+        expect!["Closest: lines 1-2. old_string includes line numbers, which are not in the file."],
     );
     check(
         CODE,
         "\\tdoubled + 1\\n}",
         expect![[
-            r#"Closest: lines 9-10. old_string is escaped (\n, \t or \" written out), the file is not."#
+            r#"Closest: lines 9-10. old_string contains \n, \t or \" as escape sequences; send the characters."#
         ]],
     );
 }
@@ -302,7 +302,7 @@ fn shows_a_fragment_from_its_first_character_to_its_last() {
         1 file: café is open
         1 want: café is open
         After "caf": file U+0065 U+0301, want U+00E9.
-        Copy the text exactly as it stands in the file."#]],
+        Copy the text exactly as it is in the file."#]],
     );
 }
 
@@ -320,7 +320,7 @@ fn shows_the_part_of_a_long_line() {
         Closest: line 1
         1 file: the quick brown fox jumps over
         1 want: the quick brown fix jumps over
-        Copy the text exactly as it stands in the file."#]],
+        Copy the text exactly as it is in the file."#]],
     );
     let long = format!("{}MIDDLE{}", "word ".repeat(50), " tail".repeat(50));
     check(
@@ -330,7 +330,7 @@ fn shows_the_part_of_a_long_line() {
         Closest: line 1
         1 file: …ord word word word word word word word MIDDLE tail tail tail tail tail tail tail tail tail tail tail tail tail…
         1 want: …ord word word word word word word word MUDDLE tail tail tail tail tail tail tail tail tail tail tail tail tail…
-        Copy the text exactly as it stands in the file."#]],
+        Copy the text exactly as it is in the file."#]],
     );
 }
 
@@ -344,7 +344,7 @@ fn names_another_place_that_is_as_close() {
         1 file: let x = 1;
         1 want: let x = 2;
         Also close: line 4.
-        Copy the text exactly as it stands in the file."#]],
+        Copy the text exactly as it is in the file."#]],
     );
 }
 
@@ -395,7 +395,7 @@ fn shows_what_differs_far_from_the_beginning() {
             Closest: lines 1-100
             want: line eighty-one  (not in the file)
             81 file: line 81  (not in old_string)
-            Copy the text exactly as it stands in the file."#]],
+            Copy the text exactly as it is in the file."#]],
     );
 }
 
@@ -406,12 +406,12 @@ fn does_not_take_a_part_of_a_line_for_the_line() {
         Closest: line 2 (differs only in whitespace: · space, ⇥ tab)
         2 file: ····return·1
         2 want: return·1
-        Copy the text exactly as it stands in the file."#]]
+        Copy the text exactly as it is in the file."#]]
     .assert_eq(&shown("def f():\n    return 1\n", "return 1"));
     expect![[r#"
         Closest: line 1
         1 file:     return 1 + 2
         1 want:     return 1
-        Copy the text exactly as it stands in the file."#]]
+        Copy the text exactly as it is in the file."#]]
     .assert_eq(&shown("    return 1 + 2\n", "    return 1"));
 }

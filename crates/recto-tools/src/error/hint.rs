@@ -1,4 +1,4 @@
-//! What a caller can do next about an error, worded for a model. A hint never repeats the message.
+//! Hints: the next step after an error, worded for a model. A hint does not repeat the message.
 
 use std::fmt;
 
@@ -15,7 +15,7 @@ use crate::served::Served;
 /// Advice after a rejected call.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Hint {
-    /// The advice, with the next call in it.
+    /// The advice, which includes the next call.
     pub text: String,
     /// The same advice as data, where it is a call. Clients get the text; tests make the call.
     pub next: Option<NextCall>,
@@ -24,8 +24,8 @@ pub struct Hint {
 /// A call to make next.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NextCall {
-    /// The declared name of the tool; `None` for the one that was called, whose other arguments
-    /// then stay as they were.
+    /// The declared name of the tool; `None` for the tool that was called, with its other arguments
+    /// unchanged.
     pub tool: Option<&'static str>,
     /// The arguments to send.
     pub arguments: Map<String, Value>,
@@ -50,7 +50,7 @@ impl fmt::Display for Hint {
 }
 
 impl Hint {
-    /// Suggests the same call with another argument, whose value is shown in place of `{}`.
+    /// Suggests the same call with a different argument, whose value replaces `{}` in the text.
     fn again(text: &str, name: &str, value: Value) -> Hint {
         let shown = match &value {
             Value::String(text) => Quoted(text).to_string(),
@@ -66,7 +66,7 @@ impl Hint {
 }
 
 impl Error {
-    /// Says what to do next, where there is something to say. Names only tools that are `served`.
+    /// Returns the next step, if there is one. Names only `served` tools.
     pub fn hint(&self, served: &Served) -> Option<Hint> {
         let hint: Hint = match self {
             Error::Text(error) => return text_hint(error, served),
@@ -74,29 +74,29 @@ impl Error {
             Error::FolderToList { path, commit } => folder_hint(path, commit.as_deref(), served),
             Error::UnknownArgument { known, .. } => format!("{known}.").into(),
             Error::EmptyText { name: name @ "pattern" } => {
-                Hint::again("{} lists everything.", name, "**/*".into())
+                Hint::again("Use {} to list all files.", name, "**/*".into())
             }
-            // Only where lines are such a string; elsewhere they are two integers.
+            // Other tools take `lines` as two integers.
             Error::WrongArgument { name, expected, .. }
                 if name == "lines" && expected == "a string" =>
             {
-                format!("Lines are {}. As in \"1,3,5-7\".", line_spec::GRAMMAR).into()
+                format!("Valid forms: {}. Example: \"1,3,5-7\".", line_spec::GRAMMAR).into()
             }
             Error::NotATable { what, is_text, .. } => {
                 let reader = served.name("ReadLines").filter(|_| *is_text);
                 let advice = reader.map(|tool| format!(" Read it with {tool}.")).unwrap_or_default();
-                format!("It is {what}.{advice}").into()
+                format!("The file is {what}.{advice}").into()
             }
             Error::Stale { changed, .. } => {
                 let changed: Vec<String> = changed.iter().map(|lines| lines.to_string()).collect();
                 let which = match changed.as_slice() {
                     [] => String::new(),
-                    changed => format!("Changed since: {}. ", changed.join(", ")),
+                    changed => format!("Changed since then: {}. ", changed.join(", ")),
                 };
-                format!("{which}Nothing was written. Read the file again and make the change for the new hash.").into()
+                format!("{which}Nothing was written. Read the file again, then retry with the new hash.").into()
             }
-            Error::Hanging => "A network or FUSE mount beneath the folders may be gone. Calls elsewhere work again when it answers, or after a restart.".into(),
-            Error::OutcomeUnknown => "Read the file before you change it again.".into(),
+            Error::Hanging => "A network or FUSE mount under the roots may have stopped responding. Calls work again once it responds or recto is restarted.".into(),
+            Error::OutcomeUnknown => "Read the file before editing it again.".into(),
             Error::MissingArgument { .. }
             | Error::WrongArgument { .. }
             | Error::InvalidLine { .. }
@@ -117,10 +117,10 @@ fn text_hint(error: &TextError, served: &Served) -> Option<Hint> {
             Hint::again("Did you mean {}?", "lines", json!([start, end]))
         }
         TextError::BadLineSpec { lines } => {
-            let grammar = format!("Lines are {}.", line_spec::GRAMMAR);
+            let grammar = format!("Valid forms: {}.", line_spec::GRAMMAR);
             match line_spec::reversed(lines) {
                 Some(meant) => Hint::again(
-                    &format!("The end comes before the start: {{}}? {grammar}"),
+                    &format!("The range is reversed; did you mean {{}}? {grammar}"),
                     "lines",
                     meant.into(),
                 ),
@@ -129,14 +129,14 @@ fn text_hint(error: &TextError, served: &Served) -> Option<Hint> {
         }
         TextError::StringNotFound { nearest: Some(nearest), .. } => nearest.to_string().into(),
         TextError::StringNotFound { nearest: None, .. } => {
-            "Nothing in the file is similar. Read the file, then copy the text exactly.".into()
+            "The file contains no similar text. Read it and copy the text exactly.".into()
         }
         TextError::AmbiguousString { lines, n_matches, n_lines, .. } => {
             ambiguous_hint(lines, *n_matches, *n_lines)
         }
-        TextError::TooFarApart { .. } => "In a file this large the strings of one call must stand within 16 MiB; make these edits in calls of their own.".into(),
+        TextError::TooFarApart { .. } => "In a file this large, all strings of one call must be within 16 MiB of each other; split the edits into separate calls.".into(),
         TextError::ConflictingEdits { prior_index, .. } => {
-            format!("Edit {prior_index} already changed that text. Nothing was written; join the two edits into one.").into()
+            format!("Edit {prior_index} already changed that text. Nothing was written; merge the two edits into one.").into()
         }
         TextError::InEdit { source, .. } => match text_hint(source, served) {
             Some(hint) => format!("Nothing was written. {hint}").into(),
@@ -145,34 +145,34 @@ fn text_hint(error: &TextError, served: &Served) -> Option<Hint> {
         TextError::TextMismatch { found, wanted, whereabouts, .. } => {
             let mut hint = whereabouts_hint(whereabouts);
             if matches!(whereabouts, Whereabouts::Near(_) | Whereabouts::PartOf { .. }) {
-                // It shows what differs.
+                // This hint already shows the difference.
                 return Some(hint);
             }
             if let Some(unseen) = unseen_difference(found, wanted) {
                 hint.text.insert_str(0, &format!("{unseen} "));
             }
             if is_same_but_whitespace(found, wanted) {
-                hint.text.insert_str(0, "They differ only in whitespace. ");
+                hint.text.insert_str(0, "The two texts differ only in whitespace. ");
             }
             hint
         }
         TextError::TextNotInLines { whereabouts, .. } => whereabouts_hint(whereabouts),
         TextError::RangeTooShort { line, n_lines, .. } => {
-            Hint::again("Call again with lines {}.", "lines", json!([line, line + n_lines]))
+            Hint::again("Retry with lines {}.", "lines", json!([line, line + n_lines]))
         }
         TextError::LinePastEnd { .. } => {
-            Hint::again("The last lines are {}.", "lines", json!([-20, 0]))
+            Hint::again("For the last lines, retry with lines {}.", "lines", json!([-20, 0]))
         }
         TextError::NoSuchLine { line, n_lines, named_as, .. } => {
             line_hint(*named_as, *line, *n_lines, served)
         }
         TextError::NotEncodable { character: '\0', .. } => {
             let instead = served.name("file.create");
-            let instead = instead.map(|tool| format!("; {tool} with encoding base64 writes bytes"));
+            let instead = instead.map(|tool| format!("; for binary data use {tool} with encoding base64"));
             let instead = instead.unwrap_or_default();
-            format!("Nothing was written. A NUL makes a file binary{instead}.").into()
+            format!("Nothing was written. Text files cannot contain NUL{instead}.").into()
         }
-        TextError::NotEncodable { .. } => "Nothing was written. Use characters that the encoding has, or convert the file first.".into(),
+        TextError::NotEncodable { .. } => "Nothing was written. Use only characters that the encoding supports, or convert the file to UTF-8 first.".into(),
         TextError::NotReadable { .. } => {
             "Nothing was written. Convert the file to UTF-8 first.".into()
         }
@@ -183,62 +183,62 @@ fn text_hint(error: &TextError, served: &Served) -> Option<Hint> {
 fn store_hint(error: &StoreError, served: &Served) -> Option<Hint> {
     let hint: Hint = match error {
         StoreError::RelativePath { path, root } => absolute_hint(path, root.as_deref()),
-        StoreError::ParentNotFound { .. } => "A folder on the way is missing; check the path.".into(),
+        StoreError::ParentNotFound { .. } => "A parent directory does not exist; check the path.".into(),
         StoreError::PermissionDenied { reason, .. } => return denial_hint(reason),
         StoreError::BinaryFile { hash: Some(hash), .. } => {
-            format!("It is not text in any known encoding. Its hash is {hash}.").into()
+            format!("The content is not text in any supported encoding. Its hash is {hash}.").into()
         }
-        StoreError::BinaryFile { hash: None, .. } => "It is not text in any known encoding.".into(),
+        StoreError::BinaryFile { hash: None, .. } => "The content is not text in any supported encoding.".into(),
         StoreError::DiskFull { .. } => {
-            "Nothing was changed. Free some space, then call again.".into()
+            "Nothing was changed. Free some disk space, then retry.".into()
         }
         StoreError::Busy { .. } => {
-            "Another process is changing files in this folder. Call again.".into()
+            "Another process is changing files in this directory. Retry.".into()
         }
         StoreError::OpenElsewhere { .. } => {
-            "Nothing was written. Close it in the other program, or call again.".into()
+            "Nothing was written. Retry, or close the file in the other program.".into()
         }
         StoreError::Unsaved { .. } => {
-            "Nothing was changed. Let the person save or discard them first.".into()
+            "Nothing was changed. Ask the user to save or discard the changes first.".into()
         }
         StoreError::EditorSilent { .. } => {
-            "Nothing was changed. It may show a dialog or be busy; call again later.".into()
+            "Nothing was changed. The editor may be busy or showing a dialog; retry later.".into()
         }
-        StoreError::NotTaken { .. } => "It took the change, and then it, or a formatter, took it back, or it has not applied it yet. Read the file before you change it again.".into(),
-        StoreError::Unanswered { .. } => "Read the file before you change it again.".into(),
+        StoreError::NotTaken { .. } => "The editor accepted the change, but it or a formatter reverted it, or has not applied it yet. Read the file before editing it again.".into(),
+        StoreError::Unanswered { .. } => "Read the file before editing it again.".into(),
         StoreError::Unstable { .. } => {
-            "Another process is writing to it. Call again when it has finished.".into()
+            "Another process is writing to the file. Retry when it has finished.".into()
         }
-        StoreError::NotDurable { cause, .. } => format!("The change was made, but {cause}. Do not make it again without reading the file.").into(),
-        StoreError::BadGlob { cause, .. } => format!("{}. Patterns have *, ?, [abc], {{a,b}} and ** for any folders.", capitalized(cause)).into(),
+        StoreError::NotDurable { cause, .. } => format!("The change was written, but {cause}. Read the file before repeating the change.").into(),
+        StoreError::BadGlob { cause, .. } => format!("{}. Patterns support *, ?, [abc], {{a,b}} and ** (any number of directories).", capitalized(cause)).into(),
         StoreError::NoRepository { cause, .. } | StoreError::UnknownRevision { cause, .. } => {
             cause.as_str().into()
         }
         StoreError::NotInRevision { .. } => {
             let list = served.name("ListFiles");
-            let list = list.map(|tool| format!("; {tool} with the same commit shows what is there"));
+            let list = list.map(|tool| format!("; {tool} with the same commit lists the files"));
             let list = list.unwrap_or_default();
-            format!("With commit, relative paths start at the top of the repository{list}.").into()
+            format!("With commit, relative paths start at the repository root{list}.").into()
         }
         StoreError::TooLarge { limit, .. } => match limit {
-            SizeLimit::GitObject => "At a revision files of up to 64 MiB are read; `git show` can write a larger one to a file.",
-            SizeLimit::Change => "Files of up to 1 GiB can be changed.",
-            SizeLimit::Preview => "Changes of files of up to 16 MiB can be previewed.",
+            SizeLimit::GitObject => "With commit, only files up to 64 MiB can be read; write a larger one to a file with `git show`.",
+            SizeLimit::Change => "Only files up to 1 GiB can be changed.",
+            SizeLimit::Preview => "Only changes to files up to 16 MiB can be previewed.",
         }
         .into(),
         StoreError::NotAFile { instead, .. } => match instead {
-            Instead::Folder => "It is a folder.".into(),
+            Instead::Folder => "It is a directory.".into(),
             Instead::Special(what) => format!("It is {what}.").into(),
             Instead::Other => return None,
         },
         StoreError::FileExists { what: None, .. } => {
-            "Change it with the tools that edit, or remove it first.".into()
+            "Edit the existing file, or remove it first.".into()
         }
         StoreError::FileExists { what: Some(what), .. } => {
             format!("It is {what}; use another name.").into()
         }
         StoreError::FileNotFound { path } if path.ends_with('/') => {
-            "A path that ends with / names a folder; leave the / off to name a file.".into()
+            "A path that ends with / names a directory; remove the trailing / to name a file.".into()
         }
         StoreError::EmptyPath { .. }
         | StoreError::NulInPath { .. }
@@ -258,17 +258,15 @@ fn whereabouts_hint(whereabouts: &Whereabouts) -> Hint {
     match whereabouts {
         Whereabouts::Lines { starts, n_lines } => match starts.as_slice() {
             [line] => Hint::again(
-                &format!("It stands on line {line}: lines {{}}."),
+                &format!("Found at line {line}; retry with lines {{}}."),
                 "lines",
                 json!([line, line + n_lines]),
             ),
-            starts => format!("It stands on lines {}.", listed(starts)).into(),
+            starts => format!("Found at lines {}.", listed(starts)).into(),
         },
         Whereabouts::Line(lines) => match lines.as_slice() {
-            [line] => {
-                Hint::again("It stands on line {}: call again with line {}.", "line", json!(line))
-            }
-            lines => format!("It stands on lines {}.", listed(lines)).into(),
+            [line] => Hint::again("Found at line {}; retry with line {}.", "line", json!(line)),
+            lines => format!("Found at lines {}.", listed(lines)).into(),
         },
         Whereabouts::PartOf { lines, line, meant } => {
             let end = match meant {
@@ -280,85 +278,88 @@ fn whereabouts_hint(whereabouts: &Whereabouts) -> Hint {
                 None if lines.start == lines.end => "the whole line.".into(),
                 None => "the whole lines.".into(),
             };
-            format!("{} is only a part of {lines}{end}. Copy {whole}", meant.argument()).into()
+            format!("{} matches only part of {lines}{end}. Copy {whole}", meant.argument()).into()
         }
         Whereabouts::SeveralLines => {
-            "anchor is one line: the text of the line to insert before.".into()
+            "anchor must be one line: the text of the line to insert before.".into()
         }
         Whereabouts::Near(nearest) => nearest.to_string().into(),
         Whereabouts::Nowhere => {
-            "It stands nowhere in the file. Read the lines again and copy them exactly.".into()
+            "Not found anywhere in the file. Read the lines again and copy them exactly.".into()
         }
         Whereabouts::Unknown => "Read the lines again and copy them exactly.".into(),
     }
 }
 
-/// The hint for a line number that is not in a file of `n_lines`.
+/// Returns the hint for a line number beyond a file of `n_lines`.
 fn line_hint(named_as: NamedAs, line: i64, n_lines: usize, served: &Served) -> Hint {
     let append = served.name("text.append");
     let or_append = |text: &str| append.as_ref().map(|tool| text.replace("{}", tool));
     match (named_as, n_lines) {
         (NamedAs::Anchor, 0) => {
             let or_append = or_append(", or use {}").unwrap_or_default();
-            format!("The file is empty: insert before line 1 with anchor \"\"{or_append}.").into()
+            format!("The file is empty; insert before line 1 with anchor \"\"{or_append}.").into()
         }
         (_, 0) => {
             let append = or_append("; use {}").unwrap_or_default();
             format!("The file is empty{append}.").into()
         }
         (NamedAs::Anchor, n_lines) => {
-            let append = or_append(", {} adds at the end").unwrap_or_default();
-            format!("Lines are 1 to {n_lines}; line 1 inserts at the top{append}.").into()
+            let append = or_append(", or use {} to add at the end").unwrap_or_default();
+            format!("Valid lines are 1 to {n_lines}. Use line 1 to insert at the top{append}.")
+                .into()
         }
         (NamedAs::End { start }, n_lines) if line > 0 => Hint::again(
-            &format!("The end is exclusive: {{}} or [{start}, 0] goes through the last line."),
+            &format!("The end is exclusive; use {{}} or [{start}, 0] to include the last line."),
             "lines",
             json!([start, n_lines + 1]),
         ),
-        (_, n_lines) => format!("Lines are 1 to {n_lines}, or -1 (the last) to -{n_lines}.").into(),
+        (_, n_lines) => {
+            format!("Valid lines are 1 to {n_lines}, or -1 (the last) to -{n_lines}.").into()
+        }
     }
 }
 
-/// The hint for a string that occurs in several places.
+/// Returns the hint for a string that occurs in several places.
 fn ambiguous_hint(lines: &[usize], n_matches: usize, n_lines: Option<usize>) -> Hint {
-    let more = if n_matches > lines.len() { " and more" } else { "" };
-    let places = format!("It starts on lines {}{more}.", listed(lines));
+    let more = if n_matches > lines.len() { " and others" } else { "" };
+    let places = format!("Matches start at lines {}{more}.", listed(lines));
     match (n_lines, lines) {
         (Some(n_lines), [line, ..]) => Hint::again(
-            &format!("{places} Narrow lines to one of them, for example {{}}."),
+            &format!("{places} Narrow lines to one of them, e.g. {{}}."),
             "lines",
             json!([line, line + n_lines]),
         ),
-        _ => format!("{places} Add surrounding text to name one.").into(),
+        _ => format!("{places} Include surrounding text to match only one.").into(),
     }
 }
 
 fn denial_hint(denial: &Denial) -> Option<Hint> {
     let hint: Hint = match denial {
         Denial::Outside { roots } => {
-            format!("Only files in these folders can be used: {roots}").into()
+            format!("Only files under these roots are accessible: {roots}").into()
         }
-        Denial::AboveRoot { roots, below } => format!("With commit, relative paths start at the top of the repository; those of the root start with {below}/. Only files in these folders can be used: {roots}").into(),
-        Denial::RootReplaced { root } => format!("The folder {} was moved, removed or replaced since recto was started; it has to be started again.", Quoted(root)).into(),
-        Denial::GitFolder => "Nothing is written inside .git; start recto with --allow-git-writes to change that.".into(),
-        Denial::ClientSandbox => "The client's sandbox does not allow it.".into(),
-        Denial::Editor { message } if message.is_empty() => "The editor refused it.".into(),
-        Denial::Editor { message } => format!("The editor says: {}", Quoted(message)).into(),
+        Denial::AboveRoot { roots, below } => format!("With commit, relative paths start at the repository root; those under the served root start with {below}/. Only files under these roots are accessible: {roots}").into(),
+        Denial::RootReplaced { root } => format!("The root {} was moved, removed or replaced after recto started; recto must be restarted.", Quoted(root)).into(),
+        Denial::GitFolder => "Writing inside .git is not permitted; the user can start recto with --allow-git-writes.".into(),
+        Denial::ClientSandbox => "The client's sandbox does not permit it.".into(),
+        Denial::Editor { message } if message.is_empty() => "The editor rejected the request.".into(),
+        Denial::Editor { message } => format!("The editor reported: {}", Quoted(message)).into(),
         Denial::System => return None,
-        Denial::ForeignOwner => "The file belongs to another user or group, and replacing it would change that.".into(),
-        Denial::Folder => "Its folder cannot be written, which is how a file is replaced.".into(),
-        Denial::MountPoint => "The file is a mount point of its own and cannot be replaced.".into(),
+        Denial::ForeignOwner => "The file belongs to another user or group; edits replace the file, which would change its owner.".into(),
+        Denial::Folder => "The directory is not writable; edits replace the file, so write permission on the directory is required.".into(),
+        Denial::MountPoint => "The file is a mount point; edits replace the file, which is not possible here.".into(),
     };
     Some(hint)
 }
 
-/// The hint for a folder whose files can be listed.
+/// Returns the hint for a directory whose files can be listed.
 fn folder_hint(path: &str, commit: Option<&str>, served: &Served) -> Hint {
-    let Some(tool) = served.name("ListFiles") else { return "It is a folder.".into() };
+    let Some(tool) = served.name("ListFiles") else { return "It is a directory.".into() };
     let pattern = everything_below(path);
     let same_commit = if commit.is_some() { " and the same commit" } else { "" };
     let text =
-        format!("It is a folder: {tool} with pattern {pattern}{same_commit} lists its files.");
+        format!("It is a directory; {tool} with pattern {pattern}{same_commit} lists its files.");
     let mut arguments = Map::from_iter([("pattern".to_string(), pattern.into())]);
     if let Some(commit) = commit {
         arguments.insert("commit".into(), commit.into());
@@ -366,30 +367,30 @@ fn folder_hint(path: &str, commit: Option<&str>, served: &Served) -> Hint {
     Hint { text, next: Some(NextCall { tool: Some("ListFiles"), arguments }) }
 }
 
-/// The hint for a path that does not start at `/`.
+/// Returns the hint for a path that does not start with `/`.
 fn absolute_hint(path: &str, root: Option<&str>) -> Hint {
     let the_root = root.map(|root| format!(" The root is {}.", Quoted(root))).unwrap_or_default();
     if let Some(rest) = path.strip_prefix("file://") {
-        // A path has no escapes, so that one with escapes cannot be suggested.
+        // Paths are not percent-decoded, so a URL with escapes cannot be turned into a path.
         return match rest.starts_with('/') && !rest.contains('%') {
-            true => Hint::again("Leave file:// off: {}", "path", rest.into()),
-            false => "Write it as a path that starts at /.".into(),
+            true => Hint::again("Remove the file:// prefix: {}", "path", rest.into()),
+            false => "Pass a path that starts with /.".into(),
         };
     }
     if path.starts_with('~') {
-        return format!("~ is not expanded; write the home folder out.{the_root}").into();
+        return format!("~ is not expanded; write out the home directory.{the_root}").into();
     }
     let path = path.strip_prefix("./").unwrap_or(path);
     match root {
         Some(root) if !path.is_empty() && !path.split('/').any(|part| part == "..") => {
             let whole = format!("{}/{path}", root.trim_end_matches('/'));
-            Hint::again("Start the path at /: {}", "path", whole.into())
+            Hint::again("Pass the absolute path: {}", "path", whole.into())
         }
-        _ => format!("Start the path at /.{the_root}").into(),
+        _ => format!("Pass a path that starts with /.{the_root}").into(),
     }
 }
 
-/// Returns the pattern for all files below a folder.
+/// Returns the pattern for all files under a directory.
 fn everything_below(folder: &str) -> String {
     let mut pattern = String::new();
     for c in folder.trim_end_matches('/').chars() {

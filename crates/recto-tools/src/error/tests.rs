@@ -1,4 +1,4 @@
-//! The words of hints, and the calls that they lead to.
+//! The wording of hints and the calls that they suggest.
 
 #![allow(clippy::unwrap_used)]
 
@@ -24,18 +24,18 @@ fn words(error: impl Into<Error>) -> String {
 }
 
 #[test]
-fn a_relative_path_is_answered_with_how_to_write_it() {
+fn a_relative_path_is_answered_with_an_absolute_one() {
     for (path, root, expected) in [
-        ("a.rs", Some("/project"), "Start the path at /: /project/a.rs"),
-        ("./src/a.rs", Some("/project"), "Start the path at /: /project/src/a.rs"),
-        ("a.rs", Some("/"), "Start the path at /: /a.rs"),
-        ("../a.rs", Some("/project"), "Start the path at /. The root is /project."),
-        ("", Some("/project"), "Start the path at /. The root is /project."),
-        ("a.rs", None, "Start the path at /."),
-        ("~/a.rs", None, "~ is not expanded; write the home folder out."),
-        ("file:///project/a.rs", None, "Leave file:// off: /project/a.rs"),
-        ("file:///a%20b", None, "Write it as a path that starts at /."),
-        ("file://host/a", None, "Write it as a path that starts at /."),
+        ("a.rs", Some("/project"), "Pass the absolute path: /project/a.rs"),
+        ("./src/a.rs", Some("/project"), "Pass the absolute path: /project/src/a.rs"),
+        ("a.rs", Some("/"), "Pass the absolute path: /a.rs"),
+        ("../a.rs", Some("/project"), "Pass a path that starts with /. The root is /project."),
+        ("", Some("/project"), "Pass a path that starts with /. The root is /project."),
+        ("a.rs", None, "Pass a path that starts with /."),
+        ("~/a.rs", None, "~ is not expanded; write out the home directory."),
+        ("file:///project/a.rs", None, "Remove the file:// prefix: /project/a.rs"),
+        ("file:///a%20b", None, "Pass a path that starts with /."),
+        ("file://host/a", None, "Pass a path that starts with /."),
     ] {
         let root = root.map(String::from);
         let found = hint(StoreError::RelativePath { path: path.into(), root });
@@ -64,7 +64,7 @@ fn a_hint_names_only_tools_that_are_served_and_as_they_are_published() {
 }
 
 #[test]
-fn a_folder_leads_to_the_call_that_lists_it() {
+fn a_directory_leads_to_the_call_that_lists_it() {
     let error = Error::FolderToList { path: "/p/[a]".into(), commit: Some("HEAD".into()) };
     let found = hint(error.clone());
     let next = found.next.unwrap();
@@ -72,7 +72,7 @@ fn a_folder_leads_to_the_call_that_lists_it() {
     let arguments = Value::Object(next.arguments);
     assert_eq!(arguments, json!({"pattern": "/p/\\[a]/**", "commit": "HEAD"}));
     let nothing = Served::new(Vec::new(), Names::Dotted);
-    assert_eq!(error.hint(&nothing).unwrap(), Hint::from("It is a folder."));
+    assert_eq!(error.hint(&nothing).unwrap(), Hint::from("It is a directory."));
 }
 
 #[test]
@@ -81,33 +81,34 @@ fn the_hint_names_the_right_place() {
         let spec = Interval { start: lines[0], end: lines[1] };
         words(replace(source(text), spec, old, "y").unwrap_err())
     };
-    assert_eq!(hint("a\nb\nc\n", [1, 2], "c"), "It stands on line 3: lines [3, 4].");
-    assert_eq!(hint("a\nb\nc\n", [1, 3], "b\nc"), "It stands on line 2: lines [2, 4].");
-    assert_eq!(hint("x\nb\nc\nb\n", [1, 2], "b"), "It stands on lines 2, 4.");
-    assert_eq!(hint("a\nb\n", [1, 2], "a\nb"), "Call again with lines [1, 3].");
+    assert_eq!(hint("a\nb\nc\n", [1, 2], "c"), "Found at line 3; retry with lines [3, 4].");
+    assert_eq!(hint("a\nb\nc\n", [1, 3], "b\nc"), "Found at line 2; retry with lines [2, 4].");
+    assert_eq!(hint("x\nb\nc\nb\n", [1, 2], "b"), "Found at lines 2, 4.");
+    assert_eq!(hint("a\nb\n", [1, 2], "a\nb"), "Retry with lines [1, 3].");
     let whitespace = hint("    let x = 1;\n", [1, 2], "\tlet x = 1;");
     assert!(whitespace.starts_with("Closest: line 1 (differs only in whitespace"), "{whitespace}");
     assert_eq!(whitespace.matches("whitespace").count(), 1, "{whitespace}");
     assert!(
-        hint("a \nb\na\n", [1, 2], "a").starts_with("They differ only in whitespace. It stands on")
+        hint("a \nb\na\n", [1, 2], "a")
+            .starts_with("The two texts differ only in whitespace. Found at")
     );
     assert_eq!(
         hint("x\ny\nx\n", [1, 4], "x"),
-        "It starts on lines 1, 3. Narrow lines to one of them, for example [1, 2]."
+        "Matches start at lines 1, 3. Narrow lines to one of them, e.g. [1, 2]."
     );
     assert_eq!(
         hint("a\nb\n", [2, 9], "b"),
-        "The end is exclusive: [2, 3] or [2, 0] goes through the last line."
+        "The end is exclusive; use [2, 3] or [2, 0] to include the last line."
     );
-    assert_eq!(hint("a\nb\n", [1, -3], "b"), "Lines are 1 to 2, or -1 (the last) to -2.");
+    assert_eq!(hint("a\nb\n", [1, -3], "b"), "Valid lines are 1 to 2, or -1 (the last) to -2.");
     assert!(
         hint("a = 1\n", [1, 2], "1: a = 1")
-            .ends_with("old carries line numbers, which are not in the file.")
+            .ends_with("old includes line numbers, which are not in the file.")
     );
 }
 
 #[test]
-fn a_part_of_a_line_is_told_from_the_line() {
+fn a_part_of_a_line_is_distinguished_from_the_line() {
     let text = "fn f() {\n    let x = 1;\n    let y = 2;\n}\n";
     let hint = |lines: [i64; 2], old: &str| {
         let spec = Interval { start: lines[0], end: lines[1] };
@@ -116,24 +117,27 @@ fn a_part_of_a_line_is_told_from_the_line() {
     let part = "; this tool replaces whole lines. Copy the whole line";
     assert_eq!(
         hint([2, 3], "let"),
-        format!("old is only a part of line 2{part}: \"    let x = 1;\"")
+        format!("old matches only part of line 2{part}: \"    let x = 1;\"")
     );
-    // The lines that the caller looks at come first.
+    // The lines that the caller named come first.
     assert_eq!(
         hint([3, 4], "let"),
-        format!("old is only a part of line 3{part}: \"    let y = 2;\"")
+        format!("old matches only part of line 3{part}: \"    let y = 2;\"")
     );
     assert_eq!(
         hint([4, 5], "let"),
-        format!("old is only a part of line 2{part}: \"    let x = 1;\"")
+        format!("old matches only part of line 2{part}: \"    let x = 1;\"")
     );
-    assert_eq!(hint([0, 0], "x = 1;\n    let"), format!("old is only a part of lines 2-3{part}s."));
-    // What lacks only the indentation is another line, and so it is shown.
+    assert_eq!(
+        hint([0, 0], "x = 1;\n    let"),
+        format!("old matches only part of lines 2-3{part}s.")
+    );
+    // A line without its indentation is not a part: the closest line is shown.
     assert!(hint([2, 3], "let x = 1;").starts_with("Closest: line 2 (differs only in whitespace"));
     let long = format!("{}\n", "a long line ".repeat(20));
     let all = Interval { start: 0, end: 0 };
     let error = replace(source(&long), all, "long", "y").unwrap_err();
-    assert_eq!(words(error), format!("old is only a part of line 1{part}."));
+    assert_eq!(words(error), format!("old matches only part of line 1{part}."));
 }
 
 #[test]
@@ -141,32 +145,32 @@ fn the_hint_names_the_line_to_insert_before() {
     let text = "a\nlet b = 1;\na\n";
     let hint =
         |line: i64, anchor: &str| words(insert(source(text), line, anchor, "y").unwrap_err());
-    assert_eq!(hint(1, "let b = 1;"), "It stands on line 2: call again with line 2.");
-    assert_eq!(hint(2, "a"), "It stands on lines 1, 3.");
+    assert_eq!(hint(1, "let b = 1;"), "Found at line 2; retry with line 2.");
+    assert_eq!(hint(2, "a"), "Found at lines 1, 3.");
     assert_eq!(
         hint(1, "a\nlet b = 1;"),
-        "anchor is one line: the text of the line to insert before."
+        "anchor must be one line: the text of the line to insert before."
     );
     assert_eq!(
         hint(2, "b"),
-        "anchor is only a part of line 2. Copy the whole line: \"let b = 1;\""
+        "anchor matches only part of line 2. Copy the whole line: \"let b = 1;\""
     );
     assert!(hint(1, "let b = 2;").starts_with("Closest: line 2\n2 file: let b = 1;"));
-    assert!(hint(2, "2: let b = 1;").contains("anchor carries line numbers"));
+    assert!(hint(2, "2: let b = 1;").contains("anchor includes line numbers"));
     assert_eq!(
         hint(1, "quite another"),
-        "It stands nowhere in the file. Read the lines again and copy them exactly."
+        "Not found anywhere in the file. Read the lines again and copy them exactly."
     );
     for line in [0, 4, -4] {
         assert_eq!(
             hint(line, "a"),
-            "Lines are 1 to 3; line 1 inserts at the top, text.append adds at the end."
+            "Valid lines are 1 to 3. Use line 1 to insert at the top, or use text.append to add at the end."
         );
     }
 }
 
 #[test]
-fn nothing_is_said_of_lines_that_were_not_looked_at() {
+fn a_hint_makes_no_claim_about_lines_that_were_not_read() {
     let part = TextPart { lines_before: 10, ..TextPart::from("a\nlet b = 1;\n") };
     let lines = Interval { start: 11, end: 12 };
     let hint = |old: &str| {
@@ -174,12 +178,15 @@ fn nothing_is_said_of_lines_that_were_not_looked_at() {
         words(replace(source, lines, old, "y").unwrap_err())
     };
     assert_eq!(hint("x"), "Read the lines again and copy them exactly.");
-    assert!(hint("b").starts_with("old is only a part of line 12;"));
+    assert!(hint("b").starts_with("old matches only part of line 12;"));
 }
 
 #[test]
 fn an_ambiguous_string_names_its_lines() {
     let error =
         string("a\nb\na\n", &Replacement::parse("a".into(), "c".into()).unwrap()).unwrap_err();
-    assert_eq!(words(error), "It starts on lines 1, 3. Add surrounding text to name one.");
+    assert_eq!(
+        words(error),
+        "Matches start at lines 1, 3. Include surrounding text to match only one."
+    );
 }

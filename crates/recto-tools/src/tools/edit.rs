@@ -1,7 +1,7 @@
-//! The one way from a plan to a changed file, shared by every tool that edits.
+//! The path from a plan to a changed file, shared by every tool that edits.
 //!
-//! Holds the file, reads it, plans, writes once. What another process changes in between is detected
-//! at the write: a caller that named a version is told, for one that did not the plan is made again.
+//! Holds the file, reads it, plans, writes once. The write detects a change by another process. The
+//! call then fails if the caller named a version, and otherwise plans again.
 
 use std::sync::Arc;
 
@@ -19,24 +19,28 @@ use recto_text::line::{self, LineRange};
 use recto_text::plan::{Plan, TextPart};
 use recto_text::{Digest, Document};
 
-use super::{Arguments, Change, Kind, Param, WriteEnv};
+use super::{Arguments, FileChange, Param, ParamKind, WriteEnv};
 use crate::error::{Error, Result};
 
-/// How often a plan is made again for a file that keeps moving.
+/// The maximum number of attempts on a file that keeps changing.
 const MAX_ATTEMPTS: usize = 10;
 
-pub const ABSOLUTE_PATH: Param = Param::required("path", Kind::String, "Absolute path");
+pub const ABSOLUTE_PATH: Param = Param::required("path", ParamKind::String, "Absolute path");
 
-pub const PATH: Param = Param::required("path", Kind::String, "The file");
+pub const PATH: Param = Param::required("path", ParamKind::String, "File path");
 
-pub const HASH: Param = Param::required("hash", Kind::Hash, "From the last read or change");
+pub const HASH: Param = Param::required("hash", ParamKind::Hash, "From the last read or edit");
 
-pub const EXPECTED_HASH: Param =
-    Param::optional("expected_hash", Kind::Hash, "hash from a read; rejected if the file changed");
+pub const EXPECTED_HASH: Param = Param::optional(
+    "expected_hash",
+    ParamKind::Hash,
+    "hash from a read; fails if the file changed",
+);
 
-pub const DRY_RUN: Param = Param::optional("dry_run", Kind::Boolean, "Only show the diff");
+pub const DRY_RUN: Param =
+    Param::optional("dry_run", ParamKind::Boolean, "Return the diff without writing");
 
-/// Which file to change, and on what conditions.
+/// The file to change, and the conditions.
 pub struct Target {
     pub path: AbsPath,
     pub expected: Option<Digest>,
@@ -45,7 +49,7 @@ pub struct Target {
 
 /// Why an attempt to change a file failed.
 pub enum Attempt<'a> {
-    /// The store failed, or asks for another attempt.
+    /// The store failed, or requests another attempt.
     Write(WriteError<'a>),
     /// The call is rejected.
     Rejected(Error),
@@ -64,7 +68,7 @@ impl<E: Into<Error>> From<E> for Attempt<'_> {
 }
 
 impl Target {
-    /// The target of the edit toolset: an absolute path, the version if the caller likes.
+    /// Parses the target of the edit toolset: an absolute path and an optional version.
     pub fn parse(env: &WriteEnv<'_>, arguments: &mut Arguments) -> Result<Target> {
         let is_dry_run = arguments.boolean("dry_run");
         let expected = arguments.hash("expected_hash");
@@ -72,15 +76,15 @@ impl Target {
         Ok(Target { path, expected, is_dry_run })
     }
 
-    /// The target of the text toolset: any path, and always the version.
+    /// Parses the target of the text toolset: any path and a required version.
     pub fn parse_verified(env: &WriteEnv<'_>, arguments: &mut Arguments) -> Result<Target> {
         let expected = arguments.hash("hash");
         let path = AbsPath::resolve("path", arguments.string("path"), env.root)?;
         Ok(Target { path, expected, is_dry_run: false })
     }
 
-    /// Rejects a version other than the one the caller named. `text` is the current one, if it is
-    /// text.
+    /// Rejects a version other than the one the caller named. `text` is the current content, if it
+    /// is text.
     pub fn check_version(&self, env: &WriteEnv<'_>, now: Digest, text: Option<&str>) -> Result<()> {
         match self.expected.filter(|expected| *expected != now) {
             Some(expected) => Err(self.stale(env, expected, now, text)),
@@ -102,8 +106,8 @@ impl Target {
         Error::Stale { path, expected, now, changed: changed.unwrap_or_default() }
     }
 
-    /// Tries until the file is what was read when it is written. Where the caller named a version,
-    /// the next attempt finds another one and rejects the call.
+    /// Repeats `change` until the file is unchanged between read and write. If the caller named a
+    /// version, the next attempt finds a different one and rejects the call.
     pub fn attempt<'a, T>(
         &self,
         env: &WriteEnv<'a>,
@@ -122,7 +126,7 @@ impl Target {
         Err(StoreError::Unstable { path: self.path.to_string() }.into())
     }
 
-    /// The diff, or `None` where it is too large to show.
+    /// Returns the diff, or `None` if it is too large to show.
     pub fn diff(
         &self,
         old_side: OldSide,
@@ -133,13 +137,13 @@ impl Target {
         unified(self.path.file_name(), old_side, before, after, edits)
     }
 
-    /// The contract's error for text that a file cannot hold.
+    /// Returns the contract's error for text that the file's encoding cannot represent.
     pub fn not_encodable(&self, document: &Document, error: Unencodable) -> TextError {
         not_encodable(document.encoding().name(), &self.path, error)
     }
 }
 
-/// The contract's error for text that a file in some encoding cannot hold.
+/// Returns the contract's error for text that an encoding cannot represent.
 pub fn not_encodable(encoding: &'static str, path: &AbsPath, error: Unencodable) -> TextError {
     match error {
         Unencodable::Character(character) => TextError::NotEncodable { encoding, character },
@@ -149,23 +153,23 @@ pub fn not_encodable(encoding: &'static str, path: &AbsPath, error: Unencodable)
     }
 }
 
-/// What an edit did, or would do.
+/// The result of an edit or of a dry run.
 pub struct Edited {
     pub plan: Plan,
-    /// `None` where it is too large to show.
+    /// `None` if it is too large to show.
     pub diff: Option<String>,
-    /// How many lines the file has after the edit.
+    /// The number of lines after the edit.
     pub total_lines: usize,
-    /// Its version.
+    /// The version after the edit.
     pub digest: Digest,
     pub is_unchanged: bool,
     pub written: Written,
-    /// What became of the file, where something did.
-    pub change: Option<Change>,
+    /// The change to the file, if it was written.
+    pub change: Option<FileChange>,
 }
 
-/// Changes a file by a plan that is made for its text, or for the part of it around `place`.
-/// `blame` may say which part of the request an encoding rejects.
+/// Changes a file by a plan for its text, or for the part of it around `place`. `blame` may name the
+/// part of the request that the encoding rejects.
 pub fn edit<E: Into<Error>>(
     env: &WriteEnv<'_>,
     target: &Target,
@@ -190,7 +194,7 @@ pub fn edit<E: Into<Error>>(
     })
 }
 
-/// One call that edits.
+/// One call of a tool that edits.
 struct Edit<'a, P, B> {
     env: &'a WriteEnv<'a>,
     target: &'a Target,
@@ -221,13 +225,13 @@ where
         if !is_unchanged && !target.is_dry_run {
             written = file.replace(&after)?;
         }
-        let after = Arc::new(stands(env, &mut written, after));
+        let after = Arc::new(content_after(env, &mut written, after));
         let digest = after.digest();
         if !target.is_dry_run {
             env.versions.remember(digest, &after);
         }
         let total_lines = line::count(after.text());
-        let change = (!is_unchanged && !target.is_dry_run).then(|| Change {
+        let change = (!is_unchanged && !target.is_dry_run).then(|| FileChange {
             path: target.path.as_path().to_path_buf(),
             before: Some(before),
             after: Some(after),
@@ -235,7 +239,7 @@ where
         Ok(Edited { plan, diff, total_lines, digest, is_unchanged, written, change })
     }
 
-    /// Changes some lines of a file that is too large to be held.
+    /// Changes some lines of a file that is too large to load.
     fn excerpt<'s>(&self, snapshot: ExcerptSnapshot<'s>) -> Result<Edited, Attempt<'s>> {
         let Edit { env, target, .. } = self;
         let Excerpt { lines: before, lines_before, lines_after, is_whole_lines, .. } =
@@ -262,7 +266,7 @@ where
         Ok(Edited { plan, diff, total_lines, digest, is_unchanged, written, change: None })
     }
 
-    /// Makes the plan for a part of a file, and the text that results.
+    /// Returns the plan for a part of a file and the resulting text.
     fn planned(&self, part: TextPart<'_>, before: &Document) -> Result<(Plan, Document)> {
         let plan = (self.plan)(part).map_err(Into::into)?;
         self.env.context.cancel.check()?;
@@ -273,8 +277,8 @@ where
     }
 }
 
-/// Returns the content of a file after a write, which an editor may have changed again.
-pub fn stands(env: &WriteEnv<'_>, written: &mut Written, after: Document) -> Document {
+/// Returns the content of a file after a write, which an editor may have changed while saving.
+pub fn content_after(env: &WriteEnv<'_>, written: &mut Written, after: Document) -> Document {
     match written.content_after.take().map(Document::parse) {
         Some(Ok(stands)) => {
             env.context.notes.add(Note::ChangedOnSave);
@@ -284,7 +288,7 @@ pub fn stands(env: &WriteEnv<'_>, written: &mut Written, after: Document) -> Doc
     }
 }
 
-/// Which lines are other lines now, the first few.
+/// Returns the first few ranges of changed lines.
 fn changed_lines(old: &str, new: &str) -> Vec<LineRange> {
     const MAX_SHOWN: usize = 8;
     let as_lines = |change: ChangedLines| LineRange {
@@ -294,7 +298,7 @@ fn changed_lines(old: &str, new: &str) -> Vec<LineRange> {
     changes(old, new).into_iter().take(MAX_SHOWN).map(as_lines).collect()
 }
 
-/// A change needs a file: a directory is not one, and where the directory is missing so is the file.
+/// Turns errors about directories into the errors of a tool that requires an existing file.
 pub fn as_edit_error(target: &Target, error: StoreError) -> StoreError {
     match error {
         StoreError::IsDirectory { path } => StoreError::NotAFile { path, instead: Instead::Folder },

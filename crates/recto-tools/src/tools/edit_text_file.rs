@@ -1,4 +1,4 @@
-//! `edit_text_file`: one exact string for another.
+//! `edit_text_file`: replaces one exact string.
 
 use crate::error::Result;
 use recto_text::plan::{self, Replacement};
@@ -6,19 +6,20 @@ use serde_json::{Value, json};
 
 use super::edit::{ABSOLUTE_PATH, DRY_RUN, EXPECTED_HASH, Target, edit};
 use super::report;
-use super::{Answer, Arguments, Kind, Param, Run, Tool, Toolset, WriteEnv};
+use super::{Answer, Arguments, Param, ParamKind, Run, Tool, Toolset, WriteEnv};
 use recto_store::Where;
 
 pub static TOOL: Tool = Tool {
     name: "edit_text_file",
     title: "Edit file",
     toolset: Toolset::Edit,
-    description: "Replace one exact string in a text file. old_string must stand in the file \
-        exactly once; add surrounding lines to make it unique. Returns the diff.",
+    description: "Replace one exact string in a text file. old_string must match exactly one \
+        place; add surrounding lines to make it unique. Returns the diff. For several \
+        edits use multi_edit_text_file.",
     params: &[
         ABSOLUTE_PATH,
-        Param::required("old_string", Kind::Text, "Exact text to replace, without line numbers"),
-        Param::required("new_string", Kind::Text, "Text to put in its place; \"\" deletes"),
+        Param::required("old_string", ParamKind::Text, "Exact text, without line numbers"),
+        Param::required("new_string", ParamKind::Text, "Replacement; \"\" deletes"),
         EXPECTED_HASH,
         DRY_RUN,
     ],

@@ -1,4 +1,4 @@
-//! `file.create`: a new file with its folders.
+//! `file.create`: creates a file and its directories.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use recto_text::{Digest, Document};
 use serde_json::{Value, json};
 
 use super::edit::{PATH, not_encodable};
-use super::{Answer, Arguments, Change, Kind, Param, Run, Tool, Toolset, WriteEnv};
+use super::{Answer, Arguments, FileChange, Param, ParamKind, Run, Tool, Toolset, WriteEnv};
 use recto_store::error::Error as StoreError;
 use recto_store::path::AbsPath;
 use recto_store::{FileContent, WriteError};
@@ -18,11 +18,16 @@ pub static TOOL: Tool = Tool {
     name: "file.create",
     title: "Create file",
     toolset: Toolset::Text,
-    description: "Create a file and its folders. Refuses if something has the name already.",
+    description: "Create a file and missing directories. Fails if the path exists. Returns \
+        the hash.",
     params: &[
         PATH,
-        Param::required("content", Kind::String, "What it holds"),
-        Param::optional("encoding", Kind::Word(&["utf-8", "base64"]), "Of content; default utf-8"),
+        Param::required("content", ParamKind::String, "File content"),
+        Param::optional(
+            "encoding",
+            ParamKind::Word(&["utf-8", "base64"]),
+            "Of content; default utf-8",
+        ),
     ],
     output,
     run: Run::Changes(run),
@@ -39,7 +44,7 @@ fn request(env: &WriteEnv<'_>, mut arguments: Arguments) -> Result<Request> {
     let path = AbsPath::resolve("path", arguments.string("path"), env.root)?;
     let content = match encoding.as_deref() {
         Some("base64") => {
-            // Programs that write it break its lines.
+            // Encoders often wrap base64 lines.
             let base64: Vec<u8> =
                 content.bytes().filter(|byte| !byte.is_ascii_whitespace()).collect();
             FileContent::Binary(STANDARD.decode(base64).map_err(|_| Error::WrongArgument {
@@ -89,7 +94,7 @@ fn run(env: &WriteEnv<'_>, arguments: Arguments) -> Result<Answer> {
     if let Some(after) = &after {
         env.versions.remember(digest, after);
     }
-    let change = Change { path: path.as_path().to_path_buf(), before: None, after };
+    let change = FileChange { path: path.as_path().to_path_buf(), before: None, after };
     let structured = json!({"hash": digest.to_string()});
     Ok(Answer::new(vec![text], structured).with_change(Some(change)))
 }

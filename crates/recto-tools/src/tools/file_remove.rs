@@ -1,4 +1,4 @@
-//! `file.remove`: a file whose version the caller knows.
+//! `file.remove`: removes a file whose version the caller knows.
 
 use std::sync::Arc;
 
@@ -8,14 +8,14 @@ use recto_text::{Digest, Document};
 use serde_json::{Value, json};
 
 use super::edit::{Attempt, HASH, PATH, Target, as_edit_error};
-use super::{Answer, Arguments, Change, Run, Tool, Toolset, WriteEnv};
+use super::{Answer, Arguments, FileChange, Run, Tool, Toolset, WriteEnv};
 use recto_store::{Removed, WriteStore};
 
 pub static TOOL: Tool = Tool {
     name: "file.remove",
-    title: "Remove file",
+    title: "Delete file",
     toolset: Toolset::Text,
-    description: "Remove a file, never a folder, if its hash is still the one you name.",
+    description: "Delete a file, not a directory, if its hash still matches.",
     params: &[PATH, HASH],
     output,
     run: Run::Overwrites(run),
@@ -26,16 +26,15 @@ fn run(env: &WriteEnv<'_>, mut arguments: Arguments) -> Result<Answer> {
     let (bytes, removed) = target.attempt(env, |store| remove(env, store, &target))?;
     let path = target.path.as_path().to_path_buf();
     let before = text_of(bytes).map(Arc::new);
-    let change = Change { path, before, after: None };
+    let change = FileChange { path, before, after: None };
     let text = match removed {
         Removed::File => format!("removed {}", target.path),
-        Removed::Link => format!("removed the link {}, not what it leads to", target.path),
+        Removed::Link => format!("removed the symbolic link {}, not its target", target.path),
     };
     Ok(Answer::new(vec![text], json!({"removed": true})).with_change(Some(change)))
 }
 
-/// Removes it and returns what it held. Whether that is text is looked at once the folder is free
-/// again.
+/// Removes the file and returns its content. The caller decodes it after the directory is unlocked.
 fn remove<'s>(
     env: &WriteEnv<'s>,
     store: &'s dyn WriteStore,
@@ -52,8 +51,8 @@ fn remove<'s>(
     Ok(removal.remove()?)
 }
 
-/// What a file held, if that was text. Only a hint and an editor's card show it, and to tell old
-/// encodings apart takes a second for 11 MiB, so that nobody waits for that with a large file.
+/// Decodes the content of a removed file, if it is text. Only a hint and an editor's card show it, so
+/// large files are not worth encoding detection, which takes a second for 11 MiB.
 fn text_of(bytes: Vec<u8>) -> Option<Document> {
     const MAX_DETECTED: usize = 16 << 20;
     let is_unicode = || Encoding::has_bom(&bytes) || str::from_utf8(&bytes).is_ok();

@@ -1,4 +1,4 @@
-//! `ListFiles`: the files that match a pattern, on disk or at a commit.
+//! `ListFiles`: lists the files that match a pattern, on disk or at a commit.
 
 use std::path::Path;
 
@@ -7,27 +7,27 @@ use recto_text::quote::Quoted;
 use serde_json::{Value, json};
 
 use super::paths::{COMMIT, named, shown, start_folder};
-use super::{Answer, Arguments, Kind, Param, ReadEnv, Run, Tool, Toolset};
+use super::{Answer, Arguments, Param, ParamKind, ReadEnv, Run, Tool, Toolset};
 use recto_store::error::Error as StoreError;
 use recto_store::glob::Glob;
 use recto_store::path::AbsPath;
 use recto_store::{ListRequest, Listing, Store};
 
-/// How many paths are listed where the caller does not say.
+/// The default maximum number of paths.
 const DEFAULT_LIMIT: i64 = 1000;
 
 pub static TOOL: Tool = Tool {
     name: "ListFiles",
     title: "List files",
     toolset: Toolset::Files,
-    description: "List files by glob (* ? ** [ab] {a,b}), sorted. On disk, absolute paths; files \
-        that git ignores are left out, hidden ones unless the pattern names the dot. At a commit, \
-        paths from the repository's top, and a pattern with % is SQL LIKE.",
+    description: "Find files by glob (* ? ** [ab] {a,b}). Returns sorted absolute paths, omitting \
+        git-ignored files, and hidden ones unless the pattern has the dot. With commit, paths \
+        start at the repository root; % makes the pattern SQL LIKE.",
     params: &[
-        Param::required("pattern", Kind::String, "src/**/*.rs"),
+        Param::required("pattern", ParamKind::String, "Glob, e.g. src/**/*.rs"),
         COMMIT,
-        Param::optional("ignored", Kind::Boolean, "Also what git ignores"),
-        Param::optional("limit", Kind::Integer { minimum: Some(1) }, "Default 1000"),
+        Param::optional("ignored", ParamKind::Boolean, "Include files ignored by git"),
+        Param::optional("limit", ParamKind::Integer { minimum: Some(1) }, "Default 1000"),
     ],
     output,
     run: Run::Reads(run),
@@ -65,7 +65,7 @@ fn on_disk(env: &ReadEnv<'_>, request: &Request) -> Result<Answer> {
     let (start, glob) = Glob::parse(&request.pattern)?;
     let folder = start_folder(env.root, &start, &request.pattern);
     let listing = match list(env, env.store, &folder, &glob, request) {
-        // A root is a name in a folder that is not served.
+        // A root itself is an entry of a directory that is not served.
         Err(Error::Store(StoreError::PermissionDenied { .. }))
             if is_folder(env, request).unwrap_or(false) =>
         {
@@ -75,9 +75,9 @@ fn on_disk(env: &ReadEnv<'_>, request: &Request) -> Result<Answer> {
     };
     let mut remarks = Vec::new();
     if listing.is_missing {
-        remarks.push(format!("there is no folder {}", Quoted(&start)));
+        remarks.push(format!("directory not found: {}", Quoted(&start)));
     } else if listing.total == 0 && listing.stopped.is_none() {
-        // Whatever else is wrong, the list is empty.
+        // An error while looking for reasons must not replace the empty list.
         remarks.extend(why_empty(env, request, &folder, glob).unwrap_or_default());
     }
     let shown = shown(&folder, &listing);
@@ -108,7 +108,7 @@ fn list(
     Ok(store.list(&ListRequest { folder, glob, shows_ignored, limit }, env.context)?)
 }
 
-/// What a caller who finds nothing on disk should know.
+/// Returns why a pattern matches nothing on disk, if a reason is found.
 fn why_empty(
     env: &ReadEnv<'_>,
     request: &Request,
@@ -116,27 +116,27 @@ fn why_empty(
     glob: Glob,
 ) -> Result<Option<String>> {
     if is_folder(env, request).unwrap_or(false) {
-        return Ok(Some(format!("it is a folder: list {}", beneath(request))));
+        return Ok(Some(format!("this is a directory; use pattern {}", everything_below(request))));
     }
     let everything = Request { shows_ignored: true, limit: 1, ..clone_of(request) };
     let ignored = list(env, env.store, folder, &glob, &everything)?.total;
     if ignored > 0 {
         return Ok(Some(format!(
-            "{} that ignore rules leave out: pass ignored: true",
+            "{} only if ignored files are included; pass ignored: true",
             n_files(ignored)
         )));
     }
     let hidden = list(env, env.store, folder, &glob.showing_hidden(), &everything)?.total;
     if hidden > 0 {
         return Ok(Some(format!(
-            "{} only with hidden names: write the dot, as in .*",
+            "{} only among hidden files; write the dot, e.g. .*",
             n_files(hidden)
         )));
     }
     if request.pattern.contains('%') {
-        return Ok(Some("% is a wildcard only with commit: use *".into()));
+        return Ok(Some("% is a wildcard only with commit; use *".into()));
     }
-    // Frameworks call folders `[slug]` and `{{name}}`.
+    // Some frameworks use directory names such as `[slug]` and `{{name}}`.
     let literal = request.pattern.replace('[', "\\[").replace('{', "\\{");
     if literal == request.pattern {
         return Ok(None);
@@ -144,23 +144,24 @@ fn why_empty(
     let (folder, glob) = Glob::parse(&literal)?;
     let folder = start_folder(env.root, &folder, &literal);
     let found = list(env, env.store, &folder, &glob, &everything)?.total;
-    Ok((found > 0).then(|| format!("{} where brackets are names: list {literal}", n_files(found))))
+    Ok((found > 0)
+        .then(|| format!("{} if the brackets are literal; use pattern {literal}", n_files(found))))
 }
 
-/// Whether a pattern without wildcards names a folder that has files.
+/// Whether a pattern without wildcards names a directory that contains files.
 fn is_folder(env: &ReadEnv<'_>, request: &Request) -> Result<bool> {
     if Glob::is_glob(&request.pattern) {
         return Ok(false);
     }
-    let pattern = beneath(request);
+    let pattern = everything_below(request);
     let (folder, glob) = Glob::parse(&pattern)?;
     let folder = start_folder(env.root, &folder, &pattern);
     let everything = Request { shows_ignored: true, limit: 1, ..clone_of(request) };
     Ok(list(env, env.store, &folder, &glob, &everything)?.total > 0)
 }
 
-/// The pattern for everything beneath a folder.
-fn beneath(request: &Request) -> String {
+/// Returns the pattern for all files under a directory.
+fn everything_below(request: &Request) -> String {
     format!("{}/**", request.pattern.trim_end_matches('/'))
 }
 
@@ -190,18 +191,18 @@ fn report(env: &ReadEnv<'_>, listing: Listing, folder: &Path, mut remarks: Vec<S
         (0, _) => "no file matches".to_string(),
         (1, false) => "1 file".to_string(),
         (total, false) => format!("{total} files"),
-        (total, true) => format!("the first {n_listed} of {total} files; narrow the pattern"),
+        (total, true) => format!("first {n_listed} of {total} files; narrow the pattern"),
     };
     remarks.insert(0, count);
     if let Some(budget) = listing.stopped {
-        remarks.push(format!("stopped after {budget}, there may be more"));
+        remarks.push(format!("stopped after {budget}; there may be more"));
     }
     for (n, what) in [
-        (listing.n_unnamable, "names that are not UTF-8 left out"),
-        (listing.n_unreadable, "folders that cannot be read left out"),
+        (listing.n_unnamable, "skipped, name not UTF-8"),
+        (listing.n_unreadable, "skipped, directory not readable"),
     ] {
         if n > 0 {
-            remarks.push(format!("{n} {what}"));
+            remarks.push(format!("{what}: {n}"));
         }
     }
     let remark = remarks.join("; ");

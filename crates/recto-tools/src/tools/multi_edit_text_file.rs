@@ -1,4 +1,4 @@
-//! `multi_edit_text_file`: several exact strings, all or none.
+//! `multi_edit_text_file`: replaces several exact strings, all or none.
 
 use crate::error::{Error, Result};
 use recto_text::Document;
@@ -8,24 +8,25 @@ use serde_json::{Value, json};
 
 use super::edit::{ABSOLUTE_PATH, DRY_RUN, EXPECTED_HASH, Target, edit};
 use super::report;
-use super::{Answer, Arguments, Kind, Param, Run, Tool, Toolset, WriteEnv};
+use super::{Answer, Arguments, Param, ParamKind, Run, Tool, Toolset, WriteEnv};
 use recto_store::Where;
 
 pub static TOOL: Tool = Tool {
     name: "multi_edit_text_file",
-    title: "Edit file in several places",
+    title: "Make several edits",
     toolset: Toolset::Edit,
-    description: "Replace several exact strings in one text file. Edits apply in order; \
-        nothing is written unless all succeed. Returns one diff.",
+    description: "Replace several exact strings in one text file. Edits apply in order, each to \
+        the result of the previous one; nothing is written unless all succeed. Returns the diff \
+        and new hash.",
     params: &[
         ABSOLUTE_PATH,
         Param::required(
             "edits",
-            Kind::Objects(&[
-                Param::required("old_string", Kind::Text, "Exact text; must stand there once"),
-                Param::required("new_string", Kind::Text, "Text to put in its place"),
+            ParamKind::Objects(&[
+                Param::required("old_string", ParamKind::Text, "Exact text; must match one place"),
+                Param::required("new_string", ParamKind::Text, "Replacement; \"\" deletes"),
             ]),
-            "Replacements in order",
+            "Edits, in order",
         ),
         EXPECTED_HASH,
         DRY_RUN,
@@ -86,7 +87,7 @@ fn run(env: &WriteEnv<'_>, arguments: Arguments) -> Result<Answer> {
     Ok(report::edited(&target, &edited, structured, &what))
 }
 
-/// Names the edit that brought a character which the encoding does not have.
+/// Names the edit whose text the encoding cannot represent.
 fn blame(edits: &[Edit], document: &Document, error: TextError) -> TextError {
     let is_refused = |edit: &Edit| document.encoding().encode(&edit.new).is_err();
     match edits.iter().position(is_refused) {

@@ -1,4 +1,4 @@
-//! Paths and patterns as the tools of the files toolset take them.
+//! Paths and patterns of the files toolset.
 
 use std::path::{Component, Path, PathBuf};
 
@@ -6,25 +6,25 @@ use recto_store::Listing;
 use recto_store::error::{Error as StoreError, Instead};
 use recto_store::path::AbsPath;
 
-use super::{Kind, Param};
+use super::{Param, ParamKind};
 use crate::error::Error;
 
 pub const COMMIT: Param =
-    Param::optional("commit", Kind::NumberOrString, "Revision: HEAD~3, v1.0, 1a2b3c");
+    Param::optional("commit", ParamKind::NumberOrString, "Git revision: HEAD~3, v1.0, 1a2b3c");
 
-/// How the folder of a listing is spelled: as asked for, unless that goes up again.
+/// Returns the directory of a listing as the caller spelled it, unless that spelling contains `..`.
 pub fn shown(folder: &AbsPath, listing: &Listing) -> PathBuf {
     let goes_up = folder.as_path().components().any(|part| part == Component::ParentDir);
     if goes_up { listing.folder.clone() } else { folder.as_path().to_path_buf() }
 }
 
-/// The folder that a pattern starts in, spelled as the pattern in messages.
+/// Returns the directory that a pattern starts in. Messages show the pattern instead.
 pub fn start_folder(root: &Path, folder: &str, pattern: &str) -> AbsPath {
-    // Walked part by part, a path without dots is what people want to see again.
+    // Collecting the components removes `.` and repeated slashes.
     AbsPath::of(root.join(folder).components().collect(), pattern.into())
 }
 
-/// Turns the error about a folder that was taken for a file into one that leads to its files.
+/// Turns the error for a directory that was read as a file into one whose hint lists its files.
 pub fn listed(error: impl Into<Error>, commit: Option<&str>) -> Error {
     match error.into() {
         Error::Store(StoreError::NotAFile { path, instead: Instead::Folder }) => {
@@ -34,7 +34,7 @@ pub fn listed(error: impl Into<Error>, commit: Option<&str>) -> Error {
     }
 }
 
-/// Words the error about the folder of a pattern for the pattern.
+/// Makes an error about the directory of a pattern name the pattern instead.
 pub fn named(error: StoreError, pattern: &str) -> StoreError {
     let path = pattern.to_string();
     match error {

@@ -1,4 +1,4 @@
-//! What the tools that read share: a text and its version, and where a page stands in it.
+//! Shared by the tools that read: a text with its version, and the position of a page in it.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use super::ReadEnv;
 use recto_store::path::AbsPath;
 use recto_store::{Pages, Text};
 
-/// A text that was read, whole or ready to be read by pages.
+/// A text, either loaded whole or ready to be read in pages.
 pub enum Read<'a> {
     Whole(Arc<Document>, Digest),
     Paged(Box<dyn Pages + 'a>),
@@ -29,13 +29,13 @@ pub fn text<'a>(env: &ReadEnv<'a>, path: &AbsPath) -> Result<Read<'a>> {
     }
 }
 
-/// One line that says what part this is and of which version.
+/// Returns the line that reports the position and version of a page.
 pub fn position(page: &Page, digest: Digest, max_read_bytes: usize) -> String {
     let Page { first_line, n_lines, total_lines, is_cut, .. } = *page;
     let part = if total_lines == 0 {
         "empty file".to_string()
     } else if n_lines == 0 {
-        format!("no line {first_line}, the file has {}", Lines(total_lines))
+        format!("no line {first_line}; the file has {}", Lines(total_lines))
     } else if n_lines == total_lines && !is_cut {
         Lines(total_lines).to_string()
     } else if n_lines == 1 {
@@ -45,7 +45,7 @@ pub fn position(page: &Page, digest: Digest, max_read_bytes: usize) -> String {
     };
     let next = page.next_line().map(|line| format!(", next line {line}")).unwrap_or_default();
     let cut = if is_cut {
-        format!(", line {first_line} cut at {max_read_bytes} bytes (--max-read-bytes)")
+        format!(", line {first_line} truncated to {max_read_bytes} bytes (--max-read-bytes)")
     } else {
         String::new()
     };

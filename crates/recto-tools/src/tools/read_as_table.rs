@@ -1,4 +1,4 @@
-//! `ReadAsTable`: the first rows of a data file, typed, on disk or at a commit.
+//! `ReadAsTable`: previews the first typed rows of a data file, on disk or at a commit.
 
 use std::sync::{Arc, Mutex};
 
@@ -7,24 +7,24 @@ use recto_tables::{self as tables, Source, Table};
 use serde_json::{Value, json};
 
 use super::paths::{COMMIT, listed};
-use super::{Answer, Arguments, Kind, Param, ReadEnv, Run, Tool, Toolset};
+use super::{Answer, Arguments, Param, ParamKind, ReadEnv, Run, Tool, Toolset};
 use recto_store::error::Error as StoreError;
 use recto_store::path::AbsPath;
 use recto_store::sync::lock;
 use recto_store::{Bytes, Store};
 
-/// How many rows are shown where the caller does not say.
+/// The default maximum number of rows.
 const DEFAULT_LIMIT: i64 = 100;
 
 pub static TOOL: Tool = Tool {
     name: "ReadAsTable",
     title: "Preview table",
     toolset: Toolset::Files,
-    description: "Show the first rows of a data file with column names and types: CSV, TSV and \
-        the like, JSON, NDJSON (also .gz, .zst), Parquet, Excel, ODS.",
+    description: "Preview a data file: returns column names, types and the first rows. Reads CSV, \
+        TSV, JSON, NDJSON (also .gz, .zst), Parquet, Excel, ODS.",
     params: &[
-        Param::required("file_path", Kind::String, "Absolute or relative to the root"),
-        Param::optional("limit", Kind::Integer { minimum: Some(1) }, "Rows, default 100"),
+        Param::required("file_path", ParamKind::String, "Absolute or relative path"),
+        Param::optional("limit", ParamKind::Integer { minimum: Some(1) }, "Rows; default 100"),
         COMMIT,
     ],
     output,
@@ -67,7 +67,7 @@ fn preview(
     request: &Request,
 ) -> Result<Table> {
     match preview_once(env, store, path, request) {
-        // Whoever writes it may be done by now.
+        // The concurrent writer may have finished by now.
         Err(Error::Store(StoreError::Unstable { .. })) => preview_once(env, store, path, request),
         previewed => previewed,
     }
@@ -91,7 +91,7 @@ fn preview_once(
     if let Some(error) = lock(&file.error).take() {
         return Err(error.into());
     }
-    // What is wrong with a file may be that it was changing.
+    // A concurrent write may have caused the parse error.
     file.bytes.check_unchanged()?;
     let path = path.to_string();
     table.map_err(|error| match error {
@@ -104,7 +104,7 @@ fn preview_once(
     })
 }
 
-/// A file as the tables see it, and what reading it failed with.
+/// A file as a table source. Keeps the first read error in full.
 struct File {
     bytes: Box<dyn Bytes>,
     error: Mutex<Option<StoreError>>,
@@ -129,17 +129,17 @@ fn report(env: &ReadEnv<'_>, table: Table, limit: usize) -> Answer {
     let n_rows = table.rows.len();
     let rows = if n_rows == 1 { "row" } else { "rows" };
     let mut count = match table.has_more {
-        true => format!("the first {n_rows} {rows}, there are more"),
+        true => format!("first {n_rows} {rows}; there are more"),
         false => format!("{n_rows} {rows}"),
     };
     let is_full = table.has_more && n_rows < limit;
     if is_full {
-        count.push_str(" than fit");
+        count.push_str(" than the size limit allows");
     }
     if (is_full || table.n_columns != Some(table.columns.len()))
         && let Some(tool) = env.served.name("ReadLines")
     {
-        count.push_str(&format!("; {tool} shows the rest of a text file"));
+        count.push_str(&format!("; {tool} reads the rest of a text file"));
     }
     let remark = match table.remarks.join(" ") {
         remarks if remarks.is_empty() => count,

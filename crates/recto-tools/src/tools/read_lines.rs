@@ -1,5 +1,5 @@
-//! `ReadLines`: lines of a file by number or by what they hold, on disk or at a commit; with a
-//! glob, of many files.
+//! `ReadLines`: reads lines of a file by number or by content, on disk or at a commit; with a glob,
+//! of many files.
 
 use std::borrow::Cow;
 use std::path::PathBuf;
@@ -11,9 +11,9 @@ use recto_text::search::{BadNeedle, MAX_NEEDLE, Needle};
 use serde_json::{Value, json};
 
 use super::paths::{COMMIT, listed, named, shown, start_folder};
-use super::rows::{self, Budget, Row, Rows, Wanted};
+use super::rows::{self, Budget, FileRows, Row, Wanted};
 use super::search::ManyFiles;
-use super::{Answer, Arguments, Kind, Param, ReadEnv, Run, Tool, Toolset};
+use super::{Answer, Arguments, Param, ParamKind, ReadEnv, Run, Tool, Toolset};
 use crate::limits;
 use recto_store::error::Error as StoreError;
 use recto_store::glob::Glob;
@@ -24,18 +24,26 @@ pub static TOOL: Tool = Tool {
     name: "ReadLines",
     title: "Read lines",
     toolset: Toolset::Files,
-    description: "Read numbered lines of a file, or search it: match is literal text (no regex), \
-        case ignored. file_path may be a glob: with match, that searches a project.",
+    description: "Read numbered lines, or search: match is literal text (no regex), \
+        case-insensitive. A glob as file_path reads or searches many files.",
     params: &[
-        Param::required("file_path", Kind::String, "Absolute, relative to the root, or a glob"),
+        Param::required("file_path", ParamKind::String, "Absolute or relative path, or a glob"),
         Param::optional(
             "lines",
-            Kind::NumberOrString,
-            "5, 2-4, 8- (to the end), -3 (first 3), +10- (last 10), 5 +/-2, or 1,3,5-7; ends \
-             included",
+            ParamKind::NumberOrString,
+            "5, 2-4 (inclusive), 8- (to the end), -3 (first 3), +10- (last 10), 5 +/-2, or \
+             1,3,5-7",
         ),
-        Param::optional("ctx", Kind::Integer { minimum: Some(0) }, "Lines around each hit"),
-        Param::optional("match", Kind::NumberOrString, "Only lines that hold this"),
+        Param::optional(
+            "ctx",
+            ParamKind::Integer { minimum: Some(0) },
+            "Context lines around each match",
+        ),
+        Param::optional(
+            "match",
+            ParamKind::NumberOrString,
+            "Return only lines containing this text",
+        ),
         COMMIT,
     ],
     output,
@@ -45,12 +53,12 @@ pub static TOOL: Tool = Tool {
 struct Request {
     file_path: String,
     commit: Option<String>,
-    /// The lines as they were asked for.
+    /// The `lines` argument, unparsed.
     lines: Option<String>,
     wanted: Wanted,
-    /// How many lines were asked for as the first ones, which some take for the last ones.
+    /// N for `lines` of `-N`, the first N lines, which callers mistake for the last N.
     n_first: Option<u64>,
-    /// Whether what is looked for reads like a regular expression.
+    /// Whether `match` looks like a regular expression.
     is_like_regex: bool,
 }
 
@@ -91,8 +99,8 @@ fn is_like_regex(text: &str) -> bool {
     text.starts_with('^') || text.ends_with('$') || marks.iter().any(|mark| text.contains(mark))
 }
 
-/// What is said where nothing matches what reads like a regular expression.
-const IS_LITERAL: &str = "match is literal text";
+/// The note for a `match` that looks like a regular expression and matches nothing.
+const IS_LITERAL: &str = "match is literal text, not a regex";
 
 fn run(env: &ReadEnv<'_>, arguments: Arguments) -> Result<Answer> {
     let request = request(arguments)?;
@@ -118,7 +126,7 @@ fn run(env: &ReadEnv<'_>, arguments: Arguments) -> Result<Answer> {
                 Ok(one) if is_one(env, &*one.store, &one.path, &request)? => {
                     return of_one(env, &*one.store, &one.path, &request);
                 }
-                // What is hidden by that name may stand elsewhere; it is a pattern first.
+                // The name is not accessible as a file, but may match other files as a pattern.
                 Ok(_) | Err(StoreError::PermissionDenied { .. }) => {}
                 Err(error) => return Err(error.into()),
             }
@@ -130,7 +138,7 @@ fn run(env: &ReadEnv<'_>, arguments: Arguments) -> Result<Answer> {
     }
 }
 
-/// Whether a path names one file: it has no wildcard, or a file has that very name.
+/// Whether a path names one file: it has no wildcard, or a file with exactly this name exists.
 fn is_one(
     env: &ReadEnv<'_>,
     store: &(impl Store + ?Sized),
@@ -141,7 +149,7 @@ fn is_one(
         return Ok(true);
     }
     match store.is_file(path, env.context) {
-        // No file has so long a name, or may be read by it; as a pattern it may make sense.
+        // Not a readable file name, but possibly a valid pattern.
         Err(StoreError::PathTooLong { .. } | StoreError::PermissionDenied { .. }) => Ok(false),
         is_file => Ok(is_file?),
     }
@@ -175,26 +183,24 @@ fn of_one(
     Ok(Answer::new(vec![text, position(&read, request)], structured))
 }
 
-/// One line that says what part this is and of which version.
-fn position(read: &Rows, request: &Request) -> String {
+/// Returns the line that reports the position and version of the rows.
+fn position(read: &FileRows, request: &Request) -> String {
     let total_lines = read.total_lines;
     let within = request.lines.as_ref().map(|lines| format!(" in lines {}", Quoted(lines)));
     let within = within.unwrap_or_default();
     let mut part = match (&read.rows[..], &request.wanted.needle) {
         ([], _) if total_lines == 0 => "empty file".to_string(),
-        ([], Some(_)) => format!("no match{within}, the file has {}", Lines(total_lines)),
-        ([], None) => format!("no such line, the file has {}", Lines(total_lines)),
+        ([], Some(_)) => format!("no match{within}; the file has {}", Lines(total_lines)),
+        ([], None) => format!("no such line; the file has {}", Lines(total_lines)),
         (rows, Some(_)) if read.next.is_some() => match request.wanted.context {
-            0 => format!(
-                "the first {} matches{within}, the file has {}",
-                rows.len(),
-                Lines(total_lines)
-            ),
-            _ => format!("the first matches{within}, the file has {}", Lines(total_lines)),
+            0 => {
+                format!("first {} matches{within}; the file has {}", rows.len(), Lines(total_lines))
+            }
+            _ => format!("first matches{within}; the file has {}", Lines(total_lines)),
         },
         (_, Some(_)) if !within.is_empty() => {
             let matches = if read.n_hits == 1 { "match" } else { "matches" };
-            format!("{} {matches}{within}, the file has {}", read.n_hits, Lines(total_lines))
+            format!("{} {matches}{within}; the file has {}", read.n_hits, Lines(total_lines))
         }
         (_, Some(_)) => format!("{} of {total_lines} lines match", read.n_hits),
         (rows, None) if rows.len() as u64 == total_lines => Lines(total_lines).to_string(),
@@ -207,13 +213,13 @@ fn position(read: &Rows, request: &Request) -> String {
     if let Some(n_first) = request.n_first
         && n_first < total_lines
     {
-        part.push_str(&format!("; the last {n_first} are +{n_first}-"));
+        part.push_str(&format!("; for the last {n_first} use +{n_first}-"));
     }
     if read.rows.is_empty() && request.is_like_regex {
         part.push_str(&format!("; {IS_LITERAL}"));
     }
     if let Some(next) = &read.next {
-        part.push_str(&format!("; go on with lines {}", Quoted(next)));
+        part.push_str(&format!("; continue with lines {}", Quoted(next)));
     }
     format!("{part}, hash {}", read.digest)
 }
@@ -222,7 +228,7 @@ fn of_many(
     env: &ReadEnv<'_>,
     store: &(impl Store + ?Sized),
     folder: &AbsPath,
-    // At a commit, how the folder is shown.
+    // The directory as shown in paths, at a commit.
     at_commit: Option<PathBuf>,
     glob: &Glob,
     request: &Request,
@@ -250,7 +256,7 @@ fn of_many(
     };
     let count = match (listing.total, rows.len()) {
         (0, _) if request.commit.is_some() => "no file matches".to_string(),
-        (0, _) => "no file matches, ignored and hidden ones aside".to_string(),
+        (0, _) => "no file matches; ignored and hidden files are not searched".to_string(),
         (_, 0) if request.wanted.needle.is_some() => format!("no match in {n_files}"),
         (_, 0) => format!("no such line in {n_files}"),
         (_, 1) => format!("1 row in 1 of {n_files}"),
@@ -262,15 +268,15 @@ fn of_many(
     }
     remarks.extend(search.time_is_over());
     if is_cut {
-        remarks.push("there are more: narrow file_path or match".into());
+        remarks.push("there are more; narrow file_path or match".into());
     }
     let n_binary = search.n_binary();
     let n_unreadable = search.n_unreadable() + listing.n_unreadable;
     if n_binary > 0 {
-        remarks.push(format!("skipped as binary: {n_binary}"));
+        remarks.push(format!("skipped, binary: {n_binary}"));
     }
     if n_unreadable > 0 {
-        remarks.push(format!("could not be read: {n_unreadable}"));
+        remarks.push(format!("skipped, not readable: {n_unreadable}"));
     }
     let structured = json!({
         "rows": rows,
@@ -281,12 +287,12 @@ fn of_many(
     Ok(Answer::new(vec![text, remarks.join("; ")], structured))
 }
 
-/// Returns the tool that returns long lines whole, which reads the disk only.
+/// Returns the name of the tool that reads more of a long line. It cannot read commits.
 fn reader_of_long_lines(env: &ReadEnv<'_>, request: &Request) -> Option<Cow<'static, str>> {
     env.served.name("read_text_file").filter(|_| request.commit.is_none())
 }
 
-/// Writes lines with their numbers right-aligned, and a mark where some are left out.
+/// Writes lines with right-aligned numbers and `--` between lines that are not adjacent.
 fn write_rows(text: &mut String, rows: &[Row], reader: Option<&str>) {
     let width = rows.last().map_or(1, |row| row.line.to_string().len());
     let mut expected = None;
@@ -298,9 +304,9 @@ fn write_rows(text: &mut String, rows: &[Row], reader: Option<&str>) {
         text.push_str(&format!("{:>width$}\t{}", row.line, row.content));
         match reader {
             Some(tool) if row.is_cut => {
-                text.push_str(&format!(" … (cut: {tool} returns more of line {})", row.line));
+                text.push_str(&format!(" … (truncated; {tool} returns more of line {})", row.line));
             }
-            None if row.is_cut => text.push_str(" … (cut)"),
+            None if row.is_cut => text.push_str(" … (truncated)"),
             _ => {}
         }
         text.push('\n');

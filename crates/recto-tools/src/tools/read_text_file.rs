@@ -1,4 +1,4 @@
-//! `read_text_file`: a text file, whole or by lines.
+//! `read_text_file`: reads a text file or a range of its lines.
 
 use crate::error::{Error, Result};
 use recto_text::window::Window;
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::edit::ABSOLUTE_PATH;
 use super::read::{self, Read};
-use super::{Answer, Arguments, Kind, Param, ReadEnv, Run, Tool, Toolset};
+use super::{Answer, Arguments, Param, ParamKind, ReadEnv, Run, Tool, Toolset};
 use recto_store::VersionedPage;
 use recto_store::path::AbsPath;
 
@@ -14,12 +14,16 @@ pub static TOOL: Tool = Tool {
     name: "read_text_file",
     title: "Read file",
     toolset: Toolset::Edit,
-    description: "Read a text file, whole or by lines. The text is returned exactly as stored. \
-        Long files are cut at a line end: go on from next_line.",
+    description: "Read a text file or a range of its lines. Returns the exact text and its hash. \
+        Long files are cut at a line end; continue from next_line.",
     params: &[
         ABSOLUTE_PATH,
-        Param::optional("line", Kind::Integer { minimum: Some(1) }, "First line to return, from 1"),
-        Param::optional("limit", Kind::Integer { minimum: Some(1) }, "How many lines to return"),
+        Param::optional("line", ParamKind::Integer { minimum: Some(1) }, "First line, 1-based"),
+        Param::optional(
+            "limit",
+            ParamKind::Integer { minimum: Some(1) },
+            "Maximum number of lines",
+        ),
     ],
     output,
     run: Run::Reads(run),

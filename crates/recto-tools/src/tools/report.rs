@@ -1,4 +1,4 @@
-//! How an edit is reported: the diff, and one line about the version.
+//! The report of an edit: the diff, and one line about the version.
 
 use recto_text::find::MatchKind;
 use serde_json::{Value, json};
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::Answer;
 use super::edit::{Edited, Target};
 
-/// The answer of a tool of the edit toolset. `structured` holds what is the tool's own.
+/// Returns the answer of a tool of the edit toolset. `structured` contains tool-specific fields.
 pub fn edited(target: &Target, edited: &Edited, mut structured: Value, what: &str) -> Answer {
     structured["match"] = edited.plan.kind.as_str().into();
     structured["hash"] = edited.digest.to_string().into();
@@ -25,13 +25,13 @@ pub fn edited(target: &Target, edited: &Edited, mut structured: Value, what: &st
     with_remarks(edited, structured, done)
 }
 
-/// The answer of a tool of the text toolset, which names the new version and its size.
+/// Returns the answer of a tool of the text toolset: the new version and its number of lines.
 pub fn verified(edited: &Edited, done: &str) -> Answer {
     let structured = json!({"hash": edited.digest.to_string(), "total_lines": edited.total_lines});
     with_remarks(edited, structured, done.to_string())
 }
 
-/// The diff as text, and one line about everything else.
+/// Returns the diff as text, and one line about everything else.
 fn with_remarks(edited: &Edited, mut structured: Value, done: String) -> Answer {
     let mut remarks = vec![done];
     if edited.is_unchanged {
@@ -39,7 +39,7 @@ fn with_remarks(edited: &Edited, mut structured: Value, done: String) -> Answer 
         remarks = vec!["unchanged: the file already has this text".to_string()];
     }
     if edited.plan.kind == MatchKind::Eol {
-        remarks.push("matched with other line endings".into());
+        remarks.push("matched despite different line endings".into());
     }
     if edited.diff.is_none() {
         remarks.push("the diff is too large to show".into());
@@ -53,7 +53,7 @@ fn with_remarks(edited: &Edited, mut structured: Value, done: String) -> Answer 
     Answer::new(text, structured).with_change(edited.change.clone())
 }
 
-/// The output schema of a tool of the text toolset.
+/// Returns the output schema of a tool of the text toolset.
 pub fn verified_schema() -> Value {
     json!({
         "type": "object",
@@ -68,7 +68,7 @@ pub fn verified_schema() -> Value {
     })
 }
 
-/// The output schema of a tool that edits, with what is the tool's own.
+/// Returns the output schema of a tool of the edit toolset with its own properties.
 pub fn schema(own: Value) -> Value {
     let Value::Object(own) = own else { unreachable!("properties are an object") };
     let mut required = vec!["success", "diff", "match", "hash"];
@@ -89,7 +89,7 @@ pub fn schema(own: Value) -> Value {
     with_flags(schema)
 }
 
-/// The same with what an answer of the edit toolset has only where it is true.
+/// Adds the flags that an answer of the edit toolset contains only if true.
 pub fn with_flags(mut schema: Value) -> Value {
     for name in ["dry_run", "unchanged", "diff_omitted", "hard_links_broken"] {
         schema["properties"][name] = json!({"type": "boolean"});

@@ -1,7 +1,7 @@
-//! Numbered lines of one file: which ones a caller asked for, within a budget.
+//! Numbered lines of one file, selected by the caller and limited by a budget.
 //!
-//! Ranges come first, then the lines among them that hold a string, then the context around
-//! those. A file that is too large to be held is read by pages.
+//! Ranges are applied first, then the search for a string, then the context around matches. A file
+//! that is too large to load is read in pages.
 
 use std::iter::once;
 use std::ops::Range;
@@ -17,28 +17,28 @@ use recto_store::error::Error as StoreError;
 use recto_store::path::AbsPath;
 use recto_store::{Pages, Text, VersionedPage};
 
-/// The most lines with a match that are looked for in one file.
+/// The maximum number of matching lines that a search collects from one file.
 const MAX_HITS: usize = limits::HITS;
 
-/// What a row costs beyond its text, in an answer.
+/// The cost of a row beyond its text, in bytes.
 const ROW_OVERHEAD: usize = 32;
 
-/// Which lines of a file are wanted.
+/// The requested lines of a file.
 pub struct Wanted {
-    /// All lines where there is none.
+    /// `None` selects all lines.
     pub lines: Option<LineSpec>,
-    /// How many lines before and after.
+    /// The number of context lines before and after.
     pub context: u64,
-    /// A string that the lines must hold.
+    /// A string that the lines must contain.
     pub needle: Option<Needle>,
 }
 
-/// How much is returned.
+/// The limits of an answer.
 #[derive(Debug, Clone, Copy)]
 pub struct Budget {
-    /// Bytes altogether.
+    /// Total bytes.
     pub max_bytes: usize,
-    /// Rows altogether.
+    /// Total rows.
     pub max_rows: usize,
     /// Bytes of one line.
     pub max_line: usize,
@@ -47,30 +47,30 @@ pub struct Budget {
 /// A line.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Row {
-    /// From 1.
+    /// The line number, 1-based.
     pub line: u64,
-    /// Without its ending.
+    /// The text without its line ending.
     pub content: String,
-    /// Whether its end was cut off.
+    /// Whether the text is truncated.
     pub is_cut: bool,
 }
 
-/// The wanted lines of one file.
+/// The requested lines of one file.
 #[derive(Debug)]
-pub struct Rows {
+pub struct FileRows {
     pub rows: Vec<Row>,
     pub total_lines: u64,
     pub digest: Digest,
-    /// What is still wanted, as a caller would write it.
+    /// The remaining lines, as a caller would write them.
     pub next: Option<String>,
-    /// How many lines hold the string, as far as they were looked for.
+    /// The number of matching lines that the search collected.
     pub n_hits: u64,
-    /// What the rows cost of a budget.
+    /// The cost of the rows.
     pub n_bytes: usize,
 }
 
-impl Rows {
-    /// Leaves out what is too much, and says whether something was.
+impl FileRows {
+    /// Drops rows beyond the limits and returns whether any were dropped.
     pub fn cut(&mut self, max_rows: usize, max_bytes: usize) -> bool {
         let mut n_bytes = 0;
         let n_fitting = self.rows.iter().take(max_rows).take_while(|row| {
@@ -84,10 +84,10 @@ impl Rows {
     }
 }
 
-/// Reads the wanted lines of a file, whose path is for messages.
-pub fn read(text: Text<'_>, path: &AbsPath, wanted: &Wanted, budget: Budget) -> Result<Rows> {
+/// Reads the requested lines of a file. `path` is for messages.
+pub fn read(text: Text<'_>, path: &AbsPath, wanted: &Wanted, budget: Budget) -> Result<FileRows> {
     let mut reader: Box<dyn Reader + '_> = match text {
-        Text::Whole(document) => Box::new(Held { document, line: 0, offset: 0 }),
+        Text::Whole(document) => Box::new(InMemory { document, line: 0, offset: 0 }),
         Text::Paged(pages) => Box::new(Paged::open(pages, path)?),
     };
     let total_lines = reader.total_lines();
@@ -109,16 +109,16 @@ pub fn read(text: Text<'_>, path: &AbsPath, wanted: &Wanted, budget: Budget) -> 
     }
     let Taken { rows, n_bytes, .. } = taken;
     let n_hits = chosen.n_hits;
-    Ok(Rows { rows, total_lines, digest: reader.digest(), next, n_hits, n_bytes })
+    Ok(FileRows { rows, total_lines, digest: reader.digest(), next, n_hits, n_bytes })
 }
 
 /// The lines to return.
 struct Chosen {
-    /// From 0, sorted and disjoint.
+    /// 0-based, sorted and disjoint.
     ranges: Vec<Range<u64>>,
-    /// How many of them hold the string that was looked for.
+    /// The number of matching lines.
     n_hits: u64,
-    /// More of them do than were looked for.
+    /// Whether the search stopped at its limit.
     has_more: bool,
 }
 
@@ -129,7 +129,7 @@ impl Wanted {
             let ranges = after(from, self.named(total_lines, self.context));
             return Ok(Chosen { ranges, n_hits: 0, has_more: false });
         };
-        // Hits whose context was returned already need not be found again.
+        // Skip hits whose context was already returned.
         let within = after(from.saturating_sub(self.context), self.named(total_lines, 0));
         let hits = reader.search(&Search { needle, within, max_hits: MAX_HITS })?;
         let around = |line: &u64| {
@@ -141,7 +141,7 @@ impl Wanted {
         Ok(Chosen { ranges, n_hits, has_more: hits.has_more })
     }
 
-    /// The lines that the caller named, wider on both sides.
+    /// Returns the lines that the caller named, extended by `n_more` on both sides.
     fn named(&self, total_lines: u64, n_more: u64) -> Vec<Range<u64>> {
         match &self.lines {
             Some(lines) => lines.resolve(total_lines, n_more),
@@ -149,13 +149,13 @@ impl Wanted {
         }
     }
 
-    /// How a caller would ask for what is left from line `reached` on, from 0.
+    /// Returns the `lines` argument for the remaining lines. `reached` is 0-based.
     fn rest(&self, reached: u64, left: Vec<Range<u64>>, total_lines: u64) -> String {
         let left = match &self.needle {
-            // Context around what is left would return lines again.
+            // Context around the remaining lines would repeat returned lines.
             _ if self.context > 0 => return LineSpec::from_line(self.lines.as_ref(), reached + 1),
             None => left,
-            // The search goes on in the lines that were named.
+            // The search continues in the named lines.
             Some(_) => after(reached, self.named(total_lines, 0)),
         };
         let spelled = |range: Range<u64>| match (range.start + 1, range.end) {
@@ -165,29 +165,29 @@ impl Wanted {
         };
         match left.len() {
             0..=50 => left.into_iter().map(spelled).collect::<Vec<_>>().join(","),
-            // A list that is longer than any answer helps nobody.
+            // A long list of ranges costs more than it helps.
             _ => LineSpec::from_line(self.lines.as_ref(), reached + 1),
         }
     }
 }
 
-/// What is left of ranges from a line on.
+/// Returns the parts of ranges from a line on.
 fn after(line: u64, ranges: Vec<Range<u64>>) -> Vec<Range<u64>> {
     let left = ranges.into_iter().map(|range| range.start.max(line)..range.end);
     left.filter(|range| !range.is_empty()).collect()
 }
 
-/// Rows within a budget.
+/// Collects rows within a budget.
 struct Taken<'a> {
     rows: Vec<Row>,
     n_bytes: usize,
     budget: Budget,
-    /// What was looked for.
+    /// The string that was searched.
     needle: Option<&'a Needle>,
 }
 
 impl Taken<'_> {
-    /// Takes a line, or says that there is no room for it. The first always has room.
+    /// Adds a line, or returns false if the budget is used up. The first line is always added.
     fn add(&mut self, index: u64, line: &str, is_cut: bool) -> bool {
         let content = line::without_ending(line);
         let start = self.first_shown(content);
@@ -205,7 +205,7 @@ impl Taken<'_> {
         true
     }
 
-    /// Where a line is shown from: of a long one, from a little before what was looked for.
+    /// Returns the offset at which a line is shown: in a long line, shortly before the match.
     fn first_shown(&self, content: &str) -> usize {
         let max_line = self.budget.max_line;
         if content.len() <= max_line {
@@ -220,24 +220,24 @@ impl Taken<'_> {
     }
 }
 
-/// A file that lines are taken from, range after range.
+/// A file from which ranges of lines are read in order.
 trait Reader {
     fn total_lines(&self) -> u64;
     fn digest(&self) -> Digest;
     fn search(&mut self, search: &Search<'_>) -> Result<Hits>;
-    /// Takes lines while there is room; returns the line it came to, from 0.
+    /// Reads lines until the budget is used up; returns the 0-based line it reached.
     fn take(&mut self, range: Range<u64>, taken: &mut Taken<'_>) -> Result<u64>;
 }
 
-/// A text at hand.
-struct Held {
+/// A text in memory.
+struct InMemory {
     document: Document,
-    /// The line that was come to, from 0, and where it starts.
+    /// The current 0-based line and its offset.
     line: u64,
     offset: usize,
 }
 
-impl Reader for Held {
+impl Reader for InMemory {
     fn total_lines(&self) -> u64 {
         line::count(self.document.text()) as u64
     }
@@ -263,7 +263,7 @@ impl Reader for Held {
     }
 }
 
-/// A text that is read by pages. The last one is kept: wanted lines are often close together.
+/// A text that is read in pages. Keeps the last page, because requested lines are often adjacent.
 struct Paged<'a> {
     pages: Box<dyn Pages + 'a>,
     path: &'a AbsPath,
@@ -272,7 +272,7 @@ struct Paged<'a> {
     page: Page,
 }
 
-/// How much is read at a time.
+/// The maximum bytes of one page.
 const PAGE: usize = 64 << 10;
 
 impl<'a> Paged<'a> {
@@ -282,7 +282,7 @@ impl<'a> Paged<'a> {
         Ok(Paged { pages, path, digest, total_lines: page.total_lines, page })
     }
 
-    /// Loads the page with a line, from 0, that has as many of those up to `end` as possible.
+    /// Loads the page that starts at a 0-based line, unless the current page contains the line.
     fn load(&mut self, index: u64, end: u64) -> Result<()> {
         let first_line = index + 1;
         let held = self.page.first_line..self.page.first_line + self.page.n_lines;
@@ -292,7 +292,7 @@ impl<'a> Paged<'a> {
         let wide = Window { first_line, max_lines: u64::MAX, max_bytes: PAGE };
         let exact = Window { max_lines: end - index, ..wide };
         let VersionedPage { page, digest } = match self.pages.page(wide) {
-            // What follows may not be text, but is not wanted.
+            // The bytes after the requested lines may be binary.
             Err(StoreError::BinaryFile { .. }) => self.pages.page(exact)?,
             read => read?,
         };
@@ -337,7 +337,7 @@ impl Reader for Paged<'_> {
                 index += 1;
             }
             if index == start {
-                // A page that should have lines has none: the file is not what it was.
+                // The page should contain lines, so the file has changed.
                 return Err(StoreError::Unstable { path: self.path.to_string() }.into());
             }
         }

@@ -1,4 +1,4 @@
-//! The same lines of many files, read by several threads.
+//! Reads the same lines of many files on several threads.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -10,15 +10,15 @@ use recto_store::sync::lock;
 use recto_store::{Context, Listing, Store};
 
 use super::ReadEnv;
-use super::rows::{self, Budget, Rows, Wanted};
+use super::rows::{self, Budget, FileRows, Wanted};
 use crate::error::{Error, Result};
 use crate::limits;
 
-/// More threads than this do not pay.
+/// More threads do not speed up a search.
 const MAX_THREADS: usize = 8;
 
-/// The same lines of many files, read by several threads. Files are taken in their order, so that
-/// once enough rows are found, they are the first ones.
+/// Reads the same lines of many files on several threads. Threads take files in order, so that a
+/// search that stops early has the first rows.
 pub struct ManyFiles<'a, S: ?Sized> {
     context: &'a Context,
     store: &'a S,
@@ -64,15 +64,15 @@ impl<'a, S: Store + ?Sized> ManyFiles<'a, S> {
         }
     }
 
-    /// The first files that have rows, as many rows as there is room for, and whether there are more.
-    pub fn choose(&self) -> Result<(Vec<(&'a str, Rows)>, bool)> {
+    /// Returns the first files with rows, up to the budget, and whether there are more.
+    pub fn choose(&self) -> Result<(Vec<(&'a str, FileRows)>, bool)> {
         let found = self.run()?;
         let mut chosen = Vec::new();
         let (mut n_rows, mut n_bytes) = (limits::ROWS_OF_MANY, self.budget.max_bytes);
         let mut is_cut = self.is_over.load(Ordering::Relaxed);
         for (file, read) in self.files.iter().zip(found) {
             let Some(mut read) = read.filter(|read| !read.rows.is_empty()) else { continue };
-            // One row always has room.
+            // The first file always contributes a row.
             let max_bytes = if chosen.is_empty() { usize::MAX } else { n_bytes };
             is_cut |= read.cut(n_rows, max_bytes) || read.next.is_some();
             if read.rows.is_empty() {
@@ -86,31 +86,31 @@ impl<'a, S: Store + ?Sized> ManyFiles<'a, S> {
         Ok((chosen, is_cut))
     }
 
-    /// What the answer says where there was no time to look at all files.
+    /// Returns the note for a search that ran out of time.
     pub fn time_is_over(&self) -> Option<String> {
         let n_seen = self.next.load(Ordering::Relaxed);
         let n_left = self.files.len().saturating_sub(n_seen);
         let is_late = self.started.elapsed() > limits::SEARCH_TIME;
         (is_late && n_left > 0).then(|| {
             format!(
-                "stopped after {} s, {n_left} files were not searched",
+                "stopped after {} s; {n_left} files were not searched",
                 limits::SEARCH_TIME.as_secs()
             )
         })
     }
 
-    /// Returns how many files are not text.
+    /// Returns the number of files that are not text.
     pub fn n_binary(&self) -> u64 {
         self.n_binary.load(Ordering::Relaxed)
     }
 
-    /// Returns how many files could not be read.
+    /// Returns the number of files that could not be read.
     pub fn n_unreadable(&self) -> u64 {
         self.n_unreadable.load(Ordering::Relaxed)
     }
 
-    /// The rows of each file that was read, by its place in the list.
-    fn run(&self) -> Result<Vec<Option<Rows>>> {
+    /// Returns the rows of each file, in the order of the list.
+    fn run(&self) -> Result<Vec<Option<FileRows>>> {
         let found = Mutex::new(Vec::new());
         let n_threads = recto_store::limits::n_threads();
         let n_threads = n_threads.min(MAX_THREADS).min(self.files.len().div_ceil(16)).max(1);
@@ -121,7 +121,7 @@ impl<'a, S: Store + ?Sized> ManyFiles<'a, S> {
             self.work(&found);
         });
         self.context.cancel.check()?;
-        let mut by_file: Vec<Option<Rows>> = Vec::new();
+        let mut by_file: Vec<Option<FileRows>> = Vec::new();
         by_file.resize_with(self.files.len(), || None);
         for (index, rows) in found.into_inner().unwrap_or_else(PoisonError::into_inner) {
             by_file[index] = Some(rows);
@@ -129,7 +129,7 @@ impl<'a, S: Store + ?Sized> ManyFiles<'a, S> {
         Ok(by_file)
     }
 
-    fn work(&self, found: &Mutex<Vec<(usize, Rows)>>) {
+    fn work(&self, found: &Mutex<Vec<(usize, FileRows)>>) {
         let mut reader = self.store.bulk(self.context);
         loop {
             if self.started.elapsed() > limits::SEARCH_TIME
@@ -154,7 +154,7 @@ impl<'a, S: Store + ?Sized> ManyFiles<'a, S> {
                 Err(Error::Store(StoreError::BinaryFile { .. })) => {
                     self.n_binary.fetch_add(1, Ordering::Relaxed);
                 }
-                // It went away meanwhile, or is a submodule.
+                // The file was removed meanwhile, or is a submodule.
                 Err(Error::Store(
                     StoreError::FileNotFound { .. }
                     | StoreError::NotAFile { .. }

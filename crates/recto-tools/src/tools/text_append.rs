@@ -1,19 +1,19 @@
-//! `text.append`: text after the last line.
+//! `text.append`: adds text after the last line.
 
 use crate::error::{Error, Result};
 use recto_text::plan::anchored;
 
 use super::edit::{HASH, PATH, Target, edit};
 use super::report;
-use super::{Answer, Arguments, Kind, Param, Run, Tool, Toolset, WriteEnv};
+use super::{Answer, Arguments, Param, ParamKind, Run, Tool, Toolset, WriteEnv};
 use recto_store::Where;
 
 pub static TOOL: Tool = Tool {
     name: "text.append",
     title: "Append text",
     toolset: Toolset::Text,
-    description: "Add text after the last line, on a line of its own. Returns the new hash.",
-    params: &[PATH, HASH, Param::required("content", Kind::Text, "The text to add")],
+    description: "Add text after the last line, on a new line. Returns the diff and new hash.",
+    params: &[PATH, HASH, Param::required("content", ParamKind::Text, "Text to add")],
     output: report::verified_schema,
     run: Run::Changes(run),
 };

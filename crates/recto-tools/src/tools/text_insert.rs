@@ -1,28 +1,29 @@
-//! `text.insert`: whole lines before one that the caller has seen.
+//! `text.insert`: inserts lines before a line whose text the caller names.
 
 use crate::error::{Error, Result};
 use recto_text::plan::anchored::{self, FileText};
 
 use super::edit::{HASH, PATH, Target, edit};
 use super::report;
-use super::{Answer, Arguments, Kind, Param, Run, Tool, Toolset, WriteEnv};
+use super::{Answer, Arguments, Param, ParamKind, Run, Tool, Toolset, WriteEnv};
 use recto_store::Where;
 
 pub static TOOL: Tool = Tool {
     name: "text.insert",
     title: "Insert lines",
     toolset: Toolset::Text,
-    description: "Insert whole lines before a line whose text is anchor. Returns the new hash.",
+    description: "Insert lines before the line whose text is anchor. Returns the diff and \
+        new hash.",
     params: &[
         PATH,
         HASH,
         Param::required(
             "line",
-            Kind::Integer { minimum: None },
-            "Insert before it; -1 is the last",
+            ParamKind::Integer { minimum: None },
+            "Line to insert before; -1 is the last",
         ),
-        Param::required("anchor", Kind::String, "The text of that line"),
-        Param::required("content", Kind::String, "The lines to insert"),
+        Param::required("anchor", ParamKind::String, "Exact text of that line"),
+        Param::required("content", ParamKind::String, "Lines to insert"),
     ],
     output: report::verified_schema,
     run: Run::Changes(run),

@@ -1,4 +1,4 @@
-//! `text.read`: lines of a text with their version, or only what changed since another one.
+//! `text.read`: reads lines of a text with its version, or the changes since another version.
 
 use std::ops::Range;
 
@@ -12,7 +12,7 @@ use recto_text::{Digest, Document};
 use serde_json::{Value, json};
 
 use super::read::{self, Read};
-use super::{Answer, Arguments, Kind, Param, ReadEnv, Run, Tool, Toolset};
+use super::{Answer, Arguments, Param, ParamKind, ReadEnv, Run, Tool, Toolset};
 use recto_store::VersionedPage;
 use recto_store::path::AbsPath;
 
@@ -20,13 +20,17 @@ pub static TOOL: Tool = Tool {
     name: "text.read",
     title: "Read lines",
     toolset: Toolset::Text,
-    description: "Read a text file, or some lines of it, with the hash that every change needs. \
-        Lines are [start, end), from 1, end exclusive; -1 is the last line; 0 is open: [-20, 0] \
-        are the last 20.",
+    description: "Read a text file or a range of its lines. Returns the text and the hash that \
+        every edit requires.",
     params: &[
-        Param::required("path", Kind::String, "Absolute, or relative to the first root"),
-        Param::optional("lines", Kind::Lines, "[start, end)"),
-        Param::optional("since", Kind::Hash, "A hash you have: returns only what changed"),
+        Param::required("path", ParamKind::String, "Absolute or relative path"),
+        Param::optional(
+            "lines",
+            ParamKind::Lines,
+            "[start, end), 1-based: [5, 8] is lines 5-7; -1 is the last line, 0 is open: [-20, 0] \
+             is the last 20",
+        ),
+        Param::optional("since", ParamKind::Hash, "Earlier hash: return only what changed"),
     ],
     output,
     run: Run::Reads(run),
@@ -112,7 +116,7 @@ fn unchanged(digest: Digest, n_lines: u64) -> Answer {
     Answer::new(vec![format!("unchanged, {}, hash {digest}", Lines(n_lines))], structured)
 }
 
-/// What is new since `old`, or `None` where that is too much for one answer.
+/// Returns the changes since `old`, or `None` if they exceed the size of one answer.
 fn changed(env: &ReadEnv<'_>, old: &Document, new: &Document, digest: Digest) -> Option<Answer> {
     let changes = changes(old.text(), new.text());
     let n_bytes: usize = changes.iter().map(|change| change.bytes.len()).sum();
@@ -128,14 +132,14 @@ fn changed(env: &ReadEnv<'_>, old: &Document, new: &Document, digest: Digest) ->
         let lines = |lines: &Range<usize>| LineRange { start: lines.start + 1, end: lines.end };
         let (was, now) = (lines(&change.old_lines), lines(&change.lines));
         text.push_str(&match (change.old_lines.is_empty(), change.lines.is_empty()) {
-            (true, _) => format!("new, {now}:\n{content}"),
-            (_, true) => format!("gone, {was} of before; it stood before line {start}\n"),
-            (false, false) => format!("{was} of before, now {now}:\n{content}"),
+            (true, _) => format!("added, now {now}:\n{content}"),
+            (_, true) => format!("removed, formerly {was}, before what is now line {start}\n"),
+            (false, false) => format!("changed, formerly {was}, now {now}:\n{content}"),
         });
         if !text.ends_with('\n') {
             text.push('\n');
         }
-        // With how much went, a program can make the new text of the old one.
+        // `removed` lets a program reconstruct the new text from the old one.
         let n_removed = change.old_lines.len();
         list.push(json!({"start": start, "end": end, "content": content, "removed": n_removed}));
     }

@@ -1,4 +1,4 @@
-//! `text.replace`: whole lines for others, where the caller says they stand.
+//! `text.replace`: replaces whole lines whose position and text the caller names.
 
 use crate::error::Result;
 use recto_text::line_range::Interval;
@@ -6,21 +6,25 @@ use recto_text::plan::anchored::{self, FileText};
 
 use super::edit::{HASH, PATH, Target, edit};
 use super::report;
-use super::{Answer, Arguments, Kind, Param, Run, Tool, Toolset, WriteEnv};
+use super::{Answer, Arguments, Param, ParamKind, Run, Tool, Toolset, WriteEnv};
 use recto_store::Where;
 
 pub static TOOL: Tool = Tool {
     name: "text.replace",
     title: "Replace lines",
     toolset: Toolset::Text,
-    description: "Replace whole lines. old must stand inside lines exactly once; nothing is \
-        changed unless hash, lines and old all fit the file. Returns the new hash.",
+    description: "Replace or delete whole lines. old must match exactly one place within lines; \
+        nothing is written unless hash, lines and old match. Returns the diff and new hash.",
     params: &[
         PATH,
         HASH,
-        Param::required("lines", Kind::Lines, "[start, end), where old stands; may be wider"),
-        Param::required("old", Kind::String, "The lines that stand there; \"\" is one blank line"),
-        Param::required("new", Kind::String, "The lines to put there; \"\" removes"),
+        Param::required(
+            "lines",
+            ParamKind::Lines,
+            "[start, end) containing old; [5, 8] is lines 5-7",
+        ),
+        Param::required("old", ParamKind::String, "Current lines, exact; \"\" is one blank line"),
+        Param::required("new", ParamKind::String, "Replacement lines; \"\" deletes"),
     ],
     output: report::verified_schema,
     run: Run::Changes(run),

@@ -1,4 +1,4 @@
-//! `write_text_file`: a whole file, created or overwritten.
+//! `write_text_file`: creates or overwrites a whole file.
 
 use std::sync::Arc;
 
@@ -8,9 +8,11 @@ use recto_text::edits::Edits;
 use recto_text::{Digest, Document};
 use serde_json::{Value, json};
 
-use super::edit::{ABSOLUTE_PATH, Attempt, DRY_RUN, EXPECTED_HASH, Target, not_encodable, stands};
+use super::edit::{
+    ABSOLUTE_PATH, Attempt, DRY_RUN, EXPECTED_HASH, Target, content_after, not_encodable,
+};
 use super::report::with_flags;
-use super::{Answer, Arguments, Change, Kind, Param, Run, Tool, Toolset, WriteEnv};
+use super::{Answer, Arguments, FileChange, Param, ParamKind, Run, Tool, Toolset, WriteEnv};
 use recto_store::error::Error as StoreError;
 use recto_store::{Hold, Slot, Whole, Written};
 
@@ -18,11 +20,11 @@ pub static TOOL: Tool = Tool {
     name: "write_text_file",
     title: "Write file",
     toolset: Toolset::Edit,
-    description: "Create a text file or overwrite it, keeping its encoding. The directory must \
-        exist. To change part of a file use edit_text_file.",
+    description: "Create a text file or replace its whole content, keeping its encoding. The \
+        directory must exist. Returns the new hash. To change part of a file use edit_text_file.",
     params: &[
         ABSOLUTE_PATH,
-        Param::required("content", Kind::Text, "Complete new content"),
+        Param::required("content", ParamKind::Text, "Complete new content"),
         EXPECTED_HASH,
         DRY_RUN,
     ],
@@ -40,7 +42,7 @@ fn request(env: &WriteEnv<'_>, mut arguments: Arguments) -> Result<Request> {
     Ok(Request { target, content: arguments.string("content") })
 }
 
-/// What a write did, or would do.
+/// The result of a write or of a dry run.
 struct Outcome {
     diff: Option<String>,
     n_bytes: usize,
@@ -48,7 +50,7 @@ struct Outcome {
     is_new: bool,
     is_unchanged: bool,
     written: Written,
-    change: Option<Change>,
+    change: Option<FileChange>,
 }
 
 fn run(env: &WriteEnv<'_>, arguments: Arguments) -> Result<Answer> {
@@ -92,7 +94,7 @@ fn overwrite<'s>(
     let before = file.content().document().cloned();
     let text = before.as_deref().map(Document::text);
     target.check_version(env, Digest::of(file.content().bytes()), text)?;
-    // What is not text has no encoding to keep, and no diff.
+    // A binary file has no encoding to keep and no diff.
     let after = match &before {
         Some(before) => before.with_text(content),
         None => new_document().with_text(content),
@@ -111,7 +113,7 @@ fn overwrite<'s>(
     }
     let outcome = Outcome::of(env, target, written, after);
     let change = outcome.change.filter(|_| !is_unchanged);
-    let change = change.map(|change| Change { before, ..change });
+    let change = change.map(|change| FileChange { before, ..change });
     Ok(Outcome { diff, is_unchanged, change, ..outcome })
 }
 
@@ -120,15 +122,15 @@ fn new_document() -> Document {
 }
 
 impl Outcome {
-    /// What is true after every write: the new version, and the change to show.
+    /// Returns the fields that every write has: the new version and the change.
     fn of(env: &WriteEnv<'_>, target: &Target, mut written: Written, after: Document) -> Outcome {
-        let after = Arc::new(stands(env, &mut written, after));
+        let after = Arc::new(content_after(env, &mut written, after));
         let (n_bytes, digest) = (after.bytes().len(), after.digest());
         if !target.is_dry_run {
             env.versions.remember(digest, &after);
         }
         let path = target.path.as_path().to_path_buf();
-        let change = Change { path, before: None, after: Some(after) };
+        let change = FileChange { path, before: None, after: Some(after) };
         let change = (!target.is_dry_run).then_some(change);
         let (is_new, is_unchanged) = (false, false);
         Outcome { diff: None, n_bytes, digest, is_new, is_unchanged, written, change }
@@ -166,7 +168,7 @@ fn report(target: &Target, outcome: &Outcome) -> Answer {
         Some(diff) => structured["diff"] = diff.as_str().into(),
         None => structured["diff_omitted"] = true.into(),
     }
-    let diff = outcome.diff.clone().unwrap_or_else(|| "there is no diff to show".into());
+    let diff = outcome.diff.clone().unwrap_or_else(|| "no diff to show".into());
     Answer::new(
         vec![diff, format!("dry run, nothing written; would be {}", remarks.join(", "))],
         structured,

@@ -103,7 +103,7 @@ fn roots(config: &Config) -> Vec<String> {
     config.roots.iter().map(shown).collect()
 }
 
-/// What a model is told about the whole server.
+/// Returns the server instructions that the client passes to the model.
 fn instructions(config: &Config, tools: &[&Tool]) -> String {
     let roots = roots(config);
     let edits = tools.iter().any(|tool| tool.effect() != Effect::Reads);
@@ -112,11 +112,13 @@ fn instructions(config: &Config, tools: &[&Tool]) -> String {
     let paths = match &roots[..] {
         [first, ..] if n_strict == 0 => format!("Paths are absolute or relative to {first}."),
         [first, ..] if n_strict < tools.len() => {
-            format!("Paths are absolute or, except for *_text_file, relative to {first}.")
+            format!(
+                "*_text_file tools require absolute paths; others also accept paths relative to {first}."
+            )
         }
         _ => "Paths are absolute.".into(),
     };
-    format!("{verbs} files in {}. {paths}", roots.join(", "))
+    format!("{verbs} files under {}. {paths}", roots.join(", "))
 }
 
 fn explain(config: &Config) {

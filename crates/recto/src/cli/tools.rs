@@ -9,7 +9,7 @@ use recto_tools::Names;
 
 use super::Options;
 use crate::mcp;
-use recto_tools::tools::{Kind, Param, Tool};
+use recto_tools::tools::{Param, ParamKind, Tool};
 
 /// List the tools and their arguments
 #[derive(Args)]
@@ -53,7 +53,7 @@ fn describe_params(text: &mut String, params: &[Param], depth: usize) {
         let indent = "  ".repeat(depth + 1);
         writeln!(text, "{indent}{} ({kind}{optional}): {}", param.name, param.description)
             .expect("writing to a string cannot fail");
-        if let Kind::Objects(members) = param.kind {
+        if let ParamKind::Objects(members) = param.kind {
             describe_params(text, members, depth + 1);
         }
     }

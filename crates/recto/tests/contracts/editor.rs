@@ -12,9 +12,10 @@ use crate::tree::Tree;
 
 const STALE: &str = "stale\n";
 
-const UNSAVED: &str = "the editor has unsaved changes; this is its text, the file on disk differs";
+const UNSAVED: &str =
+    "the editor has unsaved changes; this is the editor's text, and the file on disk differs";
 
-const ON_DISK: &str = "searched on the disk: what is unsaved in the editor is not seen";
+const ON_DISK: &str = "searched the files on disk; unsaved changes in the editor are not included";
 
 /// Whether a row is only about text: an editor has no links, modes, commits or binary files.
 pub fn applies(_: &str, case: &Case) -> bool {

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use expect_test::expect_file;
 use recto::limits::{self, Reached};
 use recto_tools::Served;
-use recto_tools::tools::{self, Effect, Kind, Param, Tool};
+use recto_tools::tools::{self, Effect, Param, ParamKind, Tool};
 
 #[test]
 fn the_error_page_is_up_to_date() {
@@ -99,7 +99,7 @@ fn write_params(page: &mut String, place: &str, params: &[Param]) {
         let need = if param.is_required { "required" } else { "optional" };
         let name = format!("{place}{}", param.name);
         writeln!(page, "| `{name}` | {kind} | {need} | {} |", cell(param.description)).unwrap();
-        if let Kind::Objects(members) = param.kind {
+        if let ParamKind::Objects(members) = param.kind {
             write_params(page, &format!("{name}[]."), members);
         }
     }

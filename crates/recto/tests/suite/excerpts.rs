@@ -285,7 +285,7 @@ fn edits_too_far_apart_need_separate_calls() {
     let refused = call(&calls, "multi_edit_text_file", edits.as_object().unwrap().clone());
     let Actual::Error { code, hint, .. } = refused else { panic!("{refused:?}") };
     assert_eq!(code, -32019);
-    assert!(hint.unwrap().contains("calls of their own"));
+    assert!(hint.unwrap().contains("separate calls"));
     assert!(std::fs::read_to_string(root.join("f")).unwrap() == text);
     for old in ["first", "last"] {
         let edits = json!({"path": root.join("f"), "edits": [edit(old)]});

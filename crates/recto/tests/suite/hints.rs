@@ -137,7 +137,11 @@ fn a_stale_hash_of_a_remembered_version_reports_the_changed_lines() {
         .unwrap();
     let error = process.call("text.append", &append).unwrap_err();
     assert_eq!(error.code(), -32013);
-    assert!(hint(&error).text.starts_with("Changed since: line 2, line 5."), "{:?}", hint(&error));
+    assert!(
+        hint(&error).text.starts_with("Changed since then: line 2, line 5."),
+        "{:?}",
+        hint(&error)
+    );
 }
 
 #[test]
@@ -161,7 +165,7 @@ fn a_read_with_since_returns_only_changed_lines() {
         json!([{"start": 1000, "end": 1001, "content": "one line\n", "removed": 2}])
     );
     assert_eq!(changed.structured["total_lines"], 1999);
-    assert_eq!(changed.text[0], "lines 1000-1001 of before, now line 1000:\none line\n");
+    assert_eq!(changed.text[0], "changed, formerly lines 1000-1001, now line 1000:\none line\n");
 }
 
 #[test]
@@ -177,5 +181,5 @@ fn a_created_file_is_a_remembered_version() {
     let expected = json!([{"start": 2, "end": 3, "content": "2\n", "removed": 1}]);
     assert_eq!(changed.structured["changes"], expected);
     let error = process.call("file.remove", &json!({"hash": seen})).unwrap_err();
-    assert!(hint(&error).text.starts_with("Changed since: line 2."), "{:?}", hint(&error));
+    assert!(hint(&error).text.starts_with("Changed since then: line 2."), "{:?}", hint(&error));
 }

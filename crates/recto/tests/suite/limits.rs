@@ -255,7 +255,7 @@ fn a_file_larger_than_a_gibibyte_is_not_edited() {
         match session.call(tool, arguments.clone()) {
             Actual::Error { code: -32019, message, hint } => {
                 assert!(message.starts_with("File too large (1073741825 bytes)"), "{message}");
-                assert_eq!(hint.as_deref(), Some("Files of up to 1 GiB can be changed."));
+                assert_eq!(hint.as_deref(), Some("Only files up to 1 GiB can be changed."));
             }
             other => panic!("{tool} {arguments}: {other:?}"),
         }

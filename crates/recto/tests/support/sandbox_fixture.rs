@@ -262,8 +262,8 @@ impl Expected {
             message: format!("Permission denied: {shown}"),
             hint,
         };
-        let git_hint = "Nothing is written inside .git; start recto with --allow-git-writes to \
-            change that.";
+        let git_hint = "Writing inside .git is not permitted; the user can start recto with \
+                        --allow-git-writes.";
         let in_git = || denied(Some(git_hint.into()));
         let not_found = || error(-32001, format!("File not found: {shown}"));
         let is_read = tool == "read_text_file";
@@ -271,7 +271,7 @@ impl Expected {
         let text = if is_write { "written\n" } else { "in-edited\n" };
         match self {
             Outside => denied(Some(format!(
-                "Only files in these folders can be used: {}",
+                "Only files under these roots are accessible: {}",
                 roots.join(", ")
             ))),
             Opens(_) | Readable | ReadableGit | ReadableForeign | ReadableInReadOnlyDir
@@ -283,10 +283,13 @@ impl Expected {
             Readable | Closed => denied(None),
             ReadableGit => in_git(),
             ReadableInReadOnlyDir => denied(Some(
-                "Its folder cannot be written, which is how a file is replaced.".into(),
+                "The directory is not writable; edits replace the file, so write permission on the \
+                 directory is required."
+                    .into(),
             )),
             ReadableForeign => denied(Some(
-                "The file belongs to another user or group, and replacing it would change that."
+                "The file belongs to another user or group; edits replace the file, which would \
+                 change its owner."
                     .into(),
             )),
             CannotCreate if is_write => denied(None),
@@ -298,7 +301,7 @@ impl Expected {
             Directory => Answer::Error {
                 code: -32003,
                 message: format!("{shown} is not a file"),
-                hint: Some("It is a folder.".into()),
+                hint: Some("It is a directory.".into()),
             },
             Missing(target) if is_write => Answer::Change { target, text },
             NoParent | LinkWithoutParent(_) if is_write => {
@@ -307,7 +310,7 @@ impl Expected {
                     _ => Path::new(path).parent().unwrap().display().to_string(),
                 };
                 let message = format!("Parent directory not found: {}", Quoted(&parent));
-                let hint = "A folder on the way is missing; check the path.";
+                let hint = "A parent directory does not exist; check the path.";
                 Answer::Error { code: -32001, message, hint: Some(hint.into()) }
             }
             Missing(_) | NoParent | LinkWithoutParent(_) => not_found(),

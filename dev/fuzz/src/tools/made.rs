@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use recto_store::memory::Node;
 use recto_text::{Digest, Document, line};
-use recto_tools::tools::{self, Kind, Param};
+use recto_tools::tools::{self, Param, ParamKind};
 use serde_json::{Map, Value, json};
 
 use super::{Files, ROOT, World};
@@ -191,21 +191,21 @@ impl<'a, 'b> Maker<'a, 'b> {
             return self.anything(0);
         }
         match param.kind {
-            Kind::String | Kind::NumberOrString | Kind::Text => match param.name {
+            ParamKind::String | ParamKind::NumberOrString | ParamKind::Text => match param.name {
                 "path" | "file_path" | "pattern" => self.path().into(),
                 "lines" | "commit" => (*self.choices.of(SPECS)).into(),
                 _ => self.text().into(),
             },
-            Kind::Integer { .. } => (*self.choices.of(NUMBERS)).into(),
-            Kind::Boolean => (self.choices.next() % 2 == 1).into(),
-            Kind::Hash => match self.choices.next() {
+            ParamKind::Integer { .. } => (*self.choices.of(NUMBERS)).into(),
+            ParamKind::Boolean => (self.choices.next() % 2 == 1).into(),
+            ParamKind::Hash => match self.choices.next() {
                 0 => "0123456789ab".into(),
                 255 => self.text().into(),
                 _ => Digest::of(&self.bytes).to_string().into(),
             },
-            Kind::Word(words) => words[usize::from(self.choices.next()) % words.len()].into(),
-            Kind::Lines => json!([self.choices.of(NUMBERS), self.choices.of(NUMBERS)]),
-            Kind::Objects(members) => {
+            ParamKind::Word(words) => words[usize::from(self.choices.next()) % words.len()].into(),
+            ParamKind::Lines => json!([self.choices.of(NUMBERS), self.choices.of(NUMBERS)]),
+            ParamKind::Objects(members) => {
                 let n_items = self.choices.next() % 5;
                 (0..n_items).map(|_| Value::from(self.object(members))).collect()
             }

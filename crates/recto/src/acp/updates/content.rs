@@ -12,7 +12,7 @@ use super::changed_ranges::{self, ChangedRange};
 use super::cut::cut_text;
 use super::title;
 use recto_tools::call::Witnessed;
-use recto_tools::tools::Change;
+use recto_tools::tools::FileChange;
 
 /// The maximum size of a file that is shown whole, and of the excerpts of a larger one.
 pub const MAX_SHOWN_TEXT: usize = 1 << 20;
@@ -42,7 +42,7 @@ pub fn literal(language: &str, text: &str) -> Value {
 }
 
 /// Returns the blocks that show a change of a file.
-pub fn of_change(change: &Change, is_new: bool) -> Vec<Value> {
+pub fn of_change(change: &FileChange, is_new: bool) -> Vec<Value> {
     let path = &*change.path;
     let before = change.before.as_ref().map(|document| document.text());
     let after = change.after.as_ref().map(|document| document.text());

@@ -16,7 +16,7 @@ use recto_text::Document;
 use serde_json::json;
 
 use super::*;
-use recto_tools::tools::{self, Change};
+use recto_tools::tools::{self, FileChange};
 
 /// Appends a message to the file named by `RECTO_EVENTS`, one per line, so that another program can
 /// validate them against the published schema.
@@ -73,7 +73,7 @@ fn changed(
     before: Option<Arc<Document>>,
     after: Option<Arc<Document>>,
 ) -> Result<Answer> {
-    let change = Change { path: "/p/a.txt".into(), before, after };
+    let change = FileChange { path: "/p/a.txt".into(), before, after };
     Ok(answer(structured).with_change(Some(change)))
 }
 
@@ -243,7 +243,7 @@ fn a_refusal() {
               "type": "content",
               "content": {
                 "type": "text",
-                "text": "````\nPath must be absolute: a ``` b.txt\n\nStart the path at /.\n````"
+                "text": "````\nPath must be absolute: a ``` b.txt\n\nPass a path that starts with /.\n````"
               }
             }
           ],
@@ -251,7 +251,7 @@ fn a_refusal() {
             "error": {
               "code": -32600,
               "message": "Path must be absolute: a ``` b.txt",
-              "hint": "Start the path at /."
+              "hint": "Pass a path that starts with /."
             }
           }
         }
@@ -309,7 +309,7 @@ fn other_outcomes() {
         "Dry run: nothing was written."
         "```diff\n-a\n+b\n```"
         notes: /p/a.txt
-        "```\nthe editor has unsaved changes; this is its text, the file on disk differs\nthe file grew while it was read; this is what it held before\n```"
+        "```\nthe editor has unsaved changes; this is the editor's text, and the file on disk differs\nthe file grew while it was read; this is its earlier content\n```"
     "#]]
     .assert_eq(&table);
 }

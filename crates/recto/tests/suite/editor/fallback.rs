@@ -160,6 +160,6 @@ fn a_refused_write_reports_the_editors_message() {
     let actual = fixture.call("write_text_file", json!({"path": path, "content": "b\n"}));
     let Actual::Error { code, message, hint } = actual else { panic!("{actual:?}") };
     assert_eq!((code, message), (-32002, format!("Permission denied: {}", path.display())));
-    assert_eq!(hint.as_deref(), Some("The editor says: declined"));
+    assert_eq!(hint.as_deref(), Some("The editor reported: declined"));
     assert_eq!(fixture.disk("f.txt").as_deref(), Some("a\n"));
 }

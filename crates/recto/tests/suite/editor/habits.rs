@@ -123,7 +123,7 @@ fn a_file_whose_encoding_the_editor_would_lose_is_written_to_disk() {
     let path = fixture.put("f.txt", b"d\xe9j\xe0 vu, caf\xe9 cr\xe8me\n");
     let read = answer(fixture.call("read_text_file", json!({"path": path})));
     assert_eq!(read["content"], "déjà vu, café crème\n");
-    let says = "the editor does not know this file's encoding; this is the file on disk";
+    let says = "the editor does not support this file's encoding; this is the file on disk";
     assert_eq!(read["notes"], json!([says]));
     let edit = json!({"path": path, "old_string": "vu", "new_string": "lu"});
     answer(fixture.call("edit_text_file", edit));

@@ -20,7 +20,8 @@ fn code(actual: Actual) -> i32 {
     }
 }
 
-const UNSAVED: &str = "the editor has unsaved changes; this is its text, the file on disk differs";
+const UNSAVED: &str =
+    "the editor has unsaved changes; this is the editor's text, and the file on disk differs";
 
 #[test]
 fn a_new_file_exists_before_it_is_saved() {
@@ -45,7 +46,7 @@ fn a_new_file_exists_before_it_is_saved() {
     let remove = json!({"path": path, "hash": edited["hash"]});
     assert_eq!(code(fixture.call("file.remove", remove.clone())), -32017);
     let listed = answer(fixture.call("ListFiles", json!({"pattern": "*.txt"})));
-    let says = "files that the editor has not saved yet are not listed";
+    let says = "files not yet saved in the editor are not listed";
     assert_eq!((&listed["total"], &listed["notes"]), (&json!(0), &json!([says])));
 
     // Once the file has been on disk, the disk decides.
@@ -119,7 +120,7 @@ fn many_files_are_searched_on_the_disk_without_asking() {
     }
     let search = json!({"file_path": "*.txt", "match": "needle"});
     let found = answer(fixture.call("ReadLines", search.clone()));
-    let on_disk = "searched on the disk: what is unsaved in the editor is not seen";
+    let on_disk = "searched the files on disk; unsaved changes in the editor are not included";
     assert_eq!(found["rows"].as_array().unwrap().len(), 40);
     assert_eq!(found["notes"], json!([on_disk]));
     assert_eq!(fixture.editor.count(Verb::Read), 0);
@@ -137,7 +138,7 @@ fn large_files_and_bytes_stay_on_the_disk() {
     let fixture = EditorFixture::new(ScriptedEditor::new(Habits::default()));
     let line = "0123456789abcde\n";
     let path = fixture.put("large.txt", line.repeat((16 << 20) / line.len() + 1));
-    let says = json!(["larger than 16 MiB: taken from the disk, not from the editor"]);
+    let says = json!(["larger than 16 MiB; the file on disk is used, not the editor's text"]);
     for (tool, arguments) in [
         ("read_text_file", json!({"path": path, "limit": 1})),
         ("ReadLines", json!({"file_path": path, "lines": "3"})),

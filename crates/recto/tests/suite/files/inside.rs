@@ -177,7 +177,7 @@ fn names_that_are_not_utf8_are_counted_and_not_shown() {
     let answer = session.answer("ListFiles", json!({"pattern": "**"}));
     assert_eq!(answer["files"], json!([dir.spelled("root/a.txt"), dir.spelled("root/link")]));
     assert_eq!(answer["total"], 2, "{answer}");
-    assert!(answer["note"].as_str().unwrap().contains("4 names that are not UTF-8"), "{answer}");
+    assert!(answer["note"].as_str().unwrap().contains("name not UTF-8: 4"), "{answer}");
     let answer = session.answer("ReadLines", json!({"file_path": "**", "match": "inside"}));
     assert_eq!(rows(&answer).len(), 2, "{answer}");
     let answer = session.answer("ListFiles", json!({"pattern": "\u{fffd}*"}));

@@ -143,7 +143,7 @@ impl OutsideVariants {
                 let path = path_of(&at(dir, arguments));
                 assert_eq!(*message, format!("Permission denied: {}", Quoted(&path)));
                 let root = dir.spelled("root");
-                assert_eq!(*hint, format!("Only files in these folders can be used: {root}"));
+                assert_eq!(*hint, format!("Only files under these roots are accessible: {root}"));
             }
             _ => panic!("{tool} {arguments} told {told}"),
         }

@@ -41,8 +41,8 @@ fn a_root_below_its_repository_needs_the_git_directory_allowed() {
     assert!(served.all("HEAD", "sub2").is_err());
     for path in ["top.txt", "sub2/c.txt", "sub/../top.txt", "missing", "../x", "sub/../../x"] {
         let refusal = served.refusal("HEAD", path);
-        let roots = format!("Only files in these folders can be used: {}", sub.display());
-        let top = "With commit, relative paths start at the top of the repository; those of the \
+        let roots = format!("Only files under these roots are accessible: {}", sub.display());
+        let top = "With commit, relative paths start at the repository root; those under the served \
                    root start with sub/.";
         assert_eq!(refusal, format!("Permission denied: {path} | {top} {roots}"));
     }

@@ -76,7 +76,9 @@ fn a_file_over_the_limit_is_rejected_by_its_header() {
     for _ in 0..2 {
         let refusal = served.refusal("HEAD", "large");
         assert!(
-            refusal.starts_with("File too large (67108865 bytes): large | At a revision"),
+            refusal.starts_with(
+                "File too large (67108865 bytes): large | With commit, only files up to 64 MiB"
+            ),
             "{refusal}"
         );
         assert!(served.text("HEAD", "large").starts_with("-32019 "));

@@ -42,11 +42,11 @@ fn the_instructions_say_what_paths_are_relative_to() {
     for (options, said) in [
         (
             &[][..],
-            "Reads and edits files in ROOT. Paths are absolute or, except for *_text_file, relative to ROOT.",
+            "Reads and edits files under ROOT. *_text_file tools require absolute paths; others also accept paths relative to ROOT.",
         ),
-        (&["--tools", "edit"], "Reads and edits files in ROOT. Paths are absolute."),
-        (&["--tools", "files"], "Reads files in ROOT. Paths are absolute or relative to ROOT."),
-        (&["--tools", "edit", "--read-only"], "Reads files in ROOT. Paths are absolute."),
+        (&["--tools", "edit"], "Reads and edits files under ROOT. Paths are absolute."),
+        (&["--tools", "files"], "Reads files under ROOT. Paths are absolute or relative to ROOT."),
+        (&["--tools", "edit", "--read-only"], "Reads files under ROOT. Paths are absolute."),
     ] {
         let mut server = Server::start(options);
         let result = server.initialize("2025-06-18");

@@ -68,7 +68,7 @@ fn messages_spell_tool_names_as_the_client_does() {
         json!({"path": "inside.txt", "hash": hash("inside\n"), "line": 9, "anchor": "inside", "content": "x"}),
     );
     let hint = &past_the_end["result"]["_meta"]["error"]["hint"];
-    assert!(hint.as_str().is_some_and(|hint| hint.contains("text_append adds")), "{hint}");
+    assert!(hint.as_str().is_some_and(|hint| hint.contains("use text_append")), "{hint}");
 
     // The text of a file is shown unchanged.
     let similar = server.call(

@@ -180,7 +180,7 @@ fn violations(schema: &Value, value: &Value, place: &str) -> Vec<String> {
 fn errors_are_sent_as_the_error_style_option_says() {
     let hint = |server: &Server| {
         let root = server.path("").canonicalize().unwrap().display().to_string();
-        format!("Only files in these folders can be used: {root}")
+        format!("Only files under these roots are accessible: {root}")
     };
     let message = "Permission denied: /etc/passwd";
     for results in ["both", "text", "structured"] {

@@ -138,7 +138,7 @@ async fn attack(
     let told = match client.call(parameter.tool, arguments).await {
         Actual::Error { code, message, hint } => {
             let root = fixture.spelled("root");
-            let roots = format!("Only files in these folders can be used: {root}");
+            let roots = format!("Only files under these roots are accessible: {root}");
             let denied = format!("Permission denied: {}", Quoted(&asked));
             if parameter.told == Leak::Refused
                 && (code, &message, &hint) != (-32002, &denied, &Some(roots))
