@@ -73,7 +73,7 @@ fn a_record_has_a_longest_length() {
 fn adds_columns_for_the_rows_that_need_them() {
     let table = read("a,b\n1,2\n3,4,5\n6,7\n", 10, 1_000);
     assert_eq!(names(&table), ["a integer", "b integer", "column2 integer"]);
-    assert_eq!(table.remarks, ["Row 2 has more than 2 values; columns were added for them."]);
+    assert_eq!(table.notes, ["Row 2 has more than 2 values; columns were added for them."]);
     let first = read("a,b\n1,2\n3,4,5\n6,7\n", 1, 1_000);
     assert_eq!(names(&first), ["a integer", "b integer"]);
 }
@@ -109,12 +109,12 @@ fn numbers_columns_by_all_that_there_are() {
     check(&line(12), "column07", 12);
     check(&line(4_096), "column0007", 4_096);
     check(&line(20_190), "column00007", 20_190);
-    // The last fields of all lines may be empty, and a line below may be longer than the others.
+    // The last fields of all lines may be empty, and a later line may be longer than the others.
     let open = format!("{}{}\n", line(90).trim_end(), ",".repeat(20_100));
     check(&open.repeat(2), "column00007", 20_190);
     let long = format!("{}{}", line(3).repeat(9), line(20_190));
     check(&long, "column00007", 20_190);
-    // Delimiters behind the names and the values make no columns.
+    // Delimiters after the names and the values do not add columns.
     let name = |column: usize| if column == 7 { String::new() } else { format!("c{column}") };
     let header: Vec<String> = (0..4_000).map(name).collect();
     let delimiters = ",".repeat(8_000);
@@ -124,17 +124,17 @@ fn numbers_columns_by_all_that_there_are() {
 }
 
 #[test]
-fn remarks_on_what_was_decided() {
+fn notes_what_was_detected() {
     let table = read("Title\nday;price\n01/02/2024;1,5\n03/04/2024;2,5\n", 10, 1_000);
     expect_test::expect![[r#"
         The delimiter is a semicolon.
         1 line above the table was skipped.
-        Decimal commas were read in: price.
-        The day was read before the month in: day."#]]
-    .assert_eq(&table.remarks.join("\n"));
+        Commas were read as decimal commas in: price.
+        Dates were read with the day before the month in: day."#]]
+    .assert_eq(&table.notes.join("\n"));
 }
 
-/// Each of these once took time that grows with the square of the size, or would have.
+/// Inputs that once took quadratic time, or would have.
 #[test]
 fn takes_its_time_from_the_size_alone() {
     let start = processor_time();
@@ -164,7 +164,7 @@ fn takes_its_time_from_the_size_alone() {
     assert!(taken.as_secs() < 30, "{taken:?}");
 }
 
-/// How long this thread has been on a processor, which a busy machine does not change.
+/// Returns the processor time of this thread, which does not depend on other load.
 fn processor_time() -> std::time::Duration {
     let stat = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap();
     let nanos = stat.split(' ').next().unwrap().parse().unwrap();

@@ -1,7 +1,7 @@
 //! Cases of `format`.
 
 use super::{Container, TextFormat, container, text, without_compression};
-use crate::compression::Kind;
+use crate::compression::Codec;
 
 fn check_container(name: &str, head: &[u8], expected: Container) {
     assert_eq!(container(name, head), Ok(expected), "{name}");
@@ -17,8 +17,8 @@ fn refusal(name: &str, head: &[u8]) -> String {
 #[test]
 fn believes_the_first_bytes_more_than_the_name() {
     check_container("a.csv", b"PAR1\x15\x04", Container::Parquet);
-    check_container("a.csv", b"\x1f\x8b\x08\0", Container::Compressed(Kind::Gzip));
-    check_container("a.csv", b"\x28\xb5\x2f\xfd\x04", Container::Compressed(Kind::Zstd));
+    check_container("a.csv", b"\x1f\x8b\x08\0", Container::Compressed(Codec::Gzip));
+    check_container("a.csv", b"\x28\xb5\x2f\xfd\x04", Container::Compressed(Codec::Zstd));
     check_container("a", b"PK\x03\x04\0\0xl/workbook.xml", Container::Sheets);
     check_container("a.xlsx", b"a,b\n1,2\n", Container::Plain);
 }
@@ -77,7 +77,7 @@ fn allows_for_a_nul_where_the_name_promises_values() {
     for name in ["a.txt", "a.json", "a"] {
         assert_eq!(refusal(name, head), "it is a binary file", "{name}");
     }
-    // UTF-16 without its mark, UTF-32, and bytes that are no text besides.
+    // UTF-16 without BOM, UTF-32, and bytes that are not text otherwise.
     for head in [&b"a\0,\0b\0\n\0"[..], b"\xff\xfe\0\0a\0\0\0", b"a,b,c\n\0,2,\xff\n"] {
         assert_eq!(refusal("a.csv", head), "it is a binary file", "{head:?}");
     }

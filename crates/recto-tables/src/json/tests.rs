@@ -41,9 +41,9 @@ fn leaves_out_a_line_that_is_still_being_written() {
     for part in ["{", "{\"a", "{\"a\": tr", "{\"a\": [1, {\"b\": \"x\\", "\"x", "tru", "[1,"] {
         let table = read("a.ndjson", &format!("{whole}{part}"), 5);
         assert_eq!(table.rows.len(), 2, "{part}");
-        assert_eq!(table.remarks, ["The last line is not complete and was left out."], "{part}");
+        assert_eq!(table.notes, ["The last line is incomplete and was skipped."], "{part}");
     }
-    // What is wrong elsewhere, or in another way, is still refused.
+    // Errors elsewhere, or of another kind, are still reported.
     for text in ["{\"a\": ", "[{\"a\": 1}, {\"a\": ", "{\"a\": 1}\n{\"a\": \n", "{}\n{\"a\" 1"] {
         let request = Request { name: "a.ndjson", limit: 5, max_bytes: 10_000 };
         assert!(preview(&mut text.as_bytes(), &request).is_err(), "{text}");
@@ -87,7 +87,7 @@ fn reads_only_as_much_as_it_needs() {
     assert!(table.has_more);
 }
 
-/// An array without end.
+/// An endless array.
 struct Elements;
 
 impl std::io::Read for Elements {

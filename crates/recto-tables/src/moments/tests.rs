@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
-use super::{Moment, Shape, Styles};
+use super::{Moment, MomentKind, Styles};
 
 fn check(text: &str, expected: &str) {
     let moment = Moment::parse(text).unwrap_or_else(|| panic!("{text} is no moment"));
@@ -63,9 +63,9 @@ fn finds_no_style_for_a_column_that_contradicts_itself() {
 
 #[test]
 fn tells_the_shapes_apart() {
-    assert_eq!(Moment::parse("2024-12-31").unwrap().shape(), Shape::Date);
-    assert_eq!(Moment::parse("12:30").unwrap().shape(), Shape::Time);
-    assert_eq!(Moment::parse("2024-12-31 12:30").unwrap().shape(), Shape::Timestamp);
+    assert_eq!(Moment::parse("2024-12-31").unwrap().shape(), MomentKind::Date);
+    assert_eq!(Moment::parse("12:30").unwrap().shape(), MomentKind::Time);
+    assert_eq!(Moment::parse("2024-12-31 12:30").unwrap().shape(), MomentKind::Timestamp);
 }
 
 #[test]

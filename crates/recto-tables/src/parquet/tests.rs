@@ -1,4 +1,4 @@
-//! Values and types beside what pyarrow says, and files that lie about themselves.
+//! Compares values and types with pyarrow's, and reads files with false metadata.
 
 #![allow(clippy::unwrap_used)]
 
@@ -221,7 +221,7 @@ fn lists_of_older_writers_are_lists() {
 }
 
 #[test]
-fn the_number_of_rows_is_told_and_whether_there_are_more() {
+fn reports_the_number_of_rows_and_whether_there_are_more() {
     for (name, limit, n_rows, n_all) in [
         ("groups", 0, 0, Some("25")),
         ("groups", 10, 10, Some("25")),
@@ -237,12 +237,12 @@ fn the_number_of_rows_is_told_and_whether_there_are_more() {
         ("no_columns", 5, 0, None),
     ] {
         let table = preview_of(name, limit, 1 << 20);
-        let shown = (table.rows.len(), table.has_more, table.remarks);
-        let remark = n_all.map(|n_all| match n_all {
+        let shown = (table.rows.len(), table.has_more, table.notes);
+        let note = n_all.map(|n_all| match n_all {
             "1" => "The file has 1 row.".to_string(),
             _ => format!("The file has {n_all} rows."),
         });
-        let expected = (n_rows, remark.is_some(), remark.into_iter().collect());
+        let expected = (n_rows, note.is_some(), note.into_iter().collect());
         assert_eq!(shown, expected, "{name} {limit}");
     }
 }
@@ -264,7 +264,7 @@ fn only_what_is_needed_is_read() {
             self.0.size()
         }
         fn read_at(&self, buffer: &mut [u8], offset: u64) -> Result<usize> {
-            // A source may give less than it is asked for.
+            // A source may return fewer bytes than requested.
             let n_at_most = buffer.len().min(1000);
             let n_read = self.0.read_at(&mut buffer[..n_at_most], offset)?;
             *self.1.lock().unwrap() += n_read;

@@ -1,4 +1,4 @@
-//! Cells, names and tables in workbooks, and workbooks that are not what they seem.
+//! Cells, names and tables in workbooks, and misleading workbooks.
 
 #![allow(clippy::unwrap_used)]
 
@@ -36,8 +36,8 @@ fn shown(table: &Table) -> String {
         });
         write!(shown, "\n{}", values.collect::<Vec<_>>().join(" ")).unwrap();
     }
-    for remark in &table.remarks {
-        write!(shown, "\n({remark})").unwrap();
+    for note in &table.notes {
+        write!(shown, "\n({note})").unwrap();
     }
     if table.has_more {
         shown += "\n(more)";

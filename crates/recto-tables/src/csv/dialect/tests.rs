@@ -3,7 +3,7 @@
 use super::super::splitter::Escape;
 use super::detect;
 
-/// The delimiter, how many columns there are and how many records.
+/// Checks the delimiter, the number of columns and the number of records.
 fn check(text: &str, expected: (Option<char>, usize, usize)) {
     let sample = detect(text, true, None);
     let delimiter = sample.dialect.delimiter.map(char::from);

@@ -67,7 +67,7 @@ fn finds_what_counts_on() {
     check(counts_on, "", "", false);
 }
 
-/// What both texts are, whichever comes first.
+/// Checks both orders of the texts.
 fn check(is_so: fn(&str, &str) -> bool, one: &str, other: &str, is_expected: bool) {
     assert_eq!(is_so(one, other), is_expected, "{one:?} {other:?}");
     assert_eq!(is_so(other, one), is_expected, "{other:?} {one:?}");

@@ -3,7 +3,7 @@
 use super::super::dialect::detect;
 use super::Layout;
 
-/// The header, or `-`, and how many records stand above the values.
+/// Checks the header, or `-`, and the number of records above the values.
 fn check(text: &str, header: &str, n_skipped: usize) {
     let layout = Layout::find(text, &detect(text, true, None));
     let found = layout.header.map_or("-".into(), |names| names.join("|"));
@@ -140,7 +140,7 @@ fn allows_a_header_that_is_too_short() {
     check("a,b\n1,2,3,4\n4,5,6,7\n7,8,9,0\n", "a|b", 1);
 }
 
-/// A header that leaves out a name is a header all the same.
+/// A header that lacks a name is still a header.
 #[test]
 fn keeps_a_header_above_a_record_of_words() {
     check(",name,score\n0,bob,pending\n1,ann,5\n2,cy,7\n", "|name|score", 1);

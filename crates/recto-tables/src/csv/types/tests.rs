@@ -3,7 +3,8 @@
 use super::Candidates;
 use crate::table::Value;
 
-/// The type of a column of those fields in a file with that delimiter, and its values as JSON.
+/// Returns the type of a column of these fields in a file with that delimiter, and its values as
+/// JSON.
 fn read(delimiter: u8, fields: &[&str]) -> String {
     let mut candidates = Candidates::new();
     fields.iter().for_each(|field| candidates.observe(field));

@@ -4,7 +4,7 @@
 
 use serde_json::json;
 
-use super::{Cell, Kinds};
+use super::{JsonCell, Kinds};
 use crate::table::{Type, Value};
 
 fn kind(values: serde_json::Value) -> Type {
@@ -54,16 +54,16 @@ fn takes_a_day_among_timestamps_for_one_of_midnight() {
 #[test]
 fn keeps_digits_that_do_not_fit() {
     for digits in ["18446744073709551615", "-123456789012345678901234567890"] {
-        let cell = Cell::new(digits, 100);
+        let cell = JsonCell::new(digits, 100);
         assert_eq!(cell.into_value(&Type::Integer), Value::Text(digits.into()));
     }
-    let cell = Cell::new("1e400", 100);
+    let cell = JsonCell::new("1e400", 100);
     assert_eq!(cell.into_value(&Type::Number), Value::Text("1e400".into()));
 }
 
 #[test]
 fn cuts_what_is_long() {
-    let nested = Cell::new(&format!("{{ \"a\":\n  \"{}\" }}", "x".repeat(50)), 20);
+    let nested = JsonCell::new(&format!("{{ \"a\":\n  \"{}\" }}", "x".repeat(50)), 20);
     let expected = format!("{{\"a\":\"{}… (+38 characters)", "x".repeat(14));
     assert_eq!(nested.into_value(&Type::Json), Value::Text(expected));
 }

@@ -6,7 +6,7 @@ use super::Values;
 use crate::error::Error;
 use crate::text::Text;
 
-/// The values, one after the other, and the error that ends them.
+/// Returns the values and the error that ends them.
 fn read(text: &str) -> String {
     let mut input = text.as_bytes();
     let mut shown = Vec::new();
