@@ -64,7 +64,7 @@ folder's filesystem makes of them; a tmpfs makes nothing of fsync.";
 /// Rounds before the first that counts.
 const N_WARM_UP: usize = 3;
 
-/// What is measured.
+/// The mode of a run.
 #[derive(Default)]
 enum Mode {
     #[default]
@@ -77,7 +77,7 @@ enum Mode {
     Instructions,
 }
 
-/// What the command line says.
+/// The command line.
 #[derive(Default)]
 struct Options {
     recto: Option<PathBuf>,
