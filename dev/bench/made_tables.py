@@ -120,12 +120,12 @@ def write(rng, style, records, may_have_title):
 
 def options(style, types):
     """Returns hints that DuckDB needs: the formats of numbers and timestamps."""
-    told = []
+    hints = []
     if style.has_decimal_comma and "number" in types:
-        told.append("decimal_separator = ','")
+        hints.append("decimal_separator = ','")
     if not style.moment.startswith("%Y") and "timestamp" in types:
-        told.append(f"timestampformat = '{style.moment}'")
-    return ", ".join(told)
+        hints.append(f"timestampformat = '{style.moment}'")
+    return ", ".join(hints)
 
 
 def decimal(rng, style):

@@ -229,8 +229,8 @@ def compare_entry(entry, answer):
             print(f"{entry['name']}: does not differ\n")
         return 1, 1, 0, 0, 0
     if "duckdb" in entry or "encoding" in entry:
-        told = ask_duckdb(in_utf8(path, entry), is_json, entry.get("duckdb"))
-        theirs = as_shown(told, answer)
+        hinted = ask_duckdb(in_utf8(path, entry), is_json, entry.get("duckdb"))
+        theirs = as_shown(hinted, answer)
         if ours == theirs:
             if "differs" in entry:
                 print(f"{entry['name']}: does not differ\n")
@@ -245,7 +245,7 @@ def compare_public():
     with open(DIFFERENCES, "rb") as file:
         reasons = tomllib.load(file)
     tables = public_tables.tables()
-    n_same = n_told = n_delimiters = n_unexplained = 0
+    n_same = n_hinted = n_delimiters = n_unexplained = 0
     n_by_right = collections.Counter()
     for (key, path), answer in zip(tables, ask_us(str(path) for _, path in tables), strict=True):
         is_json = public_tables.ending(key) in public_tables.JSON_ENDINGS
@@ -265,22 +265,22 @@ def compare_public():
             continue
         n_by_right[reason["right"]] += 1
         if reason.keys() & {"duckdb", "encoding"}:
-            told = ask_duckdb(in_utf8(path, reason), is_json, reason.get("duckdb"))
-            told = as_shown(told, answer)
-            if told == ours:
-                n_told += 1
+            hinted = ask_duckdb(in_utf8(path, reason), is_json, reason.get("duckdb"))
+            hinted = as_shown(hinted, answer)
+            if hinted == ours:
+                n_hinted += 1
                 n_delimiters += "delim " in reason.get("duckdb", "")
             else:
                 n_unexplained += 1
                 print(f"{key}: differs even with hints")
-                print_difference(ours, told)
+                print_difference(ours, hinted)
         print(f"{key}: right is {reason['right']}. {reason['why']}")
         print_difference(ours, theirs)
     for key in reasons:
         n_unexplained += 1
         print(f"{key}: is not among the public tables\n")
     print("right:", ", ".join(f"{who} {n}" for who, n in n_by_right.most_common()))
-    return len(tables), n_same, n_told, n_delimiters, n_unexplained
+    return len(tables), n_same, n_hinted, n_delimiters, n_unexplained
 
 
 def compare_debian(folder):
@@ -312,11 +312,11 @@ def compare_made(n_tables):
         for path, table, answer in zip(paths, made, answers, strict=True):
             truth = names_as_in_sql(table.columns), table.n_rows
             ours = our_answer(answer)
-            theirs = told = ask_duckdb(path, False, "")
+            theirs = hinted = ask_duckdb(path, False, "")
             if ours != theirs and table.options:
-                told = ask_duckdb(path, False, table.options)
+                hinted = ask_duckdb(path, False, table.options)
             n["same"] += ours == theirs
-            n["same once told"] += ours == told
+            n["same with hints"] += ours == hinted
             n["ours"] += ours == truth
             n["theirs"] += theirs == truth
             n["both"] += ours == theirs == truth
@@ -324,7 +324,7 @@ def compare_made(n_tables):
                 print(f"{path.stem}: right is duckdb.")
                 print_difference(ours, theirs)
     print(f"made tables: the same {share(n['same'], n_tables)},", end=" ")
-    print(f"with hints {share(n['same once told'], n_tables)}")
+    print(f"with hints {share(n['same with hints'], n_tables)}")
     print(f"right: ours {share(n['ours'], n_tables)}, DuckDB {share(n['theirs'], n_tables)};", end=" ")
     print(f"where DuckDB is right, recto is for {share(n['both'], n['theirs'])}")
     return n["ours"] >= n["theirs"]
@@ -357,9 +357,9 @@ def main():
         counts.append(("public", compare_public()))
         counts.append(("all", [sum(pair) for pair in zip(*(numbers for _, numbers in counts))]))
     print(f"DuckDB {duckdb.__version__}")
-    for what, (n_files, n_same, n_told, n_delimiters, n_unexplained) in counts:
+    for what, (n_files, n_same, n_hinted, n_delimiters, n_unexplained) in counts:
         print(f"{what} files: the same {share(n_same, n_files)},", end=" ")
-        print(f"with hints {share(n_same + n_told, n_files)},", end=" ")
+        print(f"with hints {share(n_same + n_hinted, n_files)},", end=" ")
         print(f"{n_delimiters} of them with a delimiter hint, {n_unexplained} without a reason")
     sys.exit(n_unexplained > 0)
 

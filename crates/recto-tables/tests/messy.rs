@@ -110,7 +110,7 @@ fn fewer_rows_are_the_first_ones() {
 
 /// Truncated and damaged files get an answer.
 #[test]
-fn damage_is_answered() {
+fn answers_damaged_files() {
     for expectation in expectations() {
         let name = expectation["name"].as_str().unwrap();
         let bytes = fs::read(folder().join(name)).unwrap();
@@ -125,7 +125,7 @@ fn damage_is_answered() {
 
 /// Any content gets an answer, and a table has a value for every column.
 #[test]
-fn nonsense_is_answered() {
+fn answers_random_bytes() {
     let pieces: [&[u8]; 24] = [
         b",",
         b";",

@@ -38,7 +38,7 @@ fn rows(n_good: u64, error: Error) -> Arc<EndlessRows> {
 }
 
 #[test]
-fn an_error_of_the_source_is_the_answer() {
+fn returns_the_error_of_the_source() {
     for error in [Error::Stopped, Error::Read { cause: "gone".into() }] {
         assert_eq!(preview(rows(0, error.clone()), &REQUEST), Err(error.clone()));
         assert_eq!(preview(rows(200_000, error.clone()), &REQUEST), Err(error));

@@ -29,13 +29,13 @@ use trials::{ALL, Trial};
 const TEXT_EDITOR: &str = "1.2.2";
 
 const HELP: &str = "\
-Tries recto and other file servers where data is lost, and prints a Markdown table.
+Runs reliability trials on recto and other file servers, and prints a Markdown table.
 
 Usage: cargo run --release -p recto-trials -- [OPTIONS]
 
 Options:
-  --long        As many rounds as the goals name, for recto; others are always tried in short
-  --only NAME   This trial only; may be repeated
+  --long        As many rounds as the goals name, for recto only
+  --only NAME   Only this trial; repeatable
   --recto PATH  The program to try; by default `recto` in target/release, which is built
                 only if it does not exist
   --no-peers    recto only
@@ -43,8 +43,8 @@ Options:
   --help        This text
 
 Other servers are tried if dev/support/install-peers has installed them.
-Works in folders of its own beneath $TMPDIR, or /tmp, and removes them. Some trials need root
-(mounting) or the right to trace; where they cannot run they say so.";
+Works in temporary directories below $TMPDIR, or /tmp. Some trials need root (mounting) or
+permission to trace; a trial that cannot run is reported as skipped.";
 
 /// The command line.
 #[derive(Default)]

@@ -64,7 +64,7 @@ fn members_and_frames_are_joined() {
 }
 
 #[test]
-fn damage_is_an_error_and_what_came_before_it_is_kept() {
+fn damage_is_an_error_after_the_intact_values() {
     let bytes: Vec<u8> =
         (0..400_000_u32).flat_map(|n| n.wrapping_mul(2654435761).to_le_bytes()).collect();
     for (compressed, kind) in [(gzip(&bytes), Codec::Gzip), (zstd(&bytes), Codec::Zstd)] {
@@ -111,7 +111,7 @@ fn a_bomb_ends_at_the_limit_in_bounded_time() {
 }
 
 #[test]
-fn a_file_of_empty_members_is_given_up() {
+fn rejects_a_file_of_empty_members() {
     for (empty, kind) in [(gzip(b""), Codec::Gzip), (zstd(b""), Codec::Zstd)] {
         let many = empty.repeat((MAX_BARREN as usize + (1 << 20)) / empty.len());
         let (n_bytes, outcome) = drained(many, kind);
@@ -121,7 +121,7 @@ fn a_file_of_empty_members_is_given_up() {
 }
 
 #[test]
-fn a_window_beyond_the_limit_is_refused() {
+fn rejects_a_window_beyond_the_limit() {
     for (window_log, is_fine) in [(MAX_WINDOW_LOG, true), (MAX_WINDOW_LOG + 1, false)] {
         let mut encoder = zstd::Encoder::new(Vec::new(), 3).unwrap();
         encoder.set_parameter(CParameter::WindowLog(window_log)).unwrap();
@@ -134,7 +134,7 @@ fn a_window_beyond_the_limit_is_refused() {
 }
 
 #[test]
-fn what_the_source_says_comes_through() {
+fn errors_of_the_source_pass_unchanged() {
     struct Gone;
     impl Source for Gone {
         fn size(&self) -> u64 {

@@ -15,7 +15,7 @@ fn names(table: &Table) -> Vec<String> {
 }
 
 #[test]
-fn says_whether_there_are_more_rows() {
+fn reports_whether_there_are_more_rows() {
     let text = "a,b\n1,2\n3,4\n5,6\n";
     assert!(read(text, 2, 1_000).has_more);
     assert!(!read(text, 3, 1_000).has_more);
@@ -24,7 +24,7 @@ fn says_whether_there_are_more_rows() {
 }
 
 #[test]
-fn ends_early_where_the_bytes_run_out() {
+fn ends_early_when_the_byte_budget_is_spent() {
     let text = format!("a,b\n{}", "0123456789,0123456789\n".repeat(100));
     let table = read(&text, 100, 300);
     assert!(table.has_more);
@@ -79,7 +79,7 @@ fn adds_columns_for_the_rows_that_need_them() {
 }
 
 #[test]
-fn reads_on_where_a_quote_is_open_by_mistake() {
+fn continues_after_an_accidental_quote() {
     let mut text = String::from("a,b\n1,\"open\n");
     (0..200_000).for_each(|row| text.push_str(&format!("{row},x\n")));
     let table = read(&text, 3, 1_000);
@@ -100,7 +100,7 @@ fn shows_so_many_columns_and_no_more() {
 }
 
 #[test]
-fn numbers_columns_by_all_that_there_are() {
+fn numbers_columns_by_the_total_count() {
     let check = |text: &str, name: &str, n_columns: usize| {
         let table = read(text, 10, 1 << 20);
         assert_eq!((table.columns[7].name.as_str(), table.n_columns), (name, Some(n_columns)));
@@ -136,7 +136,7 @@ fn notes_what_was_detected() {
 
 /// Inputs that once took quadratic time, or would have.
 #[test]
-fn takes_its_time_from_the_size_alone() {
+fn time_depends_only_on_size() {
     let start = processor_time();
     for piece in [
         "\"a,",
@@ -172,7 +172,7 @@ fn processor_time() -> std::time::Duration {
 }
 
 #[test]
-fn is_convinced_by_tables_only() {
+fn accepts_only_tables() {
     let tables = ["a\tb\n1\t2\n", "a,b,c\nx,y,z\n", "2024-01-01;5\n2024-01-02;6\n", "a|1\nb|2\n"];
     for text in tables {
         assert!(is_convincing(text), "{text:?}");

@@ -25,7 +25,7 @@ fn check(n_columns: usize, n_rows: usize, max_bytes: usize) -> (usize, usize, bo
 }
 
 #[test]
-fn leaves_what_fits() {
+fn keeps_a_table_that_fits() {
     assert_eq!(check(3, 5, 1_000), (3, 5, false, vec![]));
     assert_eq!(check(0, 0, 1_000), (0, 0, false, vec![]));
 }
@@ -36,13 +36,13 @@ fn counts_names_before_rows() {
 }
 
 #[test]
-fn leaves_out_columns_whose_names_do_not_fit() {
+fn drops_columns_whose_names_do_not_fit() {
     let note = vec!["Only the first 10 of 4000 columns are shown.".to_string()];
     assert_eq!(check(4_000, 3, 1_000), (10, 3, false, note));
 }
 
 #[test]
-fn keeps_a_column_and_a_row_whatever_their_size() {
+fn keeps_one_column_and_row_of_any_size() {
     let note = vec!["Only the first 1 of 2 columns are shown.".to_string()];
     assert_eq!(check(2, 2, 1), (1, 1, true, note));
 }

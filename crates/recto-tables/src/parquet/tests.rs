@@ -58,7 +58,7 @@ fn columns(table: &Table) -> String {
 }
 
 #[test]
-fn values_are_those_that_pyarrow_reads() {
+fn values_match_pyarrow() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/parquet/expected.json");
     let expected: serde_json::Map<String, Json> =
         serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
@@ -78,7 +78,7 @@ fn values_are_those_that_pyarrow_reads() {
 }
 
 #[test]
-fn types_have_the_names_of_the_format() {
+fn types_have_their_names_in_the_format() {
     let check = |name, expected: Expect| expected.assert_eq(&columns(&preview_of(name, 0, 99)));
     check(
         "scalars",
@@ -257,7 +257,7 @@ fn rows_end_where_the_bytes_do() {
 }
 
 #[test]
-fn only_what_is_needed_is_read() {
+fn reads_only_needed_bytes() {
     struct Counted(Vec<u8>, Mutex<usize>);
     impl Source for Counted {
         fn size(&self) -> u64 {

@@ -40,13 +40,13 @@ fn keeps_a_value_in_its_cell() {
 }
 
 #[test]
-fn shows_what_is_invisible() {
+fn makes_invisible_characters_visible() {
     check_text("a\tb\0c\x1bd", "| a⇥b␀c␛d |");
     check_text("a\u{202e}b", r"| a\u{202e}b |");
 }
 
 #[test]
-fn tells_an_empty_text_from_none() {
+fn distinguishes_empty_text_from_null() {
     check_text("", "| \"\" |");
     check(Type::Text, Value::Null, "|  |");
 }

@@ -68,26 +68,26 @@ fn allows_spaces_around_quotes() {
 }
 
 #[test]
-fn takes_a_quote_that_never_closes_as_a_character() {
+fn an_unclosed_quote_is_a_character() {
     check("a,\"b\nc,d", r#""a" "\"b"; "c" "d""#);
     check("5\" pipe,1\n", r#""5\" pipe" "1""#);
 }
 
 #[test]
-fn takes_quotes_inside_a_quoted_field_as_characters() {
+fn quotes_inside_a_quoted_field_are_characters() {
     check("\"the \"big\" one\",1\n", r#""the \"big\" one" "1""#);
     check("\"x\"y,2\nz,3", r#""\"x\"y" "2"; "z" "3""#);
 }
 
 #[test]
-fn tells_blank_lines_and_comments() {
+fn recognises_blank_lines_and_comments() {
     check("\n  \na", r#"blank; blank; "a""#);
     let dialect = Dialect { comment: Some(b'#'), ..COMMA };
     assert_eq!(records(dialect, "# a,b\n\"#\",#\n"), r##"comment; "#" "#""##);
 }
 
 #[test]
-fn asks_for_more_rather_than_guess() {
+fn asks_for_more_text_instead_of_guessing() {
     for text in ["a", "a,b", "a,b\r", "\"a\nb", "\"a\"", "\"a\" ", "  ", "a,\""] {
         let mut fields = Vec::new();
         assert_eq!(COMMA.split(text, false, &mut fields), ParsedLine::Incomplete, "{text:?}");
@@ -118,7 +118,7 @@ fn does_not_depend_on_where_the_text_is_cut() {
 }
 
 #[test]
-fn takes_any_number_of_spaces_for_one_delimiter() {
+fn consecutive_spaces_are_one_delimiter() {
     let spaces = Dialect { delimiter: Some(b' '), ..COMMA };
     assert_eq!(records(spaces, "  1   2 \r\n3 4"), r#""1" "2"; "3" "4""#);
     assert_eq!(records(spaces, "\"a b\"  \"\" x\n"), r#""a b" "" "x""#);

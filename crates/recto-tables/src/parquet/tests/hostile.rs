@@ -199,7 +199,7 @@ fn outcome(physical: i64, repetition: i64, codec: i64, n_rows: i64, pages: &[u8]
 }
 
 #[test]
-fn a_file_made_by_hand_is_read() {
+fn reads_a_handmade_file() {
     let table = outcome(INT32, 0, 0, 2, &page(false, 8, 2, 0, &[7, 0, 0, 0, 8, 0, 0, 0])).unwrap();
     assert_eq!(table.rows, [[Value::Integer(7)], [Value::Integer(8)]]);
     let repeated = [&[4, 0, 0, 0, 2, 0, 2, 1, 2, 0, 0, 0, 4, 1][..], &[9, 0, 0, 0, 9, 0, 0, 0]];
@@ -208,7 +208,7 @@ fn a_file_made_by_hand_is_read() {
 }
 
 #[test]
-fn of_very_many_columns_the_first_are_shown() {
+fn shows_the_first_of_very_many_columns() {
     let mut schema = vec![element(None, None, Some(5_000))];
     schema.extend(vec![element(Some(INT32), Some(0), None); 5_000]);
     let table = preview(Arc::new(file(b"", &metadata(&schema, &[]))), &REQUEST).unwrap();
@@ -251,7 +251,7 @@ fn what_would_end_the_process_is_refused() {
 }
 
 #[test]
-fn a_page_inflates_to_what_it_says_or_not_at_all() {
+fn a_page_inflates_to_its_declared_size_or_is_rejected() {
     use std::io::Write;
     let mut bomb = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
     bomb.write_all(&vec![0; 64 << 20]).unwrap();
@@ -265,7 +265,7 @@ fn a_page_inflates_to_what_it_says_or_not_at_all() {
 }
 
 #[test]
-fn texts_that_grow_out_of_each_other_are_counted_first() {
+fn counts_prefixed_texts_before_decoding() {
     // One text of 1 MiB, and a thousand that repeat it.
     let n_values = 1001_u64;
     let lengths = |first: i64, deltas: [i64; 2]| {
@@ -295,7 +295,7 @@ fn texts_that_grow_out_of_each_other_are_counted_first() {
 }
 
 #[test]
-fn a_list_without_an_end_is_cut() {
+fn cuts_an_endless_list() {
     // One row: all repetition levels but the first are 1, in a run of two billion.
     let n_values = i64::from(i32::MAX);
     let mut run = Vec::new();

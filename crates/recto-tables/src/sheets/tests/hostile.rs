@@ -115,7 +115,7 @@ fn repeated_cells_and_rows_do_not_fill_the_memory() {
 }
 
 #[test]
-fn a_text_without_end_is_refused() {
+fn rejects_an_endless_text() {
     let content = format!(
         r#"<table:table table:name="a"><table:table-row><table:table-cell><text:p>{}"#,
         "x".repeat(5 << 20)
@@ -143,7 +143,7 @@ fn xlsx(shared: &str) -> Result<Table> {
 }
 
 #[test]
-fn room_is_not_made_for_texts_that_are_not_there() {
+fn does_not_allocate_for_missing_texts() {
     let texts = "<si><t>a</t></si><si><t>b</t></si><si><t>c</t></si>";
     let table = xlsx(&format!(r#"<sst uniqueCount="3">{texts}</sst>"#)).unwrap();
     assert_eq!(table.columns[1].name, "b");
@@ -155,14 +155,14 @@ fn room_is_not_made_for_texts_that_are_not_there() {
 }
 
 #[test]
-fn a_large_part_is_looked_through_first() {
+fn scans_a_large_part_first() {
     let long = format!("<sst><si><t>{}</t></si></sst>", "x".repeat(65 << 20));
     let cause = "a text in it has more than 4 MiB".into();
     assert_eq!(xlsx(&long), Err(Error::TooLarge { cause }));
 }
 
 #[test]
-fn a_part_inflates_to_what_the_directory_says() {
+fn a_part_inflates_to_the_size_in_the_directory() {
     let content = "<table:table table:name='a'>".to_owned() + &" ".repeat(100_000);
     let mut bytes = archive(&[("content.xml", content.as_bytes())]);
     let size = (content.len() as u32).to_le_bytes();
@@ -177,7 +177,7 @@ fn a_part_inflates_to_what_the_directory_says() {
 }
 
 #[test]
-fn sectors_in_a_circle_and_cells_far_apart_are_refused() {
+fn rejects_cyclic_sectors_and_distant_cells() {
     let bytes = fixture("types.xls");
     // Each sector of the allocation table points to itself.
     let table_at = 512 * (1 + u32::from_le_bytes(*bytes[76..].first_chunk().unwrap()) as usize);
