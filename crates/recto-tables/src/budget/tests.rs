@@ -1,4 +1,4 @@
-//! Cases of `budget`.
+//! Tests of `budget`.
 
 use super::{Budget, cut};
 

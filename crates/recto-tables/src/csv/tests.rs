@@ -1,4 +1,4 @@
-//! Cases of `csv`.
+//! Tests of `csv`.
 
 #![allow(clippy::unwrap_used)]
 

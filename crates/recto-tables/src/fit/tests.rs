@@ -1,4 +1,4 @@
-//! Cases of `fit`.
+//! Tests of `fit`.
 
 use super::fit;
 use crate::render::markdown;

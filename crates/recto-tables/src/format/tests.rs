@@ -1,4 +1,4 @@
-//! Cases of `format`.
+//! Tests of `format`.
 
 use super::{Container, TextFormat, container, text, without_compression};
 use crate::compression::Codec;

@@ -1,4 +1,4 @@
-//! Cases of `json`.
+//! Tests of `json`.
 
 #![allow(clippy::unwrap_used)]
 

@@ -1,4 +1,4 @@
-//! Cases of `moments`.
+//! Tests of `moments`.
 
 #![allow(clippy::unwrap_used)]
 

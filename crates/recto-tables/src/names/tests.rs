@@ -1,4 +1,4 @@
-//! Cases of `names`.
+//! Tests of `names`.
 
 use super::unique;
 

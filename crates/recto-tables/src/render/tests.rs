@@ -1,4 +1,4 @@
-//! Cases of `render`.
+//! Tests of `render`.
 
 use super::markdown;
 use crate::table::{Column, Table, Type, Value};

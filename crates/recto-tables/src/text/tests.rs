@@ -1,4 +1,4 @@
-//! Cases of `text`.
+//! Tests of `text`.
 
 #![allow(clippy::unwrap_used)]
 

@@ -1,4 +1,4 @@
-//! Cases of `csv::dialect`.
+//! Tests of `csv::dialect`.
 
 use super::super::splitter::Escape;
 use super::detect;

@@ -1,4 +1,4 @@
-//! Cases of `csv::form`.
+//! Tests of `csv::form`.
 
 use super::{counts_on, is_alike, is_value};
 

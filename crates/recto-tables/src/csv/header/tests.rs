@@ -1,4 +1,4 @@
-//! Cases of `csv::header`.
+//! Tests of `csv::header`.
 
 use super::super::dialect::detect;
 use super::Layout;

@@ -1,4 +1,4 @@
-//! Cases of `csv::splitter`.
+//! Tests of `csv::splitter`.
 
 use super::{Dialect, Escape, ParsedLine};
 

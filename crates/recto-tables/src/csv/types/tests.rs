@@ -1,4 +1,4 @@
-//! Cases of `csv::types`.
+//! Tests of `csv::types`.
 
 use super::Candidates;
 use crate::table::Value;

@@ -1,4 +1,4 @@
-//! Cases of `json::columns`.
+//! Tests of `json::columns`.
 
 #![allow(clippy::unwrap_used)]
 

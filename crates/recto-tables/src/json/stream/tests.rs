@@ -1,4 +1,4 @@
-//! Cases of `json::stream`.
+//! Tests of `json::stream`.
 
 #![allow(clippy::unwrap_used)]
 
