@@ -1,9 +1,9 @@
-"""Tables that are made up, so that it is known what is in them.
+"""Generates tables with known content.
 
-Every number makes one table: some columns of some kinds, written in some way. What can be told from
-a file without knowing who wrote it is left to chance: delimiter, quotes, line endings, a mark at
-the beginning, a header or none, remarks above it, missing values, how days are written. What cannot
-be told is left out: words without a header, or `1,234` where a comma stands for a point.
+Every number gives one table with random columns. Properties that can be detected from a file are
+random: delimiter, quotes, line endings, BOM, header, comments above it, missing values, date
+formats. Properties that cannot be detected are left out: words without a header, or `1,234` with a
+decimal comma.
 """
 
 import csv
@@ -31,7 +31,7 @@ MOMENTS += ["%m/%d/%Y %H:%M", "%d.%m.%Y %H:%M"]
 
 @dataclasses.dataclass
 class Style:
-    """How a table is written."""
+    """The notation of a table."""
 
     delimiter: str
     has_decimal_comma: bool
@@ -53,7 +53,7 @@ class Style:
 
 @dataclasses.dataclass
 class Made:
-    """A table, what it is to be read as, and what DuckDB has to be told of it."""
+    """A table, its expected reading, and the hints for DuckDB."""
 
     data: bytes
     columns: list
@@ -70,7 +70,7 @@ def make(number):
     share_missing = rng.choice([0, 0, 0, 0.05, 0.3])
     columns = [column(rng, kind, style, n_rows, share_missing) for kind in kinds]
     types = [kind_of(kind, values) for kind, values in zip(kinds, columns)]
-    # Words above words are a header, for all that anybody can tell.
+    # Words above words cannot be distinguished from a header.
     has_header = rng.random() < 0.85 or not set(types) - {"text"}
     names = names_of(rng, n_columns)
     records = [list(record) for record in zip(*columns)]
@@ -85,13 +85,13 @@ def make(number):
 
 
 def column(rng, kind, style, n_rows, share_missing):
-    """Values of a kind; some are missing, the first one of a column never."""
+    """Returns values of a kind; some are missing, but never the first of a column."""
     values = [KINDS[kind][1](rng, style) for _ in range(n_rows)]
     return [value if idx == 0 or rng.random() >= share_missing else "" for idx, value in enumerate(values)]
 
 
 def kind_of(kind, values):
-    """The type of a column: codes that happen to have no zeros in front are whole numbers."""
+    """Returns the type of a column: codes without any leading zeros are integers."""
     filled = [value for value in values if value]
     is_whole = all(value.isdigit() and value[0] != "0" for value in filled)
     return "integer" if kind == "code" and is_whole else KINDS[kind][0]
@@ -119,13 +119,13 @@ def write(rng, style, records, may_have_title):
 
 
 def options(style, types):
-    """What DuckDB does not find out by itself: how numbers and timestamps are written."""
-    told = []
+    """Returns hints that DuckDB needs: the formats of numbers and timestamps."""
+    hints = []
     if style.has_decimal_comma and "number" in types:
-        told.append("decimal_separator = ','")
+        hints.append("decimal_separator = ','")
     if not style.moment.startswith("%Y") and "timestamp" in types:
-        told.append(f"timestampformat = '{style.moment}'")
-    return ", ".join(told)
+        hints.append(f"timestampformat = '{style.moment}'")
+    return ", ".join(hints)
 
 
 def decimal(rng, style):
@@ -139,14 +139,14 @@ def moment(rng, form):
 
 
 def sentence(rng):
-    """Words, some with what has to be quoted between them."""
+    """Returns words, some with characters that need quotes between them."""
     words = [rng.choice(WORDS) for _ in range(rng.randrange(3, 9))]
     first = rng.choice([" ", " ", " ", ", ", "; ", "\n", ' "', "'s "])
     text = words[0] + first + words[1] + ('" ' if first == ' "' else " ") + " ".join(words[2:])
     return text.capitalize() + rng.choice(["", "."])
 
 
-# The type of each kind, and how a value is drawn.
+# The type of each kind, and how a value is generated.
 KINDS = {
     "count": ("integer", lambda rng, style: str(rng.randrange(100_000))),
     "balance": ("integer", lambda rng, style: str(rng.randrange(-500, 500))),

@@ -1,20 +1,20 @@
-"""The public tables that `tables_vs_duckdb.py` compares: which they are and their source.
+"""Selects the public tables that `tables_vs_duckdb.py` compares.
 
-The packages of `--public` are those of `public_packages.toml`, which says how they were chosen. They are kept in
-`$XDG_CACHE_HOME/recto/public-tables`. Which of their files are tables is decided here, by name and
-structure and before anybody reads them:
+`public_packages.toml` lists the packages of `--public` and how they were chosen. They are cached in
+`$XDG_CACHE_HOME/recto/public-tables`. This module decides which of their files are tables, by name
+and structure, before they are compared:
 
-- The ending is one of ENDINGS, with or without `.gz`. Twice the same bytes are one file.
+- The extension is one of ENDINGS, with or without `.gz`. Files with the same bytes count once.
 - JSON is a table if it is an array or a sequence of values. One object is a document, such as a
-  package's settings, a schema or a translation. GeoJSON counts by its ending.
+  package's settings, a schema or a translation. GeoJSON counts by its extension.
 - A `.txt` or `.dat` is a table if its first lines all have the same number of tabs, commas,
-  semicolons or pipes, one at least. The others are mostly prose, and DuckDB makes a table of any.
-- No package brings more than MAX_FILES, or one way to write tables would outweigh the others. Those
-  are taken whose digests come first, which is as good as by chance.
+  semicolons or pipes, at least one. The others are mostly prose, and DuckDB reads any as a table.
+- A package contributes at most MAX_FILES, so that no notation outweighs the others: those with the
+  lowest digests, which is effectively random.
 
-Of the Debian packages in a folder (`--debian`) those count that are no larger than MAX_DEB_BYTES.
-They bring MAX_DEB_FILES at most, because many have a hundred tables of one program, and only files
-whose ending says that they are tables: a distribution has a hundred thousand others.
+Of the Debian packages in a directory (`--debian`), those up to MAX_DEB_BYTES count. Each contributes
+at most MAX_DEB_FILES, because many contain a hundred tables of one program, and only files with a
+table's extension, because a distribution has a hundred thousand others.
 """
 
 import gzip
@@ -43,7 +43,7 @@ N_LINES = 10
 
 
 def tables():
-    """Every table, as its key (the package and the path inside of it) and where it lies now."""
+    """Returns every table, as its key (package and path inside it) and its current path."""
     with open(PACKAGES, "rb") as file:
         packages = tomllib.load(file)["package"]
     named = ((package["file"].split("-")[0].lower(), package) for package in packages)
@@ -55,14 +55,14 @@ def tables():
 
 
 def debian_tables(folder):
-    """The tables of the Debian packages in a folder, as `tables` has them."""
+    """Returns the tables of the Debian packages in a directory, in the form of `tables`."""
     debs = sorted(path for path in folder.glob("*.deb") if path.stat().st_size <= MAX_DEB_BYTES)
     named = ((deb.name.split("_")[0], deb_members(deb)) for deb in debs)
     return kept(folder / "tables", named, MAX_DEB_FILES)
 
 
 def kept(folder, packages, max_files):
-    """Writes the tables of packages, each a name and its members, beneath a folder."""
+    """Writes the tables of packages, each a name and its members, below a directory."""
     seen, found = set(), []
     for name, files in packages:
         of_package = {}
@@ -80,8 +80,8 @@ def kept(folder, packages, max_files):
 
 
 def deb_members(deb):
-    """The files of a Debian package whose endings are those of tables. It is an `ar` archive with
-    heads of 60 bytes, the name first and the size at 48."""
+    """Returns the files of a Debian package with a table's extension. It is an `ar` archive with
+    headers of 60 bytes, the name first and the size at 48."""
     data, at = deb.read_bytes(), len("!<arch>\n")
     while not data[at:].startswith(b"data.tar"):
         size = int(data[at + 48 : at + 58])
@@ -94,7 +94,7 @@ def deb_members(deb):
 
 
 def download(package):
-    """The bytes of a package, from the cache if they are there."""
+    """Returns the bytes of a package, from the cache if possible."""
     place = CACHE / "packages" / package["file"]
     if not place.exists():
         place.parent.mkdir(parents=True, exist_ok=True)
@@ -107,7 +107,7 @@ def download(package):
 
 
 def members(name, data):
-    """The files of an archive, and of the archives in it, in the order of their paths."""
+    """Returns the files of an archive, and of archives in it, sorted by path."""
     if name.endswith((".zip", ".whl")):
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             names = [info.filename for info in archive.infolist() if not info.is_dir()]
@@ -130,12 +130,12 @@ def is_wanted(path):
 
 
 def ending(path):
-    """The ending without the one of compression, in small letters."""
+    """Returns the extension, without that of compression, in lower case."""
     return pathlib.PurePosixPath(path.lower().removesuffix(".gz")).suffix
 
 
 def is_table(path, data):
-    """Whether a file with that ending is a table by its structure."""
+    """Returns whether a file with that extension is a table by its structure."""
     kind = ending(path)
     if path.lower().endswith(".gz"):
         try:
@@ -156,7 +156,7 @@ def has_even_lines(data):
 
 
 def is_sequence(data):
-    """Whether it is an array, or one object on every line."""
+    """Returns whether it is an array, or one object on every line."""
     data = data.removeprefix(b"\xef\xbb\xbf").strip()
     lines = data.split(b"\n")[:N_LINES]
     are_objects = all(line.strip()[:1] == b"{" and line.strip()[-1:] == b"}" for line in lines)

@@ -1,40 +1,37 @@
 #!/usr/bin/env python3
-r"""Compares the previews of the messy corpus with what DuckDB says about the same files.
+r"""Compares recto's previews of the messy corpus with DuckDB's reading of the same files.
 
     pip install duckdb
     python dev/bench/tables_vs_duckdb.py
     python dev/bench/tables_vs_duckdb.py --public
     python dev/bench/tables_vs_duckdb.py --made 10000
-    python dev/bench/tables_vs_duckdb.py --debian FOLDER
+    python dev/bench/tables_vs_duckdb.py --debian DIR
 
-Names, types and the number of rows are compared. DuckDB is asked as it comes. Where that gives
-another answer and `expected.toml` has something to tell it, it is asked once more: with an option
-(that short rows are to be padded), or with the same text in UTF-8. It is told how a file is written
-and never a header or a type; a delimiter is something to detect, so that files which agree only
-because it was told are counted by themselves. What still differs is printed with the reason that
-`expected.toml` gives, and a difference without a reason fails the run.
+Names, types and the number of rows are compared, first with DuckDB's defaults. If that differs and
+`expected.toml` has a hint, DuckDB runs again with an option (such as padding of short rows) or with
+the same text in UTF-8. Hints describe how a file is written, never a header or a type. A delimiter
+should be detected, so files that agree only with a delimiter hint are counted separately. Remaining
+differences are printed with the reason in `expected.toml`; one without a reason fails the run.
 
-Files that are no tables, for us or by intent, are left out: DuckDB makes a table of every text.
-What says the same counts as the same: no columns at all and DuckDB's one made-up column without a
-value in it, text and DuckDB's type for a column of nulls, and a name that DuckDB had to change
-because it differs from another only by case. What we cut when we show it is compared as far as it
-is shown, and by its length: of more than 4,096 columns the first ones and how many there are, of a
-name with more than 200 characters the first ones and how many it has. The Parquet files of the
-tests are compared too; both sides read the types that stand in them, in words like `integer`.
+Files that are not tables, for recto or by intent, are left out, because DuckDB reads every text as a
+table. These count as equal: no columns, and DuckDB's one generated column without a value; text, and
+DuckDB's type for a column of nulls; a name that DuckDB changed because it differs from another only
+by case. Shortened output is compared by its start and length: more than 4,096 columns, or names with
+more than 200 characters. The Parquet files of the tests are compared too, with the types that both
+sides report mapped to words like `integer`.
 
-With `--public` the tables of public packages are compared as well; `public_tables.py` says which
-those are. `public_differences.toml` has who is right and why for every file that DuckDB reads
-otherwise as it comes, and what to tell it the second time. A difference that is not in it fails the
-run, and so does an entry for a file that does not differ. Where both refuse a file, they agree.
+`--public` also compares the tables of public packages, selected by `public_tables.py`. For every file
+that differs with DuckDB's defaults, `public_differences.toml` says who is right and why, and gives
+the hints. A difference that is not listed fails the run, and so does an entry for a file that does
+not differ. If both reject a file, they agree.
 
-With `--debian` the tables in the Debian packages of a folder are compared, with DuckDB as it comes
-and without reasons. All packages that have tables are found and fetched like this:
+`--debian` compares the tables in the Debian packages of a directory, with DuckDB's defaults and without
+reasons. This downloads all packages that have tables:
 
     apt-get download $(apt-file search -l -x '\.(csv|tsv|psv|tab|ndjson|jsonl|geojson)(\.gz)?$')
 
-With `--made` that many tables are made up (`made_tables.py`), of which it is known what they are to
-be read as. That tells who is right where the answers differ, and how often DuckDB itself is. It
-fails if DuckDB is right more often than we are.
+`--made` compares that many generated tables (`made_tables.py`), whose expected reading is known, and
+reports how often each side is right. It fails if DuckDB is right more often than recto.
 """
 
 import collections
@@ -55,7 +52,7 @@ CORPUS = ROOT / "crates/recto-tables/tests/messy"
 PARQUET = ROOT / "crates/recto-tables/tests/parquet"
 DIFFERENCES = pathlib.Path(__file__).with_name("public_differences.toml")
 
-# More rows than these are not counted; the example shows no more.
+# Rows beyond this number are not counted; the example shows no more.
 MAX_ROWS = 100_000
 
 WORDS = {
@@ -76,10 +73,10 @@ WORDS = {
     "GEOMETRY": "json",
 }
 
-# A name that we cut: what is shown of it, and how many characters it has beyond that.
+# A name that recto cut: the part that is shown, and the number of further characters.
 CUT_NAME = re.compile(r"(.{200})… \(\+(\d+) characters\)", re.DOTALL)
 
-# What a Parquet file's own types are called here and there.
+# Names of Parquet types in recto and DuckDB.
 FAMILIES = {
     "integer": r"u?int\d+|U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?",
     "number": r"float(16)?|double|decimal.*|FLOAT|DOUBLE|DECIMAL.*",
@@ -99,19 +96,19 @@ PARQUET_DIFFERS = {
 
 
 def word(kind):
-    """A DuckDB type in our words; whatever is nested is JSON."""
+    """Returns recto's name for a DuckDB type; nested types are JSON."""
     if kind.endswith("]") or kind.startswith(("STRUCT", "MAP")):
         return "json"
     return WORDS.get(kind, kind)
 
 
 def family(kind):
-    """A type of a Parquet file in a word for both sides."""
+    """Returns the common name of a Parquet type."""
     return next((name for name, form in FAMILIES.items() if re.fullmatch(form, kind)), kind.lower())
 
 
 def names_as_in_sql(columns):
-    """DuckDB counts names that differ from an earlier one only by case."""
+    """Undoes DuckDB's numbering of names that differ from an earlier one only by case."""
     seen, renamed = {}, []
     for name, kind in columns:
         n_before = seen.get(name.lower(), 0)
@@ -121,7 +118,7 @@ def names_as_in_sql(columns):
 
 
 def as_shown(theirs, answer):
-    """DuckDB's answer with its columns and names cut where ours are, if nothing but that differs."""
+    """Returns DuckDB's answer with columns and names cut like recto's, if nothing else differs."""
     if isinstance(theirs, str) or "error" in answer:
         return theirs
     (columns, n_rows), ours = theirs, answer["columns"]
@@ -134,19 +131,19 @@ def as_shown(theirs, answer):
 
 
 def name_as_shown(name, our_name):
-    """The name as we show it, if ours is cut and has the same beginning and length."""
+    """Returns the name as recto shows it, if that is cut and has the same start and length."""
     cut = CUT_NAME.fullmatch(our_name)
     is_same = cut and name.startswith(cut[1]) and len(name) == len(cut[1]) + int(cut[2])
     return our_name if is_same else name
 
 
 def our_answer(answer):
-    """Columns and the number of rows, or the error, as `ask_duckdb` has them."""
+    """Returns columns and the number of rows, or the error, in the form of `ask_duckdb`."""
     return answer.get("error") or (names_as_in_sql(answer["columns"]), answer["n_rows"])
 
 
 def ask_duckdb(path, is_json, options):
-    """Columns and the number of rows, or the error."""
+    """Returns columns and the number of rows, or the error."""
     function = "read_json_auto" if is_json else "read_csv_auto"
     options = f", {options}" if options else ""
     source = f"{function}({quoted(path)}{options})"
@@ -170,7 +167,7 @@ def quoted(path):
 
 
 def compare_parquet():
-    """How many Parquet files there are, and how many read the same on both sides."""
+    """Returns the number of Parquet files, and of those that both sides read alike."""
     paths = sorted(PARQUET.glob("*.parquet"))
     n_same = 0
     for path, answer in zip(paths, ask_us(map(str, paths)), strict=True):
@@ -190,7 +187,7 @@ def compare_parquet():
 
 
 def in_utf8(path, entry):
-    """The file, or a copy that DuckDB can decode."""
+    """Returns the file, or a copy that DuckDB can decode."""
     if "encoding" not in entry:
         return path
     copy = pathlib.Path(tempfile.gettempdir()) / f"utf8_{path.name}"
@@ -206,9 +203,9 @@ def ask_us(paths):
 
 
 def compare_own():
-    """How many own tables there are, agree, agree once DuckDB is told more, how many of those are
-    told a delimiter, and how many lack a reason: for the files as they were first written, and for
-    those that were added later."""
+    """Returns five counts, for the files as first written and for those added later: tables, those
+    that agree, those that agree with hints, those of them with a delimiter hint, and those without
+    a reason."""
     with open(CORPUS / "expected.toml", "rb") as file:
         entries = [entry for entry in tomllib.load(file)["file"] if "error" not in entry]
     answers = ask_us([str(CORPUS / entry["name"]) for entry in entries])
@@ -222,21 +219,21 @@ def compare_own():
 
 
 def compare_entry(entry, answer):
-    """The counts of `compare_own` for one file."""
+    """Returns the counts of `compare_own` for one file."""
     path = CORPUS / entry["name"]
     is_json = path.suffix in public_tables.JSON_ENDINGS or path.read_bytes().startswith(b"{")
     ours = our_answer(answer)
     theirs = as_shown(ask_duckdb(path, is_json, ""), answer)
     if ours == theirs:
         if entry.keys() & {"differs", "duckdb", "encoding"}:
-            print(f"{entry['name']}: does not differ at all\n")
+            print(f"{entry['name']}: does not differ\n")
         return 1, 1, 0, 0, 0
     if "duckdb" in entry or "encoding" in entry:
-        told = ask_duckdb(in_utf8(path, entry), is_json, entry.get("duckdb"))
-        theirs = as_shown(told, answer)
+        hinted = ask_duckdb(in_utf8(path, entry), is_json, entry.get("duckdb"))
+        theirs = as_shown(hinted, answer)
         if ours == theirs:
             if "differs" in entry:
-                print(f"{entry['name']}: does not differ at all\n")
+                print(f"{entry['name']}: does not differ\n")
             return 1, 0, 1, "delim " in entry.get("duckdb", ""), 0
     print(f"{entry['name']}: {entry.get('differs', 'NOT EXPLAINED')}")
     print(f"    ours:   {ours}\n    DuckDB: {theirs}\n")
@@ -244,11 +241,11 @@ def compare_entry(entry, answer):
 
 
 def compare_public():
-    """The same for public tables; an entry that is out of date counts as one that is missing."""
+    """The same for public tables; an outdated entry counts as a missing one."""
     with open(DIFFERENCES, "rb") as file:
         reasons = tomllib.load(file)
     tables = public_tables.tables()
-    n_same = n_told = n_delimiters = n_unexplained = 0
+    n_same = n_hinted = n_delimiters = n_unexplained = 0
     n_by_right = collections.Counter()
     for (key, path), answer in zip(tables, ask_us(str(path) for _, path in tables), strict=True):
         is_json = public_tables.ending(key) in public_tables.JSON_ENDINGS
@@ -259,7 +256,7 @@ def compare_public():
             n_same += 1
             if reason is not None:
                 n_unexplained += 1
-                print(f"{key}: does not differ at all\n")
+                print(f"{key}: does not differ\n")
             continue
         if reason is None:
             n_unexplained += 1
@@ -268,26 +265,26 @@ def compare_public():
             continue
         n_by_right[reason["right"]] += 1
         if reason.keys() & {"duckdb", "encoding"}:
-            told = ask_duckdb(in_utf8(path, reason), is_json, reason.get("duckdb"))
-            told = as_shown(told, answer)
-            if told == ours:
-                n_told += 1
+            hinted = ask_duckdb(in_utf8(path, reason), is_json, reason.get("duckdb"))
+            hinted = as_shown(hinted, answer)
+            if hinted == ours:
+                n_hinted += 1
                 n_delimiters += "delim " in reason.get("duckdb", "")
             else:
                 n_unexplained += 1
-                print(f"{key}: differs even when told")
-                print_difference(ours, told)
+                print(f"{key}: differs even with hints")
+                print_difference(ours, hinted)
         print(f"{key}: right is {reason['right']}. {reason['why']}")
         print_difference(ours, theirs)
     for key in reasons:
         n_unexplained += 1
         print(f"{key}: is not among the public tables\n")
     print("right:", ", ".join(f"{who} {n}" for who, n in n_by_right.most_common()))
-    return len(tables), n_same, n_told, n_delimiters, n_unexplained
+    return len(tables), n_same, n_hinted, n_delimiters, n_unexplained
 
 
 def compare_debian(folder):
-    """Prints how many tables of Debian packages read the same, and those that do not."""
+    """Prints how many tables of Debian packages agree, and those that do not."""
     tables = [pair for pair in public_tables.debian_tables(folder) if ".parquet" not in pair[0]]
     answers = [answer for some in batches(tables) for answer in ask_us(str(path) for _, path in some)]
     n_same = 0
@@ -300,11 +297,11 @@ def compare_debian(folder):
         else:
             print(f"{key}:")
             print_difference(ours, theirs)
-    print(f"Debian's tables: the same {share(n_same, len(tables))}")
+    print(f"Debian tables: the same {share(n_same, len(tables))}")
 
 
 def compare_made(n_tables):
-    """Prints how often each side reads what was written, and whether we do so as often."""
+    """Prints how often each side is right, and returns whether recto is right as often."""
     made = [made_tables.make(number) for number in range(n_tables)]
     with tempfile.TemporaryDirectory() as folder:
         paths = [pathlib.Path(folder) / f"{number}.csv" for number in range(n_tables)]
@@ -315,11 +312,11 @@ def compare_made(n_tables):
         for path, table, answer in zip(paths, made, answers, strict=True):
             truth = names_as_in_sql(table.columns), table.n_rows
             ours = our_answer(answer)
-            theirs = told = ask_duckdb(path, False, "")
+            theirs = hinted = ask_duckdb(path, False, "")
             if ours != theirs and table.options:
-                told = ask_duckdb(path, False, table.options)
+                hinted = ask_duckdb(path, False, table.options)
             n["same"] += ours == theirs
-            n["same once told"] += ours == told
+            n["same with hints"] += ours == hinted
             n["ours"] += ours == truth
             n["theirs"] += theirs == truth
             n["both"] += ours == theirs == truth
@@ -327,19 +324,19 @@ def compare_made(n_tables):
                 print(f"{path.stem}: right is duckdb.")
                 print_difference(ours, theirs)
     print(f"made tables: the same {share(n['same'], n_tables)},", end=" ")
-    print(f"once DuckDB is told how to read {share(n['same once told'], n_tables)}")
+    print(f"with hints {share(n['same with hints'], n_tables)}")
     print(f"right: ours {share(n['ours'], n_tables)}, DuckDB {share(n['theirs'], n_tables)};", end=" ")
-    print(f"where DuckDB is right, we are for {share(n['both'], n['theirs'])}")
+    print(f"where DuckDB is right, recto is for {share(n['both'], n['theirs'])}")
     return n["ours"] >= n["theirs"]
 
 
 def batches(paths):
-    """Not more paths than a command line takes."""
+    """Yields batches of paths that fit a command line."""
     return (paths[at : at + 1_000] for at in range(0, len(paths), 1_000))
 
 
 def print_difference(ours, theirs):
-    """Both answers; of long lists of columns only where they differ."""
+    """Prints both answers; of long lists of columns only the differences."""
     if isinstance(ours, tuple) and isinstance(theirs, tuple) and len(ours[0]) == len(theirs[0]) > 8:
         pairs = [pair for pair in zip(ours[0], theirs[0]) if pair[0] != pair[1]]
         ours = [pair[0] for pair in pairs], ours[1]
@@ -360,10 +357,10 @@ def main():
         counts.append(("public", compare_public()))
         counts.append(("all", [sum(pair) for pair in zip(*(numbers for _, numbers in counts))]))
     print(f"DuckDB {duckdb.__version__}")
-    for what, (n_files, n_same, n_told, n_delimiters, n_unexplained) in counts:
+    for what, (n_files, n_same, n_hinted, n_delimiters, n_unexplained) in counts:
         print(f"{what} files: the same {share(n_same, n_files)},", end=" ")
-        print(f"once DuckDB is told how to read {share(n_same + n_told, n_files)},", end=" ")
-        print(f"{n_delimiters} of them with a delimiter told, {n_unexplained} without a reason")
+        print(f"with hints {share(n_same + n_hinted, n_files)},", end=" ")
+        print(f"{n_delimiters} of them with a delimiter hint, {n_unexplained} without a reason")
     sys.exit(n_unexplained > 0)
 
 

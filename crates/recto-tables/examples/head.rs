@@ -1,4 +1,4 @@
-//! Prints the first rows of one file as Markdown, and how long that took.
+//! Prints the first rows of a file as Markdown, and the time it took.
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
 use std::error::Error;
@@ -30,6 +30,6 @@ fn main() -> std::result::Result<(), Box<dyn Error>> {
     let table = preview(Arc::new(OnDisk(file, size)), &request)?;
     let text = render::markdown(&table);
     eprintln!("{} rows in {:.1} ms", table.rows.len(), start.elapsed().as_secs_f64() * 1e3);
-    println!("{text}{}", table.remarks.join("\n"));
+    println!("{text}{}", table.notes.join("\n"));
     Ok(())
 }

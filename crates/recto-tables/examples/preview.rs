@@ -1,6 +1,6 @@
 //! Prints previews of the files named on the command line, one line of JSON for each.
 //!
-//! `dev/bench/tables_vs_duckdb.py` compares them with what DuckDB says.
+//! `dev/bench/tables_vs_duckdb.py` compares them with DuckDB's results.
 #![allow(clippy::print_stdout)]
 
 use std::error::Error;
@@ -27,7 +27,7 @@ fn main() -> Result<(), Box<dyn Error>> {
                     "n_columns": table.n_columns,
                     "n_rows": n_rows,
                     "rows": rows,
-                    "remarks": table.remarks,
+                    "notes": table.notes,
                 })
             }
             Err(error) => json!({ "path": path, "error": format!("{error:?}") }),

@@ -1,18 +1,18 @@
-//! How much of a table fits into an answer.
+//! Limits how much of a table an answer contains.
 
-/// The most characters that one cell shows.
+/// The most characters shown of a cell.
 pub const MAX_CELL_CHARS: usize = 1_000;
 
-/// Even in a very wide table a cell shows this many characters.
+/// The number of characters that a cell shows even in a very wide table.
 const MIN_CELL_CHARS: usize = 16;
 
-/// What a value costs beyond its bytes.
+/// The cost of a value in addition to its bytes.
 const SEPARATOR_BYTES: usize = 2;
 
-/// The most columns that a table shows. More names than that would fill an answer by themselves.
+/// The most columns shown. More names would fill an answer on their own.
 pub const MAX_COLUMNS: usize = 4_096;
 
-/// Bytes of values that may still be added.
+/// The rows and bytes of values that may still be added.
 #[derive(Debug)]
 pub struct Budget {
     n_rows_left: usize,
@@ -21,13 +21,13 @@ pub struct Budget {
 }
 
 impl Budget {
-    /// A budget for so many rows and about so many bytes.
+    /// Creates a budget for `n_rows` rows and about `n_bytes` bytes.
     pub fn new(n_rows: usize, n_bytes: usize) -> Budget {
         Budget { n_rows_left: n_rows, n_bytes_left: n_bytes, n_rows: 0 }
     }
 
-    /// Whether a row whose values have so many bytes may be added; if so, it is counted. The
-    /// first row always fits: an answer without any would help nobody.
+    /// Returns whether a row with `n_value_bytes` of values may be added, and counts it if so. The
+    /// first row is always admitted.
     pub fn admits(&mut self, n_value_bytes: usize, n_columns: usize) -> bool {
         let n_bytes = n_value_bytes.saturating_add(n_columns.saturating_mul(SEPARATOR_BYTES));
         if self.n_rows_left == 0 || (self.n_rows > 0 && n_bytes > self.n_bytes_left) {
@@ -40,18 +40,18 @@ impl Budget {
         true
     }
 
-    /// Whether no further row can be added.
+    /// Returns whether no further row can be added.
     pub fn is_spent(&self) -> bool {
         self.n_rows_left == 0
     }
 }
 
-/// How many characters a cell may show in a table of so many columns.
+/// Returns how many characters a cell may show in a table with `n_columns` columns.
 pub fn max_cell_chars(n_columns: usize, max_bytes: usize) -> usize {
     (max_bytes / n_columns.max(1)).clamp(MIN_CELL_CHARS, MAX_CELL_CHARS)
 }
 
-/// The text, or its first characters and how many more there are.
+/// Returns the text, or its first characters and the number of the remaining ones.
 pub fn cut(text: &str, max_chars: usize) -> String {
     if text.len() <= max_chars {
         return text.into();

@@ -1,9 +1,9 @@
-//! Writes days and times of day as ISO 8601. What they are counted from is known to the callers.
+//! Formats dates and times of day as ISO 8601. Callers know the epoch of their values.
 
 const NANOS_PER_SECOND: i64 = 1_000_000_000;
 const NANOS_PER_DAY: i64 = 86_400 * NANOS_PER_SECOND;
 
-/// A day, counted from 1970-01-01. Years beyond four digits have a sign.
+/// Formats a day counted from 1970-01-01. Years beyond four digits have a sign.
 pub fn date(day: i64) -> String {
     let (year, month, day) = civil(day);
     match year {
@@ -12,7 +12,7 @@ pub fn date(day: i64) -> String {
     }
 }
 
-/// A time of day, with as many groups of three digits behind the second as it needs.
+/// Formats a time of day, with as many groups of three fractional digits as it needs.
 pub fn time(nanos: i64) -> String {
     let (seconds, fraction) = (nanos / NANOS_PER_SECOND, nanos % NANOS_PER_SECOND);
     let (hour, minute, second) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
@@ -25,23 +25,23 @@ pub fn time(nanos: i64) -> String {
     }
 }
 
-/// A moment, counted in ticks from 1970-01-01T00:00:00, of which `n_per_second` are a second.
+/// Formats a timestamp in ticks from 1970-01-01T00:00:00, with `n_per_second` ticks a second.
 pub fn timestamp(ticks: i64, n_per_second: i64) -> String {
     let n_per_day = 86_400 * n_per_second;
     let (day, tick) = (ticks.div_euclid(n_per_day), ticks.rem_euclid(n_per_day));
     format!("{}T{}", date(day), time(tick * (NANOS_PER_SECOND / n_per_second)))
 }
 
-/// A moment, as a day and nanoseconds that may lie outside of it.
+/// Formats a timestamp given as a day and nanoseconds, which may be outside that day.
 pub fn timestamp_of_day(day: i64, nanos: i64) -> String {
     let day = day.saturating_add(nanos.div_euclid(NANOS_PER_DAY));
     format!("{}T{}", date(day), time(nanos.rem_euclid(NANOS_PER_DAY)))
 }
 
-/// Year, month and day in the Gregorian calendar, which is taken to have been there always.
+/// Returns year, month and day in the proleptic Gregorian calendar.
 ///
-/// Counts from 0000-03-01, so that leap days are the last of their years, in eras of 400 years,
-/// which all have the same days.
+/// Counts from 0000-03-01, so that leap days end their years, in eras of 400 years, which all have
+/// the same number of days.
 fn civil(day: i64) -> (i64, i64, i64) {
     const DAYS_PER_ERA: i64 = 146_097;
     let day = i128::from(day) + 719_468;

@@ -1,7 +1,6 @@
-//! Inflates gzip and zstd as a stream, within bounds.
+//! Inflates gzip and zstd as a stream, within limits.
 //!
-//! What the inflated bytes mean is left to others. A read fails with an [`io::Error`] that wraps
-//! an [`Error`].
+//! A read fails with an [`io::Error`] that wraps an [`Error`].
 
 use std::fmt;
 use std::io::{self, BufRead, BufReader, Read};
@@ -13,44 +12,44 @@ use zstd::stream::read::Decoder as ZstdDecoder;
 use crate::error::{Error, Result};
 use crate::source::{Reader, Source};
 
-/// The most that is inflated out of one file. A bomb of zeros takes about a second to get there.
+/// The most bytes inflated from one file. A bomb of zeros takes about a second to get there.
 pub(crate) const MAX_INFLATED: u64 = 1 << 30;
 
-/// The most memory that a zstd frame may ask for, as a power of two: 8 MiB. That is what RFC 8878
-/// asks of every decoder and what levels up to 19 use; only `--ultra` and `--long` go beyond.
+/// The largest window of a zstd frame, as a power of two: 8 MiB. RFC 8878 asks every decoder for
+/// that much, and levels up to 19 use it; only `--ultra` and `--long` exceed it.
 const MAX_WINDOW_LOG: u32 = 23;
 
-/// How much may be read beyond twice what has come out. It stops files of empty members or
-/// frames, each of which costs far more time than its bytes suggest.
+/// How much may be read beyond twice the output. Stops files of empty members or frames, which cost
+/// far more time than their size suggests.
 const MAX_BARREN: u64 = 16 << 20;
 
 const N_BUFFERED: usize = 64 << 10;
 
-/// How bytes are compressed.
+/// A compression format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum Codec {
     /// RFC 1952, one member or several.
     Gzip,
     /// RFC 8878, one frame or several.
     Zstd,
 }
 
-impl fmt::Display for Kind {
+impl fmt::Display for Codec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Kind::Gzip => "gzip",
-            Kind::Zstd => "zstd",
+            Codec::Gzip => "gzip",
+            Codec::Zstd => "zstd",
         })
     }
 }
 
-/// Reads what compressed bytes hold. Nothing is inflated before it is asked for.
-pub fn inflate(source: Arc<dyn Source>, kind: Kind) -> Result<Inflated> {
+/// Returns a reader of the inflated bytes, which inflates on demand.
+pub fn inflate(source: Arc<dyn Source>, kind: Codec) -> Result<Inflated> {
     let compressed = Compressed { reader: Reader::new(source), n_read: 0, n_allowed: 0 };
     let compressed = BufReader::with_capacity(N_BUFFERED, compressed);
     let decoder = match kind {
-        Kind::Gzip => Decoder::Gzip(Some(Box::new(GzDecoder::new(compressed)))),
-        Kind::Zstd => {
+        Codec::Gzip => Decoder::Gzip(Some(Box::new(GzDecoder::new(compressed)))),
+        Codec::Zstd => {
             let decoder = ZstdDecoder::with_buffer(compressed).and_then(|mut decoder| {
                 decoder.window_log_max(MAX_WINDOW_LOG)?;
                 Ok(decoder)
@@ -63,7 +62,7 @@ pub fn inflate(source: Arc<dyn Source>, kind: Kind) -> Result<Inflated> {
 
 /// The inflated bytes, as a stream.
 pub struct Inflated {
-    kind: Kind,
+    kind: Codec,
     decoder: Decoder,
     n_inflated: u64,
 }
@@ -71,7 +70,7 @@ pub struct Inflated {
 type Member = GzDecoder<BufReader<Compressed>>;
 
 enum Decoder {
-    /// The current member; none after the last one.
+    /// The current member; `None` after the last one.
     Gzip(Option<Box<Member>>),
     Zstd(ZstdDecoder<'static, BufReader<Compressed>>),
 }
@@ -99,7 +98,7 @@ impl Read for Inflated {
     }
 }
 
-/// Reads on, into the next member where one has ended.
+/// Reads on, into the next member if one has ended.
 fn read_members(
     member: &mut Option<Box<Member>>,
     buffer: &mut [u8],
@@ -111,7 +110,7 @@ fn read_members(
         if n_bytes > 0 {
             return Ok(n_bytes);
         }
-        // What does not look like another member is padding, as gzip itself sees it.
+        // Bytes that do not look like another member are padding, as in gzip itself.
         let has_next = decoder.get_mut().fill_buf()?.first() == Some(&0x1f);
         let ended = member.take().filter(|_| has_next);
         *member = ended.map(|it| Box::new(GzDecoder::new(it.into_inner())));
@@ -119,7 +118,7 @@ fn read_members(
     Ok(0)
 }
 
-/// The compressed bytes, for as long as they are worth reading.
+/// The compressed bytes, up to the limit on input that inflates to almost nothing.
 struct Compressed {
     reader: Reader,
     n_read: u64,
@@ -138,8 +137,8 @@ impl Read for Compressed {
     }
 }
 
-/// Says what is wrong with the compressed bytes; errors of ours pass.
-fn translate(error: io::Error, kind: Kind) -> Error {
+/// Describes what is wrong with the compressed bytes. Errors of this crate pass unchanged.
+fn translate(error: io::Error, kind: Codec) -> Error {
     let error = match error.downcast::<Error>() {
         Ok(error) => return error,
         Err(error) => error,
@@ -148,7 +147,7 @@ fn translate(error: io::Error, kind: Kind) -> Error {
         return Error::Broken { cause: format!("its {kind} data ends too early") };
     }
     let message = error.to_string();
-    // The library has no type for its errors, only words.
+    // The library reports errors only as text.
     if message.contains("too much memory") {
         let cause = format!(
             "its {kind} data needs a window of more than {} MiB",

@@ -1,7 +1,7 @@
-//! Delimited text: comma- and tab-separated values and their many relatives.
+//! Delimited text: comma- and tab-separated values and similar formats.
 //!
-//! The first part of a file says how it is written and what its columns are; the first rows are
-//! what is shown. Nothing else is read.
+//! The start of a file determines its dialect and its columns, and provides the rows to show. The
+//! rest is not read.
 
 use std::io::Read;
 
@@ -18,58 +18,58 @@ mod form;
 
 mod header;
 
-mod remarks;
+mod notes;
 
 mod splitter;
 
 mod types;
 
 use header::Layout;
-use remarks::Remarks;
-use splitter::Line;
+use notes::Notes;
+use splitter::ParsedLine;
 use types::Candidates;
 
-/// How many rows say what the columns are.
+/// The number of rows from which column types are detected.
 const SAMPLE_ROWS: usize = 20_480;
 
-/// How many bytes of text say what the columns are, at most.
+/// The most bytes of text from which column types are detected.
 const SAMPLE_BYTES: usize = 4 << 20;
 
-/// How many bytes of text are looked at for rows to show, at most: blank lines and comments have
-/// no end in some files.
+/// The most bytes of text read to find rows to show. Some files have endless blank lines or
+/// comments.
 const MAX_BYTES: usize = 64 << 20;
 
-/// The longest record that is waited for. A quote may be open by mistake.
+/// The longest record. A quote may have been opened by mistake.
 pub(crate) const MAX_RECORD_BYTES: usize = 16 << 20;
 
-/// The first rows of a delimited text.
+/// Returns the first rows of a delimited text.
 pub fn preview(input: &mut dyn Read, request: &Request<'_>) -> Result<Table> {
     let mut text = Text::open(input)?;
     let layout = layout(&mut text, expected_delimiter(request.name))?;
-    let mut rows = Rows::new(&layout, request);
+    let mut rows = CsvRows::new(&layout, request);
     let mut n_bytes = 0;
     while !rows.is_complete(n_bytes) {
         let is_last = text.is_complete() || text.rest().len() >= MAX_RECORD_BYTES;
         let mut fields = Vec::with_capacity(layout.n_columns);
         let next = match layout.dialect.split(text.rest(), is_last, &mut fields) {
-            Line::Record(next) => {
+            ParsedLine::Record(next) => {
                 rows.push(&fields);
                 next
             }
-            Line::Blank(next) => {
+            ParsedLine::Blank(next) => {
                 rows.push_blank();
                 next
             }
-            Line::Comment(next) => {
+            ParsedLine::Comment(next) => {
                 rows.has_comments |= rows.n_records > 0;
                 next
             }
-            Line::Incomplete => {
+            ParsedLine::Incomplete => {
                 text.fill()?;
                 continue;
             }
-            Line::End if text.is_complete() => break,
-            Line::End => {
+            ParsedLine::End if text.is_complete() => break,
+            ParsedLine::End => {
                 text.fill()?;
                 continue;
             }
@@ -79,12 +79,12 @@ pub fn preview(input: &mut dyn Read, request: &Request<'_>) -> Result<Table> {
         text.advance(next);
     }
     let is_at_end = text.is_complete() && text.rest().is_empty();
-    let remarks = Remarks::new(&layout, text.encoding(), request.name);
-    Ok(rows.into_table(remarks, is_at_end))
+    let notes = Notes::new(&layout, text.encoding(), request.name);
+    Ok(rows.into_table(notes, is_at_end))
 }
 
-/// Whether a text that does not call itself a table is one all the same: at least two records, all
-/// with the same two or more fields, and nothing in them that only code has.
+/// Returns whether a text without a table's extension is a table: at least two records, all with
+/// the same number of fields, at least two, and none that looks like code.
 pub fn is_convincing(head: &str) -> bool {
     let is_whole = head.len() < crate::source::HEAD_BYTES / 2;
     let sample = dialect::detect(head, is_whole, None);
@@ -93,8 +93,8 @@ pub fn is_convincing(head: &str) -> bool {
     if sample.n_columns < 2 || records.len() < 2 || !is_even {
         return false;
     }
-    // The arguments of a call have commas between them and lines of code end with commas and
-    // semicolons, but neither goes for tabs and pipes. Some programs write one behind every field.
+    // Arguments of calls are separated by commas, and lines of code end with commas and semicolons.
+    // Tabs and pipes do not occur like that, and some programs write one after every field.
     let may_be_code = !matches!(sample.dialect.delimiter, Some(b'\t' | b'|'));
     let has_end = !may_be_code && sample.n_columns > 2;
     let n_columns = if has_end { sample.n_columns - 1 } else { sample.n_columns };
@@ -114,7 +114,7 @@ pub fn is_convincing(head: &str) -> bool {
     !has_code && is_rich && !(0..n_columns).any(is_empty_column)
 }
 
-/// Whether a field has a bracket without its partner, as arguments of a call do.
+/// Returns whether a field has an unmatched bracket, as arguments of a call do.
 fn is_unbalanced(field: &str) -> bool {
     let count = |bracket: char| field.matches(bracket).count();
     count('(') != count(')') || count('{') != count('}') || count('[') != count(']')
@@ -130,7 +130,7 @@ fn expected_delimiter(name: &str) -> Option<u8> {
     }
 }
 
-/// Looks at the beginning, more of it where it has no two records.
+/// Detects the layout from the start of the text, reading more while there are no two records.
 fn layout(text: &mut Text<'_>, expected: Option<u8>) -> Result<Layout> {
     loop {
         let sample = dialect::detect(text.rest(), text.is_complete(), expected);
@@ -145,19 +145,19 @@ fn layout(text: &mut Text<'_>, expected: Option<u8>) -> Result<Layout> {
     }
 }
 
-/// The rows to show, and what the columns are, as the records come in.
-struct Rows<'a> {
+/// The rows to show and the types of the columns, collected record by record.
+struct CsvRows<'a> {
     layout: &'a Layout,
     budget: Budget,
     max_chars: usize,
-    /// The first rows, their fields cut to what is shown.
+    /// The first rows, with fields cut to the characters that are shown.
     shown: Vec<Vec<String>>,
     columns: Vec<Candidates>,
     n_records: usize,
-    /// Blank lines in a row, which are rows only if another one follows.
+    /// Consecutive blank lines, which are rows only if another row follows.
     n_blank: usize,
     n_rows: usize,
-    /// The most fields that a shown row has, up to its last value.
+    /// The most fields of a shown row, up to its last value.
     n_filled: usize,
     has_short: bool,
     first_long_row: Option<usize>,
@@ -165,9 +165,9 @@ struct Rows<'a> {
     has_comments: bool,
 }
 
-impl<'a> Rows<'a> {
-    fn new(layout: &'a Layout, request: &Request<'_>) -> Rows<'a> {
-        Rows {
+impl<'a> CsvRows<'a> {
+    fn new(layout: &'a Layout, request: &Request<'_>) -> CsvRows<'a> {
+        CsvRows {
             layout,
             budget: Budget::new(request.limit, request.max_bytes),
             max_chars: max_cell_chars(layout.n_columns.min(MAX_COLUMNS), request.max_bytes),
@@ -183,7 +183,7 @@ impl<'a> Rows<'a> {
         }
     }
 
-    /// Whether there is nothing more to learn from the text.
+    /// Returns whether more text would change nothing.
     fn is_complete(&self, n_bytes: usize) -> bool {
         let is_sampled = self.n_rows + self.n_blank >= SAMPLE_ROWS || n_bytes >= SAMPLE_BYTES;
         let has_more = self.n_rows > self.shown.len();
@@ -201,7 +201,7 @@ impl<'a> Rows<'a> {
         self.push_row(fields);
     }
 
-    /// A blank line is a row where a row is one field, which may be empty.
+    /// Counts a blank line, which is a row if rows have one field, which may be empty.
     fn push_blank(&mut self) {
         if self.layout.n_columns == 1 && self.n_records >= self.layout.n_skipped.max(1) {
             self.n_blank += 1;
@@ -229,7 +229,7 @@ impl<'a> Rows<'a> {
         if n_shown > self.layout.n_columns {
             self.first_long_row.get_or_insert(self.n_rows);
         }
-        // Columns that only this row has; those above it have no values there.
+        // Columns that only this row has are null in the rows above it.
         for field in &fields[self.columns.len().min(n_shown)..n_shown] {
             let mut candidates = Candidates::new();
             candidates.observe(field.as_ref());
@@ -238,7 +238,7 @@ impl<'a> Rows<'a> {
         self.shown.push(row);
     }
 
-    fn into_table(mut self, mut remarks: Remarks, is_at_end: bool) -> Table {
+    fn into_table(mut self, mut notes: Notes, is_at_end: bool) -> Table {
         let has_more = self.n_rows > self.shown.len() || !is_at_end;
         self.drop_trailing_columns();
         let n_columns = self.n_columns();
@@ -262,20 +262,20 @@ impl<'a> Rows<'a> {
             })
             .collect();
         if self.has_comments {
-            remarks.comments(self.layout.dialect.comment);
+            notes.comments(self.layout.dialect.comment);
         }
         if self.has_short {
-            remarks.short_rows();
+            notes.short_rows();
         }
         if let Some(row) = self.first_long_row {
-            remarks.long_row(row, self.layout.n_columns);
+            notes.long_row(row, self.layout.n_columns);
         }
-        remarks.readings(&columns, &readings);
-        Table { columns, n_columns: Some(n_columns), rows, has_more, remarks: remarks.into_vec() }
+        notes.readings(&columns, &readings);
+        Table { columns, n_columns: Some(n_columns), rows, has_more, notes: notes.into_vec() }
     }
 
-    /// How many columns there are, also those that are not shown: below a header those that have a
-    /// name or a value.
+    /// Returns the number of columns, including those that are not shown. Below a header, only
+    /// columns with a name or a value count.
     fn n_columns(&self) -> usize {
         if self.columns.len() < MAX_COLUMNS {
             return self.columns.len();
@@ -288,8 +288,7 @@ impl<'a> Rows<'a> {
         n_named.max(self.n_filled).max(self.columns.len())
     }
 
-    /// Drops columns at the end that have neither a name nor a value: every line ends with a
-    /// delimiter.
+    /// Drops columns at the end without a name or a value: every line ends with a delimiter.
     fn drop_trailing_columns(&mut self) {
         let Some(header) = &self.layout.header else { return };
         while self.columns.len() > header.len()

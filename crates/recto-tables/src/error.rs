@@ -1,32 +1,32 @@
-//! Why a file cannot be shown as a table.
+//! Errors: why a file cannot be shown as a table.
 
 use std::io;
 
 use thiserror::Error;
 
-/// What a preview answers.
+/// The result of a preview.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// Why a file cannot be shown as a table.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum Error {
-    /// It is none of the formats that are known: source code, prose, an image.
+    /// It has none of the supported formats: source code, prose, an image.
     #[error("it is {what}")]
     NotATable {
-        /// What it is instead, with its article: `plain text`, `a binary file`.
+        /// Its actual kind, with an article: `plain text`, `a binary file`.
         what: String,
-        /// Whether it is text all the same.
+        /// Whether it is text nevertheless.
         is_text: bool,
     },
 
-    /// It wants to be a table, but is damaged.
+    /// It has a supported format, but is damaged.
     #[error("{cause}")]
     Broken {
-        /// What is wrong and where, for people.
+        /// What is wrong and where.
         cause: String,
     },
 
-    /// Showing it would need more than a preview may use.
+    /// A preview would exceed a limit.
     #[error("{cause}")]
     TooLarge {
         /// What is too large, and the limit.
@@ -36,16 +36,16 @@ pub enum Error {
     /// The bytes could not be read.
     #[error("{cause}")]
     Read {
-        /// What the source said.
+        /// The source's error message.
         cause: String,
     },
 
-    /// The caller has lost interest.
+    /// The caller cancelled the preview.
     #[error("stopped")]
     Stopped,
 }
 
-/// Errors travel through [`std::io::Read`] and come out as what they were.
+/// Lets errors pass through [`std::io::Read`] and back without losing their variant.
 impl From<Error> for io::Error {
     fn from(error: Error) -> io::Error {
         io::Error::other(error)

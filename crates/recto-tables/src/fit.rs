@@ -1,23 +1,23 @@
-//! What an answer has no room for, names and types included, and what it says of columns that are
-//! left out. The formats count only values, so that they stop reading in time.
+//! Cuts a table to the size of an answer, names and types included, and notes omitted columns. The
+//! formats count only values, to stop reading in time.
 
 use crate::budget::cut;
 use crate::render;
 use crate::table::{Column, Table};
 
-/// What a column costs beyond its name and its type.
+/// The cost of a column in addition to its name and type.
 const COLUMN_BYTES: usize = 32;
 
-/// The most remarks, and the most characters of one: some name every column that they are about.
-const MAX_REMARKS: usize = 16;
-const MAX_REMARK_CHARS: usize = 500;
+/// The most notes, and the most characters of one: some list the columns that they concern.
+const MAX_NOTES: usize = 16;
+const MAX_NOTE_CHARS: usize = 500;
 
-/// Leaves out the last columns where all would take more than half of the bytes, and the last rows
-/// where they take more than is left. A column and a row always fit.
+/// Drops the last columns if all would take more than half of the bytes, and the last rows if they
+/// exceed the rest. One column and one row always remain.
 pub fn fit(mut table: Table, max_bytes: usize) -> Table {
-    table.remarks.truncate(MAX_REMARKS);
-    for remark in &mut table.remarks {
-        *remark = cut(remark, MAX_REMARK_CHARS);
+    table.notes.truncate(MAX_NOTES);
+    for note in &mut table.notes {
+        *note = cut(note, MAX_NOTE_CHARS);
     }
     let size = |column: &Column| column.name.len() + column.kind.to_string().len() + COLUMN_BYTES;
     let (n_columns, n_bytes) = n_fitting(table.columns.iter().map(size), max_bytes / 2);
@@ -26,9 +26,9 @@ pub fn fit(mut table: Table, max_bytes: usize) -> Table {
     match table.n_columns {
         Some(n_all) if n_all == n_columns => {}
         Some(n_all) => {
-            table.remarks.push(format!("Only the first {n_columns} of {n_all} columns are shown."));
+            table.notes.push(format!("Only the first {n_columns} of {n_all} columns are shown."));
         }
-        None => table.remarks.push(format!("Only {n_columns} columns are shown; there are more.")),
+        None => table.notes.push(format!("Only {n_columns} columns are shown; there are more.")),
     }
     let sizes = table.rows.iter().map(|row| render::row(row).len());
     let (n_rows, _) = n_fitting(sizes, max_bytes.saturating_sub(n_bytes));
@@ -37,7 +37,7 @@ pub fn fit(mut table: Table, max_bytes: usize) -> Table {
     table
 }
 
-/// How many of the first fit, of which one always does, and how many bytes they have.
+/// Returns how many of the first items fit, at least one, and their total size.
 fn n_fitting(sizes: impl Iterator<Item = usize>, max_bytes: usize) -> (usize, usize) {
     let (mut n, mut n_bytes) = (0, 0);
     for size in sizes {

@@ -1,34 +1,34 @@
-//! What a file is: by its first bytes, then by its name's ending, then by its content.
+//! Detects a file's format: by its first bytes, then by its extension, then by its content.
 //!
-//! A name that promises data decides between the text formats. Any other name needs content that
-//! speaks for itself, because a source file shown as a table would mislead.
+//! A data extension decides between the text formats. With any other name the content must be
+//! unmistakable, because a source file shown as a table would mislead.
 
 use recto_text::Encoding;
 
-use crate::compression::Kind;
+use crate::compression::Codec;
 use crate::error::{Error, Result};
 use crate::text::has_stray_nuls;
 use crate::{csv, json};
 
-/// How the bytes are packed.
+/// The container format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Container {
     /// Apache Parquet.
     Parquet,
     /// A spreadsheet: Excel or OpenDocument.
     Sheets,
-    /// A stream that inflates to something else.
-    Compressed(Kind),
+    /// A compressed stream.
+    Compressed(Codec),
     /// None of those; text, if anything.
     Plain,
 }
 
-/// How a text holds a table.
+/// A text format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TextFormat {
-    /// Lines of values with a delimiter between them.
+    /// Lines of values with delimiters between them.
     Delimited,
-    /// One JSON value, or one after the other.
+    /// One JSON value, or several in sequence.
     Json,
 }
 
@@ -37,10 +37,10 @@ const OLE2: &[u8] = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1";
 const SHEET_ENDINGS: &[&str] =
     &["xls", "xlsx", "xlsm", "xlsb", "xltx", "xltm", "xlam", "xla", "ods"];
 
-/// Names that promise values with delimiters between them.
+/// Extensions of delimited files.
 const DELIMITED_ENDINGS: &[&str] = &["csv", "tsv", "psv", "tab"];
 
-/// What those first bytes are that nobody would take for a table.
+/// First bytes of formats that are not tables.
 const OTHERS: &[(&[u8], &str)] = &[
     (b"\x89PNG\r\n", "an image"),
     (b"\xff\xd8\xff", "an image"),
@@ -58,7 +58,7 @@ const OTHERS: &[(&[u8], &str)] = &[
     (OLE2, "an Office document"),
 ];
 
-/// How a file is packed. Fails where the bytes are known and hold no table.
+/// Returns the container of a file. Fails if the bytes are of a known format without tables.
 pub fn container(name: &str, head: &[u8]) -> Result<Container> {
     let ending = ending(name);
     let is_sheet = SHEET_ENDINGS.contains(&ending.as_str());
@@ -66,10 +66,10 @@ pub fn container(name: &str, head: &[u8]) -> Result<Container> {
         return Ok(Container::Parquet);
     }
     if head.starts_with(b"\x1f\x8b") {
-        return Ok(Container::Compressed(Kind::Gzip));
+        return Ok(Container::Compressed(Codec::Gzip));
     }
     if head.starts_with(b"\x28\xb5\x2f\xfd") {
-        return Ok(Container::Compressed(Kind::Zstd));
+        return Ok(Container::Compressed(Codec::Zstd));
     }
     if head.starts_with(ZIP) && (is_sheet || holds_sheets(head)) {
         return Ok(Container::Sheets);
@@ -77,13 +77,13 @@ pub fn container(name: &str, head: &[u8]) -> Result<Container> {
     if head.starts_with(OLE2) && is_sheet {
         return Ok(Container::Sheets);
     }
-    // Bytes that no text has settle it; letters such as `BM` may start a text.
+    // Bytes that no text contains are proof; letters such as `BM` may start a text.
     let is_binary = |magic: &[u8]| magic.iter().any(|byte| !matches!(byte, b'\t'..=b'~'));
     let is_other = OTHERS.iter().any(|(magic, _)| is_binary(magic) && head.starts_with(magic));
     if !is_other && encoding(&ending, head).is_some() {
         return Ok(Container::Plain);
     }
-    // Damaged or not, these say themselves what is wrong with them.
+    // Readers of these formats report damage themselves.
     match ending.as_str() {
         "parquet" => Ok(Container::Parquet),
         _ if is_sheet => Ok(Container::Sheets),
@@ -91,7 +91,7 @@ pub fn container(name: &str, head: &[u8]) -> Result<Container> {
     }
 }
 
-/// How a text holds a table. Fails where it does not.
+/// Returns the format of a text. Fails if it is not a table.
 pub fn text(name: &str, head: &[u8]) -> Result<TextFormat> {
     let ending = ending(name);
     let Some(head_text) = encoding(&ending, head).map(|encoding| decode(encoding, head)) else {
@@ -114,7 +114,7 @@ pub fn text(name: &str, head: &[u8]) -> Result<TextFormat> {
     }
 }
 
-/// The name of what is inside a compressed file.
+/// Returns the name of the content of a compressed file.
 pub fn without_compression(name: &str) -> &str {
     match name.rsplit_once('.') {
         Some((inner, ending)) => match ending.to_ascii_lowercase().as_str() {
@@ -125,14 +125,14 @@ pub fn without_compression(name: &str) -> &str {
     }
 }
 
-/// The encoding of a text. A NUL says that a file is binary, but where the name promises values it
-/// may be one of those, or a part of it.
+/// Returns the encoding of a text. A NUL makes a file binary, except if its extension is that of a
+/// delimited file: there a field may contain it.
 fn encoding(ending: &str, head: &[u8]) -> Option<Encoding> {
     let is_delimited = || DELIMITED_ENDINGS.contains(&ending) && has_stray_nuls(head);
     Encoding::sniff(head).or_else(|| is_delimited().then_some(Encoding::Utf8))
 }
 
-/// What follows the last dot, in small letters.
+/// Returns the extension, in lower case.
 fn ending(name: &str) -> String {
     name.rsplit_once('.').map_or(String::new(), |(_, ending)| ending.to_ascii_lowercase())
 }
@@ -143,7 +143,7 @@ fn binary(head: &[u8]) -> Error {
     Error::NotATable { what: what.into(), is_text: false }
 }
 
-/// Whether a zip archive starts with what spreadsheets hold.
+/// Returns whether a zip archive starts with a part of a spreadsheet.
 fn holds_sheets(head: &[u8]) -> bool {
     let marks: [&[u8]; 2] = [b"xl/workbook", b"application/vnd.oasis.opendocument.spreadsheet"];
     marks.iter().any(|mark| head.windows(mark.len()).any(|window| window == *mark))

@@ -1,7 +1,7 @@
-//! JSON as a table: an array of objects, one object, or values that follow each other.
+//! JSON as a table: an array of objects, one object, or a sequence of values.
 //!
-//! Keys become columns. Values that are no objects stand in one column that is called `json`, as
-//! in DuckDB. What is nested stays JSON.
+//! Keys become columns. Values that are not objects are in one column called `json`, as in DuckDB.
+//! Nested values stay JSON.
 
 use std::io::Read;
 
@@ -22,37 +22,37 @@ mod members;
 
 pub(crate) mod stream;
 
-use columns::{Cell, Columns, Kinds};
+use columns::{Columns, JsonCell, Kinds};
 use members::{each_member, each_member_of_feature};
-use stream::{Extent, Values, extent};
+use stream::{ValueExtent, Values, extent};
 
-/// How many values say what the columns are.
+/// The number of values from which column types are detected.
 const SAMPLE_ROWS: usize = 20_480;
 
-/// How many bytes of text say what the columns are, at most. Parsing costs more here than in
+/// The most bytes of text from which column types are detected. Parsing costs more than for
 /// delimited text.
 const SAMPLE_BYTES: usize = 1 << 20;
 
-/// How many bytes of text are looked at for rows to show, at most.
+/// The most bytes of text read to find rows to show.
 const MAX_BYTES: usize = 64 << 20;
 
-/// The column of values that are no objects.
+/// The column of values that are not objects.
 const ONLY_COLUMN: &str = "json";
 
-/// The first rows of a JSON text.
+/// Returns the first rows of a JSON text.
 pub fn preview(input: &mut dyn Read, request: &Request<'_>) -> Result<Table> {
     let mut values = Values::new(Text::open(input)?)?;
     let is_geojson = request.name.to_ascii_lowercase().ends_with(".geojson");
     if is_geojson {
         values.enter_member("features");
     }
-    let mut rows = Rows::new(request);
+    let mut rows = JsonRows::new(request);
     let mut failed = None;
     while !rows.is_complete(values.n_bytes()) {
         match values.next_value() {
             Ok(Some(value)) => rows.push(&value, is_geojson),
             Ok(None) => break,
-            // What is wrong below the rows that were asked for does not concern them.
+            // An error after the requested rows does not affect them.
             Err(_) if rows.has_more() => break,
             Err(error) => {
                 failed = Some(error);
@@ -66,52 +66,54 @@ pub fn preview(input: &mut dyn Read, request: &Request<'_>) -> Result<Table> {
     let is_cut_short = values.n_bytes() >= MAX_BYTES;
     let mut table = rows.into_table(is_cut_short);
     if failed.is_some() {
-        table.remarks.push("The last line is not complete and was left out.".into());
+        table.notes.push("The last line is incomplete and was skipped.".into());
     }
     if values.has_nan() {
-        table.remarks.push("NaN and Infinity are shown as null.".into());
+        table.notes.push("NaN and Infinity are shown as null.".into());
     }
     Ok(table)
 }
 
-/// Whether a text that does not call itself JSON is JSON all the same: it starts with an object
-/// or an array, and nothing but more of them follows.
+/// Returns whether a text without a JSON extension is JSON: it starts with an object or an array,
+/// and only more of them follow.
 pub fn is_convincing(head: &str) -> bool {
     let head = head.trim_start();
     if !head.starts_with(['{', '[']) {
         return false;
     }
     match extent(head) {
-        Extent::Whole(n_bytes) => {
+        ValueExtent::Whole(n_bytes) => {
             let (value, rest) = head.split_at(n_bytes);
             let is_end = |rest: &str| rest.is_empty() || rest.starts_with(['{', '[']);
             is_end(rest.trim_start()) && serde_json::from_str::<IgnoredAny>(value).is_ok()
         }
-        Extent::Open => serde_json::from_str::<IgnoredAny>(head).is_err_and(|error| error.is_eof()),
-        Extent::TooDeep => false,
+        ValueExtent::Open => {
+            serde_json::from_str::<IgnoredAny>(head).is_err_and(|error| error.is_eof())
+        }
+        ValueExtent::TooDeep => false,
     }
 }
 
-/// The rows to show, and what the columns are, as the values come in.
-struct Rows<'a> {
+/// The rows to show and the types of the columns, collected value by value.
+struct JsonRows<'a> {
     request: &'a Request<'a>,
     budget: Budget,
     shown: Vec<Row>,
     columns: Columns,
-    /// What the values are as a whole.
+    /// The types of the values as a whole.
     whole: Kinds,
     has_others: bool,
     n_rows: usize,
 }
 
 enum Row {
-    Object(Vec<(usize, Cell)>),
-    Other(Cell),
+    Object(Vec<(usize, JsonCell)>),
+    Other(JsonCell),
 }
 
-impl<'a> Rows<'a> {
-    fn new(request: &'a Request<'a>) -> Rows<'a> {
-        Rows {
+impl<'a> JsonRows<'a> {
+    fn new(request: &'a Request<'a>) -> JsonRows<'a> {
+        JsonRows {
             request,
             budget: Budget::new(request.limit, request.max_bytes),
             shown: Vec::new(),
@@ -126,7 +128,7 @@ impl<'a> Rows<'a> {
         self.n_rows > self.shown.len()
     }
 
-    /// Whether there is nothing more to learn from the text.
+    /// Returns whether more text would change nothing.
     fn is_complete(&self, n_bytes: usize) -> bool {
         let is_sampled = self.n_rows >= SAMPLE_ROWS || n_bytes >= SAMPLE_BYTES;
         n_bytes >= MAX_BYTES || (is_sampled && self.has_more())
@@ -139,7 +141,7 @@ impl<'a> Rows<'a> {
         if !value.starts_with('{') {
             self.has_others |= value != "null";
             if is_shown {
-                let cell = Cell::new(value, max_cell_chars(1, self.request.max_bytes));
+                let cell = JsonCell::new(value, max_cell_chars(1, self.request.max_bytes));
                 self.show(cell.n_bytes(), 1, Row::Other(cell));
             }
             return;
@@ -153,7 +155,7 @@ impl<'a> Rows<'a> {
             let Some(column_idx) = columns.column(key) else { return };
             columns.kinds[column_idx].observe(value.get());
             if is_shown {
-                let cell = Cell::new(value.get(), max_chars);
+                let cell = JsonCell::new(value.get(), max_chars);
                 n_bytes += cell.n_bytes();
                 cells.push((column_idx, cell));
             }
@@ -177,23 +179,22 @@ impl<'a> Rows<'a> {
 
     fn into_table(self, is_cut_short: bool) -> Table {
         let has_more = self.has_more() || is_cut_short;
-        let mut remarks = Vec::new();
+        let mut notes = Vec::new();
         if self.n_rows == 0 {
             let (columns, rows) = (Vec::new(), Vec::new());
-            return Table { columns, n_columns: Some(0), rows, has_more, remarks };
+            return Table { columns, n_columns: Some(0), rows, has_more, notes };
         }
         let are_maps = self.columns.are_maps();
         if self.has_others || self.columns.keys.is_empty() || are_maps {
             if are_maps {
-                remarks
-                    .push("The objects have hardly a key in common; they are shown whole.".into());
+                notes.push("The objects have hardly a key in common; they are shown whole.".into());
             }
             let kind = self.whole.kind();
             let keys = &self.columns.keys;
             let rows =
                 self.shown.into_iter().map(|row| vec![row.into_value(keys, &kind)]).collect();
             let columns = vec![Column { name: ONLY_COLUMN.into(), kind }];
-            return Table { columns, n_columns: Some(1), rows, has_more, remarks };
+            return Table { columns, n_columns: Some(1), rows, has_more, notes };
         }
         let n_shown = self.columns.keys.len();
         let n_columns = (!self.columns.has_left_out).then_some(n_shown);
@@ -204,12 +205,12 @@ impl<'a> Rows<'a> {
             .zip(kinds)
             .map(|(name, kind)| Column { name, kind })
             .collect();
-        Table { columns, n_columns, rows, has_more, remarks }
+        Table { columns, n_columns, rows, has_more, notes }
     }
 }
 
 impl Row {
-    /// One value for every column.
+    /// Returns one value for every column.
     fn into_values(self, kinds: &[Type]) -> Vec<Value> {
         let mut values = vec![Value::Null; kinds.len()];
         if let Row::Object(cells) = self {
@@ -220,12 +221,12 @@ impl Row {
         values
     }
 
-    /// The row as one value.
+    /// Returns the row as one value.
     fn into_value(self, keys: &[String], kind: &Type) -> Value {
         match self {
             Row::Other(cell) => cell.into_value(kind),
             Row::Object(cells) => {
-                let member = |(idx, cell): (usize, Cell)| (keys[idx].clone(), cell.into_json());
+                let member = |(idx, cell): (usize, JsonCell)| (keys[idx].clone(), cell.into_json());
                 Value::Json(Json::Object(cells.into_iter().map(member).collect()))
             }
         }

@@ -1,8 +1,8 @@
-//! The first rows of data files: bytes in, a typed table out.
+//! Previews data files: takes bytes, returns the first rows as a typed table.
 //!
-//! Whoever has the bytes (a file, a git blob, an editor's buffer) is a [`Source`]; paths,
-//! sandboxes and protocols are left to others. Files are untrusted: what is read, inflated and
-//! kept is bounded, and whatever is wrong with one is an [`Error`], never a panic.
+//! A [`Source`] provides the bytes of a file, a git blob or an editor's buffer; this crate does not
+//! know paths, sandboxes or protocols. Files are untrusted: reading, inflating and memory are
+//! bounded, and a bad file gives an [`Error`], not a panic.
 
 use std::io::Read;
 use std::sync::Arc;
@@ -51,19 +51,19 @@ pub use table::{Column, Table, Type, Value};
 use format::{Container, TextFormat};
 use source::{HEAD_BYTES, Reader, read_up_to};
 
-/// What a preview is asked for.
+/// What to preview.
 #[derive(Debug, Clone, Copy)]
 pub struct Request<'a> {
-    /// The file's name, whose ending says what it wants to be.
+    /// The file's name, whose extension suggests a format.
     pub name: &'a str,
-    /// At most this many rows.
+    /// The most rows to return.
     pub limit: usize,
-    /// At most about this many bytes, names and types included; then the table ends early and
-    /// `has_more`, and of very many columns only the first are shown.
+    /// About the most bytes to return, names and types included. A longer table is cut and sets
+    /// `has_more`; of very many columns only the first are shown.
     pub max_bytes: usize,
 }
 
-/// The first rows of a file, whatever its format.
+/// Returns the first rows of a file in any supported format.
 pub fn preview(source: Arc<dyn Source>, request: &Request<'_>) -> Result<Table> {
     Ok(fit::fit(preview_of(source, request)?, request.max_bytes))
 }
@@ -82,7 +82,7 @@ fn preview_of(source: Arc<dyn Source>, request: &Request<'_>) -> Result<Table> {
     }
 }
 
-/// The first rows of a text, which may come out of a decompressor.
+/// Returns the first rows of a text, which may come from a decompressor.
 fn preview_text(input: &mut dyn Read, request: &Request<'_>) -> Result<Table> {
     let head = read_up_to(input, HEAD_BYTES)?;
     let format = format::text(request.name, &head)?;

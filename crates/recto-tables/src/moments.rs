@@ -1,23 +1,23 @@
-//! Days and times as people write them, and as ISO 8601 writes them.
+//! Parses dates and times in common notations and formats them as ISO 8601.
 //!
-//! `03/04/2024` alone can be read in two ways. A reading therefore names all the styles that fit,
-//! and whoever has the whole column takes one that fits every value.
+//! `03/04/2024` alone is ambiguous. A parsed value therefore lists all matching styles, and the
+//! caller picks one that matches every value of the column.
 
 use std::fmt::Write;
 
 /// What a text can be read as.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Shape {
-    /// A day.
+pub enum MomentKind {
+    /// A date.
     Date,
     /// A time of day.
     Time,
-    /// A day with a time.
+    /// A date with a time.
     Timestamp,
 }
 
-/// In which order a date has its parts, how long its year is, and what stands between: a set of
-/// styles, one bit for each. Never empty for a reading with a date.
+/// A set of date styles, one bit for each: the order of year, month and day, the length of the
+/// year, and the separator. Never empty for a value with a date.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Styles(u32);
 
@@ -27,25 +27,25 @@ impl Styles {
     /// `2024-12-31`
     pub const ISO: Styles = Styles(1 << Order::Year4MonthDay as u32);
 
-    /// The styles that are in both.
+    /// Returns the styles that are in both sets.
     pub fn and(self, other: Styles) -> Styles {
         Styles(self.0 & other.0)
     }
 
-    /// Whether the day and the month could be the other way round.
+    /// Returns whether day and month could be swapped.
     pub fn is_ambiguous(self) -> bool {
         let has = |order: Order| (0..4).any(|idx| self.0 & (1 << (6 * idx + order as u32)) != 0);
         has(Order::DayMonthYear4) && has(Order::MonthDayYear4)
             || has(Order::DayMonthYear2) && has(Order::MonthDayYear2)
     }
 
-    /// Whether no style is left.
+    /// Returns whether no style is left.
     pub fn is_empty(self) -> bool {
         self.0 == 0
     }
 }
 
-/// A text that is a day, a time or both.
+/// A date, a time or both.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Moment<'a> {
     date: Option<Date>,
@@ -63,9 +63,9 @@ struct Time<'a> {
     hour: u16,
     minute: u16,
     second: u16,
-    /// The digits behind the second.
+    /// The digits after the decimal point of the second.
     fraction: &'a str,
-    /// Minutes east of Greenwich.
+    /// The offset from UTC in minutes, positive to the east.
     zone: Option<i16>,
 }
 
@@ -80,7 +80,7 @@ enum Order {
     MonthDayYear2,
 }
 
-/// Where a column fits several orders, the first of these wins, as in DuckDB: most of the world
+/// If a column matches several orders, the first of these wins, as in DuckDB: most of the world
 /// writes the day before the month.
 const ORDERS: [Order; 6] = [
     Order::Year4MonthDay,
@@ -93,11 +93,11 @@ const ORDERS: [Order; 6] = [
 
 const SEPARATORS: [u8; 4] = *b"-/. ";
 
-/// Nothing longer is a moment.
+/// The longest date or time.
 const MAX_BYTES: usize = 48;
 
 impl<'a> Moment<'a> {
-    /// Reads a text without spaces around it.
+    /// Parses a text without surrounding spaces.
     pub fn parse(text: &'a str) -> Option<Moment<'a>> {
         if text.len() < 4 || text.len() > MAX_BYTES || !text.as_bytes()[0].is_ascii_digit() {
             return None;
@@ -109,28 +109,28 @@ impl<'a> Moment<'a> {
         let (before, time) = text.split_at(colon - hour);
         if before.is_empty() {
             let time = Time::parse(time)?;
-            // A time of day with a zone but without a day says little; DuckDB has it as text too.
+            // A time with a zone but without a date is text, as in DuckDB.
             return time.zone.is_none().then_some(Moment { date: None, time: Some(time) });
         }
         let date = before.strip_suffix(['T', 't', ' '])?;
         Some(Moment { date: Some(Date::parse(date.trim_end())?), time: Some(Time::parse(time)?) })
     }
 
-    /// What it is.
-    pub fn shape(&self) -> Shape {
+    /// Returns whether it is a date, a time or both.
+    pub fn shape(&self) -> MomentKind {
         match (self.date, self.time) {
-            (Some(_), Some(_)) => Shape::Timestamp,
-            (Some(_), None) => Shape::Date,
-            (None, _) => Shape::Time,
+            (Some(_), Some(_)) => MomentKind::Timestamp,
+            (Some(_), None) => MomentKind::Date,
+            (None, _) => MomentKind::Time,
         }
     }
 
-    /// The styles that fit its date; every style where there is none.
+    /// Returns the styles that match its date; every style if it has none.
     pub fn styles(&self) -> Styles {
         self.date.map_or(Styles::ALL, |date| date.styles)
     }
 
-    /// As ISO 8601, its date being in one of those styles.
+    /// Formats it as ISO 8601, with its date in one of those styles.
     pub fn to_iso(self, styles: Styles) -> String {
         let mut iso = String::new();
         if let Some(date) = self.date {
@@ -186,14 +186,14 @@ impl Date {
         (styles != 0).then_some(Date { parts, styles: Styles(styles) })
     }
 
-    /// Year, month and day.
+    /// Returns year, month and day.
     fn in_style(self, styles: Styles) -> [u16; 3] {
         let both = self.styles.and(styles);
         let styles = if both.is_empty() { self.styles } else { both };
         let has = |order: Order, separator_idx: u32| {
             styles.0 & (1 << (6 * separator_idx + order as u32)) != 0
         };
-        // With two digits, `24-12-31` starts with the year; with dots and slashes it ends with it.
+        // With a two-digit year, dashes put it first (`24-12-31`), dots and slashes put it last.
         if has(Order::DayMonthYear2, 1) || has(Order::DayMonthYear2, 2) {
             return Order::DayMonthYear2.arrange(self.parts);
         }
@@ -204,7 +204,7 @@ impl Date {
 }
 
 impl Order {
-    /// The parts as year, month and day.
+    /// Returns the parts as year, month and day.
     fn arrange(self, [first, second, third]: [u16; 3]) -> [u16; 3] {
         let century = |year: u16| if year < 70 { 2000 + year } else { 1900 + year % 100 };
         match self {
@@ -219,7 +219,7 @@ impl Order {
 }
 
 impl<'a> Time<'a> {
-    /// `9:30`, `09:30:00.25`, `9:30 PM`, with a zone where there is one.
+    /// Parses `9:30`, `09:30:00.25` or `9:30 PM`, with an optional zone.
     fn parse(text: &'a str) -> Option<Time<'a>> {
         let (hour, hour_width, rest) = number(text)?;
         let (minute, minute_width, rest) = number(rest.strip_prefix(':')?)?;
@@ -260,7 +260,7 @@ impl<'a> Time<'a> {
     }
 }
 
-/// `Z`, `UTC`, `+02`, `+0200`, `-05:30`: minutes east of Greenwich.
+/// Parses `Z`, `UTC`, `+02`, `+0200` or `-05:30` as an offset in minutes.
 fn zone(text: &str) -> Option<i16> {
     if matches!(text, "Z" | "z" | "UTC" | "GMT") {
         return Some(0);
@@ -283,7 +283,7 @@ fn zone(text: &str) -> Option<i16> {
     is_zone.then(|| sign * i16::try_from(hours * 60 + minutes).unwrap_or(0))
 }
 
-/// One to four digits: their number, how many they are, and what follows.
+/// Parses one to four digits. Returns the number, the count of digits and the rest.
 fn number(text: &str) -> Option<(u16, usize, &str)> {
     let n_digits = text.bytes().take_while(u8::is_ascii_digit).count();
     if n_digits == 0 || n_digits > 4 {

@@ -1,15 +1,15 @@
-//! Names for columns: every column gets one, and no two the same.
+//! Names columns: every column gets a unique name.
 
 use std::collections::HashMap;
 
 use crate::budget::cut;
 
-/// A name is never longer than this many characters.
+/// The most characters of a name.
 pub const MAX_NAME_CHARS: usize = 200;
 
-/// Makes names unique, as DuckDB does: `a`, `a_1`, `a_2`; one without a name is `column3`, counted
-/// from 0 and with as many digits as the last of `n_columns` needs, which may be more than have to
-/// be named.
+/// Makes names unique, as DuckDB does: `a`, `a_1`, `a_2`. A column without a name is `column3`,
+/// counted from 0, with as many digits as the last of `n_columns` needs. Those may be more than are
+/// named here.
 pub fn unique<'a>(names: impl IntoIterator<Item = &'a str>, n_columns: usize) -> Vec<String> {
     let mut n_seen: HashMap<String, usize> = HashMap::new();
     let mut unique = Vec::new();

@@ -1,8 +1,8 @@
 //! The first rows of a Parquet file.
 //!
-//! Only the metadata at the end and the first pages of each column are read. The library parses
-//! the metadata and decodes values; whatever decides how much memory or time that takes is
-//! looked at before: [`footer`] and [`pages`].
+//! Only the metadata at the end and the first pages of each column are read. The library parses the
+//! metadata and decodes values; [`footer`] and [`pages`] first check the sizes that determine its
+//! memory and time.
 
 mod codec;
 mod decimal;
@@ -29,19 +29,19 @@ use crate::source::Source;
 use crate::table::{Column, Table, Value};
 
 use footer::broken;
-use leaf::{Extent, Leaf};
+use leaf::{Leaf, ReadExtent};
 use node::{Builder, Leaves, Node};
-use rows::Rows;
+use rows::RowBudget;
 
-/// The most values that the lists of a field may have, in all its columns together.
+/// The most values in the lists of a field, in all its columns together.
 const MAX_IN_LISTS: u64 = 1 << 18;
 
-/// A column of lists is read at least this far, however many others its field has.
+/// The least number of values that is read of a column of lists.
 const MIN_IN_LISTS: u64 = 64;
 
-/// The first rows of a file.
+/// Returns the first rows of a file.
 pub fn preview(source: Arc<dyn Source>, request: &Request<'_>) -> Result<Table> {
-    // The library asserts where a file is not as it should be.
+    // The library panics on some malformed files.
     catch_unwind(AssertUnwindSafe(|| read(source, request)))
         .unwrap_or_else(|_| Err(broken("it is damaged in a way that its reader does not expect")))
 }
@@ -55,10 +55,10 @@ fn read(source: Arc<dyn Source>, request: &Request<'_>) -> Result<Table> {
     let fields = &fields[..n_columns];
 
     let n_rows = usize::try_from(footer.n_rows).unwrap_or(usize::MAX).min(request.limit);
-    let mut table = Reading {
+    let mut table = ColumnReader {
         source,
         row_groups: footer.metadata.row_groups(),
-        rows: Rows::new(n_rows, n_columns, request.max_bytes),
+        rows: RowBudget::new(n_rows, n_columns, request.max_bytes),
         max_cell: max_cell_chars(n_columns, request.max_bytes),
     };
     let mut builder = Builder::default();
@@ -75,33 +75,33 @@ fn read(source: Arc<dyn Source>, request: &Request<'_>) -> Result<Table> {
     let n_rows = if columns.is_empty() { 0 } else { table.rows.n_rows() };
     let has_more = !columns.is_empty() && (n_rows as u64) < footer.n_rows;
     let rows = if footer.n_rows == 1 { "row" } else { "rows" };
-    let remark = has_more.then(|| format!("The file has {} {rows}.", grouped(footer.n_rows)));
+    let note = has_more.then(|| format!("The file has {} {rows}.", grouped(footer.n_rows)));
     Ok(Table {
         rows: transpose(values, n_rows),
         has_more,
         columns,
         n_columns: Some(n_all),
-        remarks: remark.into_iter().collect(),
+        notes: note.into_iter().collect(),
     })
 }
 
-/// A file that is being read, column by column.
-struct Reading<'a> {
+/// A file that is read column by column.
+struct ColumnReader<'a> {
     source: Arc<dyn Source>,
     row_groups: &'a [RowGroupMetaData],
-    rows: Rows,
+    rows: RowBudget,
     max_cell: usize,
 }
 
-impl Reading<'_> {
-    /// The values of a column in the first rows, of which it may turn out that fewer fit.
+impl ColumnReader<'_> {
+    /// Returns the values of a column in the first rows. It may turn out that fewer rows fit.
     fn column(&mut self, node: &Node) -> Result<Vec<Value>> {
         let mut values = Vec::new();
         for row_group in self.row_groups {
             if values.len() >= self.rows.n_rows() {
                 break;
             }
-            let extent = Extent {
+            let extent = ReadExtent {
                 first_row: values.len(),
                 n_rows: usize::try_from(row_group.num_rows()).unwrap_or(0),
                 max_cell: self.max_cell,
@@ -118,13 +118,13 @@ impl Reading<'_> {
                 values.push(node.take(&mut row));
             }
         }
-        // Row groups whose metadata would be too much are not there.
+        // Row groups with too much metadata were left out.
         self.rows.limit_to(values.len());
         Ok(values)
     }
 }
 
-/// Rows from columns, each of which has at least as many values as there are rows.
+/// Turns columns into rows. Each column has at least as many values as there are rows.
 fn transpose(columns: Vec<Vec<Value>>, n_rows: usize) -> Vec<Vec<Value>> {
     let mut columns: Vec<_> = columns.into_iter().map(Vec::into_iter).collect();
     (0..n_rows)
@@ -140,7 +140,7 @@ fn in_column(error: Error, name: &str) -> Error {
     }
 }
 
-/// `1,234,567`
+/// Formats a number as `1,234,567`.
 fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut grouped = String::new();

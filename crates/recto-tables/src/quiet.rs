@@ -1,4 +1,4 @@
-//! For tests of damaged files: panics that are caught are not written out.
+//! Suppresses the output of caught panics in tests of damaged files.
 
 use std::cell::Cell;
 use std::sync::Once;
@@ -7,7 +7,7 @@ thread_local! {
     static IS_QUIET: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Runs something that catches panics of its own, and hides what they would say.
+/// Runs code that catches its own panics, without printing them.
 pub fn quietly<T>(run: impl FnOnce() -> T) -> T {
     static HOOK: Once = Once::new();
     HOOK.call_once(|| {

@@ -1,16 +1,16 @@
-//! A table as Markdown, for a model to read.
+//! Formats a table as Markdown for a model.
 //!
-//! Nothing is padded: aligned columns cost tokens and say nothing.
+//! Cells are not padded, because alignment costs tokens.
 
 use crate::table::{Alignment, Table, Value};
 
-/// What stands for a line ending inside a value.
+/// Replaces a line ending inside a value.
 const LINE_ENDING: char = '⏎';
 
-/// What stands for a text without characters; no value at all is an empty cell.
+/// Shows an empty text. A missing value is an empty cell.
 const EMPTY_TEXT: &str = "\"\"";
 
-/// The table as GitHub Markdown writes it: `name (type)` above, one line for each row. Empty where
+/// Returns the table as GitHub Markdown: `name (type)` as header, one line for each row. Empty if
 /// there are no columns.
 pub fn markdown(table: &Table) -> String {
     let mut text = String::new();
@@ -34,7 +34,7 @@ pub fn markdown(table: &Table) -> String {
     text
 }
 
-/// One line of it.
+/// Returns one row.
 pub fn row(values: &[Value]) -> String {
     let mut text = String::new();
     for value in values {
@@ -57,18 +57,18 @@ fn push_value(text: &mut String, value: &Value) {
     }
 }
 
-/// Adds a text so that it stays in its cell, and so that nothing in it is invisible.
+/// Appends a text so that it stays in its cell and contains nothing invisible.
 fn push_escaped(text: &mut String, value: &str) {
     let mut chars = value.chars().peekable();
     while let Some(c) = chars.next() {
         match c {
             '|' => text.push_str("\\|"),
-            // A backslash before a bar would take its escape away.
+            // A backslash before a bar would cancel the bar's escape.
             '\\' if chars.peek().is_none_or(|next| *next == '|') => text.push_str("\\\\"),
             '\r' if chars.peek() == Some(&'\n') => {}
             '\n' | '\r' => text.push(LINE_ENDING),
             '\t' => text.push('⇥'),
-            // The Unicode block of pictures for them.
+            // Uses the Unicode block of control pictures.
             '\0'..='\x1f' => text.push(char::from_u32(0x2400 + u32::from(c)).unwrap_or('�')),
             '\x7f' => text.push('␡'),
             '\u{2028}' | '\u{2029}' | '\u{85}' => text.push(LINE_ENDING),
@@ -78,7 +78,7 @@ fn push_escaped(text: &mut String, value: &str) {
     }
 }
 
-/// Characters that turn or hide what is around them.
+/// Returns whether a character reorders or hides text around it.
 fn is_hidden(c: char) -> bool {
     matches!(c, '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
 }

@@ -1,7 +1,7 @@
 //! The first rows of a workbook: Excel's formats and OpenDocument.
 //!
-//! One sheet is shown, the first that people see and that has something in it; the others are
-//! named. Formulas are shown as the values they had when the file was written.
+//! The first visible sheet that is not empty is shown; the others are named. Formulas are shown as
+//! the values stored in the file.
 
 pub(crate) mod archive;
 mod cell;
@@ -22,14 +22,14 @@ use crate::error::{Error, Result};
 use crate::source::Source;
 use crate::table::Table;
 
-use archive::{Bytes, Failure, Kind};
-use cell::Cell;
+use archive::{Bytes, Failure, WorkbookKind};
+use cell::SheetCell;
 use grid::Grid;
 
-/// The most characters of a remark that names sheets.
+/// The most characters of a note that names sheets.
 const MAX_NAMES: usize = 400;
 
-/// What a workbook has.
+/// The sheets of a workbook.
 struct Workbook {
     sheets: Vec<Sheet>,
     /// The sheet that is shown, unless all are hidden or empty.
@@ -41,18 +41,18 @@ struct Sheet {
     is_visible: bool,
 }
 
-/// The first rows of a workbook.
+/// Returns the first rows of a workbook.
 pub fn preview(source: Arc<dyn Source>, request: &Request<'_>) -> Result<Table> {
-    // The library asserts where a file is not as it should be.
+    // The library panics on some malformed files.
     let read = catch_unwind(AssertUnwindSafe(|| read(source, request)));
     let workbook = read.unwrap_or_else(|_| {
         let cause = "it is damaged in a way that its reader does not expect".into();
         Err(Error::Broken { cause })
     })?;
-    let remark = remark(&workbook);
+    let note = note(&workbook);
     let grid = workbook.shown.map_or_else(|| Grid::new(request), |(_, grid)| grid);
     let mut table = grid.into_table(request);
-    table.remarks.extend(remark);
+    table.notes.extend(note);
     Ok(table)
 }
 
@@ -65,9 +65,9 @@ fn read(source: Arc<dyn Source>, request: &Request<'_>) -> Result<Workbook> {
         return read_xls(bytes, &failure, request);
     }
     match archive::check(archive::reopen(&bytes), &failure)? {
-        Kind::Ods => ods::read(bytes, &failure, request),
-        Kind::Xlsx => read_xlsx(bytes, &failure, request),
-        Kind::Xlsb => read_xlsb(bytes, &failure, request),
+        WorkbookKind::Ods => ods::read(bytes, &failure, request),
+        WorkbookKind::Xlsx => read_xlsx(bytes, &failure, request),
+        WorkbookKind::Xlsb => read_xlsb(bytes, &failure, request),
     }
 }
 
@@ -91,7 +91,7 @@ fn read_xlsb(bytes: Bytes, failure: &Failure, request: &Request<'_>) -> Result<W
     })
 }
 
-/// The cells of a sheet, as many as the grid takes.
+/// Reads cells of a sheet until the grid is full.
 fn read_cells<'a>(
     request: &Request<'_>,
     mut next_cell: impl FnMut() -> Result<Option<calamine::Cell<DataRef<'a>>>>,
@@ -130,7 +130,7 @@ fn read_xls(bytes: Bytes, failure: &Failure, request: &Request<'_>) -> Result<Wo
 }
 
 fn push(grid: &mut Grid, (row, column): (u32, u32), data: &DataRef<'_>) -> bool {
-    Cell::from_excel(data).is_none_or(|cell| grid.push(row, column, cell))
+    SheetCell::from_excel(data).is_none_or(|cell| grid.push(row, column, cell))
 }
 
 fn borrowed(data: &Data) -> DataRef<'_> {
@@ -173,8 +173,8 @@ impl Workbook {
     }
 }
 
-/// Which sheets there are, if there is more than the one that is shown.
-fn remark(workbook: &Workbook) -> Option<String> {
+/// Names the sheets, if there are others than the one shown.
+fn note(workbook: &Workbook) -> Option<String> {
     let names = workbook.sheets.iter().map(|sheet| match sheet.is_visible {
         true => sheet.name.clone(),
         false => format!("{} (hidden)", sheet.name),

@@ -1,23 +1,23 @@
-//! Where bytes come from.
+//! Sources of bytes.
 
 use std::io::{self, Read};
 use std::sync::Arc;
 
 use crate::error::Result;
 
-/// Bytes that can be read at any place. Nothing is read that the preview does not need.
+/// Bytes with random access. A preview reads only the bytes that it needs.
 pub trait Source: Send + Sync {
-    /// How many bytes there are.
+    /// Returns the number of bytes.
     fn size(&self) -> u64;
 
-    /// Reads some bytes at a place; 0 only at the end. Fails with [`Error::Stopped`] once the
-    /// caller has lost interest.
+    /// Reads some bytes at an offset; returns 0 only at the end. Fails with [`Error::Stopped`] once
+    /// the caller has cancelled.
     ///
     /// [`Error::Stopped`]: crate::Error::Stopped
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> Result<usize>;
 }
 
-/// Bytes at hand.
+/// Bytes in memory.
 impl Source for Vec<u8> {
     fn size(&self) -> u64 {
         self.len() as u64
@@ -31,7 +31,7 @@ impl Source for Vec<u8> {
     }
 }
 
-/// How much of a file says what it is.
+/// The number of bytes from which a format is detected.
 pub const HEAD_BYTES: usize = 64 * 1024;
 
 /// Reads a source from its start to its end.
@@ -55,7 +55,7 @@ impl Read for Reader {
     }
 }
 
-/// Reads until there are `n_bytes` or no more.
+/// Reads `n_bytes`, or fewer at the end.
 pub fn read_up_to(input: &mut dyn Read, n_bytes: usize) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
     input.take(n_bytes as u64).read_to_end(&mut bytes)?;

@@ -1,4 +1,4 @@
-//! What a preview shows: typed columns and rows of values.
+//! The result of a preview: typed columns and rows of values.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -6,62 +6,62 @@ use std::fmt;
 /// The first rows of a data file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Table {
-    /// The columns, in the file's order. No two have the same name, and none has none.
+    /// The columns, in the file's order, with unique names that are not empty.
     pub columns: Vec<Column>,
-    /// How many columns there are, also those that are not shown; none where nobody counted them.
+    /// The number of columns, including those that are not shown; `None` if unknown.
     pub n_columns: Option<usize>,
     /// The rows; each has a value for every column.
     pub rows: Vec<Vec<Value>>,
     /// Whether there are more rows than these.
     pub has_more: bool,
-    /// What a reader should know beyond the rows: a delimiter that was guessed, a sheet that was
-    /// chosen among several, values that were cut.
-    pub remarks: Vec<String>,
+    /// Information beyond the rows, such as a detected delimiter, the sheet that was chosen, or
+    /// values that were cut.
+    pub notes: Vec<String>,
 }
 
 /// A column.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Column {
-    /// Its name, from the header or made up.
+    /// Its name, from the header or generated.
     pub name: String,
-    /// What its values are.
+    /// The type of its values.
     pub kind: Type,
 }
 
-/// What the values of a column are.
+/// The type of a column.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Type {
-    /// Whole numbers.
+    /// Integers.
     Integer,
     /// Numbers with a fraction.
     Number,
     /// true or false.
     Boolean,
-    /// Days.
+    /// Dates.
     Date,
     /// Times of day.
     Time,
-    /// Days with a time.
+    /// Dates with a time.
     Timestamp,
-    /// Text, and whatever is nothing else.
+    /// Text, and values that have no other type.
     Text,
-    /// Values inside values, shown as JSON.
+    /// Nested values, shown as JSON.
     Json,
-    /// What a format with types of its own calls it: `int32`, `decimal(10,2)`.
+    /// The type's name in a format with its own types: `int32`, `decimal(10,2)`.
     Exact(Cow<'static, str>, Alignment),
 }
 
-/// How a column looks best.
+/// The alignment of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Alignment {
-    /// Text and the like.
+    /// Text and similar.
     Left,
     /// Numbers.
     Right,
 }
 
 impl Type {
-    /// How a column of it looks best.
+    /// Returns the alignment of a column of this type.
     pub fn alignment(&self) -> Alignment {
         match self {
             Type::Integer | Type::Number => Alignment::Right,
@@ -90,22 +90,22 @@ impl fmt::Display for Type {
 /// One value.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Value {
-    /// None.
+    /// No value.
     Null,
     /// true or false.
     Boolean(bool),
-    /// A whole number. What does not fit is [`Value::Text`] with its digits.
+    /// An integer. Larger ones are [`Value::Text`] with their digits.
     Integer(i64),
-    /// A number with a fraction, finite. NaN and the infinities are [`Value::Text`].
+    /// A finite number with a fraction. NaN and the infinities are [`Value::Text`].
     Number(f64),
-    /// Text, dates in ISO 8601, and everything that is best shown as written.
+    /// Text, dates in ISO 8601, and values that are shown as written.
     Text(String),
-    /// A value inside a value.
+    /// A nested value.
     Json(serde_json::Value),
 }
 
 impl Value {
-    /// The value as JSON. Dates and numbers that do not fit are strings there.
+    /// Converts the value to JSON. Dates, and numbers that are [`Value::Text`], become strings.
     pub fn to_json(self) -> serde_json::Value {
         match self {
             Value::Null => serde_json::Value::Null,

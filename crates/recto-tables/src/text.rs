@@ -1,7 +1,6 @@
-//! Text in pieces out of bytes that may be far more than memory.
+//! Decodes text in pieces from input that may exceed memory.
 //!
-//! What is in the text is left to others: they look at what is there, ask for more, and say how
-//! much of it they are done with.
+//! A reader inspects the buffered text, asks for more, and advances over what it has used.
 
 use std::io::Read;
 
@@ -11,26 +10,26 @@ use recto_text::encoding::Decoder;
 use crate::error::{Error, Result};
 use crate::source::read_up_to;
 
-/// How much is read at first, and decides about the encoding.
+/// The size of the first read, which determines the encoding.
 const FIRST_BYTES: usize = 256 * 1024;
 
-/// How much is looked at when a legacy encoding has to be guessed.
+/// The number of bytes from which a legacy encoding is guessed.
 const GUESS_BYTES: usize = 64 * 1024;
 
-/// The decoded text that has been read and not been used up yet.
+/// The decoded text that was read and not used yet.
 pub struct Text<'a> {
     input: &'a mut dyn Read,
     decoder: Decoder,
     piece: String,
     buffer: String,
-    /// Where in the buffer the unused text starts. Always between two characters.
+    /// The start of the unused text in the buffer, on a character boundary.
     start: usize,
     is_complete: bool,
     encoding: Encoding,
 }
 
 impl<'a> Text<'a> {
-    /// Reads the beginning. Bytes that are no text are not a table.
+    /// Reads the start. Bytes that are not text are not a table.
     pub fn open(input: &'a mut dyn Read) -> Result<Text<'a>> {
         let head = read_up_to(input, FIRST_BYTES)?;
         let Some(encoding) = sniff(&head) else {
@@ -49,37 +48,37 @@ impl<'a> Text<'a> {
         Ok(text)
     }
 
-    /// The text that is at hand.
+    /// Returns the buffered text.
     pub fn rest(&self) -> &str {
         &self.buffer[self.start..]
     }
 
-    /// Whether no more text will come after what is at hand.
+    /// Returns whether no more text follows the buffered text.
     pub fn is_complete(&self) -> bool {
         self.is_complete
     }
 
-    /// How the bytes are encoded.
+    /// Returns the encoding.
     pub fn encoding(&self) -> Encoding {
         self.encoding
     }
 
-    /// Is done with so many bytes of the text at hand.
+    /// Discards the first `n_bytes` of the buffered text.
     pub fn advance(&mut self, n_bytes: usize) {
         let start = self.start.saturating_add(n_bytes).min(self.buffer.len());
         debug_assert!(self.buffer.is_char_boundary(start));
         self.start = self.buffer.ceil_char_boundary(start);
     }
 
-    /// Is done with so many bytes of the text at hand, and returns them.
+    /// Discards the first `n_bytes` of the buffered text, and returns them.
     pub fn take(&mut self, n_bytes: usize) -> &str {
         let start = self.start;
         self.advance(n_bytes);
         &self.buffer[start..self.start]
     }
 
-    /// Reads about as much again as is at hand, so that looking at it from its start once more
-    /// costs no more than reading it.
+    /// Doubles the buffered text, so that rescanning it from its start costs no more than reading
+    /// it.
     pub fn fill(&mut self) -> Result<()> {
         if self.is_complete {
             return Ok(());
@@ -99,14 +98,14 @@ impl<'a> Text<'a> {
     }
 }
 
-/// Whether bytes are UTF-8 with no more than a NUL here and there, as programs leave it that fill up
-/// fields. In UTF-16 without its mark about every second byte is one.
+/// Returns whether bytes are UTF-8 with a few NULs, as programs write that pad fields. In UTF-16
+/// without a BOM about every second byte is NUL.
 pub fn has_stray_nuls(head: &[u8]) -> bool {
     let n_nuls = head.iter().filter(|byte| **byte == 0).count();
     n_nuls < head.len() / 4 && is_utf8(head)
 }
 
-/// Whether bytes are UTF-8, of which the last character may be cut.
+/// Returns whether bytes are UTF-8, of which the last character may be cut.
 fn is_utf8(head: &[u8]) -> bool {
     match std::str::from_utf8(head) {
         Ok(_) => true,
@@ -114,8 +113,8 @@ fn is_utf8(head: &[u8]) -> bool {
     }
 }
 
-/// The encoding that the first bytes speak for. A guess is made where there is something to guess
-/// from: at the first line that is not UTF-8.
+/// Detects the encoding from the first bytes. A legacy encoding is guessed from the first line that
+/// is not UTF-8.
 fn sniff(head: &[u8]) -> Option<Encoding> {
     if is_utf8(head) || Encoding::has_bom(head) || head.len() <= GUESS_BYTES {
         return Encoding::sniff(head).or_else(|| has_stray_nuls(head).then_some(Encoding::Utf8));

@@ -1,4 +1,4 @@
-//! Messy files as people have them, and what a careful person expects of each.
+//! Messy files as they occur in practice, and the expected table of each.
 //!
 //! The files and `expected.toml` are in `messy/`. `dev/bench/tables_vs_duckdb.py` compares the same
 //! files with DuckDB.
@@ -27,7 +27,7 @@ fn show(name: &str, bytes: Vec<u8>) -> Result<Table> {
     preview(Arc::new(bytes), &Request { name, limit: 100, max_bytes: 1 << 20 })
 }
 
-/// The answer in the words of `expected.toml`.
+/// Summarises the result in the format of `expected.toml`.
 fn summary(answer: &Result<Table>) -> Json {
     let table = match answer {
         Ok(table) => table,
@@ -90,7 +90,7 @@ fn every_file_is_the_same_when_compressed() {
     }
 }
 
-/// A preview of some of the rows is the beginning of the preview of all.
+/// A preview of some rows is the start of the preview of all.
 #[test]
 fn fewer_rows_are_the_first_ones() {
     for expectation in expectations() {
@@ -108,9 +108,9 @@ fn fewer_rows_are_the_first_ones() {
     }
 }
 
-/// However a file is cut or damaged, it is answered.
+/// Truncated and damaged files get an answer.
 #[test]
-fn damage_is_answered() {
+fn answers_damaged_files() {
     for expectation in expectations() {
         let name = expectation["name"].as_str().unwrap();
         let bytes = fs::read(folder().join(name)).unwrap();
@@ -123,9 +123,9 @@ fn damage_is_answered() {
     }
 }
 
-/// Whatever a file is made of, it is answered, and a table has a value for every column.
+/// Any content gets an answer, and a table has a value for every column.
 #[test]
-fn nonsense_is_answered() {
+fn answers_random_bytes() {
     let pieces: [&[u8]; 24] = [
         b",",
         b";",

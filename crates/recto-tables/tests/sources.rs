@@ -1,4 +1,4 @@
-//! What a source does reaches the caller as it is, and no more is read than a preview needs.
+//! Errors of a source reach the caller unchanged, and a preview reads no more than it needs.
 #![allow(clippy::unwrap_used, missing_docs)]
 
 use std::sync::Arc;
@@ -8,14 +8,14 @@ use recto_tables::{Error, Request, Result, Source, preview};
 
 const REQUEST: Request<'_> = Request { name: "a.csv", limit: 100, max_bytes: 100_000 };
 
-/// Rows without end, which fail from some place on.
-struct Rows {
+/// Endless rows, with an error from some offset on.
+struct EndlessRows {
     n_good: u64,
     error: Error,
     n_read: AtomicU64,
 }
 
-impl Source for Rows {
+impl Source for EndlessRows {
     fn size(&self) -> u64 {
         1 << 40
     }
@@ -33,12 +33,12 @@ impl Source for Rows {
     }
 }
 
-fn rows(n_good: u64, error: Error) -> Arc<Rows> {
-    Arc::new(Rows { n_good, error, n_read: AtomicU64::new(0) })
+fn rows(n_good: u64, error: Error) -> Arc<EndlessRows> {
+    Arc::new(EndlessRows { n_good, error, n_read: AtomicU64::new(0) })
 }
 
 #[test]
-fn an_error_of_the_source_is_the_answer() {
+fn returns_the_error_of_the_source() {
     for error in [Error::Stopped, Error::Read { cause: "gone".into() }] {
         assert_eq!(preview(rows(0, error.clone()), &REQUEST), Err(error.clone()));
         assert_eq!(preview(rows(200_000, error.clone()), &REQUEST), Err(error));

@@ -1,8 +1,8 @@
-//! Looking around in huge things, beside the programs that an expert would use: `fd`, `rg`, `sed`,
-//! `wc`, `head` and DuckDB. Each is measured in turn with recto, so that noise hits both alike.
+//! Compares listing, searching, paging and previews of large files and trees with `fd`, `rg`,
+//! `sed`, `wc`, `head` and DuckDB. Each program takes turns with recto, so noise affects both.
 //!
-//! A program that is not installed is a dash. DuckDB is asked through the Python that
-//! `RECTO_BENCH_PYTHON` names, and timed inside it, so that starting Python does not count.
+//! A program that is not installed shows as a dash. DuckDB runs in the Python that
+//! `RECTO_BENCH_PYTHON` names and is timed there, so that starting Python does not count.
 
 use std::fs::{self, File};
 use std::io::{BufWriter, Write};
@@ -24,7 +24,7 @@ const N_FILES: usize = 1000;
 const LOG_BYTES: usize = 512 * MB;
 const CSV_BYTES: usize = 1024 * MB;
 
-/// Makes the files, measures, and prints the table.
+/// Creates the files, measures, and prints the table.
 pub fn run(recto: &Path, is_quick: bool) -> Result<()> {
     let folder = TempDir::with_prefix("recto-bench-")?;
     let n_rounds = if is_quick { 3 } else { 15 };
@@ -45,7 +45,7 @@ struct Around<'a> {
     n_rounds: usize,
 }
 
-/// What a row came to: recto's median, and what else was measured.
+/// The result of a row: recto's median, and the other measurements.
 struct Row {
     what: String,
     time: Duration,
@@ -79,7 +79,7 @@ impl Row {
 }
 
 impl Around<'_> {
-    /// Measures a call and the first of some programs that is installed, in turns.
+    /// Measures a call and the first of these programs that is installed, in turns.
     fn beside(
         &self,
         what: &str,
@@ -100,7 +100,7 @@ impl Around<'_> {
         let name = ["fd", "rg"].into_iter().find(|name| programs[0][0] == *name);
         let row = Row {
             what: what.into(),
-            // The first round fills caches, ours and the kernel's.
+            // The first round fills recto's and the kernel's caches.
             time: median(&times[1..]),
             others: vec![(name.unwrap_or("others"), program.map(|_| median(&others[1..])))],
             goal,
@@ -239,7 +239,7 @@ impl Around<'_> {
         Ok(Row { what: what.into(), time, others, goal: "faster than DuckDB", peak })
     }
 
-    /// How long DuckDB takes, or `None` where there is none.
+    /// Returns how long DuckDB takes, or `None` if it is not installed.
     fn duckdb(&self, query: &str) -> Result<Option<Duration>> {
         let script = "import sys, time, duckdb\n\
             times = []\n\

@@ -1,10 +1,10 @@
-//! What an editor costs: a message that the relay hands on, and a tool call that goes through an
-//! editor's buffers.
+//! Measures the cost of an editor: a message through the relay, and a tool call through an editor's
+//! buffers.
 //!
-//! This program plays both ends. The agent is `cat`, which says back whatever the editor says, so
-//! that the editor can also say what an agent would; the server that the relay puts into the
-//! session is started here, as an agent starts it. The editor notes when it gets a request about
-//! a file and when it has answered, and that time is taken off.
+//! This program is both ends. The agent is `cat`, which echoes everything, so that the editor can
+//! also send an agent's messages. The program starts the server that the relay adds to the session,
+//! as an agent would. The editor records when it gets a request about a file and when it has
+//! answered, and that time is subtracted.
 
 use std::collections::HashMap;
 use std::fs;
@@ -38,7 +38,7 @@ pub fn run(recto: &Path, is_quick: bool) -> Result<()> {
     Ok(folder.close()?)
 }
 
-/// Times of one thing.
+/// Times of one operation.
 struct Times(Vec<Duration>);
 
 impl Times {
@@ -47,7 +47,7 @@ impl Times {
         [what.into(), shown(50), shown(99), goal.into(), self.0.len().to_string()]
     }
 
-    /// The percentiles of this less those of another, each halved: there and back are two.
+    /// Returns half the difference of the percentiles: a round trip is two messages.
     fn beyond(&self, other: &Times, what: &str, goal: &str) -> [String; 5] {
         let added = |percent| {
             let more = percentile(&self.0, percent).saturating_sub(percentile(&other.0, percent));
@@ -57,7 +57,7 @@ impl Times {
     }
 }
 
-/// A message there and back through `cat`, alone and behind the relay, in turns.
+/// Measures a round trip through `cat`, alone and behind the relay, in turns.
 fn messages(recto: &Path, n_rounds: usize, table: &mut Table) -> Result<()> {
     eprintln!("messages");
     let params = json!({"text": "a".repeat(200)});
@@ -86,13 +86,13 @@ fn messages(recto: &Path, n_rounds: usize, table: &mut Table) -> Result<()> {
     Ok(())
 }
 
-/// Calls through an editor, and the same on the disk.
+/// Measures calls through an editor, and the same calls on the disk.
 fn calls(recto: &Path, folder: &Path, n_rounds: usize, table: &mut Table) -> Result<()> {
     let folder = folder.canonicalize()?;
     let path = folder.join("2kb.txt");
     fs::write(&path, format!("old\n{}", text(1, 2000)))?;
-    // Where the disk is new, the tools give an editor time to notice, and do not trust its time
-    // stamps. Most files are not.
+    // If a file changed recently, the tools give an editor time to notice and do not trust time
+    // stamps. Most files are older.
     let hour_ago = SystemTime::now() - Duration::from_secs(3600);
     fs::File::options().write(true).open(&path)?.set_modified(hour_ago)?;
     std::thread::sleep(Duration::from_secs(3));
@@ -123,7 +123,7 @@ fn calls(recto: &Path, folder: &Path, n_rounds: usize, table: &mut Table) -> Res
             }
         }
         let on_disk: Result<Vec<Duration>> = match tool {
-            // An edit on the disk waits for the disk, which says nothing here.
+            // An edit on the disk waits for a sync, so it is not comparable.
             "edit_text_file" => Ok(Vec::new()),
             _ => (0..n_rounds)
                 .map(|round| Ok(disk.call_ok(tool, arguments(round))?.0.time()))
@@ -143,14 +143,14 @@ fn calls(recto: &Path, folder: &Path, n_rounds: usize, table: &mut Table) -> Res
     editor.stop()
 }
 
-/// What the editor did since it was last asked.
+/// What the editor did since the last query.
 #[derive(Default, Clone, Copy)]
 struct Spent {
     n_requests: usize,
     time: Duration,
 }
 
-/// The relay, and an editor before it that answers from its buffers.
+/// The relay, and an editor that answers from its buffers.
 struct Editor {
     relay: Child,
     input: Arc<Mutex<Option<ChildStdin>>>,
@@ -201,7 +201,7 @@ impl Editor {
     }
 }
 
-/// The command that an agent would start.
+/// Returns the command that an agent would start.
 fn server(entry: &Value) -> Option<Command> {
     let mut command = Command::new(entry["command"].as_str()?);
     for argument in entry["args"].as_array()? {
@@ -213,7 +213,7 @@ fn server(entry: &Value) -> Option<Command> {
     Some(command)
 }
 
-/// Answers every request about a file until the relay goes.
+/// Answers every request about a file until the relay ends.
 fn answer(
     mut output: BufReader<ChildStdout>,
     input: &Mutex<Option<ChildStdin>>,
@@ -247,7 +247,7 @@ fn answer(
         let answer = format!("{answer}\n");
         let mut input = input.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(input) = &mut *input else { return };
-        // Noted before it is sent: what comes after may already be the next round.
+        // Recorded before sending, because the next round may start right after.
         let mut noted = spent.lock().unwrap_or_else(PoisonError::into_inner);
         noted.n_requests += 1;
         noted.time += received.elapsed();

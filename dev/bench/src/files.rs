@@ -1,4 +1,4 @@
-//! The files that are read and written: the same bytes in every run, in a folder that goes away.
+//! The files that are read and written: the same bytes in every run, in a temporary directory.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -14,23 +14,23 @@ use crate::Result;
 pub const KB: usize = 1 << 10;
 pub const MB: usize = 1 << 20;
 
-/// How many lines of a file with marks can be edited.
+/// The number of editable lines in a file with marks.
 pub const N_MARKS: usize = 100;
 
-/// How many lines the file for misses has.
+/// The number of lines in the file for misses.
 const N_LINES: usize = 10_000;
 
-/// A scratch folder with everything that rows start from.
+/// A temporary directory with the files that rows need.
 pub struct Folder {
     folder: TempDir,
-    /// How many lines `64mb.txt` has.
+    /// The number of lines of `64mb.txt`.
     pub n_lines_of_64mb: usize,
     /// Five lines of `10000-lines.txt` with one word changed.
     pub near_miss: String,
 }
 
 impl Folder {
-    /// Makes the folder and fills it.
+    /// Creates the directory and fills it.
     pub fn create() -> Result<Folder> {
         let folder = TempDir::with_prefix("recto-bench-")?;
         let path = folder.path();
@@ -38,7 +38,7 @@ impl Folder {
         fs::write(path.join("1mb.txt"), text(2, MB))?;
         fs::write(path.join("overwritten.txt"), text(3, MB))?;
         fs::write(path.join("marks.txt"), with_marks(""))?;
-        // One for each row that edits it, because each goes from unset to set and back.
+        // One for each row that edits it, because each toggles the marks.
         fs::write(path.join("1mb-for-1-edit.txt"), with_marks(&text(4, MB)))?;
         fs::write(path.join("1mb-for-100-edits.txt"), with_marks(&text(4, MB)))?;
 
@@ -57,13 +57,13 @@ impl Folder {
         self.folder.path()
     }
 
-    /// Removes the folder, and says so where that fails.
+    /// Removes the directory and reports a failure to do so.
     pub fn remove(self) -> Result<()> {
         Ok(self.folder.close()?)
     }
 }
 
-/// Writes pieces of text to a new file and returns how many lines it has.
+/// Writes pieces of text to a new file. Returns its number of lines.
 pub fn write_text(path: &Path, n_pieces: usize, n_bytes: usize) -> Result<usize> {
     let pieces: Vec<_> = (0..n_pieces.min(16)).map(|seed| text(seed as u64, n_bytes)).collect();
     let mut file = fs::File::create(path)?;
@@ -77,19 +77,19 @@ pub fn write_text(path: &Path, n_pieces: usize, n_bytes: usize) -> Result<usize>
     Ok(n_lines)
 }
 
-/// Waits until recto trusts the time stamps of the files, which takes two seconds without a change.
+/// Waits until recto trusts the files' time stamps: two seconds without a change.
 pub fn settle() {
     std::thread::sleep(Duration::from_millis(2100));
 }
 
-/// Exactly `n_bytes` of text in lines that look like code.
+/// Returns exactly `n_bytes` of text in lines that look like code.
 pub fn text(seed: u64, n_bytes: usize) -> String {
     let mut random = Random::new(seed);
     let mut text = String::with_capacity(n_bytes + 128);
     while text.len() < n_bytes {
         push_line(&mut random, &mut text);
     }
-    // The last line is cut to fit, and filled up where that would cut a character.
+    // The last line is cut, and padded if that would split a character.
     text.truncate(text.floor_char_boundary(n_bytes - 1));
     text.extend(std::iter::repeat_n(' ', n_bytes - 1 - text.len()));
     text.push('\n');
@@ -106,18 +106,18 @@ fn n_lines(seed: u64, n_lines: usize) -> Vec<String> {
     (0..n_lines).map(|_| line()).collect()
 }
 
-/// The line with its last word replaced: what a model remembers that has read it a while ago.
+/// Replaces the last word of a line, as a model might misremember it.
 fn changed(line: &str) -> String {
     let (head, _) = line.trim_end().rsplit_once(' ').unwrap_or_default();
     format!("{head} remembered;\n")
 }
 
-/// A line that stands nowhere else, in one of two states.
+/// Returns a line that occurs once, in one of two states.
 pub fn mark(index: usize, is_set: bool) -> String {
     format!("    let mark_{index:03} = {};", if is_set { "is_set(1)" } else { "unset()" })
 }
 
-/// A text with a hundred unset marks, evenly spread.
+/// Returns a text with a hundred unset marks, evenly spread.
 pub fn with_marks(text: &str) -> String {
     let lines: Vec<_> = text.split_inclusive('\n').collect();
     let mut marked = String::new();

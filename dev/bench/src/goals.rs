@@ -1,15 +1,15 @@
-//! What was hoped for. A goal stands here once, whichever tables show it; times are medians.
+//! The goals. Each is defined once, even if several tables show it; times are medians.
 
 use std::time::Duration;
 
 use recto_dev::table::grouped;
 
-/// The most that something may take.
+/// An upper limit.
 #[derive(Debug, Clone, Copy)]
 pub struct Goal {
     most: f64,
     unit: &'static str,
-    /// Whether the most itself is too much.
+    /// Whether the limit itself is excluded.
     is_below: bool,
 }
 
@@ -40,13 +40,13 @@ impl Goal {
         Goal { most, unit, is_below: true }
     }
 
-    /// How many times the most something took, in the goal's unit, if that is too much.
+    /// Returns how many times over the limit a measurement is, if it misses the goal.
     pub fn missed_by(self, measured: f64) -> Option<f64> {
         let is_missed = if self.is_below { measured >= self.most } else { measured > self.most };
         is_missed.then(|| measured / self.most)
     }
 
-    /// As a table shows it beside what was measured, in the same unit.
+    /// Formats the goal for a table, in the unit of the measurement.
     pub fn beside(self, measured: f64) -> String {
         let sign = if self.is_below { "<" } else { "≤" };
         let most = match self.most {
@@ -57,7 +57,7 @@ impl Goal {
         format!("{sign} {most} {}{remark}", self.unit)
     }
 
-    /// The same for a time, where there is one.
+    /// The same for a time, if there is one.
     pub fn beside_time(self, measured: Option<Duration>) -> String {
         self.beside(measured.map_or(f64::INFINITY, |time| time.as_secs_f64() * 1e3))
     }

@@ -1,6 +1,6 @@
-//! How costs grow: the same call on things that are 10 and 100 times as large, and the exponent of
-//! the line that fits best on logarithmic scales. 0 means that the size does not matter, 1 that
-//! twice as much takes twice as long.
+//! Measures how costs grow: the same call on inputs 10 and 100 times as large, and the exponent of
+//! the best-fitting line on logarithmic scales. 0 means that size does not matter, 1 that twice the
+//! size takes twice as long.
 
 mod series;
 
@@ -13,25 +13,25 @@ use series::Growth;
 use crate::plot::{self, Panel};
 use crate::{Result, machine};
 
-/// One thing that grows.
+/// One series of sizes.
 pub struct Series {
     pub what: &'static str,
-    /// What is counted along the horizontal axis.
+    /// The unit of the horizontal axis.
     pub unit: &'static str,
     /// What is measured.
-    pub kind: Kind,
-    /// Sizes and what was measured there, in milliseconds or calls per second.
+    pub kind: SeriesUnit,
+    /// Sizes and measurements, in milliseconds or calls per second.
     pub points: Vec<(f64, f64)>,
 }
 
 /// What is measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum SeriesUnit {
     Milliseconds,
     CallsPerSecond,
 }
 
-/// Measures, prints the table, and draws the plot where `plot` says.
+/// Measures, prints the table, and draws the plot to `plot`.
 pub fn run(recto: &Path, plot: &Path, is_quick: bool) -> Result<()> {
     let growth = Growth::prepare(recto, is_quick)?;
     println!("{}\n", machine::describe(growth.folder())?);
@@ -65,8 +65,10 @@ impl Series {
 
     fn value(&self, value: f64) -> String {
         match self.kind {
-            Kind::Milliseconds => milliseconds(std::time::Duration::from_secs_f64(value / 1e3)),
-            Kind::CallsPerSecond => format!("{}/s", grouped(value.round() as usize)),
+            SeriesUnit::Milliseconds => {
+                milliseconds(std::time::Duration::from_secs_f64(value / 1e3))
+            }
+            SeriesUnit::CallsPerSecond => format!("{}/s", grouped(value.round() as usize)),
         }
     }
 
@@ -93,7 +95,7 @@ fn bytes(n_bytes: f64) -> String {
     }
 }
 
-/// The slope of the line through the logarithms that has the least squares.
+/// Returns the slope of the least-squares line through the logarithms.
 fn exponent(points: &[(f64, f64)]) -> f64 {
     let logs: Vec<_> = points.iter().map(|(x, y)| (x.ln(), y.ln())).collect();
     let n = logs.len() as f64;

@@ -1,6 +1,6 @@
-//! Huge things, one at a time: a log of 4 GB, an edit in 1 GB, a million files, a line of 100 MB.
-//! For each the time, whether the answer is right, the most memory, and how long the server still
-//! works on a call that is cancelled on its way.
+//! Measures huge inputs: a log of 4 GB, an edit in 1 GB, a million files, a line of 100 MB. For
+//! each: the time, whether the answer is correct, peak memory, and how long the server keeps
+//! working on a call that is cancelled.
 
 use std::fs::{self, File};
 use std::io::{BufWriter, Read as _, Seek as _, SeekFrom, Write as _};
@@ -18,10 +18,10 @@ use crate::{Result, machine, programs};
 
 const N_FILES: usize = 1_000_000;
 
-/// A server that rests for so long has ended its work.
+/// A server that is idle for this long has finished its work.
 const REST: Duration = Duration::from_millis(200);
 
-/// Makes each thing, measures, removes it, and prints the table at the end.
+/// Creates each input, measures, removes it, and prints the table at the end.
 pub fn run(recto: &Path) -> Result<()> {
     let scratch = TempDir::with_prefix("recto-bench-")?;
     let huge = Huge { recto, folder: scratch.path().canonicalize()? };
@@ -42,18 +42,18 @@ struct Huge<'a> {
     folder: PathBuf,
 }
 
-/// What is asked, and what the answer has to be.
+/// A call and its expected answer.
 struct Question<'a> {
     what: &'static str,
     tool: &'static str,
     arguments: Value,
-    /// In megabytes, where there is one.
+    /// In megabytes, if there is one.
     limit: Option<usize>,
     is_right: &'a dyn Fn(&Value) -> bool,
 }
 
 impl Huge<'_> {
-    /// Pages at the end of 4 GB of text.
+    /// Reads pages at the end of 4 GB of text.
     fn log(&self) -> Result<Vec<[String; 6]>> {
         let path = self.folder.join("log.txt");
         let n_lines = write_text(&path, 4096, MB)?;
@@ -80,7 +80,7 @@ impl Huge<'_> {
         Ok(cells)
     }
 
-    /// One edit in the middle of 1 GB.
+    /// Makes one edit in the middle of 1 GB.
     fn edit(&self) -> Result<Vec<[String; 6]>> {
         let path = self.folder.join("edited.txt");
         write_text(&path, 512, MB)?;
@@ -112,7 +112,7 @@ impl Huge<'_> {
         Ok(cells)
     }
 
-    /// A million files, of which the first thousand of a tenth are listed.
+    /// Lists the first thousand of a hundred thousand matches among a million files.
     fn tree(&self) -> Result<Vec<[String; 6]>> {
         eprintln!("{N_FILES} files");
         let tree = self.folder.join("tree");
@@ -141,7 +141,7 @@ impl Huge<'_> {
         Ok(cells)
     }
 
-    /// A line of 100 MB between two short ones.
+    /// Reads a line of 100 MB between two short ones.
     fn line(&self) -> Result<Vec<[String; 6]>> {
         let path = self.folder.join("line.txt");
         let mut file = BufWriter::new(File::create(&path)?);
@@ -177,14 +177,14 @@ impl Huge<'_> {
         Ok(cells)
     }
 
-    /// Asks in one session; and each in a fresh one, where it is cancelled halfway.
+    /// Makes the calls in one session, and each in a fresh session in which it is cancelled.
     fn ask(&self, questions: &[Question<'_>]) -> Result<Vec<[String; 6]>> {
         let (mut client, _) = programs::open(self.recto, &self.folder, &[])?;
         let mut cells = Vec::new();
         for question in questions {
             eprintln!("{}", question.what);
-            // A cancelled call changes nothing, so it goes first; how long the whole takes is not
-            // known yet, and a call that is over sooner says so.
+            // A cancelled call changes nothing, so it goes first. How long the call takes is not
+            // known yet; one that finishes earlier is reported.
             let cancelled = self.cancel(question)?;
             let called = client.call_ok(question.tool, question.arguments.clone());
             let (time, is_right) = match called {
@@ -208,8 +208,8 @@ impl Huge<'_> {
         Ok(cells)
     }
 
-    /// How long the server still works on a call that is cancelled after 50 ms. A cancelled call
-    /// has no answer, so its end is when nothing runs any more.
+    /// Returns how long the server keeps working on a call that is cancelled after 50 ms. A
+    /// cancelled call has no answer, so it ends when no thread runs any more.
     fn cancel(&self, question: &Question<'_>) -> Result<String> {
         let (mut client, _) = programs::open(self.recto, &self.folder, &[])?;
         let params = json!({"name": question.tool, "arguments": question.arguments});
@@ -236,7 +236,7 @@ impl Huge<'_> {
     }
 }
 
-/// Whether a request has been answered with a result, found out by a ping that follows it.
+/// Returns whether a request was answered with a result, determined by a ping that follows it.
 fn has_result(client: &mut Client, id: u64) -> Result<bool> {
     let (ping, line) = client.prepare("ping", json!({}));
     client.send(&line)?;
@@ -263,7 +263,7 @@ fn last_lines(path: &Path) -> Result<Vec<String>> {
     Ok(lines[lines.len() - 20..].to_vec())
 }
 
-/// Whether all lines stand there, in order.
+/// Returns whether all lines occur, in order.
 fn contains_lines(text: &str, lines: &[String]) -> bool {
     let mut found = text.lines();
     lines.iter().all(|line| found.any(|found| found.trim_end().ends_with(line.trim_end())))

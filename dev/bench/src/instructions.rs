@@ -1,8 +1,9 @@
-//! A guard that needs no clock: how many instructions calls cost, counted by valgrind and compared
-//! with what is kept in `dev/bench/instructions.toml`. Load does not change a count.
+//! Counts the instructions of calls with valgrind and compares them with
+//! `dev/bench/instructions.toml`. Load does not change a count.
 //!
-//! A session with one call and one with many are counted; the difference, by call, is free of
-//! what starting costs. Counts hold for one compiler and one valgrind; others are not compared.
+//! A session with one call and one with many are counted, and the difference is divided by the
+//! calls between them, which excludes startup. Counts of another compiler or valgrind are not
+//! compared.
 
 mod kept;
 mod operations;
@@ -19,11 +20,11 @@ use operations::{Files, OPERATIONS, Operation};
 use crate::Result;
 use crate::programs::is_installed;
 
-/// More than this is a change.
+/// A larger difference counts as a change.
 const TOLERANCE: f64 = 0.05;
 
-/// Counts every operation. With `is_update` the counts are kept, otherwise compared, and one that
-/// grew is an error.
+/// Counts every operation. With `is_update` the counts are recorded; otherwise they are compared,
+/// and one that grew is an error.
 pub fn run(recto: &Path, kept: &Path, is_update: bool) -> Result<()> {
     if !is_installed("valgrind") {
         println!("skipped: valgrind is not installed");
@@ -83,8 +84,8 @@ pub fn run(recto: &Path, kept: &Path, is_update: bool) -> Result<()> {
     }
 }
 
-/// Counts again what seems to have grown, and takes the least: now and then a call waits for a lock
-/// or a thread, but what is really dearer is so every time.
+/// Counts operations again that seem to have grown, and takes the lowest count: sometimes a call
+/// waits for a lock or a thread, but a real increase shows in every count.
 fn count_fairly(
     recto: &Path,
     files: &Files,
@@ -101,14 +102,14 @@ fn count_fairly(
     Ok(least)
 }
 
-/// Instructions of one call.
+/// Returns the instructions of one call.
 fn count(recto: &Path, files: &Files, operation: &Operation) -> Result<u64> {
     let few = count_session(recto, files, operation, 1)?;
     let many = count_session(recto, files, operation, 1 + operation.n_calls)?;
     Ok(many.saturating_sub(few) / operation.n_calls as u64)
 }
 
-/// Instructions of a session with so many calls.
+/// Returns the instructions of a session with that many calls.
 fn count_session(
     recto: &Path,
     files: &Files,
@@ -118,7 +119,7 @@ fn count_session(
     files.reset()?;
     let log = files.path().join("valgrind.log");
     let out = files.path().join("callgrind.out");
-    // Addresses that differ between runs would change how hash tables and copies fall.
+    // Addresses that differ between runs would change hash tables and copies.
     let mut command = Command::new("setarch");
     command.args(["--addr-no-randomize", "valgrind", "--tool=callgrind"]);
     command.arg(format!("--log-file={}", log.display()));

@@ -1,4 +1,4 @@
-//! What the machine is, without saying whose; and what the kernel says about a process.
+//! Describes the machine without identifying it, and reads the state of processes.
 
 use std::fs;
 use std::path::Path;
@@ -7,18 +7,18 @@ use recto_dev::process::megabytes;
 
 use crate::Result;
 
-/// Cores, kernel and filesystem, in one line.
+/// Returns cores, kernel and file system, in one line.
 pub fn describe(folder: &Path) -> Result<String> {
     let n_cores = std::thread::available_parallelism()?;
     let kernel = fs::read_to_string("/proc/sys/kernel/osrelease")?;
-    // What follows the version names a build or a host.
+    // The rest of the version names a build or a host.
     let version = kernel.trim().split('-').next().unwrap_or_default();
     let mounts = fs::read_to_string("/proc/self/mounts")?;
     let filesystem = filesystem(&mounts, &folder.canonicalize()?);
     Ok(format!("{n_cores} cores, Linux {version}, {filesystem}"))
 }
 
-/// The type of the deepest mount that holds `folder`; of those at one place the last counts.
+/// Returns the type of the deepest mount that contains `folder`; of several at one path, the last.
 fn filesystem<'a>(mounts: &'a str, folder: &Path) -> &'a str {
     let mut deepest = ("unknown filesystem", 0);
     for mount in mounts.lines() {
@@ -31,10 +31,10 @@ fn filesystem<'a>(mounts: &'a str, folder: &Path) -> &'a str {
     deepest.0
 }
 
-/// Whether a thread of a process runs, or waits for the disk.
+/// Returns whether a thread of a process runs or waits for the disk.
 pub fn is_running(process_id: u32) -> Result<bool> {
     for task in fs::read_dir(format!("/proc/{process_id}/task"))? {
-        // A thread that has ended meanwhile does not run.
+        // A thread that has ended does not run.
         let status = fs::read_to_string(task?.path().join("stat")).unwrap_or_default();
         let state = status.rsplit_once(") ").and_then(|(_, rest)| rest.chars().next());
         if matches!(state, Some('R' | 'D')) {
@@ -44,13 +44,13 @@ pub fn is_running(process_id: u32) -> Result<bool> {
     Ok(false)
 }
 
-/// The memory of a process and of its descendants in MB; see [`megabytes`].
+/// Returns the memory of a process and its descendants in MB; see [`megabytes`].
 pub fn megabytes_of_family(process_id: u32, field: &str) -> Result<f64> {
     let mut sum = megabytes(process_id, field)?;
     for task in fs::read_dir(format!("/proc/{process_id}/task"))? {
         let children = fs::read_to_string(task?.path().join("children")).unwrap_or_default();
         for child in children.split_whitespace() {
-            // One that has ended meanwhile has no status any more.
+            // A process that has ended has no status.
             sum += megabytes_of_family(child.parse()?, field).unwrap_or(0.0);
         }
     }

@@ -41,30 +41,29 @@ Usage: cargo run --release -p recto-bench -- [OPTIONS]
 Options:
   --recto PATH  The program to measure; by default `recto` in target/release, which is built
                 only if it does not exist
-  --around      Listing, searching, huge logs and tables instead, beside fd, rg, wc, sed, head
-                and DuckDB where they are installed (RECTO_BENCH_PYTHON names a Python that has
-                the duckdb module). Needs 2 GB of disk
-  --editor      The relay between an editor and an agent instead, and calls through an editor
-  --peers       recto beside the servers that dev/support/install-peers installs, on the same work
-  --beside PATH With --peers, another recto in the place of the first peer, such as an older build
-  --growth      How costs grow with sizes, and a plot of it in docs/growth.svg, or where --plot
-                says. Needs 1 GB of disk
-  --plot PATH   Where --growth draws
+  --around      Listing, searching, huge logs and tables, compared with fd, rg, wc, sed, head and
+                DuckDB if installed (RECTO_BENCH_PYTHON names a Python with the duckdb module).
+                Needs 2 GB of disk
+  --editor      The relay between an editor and an agent, and calls through an editor
+  --peers       recto and the servers that dev/support/install-peers installs, on the same work
+  --beside PATH With --peers, another build of recto in place of the first peer
+  --growth      How costs grow with sizes, and a plot in docs/growth.svg. Needs 1 GB of disk
+  --plot PATH   The file that --growth draws
   --huge        A log of 4 GB, an edit in 1 GB, a million files, a line of 100 MB: time, memory,
                 and how fast a cancelled call ends. Needs 5 GB of disk and some minutes
   --instructions  Instructions of core calls, compared with dev/bench/instructions.toml; an error if
                 one grew by more than 5 %. Needs valgrind
-  --update      Keeps the instructions as they are counted now
+  --update      Records the current instruction counts
   --quick       A tenth of the rounds
   --help        This text
 
-Works in a folder of its own beneath $TMPDIR, or /tmp, and removes it. Writes cost what that
-folder's filesystem makes of them; a tmpfs makes nothing of fsync.";
+Works in a temporary directory below $TMPDIR, or /tmp. The cost of writes depends on its file
+system; on a tmpfs, fsync costs nothing.";
 
 /// Rounds before the first that counts.
 const N_WARM_UP: usize = 3;
 
-/// What is measured.
+/// The mode of a run.
 #[derive(Default)]
 enum Mode {
     #[default]
@@ -77,7 +76,7 @@ enum Mode {
     Instructions,
 }
 
-/// What the command line says.
+/// The command line.
 #[derive(Default)]
 struct Options {
     recto: Option<PathBuf>,

@@ -1,4 +1,4 @@
-//! The rounds of one row, as the row that is printed.
+//! Collects the rounds of a row and formats it.
 
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ impl Measured {
         self.n_bytes = sample.n_bytes;
     }
 
-    /// The row as it is printed; the answer is the last round's.
+    /// Formats the row; the answer is that of the last round.
     pub fn cells(self, what: &str, remark: &str, goal: Option<Goal>) -> [String; 6] {
         let median = median(&self.times);
         [

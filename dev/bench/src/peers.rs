@@ -1,6 +1,6 @@
-//! recto beside the servers that people use: the same work, in turns, so that noise hits all
-//! alike. A server that is not installed is a column of dashes, and one that answers wrongly fails
-//! instead of having a time.
+//! Compares recto with other servers: the same work, in turns, so that noise affects all of them. A
+//! server that is not installed is a column of dashes, and a wrong answer counts as a failure and
+//! has no time.
 
 mod calls;
 mod material;
@@ -17,7 +17,7 @@ use recto_dev::client::Client;
 use recto_dev::servers::Server;
 
 use material::{Material, N_NEXT};
-use results::{Cell, N_COLUMNS, N_SERVERS, Row, Sizes};
+use results::{Measurements, N_COLUMNS, N_SERVERS, Row, Sizes};
 use session::Session;
 use work::{N_LINES, Work};
 use yardsticks::Yardstick;
@@ -33,7 +33,7 @@ const N_WARM_UP: usize = 2;
 /// The version of mcp-text-editor that is measured.
 const TEXT_EDITOR: &str = "1.0.2";
 
-/// Makes the files, measures, and prints the tables.
+/// Creates the files, measures, and prints the tables.
 pub fn run(recto: &Path, beside: Option<PathBuf>, is_quick: bool) -> Result<()> {
     let material = Material::create()?;
     println!("{}\n", machine::describe(&material.root)?);
@@ -50,7 +50,7 @@ pub fn run(recto: &Path, beside: Option<PathBuf>, is_quick: bool) -> Result<()> 
     material.remove()
 }
 
-/// The servers that are installed, and what they have shown so far.
+/// The installed servers, and their results so far.
 struct Peers<'a> {
     material: &'a Material,
     servers: [Server; N_SERVERS],
@@ -105,7 +105,7 @@ impl<'a> Peers<'a> {
         self.echo.stop()
     }
 
-    /// One more session with a server, if it is installed.
+    /// Opens another session with a server, if it is installed.
     fn open(&self, index: usize) -> Result<Option<(Session, Sample)>> {
         let server = &self.servers[index];
         if !server.is_installed() {
@@ -115,7 +115,7 @@ impl<'a> Peers<'a> {
         opened.map(Some).map_err(|error| format!("{}: {error}", server.name).into())
     }
 
-    /// How long one contender may take for one row.
+    /// Returns how long one contender may take for one row.
     fn budget(&self) -> Duration {
         Duration::from_secs(if self.is_quick { 1 } else { 5 })
     }
@@ -124,7 +124,7 @@ impl<'a> Peers<'a> {
         if self.is_quick { n_rounds.div_ceil(10) } else { n_rounds }
     }
 
-    /// Measures a row: in each round every contender that has not failed and has time left.
+    /// Measures a row: in each round, every contender that has not failed and has time left.
     fn measure(
         &mut self,
         plan: Plan,
@@ -149,14 +149,14 @@ impl<'a> Peers<'a> {
         Ok(Row { what: plan.what, goal: plan.goal, yardstick: plan.yardstick.name(), cells })
     }
 
-    fn cells(&self) -> [Option<Cell>; N_COLUMNS] {
+    fn cells(&self) -> [Option<Measurements>; N_COLUMNS] {
         std::array::from_fn(|column| {
             let server = self.servers.get(column);
-            server.is_none_or(Server::is_installed).then(Cell::default)
+            server.is_none_or(Server::is_installed).then(Measurements::default)
         })
     }
 
-    /// Has work done in the session that lasts; a server that went away is started anew.
+    /// Does work in the long-lived session; restarts a server that has ended.
     fn work(&mut self, index: usize, work: &Work<'_>) -> Result<Sample> {
         let session = self.sessions[index].as_mut().ok_or("it is not running")?;
         let result = session.work(work);
@@ -214,7 +214,7 @@ impl<'a> Peers<'a> {
         Ok([small, large])
     }
 
-    /// Pages of the log: the first in a fresh process, which knows nothing yet.
+    /// Reads pages of the log, the first one in a fresh process without caches.
     fn pages(&mut self) -> Result<[Row; 4]> {
         let material = self.material;
         let path = material.root.join("log.txt");
@@ -262,7 +262,7 @@ impl<'a> Peers<'a> {
                     if first.failure.is_none() && next.failure.is_none() {
                         next.add(session.work(&work(index)), false);
                     }
-                    // One is enough of something slow.
+                    // One measurement is enough if it is slow.
                     if next.spent > self.budget() / 10 {
                         break;
                     }
@@ -270,7 +270,7 @@ impl<'a> Peers<'a> {
                 if first.failure.is_some() {
                     next.failure = first.failure.clone();
                 }
-                // One that was ended has no peak any more.
+                // A server that has ended has no peak.
                 let peak = session.megabytes("VmHWM").unwrap_or(0.0);
                 self.peaks[index] = peak.max(self.peaks[index]);
                 session.close()?;
@@ -341,7 +341,7 @@ impl<'a> Peers<'a> {
                 sizes.push(None);
                 continue;
             };
-            // Some still load something after they have answered.
+            // Some servers still load something after their first answer.
             std::thread::sleep(Duration::from_millis(500));
             let idle = session.megabytes("VmRSS")?;
             let n_characters = session.tools()?.to_string().chars().count();

@@ -1,26 +1,26 @@
-//! Small plots on logarithmic scales, as one SVG that can be read on light and on dark ground.
+//! Draws small plots on logarithmic scales, as one SVG for light and dark backgrounds.
 //!
-//! Every panel spans as many decades as the others, so that slopes can be compared by eye. What is
-//! plotted, and what the labels say, is decided elsewhere.
+//! Every panel spans the same number of decades, so that slopes can be compared by eye. Callers
+//! provide the points and labels.
 
 use std::fmt::Write as _;
 
 /// One plot.
 pub struct Panel {
     pub title: String,
-    /// What is counted along the horizontal axis.
+    /// The unit of the horizontal axis.
     pub unit: String,
     pub points: Vec<(f64, f64)>,
-    /// For each point what stands beneath it on the axis, and beside it.
+    /// For each point, its label on the axis and the label next to it.
     pub labels: Vec<(String, String)>,
-    /// The slope of the line that fits best.
+    /// The slope of the best-fitting line.
     pub exponent: f64,
 }
 
 const N_COLUMNS: usize = 4;
-/// A panel with the room around it.
+/// A panel with its margins.
 const CELL: (f64, f64) = (256.0, 238.0);
-/// Where the points may lie, within a panel.
+/// The area for points within a panel.
 const FIELD: (f64, f64) = (200.0, 136.0);
 const FIELD_AT: (f64, f64) = (28.0, 56.0);
 const DECADES: (f64, f64) = (3.0, 3.2);
@@ -117,7 +117,7 @@ impl Panel {
         );
     }
 
-    /// The line of slope 1 through the first point, as far as the field goes.
+    /// Draws the line of slope 1 through the first point, clipped to the field.
     fn draw_linear(&self, svg: &mut String, scale: &Scale) {
         let Some(&(x, y)) = self.points.first() else { return };
         let last = self.points.last().map_or(x, |last| last.0);
@@ -134,7 +134,7 @@ impl Panel {
     }
 }
 
-/// Writes a label unless the one before it, which ends at `end`, is in its way.
+/// Writes a label unless it would overlap the one before it, which ends at `end`.
 fn draw_label(svg: &mut String, class: &str, (x, y): (f64, f64), label: &str, end: &mut f64) {
     let half = label.chars().count() as f64 * 3.1;
     if x - half > *end {
@@ -154,7 +154,7 @@ struct Scale {
 }
 
 impl Scale {
-    /// Puts the points into the middle.
+    /// Centres the points.
     fn of(points: &[(f64, f64)]) -> Scale {
         let middle = |logs: &mut dyn Iterator<Item = f64>| {
             let (low, high) =
@@ -172,7 +172,7 @@ impl Scale {
         (FIELD_AT.0 + right, FIELD_AT.1 + FIELD.1 - up)
     }
 
-    /// A line for each power of ten.
+    /// Draws a line for each power of ten.
     fn draw_grid(&self, svg: &mut String) {
         let (left, top) = FIELD_AT;
         let (right, bottom) = (left + FIELD.0, top + FIELD.1);

@@ -1,4 +1,4 @@
-//! Starting recto, and finding programs to compare it with.
+//! Starts recto, and finds programs to compare it with.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -7,7 +7,7 @@ use recto_dev::client::{Client, Exchange};
 
 use crate::Result;
 
-/// Starts `recto serve` on a folder and opens a session with it.
+/// Starts `recto serve` on a directory and opens a session with it.
 pub fn open(recto: &Path, root: &Path, options: &[&str]) -> Result<(Client, Exchange)> {
     let mut client = Client::start(Command::new(recto).arg("serve").arg(root).args(options))?;
     let exchange = client.initialize()?;

@@ -1,4 +1,4 @@
-//! One round of each row: what is done between two readings of the clock.
+//! One round of each row: the work between two clock readings.
 
 use std::fs;
 use std::path::PathBuf;
@@ -14,7 +14,7 @@ use crate::{Result, programs};
 /// One measurement.
 pub struct Sample {
     pub time: Duration,
-    /// How long the answer's line was, where there is one.
+    /// The length of the answer's line, if there is one.
     pub n_bytes: Option<usize>,
 }
 
@@ -30,19 +30,19 @@ impl From<Duration> for Sample {
     }
 }
 
-/// What rounds work with.
+/// The state that rounds work with.
 pub struct Bench {
     recto: PathBuf,
     pub cat: Client,
-    /// A server with its defaults, the same for all rows.
+    /// A server with default settings, shared by all rows.
     pub durable: Client,
-    /// A server that does not wait for the disk.
+    /// A server that does not sync.
     pub renaming: Client,
     pub folder: Folder,
 }
 
 impl Bench {
-    /// Makes the files and starts the servers.
+    /// Creates the files and starts the servers.
     pub fn prepare(recto: PathBuf) -> Result<Bench> {
         let folder = Folder::create()?;
         let (durable, _) = programs::open(&recto, folder.path(), &[])?;
@@ -59,18 +59,18 @@ impl Bench {
         self.folder.remove()
     }
 
-    /// Starts one more server and opens a session with it.
+    /// Starts another server and opens a session with it.
     pub fn open_session(&self) -> Result<(Client, Exchange)> {
         programs::open(&self.recto, self.folder.path(), &[])
     }
 
-    /// Asks for a string that is not in the file, and returns the text of the refusal.
+    /// Edits a string that is not in the file. Returns the text of the error.
     pub fn refused_edit(&mut self, old_string: &str) -> Result<(Exchange, String)> {
         let path = self.path("10000-lines.txt");
         let arguments = json!({"path": path, "old_string": old_string, "new_string": "new"});
         match self.durable.call("edit_text_file", arguments)? {
             (exchange, Reply::Refused(text)) => Ok((exchange, text)),
-            (_, reply) => Err(format!("expected a refusal, got: {:.200}", reply.text()).into()),
+            (_, reply) => Err(format!("expected an error, got: {:.200}", reply.text()).into()),
         }
     }
 
@@ -112,7 +112,7 @@ impl Bench {
         Ok(sample)
     }
 
-    /// The arguments of a write that finds other content in the file.
+    /// Returns the arguments of a write of content that the file does not have.
     pub fn new_content(&self, round: usize) -> Value {
         let content = files::text(1000 + round as u64, MB);
         json!({"path": self.path("overwritten.txt"), "content": content})
@@ -145,13 +145,13 @@ impl Bench {
     }
 }
 
-/// A mark as a round finds it, and as it leaves it.
+/// Returns a mark before and after a round.
 pub fn toggled(index: usize, round: usize) -> (String, String) {
     let is_set = !round.is_multiple_of(2);
     (mark(index, is_set), mark(index, !is_set))
 }
 
-/// Edits that toggle so many marks, evenly spread.
+/// Returns edits that toggle that many marks, evenly spread.
 pub fn toggled_edits(n_edits: usize, round: usize) -> Vec<Value> {
     let edit = |index| {
         let (old, new) = toggled(index, round);

@@ -1,5 +1,5 @@
-//! The rows: what is measured, and how often. How is left to [`crate::rounds`], what was hoped for
-//! to [`crate::goals`].
+//! The rows and their numbers of rounds. [`crate::rounds`] does the measuring, [`crate::goals`]
+//! contains the goals.
 
 use serde_json::json;
 
@@ -13,11 +13,11 @@ pub struct Row {
     pub what: &'static str,
     pub goal: Option<Goal>,
     pub n_rounds: usize,
-    /// Measures once. Rounds are counted from 0, so that each can do something new.
+    /// Measures once. Rounds are counted from 0, so that each can differ.
     pub round: fn(&mut Bench, usize) -> Result<Sample>,
 }
 
-/// What the machine itself costs, to judge the other rows by.
+/// The cost of the machine itself, to judge the other rows by.
 pub const YARDSTICKS: &[Row] = &[
     Row { what: "start and end `true`", goal: None, n_rounds: 200, round: |_, _| run_true() },
     Row {
@@ -40,7 +40,7 @@ pub const YARDSTICKS: &[Row] = &[
     },
 ];
 
-/// What recto costs.
+/// The cost of recto.
 pub const ROWS: &[Row] = &[
     Row {
         what: "process start to the answer to initialize",

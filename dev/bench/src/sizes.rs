@@ -1,4 +1,4 @@
-//! What is not a time: the characters that a model pays for, and memory.
+//! Measures sizes: the characters that a model pays for, and memory.
 
 use recto_dev::process::megabytes;
 use recto_dev::table::grouped;
@@ -15,7 +15,7 @@ pub struct Size {
     pub goal: String,
 }
 
-/// Measures all of them; last, because the highest use of memory is that of all rows.
+/// Measures all sizes. Runs last, because peak memory includes all rows.
 pub fn measure(bench: &mut Bench) -> Result<Vec<Size>> {
     let (_, list) = bench.durable.request("tools/list", json!({}))?;
     let mut list = list.result()?;
@@ -40,7 +40,7 @@ pub fn measure(bench: &mut Bench) -> Result<Vec<Size>> {
     ])
 }
 
-/// Clients hand a model the name, the description and the schema of the arguments.
+/// Keeps what clients pass to a model: name, description and argument schema.
 fn forget_what_models_do_not_see(tools: &mut Value) {
     for tool in tools.as_array_mut().into_iter().flatten() {
         if let Some(tool) = tool.as_object_mut() {
@@ -49,7 +49,7 @@ fn forget_what_models_do_not_see(tools: &mut Value) {
     }
 }
 
-/// Tokens as they are commonly guessed: four characters each.
+/// Estimates tokens as four characters each.
 fn in_tokens(what: &'static str, text: &str, goal: Option<Goal>) -> Size {
     let n_characters = text.chars().count();
     let n_tokens = n_characters / 4;

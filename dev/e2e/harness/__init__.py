@@ -1,1 +1,1 @@
-"""What the end-to-end tests are built from: a scripted model, real programs, scripted editors."""
+"""Building blocks of the end-to-end tests: a scripted model, real programs, scripted editors."""

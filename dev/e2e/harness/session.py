@@ -1,4 +1,4 @@
-"""One session as a client saw it: the messages in order, the cards they make, and their validity."""
+"""One session as its client saw it: the messages in order, their cards, and their validity."""
 
 import json
 import subprocess
@@ -10,14 +10,14 @@ VALIDATE = Path(__file__).with_name("validate.mjs")
 
 
 class Session:
-    """The messages that a client sent and got, and those that recto itself made or changed."""
+    """The messages that a client sent and received, and those that recto created or changed."""
 
     def __init__(self, messages, from_recto=()):
         self.messages = messages
         self.from_recto = list(from_recto)
 
     def cards(self):
-        """The tool calls, by id, each with all its updates applied and `n_calls` announcements."""
+        """Returns the tool calls by id, with all updates applied and the number of announcements."""
         cards = {}
         for message in self.messages:
             update = message.get("params", {}).get("update", {})
@@ -29,7 +29,7 @@ class Session:
         return cards
 
     def index(self, method, id_=None):
-        """Where the first message of a method stands, or of a tool call's first announcement."""
+        """Returns the index of the first message of a method, or of a tool call's announcement."""
         for message_idx, message in enumerate(self.messages):
             update = message.get("params", {}).get("update", {})
             if message.get("method") == method and (not id_ or update.get("toolCallId") == id_):
@@ -40,7 +40,7 @@ class Session:
         return [message["params"] for message in self.messages if message.get("method") == method]
 
     def validity(self):
-        """How many messages of each method were checked, and which are invalid."""
+        """Returns how many messages of each method were checked, and which are invalid."""
         lines = "\n".join(map(json.dumps, self.messages + self.from_recto))
         command = [node() / "node", VALIDATE, PACKAGES]
         answer = subprocess.run(command, input=lines, capture_output=True, text=True, check=True)
@@ -53,6 +53,6 @@ def parse_lines(text):
 
 
 def read_log(path):
-    """What recto itself said, from the file of `--log-messages`."""
+    """Returns recto's own messages, from the file of `--log-messages`."""
     entries = parse_lines(Path(path).read_text())
     return [entry["message"] for entry in entries if entry["from"] == "recto"]

@@ -1,6 +1,6 @@
 // Checks ACP messages, one per line on stdin, against the v1 schema that the SDK publishes.
-// Prints {"checked": {method: count}, "invalid": [{message, errors}]}. Of the methods, those count
-// that the schema knows; fields that it does not know are errors where a tool call is told.
+// Prints {"checked": {method: count}, "invalid": [{message, errors}]}. Only methods in the schema
+// count; unknown fields are errors in tool call updates.
 // Usage: node validate.mjs NODE_MODULES < messages.jsonl
 
 import { readFileSync } from "node:fs";

@@ -1,4 +1,4 @@
-"""An editor with unsaved text: the model sees it, and changes go into it and not to the disk."""
+"""An editor with unsaved text: the model reads it, and changes go to the buffer, not to the disk."""
 
 import unittest
 

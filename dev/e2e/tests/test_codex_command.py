@@ -1,4 +1,4 @@
-"""`recto codex`: which adapter it starts, what it tells Codex, and that current models use it."""
+"""`recto codex`: the adapter that it starts, its settings for Codex, and use by current models."""
 
 import json
 import unittest
@@ -7,7 +7,7 @@ from harness import acpx
 from harness.model import ScriptedModel, call_id
 from harness.programs import RECTO, World
 
-# Says how it was started, then ends.
+# Records how it was started, then exits.
 STUB = """\
 #!/bin/sh
 echo "$0 $*" > "$HOME/started"
@@ -28,7 +28,7 @@ class Adapter(unittest.TestCase):
             stub = self.bin / name
             stub.write_text(STUB)
             stub.chmod(0o755)
-        # No other folder, because there may be a real npx in it.
+        # No other directory, because it may contain a real npx.
         environment = self.world.environment() | environment | {"PATH": str(self.bin)}
         return self.world.run([RECTO, "codex", *arguments], environment)
 

@@ -1,4 +1,4 @@
-"""A write that a person or an editor declines: nothing changes and the model is told why."""
+"""A write that a user or an editor declines: nothing changes, and the model gets the reason."""
 
 import unittest
 
@@ -14,7 +14,7 @@ RELAY = ["acp", "--results", "text", "--", BIN / "codex-acp"]
 
 class Declined(unittest.TestCase):
     def check(self, play):
-        """`play` runs the edit in a world; the disk stays, and the answer is -32002 with a reason."""
+        """`play` runs the edit; the disk is unchanged, and the answer is -32002 with a reason."""
         with ScriptedModel([]) as model, World(model, FILES) as world:
             model.turns = world.turns([EDIT])
             session = play(world)
@@ -32,7 +32,7 @@ class Declined(unittest.TestCase):
 
     def test_acpx_denies_all(self):
         output, session = self.check(lambda world: acpx.run(world, RELAY, "--deny-all")[0])
-        # Even the read before the edit is declined; acpx gives its reason in the error's data.
+        # Even the read before the edit is declined; acpx puts the reason into the error's data.
         self.assertIn("Permission denied for fs/read_text_file", output)
         self.assertEqual(session.requests("fs/write_text_file"), [])
 
@@ -52,7 +52,7 @@ class Declined(unittest.TestCase):
 
 
 def error_of(card):
-    """The error in a card's raw output, whether it is the tool's own or the agent's result."""
+    """Returns the error in a card's raw output, from the tool or the agent's result."""
     output = card["rawOutput"]
     result = output.get("result") or output
     return result.get("error") or result["_meta"]["error"]

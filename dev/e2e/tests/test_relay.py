@@ -1,4 +1,4 @@
-"""acpx, `recto acp`, codex-acp, Codex and the scripted model: what the person at the client sees."""
+"""acpx, `recto acp`, codex-acp, Codex and the scripted model: what the user sees."""
 
 import unittest
 
@@ -9,9 +9,8 @@ from harness.programs import BIN, World
 FILES = {"a.txt": "alpha\nbeta\n", "b.txt": "one\ntwo\nthree\n"}
 EDITS = [{"old_string": "alpha", "new_string": "A"}, {"old_string": "gamma", "new_string": "G"}]
 
-# Each row is a call and the card that it must make: kind, how the title begins, the file with the
-# line that is shown first, and the texts before and after (`None` before for a new file) where it
-# changes one.
+# Each row is a call and its expected card: kind, start of the title, the file with the first line
+# that is shown, and for changes the texts before and after (`None` before for a new file).
 ROWS = [
     ("read_text_file", {"path": "$/a.txt"}, "read", "Read a.txt", "a.txt", None, None),
     (
@@ -41,7 +40,7 @@ WROTE = {"a.txt": "A\nG\n", "b.txt": "ONE\ntwo\nthree\n", "new.txt": "new\n"}
 
 
 class Relay(unittest.TestCase):
-    """One session with all the calls; each test looks at another side of it."""
+    """One session with all the calls; each test checks one aspect."""
 
     @classmethod
     def setUpClass(cls):
@@ -69,7 +68,7 @@ class Relay(unittest.TestCase):
             self.assertEqual(card.get("kind"), kind)
             self.assertTrue(card["title"].startswith(title), card["title"])
             self.assertIn(name, card["title"])
-            # Once a call is done, it stays done, whatever the agent says later.
+            # A finished call stays finished, whatever the agent reports later.
             done = card["statuses"][card["statuses"].index("completed") :]
             self.assertEqual(set(done), {"completed"})
 

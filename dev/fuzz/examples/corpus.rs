@@ -1,8 +1,8 @@
 //! Unpacks the corpora for libFuzzer, and packs what it has merged; `dev/fuzz/run` calls both.
 //!
 //! ```text
-//! corpus unpack FOLDER          write the seeds and inputs of every target to FOLDER/<target>
-//! corpus pack TARGET FOLDER     replace the archive of a target by the inputs in FOLDER
+//! corpus unpack DIR             write the seeds and inputs of every target to DIR/<target>
+//! corpus pack TARGET DIR        replace the archive of a target with the inputs in DIR
 //! ```
 
 use std::error::Error;
@@ -20,7 +20,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             let archive = corpus::pack(corpus::files(Path::new(folder))?)?;
             Ok(fs::write(corpus::archive(target), archive)?)
         }
-        _ => Err("expected: unpack FOLDER, or pack TARGET FOLDER".into()),
+        _ => Err("expected: unpack DIR, or pack TARGET DIR".into()),
     }
 }
 

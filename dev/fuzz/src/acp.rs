@@ -1,14 +1,14 @@
-//! Any lines between an editor and an agent: what is not about a call of ours passes as it came,
-//! a session that gets our server keeps all else, and cards are bounded.
+//! Checks lines between an editor and an agent: messages that do not concern recto's calls pass
+//! unchanged, adding recto's server to a session changes nothing else, and cards are bounded.
 //!
-//! An input is lines; the first letter says whose: `a`gent, `e`ditor, `r`ecto.
+//! An input is lines; the first letter names the sender: `a`gent, `e`ditor, `r`ecto.
 
 use recto::acp::merge::Merger;
 use recto::acp::updates::MAX_BYTES;
 use recto::fuzzing::{MessageKind, SessionParams, Splice, classify};
 use serde_json::{Value, json};
 
-/// Our server, as it is put into a session.
+/// recto's server, as it is added to a session.
 const ENTRY: &str = r#"{"name":"recto","command":"r"}"#;
 
 /// Checks one input.
@@ -27,7 +27,7 @@ pub fn check(input: &[u8]) {
 
 struct Scene {
     merger: Merger,
-    /// Whether anything was said that could have been about a call of ours.
+    /// Whether any message could have been about one of recto's calls.
     knows_calls: bool,
 }
 
@@ -46,7 +46,7 @@ impl Scene {
             assert_eq!(shown.pointer(place), message.pointer(place), "{place}");
         }
         let n_grown = shown.to_string().len().saturating_sub(message.to_string().len());
-        // A card, arguments that are cut, and a preview.
+        // A card, truncated arguments, and a preview.
         assert!(n_grown <= MAX_BYTES + (512 << 10), "{n_grown} bytes more");
     }
 

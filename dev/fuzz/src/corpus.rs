@@ -26,7 +26,7 @@ pub fn archive(target: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("corpus/{target}.inputs"))
 }
 
-/// Returns the contents of the files in a folder.
+/// Returns the contents of the files in a directory.
 pub fn files(folder: &Path) -> io::Result<Vec<Vec<u8>>> {
     fs::read_dir(folder)?.map(|entry| fs::read(entry?.path())).collect()
 }

@@ -1,5 +1,5 @@
-//! Bytes as a document: they come back, what is written reads back, pages joined give the whole,
-//! and pieces give what the whole gives.
+//! Checks bytes as a document: they are preserved, written text reads back, joined pages give the
+//! whole, and pieces give the same results as the whole.
 //!
 //! An input is a needle, the sizes of pieces, another text, and then any bytes.
 
@@ -33,7 +33,7 @@ pub fn check(input: &[u8]) {
     check_search(text, &needle, sizes);
 }
 
-/// A legacy encoding may refuse; what it does not refuse reads back.
+/// Checks that text that a legacy encoding accepts reads back.
 fn check_rewritten(document: &Document, text: &str) {
     let is_own = document.text() == text;
     match document.with_text(text) {
@@ -112,7 +112,7 @@ fn check_search(text: &str, needle: &str, sizes: &[u8]) {
     let mut scan = search::SearchScan::new(&search);
     pieces(text.as_bytes(), sizes).into_iter().for_each(|piece| scan.push(piece));
     assert_eq!(scan.finish(), hits, "{needle:?} in pieces of {text:?}");
-    // ASCII needs no knowledge of letters; there each line can be asked by itself.
+    // ASCII case folding works line by line, so each line can be checked alone.
     if needle.is_ascii() && text.is_ascii() {
         let needle = needle.to_ascii_lowercase();
         let holds = |line: &str| line::without_ending(line).to_ascii_lowercase().contains(&needle);

@@ -1,7 +1,7 @@
-//! Edits of any text: bytes outside of them stay, the diff leads from one text to the other, a
-//! part gives what the whole gives, and pieces are searched like the whole.
+//! Checks edits of any text: bytes outside them stay, applying the diff gives the new text, an
+//! excerpt gives the same result as the whole, and pieces are searched like the whole.
 //!
-//! An input is a text, a letter for what is done (`s`trings, `r`eplace, `i`nsert, `a`ppend,
+//! An input is a text, a letter for the operation (`s`trings, `r`eplace, `i`nsert, `a`ppend,
 //! `f`ind), and its parameters.
 
 mod model;
@@ -19,7 +19,7 @@ use recto_tools::Served;
 
 use crate::fields::{Fields, pieces};
 
-/// How many lines a part has around what is done to it.
+/// The number of lines of an excerpt around an edit.
 const N_AROUND: usize = 3;
 
 /// Checks one input.
@@ -88,7 +88,7 @@ fn check_strings(text: &str, mut fields: Fields<'_>) {
     }
 }
 
-/// One after another they do the same as all at once.
+/// Checks that edits made one by one give the same result as all at once.
 fn check_steps(text: &str, replacements: &[Replacement], planned: &Result<Plan>) {
     let mut staged = text.to_string();
     for replacement in replacements {
@@ -96,9 +96,9 @@ fn check_steps(text: &str, replacements: &[Replacement], planned: &Result<Plan>)
         match plan::string(&*staged, replacement) {
             Ok(plan) => staged = plan.edits.apply(&staged),
             Err(error) => {
-                assert_told(&error);
+                assert_short(&error);
                 let failed = planned.as_ref().expect_err("one of them fails");
-                return assert_told(failed);
+                return assert_short(failed);
             }
         }
     }
@@ -107,8 +107,8 @@ fn check_steps(text: &str, replacements: &[Replacement], planned: &Result<Plan>)
     assert_eq!(plan.line_ranges.len(), replacements.len());
 }
 
-/// A refusal is short, whatever it quotes.
-fn assert_told(error: &Error) {
+/// Checks that an error is short, whatever it quotes.
+fn assert_short(error: &Error) {
     let message = error.to_string();
     let hint = recto_tools::Error::from(error.clone()).hint(&Served::all());
     let hint = hint.map(|hint| hint.text).unwrap_or_default();
@@ -150,7 +150,7 @@ fn check_found(text: &str, needle: &str) {
     }
 }
 
-/// What holds for every plan; `lines` are those that it is about, from 0.
+/// Checks the invariants of every plan; `lines` are the lines that it changes, from 0.
 fn check_plan(
     text: &str,
     planned: Result<Plan>,
@@ -159,7 +159,7 @@ fn check_plan(
 ) {
     let plan = match planned {
         Ok(plan) => plan,
-        Err(error) => return assert_told(&error),
+        Err(error) => return assert_short(&error),
     };
     let after = plan.edits.apply(text);
     check_edits(text, &after, &plan.edits);
@@ -167,7 +167,7 @@ fn check_plan(
     assert_eq!(model::patched(text, &diff), after, "{diff}");
     check_changes(text, &after);
 
-    // The same on a part.
+    // The same on an excerpt.
     let n_lines = line::count(text);
     let lines_before = lines.start.saturating_sub(N_AROUND);
     let end = (lines.end + N_AROUND).min(n_lines);
@@ -175,7 +175,7 @@ fn check_plan(
     let (from, to) = (offset(lines_before), offset(end));
     let part =
         TextPart { text: &text[from..to], lines_before, lines_after: n_lines - end, far: None };
-    let in_part = plan_part(part).expect("a part that holds everything has the same plan");
+    let in_part = plan_part(part).expect("an excerpt with all matches has the same plan");
     let moved = |edit: &Edit| Edit {
         range: edit.range.start + from..edit.range.end + from,
         text: edit.text.clone(),
@@ -203,7 +203,7 @@ fn check_edits(before: &str, after: &str, edits: &Edits) {
     assert_eq!(Edits::whole(before, after).apply(before), after);
 }
 
-/// Lines that did not change are the same on both sides.
+/// Checks that unchanged lines are the same on both sides.
 fn check_changes(before: &str, after: &str) {
     let old: Vec<&str> = line::lines(before).collect();
     let new: Vec<&str> = line::lines(after).collect();

@@ -1,7 +1,7 @@
-//! What people write about paths and history: revisions, rules of what git ignores, globs.
+//! Checks revisions, ignore rules and globs.
 //!
-//! An input is a letter (`r`evision, `i`gnored, `g`lob, `l`ike), a pattern, and a path. What has
-//! a plain meaning is compared with the plainest way to say it.
+//! An input is a letter (`r`evision, `i`gnored, `g`lob, `l`ike), a pattern, and a path. Results are
+//! compared with a naive implementation where there is one.
 
 mod globs;
 mod ignored;
@@ -11,7 +11,7 @@ use recto_store::glob::Glob;
 
 use crate::fields::Fields;
 
-/// The longest pattern or path that is compared, and the most wildcards in it: the plainest way
+/// The longest pattern or path that is compared, and the most wildcards in it: the naive matcher
 /// can take very long.
 const MAX_COMPARED: usize = 24;
 const MAX_WILDCARDS: usize = 5;
@@ -41,7 +41,7 @@ fn check_revision(given: &str) {
     };
     assert!(!given.starts_with('-') && !given.contains("..") && !given.contains(':'));
     assert!(!given.chars().any(char::is_control) && given.len() <= 1024);
-    // Said in full, it means the same.
+    // Written in full, it means the same.
     let mut spelled = match &revision.base {
         Base::Name(name) => name.clone(),
         Base::Earlier { name, n_changes } => {
@@ -96,7 +96,7 @@ fn check_glob(pattern: &str, path: &str) {
     }
     let whole = match folder.as_str() {
         "" => path.to_string(),
-        // What a wildcard cannot mean and an escape can, is the store's to resolve.
+        // Literal prefixes with escapes are resolved by the store.
         folder if !is_plain(folder) || pattern.contains('\\') => return,
         folder => format!("{folder}/{path}"),
     };

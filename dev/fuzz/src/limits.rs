@@ -1,7 +1,6 @@
-//! What one input may cost: a second of the processor's time and 256 MB of memory.
+//! Limits the cost of an input: one second of processor time and 256 MB of memory.
 //!
-//! Memory is refused beyond that wherever the targets run; time is measured by [`run`] alone,
-//! because no test fails by the clock.
+//! The memory limit always applies. Only [`run`] measures time, because no test fails by the clock.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::panic::catch_unwind;
@@ -20,10 +19,9 @@ const MAX_BYTES: usize = 256 << 20;
 #[global_allocator]
 static ALLOCATOR: Bounded = Bounded { n_bytes: AtomicUsize::new(0) };
 
-/// Runs a target on one input, and ends the process where it fails or takes too long.
+/// Runs a target on one input, and ends the process if it fails or takes too long.
 ///
-/// libFuzzer takes every panic for a failure; the program catches some, and what it then answers
-/// is what counts.
+/// libFuzzer takes every panic for a failure. recto catches some, and then its answer counts.
 pub fn run(check: Check, input: &[u8]) {
     static QUIET: Once = Once::new();
     QUIET.call_once(|| {
@@ -44,19 +42,19 @@ pub fn run(check: Check, input: &[u8]) {
     }
 }
 
-/// What the last panic said and where, for the one that nobody catches.
+/// Message and location of the last panic, for one that is not caught.
 static LAST_PANIC: Mutex<String> = Mutex::new(String::new());
 
-/// How long this thread has been at work. A busy machine does not count.
+/// Returns the processor time of this thread, which does not depend on other load.
 fn processor_time() -> Duration {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: the clock exists on Linux, and the pointer is to a timespec of ours.
+    // SAFETY: the clock exists on Linux, and the pointer is to a local timespec.
     let result = unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &mut time) };
     assert_eq!(result, 0, "the clock of a thread can always be read");
     Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }
 
-/// The system's memory, as much of it as is allowed. Whoever asks for more ends the process.
+/// The system allocator with a limit, beyond which it ends the process.
 struct Bounded {
     n_bytes: AtomicUsize,
 }
@@ -71,7 +69,7 @@ impl Bounded {
     }
 }
 
-// SAFETY: everything is done by the system's allocator, or nothing is.
+// SAFETY: every method forwards to the system's allocator or ends the process.
 unsafe impl GlobalAlloc for Bounded {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         if !self.take(layout.size()) {

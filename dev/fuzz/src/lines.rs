@@ -1,8 +1,8 @@
-//! The two line grammars: any string is lines of the file or refused, any two integers are a range
-//! inside of it or refused.
+//! Checks the two line grammars: a string gives lines of the file or an error, two integers give a
+//! range inside it or an error.
 //!
-//! An input is a specification, how many lines there are, how many lines of context, and the two
-//! ends of an interval.
+//! An input is a specification, the number of lines, the number of context lines, and the two ends
+//! of an interval.
 
 use std::ops::Range;
 
@@ -40,11 +40,11 @@ fn check_spec(spec: &LineSpec, n_lines: u64, n_more: u64) {
     };
     assert!(lines.iter().all(is_inside), "{lines:?} in {wider:?}");
     let next = LineSpec::from_line(Some(spec), 3);
-    let read = LineSpec::parse(&next).expect("what an answer says to go on with is understood");
+    let read = LineSpec::parse(&next).expect("the continuation that an answer suggests is valid");
     assert_eq!((read.from(), read.resolve(n_lines, n_more)), (3, wider));
 }
 
-/// The rule in words: 0 is open, negative numbers count from the end, reads clamp.
+/// Checks the rule: 0 is open, negative numbers count from the end, reads clamp.
 fn check_interval(interval: Interval, n_lines: u64) {
     let n = i128::from(n_lines.min(i64::MAX as u64 - 1));
     let counted = |line: i64| if line < 0 { n + 1 + i128::from(line) } else { i128::from(line) };

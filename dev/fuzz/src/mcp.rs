@@ -1,5 +1,5 @@
-//! Lines of a client: read within bounds, understood or refused, and the id found that a refusal
-//! must name.
+//! Checks lines of a client: they are read within limits and parsed or rejected, and the id for the
+//! error is found.
 //!
 //! An input is the longest line that is read, the size of a buffer, and then a stream.
 
@@ -62,7 +62,7 @@ fn check_line(line: &[u8]) {
     }
 }
 
-/// Whether the profile in a call's `_meta` sets no limits, or there is none.
+/// Returns whether the profile in a call's `_meta` sets no limits, or there is none.
 fn says_unlimited(meta: &serde_json::Map<String, Value>) -> bool {
     let Some(state) = meta.get(CAPABILITY) else { return true };
     let said = |path: &str| state.pointer(path).and_then(Value::as_str);
@@ -76,7 +76,7 @@ fn says_unlimited(meta: &serde_json::Map<String, Value>) -> bool {
     matches!(kind.and_then(Value::as_str), Some("danger-full-access" | "external-sandbox"))
 }
 
-/// For JSON that is valid and says its id once and plainly, the scan and the parser agree.
+/// Checks that scan and parser agree on valid JSON that contains its id once.
 fn check_id(line: &[u8], message: &Value, id: Option<String>) {
     let is_plain = |line: &[u8]| !line.contains(&b'\\');
     let n_said = line.windows(4).filter(|window| window == b"\"id\"").count();

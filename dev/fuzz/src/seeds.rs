@@ -1,4 +1,4 @@
-//! First inputs for every target, out of the contracts and of files that other tests read.
+//! First inputs for every target, from the contracts and from files of other tests.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -8,12 +8,12 @@ use serde_json::{Value, json};
 
 use crate::tables::NAMES;
 
-/// Where the project is.
+/// Returns the root of the repository.
 pub fn top() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// Inputs by target.
+/// Returns inputs by target.
 pub fn seeds() -> Vec<(&'static str, Vec<u8>)> {
     let mut seeds = Vec::new();
     for tool in recto_tools::tools::ALL {
@@ -27,7 +27,7 @@ pub fn seeds() -> Vec<(&'static str, Vec<u8>)> {
         let path = top().join("crates/recto-tables/tests").join(folder);
         let mut files: Vec<PathBuf> = fs::read_dir(path)
             .expect("the tables' tests have files")
-            .map(|entry| entry.expect("a folder can be read").path())
+            .map(|entry| entry.expect("the directory is readable").path())
             .collect();
         files.sort();
         for file in files {
@@ -47,7 +47,7 @@ fn of_row(tool: &str, row: &toml::Value, seeds: &mut Vec<(&'static str, Vec<u8>)
         (Some(call), _) => serde_json::to_value(call).expect("TOML can be written as JSON"),
         (None, Some(json)) => {
             let json = json.as_str().expect("JSON is written as a string");
-            serde_json::from_str(json).expect("rows hold JSON")
+            serde_json::from_str(json).expect("rows contain JSON")
         }
         (None, None) => return,
     };
@@ -108,21 +108,22 @@ fn of_row(tool: &str, row: &toml::Value, seeds: &mut Vec<(&'static str, Vec<u8>)
     }
 }
 
-/// A call as a client sends it, and as an agent tells an editor of it.
+/// Adds a call as a client sends it, and as an agent reports it to an editor.
 fn of_messages(tool: &str, arguments: &Value, seeds: &mut Vec<(&'static str, Vec<u8>)>) {
     let params = json!({"name": tool, "arguments": arguments});
     let request = json!({"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": params});
     seeds.push(("mcp", format!("\u{7f}\u{10}{request}\n").into()));
-    let told = |update: Value| {
+    let update_message = |update: Value| {
         let params = json!({"sessionId": "s", "update": update});
         json!({"jsonrpc": "2.0", "method": "session/update", "params": params})
     };
     let raw = json!({"server": "recto", "tool": tool, "arguments": arguments});
-    let begun = told(json!({"sessionUpdate": "tool_call", "toolCallId": "1", "rawInput": raw,
+    let begun =
+        update_message(json!({"sessionUpdate": "tool_call", "toolCallId": "1", "rawInput": raw,
         "title": format!("mcp.recto.{tool}"), "status": "in_progress"}));
     let ours = json!({"sessionUpdate": "tool_call", "toolCallId": "recto-call-1", "name": tool,
         "title": "t", "kind": "read", "status": "pending", "rawInput": arguments});
-    let ended = told(
+    let ended = update_message(
         json!({"sessionUpdate": "tool_call_update", "toolCallId": "1", "status": "completed"}),
     );
     let asked = json!({"jsonrpc": "2.0", "id": 1, "method": "session/request_permission",

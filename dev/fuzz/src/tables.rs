@@ -1,4 +1,4 @@
-//! Any bytes as a table: a table whose rows fit its columns, or a refusal, within bounds.
+//! Checks any bytes as a table: a table whose rows match its columns, or an error, within limits.
 //!
 //! An input is a byte for the name, one for the limits, and then the file.
 
@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use recto_tables::{Request, Value, preview, render};
 
-/// What the file may be called; the first byte says which.
+/// The possible names of the file; the first byte selects one.
 pub const NAMES: &[&str] = &[
     "a.csv",
     "a.tsv",

@@ -1,8 +1,8 @@
-//! Any arguments for any tool: an answer within bounds or a refusal with a code of the contract,
-//! never a mistake of ours, and nothing changed that was refused.
+//! Checks any arguments for any tool: the result is a bounded answer or an error code of the
+//! contract, never a bug in recto, and a rejected call changes nothing.
 //!
-//! An input is a JSON object with `files` and `calls`, or any bytes, out of which [`made`] makes
-//! calls that are nearly right.
+//! An input is a JSON object with `files` and `calls`, or any bytes, from which [`made`] makes
+//! calls that are nearly valid.
 
 mod made;
 
@@ -18,7 +18,7 @@ use recto_tools::tools::{self, Answer, Effect, Tool};
 use recto_tools::{Error, Result, Served};
 use serde_json::{Map, Value};
 
-/// The root of every world.
+/// The root of every case.
 pub const ROOT: &str = "/test";
 
 /// The most bytes of text that a read returns.
@@ -27,7 +27,7 @@ const MAX_READ: usize = 256 << 10;
 /// The most bytes of an answer to a call on files as small as these.
 const MAX_ANSWER: usize = 2 << 20;
 
-/// The most bytes of a refusal, whatever it quotes.
+/// The most bytes of an error, whatever it quotes.
 const MAX_REJECTION: usize = 8 << 10;
 
 type Files = BTreeMap<PathBuf, Node>;
@@ -54,7 +54,7 @@ fn check_scene(scene: &Map<String, Value>) {
     }
 }
 
-/// A file's text, or its bytes as numbers.
+/// Returns a file's text, or its bytes as numbers.
 fn file((path, content): (&String, &Value)) -> Option<(PathBuf, Node)> {
     let bytes = match content {
         Value::String(text) => text.clone().into_bytes(),
@@ -79,7 +79,7 @@ impl World {
             for folder in path.ancestors().skip(1).filter(|folder| folder.starts_with(ROOT)) {
                 nodes.insert(folder.to_path_buf(), Node::Folder);
             }
-            // A folder that a file stands beneath stays one.
+            // A directory that contains a file stays a directory.
             nodes.entry(path).or_insert(node);
         }
         let store = Arc::new(MemoryStore::new(Path::new(ROOT), nodes, |_| false));
@@ -143,7 +143,7 @@ fn check_rejection(tool: &Tool, error: &Error, served: &Served) {
     assert!(n_bytes <= MAX_REJECTION, "{}: {n_bytes} bytes of rejection", tool.name);
 }
 
-/// What an editor would show of it.
+/// Checks the updates that an editor would show.
 fn check_shown(call: &Witnessed<'_>, result: &Result<Answer>) {
     let _ = updates::preview(call);
     let started = updates::started("id", call);

@@ -11,10 +11,10 @@ use serde_json::{Value, json};
 
 use crate::{Result, process};
 
-/// How much is read at once.
+/// The number of bytes read at once.
 const PIECE: usize = 64 << 10;
 
-/// More than this has been received only when several answers arrive at once.
+/// More is buffered only if several answers arrive at once.
 const MANY: usize = 16 << 20;
 
 /// A server's answer to a request.
@@ -29,7 +29,7 @@ pub enum Reply {
 }
 
 impl Reply {
-    /// Whether the call succeeded.
+    /// Returns whether the call succeeded.
     pub fn is_done(&self) -> bool {
         matches!(self, Reply::Done(..))
     }
@@ -299,7 +299,7 @@ impl Client {
         "the server closed its output".into()
     }
 
-    /// Whether the server answers a ping in time.
+    /// Returns whether the server answers a ping in time.
     pub fn is_alive(&mut self, patience: Duration) -> bool {
         let limits = self.limits.map(|limits| Limits { patience, ..limits });
         let before = std::mem::replace(&mut self.limits, limits);
@@ -327,7 +327,7 @@ impl Client {
 
 impl Drop for Client {
     fn drop(&mut self) {
-        // It fails only where the process has already ended.
+        // It fails only if the process has already ended.
         let _ = self.kill();
     }
 }

@@ -7,7 +7,7 @@ use crate::Result;
 
 /// A server, which determines the tools that it has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum ServerKind {
     /// recto.
     Recto,
     /// The TypeScript server of the protocol's authors.
@@ -18,10 +18,10 @@ pub enum Kind {
     TextEditor,
 }
 
-/// A server at the place where `dev/support/install-peers` installs it.
+/// A server, as installed by `dev/support/install-peers`.
 pub struct Server {
     /// Which one it is.
-    pub kind: Kind,
+    pub kind: ServerKind,
     /// Its name and version.
     pub name: String,
     program: PathBuf,
@@ -40,31 +40,31 @@ impl Server {
         let rust_mcp = "bin/rust-mcp-filesystem";
         [
             Server::recto("recto", recto),
-            peer(Kind::Official, "official", "2026.8.31", official),
-            peer(Kind::RustMcp, "rust-mcp-filesystem", "0.4.5", rust_mcp),
-            peer(Kind::TextEditor, "mcp-text-editor", text_editor, "bin/mcp-text-editor"),
+            peer(ServerKind::Official, "official", "2026.8.31", official),
+            peer(ServerKind::RustMcp, "rust-mcp-filesystem", "0.4.5", rust_mcp),
+            peer(ServerKind::TextEditor, "mcp-text-editor", text_editor, "bin/mcp-text-editor"),
         ]
     }
 
     /// Returns a build of recto.
     pub fn recto(name: &str, program: &Path) -> Server {
-        Server { kind: Kind::Recto, name: name.into(), program: program.to_path_buf() }
+        Server { kind: ServerKind::Recto, name: name.into(), program: program.to_path_buf() }
     }
 
-    /// Whether the program exists.
+    /// Returns whether the program exists.
     pub fn is_installed(&self) -> bool {
         self.program.exists()
     }
 
-    /// Returns the command that serves a folder for reading and writing, with default settings.
+    /// Returns the command that serves a directory for reading and writing, with default settings.
     pub fn command(&self, root: &Path) -> Command {
         let mut command = Command::new(&self.program);
         match self.kind {
-            Kind::Recto => command.arg("serve").arg(root),
-            Kind::Official => command.arg(root),
-            Kind::RustMcp => command.arg("--allow-write").arg(root),
+            ServerKind::Recto => command.arg("serve").arg(root),
+            ServerKind::Official => command.arg(root),
+            ServerKind::RustMcp => command.arg("--allow-write").arg(root),
             // It has no roots.
-            Kind::TextEditor => command.current_dir(root),
+            ServerKind::TextEditor => command.current_dir(root),
         };
         command.stderr(Stdio::null());
         command
@@ -80,7 +80,7 @@ fn folder_of_peers() -> PathBuf {
     cache.unwrap_or_else(home).join("recto/peers")
 }
 
-/// Returns the recto that the user named, or else the release build in the target folder of the
+/// Returns the recto that the user named, or else the release build in the target directory of the
 /// running program, which is built if it does not exist.
 pub fn find_recto(named: Option<PathBuf>) -> Result<PathBuf> {
     let recto = match named {
@@ -96,7 +96,7 @@ pub fn find_recto(named: Option<PathBuf>) -> Result<PathBuf> {
 
 fn release_build() -> Result<PathBuf> {
     let program = std::env::current_exe()?;
-    let target = program.parent().and_then(Path::parent).ok_or("not in a target folder")?;
+    let target = program.parent().and_then(Path::parent).ok_or("not in a target directory")?;
     let recto = target.join("release/recto");
     if !recto.exists() {
         eprintln!("{} does not exist; building it", recto.display());

@@ -1,4 +1,4 @@
-//! What happened to one server in one row of the table, and whether that meets the goal.
+//! The result of one server in one row of the table, and whether it meets the goal.
 
 use std::fmt;
 
@@ -18,31 +18,31 @@ enum Verdict {
 }
 
 impl Cell {
-    /// What happened, and whether it is what was wanted.
+    /// Creates a result that meets the goal or not.
     pub fn new(is_met: bool, text: impl Into<String>) -> Cell {
         Cell { text: text.into(), verdict: if is_met { Verdict::Met } else { Verdict::Missed } }
     }
 
-    /// Something worth knowing that has no goal.
-    pub fn told(text: impl Into<String>) -> Cell {
+    /// Creates a result without a goal.
+    pub fn unjudged(text: impl Into<String>) -> Cell {
         Cell { text: text.into(), verdict: Verdict::None }
     }
 
-    /// A trial that cannot run on this machine.
+    /// Creates the result of a trial that cannot run on this machine.
     pub fn skipped(why: impl fmt::Display) -> Cell {
-        Cell::told(format!("skipped: {why}"))
+        Cell::unjudged(format!("skipped: {why}"))
     }
 
-    /// Nothing to say.
+    /// Creates an empty cell.
     pub fn none() -> Cell {
-        Cell::told("–")
+        Cell::unjudged("–")
     }
 
     pub fn is_missed(&self) -> bool {
         self.verdict == Verdict::Missed
     }
 
-    /// Keeps what happened and drops the judgement.
+    /// Keeps the result and drops the judgement.
     pub fn withhold_judgement(&mut self) {
         self.verdict = Verdict::None;
     }

@@ -1,4 +1,4 @@
-//! Files that trials are made on.
+//! Files that trials use.
 
 use std::ffi::OsString;
 use std::fs;
@@ -6,25 +6,25 @@ use std::path::Path;
 
 use crate::Result;
 
-/// Content of about `n_bytes` that says on every line which version it is.
+/// Returns content of about `n_bytes` with its version on every line.
 pub fn version(number: usize, n_bytes: usize) -> String {
     let line = format!("version {number:08} of a file that is replaced as a whole\n");
     line.repeat(n_bytes / line.len())
 }
 
-/// A first line that is edited, and `n_bytes` that are not.
+/// Returns a first line to edit, and `n_bytes` that stay.
 pub fn counted(number: usize, n_bytes: usize) -> String {
     let rest = "a line that stays as it is, whatever happens to the first one\n";
     format!("n = {number}\n{}", rest.repeat(n_bytes / rest.len()))
 }
 
-/// The number in the first line of a `counted` file, if all of it is there and nothing else.
+/// Returns the number in the first line of a `counted` file, if the file is complete.
 pub fn count_of(text: &str, n_bytes: usize) -> Option<usize> {
     let number = text.lines().next()?.strip_prefix("n = ")?.parse().ok()?;
     (text == counted(number, n_bytes)).then_some(number)
 }
 
-/// The names in a folder, sorted.
+/// Returns the names in a directory, sorted.
 pub fn names(folder: &Path) -> Result<Vec<OsString>> {
     let names: std::io::Result<Vec<_>> =
         fs::read_dir(folder)?.map(|entry| Ok(entry?.file_name())).collect();

@@ -19,7 +19,7 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use recto_dev::Result;
-use recto_dev::servers::{Kind, Server, find_recto};
+use recto_dev::servers::{Server, ServerKind, find_recto};
 use recto_dev::table::Table;
 
 use cell::Cell;
@@ -29,13 +29,13 @@ use trials::{ALL, Trial};
 const TEXT_EDITOR: &str = "1.2.2";
 
 const HELP: &str = "\
-Tries recto and other file servers where data is lost, and prints a Markdown table.
+Runs reliability trials on recto and other file servers, and prints a Markdown table.
 
 Usage: cargo run --release -p recto-trials -- [OPTIONS]
 
 Options:
-  --long        As many rounds as the goals name, for recto; others are always tried in short
-  --only NAME   This trial only; may be repeated
+  --long        As many rounds as the goals name, for recto only
+  --only NAME   Only this trial; repeatable
   --recto PATH  The program to try; by default `recto` in target/release, which is built
                 only if it does not exist
   --no-peers    recto only
@@ -43,10 +43,10 @@ Options:
   --help        This text
 
 Other servers are tried if dev/support/install-peers has installed them.
-Works in folders of its own beneath $TMPDIR, or /tmp, and removes them. Some trials need root
-(mounting) or the right to trace; where they cannot run they say so.";
+Works in temporary directories below $TMPDIR, or /tmp. Some trials need root (mounting) or
+permission to trace; a trial that cannot run is reported as skipped.";
 
-/// What the command line says.
+/// The command line.
 #[derive(Default)]
 struct Options {
     recto: Option<PathBuf>,
@@ -57,19 +57,19 @@ struct Options {
     wants_help: bool,
 }
 
-/// How much is tried.
+/// How many rounds to run.
 #[derive(Debug, Clone, Copy)]
 pub struct Effort {
     is_long: bool,
 }
 
 impl Effort {
-    /// Whether these are the full rounds that a goal names.
+    /// Returns whether these are the full rounds that a goal names.
     pub fn is_long(self) -> bool {
         self.is_long
     }
 
-    /// A number of rounds.
+    /// Returns a number of rounds.
     pub fn rounds(self, short: usize, long: usize) -> usize {
         if self.is_long { long } else { short }
     }
@@ -152,21 +152,21 @@ fn run(options: Options) -> Result<usize> {
     Ok(n_missed)
 }
 
-/// Runs one trial on one server; a trial that breaks off is a goal that is missed.
+/// Runs one trial on one server. An error counts as a missed goal.
 fn attempt(trial: &Trial, server: &Server, is_long: bool) -> Vec<Cell> {
-    let is_recto = server.kind == Kind::Recto;
+    let is_recto = server.kind == ServerKind::Recto;
     let started = Instant::now();
     let effort = Effort { is_long: is_long && is_recto };
     let mut cells = (trial.run)(effort, server)
         .unwrap_or_else(|error| vec![Cell::new(false, format!("broke off: {error:.120}"))]);
-    // A trial that could not go on answers for all of its rows at once.
+    // A trial that ended early has one result for all of its remaining rows.
     let last = cells.last().cloned().unwrap_or(Cell::none());
     cells.resize(trial.rows.len(), last);
     if !is_recto {
         cells.iter_mut().for_each(Cell::withhold_judgement);
     }
-    let told: Vec<_> = cells.iter().map(Cell::to_string).collect();
+    let result: Vec<_> = cells.iter().map(Cell::to_string).collect();
     let seconds = started.elapsed().as_secs_f32();
-    eprintln!("{}, {}, {seconds:.1} s: {}", trial.name, server.name, told.join("; "));
+    eprintln!("{}, {}, {seconds:.1} s: {}", trial.name, server.name, result.join("; "));
     cells
 }

@@ -1,4 +1,4 @@
-//! File systems of a trial's own: a small one in memory, and one on a loop device whose power can
+//! Mounts file systems for a trial: a small one in memory, and one on a loop device whose power can
 //! be cut. Both need root.
 
 use std::ffi::CString;
@@ -19,7 +19,7 @@ pub struct Mount {
 }
 
 impl Mount {
-    /// A file system in memory that holds so many megabytes.
+    /// Mounts a file system in memory of that many megabytes.
     pub fn in_memory(place: &Path, megabytes: usize) -> Result<Mount> {
         let options = CString::new(format!("size={megabytes}m"))?;
         mount("tmpfs", place, "tmpfs", MountFlags::empty(), Some(options.as_c_str()))
@@ -27,7 +27,7 @@ impl Mount {
         Ok(Mount { place: place.to_path_buf(), is_mounted: true })
     }
 
-    /// An image through a loop device, which `mount` sets up.
+    /// Mounts an image through a loop device, which `mount` sets up.
     pub fn image(image: &Path, place: &Path) -> Result<Mount> {
         run(Command::new("mount").args(["-o", "loop"]).arg(image).arg(place))?;
         Ok(Mount { place: place.to_path_buf(), is_mounted: true })
@@ -39,7 +39,7 @@ impl Mount {
 
     fn unmount_now(&mut self) -> Result<()> {
         self.is_mounted = false;
-        // A process that was just killed may not have let go of its handles yet.
+        // A process that was just killed may still have open handles.
         for _ in 0..100 {
             match unmount(&self.place, UnmountFlags::empty()) {
                 Err(rustix::io::Errno::BUSY) => std::thread::sleep(Duration::from_millis(20)),
@@ -53,13 +53,13 @@ impl Mount {
 impl Drop for Mount {
     fn drop(&mut self) {
         if self.is_mounted && self.unmount_now().is_err() {
-            // Better detached than left in the way of whoever removes the folder.
+            // A detached mount does not block the removal of the directory.
             let _ = unmount(&self.place, UnmountFlags::DETACH);
         }
     }
 }
 
-/// Stops all writing at once and forgets what only memory holds, the journal too.
+/// Stops all writes and discards everything that is only in memory, including the journal.
 pub fn cut_power_of(root: &File) -> Result<()> {
     // EXT4_IOC_SHUTDOWN and XFS_IOC_GOINGDOWN are the same request: _IOR('X', 125, __u32).
     const SHUTDOWN: libc::Ioctl = 0x8004_587d_u32 as libc::Ioctl;
@@ -71,9 +71,9 @@ pub fn cut_power_of(root: &File) -> Result<()> {
     }
 }
 
-/// Makes an empty image with a file system.
+/// Creates an empty image with a file system.
 pub fn make_image(image: &Path, filesystem: &str) -> Result<()> {
-    // XFS refuses less than 300 MB; the file has holes.
+    // XFS requires 300 MB; the file is sparse.
     File::create(image)?.set_len(320 << 20)?;
     run(Command::new(format!("mkfs.{filesystem}")).arg("-q").arg(image))
 }

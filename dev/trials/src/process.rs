@@ -1,4 +1,4 @@
-//! Open files of a process, and the rights of this one.
+//! Counts open files of a process, and checks the privileges of this one.
 
 use std::fs;
 
@@ -9,7 +9,7 @@ pub fn n_handles(process_id: u32) -> Result<usize> {
     Ok(fs::read_dir(format!("/proc/{process_id}/fd"))?.count())
 }
 
-/// Whether this process may mount file systems and change the owner of files.
+/// Returns whether this process may mount file systems and change the owner of files.
 pub fn is_root() -> bool {
     rustix::process::geteuid().is_root()
 }

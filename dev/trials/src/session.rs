@@ -1,23 +1,22 @@
-//! A session with one of the servers: starting it, and reading, writing and editing with the tools
-//! that it has.
+//! A session with one of the servers: starts it, and reads, writes and edits with its tools.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use recto_dev::client::{Client, Limits, Reply};
-use recto_dev::servers::{Kind, Server};
+use recto_dev::servers::{Server, ServerKind};
 use serde_json::{Value, json};
 
 use crate::Result;
 
 /// A running server.
 pub struct Session {
-    pub kind: Kind,
+    pub kind: ServerKind,
     pub client: Client,
 }
 
 impl Session {
-    /// Starts a server on a folder. It may take 20 seconds for an answer, and 4 GB of memory.
+    /// Starts a server on a directory, with limits of 20 seconds for an answer and 4 GB of memory.
     pub fn open(server: &Server, root: &Path) -> Result<Session> {
         Session::open_with(server, root, &[])
     }
@@ -25,7 +24,7 @@ impl Session {
     /// The same with options that only recto has.
     pub fn open_with(server: &Server, root: &Path, options: &[&str]) -> Result<Session> {
         let mut command = server.command(root);
-        if server.kind == Kind::Recto {
+        if server.kind == ServerKind::Recto {
             command.args(options);
         }
         let mut client = Client::start(&mut command)?;
@@ -50,21 +49,25 @@ impl Session {
         Ok(self.client.line())
     }
 
-    /// Reads a file from its beginning.
+    /// Reads a file from its start.
     pub fn read(&mut self, path: &Path) -> Result<Reply> {
         let (tool, arguments) = read_call(self.kind, path);
         self.call(tool, arguments)
     }
 
-    /// Creates a file or replaces all of it.
+    /// Creates a file or replaces its content.
     pub fn write(&mut self, path: &Path, content: &str) -> Result<Reply> {
         match self.kind {
-            Kind::Recto => self.call("write_text_file", json!({"path": path, "content": content})),
-            Kind::Official | Kind::RustMcp => {
+            ServerKind::Recto => {
+                self.call("write_text_file", json!({"path": path, "content": content}))
+            }
+            ServerKind::Official | ServerKind::RustMcp => {
                 self.call("write_file", json!({"path": path, "content": content}))
             }
-            Kind::TextEditor if path.exists() => self.patch(path, |_| Some(content.to_string())),
-            Kind::TextEditor => {
+            ServerKind::TextEditor if path.exists() => {
+                self.patch(path, |_| Some(content.to_string()))
+            }
+            ServerKind::TextEditor => {
                 let arguments = json!({"file_path": path, "contents": content});
                 Ok(editors_reply(self.call("create_text_file", arguments)?))
             }
@@ -74,15 +77,15 @@ impl Session {
     /// Replaces a string.
     pub fn edit(&mut self, path: &Path, old: &str, new: &str) -> Result<Reply> {
         match self.kind {
-            Kind::Recto => self.call(
+            ServerKind::Recto => self.call(
                 "edit_text_file",
                 json!({"path": path, "old_string": old, "new_string": new}),
             ),
-            Kind::Official | Kind::RustMcp => {
+            ServerKind::Official | ServerKind::RustMcp => {
                 let edits = json!([{"oldText": old, "newText": new}]);
                 self.call("edit_file", json!({"path": path, "edits": edits}))
             }
-            Kind::TextEditor => {
+            ServerKind::TextEditor => {
                 self.patch(path, |text| text.contains(old).then(|| text.replacen(old, new, 1)))
             }
         }
@@ -111,9 +114,9 @@ impl Session {
 }
 
 /// Returns the call that reads a file.
-pub fn read_call(kind: Kind, path: &Path) -> (&'static str, Value) {
+pub fn read_call(kind: ServerKind, path: &Path) -> (&'static str, Value) {
     match kind {
-        Kind::TextEditor => {
+        ServerKind::TextEditor => {
             let files = json!([{"file_path": path, "ranges": [{"start": 1}]}]);
             ("get_text_file_contents", json!({"files": files}))
         }

@@ -1,10 +1,10 @@
-//! Kills a process as it enters its N-th system call that changes a file or a folder, counted over
-//! all of its threads. It runs as a process of its own, because a tracer takes away what the
+//! Kills a process as it enters its N-th system call that changes a file or directory, counted over
+//! all of its threads. It runs as a separate process, because a tracer consumes the events that the
 //! parent of the traced process waits for.
 //!
-//! `strace -e inject=…:signal=KILL:when=N` counts every thread by itself and cannot tell a pipe
-//! from a file: the thread that reads requests then dies at its own first write, long before the
-//! thread that writes the file comes to its first.
+//! `strace -e inject=…:signal=KILL:when=N` counts each thread separately and does not distinguish
+//! pipes from files: the thread that reads requests would die at its first write, long before the
+//! thread that writes the file gets to its first.
 
 use std::io::{Read, Write};
 use std::mem::size_of;
@@ -13,10 +13,10 @@ use std::ptr::null_mut;
 
 use crate::Result;
 
-/// The option that makes this program the tracer: then come a process and N.
+/// The option that makes this program the tracer, followed by a process id and N.
 pub const OPTION: &str = "--kill-at";
 
-/// A tracer that is attached.
+/// An attached tracer.
 pub struct Tracer {
     child: Child,
     output: ChildStdout,
@@ -50,19 +50,19 @@ impl Tracer {
     }
 }
 
-/// A system call that changes something.
+/// A system call that changes a file or directory.
 struct Call {
     name: &'static str,
     number: libc::c_long,
     when: When,
 }
 
-/// When it does.
+/// The condition under which it does.
 enum When {
     Always,
-    /// If the handle that comes first is a file's.
+    /// If its first argument is a handle of a file.
     OnAFile,
-    /// If these flags, in that place, open for more than reading.
+    /// If the flags in this argument open for more than reading.
     Opening(usize),
 }
 
@@ -118,7 +118,7 @@ impl Call {
             When::Always => true,
             When::OnAFile => {
                 let handle = format!("/proc/{thread}/fd/{}", arguments[0]);
-                // Pipes, /dev/null and the like are not meant.
+                // Pipes, /dev/null and the like do not count.
                 std::fs::metadata(handle).is_ok_and(|found| found.is_file())
             }
             When::Opening(place) => {
@@ -160,14 +160,14 @@ pub fn main(arguments: &[String]) -> Result<()> {
                 if let Some(call) = entered(thread)? {
                     n_calls += 1;
                     if n_calls == n {
-                        // SAFETY: takes no pointer; the process is still ours, it is stopped.
+                        // SAFETY: takes no pointer; the process is stopped, so its id is valid.
                         unsafe { libc::kill(process_id, libc::SIGKILL) };
                         output.write_all(call.as_bytes())?;
                         output.flush()?;
                     }
                 }
             }
-            // A signal of its own, which it gets.
+            // A signal for the process, which is delivered.
             (stop, 0) => signal = stop,
             // A thread was started or has just been attached.
             _ => {}
@@ -177,7 +177,7 @@ pub fn main(arguments: &[String]) -> Result<()> {
     }
 }
 
-/// The call of the list that a stopped thread is entering.
+/// Returns the listed call that a stopped thread is entering.
 fn entered(thread: i32) -> Result<Option<&'static str>> {
     // SAFETY: the type is plain numbers, for which zeros are valid.
     let mut info: libc::ptrace_syscall_info = unsafe { std::mem::zeroed() };

@@ -1,4 +1,4 @@
-//! The list of trials. Each is one file: what it does to a server, and what it calls good.
+//! The list of trials. Each is one file: what it does to a server, and the goal.
 
 mod crash;
 mod fidelity;
@@ -26,7 +26,7 @@ pub struct Trial {
     pub name: &'static str,
     /// Its rows in the table: what is tried, and the goal.
     pub rows: &'static [(&'static str, &'static str)],
-    /// Tries one server. A cell for each row; fewer where the last one speaks for the rest.
+    /// Tries one server. Returns a cell for each row; if fewer, the last one applies to the rest.
     pub run: fn(Effort, &Server) -> Result<Vec<Cell>>,
 }
 

@@ -1,4 +1,4 @@
-//! Cases of `budget`.
+//! Tests of `budget`.
 
 use super::{Budget, cut};
 
@@ -8,7 +8,7 @@ fn cuts_between_characters() {
 }
 
 #[test]
-fn leaves_what_fits() {
+fn keeps_a_table_that_fits() {
     assert_eq!(cut("äöüß", 4), "äöüß");
 }
 

@@ -24,14 +24,14 @@ fn zstd(bytes: &[u8]) -> Vec<u8> {
     encoder.finish().unwrap()
 }
 
-fn inflated(compressed: Vec<u8>, kind: Kind) -> Result<Vec<u8>> {
+fn inflated(compressed: Vec<u8>, kind: Codec) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
     inflate(Arc::new(compressed), kind)?.read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 
-/// How many bytes come out before the end or an error.
-fn drained(compressed: Vec<u8>, kind: Kind) -> (u64, Result<()>) {
+/// Returns how many bytes are read before the end or an error.
+fn drained(compressed: Vec<u8>, kind: Codec) -> (u64, Result<()>) {
     let mut inflated = inflate(Arc::new(compressed), kind).unwrap();
     let mut buffer = vec![0; 1 << 20];
     let mut n_bytes = 0;
@@ -50,24 +50,24 @@ const TEXT: &[u8] = b"a,b\n1,2\n";
 fn members_and_frames_are_joined() {
     let skippable = [b"\x50\x2a\x4d\x18\x03\x00\x00\x00abc".as_slice(), &zstd(TEXT)].concat();
     for (compressed, kind, n_times) in [
-        (gzip(TEXT), Kind::Gzip, 1),
-        (zstd(TEXT), Kind::Zstd, 1),
-        ([gzip(TEXT), gzip(b""), gzip(TEXT)].concat(), Kind::Gzip, 2),
-        ([zstd(TEXT), zstd(b""), zstd(TEXT)].concat(), Kind::Zstd, 2),
-        ([gzip(TEXT), vec![0; 512]].concat(), Kind::Gzip, 1),
-        (skippable, Kind::Zstd, 1),
-        (gzip(b""), Kind::Gzip, 0),
-        (zstd(b""), Kind::Zstd, 0),
+        (gzip(TEXT), Codec::Gzip, 1),
+        (zstd(TEXT), Codec::Zstd, 1),
+        ([gzip(TEXT), gzip(b""), gzip(TEXT)].concat(), Codec::Gzip, 2),
+        ([zstd(TEXT), zstd(b""), zstd(TEXT)].concat(), Codec::Zstd, 2),
+        ([gzip(TEXT), vec![0; 512]].concat(), Codec::Gzip, 1),
+        (skippable, Codec::Zstd, 1),
+        (gzip(b""), Codec::Gzip, 0),
+        (zstd(b""), Codec::Zstd, 0),
     ] {
         assert_eq!(inflated(compressed, kind), Ok(TEXT.repeat(n_times)), "{kind} {n_times}");
     }
 }
 
 #[test]
-fn damage_is_an_error_and_what_came_before_it_is_kept() {
+fn damage_is_an_error_after_the_intact_values() {
     let bytes: Vec<u8> =
         (0..400_000_u32).flat_map(|n| n.wrapping_mul(2654435761).to_le_bytes()).collect();
-    for (compressed, kind) in [(gzip(&bytes), Kind::Gzip), (zstd(&bytes), Kind::Zstd)] {
+    for (compressed, kind) in [(gzip(&bytes), Codec::Gzip), (zstd(&bytes), Codec::Zstd)] {
         let ends_early = Error::Broken { cause: format!("its {kind} data ends too early") };
         let half = compressed[..compressed.len() / 2].to_vec();
         let (n_bytes, outcome) = drained(half, kind);
@@ -82,25 +82,25 @@ fn damage_is_an_error_and_what_came_before_it_is_kept() {
         assert!(matches!(inflated(flipped, kind), Err(Error::Broken { .. })), "{kind}");
         assert!(matches!(inflated(b"x".repeat(99), kind), Err(Error::Broken { .. })), "{kind}");
     }
-    // The checksum is looked at.
+    // The checksum is verified.
     let mut flipped = gzip(TEXT);
     let at = flipped.len() - 8;
     flipped[at] ^= 1;
-    assert!(matches!(inflated(flipped, Kind::Gzip), Err(Error::Broken { .. })));
+    assert!(matches!(inflated(flipped, Codec::Gzip), Err(Error::Broken { .. })));
 }
 
 #[test]
 fn a_bomb_ends_at_the_limit_in_bounded_time() {
     let mut zeros = zstd::Encoder::new(Vec::new(), 1).unwrap();
     let mut gzip_zeros = GzEncoder::new(Vec::new(), Compression::fast());
-    // A fourth of the limit, five times over.
+    // A quarter of the limit, five times.
     let piece = vec![0; 1 << 20];
     for _ in 0..256 {
         zeros.write_all(&piece).unwrap();
         gzip_zeros.write_all(&piece).unwrap();
     }
     for (bomb, kind) in
-        [(zeros.finish().unwrap(), Kind::Zstd), (gzip_zeros.finish().unwrap(), Kind::Gzip)]
+        [(zeros.finish().unwrap(), Codec::Zstd), (gzip_zeros.finish().unwrap(), Codec::Gzip)]
     {
         let start = Instant::now();
         let (n_bytes, outcome) = drained(bomb.repeat(5), kind);
@@ -111,8 +111,8 @@ fn a_bomb_ends_at_the_limit_in_bounded_time() {
 }
 
 #[test]
-fn a_file_of_empty_members_is_given_up() {
-    for (empty, kind) in [(gzip(b""), Kind::Gzip), (zstd(b""), Kind::Zstd)] {
+fn rejects_a_file_of_empty_members() {
+    for (empty, kind) in [(gzip(b""), Codec::Gzip), (zstd(b""), Codec::Zstd)] {
         let many = empty.repeat((MAX_BARREN as usize + (1 << 20)) / empty.len());
         let (n_bytes, outcome) = drained(many, kind);
         assert_eq!(n_bytes, 0);
@@ -121,12 +121,12 @@ fn a_file_of_empty_members_is_given_up() {
 }
 
 #[test]
-fn a_window_beyond_the_limit_is_refused() {
+fn rejects_a_window_beyond_the_limit() {
     for (window_log, is_fine) in [(MAX_WINDOW_LOG, true), (MAX_WINDOW_LOG + 1, false)] {
         let mut encoder = zstd::Encoder::new(Vec::new(), 3).unwrap();
         encoder.set_parameter(CParameter::WindowLog(window_log)).unwrap();
         encoder.write_all(TEXT).unwrap();
-        let outcome = inflated(encoder.finish().unwrap(), Kind::Zstd);
+        let outcome = inflated(encoder.finish().unwrap(), Codec::Zstd);
         let cause = "its zstd data needs a window of more than 8 MiB".into();
         let expected = if is_fine { Ok(TEXT.to_vec()) } else { Err(Error::TooLarge { cause }) };
         assert_eq!(outcome, expected);
@@ -134,7 +134,7 @@ fn a_window_beyond_the_limit_is_refused() {
 }
 
 #[test]
-fn what_the_source_says_comes_through() {
+fn errors_of_the_source_pass_unchanged() {
     struct Gone;
     impl Source for Gone {
         fn size(&self) -> u64 {
@@ -144,7 +144,7 @@ fn what_the_source_says_comes_through() {
             Err(Error::Stopped)
         }
     }
-    for kind in [Kind::Gzip, Kind::Zstd] {
+    for kind in [Codec::Gzip, Codec::Zstd] {
         let mut byte = [0];
         let error = inflate(Arc::new(Gone), kind).unwrap().read(&mut byte).unwrap_err();
         assert_eq!(Error::from(error), Error::Stopped);

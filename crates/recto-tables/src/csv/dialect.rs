@@ -1,29 +1,29 @@
-//! Finds out what the characters of a delimited text mean.
+//! Detects the dialect of a delimited text.
 //!
-//! Every delimiter is tried on a sample. The one wins whose records have the same number of
-//! fields and whose fields look most like values.
+//! Every delimiter is tried on a sample. The winner gives records with the same number of fields,
+//! and fields that look most like values.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
 
 use memchr::memmem;
 
-use super::splitter::{Dialect, Escape, Line};
+use super::splitter::{Dialect, Escape, ParsedLine};
 use super::types::{is_placeholder, is_typed};
 
-/// The delimiters that are tried; the first wins a tie. Spaces are tried last, see [`spaced`].
+/// The delimiters to try; the first wins a tie. Spaces are tried last, see [`spaced`].
 const DELIMITERS: [u8; 4] = *b",;\t|";
 
-/// How many records are looked at.
+/// The number of records to sample.
 const MAX_RECORDS: usize = 1_000;
 
-/// How many records have their fields looked at one by one.
+/// The number of records whose fields are scored.
 const MAX_SCORED_RECORDS: usize = 100;
 
-/// A table has at least this share of records with the right number of fields.
+/// The least share of records in a table that have the right number of fields.
 const MIN_CONSISTENCY: f64 = 0.5;
 
-/// What the types of columns are called in files that tell them.
+/// Names of types in files that declare the types of their columns.
 const TYPE_NAMES: [&str; 18] = [
     "bool",
     "boolean",
@@ -45,29 +45,29 @@ const TYPE_NAMES: [&str; 18] = [
     "timestamp",
 ];
 
-/// How much the name's ending counts.
+/// The weight of the file's extension.
 const EXPECTED_BONUS: f64 = 1.1;
 
 /// One record of a sample.
 pub type Fields<'t> = Vec<Cow<'t, str>>;
 
-/// The beginning of a text, split by some dialect.
+/// The start of a text, split by a dialect.
 #[derive(Debug)]
 pub struct Sample<'t> {
-    /// What it was split by.
+    /// The dialect that it was split by.
     pub dialect: Dialect,
-    /// The records; blank lines and comments are left out.
+    /// The records, without blank lines and comments.
     pub records: Vec<Fields<'t>>,
-    /// How many fields most records have.
+    /// The number of fields of most records.
     pub n_columns: usize,
-    /// The comment before the first record, where it has as many fields as the records.
+    /// The comment before the first record, if it has as many fields as the records.
     pub comment_header: Option<Fields<'t>>,
-    /// What share of the records has that many fields.
+    /// The share of the records with that many fields.
     pub consistency: f64,
 }
 
-/// The dialect that fits a text best, with the records it gives. `is_whole` says that the text
-/// does not go on; `expected` is the delimiter that the file's name promises.
+/// Returns the sample with the dialect that fits a text best. `is_whole` means that the text is
+/// complete; `expected` is the delimiter that the file's extension suggests.
 pub fn detect<'t>(text: &'t str, is_whole: bool, expected: Option<u8>) -> Sample<'t> {
     if let Some(delimiter) = declared(text) {
         return Sample::read(text, is_whole, Some(delimiter));
@@ -78,7 +78,7 @@ pub fn detect<'t>(text: &'t str, is_whole: bool, expected: Option<u8>) -> Sample
             continue;
         }
         let sample = Sample::read(text, is_whole, Some(delimiter));
-        // Commas are in much that is no list of values, but tabs and bars are not.
+        // Commas also occur in text that is not a table, unlike tabs and pipes.
         if expected == Some(delimiter) && delimiter != b',' && sample.is_even() {
             return sample;
         }
@@ -88,8 +88,8 @@ pub fn detect<'t>(text: &'t str, is_whole: bool, expected: Option<u8>) -> Sample
             tried.push((score, sample));
         }
     }
-    // What the first record does not have is part of the values, where another delimiter fits all.
-    // But commas may be decimal ones, which is why there are semicolons.
+    // A delimiter missing in the first record is part of the values if another one fits all
+    // records. But commas may be decimal commas, which is why the file uses semicolons.
     let is_even = |(_, sample): &&(f64, Sample<'t>)| sample.is_even() && sample.records.len() > 2;
     if let Some((_, even)) = tried.iter().find(is_even) {
         let has_commas = even.dialect.delimiter == Some(b',');
@@ -107,13 +107,13 @@ pub fn detect<'t>(text: &'t str, is_whole: bool, expected: Option<u8>) -> Sample
     }
 }
 
-/// A table with spaces between its fields: numbers, and in less than half of its columns words.
-/// Anything else that has spaces is text.
+/// Samples a table with spaces between its fields: numbers, and words in less than half of its
+/// columns. Other text with spaces is not a table.
 fn spaced(text: &str, is_whole: bool) -> Option<Sample<'_>> {
     let sample = Sample::read(text, is_whole, Some(b' '));
     let n_columns = sample.n_columns;
     let (first, below) = sample.records.split_first()?;
-    // R gives no name to the row names.
+    // R writes no name for the column of row names.
     let is_even = (first.len() == n_columns || first.len() + 1 == n_columns)
         && below.iter().all(|record| record.len() == n_columns);
     if n_columns < 2 || below.is_empty() || !is_even {
@@ -125,13 +125,13 @@ fn spaced(text: &str, is_whole: bool) -> Option<Sample<'_>> {
     };
     let n_typed = (0..n_columns).filter(is_typed_column).count();
     let is_table = n_typed == n_columns || (n_typed * 2 > n_columns && below.len() > 1);
-    // As one field, `2024-01-01 12:00:00` is a value already.
+    // Read as one field, `2024-01-01 12:00:00` is already a value.
     let whole = Sample::read(text, is_whole, None);
     let is_list = whole.records.iter().skip(1).flatten().all(|field| is_typed(field, b' '));
     (is_table && !is_list).then_some(sample)
 }
 
-/// `sep=;` in the first line, as spreadsheets write and read it.
+/// Parses `sep=;` in the first line, which spreadsheets write and read.
 pub fn declared(text: &str) -> Option<u8> {
     let line = text.lines().next()?;
     let delimiter = line.strip_prefix("sep=").or_else(|| line.strip_prefix("SEP="))?;
@@ -151,12 +151,12 @@ impl<'t> Sample<'t> {
         lines.into_sample(dialect)
     }
 
-    /// Whether every record has the same number of fields, two at least.
+    /// Returns whether every record has the same number of fields, at least two.
     fn is_even(&self) -> bool {
         self.n_columns > 1 && self.records.iter().all(|record| record.len() == self.n_columns)
     }
 
-    /// How much it looks like a table; 0 where it does not.
+    /// Returns how much the sample looks like a table; 0 if it does not.
     fn score(&self, delimiter: u8) -> f64 {
         if self.n_columns < 2 || self.consistency < MIN_CONSISTENCY {
             return 0.0;
@@ -172,8 +172,8 @@ impl<'t> Sample<'t> {
         self.consistency * field_score * (1.0 - 0.5 / n_columns) * self.wholeness()
     }
 
-    /// 1 where no brackets are torn apart, and down to a half where they are in every record: those
-    /// delimiters stand inside of values, such as `[1, 2]` between tabs.
+    /// Returns 1 if no brackets are split, down to 0.5 if they are in every record: such delimiters
+    /// are inside values, such as `[1, 2]` between tabs.
     fn wholeness(&self) -> f64 {
         let share = |n: usize| f64::from(u32::try_from(n).unwrap_or(u32::MAX));
         let records = &self.records[..self.records.len().min(MAX_SCORED_RECORDS)];
@@ -182,7 +182,7 @@ impl<'t> Sample<'t> {
     }
 }
 
-/// How much a field looks like one value and not like several or a part of one.
+/// Returns how much a field looks like one value, not like several or part of one.
 fn field_score(field: &str, delimiter: u8) -> f64 {
     if field.is_empty() {
         return 0.7;
@@ -193,13 +193,13 @@ fn field_score(field: &str, delimiter: u8) -> f64 {
     let others = |byte: &u8| *byte != delimiter && DELIMITERS.contains(byte);
     match field.bytes().find(others) {
         None => 0.9,
-        // Prose has commas.
+        // Prose contains commas.
         Some(b',') => 0.8,
         Some(_) => 0.3,
     }
 }
 
-/// Whether one field has a bracket and a later one its partner.
+/// Returns whether a bracket and its partner are in different fields.
 fn tears_brackets(record: &Fields<'_>) -> bool {
     [('(', ')'), ('[', ']'), ('{', '}')].into_iter().any(|(opening, closing)| {
         let mut is_open = false;
@@ -213,8 +213,7 @@ fn tears_brackets(record: &Fields<'_>) -> bool {
     })
 }
 
-/// The quote that encloses fields: the single one only where there is no other and it always
-/// stands at both ends.
+/// Returns the quote character: `'` only if there is no other and it always encloses whole fields.
 fn quote(text: &str, delimiter: Option<u8>) -> u8 {
     let is_edge = |byte: Option<&u8>| match byte {
         None | Some(b'\n' | b'\r') => true,
@@ -232,8 +231,8 @@ fn quote(text: &str, delimiter: Option<u8>) -> u8 {
     if n_opening > 0 && n_opening == n_closing { b'\'' } else { b'"' }
 }
 
-/// Backslashes escape where a backslash stands before a quote that does not end its field, and
-/// where no quote is doubled.
+/// Detects backslash escapes: a backslash precedes a quote that does not end its field, and no
+/// quote is doubled.
 fn with_escape(dialect: Dialect, text: &str, is_whole: bool) -> Dialect {
     let Some(quote) = dialect.quote else { return dialect };
     if memmem::find(text.as_bytes(), &[b'\\', quote]).is_none() {
@@ -262,12 +261,12 @@ fn with_escape(dialect: Dialect, text: &str, is_whole: bool) -> Dialect {
     if is_inside && !has_doubled { backslash } else { dialect }
 }
 
-/// The lines of a sample, before it is known which of them are comments.
+/// The lines of a sample, before comments are detected.
 struct Lines<'t> {
     records: Vec<Fields<'t>>,
-    /// What comments start with, if there are any.
+    /// The character that starts comments, if there are any.
     comment: u8,
-    /// Whether a record starts like a comment, and what follows at once.
+    /// For each record, whether it starts like a comment, and what follows the character.
     marks: Vec<Option<Mark>>,
 }
 
@@ -287,13 +286,13 @@ impl<'t> Lines<'t> {
         while lines.records.len() < MAX_RECORDS {
             let mut fields = Vec::new();
             match dialect.split(rest, is_whole, &mut fields) {
-                Line::Record(next) => {
+                ParsedLine::Record(next) => {
                     lines.marks.push(mark(rest, comment));
                     lines.records.push(fields);
                     rest = &rest[next..];
                 }
-                Line::Blank(next) | Line::Comment(next) => rest = &rest[next..],
-                Line::Incomplete | Line::End => break,
+                ParsedLine::Blank(next) | ParsedLine::Comment(next) => rest = &rest[next..],
+                ParsedLine::Incomplete | ParsedLine::End => break,
             }
         }
         lines
@@ -334,9 +333,9 @@ impl<'t> Lines<'t> {
         Sample { dialect, records, comment_header, ..sample }
     }
 
-    /// Whether lines with `#` are comments. One among the records that has the right number of
-    /// fields is a colour, a number or a tag. It is a record that was commented out where such
-    /// lines are few, look like the others, and there are lines of prose that start so.
+    /// Returns whether lines with `#` are comments. A line among the records with the right number
+    /// of fields is a colour, a number or a tag. It is a commented-out record if such lines are few
+    /// and look like the others, and there are lines of prose that start with `#`.
     fn has_comments(&self, n_columns: usize) -> bool {
         let n_leading = self.marks.iter().take_while(|mark| mark.is_some()).count();
         if n_leading == self.marks.len() || self.marks.iter().all(Option::is_none) {
@@ -359,7 +358,7 @@ impl<'t> Lines<'t> {
     }
 }
 
-/// Whether a record says what the columns are, as in `#types,number,text`.
+/// Returns whether a record declares column types, as in `#types,number,text`.
 fn names_types(record: &Fields<'_>) -> bool {
     let is_type = |field: &Cow<'_, str>| {
         let field = field.trim().to_ascii_lowercase();
@@ -369,7 +368,7 @@ fn names_types(record: &Fields<'_>) -> bool {
     record.len() > 1 && record[1..].iter().all(is_type)
 }
 
-/// What comments start with. Files with sequences name those first, in lines like `@SQ`.
+/// Returns the character that starts comments. Sequence files start with lines like `@SQ`.
 fn comment(text: &str) -> u8 {
     match text.as_bytes() {
         // `@HD`, `VN:1.6`
@@ -390,19 +389,19 @@ fn is_two_letters(text: &[u8], end: u8) -> bool {
         if first.is_ascii_uppercase() && second.is_ascii_uppercase() && *third == end)
 }
 
-/// Whether a field may have stood there without its `#`: `#c0ffee`, `#12`, `## Part` and `#12 is
-/// broken` have not.
+/// Returns whether a field looks like a commented-out value, unlike `#c0ffee`, `#12`, `## Part` and
+/// `#12 is broken`.
 fn is_commented_out(field: &str) -> bool {
     let name = field.strip_prefix('#').unwrap_or(field).trim_end();
     let is_tag = name.bytes().all(|byte| byte.is_ascii_hexdigit());
     !is_tag && !name.starts_with('#') && !name.contains(' ')
 }
 
-/// How many fields a record has.
+/// The number of fields of a record.
 #[derive(Clone, Copy)]
 struct Count {
     all: usize,
-    /// Without the empty ones at its end.
+    /// Without empty fields at its end.
     filled: usize,
 }
 
@@ -411,11 +410,10 @@ fn n_fields(record: &Fields<'_>) -> Count {
     Count { all: record.len(), filled: last_filled.map_or(0, |last_idx| last_idx + 1) }
 }
 
-/// How many columns a table has whose records have so many fields each, and what share of the
-/// records fits.
+/// Returns the number of columns for records with these counts, and the share of records that fit.
 ///
-/// Records without any delimiter at the start are a preamble and count half. A short record counts
-/// more than half, unless it has no delimiter at all: that is no sign of a table.
+/// Records without a delimiter at the start are a preamble and count half. A short record counts
+/// more than half, unless it has no delimiter at all, which does not suggest a table.
 fn n_columns(counts: &[Count]) -> (usize, f64) {
     let n_preamble = counts.iter().take_while(|count| count.all == 1).count();
     let body = &counts[n_preamble..];
@@ -431,7 +429,7 @@ fn n_columns(counts: &[Count]) -> (usize, f64) {
         for count in body {
             sum += match *count {
                 Count { all, .. } if all == n_columns => 1.0,
-                // Nothing but delimiters is too much.
+                // More fields are acceptable if the additional ones are empty.
                 Count { all, filled } if all > n_columns && filled <= n_columns => 0.9,
                 Count { all, .. } if all > 1 && all < n_columns => 0.6,
                 _ => 0.0,

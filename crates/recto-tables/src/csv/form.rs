@@ -1,8 +1,8 @@
-//! How a text is written, where that says that it is a value: names of columns are words.
+//! Recognises texts that are values rather than column names, by how they are written.
 
 use std::iter;
 
-/// A way to write something that is no word.
+/// A notation of values that are not words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Form {
     /// `ada@example.org`
@@ -15,7 +15,7 @@ enum Form {
     Digits,
 }
 
-/// Whether a text is no name, whatever else there is. A number may be one.
+/// Returns whether a text cannot be a column name. A number can.
 pub fn is_value(text: &str) -> bool {
     let text = text.trim();
     match Form::of(text) {
@@ -25,20 +25,20 @@ pub fn is_value(text: &str) -> bool {
     }
 }
 
-/// Whether a text is digits with zeros in front of them, which is how codes are written.
+/// Returns whether a text is digits with leading zeros, as in codes.
 pub fn has_leading_zeros(text: &str) -> bool {
     let text = text.trim();
     text.len() > 1 && text.starts_with('0') && Form::of(text) == Some(Form::Digits)
 }
 
-/// Whether both are written in one way, as two links are.
+/// Returns whether both texts use the same notation, such as two links.
 pub fn is_alike(one: &str, other: &str) -> bool {
     let form = Form::of(one.trim());
     form.is_some() && form == Form::of(other.trim())
 }
 
-/// Whether both count something: `ORD-7` and `ORD-12` differ in digits alone, and the coordinates
-/// `+4230+00131` and `-3352+15113` in digits and signs.
+/// Returns whether both are numbered alike: `ORD-7` and `ORD-12` differ only in digits, the
+/// coordinates `+4230+00131` and `-3352+15113` in digits and signs.
 pub fn counts_on(one: &str, other: &str) -> bool {
     let (one, other) = (one.trim(), other.trim());
     has_digits(one) && without_digits(one).eq(without_digits(other))
@@ -48,7 +48,7 @@ fn has_digits(text: &str) -> bool {
     text.bytes().any(|byte| byte.is_ascii_digit())
 }
 
-/// The text with a `0` for each run of digits and a `-` for each sign.
+/// Replaces each run of digits with `0` and each sign with `-`.
 fn without_digits(text: &str) -> impl Iterator<Item = u8> {
     let mut bytes = text.bytes().peekable();
     iter::from_fn(move || match bytes.next()? {

@@ -1,6 +1,6 @@
-//! Finds where the records start and what the columns are called.
+//! Finds where the records start and the names of the columns.
 //!
-//! A header is a record that does not look like those below it. Titles and notes above it are
+//! A header is a record that does not look like the records below it. Titles and notes above it are
 //! skipped.
 
 use std::borrow::Cow;
@@ -10,39 +10,39 @@ use super::dialect::{Fields, Sample, declared};
 use super::form;
 use super::splitter::Dialect;
 use super::types::{Candidates, Reading, is_placeholder};
-use crate::moments::Shape;
+use crate::moments::MomentKind;
 
-/// With fewer values nobody can tell that they are categories.
+/// With fewer values, categories cannot be recognised.
 const MIN_CATEGORIZED: usize = 8;
 
-/// How a file is to be read.
+/// How to read a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Layout {
-    /// What its characters mean.
+    /// The dialect.
     pub dialect: Dialect,
-    /// How many records stand above the values, the header among them.
+    /// The number of records above the values, including the header.
     pub n_skipped: usize,
     /// How many of those are neither header nor values.
     pub n_preamble: usize,
-    /// The header, where there is one.
+    /// The header, if there is one.
     pub header: Option<Vec<String>>,
-    /// How many columns there are; single records may have more.
+    /// The number of columns; single records may have more.
     pub n_columns: usize,
 }
 
-/// What speaks for a record being a header.
+/// The evidence that a record is a header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Evidence {
-    /// It is text where the records below are not.
+    /// It is text, and the records below are not.
     Strong,
-    /// Everything is text, and nothing speaks against it.
+    /// Everything is text, and nothing contradicts it.
     Weak,
     /// It looks like the records below.
     None,
 }
 
 impl Layout {
-    /// The layout of the file that starts with `text`, from which the sample was taken.
+    /// Returns the layout of the file that starts with `text`, from which the sample was taken.
     pub fn find(text: &str, sample: &Sample<'_>) -> Layout {
         let n_declared = usize::from(declared(text).is_some());
         let records = sample.records.get(n_declared..).unwrap_or_default();
@@ -77,13 +77,13 @@ impl Layout {
     }
 }
 
-/// Whether every field is a name of its own.
+/// Returns whether all fields are distinct names.
 fn has_names(fields: &Fields<'_>) -> bool {
     let mut seen = HashSet::new();
     fields.iter().all(|field| !field.trim().is_empty() && seen.insert(field.trim()))
 }
 
-/// Whether a record has no value for a column that most others have none for either.
+/// Returns whether a record is empty in a column in which most other records are empty too.
 fn lacks_names(record: Option<&Fields<'_>>, all: &[Fields<'_>]) -> bool {
     let is_empty =
         |record: &Fields<'_>, idx: usize| record.get(idx).is_none_or(|f| f.trim().is_empty());
@@ -94,8 +94,8 @@ fn lacks_names(record: Option<&Fields<'_>>, all: &[Fields<'_>]) -> bool {
     })
 }
 
-/// Whether the first column has row names and no name of its own, as R writes it: then the header
-/// is one name short, and the names belong to the columns behind.
+/// Returns whether the first column contains row names and has no name, as R writes it: the header
+/// is then one name short, and its names belong to the columns after the first.
 fn has_row_names(header: &Fields<'_>, below: &[Fields<'_>], n_columns: usize) -> bool {
     let mut seen = HashSet::new();
     header.len() + 1 == n_columns
@@ -104,18 +104,18 @@ fn has_row_names(header: &Fields<'_>, below: &[Fields<'_>], n_columns: usize) ->
         && below.iter().all(|record| record.first().is_some_and(|name| seen.insert(name.trim())))
 }
 
-/// `# a` is called `a`, but `#chrom` keeps its mark, as its readers know it.
+/// Strips the comment mark: `# a` becomes `a`. `#chrom` keeps it, because its readers expect it.
 fn uncomment(name: &str) -> String {
     name.strip_prefix("# ").unwrap_or(name).trim().into()
 }
 
-/// The first record that is a header or holds values, and what speaks for the former.
+/// Returns the first record that is a header or contains values, and the evidence for a header.
 fn first_record(records: &[Fields<'_>], sample: &Sample<'_>) -> (usize, Evidence) {
     let n_columns = sample.n_columns;
     let is_full = |record: &Fields<'_>| {
         let n_filled = record.iter().filter(|field| !field.trim().is_empty()).count();
-        // A title above three columns and more may be followed by delimiters without values; it
-        // stands in the first of them.
+        // A title above three or more columns may be followed by delimiters without values; it is
+        // in the first column.
         let is_title = n_filled == 0 || n_filled == 1 && !record[0].trim().is_empty();
         record.len() >= n_columns && (n_columns < 3 || !is_title)
     };
@@ -123,8 +123,8 @@ fn first_record(records: &[Fields<'_>], sample: &Sample<'_>) -> (usize, Evidence
     let evidence = |idx: usize| header_evidence(&records[idx], &records[idx + 1..], sample);
     let has_value = |field: &Cow<'_, str>| is_number_or_moment(field, sample.dialect.delimiter);
     let at_full = evidence(full_idx);
-    // Above the names may stand what some of them are about, or how many rows there are. A header
-    // that lacks a name or two is one all the same.
+    // Group names or a row count may be above the names. A header that lacks a name or two is still
+    // a header.
     let is_empty = |field: &&Cow<'_, str>| field.trim().is_empty();
     let n_empty = records[full_idx].iter().filter(is_empty).count();
     if at_full != Evidence::Strong
@@ -138,7 +138,7 @@ fn first_record(records: &[Fields<'_>], sample: &Sample<'_>) -> (usize, Evidence
         return (full_idx + 1, Evidence::Strong);
     }
     let Some(before_idx) = full_idx.checked_sub(1) else { return (full_idx, at_full) };
-    // A header may be shorter than what is below it.
+    // A header may be shorter than the records below it.
     let is_split = records[before_idx].len() > 1;
     let n_filled = records[before_idx].iter().filter(|field| !field.trim().is_empty()).count();
     let has_values = records[before_idx].iter().any(has_value);
@@ -153,11 +153,11 @@ fn first_record(records: &[Fields<'_>], sample: &Sample<'_>) -> (usize, Evidence
 
 fn header_evidence(record: &Fields<'_>, below: &[Fields<'_>], sample: &Sample<'_>) -> Evidence {
     let delimiter = sample.dialect.delimiter;
-    let cells: Vec<Cell> = record
+    let cells: Vec<HeaderCell> = record
         .iter()
         .enumerate()
         .filter(|(_, field)| !field.trim().is_empty())
-        .map(|(column_idx, field)| Cell::new(field, column_idx, below, delimiter))
+        .map(|(column_idx, field)| HeaderCell::new(field, column_idx, below, delimiter))
         .collect();
     if cells.is_empty() {
         // Columns without names above values that are not text.
@@ -173,7 +173,7 @@ fn header_evidence(record: &Fields<'_>, below: &[Fields<'_>], sample: &Sample<'_
     if count(Verdict::Differs) > 0 {
         return Evidence::Strong;
     }
-    // Three fractions above whole numbers are classes that were counted.
+    // Three fractions above integers are classes that were counted.
     if cells.len() > 2 && count(Verdict::FractionAboveIntegers) == cells.len() {
         return Evidence::Strong;
     }
@@ -195,9 +195,9 @@ fn header_evidence(record: &Fields<'_>, below: &[Fields<'_>], sample: &Sample<'_
     }
 }
 
-/// How many fields stand above categories and are none of them: every value below occurs again
-/// there, and the field does not. `Region` is such a field, and makes up for a column that is called
-/// `ID` and has Indonesia among its codes. So is a word above prose, where that is asked for.
+/// Counts fields above categories that are not one of them: every value below is repeated there,
+/// and the field is not. `Region` is such a field, and outweighs a column called `ID` that has
+/// Indonesia among its codes. With `counts_words`, so is a word above prose.
 fn n_alien(record: &Fields<'_>, below: &[Fields<'_>], counts_words: bool) -> usize {
     let is_alien = |column_idx: usize, field: &str| {
         let mut n_by_value: HashMap<&str, usize> = HashMap::new();
@@ -218,35 +218,35 @@ fn n_alien(record: &Fields<'_>, below: &[Fields<'_>], counts_words: bool) -> usi
 }
 
 /// A field of a record that may be a header.
-struct Cell {
+struct HeaderCell {
     verdict: Verdict,
-    /// How often the same text stands below it.
+    /// How often the same text occurs below it.
     n_repeats: usize,
-    /// Whether it stands for a value that is missing.
+    /// Whether it is a placeholder for a missing value.
     is_placeholder: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Verdict {
-    /// It is no name: a day above days, a link above links.
+    /// It is not a name: a date above dates, a link above links.
     IsValue,
-    /// It is not what the column is.
+    /// It does not have the type of the column.
     Differs,
-    /// The column is true or false, and it is neither. That is weaker: `T` may be a base, with
+    /// The column is boolean and the field is not. That is weaker evidence: `T` may be a base, with
     /// `G` above it.
     DiffersFromTruth,
     /// It is a value like those below.
     Fits,
-    /// It is a number with a fraction, and those below have none.
+    /// It is a number with a fraction above integers.
     FractionAboveIntegers,
-    /// A number that is a year, above numbers that are not.
+    /// It is a year above numbers that are not years.
     YearAboveOthers,
-    /// It is text above text, or above nothing.
+    /// It is text above text or above an empty column.
     Open,
 }
 
 impl Verdict {
-    /// What a field is if its column has no value.
+    /// Classifies a field above a column without values.
     fn above_nothing(field: &str, below: &[Fields<'_>], delimiter: Option<u8>) -> Verdict {
         if is_year(field) && !below.is_empty() {
             Verdict::YearAboveOthers
@@ -258,8 +258,13 @@ impl Verdict {
     }
 }
 
-impl Cell {
-    fn new(field: &str, column_idx: usize, below: &[Fields<'_>], delimiter: Option<u8>) -> Cell {
+impl HeaderCell {
+    fn new(
+        field: &str,
+        column_idx: usize,
+        below: &[Fields<'_>],
+        delimiter: Option<u8>,
+    ) -> HeaderCell {
         let column = candidates(column_idx, below);
         let mut with_field = column;
         with_field.observe(field);
@@ -275,11 +280,12 @@ impl Cell {
             (Reading::Text, _) if is_all(form::counts_on) => Verdict::Fits,
             (Reading::Text, _) => Verdict::Open,
             (Reading::Integer, _) if form::has_leading_zeros(field) => Verdict::Fits,
-            (Reading::Moment(shape, _), Reading::Moment(..)) if shape != Shape::Time => {
+            (Reading::Moment(shape, _), Reading::Moment(..)) if shape != MomentKind::Time => {
                 Verdict::IsValue
             }
             (_, Reading::Text) if is_placeholder(field) => Verdict::Open,
-            // A day above timestamps and a timestamp above days are values, however many there are.
+            // A date above timestamps and a timestamp above dates are values, however many there
+            // are.
             (Reading::Moment(..), Reading::Text) if with_field.has_only_days() => Verdict::Fits,
             (Reading::Boolean, Reading::Text) => Verdict::DiffersFromTruth,
             (_, Reading::Text) => Verdict::Differs,
@@ -294,7 +300,7 @@ impl Cell {
             record.get(column_idx).is_some_and(|other| other.trim() == field.trim())
         };
         let n_repeats = below.iter().filter(is_same).count();
-        Cell { verdict, n_repeats, is_placeholder: is_placeholder(field) }
+        HeaderCell { verdict, n_repeats, is_placeholder: is_placeholder(field) }
     }
 }
 
@@ -306,7 +312,8 @@ fn candidates(column_idx: usize, records: &[Fields<'_>]) -> Candidates {
     candidates
 }
 
-/// Columns are seldom called like a number or a day. They are called `no` and `t`.
+/// Returns whether a field is a number, date or time. Those are rarely column names; `no` and `t`
+/// are.
 fn is_number_or_moment(field: &str, delimiter: Option<u8>) -> bool {
     let mut candidates = Candidates::new();
     candidates.observe(field);
@@ -318,7 +325,7 @@ fn is_year(field: &str) -> bool {
     field.len() == 4 && field.parse().is_ok_and(|year: u16| (1800..2100).contains(&year))
 }
 
-/// Statistics have a column for every year.
+/// Returns whether a field is a year above other numbers. Statistics often have a column per year.
 fn is_year_above_others(field: &str, column_idx: usize, below: &[Fields<'_>]) -> bool {
     let mut values = below.iter().filter_map(|record| record.get(column_idx));
     is_year(field) && values.any(|value| !value.trim().is_empty() && !is_year(value))

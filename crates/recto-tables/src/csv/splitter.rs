@@ -1,27 +1,27 @@
-//! Splits text into records and records into fields, once the dialect is known.
+//! Splits text into records and records into fields, by a known dialect.
 //!
-//! It is lenient, because a preview must show what is there: a quote that is never closed, or that
-//! closes before its field ends, is a character like any other.
+//! It is lenient, because a preview must show the content: a quote that is never closed, or that
+//! closes before its field ends, is an ordinary character.
 
 use std::borrow::Cow;
 
 use memchr::{memchr, memchr2, memchr3};
 
-/// What the characters of a file mean.
+/// The meaning of special characters in a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Dialect {
-    /// What stands between two fields; `None` where every line is one field. Any number of spaces
-    /// is one delimiter, and those at the ends of a line are none.
+    /// The delimiter; `None` if every line is one field. Consecutive spaces are one delimiter, and
+    /// spaces at the ends of a line are none.
     pub delimiter: Option<u8>,
-    /// What encloses fields.
+    /// The character that encloses fields.
     pub quote: Option<u8>,
-    /// How a quote stands inside quotes.
+    /// How a quote is escaped inside quotes.
     pub escape: Escape,
-    /// What a line that holds no record starts with.
+    /// The character that starts a comment.
     pub comment: Option<u8>,
 }
 
-/// How a quote stands inside quotes.
+/// How a quote is escaped inside quotes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Escape {
     /// `""`
@@ -30,38 +30,45 @@ pub enum Escape {
     Backslash,
 }
 
-/// What a text starts with, and how many bytes of it that takes, line ending included.
+/// The first element of a text, with its length in bytes including the line ending.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Line {
-    /// Fields, in the vector that was handed in.
+pub enum ParsedLine {
+    /// A record; its fields are in the vector that was passed.
     Record(usize),
-    /// Nothing but spaces.
+    /// A line of spaces, or empty.
     Blank(usize),
     /// A comment.
     Comment(usize),
-    /// A record that needs more text to tell where it ends.
+    /// A record whose end is not known without more text.
     Incomplete,
-    /// Nothing: the text is empty.
+    /// The text is empty.
     End,
 }
 
-/// A record in which so many quotes were opened and not closed is read on without quotes; each of
-/// them costs a look at the rest of the line.
+/// After this many unclosed quotes, the rest of a record is read without quotes, because each of
+/// them costs a scan of the line.
 const MAX_FAILURES: usize = 8;
 
 impl Dialect {
-    /// Reads the first line, or several where quotes hold them together. `is_last` says that no
-    /// more text will come.
-    pub fn split<'t>(&self, text: &'t str, is_last: bool, fields: &mut Vec<Cow<'t, str>>) -> Line {
+    /// Reads the first line, or several if quotes join them. `is_last` means that no more text
+    /// follows.
+    pub fn split<'t>(
+        &self,
+        text: &'t str,
+        is_last: bool,
+        fields: &mut Vec<Cow<'t, str>>,
+    ) -> ParsedLine {
         fields.clear();
         let bytes = text.as_bytes();
-        let Some(first) = bytes.first() else { return Line::End };
+        let Some(first) = bytes.first() else { return ParsedLine::End };
         if Some(*first) == self.comment || is_blank_start(*first) {
             let end = memchr2(b'\n', b'\r', bytes).unwrap_or(bytes.len());
             let is_blank = bytes[..end].iter().all(|byte| *byte == b' ');
             if Some(*first) == self.comment || is_blank {
-                let Some(next) = after_ending(bytes, end, is_last) else { return Line::Incomplete };
-                return if is_blank { Line::Blank(next) } else { Line::Comment(next) };
+                let Some(next) = after_ending(bytes, end, is_last) else {
+                    return ParsedLine::Incomplete;
+                };
+                return if is_blank { ParsedLine::Blank(next) } else { ParsedLine::Comment(next) };
             }
         }
         let mut at = self.n_padding(bytes);
@@ -70,7 +77,7 @@ impl Dialect {
             let quote = self.quote.filter(|_| n_failures < MAX_FAILURES);
             let Some((field, mut end)) = self.field(text, at, quote, is_last, &mut n_failures)
             else {
-                return Line::Incomplete;
+                return ParsedLine::Incomplete;
             };
             fields.push(field);
             if end < bytes.len() && Some(bytes[end]) == self.delimiter {
@@ -82,13 +89,13 @@ impl Dialect {
                 end = at;
             }
             return match after_ending(bytes, end, is_last) {
-                Some(next) => Line::Record(next),
-                None => Line::Incomplete,
+                Some(next) => ParsedLine::Record(next),
+                None => ParsedLine::Incomplete,
             };
         }
     }
 
-    /// The field at a place, and where it ends: at a delimiter, a line ending or the end.
+    /// Returns the field at `at` and its end: a delimiter, a line ending or the end of the text.
     fn field<'t>(
         &self,
         text: &'t str,
@@ -109,11 +116,11 @@ impl Dialect {
             }
         }
         let end = self.unquoted_end(text.as_bytes(), at);
-        // At the end of a text that goes on, the field may go on too.
+        // At the end of an incomplete text, the field may be incomplete too.
         (is_last || end < text.len()).then(|| (Cow::Borrowed(&text[at..end]), end))
     }
 
-    /// How many spaces come first that say nothing because spaces are the delimiter.
+    /// Returns the number of leading spaces that are ignored because spaces are the delimiter.
     fn n_padding(&self, bytes: &[u8]) -> usize {
         if self.delimiter != Some(b' ') {
             return 0;
@@ -121,7 +128,7 @@ impl Dialect {
         bytes.iter().take_while(|byte| **byte == b' ').count()
     }
 
-    /// How many spaces come first that may stand around quotes.
+    /// Returns the number of leading spaces that may surround quotes.
     fn n_spaces(&self, bytes: &[u8]) -> usize {
         if self.delimiter == Some(b' ') {
             return 0;
@@ -138,11 +145,11 @@ impl Dialect {
         end.map_or(bytes.len(), |end| at + end)
     }
 
-    /// The field whose text starts at a place, behind its opening quote.
+    /// Returns the field whose text starts at `start`, after its opening quote.
     fn quoted<'t>(&self, text: &'t str, start: usize, quote: u8, is_last: bool) -> Quoted<'t> {
         let bytes = text.as_bytes();
         let mut unescaped: Option<String> = None;
-        // What lies before it is in `unescaped`, if that is used.
+        // The text before it is in `unescaped`, if that is used.
         let mut copied = start;
         let mut at = start;
         let mut must_close_before = usize::MAX;
@@ -184,11 +191,11 @@ impl Dialect {
                 None if !is_last => return Quoted::Incomplete,
                 None | Some(b'\n' | b'\r') => {}
                 Some(byte) if Some(*byte) == self.delimiter => {}
-                // `"a" "b"` are two, and the quotes belong to whatever reads them.
+                // `"a" "b"` are two strings, and the quotes belong to the value.
                 Some(byte) if *byte == quote => return Quoted::NotClosed,
                 Some(_) => {
-                    // Not where a field ends, so it does not close this one. Another quote on
-                    // the same line may; one many lines further would swallow records.
+                    // The field does not end here, so the quote does not close it. Another quote on
+                    // the same line may; one many lines later would swallow records.
                     if must_close_before == usize::MAX {
                         let line_end = memchr2(b'\n', b'\r', &bytes[found..]);
                         must_close_before = line_end.map_or(bytes.len(), |end| found + end);
@@ -204,7 +211,7 @@ impl Dialect {
 
 enum Quoted<'t> {
     Field(Cow<'t, str>, usize),
-    /// The quote did not open a field after all.
+    /// The quote did not open a field.
     NotClosed,
     Incomplete,
 }
@@ -224,7 +231,7 @@ fn is_blank_start(byte: u8) -> bool {
     matches!(byte, b' ' | b'\n' | b'\r')
 }
 
-/// Where the next line starts, if that is known.
+/// Returns where the next line starts, if that is known.
 fn after_ending(bytes: &[u8], end: usize, is_last: bool) -> Option<usize> {
     match (bytes.get(end), bytes.get(end + 1)) {
         (None, _) if is_last => Some(end),

@@ -1,4 +1,4 @@
-//! Cases of `csv`.
+//! Tests of `csv`.
 
 #![allow(clippy::unwrap_used)]
 
@@ -15,7 +15,7 @@ fn names(table: &Table) -> Vec<String> {
 }
 
 #[test]
-fn says_whether_there_are_more_rows() {
+fn reports_whether_there_are_more_rows() {
     let text = "a,b\n1,2\n3,4\n5,6\n";
     assert!(read(text, 2, 1_000).has_more);
     assert!(!read(text, 3, 1_000).has_more);
@@ -24,7 +24,7 @@ fn says_whether_there_are_more_rows() {
 }
 
 #[test]
-fn ends_early_where_the_bytes_run_out() {
+fn ends_early_when_the_byte_budget_is_spent() {
     let text = format!("a,b\n{}", "0123456789,0123456789\n".repeat(100));
     let table = read(&text, 100, 300);
     assert!(table.has_more);
@@ -73,13 +73,13 @@ fn a_record_has_a_longest_length() {
 fn adds_columns_for_the_rows_that_need_them() {
     let table = read("a,b\n1,2\n3,4,5\n6,7\n", 10, 1_000);
     assert_eq!(names(&table), ["a integer", "b integer", "column2 integer"]);
-    assert_eq!(table.remarks, ["Row 2 has more than 2 values; columns were added for them."]);
+    assert_eq!(table.notes, ["Row 2 has more than 2 values; columns were added for them."]);
     let first = read("a,b\n1,2\n3,4,5\n6,7\n", 1, 1_000);
     assert_eq!(names(&first), ["a integer", "b integer"]);
 }
 
 #[test]
-fn reads_on_where_a_quote_is_open_by_mistake() {
+fn continues_after_an_accidental_quote() {
     let mut text = String::from("a,b\n1,\"open\n");
     (0..200_000).for_each(|row| text.push_str(&format!("{row},x\n")));
     let table = read(&text, 3, 1_000);
@@ -100,7 +100,7 @@ fn shows_so_many_columns_and_no_more() {
 }
 
 #[test]
-fn numbers_columns_by_all_that_there_are() {
+fn numbers_columns_by_the_total_count() {
     let check = |text: &str, name: &str, n_columns: usize| {
         let table = read(text, 10, 1 << 20);
         assert_eq!((table.columns[7].name.as_str(), table.n_columns), (name, Some(n_columns)));
@@ -109,12 +109,12 @@ fn numbers_columns_by_all_that_there_are() {
     check(&line(12), "column07", 12);
     check(&line(4_096), "column0007", 4_096);
     check(&line(20_190), "column00007", 20_190);
-    // The last fields of all lines may be empty, and a line below may be longer than the others.
+    // The last fields of all lines may be empty, and a later line may be longer than the others.
     let open = format!("{}{}\n", line(90).trim_end(), ",".repeat(20_100));
     check(&open.repeat(2), "column00007", 20_190);
     let long = format!("{}{}", line(3).repeat(9), line(20_190));
     check(&long, "column00007", 20_190);
-    // Delimiters behind the names and the values make no columns.
+    // Delimiters after the names and the values do not add columns.
     let name = |column: usize| if column == 7 { String::new() } else { format!("c{column}") };
     let header: Vec<String> = (0..4_000).map(name).collect();
     let delimiters = ",".repeat(8_000);
@@ -124,19 +124,19 @@ fn numbers_columns_by_all_that_there_are() {
 }
 
 #[test]
-fn remarks_on_what_was_decided() {
+fn notes_what_was_detected() {
     let table = read("Title\nday;price\n01/02/2024;1,5\n03/04/2024;2,5\n", 10, 1_000);
     expect_test::expect![[r#"
         The delimiter is a semicolon.
         1 line above the table was skipped.
-        Decimal commas were read in: price.
-        The day was read before the month in: day."#]]
-    .assert_eq(&table.remarks.join("\n"));
+        Commas were read as decimal commas in: price.
+        Dates were read with the day before the month in: day."#]]
+    .assert_eq(&table.notes.join("\n"));
 }
 
-/// Each of these once took time that grows with the square of the size, or would have.
+/// Inputs that once took quadratic time, or would have.
 #[test]
-fn takes_its_time_from_the_size_alone() {
+fn time_depends_only_on_size() {
     let start = processor_time();
     for piece in [
         "\"a,",
@@ -164,7 +164,7 @@ fn takes_its_time_from_the_size_alone() {
     assert!(taken.as_secs() < 30, "{taken:?}");
 }
 
-/// How long this thread has been on a processor, which a busy machine does not change.
+/// Returns the processor time of this thread, which does not depend on other load.
 fn processor_time() -> std::time::Duration {
     let stat = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap();
     let nanos = stat.split(' ').next().unwrap().parse().unwrap();
@@ -172,7 +172,7 @@ fn processor_time() -> std::time::Duration {
 }
 
 #[test]
-fn is_convinced_by_tables_only() {
+fn accepts_only_tables() {
     let tables = ["a\tb\n1\t2\n", "a,b,c\nx,y,z\n", "2024-01-01;5\n2024-01-02;6\n", "a|1\nb|2\n"];
     for text in tables {
         assert!(is_convincing(text), "{text:?}");

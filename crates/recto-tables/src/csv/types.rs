@@ -1,11 +1,11 @@
-//! What the fields of a column are: numbers, days, truth, or text as written.
+//! Detects the type of a column: numbers, dates, booleans, or text.
 //!
-//! A column is what all its fields are. Text is never wrong, so it is what remains.
+//! All fields of a column must have its type. Text fits every field, so it is the fallback.
 
-use crate::moments::{Moment, Shape, Styles};
+use crate::moments::{Moment, MomentKind, Styles};
 use crate::table::{Type, Value};
 
-/// What a column still can be, after the fields seen so far.
+/// The types that a column can still have after the fields seen so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Candidates {
     readings: Readings,
@@ -16,7 +16,7 @@ pub struct Candidates {
     n_timestamps: u32,
 }
 
-/// How the fields of a column are to be read.
+/// How the fields of a column are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reading {
     /// Digits.
@@ -27,8 +27,8 @@ pub enum Reading {
     DecimalComma,
     /// `true`, `f`, `Yes`
     Boolean,
-    /// A moment, whose date has one of those styles.
-    Moment(Shape, Styles),
+    /// A date or time; dates have one of these styles.
+    Moment(MomentKind, Styles),
     /// As written.
     Text,
 }
@@ -62,14 +62,14 @@ impl Readings {
     }
 }
 
-/// Digits are numbers of any kind.
+/// Digits can be read as any kind of number.
 const WHOLE: Readings = Readings::INTEGER.or(Readings::NUMBER).or(Readings::DECIMAL_COMMA);
 
-/// Nothing longer is a number.
+/// The longest number.
 const MAX_NUMBER_BYTES: usize = 100;
 
 impl Candidates {
-    /// Before the first field.
+    /// Returns the candidates before the first field.
     pub const fn new() -> Candidates {
         Candidates {
             readings: Readings::ALL,
@@ -81,7 +81,7 @@ impl Candidates {
         }
     }
 
-    /// Takes the next field into account. An empty one is no value and says nothing.
+    /// Takes the next field into account. An empty field is ignored.
     pub fn observe(&mut self, field: &str) {
         if self.has_fields && self.readings == Readings::NONE {
             return;
@@ -102,7 +102,7 @@ impl Candidates {
     fn read_other(&mut self, field: &str) -> Readings {
         let first = field.as_bytes()[0];
         if first.is_ascii_digit() || first == b'-' || first == b'.' {
-            // What the column no longer can be is not looked for: it costs time.
+            // Readings that are already excluded are not tried, to save time.
             let wanted = self.readings;
             let decimal =
                 wanted.has(Readings::DECIMAL_COMMA).then(|| decimal_point(field)).flatten();
@@ -128,27 +128,27 @@ impl Candidates {
         if boolean(field).is_some() { Readings::BOOLEAN } else { Readings::NONE }
     }
 
-    /// What a moment can be. A day may be a timestamp whose midnight was left out.
-    fn count(&mut self, shape: Shape) -> Readings {
+    /// Returns the readings of a date or time. A date may be a timestamp without its midnight.
+    fn count(&mut self, shape: MomentKind) -> Readings {
         match shape {
-            Shape::Date => {
+            MomentKind::Date => {
                 self.n_days += 1;
                 Readings::DATE.or(Readings::TIMESTAMP)
             }
-            Shape::Time => Readings::TIME,
-            Shape::Timestamp => {
+            MomentKind::Time => Readings::TIME,
+            MomentKind::Timestamp => {
                 self.n_timestamps += 1;
                 Readings::TIMESTAMP
             }
         }
     }
 
-    /// What the column is, in a file with that delimiter.
+    /// Returns the reading of the column in a file with that delimiter.
     ///
-    /// A comma between digits is a decimal comma where semicolons delimit, because that is why
-    /// they do. Elsewhere `1,234` may be a thousand, so that a column needs a field that is not.
-    /// Days are taken for timestamps where they are fewer: programs leave out midnight, but nobody
-    /// knows what half of a column is meant to be.
+    /// A comma between digits is a decimal comma if the delimiter is a semicolon. Otherwise `1,234`
+    /// may be a thousand, so the column needs a field that cannot be. A minority of dates among
+    /// timestamps is read as timestamps, because programs omit midnight; with more dates the column
+    /// is ambiguous.
     pub fn reading(&self, delimiter: Option<u8>) -> Reading {
         let has_decimal_comma = match delimiter {
             Some(b',') | None => false,
@@ -167,42 +167,42 @@ impl Candidates {
         } else if readings.has(Readings::BOOLEAN) {
             Reading::Boolean
         } else if readings.has(Readings::DATE) {
-            Reading::Moment(Shape::Date, self.styles)
+            Reading::Moment(MomentKind::Date, self.styles)
         } else if readings.has(Readings::TIME) {
-            Reading::Moment(Shape::Time, self.styles)
+            Reading::Moment(MomentKind::Time, self.styles)
         } else if readings.has(Readings::TIMESTAMP) && self.n_timestamps > self.n_days {
-            Reading::Moment(Shape::Timestamp, self.styles)
+            Reading::Moment(MomentKind::Timestamp, self.styles)
         } else {
             Reading::Text
         }
     }
 
-    /// Whether every field is a day of one form, some with a time and some without, or all alike.
+    /// Returns whether every field is a date in one style, with or without a time.
     pub fn has_only_days(&self) -> bool {
         self.has_fields && self.readings.has(Readings::TIMESTAMP)
     }
 
-    /// Whether a field was seen that is a value.
+    /// Returns whether any field with a value was seen.
     pub fn has_fields(&self) -> bool {
         self.has_fields
     }
 }
 
 impl Reading {
-    /// The type of a column that is read so.
+    /// Returns the type of a column with this reading.
     pub fn kind(self) -> Type {
         match self {
             Reading::Integer => Type::Integer,
             Reading::Number | Reading::DecimalComma => Type::Number,
             Reading::Boolean => Type::Boolean,
-            Reading::Moment(Shape::Date, _) => Type::Date,
-            Reading::Moment(Shape::Time, _) => Type::Time,
-            Reading::Moment(Shape::Timestamp, _) => Type::Timestamp,
+            Reading::Moment(MomentKind::Date, _) => Type::Date,
+            Reading::Moment(MomentKind::Time, _) => Type::Time,
+            Reading::Moment(MomentKind::Timestamp, _) => Type::Timestamp,
             Reading::Text => Type::Text,
         }
     }
 
-    /// The value of a field. One that cannot be read so is text.
+    /// Returns the value of a field, as text if it does not match the reading.
     pub fn value(self, field: &str) -> Value {
         if field.is_empty() {
             return Value::Null;
@@ -225,7 +225,7 @@ impl Reading {
     }
 }
 
-/// What stands for a value that is missing.
+/// Returns whether a field is a placeholder for a missing value.
 pub fn is_placeholder(field: &str) -> bool {
     let field = field.trim().to_ascii_lowercase();
     matches!(
@@ -234,7 +234,7 @@ pub fn is_placeholder(field: &str) -> bool {
     )
 }
 
-/// Whether a field is anything but text.
+/// Returns whether a field is anything but text.
 pub fn is_typed(field: &str, delimiter: u8) -> bool {
     let mut candidates = Candidates::new();
     candidates.observe(field);
@@ -245,7 +245,8 @@ fn trim(field: &str) -> &str {
     field.trim_matches([' ', '\t'])
 }
 
-/// Digits with or without a minus. A leading zero makes it a code (`007`), and so does a plus.
+/// Returns whether a field is digits, with an optional minus. A leading zero or a plus makes it a
+/// code.
 fn is_integer(field: &str) -> bool {
     let digits = field.strip_prefix('-').unwrap_or(field).as_bytes();
     match digits {
@@ -259,11 +260,11 @@ fn integer(field: &str) -> Option<Value> {
     if !is_integer(field) {
         return None;
     }
-    // More digits than 64 bits hold stay as they are.
+    // Integers beyond 64 bits stay text.
     Some(field.parse().map_or_else(|_| Value::Text(field.into()), Value::Integer))
 }
 
-/// A number with a fraction, an exponent or both; `.5` and `1.` too.
+/// Returns whether a field has a fraction, an exponent or both, including `.5` and `1.`.
 fn is_number(field: &str) -> bool {
     let unsigned = field.strip_prefix('-').unwrap_or(field);
     let (mantissa, exponent) = match unsigned.find(['e', 'E']) {
@@ -287,27 +288,27 @@ fn is_number(field: &str) -> bool {
 
 fn number(field: &str) -> Option<Value> {
     let number: f64 = field.parse().ok().filter(|_| is_number(field))?;
-    // What no number of 64 bits comes near to stays as it is.
+    // Numbers beyond the range of a 64-bit float stay text.
     Some(if number.is_finite() { Value::Number(number) } else { Value::Text(field.into()) })
 }
 
-/// What programs write where a number is none. Also a column of nothing else is one of numbers.
+/// Returns whether a field is NaN or infinity. A column of nothing else is numeric too.
 fn is_no_number(field: &str) -> bool {
     let word = field.strip_prefix('-').unwrap_or(field);
-    // Most fields are told by their first letter.
+    // The first letter excludes most fields.
     matches!(word.as_bytes().first(), Some(b'n' | b'N' | b'i' | b'I'))
         && ["nan", "inf", "infinity"].iter().any(|known| word.eq_ignore_ascii_case(known))
 }
 
-/// A number whose fraction stands behind a comma.
+/// A number with a decimal comma.
 struct Decimal {
-    /// The same with a point and without dots between thousands.
+    /// The same with a point and without thousands separators.
     with_point: String,
-    /// Whether its comma cannot be one between thousands.
+    /// Whether the comma cannot be a thousands separator.
     is_certain: bool,
 }
 
-/// `3,14`, `1.234,56`, `1.234.567`
+/// Parses `3,14`, `1.234,56` or `1.234.567`.
 fn decimal_point(field: &str) -> Option<Decimal> {
     if field.len() > MAX_NUMBER_BYTES {
         return None;
@@ -338,7 +339,7 @@ fn decimal_point(field: &str) -> Option<Decimal> {
     Some(Decimal { with_point, is_certain })
 }
 
-/// What DuckDB takes for true and false.
+/// Parses the booleans that DuckDB accepts.
 fn boolean(field: &str) -> Option<bool> {
     if field.len() > 5 {
         return None;

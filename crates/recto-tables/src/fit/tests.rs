@@ -1,11 +1,11 @@
-//! Cases of `fit`.
+//! Tests of `fit`.
 
 use super::fit;
 use crate::render::markdown;
 use crate::table::{Column, Table, Type, Value};
 
-/// A table of so many columns and rows, cut to so many bytes: how many of both are left, whether
-/// there are more rows, and what is said.
+/// Cuts a table with that many columns and rows to `max_bytes`. Returns how many of both are left,
+/// whether there are more rows, and the notes.
 fn check(n_columns: usize, n_rows: usize, max_bytes: usize) -> (usize, usize, bool, Vec<String>) {
     let column = |idx: usize| Column { name: format!("name of {idx:04}"), kind: Type::Text };
     let row = |_| vec![Value::Text("value".into()); n_columns];
@@ -14,18 +14,18 @@ fn check(n_columns: usize, n_rows: usize, max_bytes: usize) -> (usize, usize, bo
         n_columns: Some(n_columns),
         rows: (0..n_rows).map(row).collect(),
         has_more: false,
-        remarks: Vec::new(),
+        notes: Vec::new(),
     };
     let table = fit(table, max_bytes);
     assert!(table.rows.iter().all(|row| row.len() == table.columns.len()));
     if table.columns.len() > 1 && table.rows.len() > 1 {
         assert!(markdown(&table).len() <= max_bytes);
     }
-    (table.columns.len(), table.rows.len(), table.has_more, table.remarks)
+    (table.columns.len(), table.rows.len(), table.has_more, table.notes)
 }
 
 #[test]
-fn leaves_what_fits() {
+fn keeps_a_table_that_fits() {
     assert_eq!(check(3, 5, 1_000), (3, 5, false, vec![]));
     assert_eq!(check(0, 0, 1_000), (0, 0, false, vec![]));
 }
@@ -36,23 +36,22 @@ fn counts_names_before_rows() {
 }
 
 #[test]
-fn leaves_out_columns_whose_names_do_not_fit() {
-    let remark = vec!["Only the first 10 of 4000 columns are shown.".to_string()];
-    assert_eq!(check(4_000, 3, 1_000), (10, 3, false, remark));
+fn drops_columns_whose_names_do_not_fit() {
+    let note = vec!["Only the first 10 of 4000 columns are shown.".to_string()];
+    assert_eq!(check(4_000, 3, 1_000), (10, 3, false, note));
 }
 
 #[test]
-fn keeps_a_column_and_a_row_whatever_their_size() {
-    let remark = vec!["Only the first 1 of 2 columns are shown.".to_string()];
-    assert_eq!(check(2, 2, 1), (1, 1, true, remark));
+fn keeps_one_column_and_row_of_any_size() {
+    let note = vec!["Only the first 1 of 2 columns are shown.".to_string()];
+    assert_eq!(check(2, 2, 1), (1, 1, true, note));
 }
 
 #[test]
-fn cuts_remarks_that_name_every_column() {
-    let remarks = vec!["name, ".repeat(1_000); 100];
-    let table =
-        Table { columns: vec![], n_columns: Some(0), rows: vec![], has_more: false, remarks };
-    let remarks = fit(table, 1_000).remarks;
-    assert_eq!(remarks.len(), 16);
-    assert!(remarks[0].len() < 600);
+fn cuts_notes_that_name_every_column() {
+    let notes = vec!["name, ".repeat(1_000); 100];
+    let table = Table { columns: vec![], n_columns: Some(0), rows: vec![], has_more: false, notes };
+    let notes = fit(table, 1_000).notes;
+    assert_eq!(notes.len(), 16);
+    assert!(notes[0].len() < 600);
 }

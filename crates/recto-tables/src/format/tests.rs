@@ -1,7 +1,7 @@
-//! Cases of `format`.
+//! Tests of `format`.
 
 use super::{Container, TextFormat, container, text, without_compression};
-use crate::compression::Kind;
+use crate::compression::Codec;
 
 fn check_container(name: &str, head: &[u8], expected: Container) {
     assert_eq!(container(name, head), Ok(expected), "{name}");
@@ -15,16 +15,16 @@ fn refusal(name: &str, head: &[u8]) -> String {
 }
 
 #[test]
-fn believes_the_first_bytes_more_than_the_name() {
+fn trusts_the_first_bytes_more_than_the_name() {
     check_container("a.csv", b"PAR1\x15\x04", Container::Parquet);
-    check_container("a.csv", b"\x1f\x8b\x08\0", Container::Compressed(Kind::Gzip));
-    check_container("a.csv", b"\x28\xb5\x2f\xfd\x04", Container::Compressed(Kind::Zstd));
+    check_container("a.csv", b"\x1f\x8b\x08\0", Container::Compressed(Codec::Gzip));
+    check_container("a.csv", b"\x28\xb5\x2f\xfd\x04", Container::Compressed(Codec::Zstd));
     check_container("a", b"PK\x03\x04\0\0xl/workbook.xml", Container::Sheets);
     check_container("a.xlsx", b"a,b\n1,2\n", Container::Plain);
 }
 
 #[test]
-fn asks_the_name_where_the_bytes_have_several_meanings() {
+fn uses_the_name_if_the_bytes_are_ambiguous() {
     check_container("a.xlsx", b"PK\x03\x04\xff\xff", Container::Sheets);
     check_container("a.XLS", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", Container::Sheets);
     assert_eq!(refusal("a.zip", b"PK\x03\x04\xff\xff"), "it is a zip archive");
@@ -32,7 +32,7 @@ fn asks_the_name_where_the_bytes_have_several_meanings() {
 }
 
 #[test]
-fn lets_damaged_files_say_what_is_wrong() {
+fn damaged_files_reach_their_reader() {
     check_container("a.parquet", b"\0\xff\0\xff", Container::Parquet);
     check_container("a.ods", b"\0\xff\0\xff", Container::Sheets);
     assert_eq!(refusal("a.parquet", b"some text"), "it does not start as Parquet files do");
@@ -40,7 +40,7 @@ fn lets_damaged_files_say_what_is_wrong() {
 }
 
 #[test]
-fn says_what_it_is_instead() {
+fn reports_the_actual_kind() {
     assert_eq!(refusal("a.png", b"\x89PNG\r\n\x1a\n\0"), "it is an image");
     assert_eq!(refusal("a.bin", b"\0\x01\x02"), "it is a binary file");
     assert_eq!(refusal("a.md", b"# Title\n\nText.\n"), "it is plain text");
@@ -49,7 +49,7 @@ fn says_what_it_is_instead() {
 }
 
 #[test]
-fn decides_between_texts_by_the_name_that_promises_data() {
+fn a_data_extension_decides_between_text_formats() {
     for name in ["a.csv", "a.TSV", "a.psv", "a.tab"] {
         assert_eq!(text(name, b"anything"), Ok(TextFormat::Delimited), "{name}");
     }
@@ -59,7 +59,7 @@ fn decides_between_texts_by_the_name_that_promises_data() {
 }
 
 #[test]
-fn lets_other_names_speak_by_their_content() {
+fn other_names_are_judged_by_content() {
     assert_eq!(text("a.txt", b"a\tb\n1\t2\n"), Ok(TextFormat::Delimited));
     assert_eq!(text("a.xls", b"a\tb\n1\t2\n"), Ok(TextFormat::Delimited));
     assert_eq!(text("a.log", b"{\"a\": 1}\n{\"a\": 2}\n"), Ok(TextFormat::Json));
@@ -68,7 +68,7 @@ fn lets_other_names_speak_by_their_content() {
 }
 
 #[test]
-fn allows_for_a_nul_where_the_name_promises_values() {
+fn allows_a_nul_in_a_file_with_a_data_extension() {
     let head = b"a,b,c\n\0,2,3\n";
     for name in ["a.csv", "a.TSV", "a.psv", "a.tab"] {
         check_container(name, head, Container::Plain);
@@ -77,14 +77,14 @@ fn allows_for_a_nul_where_the_name_promises_values() {
     for name in ["a.txt", "a.json", "a"] {
         assert_eq!(refusal(name, head), "it is a binary file", "{name}");
     }
-    // UTF-16 without its mark, UTF-32, and bytes that are no text besides.
+    // UTF-16 without BOM, UTF-32, and bytes that are not text otherwise.
     for head in [&b"a\0,\0b\0\n\0"[..], b"\xff\xfe\0\0a\0\0\0", b"a,b,c\n\0,2,\xff\n"] {
         assert_eq!(refusal("a.csv", head), "it is a binary file", "{head:?}");
     }
 }
 
 #[test]
-fn takes_the_compression_off_a_name() {
+fn strips_the_compression_extension() {
     assert_eq!(without_compression("a.csv.gz"), "a.csv");
     assert_eq!(without_compression("a.csv.ZST"), "a.csv");
     assert_eq!(without_compression("a.csv"), "a.csv");

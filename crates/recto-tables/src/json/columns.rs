@@ -1,25 +1,25 @@
-//! What the members of JSON objects are, as columns.
+//! Members of JSON objects as columns.
 
 use std::collections::HashMap;
 
 use serde_json::Value as Json;
 
 use crate::budget::{MAX_COLUMNS, cut};
-use crate::moments::{Moment, Shape, Styles};
+use crate::moments::{Moment, MomentKind, Styles};
 use crate::table::{Type, Value};
 
-/// Objects with more keys than this may be maps and not records.
+/// Objects with more keys than this may be maps, not records.
 const MANY_KEYS: usize = 200;
 
-/// The columns that objects have, in the order in which they were first seen.
+/// The columns of objects, in the order in which they were first seen.
 #[derive(Debug, Default)]
 pub struct Columns {
     index: HashMap<String, usize>,
     /// The keys.
     pub keys: Vec<String>,
-    /// What their values are.
+    /// The types of their values.
     pub kinds: Vec<Kinds>,
-    /// Where the next key stood in the objects before.
+    /// The index at which the next key was in earlier objects.
     next_idx: usize,
     n_objects: usize,
     n_members: usize,
@@ -28,10 +28,10 @@ pub struct Columns {
 }
 
 impl Columns {
-    /// The column of a key, which may be new. `None` where there are too many.
+    /// Returns the column of a key, which may be new, or `None` if there are too many.
     pub fn column(&mut self, key: String) -> Option<usize> {
         self.n_members += 1;
-        // Most objects have their keys in the same order, which saves looking them up.
+        // Most objects have their keys in the same order, which saves a lookup.
         let expected_idx = self.next_idx;
         self.next_idx += 1;
         if self.keys.get(expected_idx) == Some(&key) {
@@ -56,14 +56,14 @@ impl Columns {
         self.next_idx = 0;
     }
 
-    /// Whether the keys are values themselves: very many, and hardly one of them in two objects.
+    /// Returns whether the keys are data: very many, and hardly any in two objects.
     pub fn are_maps(&self) -> bool {
         let n_cells = self.keys.len().saturating_mul(self.n_objects);
         self.keys.len() > MANY_KEYS && self.n_members < n_cells / 10
     }
 }
 
-/// What the values of a column are, as far as they were seen.
+/// The types of the values of a column seen so far.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Kinds {
     has_boolean: bool,
@@ -74,18 +74,18 @@ pub struct Kinds {
     moments: Moments,
 }
 
-/// What the texts of a column are, besides text.
+/// The types of the strings of a column.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Moments {
     n_days: u32,
     n_times: u32,
     n_timestamps: u32,
-    /// Whether some are no moments, or are not written as ISO 8601 has it.
+    /// Whether some are not dates or times in ISO 8601.
     has_others: bool,
 }
 
 impl Kinds {
-    /// Takes a value into account, as it is written.
+    /// Takes a value into account, given as JSON text.
     pub fn observe(&mut self, value: &str) {
         match value.as_bytes().first() {
             Some(b'n') | None => {}
@@ -104,17 +104,17 @@ impl Kinds {
         if self.moments.has_others {
             return;
         }
-        // No moment has a character that JSON escapes.
+        // No date or time contains a character that JSON escapes.
         let text = value.trim_matches('"');
         match iso_shape(text) {
-            Some(Shape::Date) => self.moments.n_days += 1,
-            Some(Shape::Time) => self.moments.n_times += 1,
-            Some(Shape::Timestamp) => self.moments.n_timestamps += 1,
+            Some(MomentKind::Date) => self.moments.n_days += 1,
+            Some(MomentKind::Time) => self.moments.n_times += 1,
+            Some(MomentKind::Timestamp) => self.moments.n_timestamps += 1,
             None => self.moments.has_others = true,
         }
     }
 
-    /// The type that holds them all. Values that have nothing in common are shown as JSON.
+    /// Returns the type that fits all values. Values without a common type are shown as JSON.
     pub fn kind(&self) -> Type {
         let has_number = self.has_integer || self.has_fraction;
         let n_kinds = [self.has_boolean, has_number, self.has_text, self.has_nested];
@@ -138,8 +138,8 @@ impl Kinds {
 }
 
 impl Moments {
-    /// The type that holds them all. As in delimited text, days are taken for timestamps where they
-    /// are fewer, because programs leave out midnight.
+    /// Returns the type that fits all strings. As in delimited text, a minority of dates among
+    /// timestamps is read as timestamps, because programs omit midnight.
     fn kind(&self) -> Type {
         match (self.n_days, self.n_times, self.n_timestamps) {
             _ if self.has_others => Type::Text,
@@ -151,89 +151,89 @@ impl Moments {
     }
 }
 
-/// Only what is written as ISO 8601 is a moment; a text in JSON could have been anything else.
-fn iso_shape(text: &str) -> Option<Shape> {
+/// Returns the kind of a date or time in ISO 8601. In JSON, other forms are text.
+fn iso_shape(text: &str) -> Option<MomentKind> {
     let moment = Moment::parse(text)?;
     (!moment.styles().and(Styles::ISO).is_empty()).then(|| moment.shape())
 }
 
 /// A value that is kept to be shown.
 #[derive(Debug)]
-pub enum Cell {
-    /// As it is.
+pub enum JsonCell {
+    /// The value itself.
     Whole(Json),
-    /// A number with more digits than a computer counts with, or the beginning of something long.
+    /// A number with more digits than 64 bits allow, or the start of a long value.
     Text(String),
 }
 
-impl Cell {
-    /// Keeps what may be shown of a value as it is written.
-    pub fn new(value: &str, max_chars: usize) -> Cell {
+impl JsonCell {
+    /// Keeps the part of a value that may be shown, given as JSON text.
+    pub fn new(value: &str, max_chars: usize) -> JsonCell {
         match value.as_bytes().first() {
             Some(b'"') => match serde_json::from_str(value) {
-                Ok(Json::String(text)) if text.len() <= max_chars => Cell::Whole(text.into()),
-                Ok(Json::String(text)) => Cell::Text(cut(&text, max_chars)),
-                _ => Cell::Text(cut(value, max_chars)),
+                Ok(Json::String(text)) if text.len() <= max_chars => JsonCell::Whole(text.into()),
+                Ok(Json::String(text)) => JsonCell::Text(cut(&text, max_chars)),
+                _ => JsonCell::Text(cut(value, max_chars)),
             },
             Some(b'{' | b'[') => {
                 let value = compact(value);
                 if value.len() > max_chars {
-                    return Cell::Text(cut(&value, max_chars));
+                    return JsonCell::Text(cut(&value, max_chars));
                 }
-                serde_json::from_str(&value).map_or(Cell::Text(value), Cell::Whole)
+                serde_json::from_str(&value).map_or(JsonCell::Text(value), JsonCell::Whole)
             }
             _ => match serde_json::from_str(value) {
-                // Whole numbers of more than 64 bits would lose digits.
+                // Integers beyond 64 bits would lose digits.
                 Ok(Json::Number(number)) if number.is_f64() && !value.contains(['.', 'e', 'E']) => {
-                    Cell::Text(cut(value, max_chars))
+                    JsonCell::Text(cut(value, max_chars))
                 }
-                Ok(scalar) => Cell::Whole(scalar),
-                Err(_) => Cell::Text(cut(value, max_chars)),
+                Ok(scalar) => JsonCell::Whole(scalar),
+                Err(_) => JsonCell::Text(cut(value, max_chars)),
             },
         }
     }
 
-    /// About how many bytes it takes.
+    /// Returns about how many bytes it takes.
     pub fn n_bytes(&self) -> usize {
         match self {
-            Cell::Text(text) | Cell::Whole(Json::String(text)) => text.len(),
-            Cell::Whole(value) => value.to_string().len(),
+            JsonCell::Text(text) | JsonCell::Whole(Json::String(text)) => text.len(),
+            JsonCell::Whole(value) => value.to_string().len(),
         }
     }
 
-    /// The value in a column of that type.
+    /// Returns the value in a column of that type.
     pub fn into_value(self, kind: &Type) -> Value {
         match (self, kind) {
-            (Cell::Text(text), _) => Value::Text(text),
-            (Cell::Whole(Json::Null), _) => Value::Null,
-            (Cell::Whole(value), Type::Json) => Value::Json(value),
-            (Cell::Whole(Json::Bool(flag)), _) => Value::Boolean(flag),
-            (Cell::Whole(Json::Number(number)), Type::Integer) => match number.as_i64() {
+            (JsonCell::Text(text), _) => Value::Text(text),
+            (JsonCell::Whole(Json::Null), _) => Value::Null,
+            (JsonCell::Whole(value), Type::Json) => Value::Json(value),
+            (JsonCell::Whole(Json::Bool(flag)), _) => Value::Boolean(flag),
+            (JsonCell::Whole(Json::Number(number)), Type::Integer) => match number.as_i64() {
                 Some(number) => Value::Integer(number),
                 None => Value::Text(number.to_string()),
             },
-            (Cell::Whole(Json::Number(number)), _) => {
+            (JsonCell::Whole(Json::Number(number)), _) => {
                 number.as_f64().map_or_else(|| Value::Text(number.to_string()), Value::Number)
             }
-            (Cell::Whole(Json::String(text)), Type::Date | Type::Time | Type::Timestamp) => {
+            (JsonCell::Whole(Json::String(text)), Type::Date | Type::Time | Type::Timestamp) => {
                 let iso = Moment::parse(&text).map(|moment| moment.to_iso(Styles::ISO));
                 Value::Text(iso.unwrap_or(text))
             }
-            (Cell::Whole(Json::String(text)), _) => Value::Text(text),
-            (Cell::Whole(nested), _) => Value::Json(nested),
+            (JsonCell::Whole(Json::String(text)), _) => Value::Text(text),
+            (JsonCell::Whole(nested), _) => Value::Json(nested),
         }
     }
 
-    /// As a part of a larger value.
+    /// Returns the value as part of a larger value.
     pub fn into_json(self) -> Json {
         match self {
-            Cell::Text(text) => Json::String(text),
-            Cell::Whole(value) => value,
+            JsonCell::Text(text) => Json::String(text),
+            JsonCell::Whole(value) => value,
         }
     }
 }
 
-/// The value without the space between its parts.
+/// Returns the value without whitespace between its parts.
 fn compact(value: &str) -> String {
     let mut compact = String::new();
     let mut is_inside = false;

@@ -1,19 +1,19 @@
-//! The members of an object, without parsing their values.
+//! Iterates over the members of an object without parsing their values.
 
 use std::fmt;
 
 use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
-/// Visits the members of an object, in its order. A text that is no object has none.
+/// Visits the members of an object, in order. A text that is not an object has none.
 pub fn each_member(object: &str, visit: impl FnMut(String, &RawValue)) {
     let mut parser = serde_json::Deserializer::from_str(object);
-    // The text was checked before, so that there is nothing to report.
+    // The text was checked before, so there is no error to report.
     let _ = parser.deserialize_map(Members(visit));
 }
 
-/// Visits a GeoJSON feature as if its properties stood beside its geometry, as DuckDB shows it.
-/// Any other object is visited as it is.
+/// Visits a GeoJSON feature as if its properties were next to its geometry, as DuckDB shows it.
+/// Visits any other object unchanged.
 pub fn each_member_of_feature(object: &str, mut visit: impl FnMut(String, &RawValue)) {
     let mut is_feature = false;
     each_member(object, |key, value| is_feature |= key == "type" && value.get() == "\"Feature\"");
@@ -28,7 +28,7 @@ pub fn each_member_of_feature(object: &str, mut visit: impl FnMut(String, &RawVa
     });
     each_member(object, |key, value| {
         if !matches!(key.as_str(), "type" | "geometry" | "properties") {
-            // A feature has few members of its own; more than that are not told apart.
+            // A feature has few members; duplicates among more of them are not resolved.
             if taken.len() < 16 {
                 taken.push(key.clone());
             }

@@ -1,8 +1,8 @@
-//! JSON values one after the other, out of a text of any size.
+//! Reads JSON values one by one from a text of any size.
 //!
-//! The elements of an array at the top are such values, and so are values that simply follow each
-//! other (NDJSON). Each is cut out by its brackets and checked, but not parsed: parsed, a value can
-//! take twenty times its size. What the values mean is left to others.
+//! The values are the elements of a top-level array, or values in sequence (NDJSON). Each is
+//! delimited by its brackets and checked, but not parsed, because a parsed value can take twenty
+//! times its size.
 
 use std::borrow::Cow;
 
@@ -15,36 +15,36 @@ use crate::text::Text;
 /// The largest value.
 pub(crate) const MAX_VALUE_BYTES: usize = 16 << 20;
 
-/// After so many bytes no more space is skipped.
+/// The most whitespace that is skipped.
 const MAX_SPACE_BYTES: usize = 64 << 20;
 
-/// How deep brackets may nest; the parser has no stack for more.
+/// The deepest nesting of brackets; the parser has no stack for more.
 pub(crate) const MAX_DEPTH: usize = 120;
 
 /// The values of a text.
 pub struct Values<'a> {
     text: Text<'a>,
     position: Position,
-    state: State,
-    /// Whether the array stands in an object, whose other members do not matter.
+    state: StreamState,
+    /// Whether the array is a member of an object, whose other members are ignored.
     is_member: bool,
     n_bytes: usize,
     has_nan: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum State {
-    /// Values follow each other.
+enum StreamState {
+    /// Values in sequence.
     Sequence,
     /// Inside the array, before its first element.
     ArrayStart,
-    /// Inside the array, behind an element.
+    /// Inside the array, after an element.
     ArrayNext,
-    /// Behind the last value.
+    /// After the last value.
     End,
 }
 
-/// A place for people: both count from 1.
+/// A position to report; both numbers start at 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Position {
     line: usize,
@@ -52,57 +52,58 @@ struct Position {
 }
 
 impl<'a> Values<'a> {
-    /// Finds out whether the text is one array or several values.
+    /// Detects whether the text is one array or several values.
     pub fn new(text: Text<'a>) -> Result<Values<'a>> {
         let mut values = Values {
             text,
             position: Position { line: 1, column: 1 },
-            state: State::Sequence,
+            state: StreamState::Sequence,
             is_member: false,
             n_bytes: 0,
             has_nan: false,
         };
         if values.skip_space()? == Some(b'[') && !is_followed(values.text.rest()) {
             values.advance(1);
-            values.state = State::ArrayStart;
+            values.state = StreamState::ArrayStart;
         }
         Ok(values)
     }
 
-    /// Goes into an array that is a member of the object at the start. Nothing happens where there
-    /// is none such.
+    /// Enters an array that is a member of the object at the start. Does nothing if there is none.
     pub fn enter_member(&mut self, key: &str) {
-        if self.state == State::Sequence
+        if self.state == StreamState::Sequence
             && let Some(n_bytes) = member_array(self.text.rest(), key)
         {
             self.advance(n_bytes);
-            self.state = State::ArrayStart;
+            self.state = StreamState::ArrayStart;
             self.is_member = true;
         }
     }
 
-    /// The next value, as it is written. It is valid JSON.
+    /// Returns the next value as JSON text, which is valid.
     pub fn next_value(&mut self) -> Result<Option<Cow<'_, str>>> {
         let Some(byte) = self.skip_space()? else {
             return match self.state {
-                State::Sequence | State::End => Ok(None),
-                State::ArrayStart | State::ArrayNext => Err(self.broken("the array has no end")),
+                StreamState::Sequence | StreamState::End => Ok(None),
+                StreamState::ArrayStart | StreamState::ArrayNext => {
+                    Err(self.broken("the array has no end"))
+                }
             };
         };
         match (self.state, byte) {
-            (State::Sequence, _) => {}
-            (State::End, _) => return Err(self.broken("something follows the array")),
-            (State::ArrayStart | State::ArrayNext, b']') => {
+            (StreamState::Sequence, _) => {}
+            (StreamState::End, _) => return Err(self.broken("something follows the array")),
+            (StreamState::ArrayStart | StreamState::ArrayNext, b']') => {
                 self.advance(1);
-                self.state = State::End;
+                self.state = StreamState::End;
                 return if self.is_member { Ok(None) } else { self.next_value() };
             }
-            (State::ArrayStart, _) => self.state = State::ArrayNext,
-            (State::ArrayNext, b',') => {
+            (StreamState::ArrayStart, _) => self.state = StreamState::ArrayNext,
+            (StreamState::ArrayNext, b',') => {
                 self.advance(1);
                 self.skip_space()?;
             }
-            (State::ArrayNext, _) => return Err(self.broken("expected `,` or `]`")),
+            (StreamState::ArrayNext, _) => return Err(self.broken("expected `,` or `]`")),
         }
         let n_bytes = self.value_bytes()?;
         let without_nan = self.check(n_bytes)?;
@@ -111,20 +112,20 @@ impl<'a> Values<'a> {
         Ok(Some(without_nan.map_or(Cow::Borrowed(text), Cow::Owned)))
     }
 
-    /// How many bytes were looked at.
+    /// Returns how many bytes were read.
     pub fn n_bytes(&self) -> usize {
         self.n_bytes
     }
 
-    /// Whether values were met that Python writes and JSON does not have.
+    /// Returns whether there were values that Python writes and JSON does not have.
     pub fn has_nan(&self) -> bool {
         self.has_nan
     }
 
-    /// Whether what is left is the beginning of a line of values: somebody is still writing it.
+    /// Returns whether the rest is an incomplete line of values, because it is still being written.
     pub fn ends_unfinished(&self) -> bool {
         let rest = self.text.rest();
-        self.state == State::Sequence
+        self.state == StreamState::Sequence
             && self.text.is_complete()
             && !rest.contains('\n')
             && serde_json::from_str::<IgnoredAny>(rest).is_err_and(|error| error.is_eof())
@@ -146,28 +147,27 @@ impl<'a> Values<'a> {
         }
     }
 
-    /// How many bytes the value has that comes next.
+    /// Returns the length of the next value in bytes.
     fn value_bytes(&mut self) -> Result<usize> {
         loop {
             let rest = self.text.rest();
             match extent(rest) {
-                Extent::Whole(n_bytes) => return Ok(n_bytes),
-                Extent::TooDeep => {
+                ValueExtent::Whole(n_bytes) => return Ok(n_bytes),
+                ValueExtent::TooDeep => {
                     let cause = format!("a value is nested deeper than {MAX_DEPTH} levels");
                     return Err(Error::TooLarge { cause });
                 }
-                // The parser says what is missing.
-                Extent::Open if self.text.is_complete() => return Ok(rest.len()),
-                Extent::Open if rest.len() > MAX_VALUE_BYTES => {
+                // The parser reports what is missing.
+                ValueExtent::Open if self.text.is_complete() => return Ok(rest.len()),
+                ValueExtent::Open if rest.len() > MAX_VALUE_BYTES => {
                     return Err(Error::TooLarge { cause: "a value is larger than 16 MiB".into() });
                 }
-                Extent::Open => self.text.fill()?,
+                ValueExtent::Open => self.text.fill()?,
             }
         }
     }
 
-    /// Checks the value that comes next. Returns another text for it where that has to be read
-    /// instead.
+    /// Checks the next value. Returns a replacement if another text has to be parsed instead.
     fn check(&mut self, n_bytes: usize) -> Result<Option<String>> {
         let text = &self.text.rest()[..n_bytes];
         let Err(error) = serde_json::from_str::<IgnoredAny>(text) else { return Ok(None) };
@@ -196,7 +196,7 @@ impl<'a> Values<'a> {
         self.text.advance(n_bytes);
     }
 
-    /// Moves the position behind so many bytes.
+    /// Moves the position forward by that many bytes.
     fn count(&mut self, n_bytes: usize) {
         let passed = &self.text.rest()[..n_bytes];
         match passed.rfind('\n') {
@@ -221,19 +221,19 @@ impl Position {
     }
 }
 
-/// How far a value reaches.
+/// The extent of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Extent {
-    /// So many bytes.
+pub enum ValueExtent {
+    /// Its length in bytes.
     Whole(usize),
-    /// Beyond the text.
+    /// It continues beyond the text.
     Open,
-    /// Brackets in brackets without reason.
+    /// Its brackets are nested too deep.
     TooDeep,
 }
 
-/// How far the value reaches that a text starts with. Only brackets and strings are looked at.
-pub fn extent(text: &str) -> Extent {
+/// Returns the extent of the value at the start of a text, judged by brackets and strings only.
+pub fn extent(text: &str) -> ValueExtent {
     let bytes = text.as_bytes();
     let mut depth: usize = 0;
     let mut at = 0;
@@ -241,12 +241,12 @@ pub fn extent(text: &str) -> Extent {
         match byte {
             b'"' => match string_end(bytes, at + 1) {
                 Some(end) => at = end,
-                None => return Extent::Open,
+                None => return ValueExtent::Open,
             },
             b'{' | b'[' => {
                 depth += 1;
                 if depth > MAX_DEPTH {
-                    return Extent::TooDeep;
+                    return ValueExtent::TooDeep;
                 }
                 at += 1;
             }
@@ -254,13 +254,13 @@ pub fn extent(text: &str) -> Extent {
                 depth = depth.saturating_sub(1);
                 at += 1;
             }
-            // A bare word or number reaches as far as it can.
+            // A bare word or number extends as far as possible.
             _ if depth == 0 => {
                 let is_end = |byte: &u8| byte.is_ascii_whitespace() || b",]}{[\"".contains(byte);
                 return match bytes[at..].iter().position(is_end) {
-                    Some(0) => Extent::Whole(at + 1),
-                    Some(n_bytes) => Extent::Whole(at + n_bytes),
-                    None => Extent::Open,
+                    Some(0) => ValueExtent::Whole(at + 1),
+                    Some(n_bytes) => ValueExtent::Whole(at + n_bytes),
+                    None => ValueExtent::Open,
                 };
             }
             _ => {
@@ -269,13 +269,13 @@ pub fn extent(text: &str) -> Extent {
             }
         }
         if depth == 0 {
-            return Extent::Whole(at);
+            return ValueExtent::Whole(at);
         }
     }
-    Extent::Open
+    ValueExtent::Open
 }
 
-/// The place behind the quote that ends a string.
+/// Returns the position after the quote that ends a string.
 fn string_end(bytes: &[u8], start: usize) -> Option<usize> {
     let mut at = start;
     loop {
@@ -287,15 +287,15 @@ fn string_end(bytes: &[u8], start: usize) -> Option<usize> {
     }
 }
 
-/// Whether the value that a text starts with is followed by another one.
+/// Returns whether the value at the start of a text is followed by another one.
 fn is_followed(text: &str) -> bool {
     match extent(text) {
-        Extent::Whole(n_bytes) => text[n_bytes..].trim_start().starts_with(['{', '[']),
-        Extent::Open | Extent::TooDeep => false,
+        ValueExtent::Whole(n_bytes) => text[n_bytes..].trim_start().starts_with(['{', '[']),
+        ValueExtent::Open | ValueExtent::TooDeep => false,
     }
 }
 
-/// Where the elements start of an array that is a member of the object at the start of a text.
+/// Returns where the elements start of an array that is a member of the object at the start.
 fn member_array(text: &str, key: &str) -> Option<usize> {
     let mut rest = text.strip_prefix('{')?.trim_start();
     loop {
@@ -307,12 +307,12 @@ fn member_array(text: &str, key: &str) -> Option<usize> {
         {
             return Some(text.len() - elements.len());
         }
-        let Extent::Whole(n_bytes) = extent(rest) else { return None };
+        let ValueExtent::Whole(n_bytes) = extent(rest) else { return None };
         rest = rest[n_bytes..].trim_start().strip_prefix(',')?.trim_start();
     }
 }
 
-/// The text with `null` for what Python writes for numbers that are none, if it has any.
+/// Replaces NaN and Infinity, which Python writes, with `null`, if there are any.
 fn without_nan(text: &str) -> Option<String> {
     let bytes = text.as_bytes();
     let mut without = String::new();

@@ -1,4 +1,4 @@
-//! Cases of `json`.
+//! Tests of `json`.
 
 #![allow(clippy::unwrap_used)]
 
@@ -14,21 +14,21 @@ fn names(table: &Table) -> Vec<String> {
 }
 
 #[test]
-fn says_whether_there_are_more_rows() {
+fn reports_whether_there_are_more_rows() {
     let text = r#"[{"a": 1}, {"a": 2}, {"a": 3}]"#;
     assert!(read("a.json", text, 2).has_more);
     assert!(!read("a.json", text, 3).has_more);
 }
 
 #[test]
-fn knows_keys_and_types_of_rows_that_are_not_shown() {
+fn uses_keys_and_types_of_rows_that_are_not_shown() {
     let table = read("a.json", r#"[{"a": 1}, {"a": 2.5, "b": true}]"#, 1);
     assert_eq!(names(&table), ["a number", "b boolean"]);
     assert_eq!(table.rows, [[Value::Number(1.0), Value::Null]]);
 }
 
 #[test]
-fn is_not_concerned_by_what_is_broken_below() {
+fn ignores_errors_after_the_requested_rows() {
     let text = "{\"a\": 1}\n{\"a\": 2}\n{broken\n";
     assert_eq!(read("a.ndjson", text, 1).rows.len(), 1);
     let request = Request { name: "a.ndjson", limit: 5, max_bytes: 10_000 };
@@ -36,14 +36,14 @@ fn is_not_concerned_by_what_is_broken_below() {
 }
 
 #[test]
-fn leaves_out_a_line_that_is_still_being_written() {
+fn skips_an_incomplete_last_line() {
     let whole = "{\"a\": 1}\n{\"a\": 2}\n";
     for part in ["{", "{\"a", "{\"a\": tr", "{\"a\": [1, {\"b\": \"x\\", "\"x", "tru", "[1,"] {
         let table = read("a.ndjson", &format!("{whole}{part}"), 5);
         assert_eq!(table.rows.len(), 2, "{part}");
-        assert_eq!(table.remarks, ["The last line is not complete and was left out."], "{part}");
+        assert_eq!(table.notes, ["The last line is incomplete and was skipped."], "{part}");
     }
-    // What is wrong elsewhere, or in another way, is still refused.
+    // Errors elsewhere, or of another kind, are still reported.
     for text in ["{\"a\": ", "[{\"a\": 1}, {\"a\": ", "{\"a\": 1}\n{\"a\": \n", "{}\n{\"a\" 1"] {
         let request = Request { name: "a.ndjson", limit: 5, max_bytes: 10_000 };
         assert!(preview(&mut text.as_bytes(), &request).is_err(), "{text}");
@@ -51,7 +51,7 @@ fn leaves_out_a_line_that_is_still_being_written() {
 }
 
 #[test]
-fn says_how_many_columns_there_are_where_it_counted_them() {
+fn reports_the_number_of_columns_if_known() {
     let object = |n_keys: usize| {
         let members: Vec<String> = (0..n_keys).map(|key| format!("\"k{key}\": 1")).collect();
         format!("[{{{}}}]", members.join(", "))
@@ -61,7 +61,7 @@ fn says_how_many_columns_there_are_where_it_counted_them() {
 }
 
 #[test]
-fn shows_objects_whole_that_have_no_keys_in_common() {
+fn shows_objects_without_common_keys_whole() {
     let text: String = (0..1_000).map(|row| format!("{{\"key{row}\": {row}}}\n")).collect();
     let table = read("a.ndjson", &text, 2);
     assert_eq!(names(&table), ["json json"]);
@@ -87,7 +87,7 @@ fn reads_only_as_much_as_it_needs() {
     assert!(table.has_more);
 }
 
-/// An array without end.
+/// An endless array.
 struct Elements;
 
 impl std::io::Read for Elements {
@@ -99,7 +99,7 @@ impl std::io::Read for Elements {
 }
 
 #[test]
-fn is_convinced_by_json_only() {
+fn accepts_only_json() {
     let json = [
         "{\"a\": 1}",
         "[1, 2]\n",

@@ -1,8 +1,8 @@
-//! Cases of `moments`.
+//! Tests of `moments`.
 
 #![allow(clippy::unwrap_used)]
 
-use super::{Moment, Shape, Styles};
+use super::{Moment, MomentKind, Styles};
 
 fn check(text: &str, expected: &str) {
     let moment = Moment::parse(text).unwrap_or_else(|| panic!("{text} is no moment"));
@@ -53,7 +53,7 @@ fn lets_the_column_decide_between_day_and_month() {
 }
 
 #[test]
-fn finds_no_style_for_a_column_that_contradicts_itself() {
+fn finds_no_style_for_contradicting_dates() {
     let day_first = Moment::parse("31/12/2024").unwrap();
     let month_first = Moment::parse("12/31/2024").unwrap();
     assert!(day_first.styles().and(month_first.styles()).is_empty());
@@ -62,10 +62,10 @@ fn finds_no_style_for_a_column_that_contradicts_itself() {
 }
 
 #[test]
-fn tells_the_shapes_apart() {
-    assert_eq!(Moment::parse("2024-12-31").unwrap().shape(), Shape::Date);
-    assert_eq!(Moment::parse("12:30").unwrap().shape(), Shape::Time);
-    assert_eq!(Moment::parse("2024-12-31 12:30").unwrap().shape(), Shape::Timestamp);
+fn distinguishes_dates_times_and_timestamps() {
+    assert_eq!(Moment::parse("2024-12-31").unwrap().shape(), MomentKind::Date);
+    assert_eq!(Moment::parse("12:30").unwrap().shape(), MomentKind::Time);
+    assert_eq!(Moment::parse("2024-12-31 12:30").unwrap().shape(), MomentKind::Timestamp);
 }
 
 #[test]

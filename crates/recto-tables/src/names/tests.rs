@@ -1,4 +1,4 @@
-//! Cases of `names`.
+//! Tests of `names`.
 
 use super::unique;
 
@@ -7,17 +7,17 @@ fn check<const N: usize>(names: [&str; N], expected: [&str; N]) {
 }
 
 #[test]
-fn numbers_the_second_and_later() {
+fn numbers_duplicate_names() {
     check(["a", "a", "a"], ["a", "a_1", "a_2"]);
 }
 
 #[test]
-fn does_not_run_into_a_name_that_looks_numbered() {
+fn avoids_names_that_already_look_numbered() {
     check(["a", "a_1", "a"], ["a", "a_1", "a_1_1"]);
 }
 
 #[test]
-fn names_the_nameless_by_their_place() {
+fn numbers_columns_without_a_name() {
     check(["a", " ", ""], ["a", "column1", "column2"]);
 }
 

@@ -1,4 +1,4 @@
-//! Inflates a page into exactly as many bytes as its header says, and never more.
+//! Inflates a page into exactly as many bytes as its header says.
 
 use std::io::Read;
 
@@ -9,7 +9,7 @@ use parquet::basic::Compression;
 use super::footer::broken;
 use crate::error::{Error, Result};
 
-/// Inflates a page. `n_bytes` has been checked.
+/// Inflates a page. The caller has checked `n_bytes`.
 pub fn inflate(codec: Compression, compressed: &[u8], n_bytes: usize) -> Result<Vec<u8>> {
     let inflated = match codec {
         Compression::UNCOMPRESSED => Some(compressed.to_vec()),
@@ -22,7 +22,7 @@ pub fn inflate(codec: Compression, compressed: &[u8], n_bytes: usize) -> Result<
         Compression::BROTLI(_) => read(Decompressor::new(compressed, 4096), n_bytes),
         Compression::ZSTD(_) => zstd::bulk::decompress(compressed, n_bytes).ok(),
         Compression::LZ4_RAW => lz4(compressed, n_bytes),
-        // Hadoop puts sizes before each block, which older writers forgot.
+        // Hadoop puts sizes before each block, which older writers omitted.
         Compression::LZ4 => hadoop_lz4(compressed, n_bytes).or_else(|| lz4(compressed, n_bytes)),
         Compression::LZO => {
             return Err(broken("it is compressed with LZO, which is not known here"));
@@ -34,7 +34,7 @@ pub fn inflate(codec: Compression, compressed: &[u8], n_bytes: usize) -> Result<
     }
 }
 
-/// One byte too many is enough to see that a page is not what it says.
+/// Reads one byte more than expected to detect a page that is larger than its header says.
 fn read(reader: impl Read, n_bytes: usize) -> Option<Vec<u8>> {
     let mut inflated = Vec::new();
     reader.take(n_bytes as u64 + 1).read_to_end(&mut inflated).ok()?;

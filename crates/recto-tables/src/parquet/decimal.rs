@@ -1,14 +1,14 @@
-//! Decimals of any size, digit by digit.
+//! Formats decimals of any size.
 //!
-//! A number that a reader takes for a number must not lose a digit: what a 64-bit float shows
-//! with the same digits is a number, everything else is its digits as text.
+//! No digit must be lost: a value that a 64-bit float shows with the same digits is a number, every
+//! other value is text.
 
 use crate::table::Value;
 
 /// More bytes than the 76 digits of the largest decimals need.
 const MAX_BYTES: usize = 64;
 
-/// Shows a number that is stored as a big-endian integer without its decimal point.
+/// Formats a number that is stored as a big-endian integer and a scale.
 pub fn show(bytes: &[u8], scale: usize) -> Value {
     let is_negative = bytes.first().is_some_and(|byte| *byte >= 0x80);
     if bytes.len() > MAX_BYTES || scale > 1000 {
@@ -27,7 +27,7 @@ pub fn show(bytes: &[u8], scale: usize) -> Value {
     as_number(&text).unwrap_or(Value::Text(text))
 }
 
-/// The digits of a two's complement without its sign.
+/// Returns the digits of a two's complement number without its sign.
 fn digits(bytes: &[u8], is_negative: bool) -> String {
     const BASE: u64 = 1_000_000_000;
     // Groups of nine digits, the lowest first.
@@ -80,7 +80,7 @@ mod tests {
             (i128::from(i64::MIN), 0, Value::Integer(i64::MIN)),
             (i128::from(i64::MAX) + 1, 0, Value::Text("9223372036854775808".into())),
             (10, 20, Value::Number(1e-19)),
-            // Seventeen digits that a float of 64 bits does not have.
+            // Seventeen digits, which a 64-bit float cannot represent.
             (123_456_789_012_345_678, 2, Value::Text("1234567890123456.78".into())),
             (-i128::MAX, 10, Value::Text("-17014118346046923173168730371.5884105727".into())),
             (i128::MIN, 0, Value::Text(i128::MIN.to_string())),

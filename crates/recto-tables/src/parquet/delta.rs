@@ -1,15 +1,15 @@
-//! Looks through the lengths of delta-encoded texts before the library allocates for them.
+//! Checks the lengths of delta-encoded texts before the library allocates memory for them.
 //!
-//! The encodings begin with a count that the library believes, and one of them builds each text
-//! on the one before, so that a page of kilobytes can hold gigabytes.
+//! The encodings start with a count that the library trusts, and one of them builds each text on
+//! the one before, so a page of kilobytes can expand to gigabytes.
 
-/// Whether a page of `DELTA_LENGTH_BYTE_ARRAY` holds at most `n_values` lengths.
+/// Returns whether a page of `DELTA_LENGTH_BYTE_ARRAY` contains at most `n_values` lengths.
 pub fn are_lengths_plausible(page: &[u8], n_values: usize) -> bool {
     Integers::parse(page).is_some_and(|lengths| lengths.n_values <= n_values as u64)
 }
 
-/// How many bytes the texts of a page of `DELTA_BYTE_ARRAY` have together, as long as there are
-/// at most `n_values` and their lengths are there.
+/// Returns the total bytes of the texts in a page of `DELTA_BYTE_ARRAY`, if there are at most
+/// `n_values` and the page contains all lengths.
 pub fn n_bytes_of_texts(page: &[u8], n_values: usize) -> Option<u64> {
     let mut n_bytes = 0_u64;
     let mut add = |length: i64| {
@@ -45,7 +45,7 @@ impl<'a> Integers<'a> {
         is_plausible.then_some(Integers { bytes, n_per_block, n_mini_blocks, n_values, first })
     }
 
-    /// Calls `visit` with each integer; the bytes behind the last.
+    /// Calls `visit` with each integer. Returns the bytes after the last one.
     fn visit(mut self, visit: &mut impl FnMut(i64) -> Option<()>) -> Option<&'a [u8]> {
         if self.n_values == 0 {
             return Some(self.bytes);
@@ -68,7 +68,7 @@ impl<'a> Integers<'a> {
                 for index in 0..n_per_mini_block.min(n_left) {
                     let delta = unpack(packed, index as usize, usize::from(*width))?;
                     value = value.wrapping_add(min_delta).wrapping_add(delta as i64);
-                    // Lengths have 32 bits, and wrap there.
+                    // Lengths have 32 bits and wrap around.
                     value = i64::from(value as i32);
                     visit(value)?;
                 }
@@ -79,7 +79,7 @@ impl<'a> Integers<'a> {
     }
 }
 
-/// The `index`-th integer of `width` bits, the lowest first.
+/// Returns the `index`-th integer of `width` bits, lowest bits first.
 fn unpack(packed: &[u8], index: usize, width: usize) -> Option<u64> {
     if width > 64 {
         return None;

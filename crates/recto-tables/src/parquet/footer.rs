@@ -1,10 +1,9 @@
-//! Reads the metadata at the end of a Parquet file, checked and cut to the row groups needed.
+//! Reads the metadata at the end of a Parquet file, checks it and cuts it to the row groups needed.
 //!
-//! The library parses what is left. Before that, sizes and depths that it would believe are
-//! looked at here: a schema of 90,000 nested groups overflows its stack, which ends the process,
-//! and a group that claims two billion children makes it ask for 16 GB. Row groups that a preview
-//! does not reach are left out, because parsing thousands of them would cost more than reading
-//! the rows.
+//! The library parses the rest. It trusts sizes and depths, so they are checked here first: a
+//! schema of 90,000 nested groups overflows its stack, which ends the process, and a group that
+//! claims two billion children makes it allocate 16 GB. Row groups that a preview does not reach
+//! are left out, because parsing thousands of them would cost more than reading the rows.
 
 use std::ops::Range;
 
@@ -12,30 +11,31 @@ use parquet::file::metadata::{
     ParquetMetaData, ParquetMetaDataOptions, ParquetMetaDataReader, ParquetStatisticsPolicy,
 };
 
-use super::thrift::{self, Input, Kind, Malformed};
+use super::thrift::{self, Input, Malformed, WireType};
 use crate::error::{Error, Result};
 use crate::source::Source;
 
-/// The most metadata that is read.
+/// The most bytes of metadata.
 pub const MAX_METADATA: u64 = 64 << 20;
 
-/// The most metadata of row groups that is parsed beyond that of the first one.
+/// The most bytes of row group metadata that is parsed after the first row group.
 const MAX_MORE_ROW_GROUPS: usize = 4 << 20;
 
-/// The most columns, with all that lie inside others.
+/// The most columns, including nested ones.
 pub const MAX_SCHEMA: u64 = 100_000;
 
-/// How deep columns may lie inside others.
+/// The deepest nesting of columns.
 const MAX_DEPTH: usize = 64;
 
 const MAGIC: &[u8] = b"PAR1";
 const TAIL: u64 = 8;
 
-/// What a file says about itself.
+/// The metadata of a file.
 pub struct Footer {
-    /// The schema, and the first row groups: those with `limit` rows, if all goes well.
+    /// The schema, and the first row groups: those with `limit` rows, unless their metadata is too
+    /// large.
     pub metadata: ParquetMetaData,
-    /// How many rows the whole file has.
+    /// The number of rows in the whole file.
     pub n_rows: u64,
 }
 
@@ -80,14 +80,14 @@ fn read_metadata(source: &dyn Source) -> Result<Vec<u8>> {
     }
 }
 
-/// Reads bytes that must be there. `n_bytes` has been compared with the file's size.
+/// Reads bytes that must exist. The caller has compared `n_bytes` with the file's size.
 pub fn read_exact(source: &dyn Source, offset: u64, n_bytes: u64) -> Result<Vec<u8>> {
     let mut bytes = vec![0; n_bytes as usize];
     read_into(source, offset, &mut bytes)?;
     Ok(bytes)
 }
 
-/// Fills a buffer with bytes that must be there.
+/// Fills a buffer with bytes that must exist.
 pub fn read_into(source: &dyn Source, offset: u64, bytes: &mut [u8]) -> Result<()> {
     let mut n_read = 0;
     while n_read < bytes.len() {
@@ -99,16 +99,16 @@ pub fn read_into(source: &dyn Source, offset: u64, bytes: &mut [u8]) -> Result<(
     Ok(())
 }
 
-/// Where in the metadata is what.
+/// The positions of parts of the metadata.
 #[derive(Default)]
 struct Outline {
     version: i64,
     /// The list of schema elements, with its header.
     schema: Range<usize>,
     n_rows: u64,
-    /// How many row groups are kept.
+    /// The number of row groups that are kept.
     n_row_groups: u64,
-    /// The row groups that are kept, without their list's header.
+    /// The row groups that are kept, without the header of their list.
     row_groups: Range<usize>,
     is_encrypted: bool,
 }
@@ -118,14 +118,14 @@ fn outline(bytes: &[u8], limit: usize) -> thrift::Result<Outline> {
     let mut input = Input::new(bytes);
     input.fields(|input, id, kind| {
         match (id, kind) {
-            (1, Kind::Integer) => outline.version = input.integer()?,
-            (2, Kind::List) => {
+            (1, WireType::Integer) => outline.version = input.integer()?,
+            (2, WireType::List) => {
                 let start = input.position();
                 input.skip(kind)?;
                 outline.schema = start..input.position();
             }
-            (4, Kind::List) => outline_row_groups(input, limit, &mut outline)?,
-            (8, Kind::Struct) => {
+            (4, WireType::List) => outline_row_groups(input, limit, &mut outline)?,
+            (8, WireType::Struct) => {
                 outline.is_encrypted = true;
                 input.skip(kind)?;
             }
@@ -142,7 +142,7 @@ fn outline_row_groups(
     outline: &mut Outline,
 ) -> thrift::Result<()> {
     let (kind, n_row_groups) = input.list()?;
-    if n_row_groups > 0 && kind != Kind::Struct {
+    if n_row_groups > 0 && kind != WireType::Struct {
         return Err(Malformed);
     }
     let start = input.position();
@@ -151,7 +151,7 @@ fn outline_row_groups(
     for index in 0..n_row_groups {
         let mut n_rows = 0;
         input.fields(|input, id, kind| match (id, kind) {
-            (3, Kind::Integer) => {
+            (3, WireType::Integer) => {
                 n_rows = u64::try_from(input.integer()?).map_err(|_| Malformed)?;
                 Ok(())
             }
@@ -171,9 +171,9 @@ fn outline_row_groups(
 }
 
 impl Outline {
-    /// Metadata with nothing in it but what is kept.
+    /// Returns metadata with only the parts that are kept.
     fn write(&self, bytes: &[u8]) -> Vec<u8> {
-        // Fields follow each other by number, so each header is a step of one and a type.
+        // Field numbers are consecutive, so each header is a delta of one and a type.
         const INT32_FIELD: u8 = 0x15;
         const INT64_FIELD: u8 = 0x16;
         const LIST_FIELD: u8 = 0x19;
@@ -199,13 +199,13 @@ fn check_schema(bytes: &[u8]) -> Result<()> {
     let damaged = || broken("its schema is damaged");
     let mut input = Input::new(bytes);
     let (kind, n_elements) = input.list().map_err(|_| damaged())?;
-    if kind != Kind::Struct {
+    if kind != WireType::Struct {
         return Err(damaged());
     }
     if n_elements > MAX_SCHEMA {
         return Err(Error::TooLarge { cause: format!("it has more than {MAX_SCHEMA} columns") });
     }
-    // How many children are still to come, on each level that is open.
+    // The number of children still expected on each open level.
     let mut open: Vec<u64> = Vec::new();
     for index in 0..n_elements {
         if index > 0 {
@@ -228,11 +228,11 @@ fn check_schema(bytes: &[u8]) -> Result<()> {
     if open.iter().all(|n_left| *n_left == 0) { Ok(()) } else { Err(damaged()) }
 }
 
-/// Reads past a schema element; how many children it has.
+/// Skips a schema element. Returns its number of children.
 fn read_schema_element(input: &mut Input<'_>) -> thrift::Result<u64> {
     let mut n_children = 0;
     input.fields(|input, id, kind| match (id, kind) {
-        (5, Kind::Integer) => {
+        (5, WireType::Integer) => {
             n_children = u64::try_from(input.integer()?).map_err(|_| Malformed)?;
             Ok(())
         }
@@ -241,20 +241,20 @@ fn read_schema_element(input: &mut Input<'_>) -> thrift::Result<u64> {
     Ok(n_children)
 }
 
-/// Which fields of a structure have which types.
+/// The types of the fields of a structure.
 ///
-/// The library goes by the number of a field and reads what it expects there, whatever type the
-/// field says it has. One that lies would make it read on at another place than we do.
-struct Shape(&'static [(i16, Expected)]);
+/// The library reads the type that it expects for a field number, even if the file declares another
+/// one. A wrong declaration would make it continue at a different position than this code.
+struct FieldTypes(&'static [(i16, Expected)]);
 
 enum Expected {
     Integer,
     Byte,
     Binary,
-    Struct(&'static Shape),
+    Struct(&'static FieldTypes),
 }
 
-const SCHEMA_ELEMENT: Shape = Shape(&[
+const SCHEMA_ELEMENT: FieldTypes = FieldTypes(&[
     (1, Expected::Integer),
     (2, Expected::Integer),
     (3, Expected::Integer),
@@ -267,7 +267,7 @@ const SCHEMA_ELEMENT: Shape = Shape(&[
     (10, Expected::Struct(&LOGICAL_TYPE)),
 ]);
 
-const LOGICAL_TYPE: Shape = Shape(&[
+const LOGICAL_TYPE: FieldTypes = FieldTypes(&[
     (5, Expected::Struct(&DECIMAL)),
     (7, Expected::Struct(&TIME)),
     (8, Expected::Struct(&TIME)),
@@ -277,28 +277,28 @@ const LOGICAL_TYPE: Shape = Shape(&[
     (18, Expected::Struct(&GEOGRAPHY)),
 ]);
 
-const DECIMAL: Shape = Shape(&[(1, Expected::Integer), (2, Expected::Integer)]);
-const TIME: Shape = Shape(&[(2, Expected::Struct(&EMPTY))]);
-const INTEGER: Shape = Shape(&[(1, Expected::Byte)]);
-const GEOGRAPHY: Shape = Shape(&[(1, Expected::Binary), (2, Expected::Integer)]);
-const EMPTY: Shape = Shape(&[]);
+const DECIMAL: FieldTypes = FieldTypes(&[(1, Expected::Integer), (2, Expected::Integer)]);
+const TIME: FieldTypes = FieldTypes(&[(2, Expected::Struct(&EMPTY))]);
+const INTEGER: FieldTypes = FieldTypes(&[(1, Expected::Byte)]);
+const GEOGRAPHY: FieldTypes = FieldTypes(&[(1, Expected::Binary), (2, Expected::Integer)]);
+const EMPTY: FieldTypes = FieldTypes(&[]);
 
-impl Shape {
-    fn read(&self, input: &mut Input<'_>, id: i16, kind: Kind) -> thrift::Result<()> {
+impl FieldTypes {
+    fn read(&self, input: &mut Input<'_>, id: i16, kind: WireType) -> thrift::Result<()> {
         match (self.0.iter().find(|(field, _)| *field == id).map(|(_, it)| it), kind) {
-            (Some(Expected::Struct(shape)), Kind::Struct) => {
+            (Some(Expected::Struct(shape)), WireType::Struct) => {
                 input.fields(|input, id, kind| shape.read(input, id, kind))
             }
             (None, _)
-            | (Some(Expected::Integer), Kind::Integer)
-            | (Some(Expected::Byte), Kind::Byte)
-            | (Some(Expected::Binary), Kind::Binary) => input.skip(kind),
+            | (Some(Expected::Integer), WireType::Integer)
+            | (Some(Expected::Byte), WireType::Byte)
+            | (Some(Expected::Binary), WireType::Binary) => input.skip(kind),
             _ => Err(Malformed),
         }
     }
 }
 
-/// An error for damage.
+/// Creates an error for damage.
 pub fn broken(cause: &str) -> Error {
     Error::Broken { cause: cause.into() }
 }

@@ -2,26 +2,26 @@
 
 use parquet::basic::Encoding;
 
-use super::thrift::{Input, Kind, Malformed, Result};
+use super::thrift::{Input, Malformed, Result, WireType};
 
-/// The header of a page. Numbers are those of the file, and may lie.
+/// The header of a page. Its numbers come from the file and may be wrong.
 #[derive(Debug, Clone, Copy)]
 pub struct Header {
-    /// How long the header is.
+    /// The length of the header.
     pub n_bytes: u64,
-    /// How long the page is in the file.
+    /// The length of the page in the file.
     pub n_compressed: u64,
-    /// How long it is once inflated, with its levels.
+    /// The inflated length of the page, including levels.
     pub n_inflated: u64,
-    /// How many values it has, with nulls; fits 32 bits.
+    /// The number of values, including nulls; fits 32 bits.
     pub n_values: u64,
-    /// How the values are encoded.
+    /// The encoding of the values.
     pub encoding: Encoding,
-    /// What kind of page it is.
+    /// The kind of page.
     pub version: Version,
 }
 
-/// What kind of page it is.
+/// The kind of page.
 #[derive(Debug, Clone, Copy)]
 #[allow(missing_docs)]
 pub enum Version {
@@ -32,7 +32,7 @@ pub enum Version {
 }
 
 impl Header {
-    /// Reads a header from the start of `bytes`.
+    /// Parses a header at the start of `bytes`.
     pub fn parse(bytes: &[u8]) -> Result<Header> {
         let mut input = Input::new(bytes);
         let mut kind_of_page = None;
@@ -40,12 +40,12 @@ impl Header {
         let mut data = None;
         input.fields(|input, id, kind| {
             match (id, kind) {
-                (1, Kind::Integer) => kind_of_page = Some(input.integer()?),
-                (2, Kind::Integer) => n_inflated = Some(read_size(input)?),
-                (3, Kind::Integer) => n_compressed = Some(read_size(input)?),
-                (5, Kind::Struct) => data = Some(read_first_version(input)?),
-                (7, Kind::Struct) => data = Some(read_dictionary(input)?),
-                (8, Kind::Struct) => data = Some(read_second_version(input)?),
+                (1, WireType::Integer) => kind_of_page = Some(input.integer()?),
+                (2, WireType::Integer) => n_inflated = Some(read_size(input)?),
+                (3, WireType::Integer) => n_compressed = Some(read_size(input)?),
+                (5, WireType::Struct) => data = Some(read_first_version(input)?),
+                (7, WireType::Struct) => data = Some(read_dictionary(input)?),
+                (8, WireType::Struct) => data = Some(read_second_version(input)?),
                 _ => input.skip(kind)?,
             }
             Ok(())
@@ -68,13 +68,13 @@ impl Header {
         })
     }
 
-    /// Whether the page is a dictionary.
+    /// Returns whether the page is a dictionary.
     pub fn is_dictionary(&self) -> bool {
         matches!(self.version, Version::Dictionary)
     }
 }
 
-/// What the header of each kind of page has.
+/// The fields that the headers of all kinds of pages have.
 struct Data {
     n_values: u32,
     encoding: Encoding,
@@ -111,16 +111,16 @@ fn read_dictionary(input: &mut Input<'_>) -> Result<Data> {
     Ok(Data { n_values, encoding: parse_encoding(encoding)?, version: Version::Dictionary })
 }
 
-/// Reads the first `N` fields, all of which must be there, and the seventh, which is the only
-/// boolean that matters and true unless it says otherwise.
+/// Reads the first `N` fields, which are required, and the seventh, the only boolean that matters,
+/// which defaults to true.
 fn read_numbers<const N: usize>(input: &mut Input<'_>) -> Result<([u32; N], bool)> {
     let mut numbers = [None; N];
     let mut is_compressed = true;
     input.fields(|input, id, kind| {
         let index = usize::try_from(id).ok().and_then(|id| id.checked_sub(1));
         match (index.and_then(|index| numbers.get_mut(index)), kind) {
-            (Some(number), Kind::Integer) => *number = Some(read_size(input)?),
-            (None, Kind::Boolean(value)) if id == 7 => is_compressed = value,
+            (Some(number), WireType::Integer) => *number = Some(read_size(input)?),
+            (None, WireType::Boolean(value)) if id == 7 => is_compressed = value,
             _ => input.skip(kind)?,
         }
         Ok(())
@@ -132,7 +132,7 @@ fn read_numbers<const N: usize>(input: &mut Input<'_>) -> Result<([u32; N], bool
     Ok((all, is_compressed))
 }
 
-/// Sizes and counts have 32 bits and are not negative.
+/// Reads a size or count, which has 32 bits and is not negative.
 fn read_size(input: &mut Input<'_>) -> Result<u32> {
     let size = i32::try_from(input.integer()?).map_err(|_| Malformed)?;
     u32::try_from(size).map_err(|_| Malformed)

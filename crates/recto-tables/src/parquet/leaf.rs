@@ -1,4 +1,4 @@
-//! The values of one column without columns inside, with the levels that say where they belong.
+//! The values of one leaf column, with their definition and repetition levels.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -10,43 +10,43 @@ use parquet::file::metadata::ColumnChunkMetaData;
 
 use super::footer::broken;
 use super::pages::Pages;
-use super::rows::Rows;
+use super::rows::RowBudget;
 use super::scalar::{Scalar, show_f32, show_f64};
 use crate::error::{Error, Result};
 use crate::source::Source;
 use crate::table::Value;
 
-/// How many rows are decoded at a time.
+/// The number of rows decoded at a time.
 const N_AT_A_TIME: usize = 256;
 
-/// The values of a column chunk, read one after another.
+/// The values of a column chunk, read one by one.
 pub struct Leaf {
-    /// The level at which a value is there.
+    /// The level at which a value is present.
     max_def_level: i16,
-    /// Empty where every value is there.
+    /// Empty if every value is present.
     def_levels: Vec<i16>,
-    /// Empty where the column has no lists.
+    /// Empty if the column has no lists.
     rep_levels: Vec<i16>,
     n_levels: usize,
-    /// Those that are there, until they are taken.
+    /// The values that are present, until they are taken.
     values: Vec<Value>,
     n_rows: usize,
-    /// Whether a list at the end may go on in the file.
+    /// Whether the file may contain more of the last list.
     is_cut: bool,
     level_idx: usize,
     value_idx: usize,
 }
 
-/// How much is read of a column chunk.
+/// How much of a column chunk to read.
 #[derive(Debug, Clone, Copy)]
-pub struct Extent {
-    /// How many rows come before those of this chunk.
+pub struct ReadExtent {
+    /// The number of rows before this chunk.
     pub first_row: usize,
-    /// How many rows the chunk has.
+    /// The number of rows in the chunk.
     pub n_rows: usize,
-    /// At most about this many bytes of a cell; values behind them are not kept.
+    /// About the most bytes of a cell; later values are not kept.
     pub max_cell: usize,
-    /// At most this many values in lists.
+    /// The most values in lists.
     pub n_in_lists: u64,
 }
 
@@ -56,8 +56,8 @@ impl Leaf {
         source: Arc<dyn Source>,
         chunk: &ColumnChunkMetaData,
         scalar: &Scalar,
-        extent: Extent,
-        rows: &mut Rows,
+        extent: ReadExtent,
+        rows: &mut RowBudget,
     ) -> Result<Leaf> {
         let column = chunk.column_descr_ptr();
         let (pages, is_cut) = Pages::new(source, chunk, extent.n_in_lists)?;
@@ -85,14 +85,14 @@ impl Leaf {
             }
             n_bytes.into_iter().for_each(|n_bytes| pass.add(n_bytes));
         };
-        // Where pages were cut, the last value of all is where the last list stops being whole.
+        // If pages were cut, the last list may be incomplete.
         leaf.is_cut = is_cut.load(Ordering::Relaxed)
             && (n_missing > 0 || leaf.n_levels as u64 >= extent.n_in_lists);
         if leaf.is_cut && leaf.n_levels == 0 {
             return Err(Error::TooLarge { cause: "its first list has too many values".into() });
         }
         if leaf.is_cut {
-            // If the row that is not whole is the only one, that is better than none.
+            // An incomplete row is better than none if it is the only one.
             let n_whole = extent.first_row + leaf.n_rows.saturating_sub(1);
             rows.limit_to(n_whole.max(1));
         } else if n_missing > 0 {
@@ -101,7 +101,7 @@ impl Leaf {
         Ok(leaf)
     }
 
-    /// The level up to which the next value is there; -1 behind the last one.
+    /// Returns the definition level of the next value; -1 after the last one.
     pub fn def_level(&self) -> i16 {
         if self.level_idx >= self.n_levels {
             return -1;
@@ -109,7 +109,7 @@ impl Leaf {
         self.def_levels.get(self.level_idx).copied().unwrap_or(0)
     }
 
-    /// The level at which the next value goes on; -1 behind the last one.
+    /// Returns the repetition level of the next value; -1 after the last one.
     pub fn rep_level(&self) -> i16 {
         if self.level_idx >= self.n_levels {
             return -1;
@@ -117,7 +117,7 @@ impl Leaf {
         self.rep_levels.get(self.level_idx).copied().unwrap_or(0)
     }
 
-    /// Whether all values have been taken, and there are more in the file.
+    /// Returns whether all values have been taken and the file contains more.
     pub fn is_cut_here(&self) -> bool {
         self.is_cut && self.level_idx >= self.n_levels
     }
@@ -135,7 +135,7 @@ impl Leaf {
             .map_or(Value::Null, |value| std::mem::replace(value, Value::Null))
     }
 
-    /// Reads on; the bytes of each row that came.
+    /// Reads more values. Returns the size of each row read.
     fn read_some(
         &mut self,
         reader: &mut ColumnReader,
@@ -196,7 +196,7 @@ impl Leaf {
                 continue;
             }
             let (Some(value), Some(n_bytes)) = (values.next(), n_bytes.last_mut()) else { break };
-            // Behind what a cell shows, only the number of values matters.
+            // After the part of a cell that is shown, only the number of values matters.
             let is_shown = *n_bytes <= max_cell;
             let value = if is_shown { show(value) } else { Value::Null };
             *n_bytes += size(&value);
@@ -209,7 +209,7 @@ impl Leaf {
     }
 }
 
-/// About how many bytes a value has when it is shown.
+/// Returns about how many bytes a value has when it is shown.
 pub fn size(value: &Value) -> usize {
     match value {
         Value::Null | Value::Json(_) => 0,
@@ -219,7 +219,8 @@ pub fn size(value: &Value) -> usize {
     }
 }
 
-/// Errors of ours pass through the library and come out as what they were.
+/// Converts a library error. Errors of this crate passed through the library and come out
+/// unchanged.
 fn translate(error: ParquetError) -> Error {
     match error {
         ParquetError::External(error) => match error.downcast::<Error>() {

@@ -1,7 +1,7 @@
-//! Puts the values of columns together to rows: lists, structures and maps from levels.
+//! Assembles rows from columns: lists, structures and maps, from levels.
 //!
-//! Each column inside a field has a level entry for every value and for every place where a list
-//! is empty or something around it is null; all columns of a field have theirs in step.
+//! Each column inside a field has a level entry for every value and for every position where a list
+//! is empty or an enclosing value is null. The entries of all columns of a field are in step.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -15,26 +15,26 @@ use super::scalar::Scalar;
 use crate::budget::cut;
 use crate::table::{Alignment, Type, Value};
 
-/// The most characters of a type's name. Structures have the names of all their fields in it.
+/// The most characters of a type's name, which contains the names of all fields of a structure.
 const MAX_TYPE_CHARS: usize = 200;
 
-/// A field, or something inside one.
+/// A field, or a part of one.
 pub struct Node {
-    shape: Shape,
-    /// The columns inside, counted from the first of the file.
+    shape: NodeKind,
+    /// The columns inside, by index in the file.
     pub leaves: Range<usize>,
     /// It is null where its first column is below this level.
     def_level: i16,
 }
 
-enum Shape {
+enum NodeKind {
     Scalar(Scalar),
     Struct(Vec<(String, Node)>),
     List(Box<Node>, Repeated),
     Map(Box<Node>, Box<Node>, Repeated),
 }
 
-/// Where elements are and which go on with the same list.
+/// The levels at which elements exist and at which they continue the same list.
 #[derive(Clone, Copy)]
 struct Repeated {
     def_level: i16,
@@ -47,7 +47,7 @@ pub struct Builder {
     n_leaves: usize,
 }
 
-/// The levels around a field.
+/// The levels that enclose a field.
 #[derive(Clone, Copy, Default)]
 struct Levels {
     def: i16,
@@ -55,7 +55,7 @@ struct Levels {
 }
 
 impl Builder {
-    /// The next field of the file.
+    /// Returns the next field of the file.
     pub fn field(&mut self, field: &SchemaType) -> Node {
         self.node(field, Levels::default())
     }
@@ -66,23 +66,23 @@ impl Builder {
             Repetition::OPTIONAL => {
                 self.present(field, Levels { def: around.def + 1, rep: around.rep })
             }
-            // A repeated field that no list is around is a list by itself, and never null.
+            // A repeated field outside a list is a list itself, and never null.
             Repetition::REPEATED => {
                 let inside = Levels { def: around.def + 1, rep: around.rep + 1 };
                 let start = self.n_leaves;
                 let element = self.present(field, inside);
-                let shape = Shape::List(Box::new(element), inside.repeated());
+                let shape = NodeKind::List(Box::new(element), inside.repeated());
                 Node { shape, leaves: start..self.n_leaves, def_level: around.def }
             }
         }
     }
 
-    /// A field where it is not null.
+    /// Returns the node of a field where it is not null.
     fn present(&mut self, field: &SchemaType, levels: Levels) -> Node {
         let start = self.n_leaves;
         let shape = if field.is_primitive() {
             self.n_leaves += 1;
-            Shape::Scalar(Scalar::new(field))
+            NodeKind::Scalar(Scalar::new(field))
         } else {
             match (kind_of_group(field), field.get_fields()) {
                 (Group::List, [repeated]) => self.list(field, repeated, levels),
@@ -93,29 +93,29 @@ impl Builder {
         Node { shape, leaves: start..self.n_leaves, def_level: levels.def }
     }
 
-    fn structure(&mut self, fields: &[TypePtr], levels: Levels) -> Shape {
+    fn structure(&mut self, fields: &[TypePtr], levels: Levels) -> NodeKind {
         let fields = fields.iter().map(|it| (it.name().to_owned(), self.node(it, levels)));
-        Shape::Struct(fields.collect())
+        NodeKind::Struct(fields.collect())
     }
 
-    fn list(&mut self, list: &SchemaType, repeated: &SchemaType, around: Levels) -> Shape {
+    fn list(&mut self, list: &SchemaType, repeated: &SchemaType, around: Levels) -> NodeKind {
         let inside = Levels { def: around.def + 1, rep: around.rep + 1 };
         let element = if is_element(list, repeated) {
             self.present(repeated, inside)
         } else {
             self.node(&repeated.get_fields()[0], inside)
         };
-        Shape::List(Box::new(element), inside.repeated())
+        NodeKind::List(Box::new(element), inside.repeated())
     }
 
-    fn map(&mut self, entries: &SchemaType, around: Levels) -> Shape {
+    fn map(&mut self, entries: &SchemaType, around: Levels) -> NodeKind {
         let inside = Levels { def: around.def + 1, rep: around.rep + 1 };
         match entries.get_fields() {
             [key, value] => {
                 let (key, value) = (self.node(key, inside), self.node(value, inside));
-                Shape::Map(Box::new(key), Box::new(value), inside.repeated())
+                NodeKind::Map(Box::new(key), Box::new(value), inside.repeated())
             }
-            _ => Shape::List(Box::new(self.present(entries, inside)), inside.repeated()),
+            _ => NodeKind::List(Box::new(self.present(entries, inside)), inside.repeated()),
         }
     }
 }
@@ -132,7 +132,7 @@ enum Group {
     Struct,
 }
 
-/// What a group is: lists and maps have one repeated field.
+/// Classifies a group: lists and maps have one repeated field.
 fn kind_of_group(group: &SchemaType) -> Group {
     let info = group.get_basic_info();
     let is_repeated = |field: &SchemaType| {
@@ -152,8 +152,8 @@ fn kind_of_group(group: &SchemaType) -> Group {
     }
 }
 
-/// Whether the repeated field of a list is its element, as older writers have it, and not a group
-/// around the element.
+/// Returns whether the repeated field of a list is its element, as older writers have it, not a
+/// group around the element.
 fn is_element(list: &SchemaType, repeated: &SchemaType) -> bool {
     if repeated.is_primitive() || repeated.get_fields().len() != 1 {
         return true;
@@ -166,20 +166,20 @@ fn is_element(list: &SchemaType, repeated: &SchemaType) -> bool {
 }
 
 impl Node {
-    /// The columns inside, with what their values mean.
+    /// Returns the columns inside, with the meaning of their values.
     pub fn scalars(&self) -> Vec<&Scalar> {
         match &self.shape {
-            Shape::Scalar(scalar) => vec![scalar],
-            Shape::Struct(fields) => fields.iter().flat_map(|(_, it)| it.scalars()).collect(),
-            Shape::List(element, _) => element.scalars(),
-            Shape::Map(key, value, _) => [key.scalars(), value.scalars()].concat(),
+            NodeKind::Scalar(scalar) => vec![scalar],
+            NodeKind::Struct(fields) => fields.iter().flat_map(|(_, it)| it.scalars()).collect(),
+            NodeKind::List(element, _) => element.scalars(),
+            NodeKind::Map(key, value, _) => [key.scalars(), value.scalars()].concat(),
         }
     }
 
-    /// What the file calls the type.
+    /// Returns the type's name in the file.
     pub fn kind(&self) -> Type {
         match &self.shape {
-            Shape::Scalar(scalar) => scalar.kind.clone(),
+            NodeKind::Scalar(scalar) => scalar.kind.clone(),
             _ => {
                 let mut name = String::new();
                 self.write_name(&mut name);
@@ -190,8 +190,8 @@ impl Node {
 
     fn write_name(&self, name: &mut String) {
         match &self.shape {
-            Shape::Scalar(scalar) => *name += &scalar.kind.to_string(),
-            Shape::Struct(fields) => {
+            NodeKind::Scalar(scalar) => *name += &scalar.kind.to_string(),
+            NodeKind::Struct(fields) => {
                 *name += "struct<";
                 for (index, (field, node)) in fields.iter().enumerate() {
                     *name += if index == 0 { "" } else { ", " };
@@ -201,12 +201,12 @@ impl Node {
                 }
                 *name += ">";
             }
-            Shape::List(element, _) => {
+            NodeKind::List(element, _) => {
                 *name += "list<";
                 element.write_name(name);
                 *name += ">";
             }
-            Shape::Map(key, value, _) => {
+            NodeKind::Map(key, value, _) => {
                 *name += "map<";
                 key.write_name(name);
                 *name += ",";
@@ -216,21 +216,21 @@ impl Node {
         }
     }
 
-    /// Takes the next value. `leaves` are those of the field that this is a part of.
+    /// Takes the next value. `leaves` are those of the enclosing field.
     pub fn take(&self, leaves: &mut Leaves<'_>) -> Value {
         let def_level = match leaves.get(self.leaves.start) {
             Some(leaf) => leaf.def_level(),
-            // A structure without fields has no column to say whether it is there.
+            // A structure without fields has no column that could say whether it is null.
             None => return Value::Null,
         };
         match &self.shape {
-            Shape::Scalar(_) => leaves.take(self.leaves.start),
+            NodeKind::Scalar(_) => leaves.take(self.leaves.start),
             _ if def_level < self.def_level => leaves.skip(self.leaves.clone()),
-            Shape::Struct(fields) => {
+            NodeKind::Struct(fields) => {
                 let take = |(name, node): &(String, Node)| (name.clone(), json(node.take(leaves)));
                 Value::Json(Json::Object(fields.iter().map(take).collect()))
             }
-            Shape::List(element, repeated) => {
+            NodeKind::List(element, repeated) => {
                 let mut elements = Vec::new();
                 let n_more = self.each(*repeated, leaves, |leaves, is_shown| {
                     let value = element.take(leaves);
@@ -241,7 +241,7 @@ impl Node {
                 elements.extend(n_more.map(|n_more| format!("… ({n_more})").into()));
                 Value::Json(Json::Array(elements))
             }
-            Shape::Map(key, value, repeated) => {
+            NodeKind::Map(key, value, repeated) => {
                 let mut entries = Vec::new();
                 let n_more = self.each(*repeated, leaves, |leaves, is_shown| {
                     let entry = (key.take(leaves), value.take(leaves));
@@ -255,8 +255,8 @@ impl Node {
         }
     }
 
-    /// Visits the elements of a list, and says from which on they are not shown; how many those
-    /// are, in words.
+    /// Visits the elements of a list, and says from which one on they are not shown. Returns the
+    /// number of those, as text.
     fn each(
         &self,
         repeated: Repeated,
@@ -273,7 +273,7 @@ impl Node {
             let is_shown = !leaves.is_full();
             visit(leaves, is_shown);
             n_more += usize::from(!is_shown);
-            // Every element takes an entry of the first column, so this comes to an end.
+            // Every element takes an entry of the first column, so this loop ends.
             if leaves.get(first).is_none_or(|leaf| leaf.rep_level() < repeated.rep_level) {
                 break;
             }
@@ -285,12 +285,12 @@ impl Node {
     }
 }
 
-/// The columns of a field, while a row is put together.
+/// The columns of a field, while a row is assembled.
 pub struct Leaves<'a> {
     leaves: &'a mut [Leaf],
-    /// Which column of the file is the first one.
+    /// The index of the first column in the file.
     first: usize,
-    /// How much of the cell has been taken, and how much it may be before its lists are cut.
+    /// The bytes of the cell taken so far, and the limit at which its lists are cut.
     n_bytes: usize,
     max_cell: usize,
 }
@@ -311,7 +311,7 @@ impl<'a> Leaves<'a> {
         value
     }
 
-    /// Takes the entry that each column has where something around it is null or empty.
+    /// Takes the entry that each column has where an enclosing value is null or empty.
     fn skip(&mut self, columns: Range<usize>) -> Value {
         for index in columns {
             self.leaves[index - self.first].take();
@@ -324,7 +324,7 @@ impl<'a> Leaves<'a> {
     }
 }
 
-/// A map as an object, unless a key is there twice.
+/// Returns a map as an object, unless a key occurs twice.
 fn map(entries: Vec<(Json, Json)>) -> Json {
     let mut object = Map::new();
     for (key, value) in &entries {

@@ -1,8 +1,8 @@
-//! Reads the pages of a column chunk for the library's decoders, which trust what they are given.
+//! Reads the pages of a column chunk for the library's decoders, which trust their input.
 //!
-//! The library has a page reader of its own. It inflates whatever a gzip page holds, allocates
-//! for any number of values that a page claims, and stops at a page without values; so the pages
-//! are read, inflated and checked here.
+//! The library's own page reader inflates gzip pages without limit, allocates for any number of
+//! values that a page claims, and stops at a page without values. So pages are read, inflated and
+//! checked here.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -22,10 +22,10 @@ use crate::source::Source;
 /// The most bytes of a page, compressed or not.
 pub const MAX_PAGE: u64 = 256 << 20;
 
-/// The most bytes of a page's header, which may hold a smallest and a largest text.
+/// The most bytes of a page header, which may contain minimum and maximum values.
 const MAX_HEADER: u64 = 1 << 20;
 
-/// How much is read at first, for the header and what follows it.
+/// The size of the first read, for the header and the bytes after it.
 const N_FIRST_READ: u64 = 8 << 10;
 
 /// The most entries of a dictionary. Each takes up to 40 bytes in memory and 4 in the file.
@@ -34,12 +34,12 @@ pub const MAX_DICTIONARY: u64 = 1 << 22;
 /// The most values of a page whose encoding makes the library allocate for all of them.
 const MAX_DELTA_VALUES: u64 = 1 << 22;
 
-/// The pages of a column chunk, up to the first one that would be too much.
+/// The pages of a column chunk, up to the first one beyond the limits.
 pub struct Pages {
     source: Arc<dyn Source>,
     offset: u64,
     end: u64,
-    /// Bytes that have been read, and from where on. The last header that was read is in it.
+    /// Bytes that were read, and their offset. They include the last header.
     window: Vec<u8>,
     window_at: u64,
     codec: Compression,
@@ -47,16 +47,16 @@ pub struct Pages {
     type_length: u64,
     max_def_level: i16,
     max_rep_level: i16,
-    /// How many more values lists may have.
+    /// The remaining number of values in lists.
     n_in_lists: u64,
     has_dictionary: bool,
-    /// Set once values have been left out, so that the last record may not be whole.
+    /// Set once values were left out, so that the last record may be incomplete.
     is_cut: Arc<AtomicBool>,
 }
 
 impl Pages {
-    /// The pages of a column chunk, and whether values have been left out, which happens after
-    /// `n_in_lists` where the column has lists.
+    /// Returns the pages of a column chunk, and a flag that is set when values are left out. That
+    /// happens after `n_in_lists` values if the column has lists.
     pub fn new(
         source: Arc<dyn Source>,
         chunk: &ColumnChunkMetaData,
@@ -65,7 +65,7 @@ impl Pages {
         if chunk.file_path().is_some_and(|path| !path.is_empty()) {
             return Err(broken("its rows are in other files"));
         }
-        // Some writers have the offset of a dictionary that is not there as 0.
+        // Some writers store 0 as the offset of a missing dictionary.
         let data = chunk.data_page_offset();
         let dictionary = chunk.dictionary_page_offset().filter(|it| *it > 0 && *it < data);
         let start = u64::try_from(dictionary.unwrap_or(data)).ok();
@@ -108,7 +108,7 @@ impl Pages {
                 return Err(Error::TooLarge { cause });
             }
             self.offset = start + n_bytes;
-            // A page without values would end the column for the library.
+            // The library takes a page without values for the end of the column.
             let is_empty = header.n_values == 0;
             if matches!(header.version, Version::Other) || is_empty && !header.is_dictionary() {
                 continue;
@@ -175,7 +175,7 @@ impl Pages {
             }
             Version::Two { n_nulls, n_rows, n_def_bytes, n_rep_bytes, is_compressed } => {
                 self.check_values(header, &buf[(n_def_bytes + n_rep_bytes) as usize..])?;
-                // The number of nulls among those that are kept is not known.
+                // The number of nulls among the kept values is unknown.
                 let is_whole = u64::from(num_values) == header.n_values;
                 Ok(Page::DataPageV2 {
                     buf,
@@ -206,8 +206,8 @@ impl Pages {
         if self.codec == Compression::UNCOMPRESSED || !is_compressed {
             return Ok(body);
         }
-        // Levels of the second version come before the values and are not compressed. Where all
-        // values are null, nothing is there to inflate.
+        // In version 2, levels come before the values and are not compressed. If all values are
+        // null, there is nothing to inflate.
         let (levels, values) = body.split_at(n_levels);
         if levels.is_empty() && n_inflated > 0 {
             return codec::inflate(self.codec, values, n_inflated);
@@ -240,7 +240,7 @@ impl Pages {
         Ok(())
     }
 
-    /// Where the values begin in a page of the first version, behind the levels.
+    /// Returns where the values start in a page of version 1, after the levels.
     fn values_at(&self, header: &Header, buf: &[u8]) -> Result<usize> {
         let Version::One { def_level_encoding, rep_level_encoding } = header.version else {
             return Ok(0);
@@ -255,7 +255,7 @@ impl Pages {
             let n_bytes = match (encoding, buf[at..].first_chunk()) {
                 (Encoding::RLE, Some(n_bytes)) => 4 + u64::from(u32::from_le_bytes(*n_bytes)),
                 (Encoding::RLE, None) => u64::MAX,
-                // The only other encoding packs all levels into the bits they need.
+                // The only other encoding packs levels into as few bits as needed.
                 _ => {
                     let n_bits = u64::from(16 - (max_level as u16).leading_zeros());
                     (header.n_values * n_bits).div_ceil(8)
@@ -273,7 +273,7 @@ impl Pages {
         let n_values = header.n_values as usize;
         let is_plausible = match header.encoding {
             Encoding::RLE_DICTIONARY | Encoding::PLAIN_DICTIONARY => self.has_dictionary,
-            // Its sizes are not looked at yet, and no writer uses it unasked.
+            // Its sizes are not checked here, and no writer uses it by default.
             Encoding::ALP => return Err(broken("it is encoded with ALP, which is not known here")),
             Encoding::DELTA_LENGTH_BYTE_ARRAY | Encoding::DELTA_BYTE_ARRAY
                 if header.n_values > MAX_DELTA_VALUES =>
@@ -294,8 +294,8 @@ impl Pages {
         if is_plausible { Ok(()) } else { Err(broken("the values of a page are damaged")) }
     }
 
-    /// How many values of a page are read; none if the column ends before it. In lists it is not
-    /// the number of rows that bounds them.
+    /// Returns how many values of a page are read; `None` if the column ends before it. In lists,
+    /// the number of rows does not bound them.
     fn n_values_kept(&mut self, header: &Header) -> Option<u32> {
         let (n_values, n_room) = (header.n_values, self.n_in_lists);
         if self.max_rep_level == 0 || header.is_dictionary() {
@@ -307,7 +307,7 @@ impl Pages {
         }
         self.is_cut.store(true, Ordering::Relaxed);
         self.offset = self.end;
-        // These have their number of values in their layout.
+        // The layout of these fixes their number of values.
         let is_rigid = self.physical_type == Type::FIXED_LEN_BYTE_ARRAY
             || matches!(header.version, Version::One { def_level_encoding, rep_level_encoding }
                 if def_level_encoding != Encoding::RLE || rep_level_encoding != Encoding::RLE);
@@ -324,7 +324,7 @@ impl PageReader for Pages {
         if self.offset >= self.end {
             return Ok(true);
         }
-        // In the first version a record may go on in the next page.
+        // In version 1 a record may continue in the next page.
         Ok(self.read_header().is_ok_and(|it| matches!(it.version, Version::Two { .. })))
     }
 

@@ -1,27 +1,27 @@
-//! How many rows fit into an answer, found out column by column.
+//! Tracks how many rows fit into an answer, column by column.
 //!
-//! A file has its columns one after another, and a column is read and left before the next one.
-//! Each may show that fewer rows fit than it seemed, and the next ones then read less.
+//! A file stores its columns one after another, and each is read before the next one. Each column
+//! can reduce the number of rows that fit, and later columns then read less.
 
-/// What a value costs beyond its bytes.
+/// The cost of a value in addition to its bytes.
 const SEPARATOR_BYTES: usize = 2;
 
-/// How many rows are read, given what has been read.
+/// The number of rows to read, given the values so far.
 #[derive(Debug)]
-pub struct Rows {
-    /// The bytes of each row that has been seen, in all columns so far.
+pub struct RowBudget {
+    /// The bytes of each row, over all columns so far.
     n_bytes: Vec<usize>,
     n_bytes_of_separators: usize,
     max_bytes: usize,
     n_rows: usize,
 }
 
-impl Rows {
-    /// Up to `n_rows` of so many columns. The first row always fits.
-    pub fn new(n_rows: usize, n_columns: usize, max_bytes: usize) -> Rows {
+impl RowBudget {
+    /// Creates a budget for up to `n_rows` rows of that many columns. The first row always fits.
+    pub fn new(n_rows: usize, n_columns: usize, max_bytes: usize) -> RowBudget {
         let n_bytes_of_separators = n_columns.saturating_mul(SEPARATOR_BYTES).max(1);
         let n_at_most = (max_bytes / n_bytes_of_separators).max(1);
-        Rows {
+        RowBudget {
             n_bytes: Vec::new(),
             n_bytes_of_separators,
             max_bytes,
@@ -29,17 +29,17 @@ impl Rows {
         }
     }
 
-    /// How many rows fit, as far as is known.
+    /// Returns how many rows fit according to the columns so far.
     pub fn n_rows(&self) -> usize {
         self.n_rows
     }
 
-    /// Leaves out rows from here on.
+    /// Drops rows from `n_rows` on.
     pub fn limit_to(&mut self, n_rows: usize) {
         self.n_rows = self.n_rows.min(n_rows);
     }
 
-    /// Starts to add what another column has in its rows from `first_row` on.
+    /// Starts to add another column's values, from `first_row` on.
     pub fn pass(&mut self, first_row: usize) -> Pass<'_> {
         let n_bytes = self.n_bytes.iter().take(first_row).sum();
         Pass { rows: self, row: first_row, n_bytes }
@@ -48,18 +48,18 @@ impl Rows {
 
 /// The rows of one column.
 pub struct Pass<'a> {
-    rows: &'a mut Rows,
+    rows: &'a mut RowBudget,
     row: usize,
     n_bytes: usize,
 }
 
 impl Pass<'_> {
-    /// How many more rows would fit.
+    /// Returns how many more rows fit.
     pub fn n_left(&self) -> usize {
         self.rows.n_rows.saturating_sub(self.row)
     }
 
-    /// Counts the next row's value.
+    /// Counts the value of the next row.
     pub fn add(&mut self, n_bytes: usize) {
         let rows = &mut *self.rows;
         if rows.n_bytes.len() <= self.row {

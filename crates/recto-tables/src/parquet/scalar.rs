@@ -1,4 +1,4 @@
-//! What the values of a column mean, what that is called, and how a value is shown.
+//! The meaning of a column's values, the name of its type, and how its values are shown.
 
 use std::borrow::Cow;
 
@@ -11,14 +11,14 @@ use crate::budget::cut;
 use crate::calendar;
 use crate::table::{Alignment, Type, Value};
 
-/// The most bytes that are shown of binary data.
+/// The most bytes shown of binary data.
 const MAX_HEX_BYTES: usize = 64;
 
 const MILLIS: i64 = 1_000;
 const MICROS: i64 = 1_000_000;
 const NANOS: i64 = 1_000_000_000;
 
-/// What the values of a column mean.
+/// The meaning of a column's values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub enum Meaning {
@@ -29,7 +29,7 @@ pub enum Meaning {
         scale: usize,
     },
     Date,
-    /// The parts of a second that are counted.
+    /// The number of units per second.
     Time(i64),
     Timestamp {
         n_per_second: i64,
@@ -40,11 +40,11 @@ pub enum Meaning {
     Interval,
 }
 
-/// A column of values that have no values inside.
+/// A column of values without nested values.
 #[derive(Debug, Clone)]
 pub struct Scalar {
     meaning: Meaning,
-    /// What the file calls it.
+    /// The type's name in the file.
     pub kind: Type,
 }
 
@@ -81,7 +81,7 @@ impl Scalar {
             Meaning::Unsigned if value < 0 => Value::Text((value as u64).to_string()),
             Meaning::Decimal { scale } => decimal::show(&value.to_be_bytes(), scale),
             Meaning::Date => Value::Text(calendar::date(value)),
-            // A time outside of its day is shown as what is stored.
+            // A time outside its day is shown as stored.
             Meaning::Time(n_per_second) if (0..=86_400 * n_per_second).contains(&value) => {
                 Value::Text(calendar::time(value * (NANOS / n_per_second)))
             }
@@ -93,7 +93,7 @@ impl Scalar {
         }
     }
 
-    /// Shows a value, which is a moment whatever the schema says.
+    /// Shows a value, which is a timestamp regardless of the schema.
     pub fn show_int96(&self, value: &Int96) -> Value {
         const JULIAN_DAY_OF_1970: i64 = 2_440_588;
         let [low, high, day] = value.data() else { return Value::Null };
@@ -102,7 +102,7 @@ impl Scalar {
         Value::Text(calendar::timestamp_of_day(day, nanos))
     }
 
-    /// Shows bytes, of texts at most `max_chars` characters.
+    /// Shows bytes; of a text at most `max_chars` characters.
     pub fn show_bytes(&self, bytes: &[u8], max_chars: usize) -> Value {
         match (self.meaning, bytes.len()) {
             (Meaning::Text, _) => Value::Text(cut(&String::from_utf8_lossy(bytes), max_chars)),
@@ -126,7 +126,7 @@ impl Scalar {
     }
 }
 
-/// Shows a number by the digits that tell it from its neighbours of the same size: 0.1, not
+/// Shows a number with the fewest digits that identify it among 32-bit floats: 0.1, not
 /// 0.10000000149011612.
 pub fn show_f32(value: f32) -> Value {
     match value.to_string().parse() {
@@ -227,7 +227,7 @@ fn unit(unit: TimeUnit) -> (i64, &'static str) {
     }
 }
 
-/// Months, days and milliseconds as an ISO 8601 duration.
+/// Formats months, days and milliseconds as an ISO 8601 duration.
 fn interval(bytes: &[u8]) -> String {
     let part =
         |at: usize| u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
@@ -249,7 +249,7 @@ fn interval(bytes: &[u8]) -> String {
     if shown.len() == 1 { "PT0S".into() } else { shown }
 }
 
-/// A number of 16 bits with the same value in 32.
+/// Converts a 16-bit float to 32 bits.
 fn widen(half: u16) -> f32 {
     let sign = if half >> 15 == 1 { -1.0 } else { 1.0 };
     let (exponent, fraction) = (i32::from(half >> 10 & 0x1f), f32::from(half & 0x3ff));

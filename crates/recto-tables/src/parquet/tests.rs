@@ -1,4 +1,4 @@
-//! Values and types beside what pyarrow says, and files that lie about themselves.
+//! Compares values and types with pyarrow's, and reads files with false metadata.
 
 #![allow(clippy::unwrap_used)]
 
@@ -58,7 +58,7 @@ fn columns(table: &Table) -> String {
 }
 
 #[test]
-fn values_are_those_that_pyarrow_reads() {
+fn values_match_pyarrow() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/parquet/expected.json");
     let expected: serde_json::Map<String, Json> =
         serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
@@ -78,7 +78,7 @@ fn values_are_those_that_pyarrow_reads() {
 }
 
 #[test]
-fn types_have_the_names_of_the_format() {
+fn types_have_their_names_in_the_format() {
     let check = |name, expected: Expect| expected.assert_eq(&columns(&preview_of(name, 0, 99)));
     check(
         "scalars",
@@ -221,7 +221,7 @@ fn lists_of_older_writers_are_lists() {
 }
 
 #[test]
-fn the_number_of_rows_is_told_and_whether_there_are_more() {
+fn reports_the_number_of_rows_and_whether_there_are_more() {
     for (name, limit, n_rows, n_all) in [
         ("groups", 0, 0, Some("25")),
         ("groups", 10, 10, Some("25")),
@@ -237,12 +237,12 @@ fn the_number_of_rows_is_told_and_whether_there_are_more() {
         ("no_columns", 5, 0, None),
     ] {
         let table = preview_of(name, limit, 1 << 20);
-        let shown = (table.rows.len(), table.has_more, table.remarks);
-        let remark = n_all.map(|n_all| match n_all {
+        let shown = (table.rows.len(), table.has_more, table.notes);
+        let note = n_all.map(|n_all| match n_all {
             "1" => "The file has 1 row.".to_string(),
             _ => format!("The file has {n_all} rows."),
         });
-        let expected = (n_rows, remark.is_some(), remark.into_iter().collect());
+        let expected = (n_rows, note.is_some(), note.into_iter().collect());
         assert_eq!(shown, expected, "{name} {limit}");
     }
 }
@@ -257,14 +257,14 @@ fn rows_end_where_the_bytes_do() {
 }
 
 #[test]
-fn only_what_is_needed_is_read() {
+fn reads_only_needed_bytes() {
     struct Counted(Vec<u8>, Mutex<usize>);
     impl Source for Counted {
         fn size(&self) -> u64 {
             self.0.size()
         }
         fn read_at(&self, buffer: &mut [u8], offset: u64) -> Result<usize> {
-            // A source may give less than it is asked for.
+            // A source may return fewer bytes than requested.
             let n_at_most = buffer.len().min(1000);
             let n_read = self.0.read_at(&mut buffer[..n_at_most], offset)?;
             *self.1.lock().unwrap() += n_read;

@@ -1,22 +1,22 @@
-//! The compact Thrift protocol, as far as Parquet's own structures need it.
+//! The part of the compact Thrift protocol that Parquet's structures use.
 //!
-//! It is read here and not only by the library, because the library takes sizes and depths on
-//! trust: see [`footer`](super::footer) and [`pages`](super::pages).
+//! The library has a parser too, but it trusts sizes and depths: see [`footer`](super::footer) and
+//! [`pages`](super::pages).
 
-/// A structure deeper than this is nothing that Parquet defines.
+/// The deepest structure. Parquet defines none that are deeper.
 const MAX_DEPTH: usize = 16;
 
 /// The bytes do not follow the protocol, or end too early.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Malformed;
 
-/// What an answer here is.
+/// The result of reading a value.
 pub type Result<T> = std::result::Result<T, Malformed>;
 
 /// The type of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
-    /// A boolean; a field holds its value in its header.
+pub enum WireType {
+    /// A boolean; the header of a field contains its value.
     Boolean(bool),
     /// One byte.
     Byte,
@@ -36,7 +36,7 @@ pub enum Kind {
     Uuid,
 }
 
-/// Reads values one after another.
+/// Reads values in sequence.
 pub struct Input<'a> {
     bytes: &'a [u8],
     at: usize,
@@ -48,16 +48,16 @@ impl<'a> Input<'a> {
         Input { bytes, at: 0 }
     }
 
-    /// How many bytes have been read.
+    /// Returns how many bytes have been read.
     pub fn position(&self) -> usize {
         self.at
     }
 
-    /// Reads the fields of a structure: `visit` gets the number and type of each, and reads or
+    /// Reads the fields of a structure. `visit` gets the number and type of each, and reads or
     /// skips it.
     pub fn fields(
         &mut self,
-        mut visit: impl FnMut(&mut Self, i16, Kind) -> Result<()>,
+        mut visit: impl FnMut(&mut Self, i16, WireType) -> Result<()>,
     ) -> Result<()> {
         let mut id = 0_i16;
         loop {
@@ -69,23 +69,23 @@ impl<'a> Input<'a> {
                 0 => id = i16::try_from(self.integer()?).map_err(|_| Malformed)?,
                 delta => id = id.checked_add(i16::from(delta)).ok_or(Malformed)?,
             }
-            let kind = Kind::parse(header & 0x0f)?;
+            let kind = WireType::parse(header & 0x0f)?;
             visit(self, id, kind)?;
         }
     }
 
-    /// Reads the start of a list: the type of its elements and how many it claims to have.
-    pub fn list(&mut self) -> Result<(Kind, u64)> {
+    /// Reads the start of a list: the type of its elements and their claimed number.
+    pub fn list(&mut self) -> Result<(WireType, u64)> {
         let header = self.byte()?;
         // Some writers give an empty list no type.
         if header == 0 {
-            return Ok((Kind::Byte, 0));
+            return Ok((WireType::Byte, 0));
         }
         let n_elements = match header >> 4 {
             15 => self.varint()?,
             n_elements => u64::from(n_elements),
         };
-        Ok((Kind::parse(header & 0x0f)?, n_elements))
+        Ok((WireType::parse(header & 0x0f)?, n_elements))
     }
 
     /// Reads an integer of any size.
@@ -94,47 +94,47 @@ impl<'a> Input<'a> {
         Ok((zigzag >> 1) as i64 ^ -((zigzag & 1) as i64))
     }
 
-    /// Reads past a value.
-    pub fn skip(&mut self, kind: Kind) -> Result<()> {
+    /// Skips a value.
+    pub fn skip(&mut self, kind: WireType) -> Result<()> {
         self.skip_at(kind, MAX_DEPTH)
     }
 
-    fn skip_at(&mut self, kind: Kind, depth: usize) -> Result<()> {
+    fn skip_at(&mut self, kind: WireType, depth: usize) -> Result<()> {
         let depth = depth.checked_sub(1).ok_or(Malformed)?;
         match kind {
-            Kind::Boolean(_) => Ok(()),
-            Kind::Byte => self.advance(1),
-            Kind::Integer => self.varint().map(|_| ()),
-            Kind::Double => self.advance(8),
-            Kind::Uuid => self.advance(16),
-            Kind::Binary => {
+            WireType::Boolean(_) => Ok(()),
+            WireType::Byte => self.advance(1),
+            WireType::Integer => self.varint().map(|_| ()),
+            WireType::Double => self.advance(8),
+            WireType::Uuid => self.advance(16),
+            WireType::Binary => {
                 let n_bytes = self.varint()?;
                 self.advance(n_bytes)
             }
-            Kind::List => {
+            WireType::List => {
                 let (kind, n_elements) = self.list()?;
                 (0..n_elements).try_for_each(|_| self.skip_element(kind, depth))
             }
-            Kind::Map => {
+            WireType::Map => {
                 let n_entries = self.varint()?;
                 if n_entries == 0 {
                     return Ok(());
                 }
                 let kinds = self.byte()?;
-                let (key, value) = (Kind::parse(kinds >> 4)?, Kind::parse(kinds & 0x0f)?);
+                let (key, value) = (WireType::parse(kinds >> 4)?, WireType::parse(kinds & 0x0f)?);
                 (0..n_entries).try_for_each(|_| {
                     self.skip_element(key, depth)?;
                     self.skip_element(value, depth)
                 })
             }
-            Kind::Struct => self.fields(|input, _, kind| input.skip_at(kind, depth)),
+            WireType::Struct => self.fields(|input, _, kind| input.skip_at(kind, depth)),
         }
     }
 
-    /// Outside of a structure, a boolean is a byte of its own.
-    fn skip_element(&mut self, kind: Kind, depth: usize) -> Result<()> {
+    /// Skips an element. Outside a structure, a boolean takes a byte.
+    fn skip_element(&mut self, kind: WireType, depth: usize) -> Result<()> {
         match kind {
-            Kind::Boolean(_) => self.advance(1),
+            WireType::Boolean(_) => self.advance(1),
             kind => self.skip_at(kind, depth),
         }
     }
@@ -165,30 +165,30 @@ impl<'a> Input<'a> {
     }
 }
 
-impl Kind {
-    fn parse(code: u8) -> Result<Kind> {
+impl WireType {
+    fn parse(code: u8) -> Result<WireType> {
         match code {
-            1 => Ok(Kind::Boolean(true)),
-            2 => Ok(Kind::Boolean(false)),
-            3 => Ok(Kind::Byte),
-            4..=6 => Ok(Kind::Integer),
-            7 => Ok(Kind::Double),
-            8 => Ok(Kind::Binary),
-            9 | 10 => Ok(Kind::List),
-            11 => Ok(Kind::Map),
-            12 => Ok(Kind::Struct),
-            13 => Ok(Kind::Uuid),
+            1 => Ok(WireType::Boolean(true)),
+            2 => Ok(WireType::Boolean(false)),
+            3 => Ok(WireType::Byte),
+            4..=6 => Ok(WireType::Integer),
+            7 => Ok(WireType::Double),
+            8 => Ok(WireType::Binary),
+            9 | 10 => Ok(WireType::List),
+            11 => Ok(WireType::Map),
+            12 => Ok(WireType::Struct),
+            13 => Ok(WireType::Uuid),
             _ => Err(Malformed),
         }
     }
 }
 
-/// Writes an integer as the protocol has it.
+/// Writes an integer.
 pub fn write_integer(output: &mut Vec<u8>, value: i64) {
     write_varint(output, ((value << 1) ^ (value >> 63)) as u64);
 }
 
-/// Writes a size as the protocol has it.
+/// Writes a size.
 pub fn write_varint(output: &mut Vec<u8>, mut value: u64) {
     while value >= 0x80 {
         output.push(value as u8 | 0x80);

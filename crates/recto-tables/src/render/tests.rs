@@ -1,4 +1,4 @@
-//! Cases of `render`.
+//! Tests of `render`.
 
 use super::markdown;
 use crate::table::{Column, Table, Type, Value};
@@ -6,7 +6,7 @@ use crate::table::{Column, Table, Type, Value};
 fn check(kind: Type, value: Value, expected: &str) {
     let columns = vec![Column { name: "a".into(), kind }];
     let rows = vec![vec![value]];
-    let table = Table { columns, n_columns: None, rows, has_more: false, remarks: Vec::new() };
+    let table = Table { columns, n_columns: None, rows, has_more: false, notes: Vec::new() };
     let text = markdown(&table);
     assert_eq!(text.lines().nth(2), Some(expected));
     assert_eq!(text.lines().count(), 3);
@@ -21,7 +21,7 @@ fn names_the_type_and_aligns_numbers() {
     let column = |name: &str, kind| Column { name: name.into(), kind };
     let columns = vec![column("a|b", Type::Text), column("n", Type::Integer)];
     let rows = vec![vec![Value::Text("x".into()), Value::Integer(5)]];
-    let table = Table { columns, n_columns: None, rows, has_more: false, remarks: Vec::new() };
+    let table = Table { columns, n_columns: None, rows, has_more: false, notes: Vec::new() };
     expect_test::expect![[r#"
         | a\|b (text) | n (integer) |
         | --- | --: |
@@ -40,13 +40,13 @@ fn keeps_a_value_in_its_cell() {
 }
 
 #[test]
-fn shows_what_is_invisible() {
+fn makes_invisible_characters_visible() {
     check_text("a\tb\0c\x1bd", "| a⇥b␀c␛d |");
     check_text("a\u{202e}b", r"| a\u{202e}b |");
 }
 
 #[test]
-fn tells_an_empty_text_from_none() {
+fn distinguishes_empty_text_from_null() {
     check_text("", "| \"\" |");
     check(Type::Text, Value::Null, "|  |");
 }
@@ -62,6 +62,6 @@ fn writes_numbers_as_json_does() {
 #[test]
 fn is_empty_without_columns() {
     let table =
-        Table { columns: vec![], n_columns: None, rows: vec![], has_more: false, remarks: vec![] };
+        Table { columns: vec![], n_columns: None, rows: vec![], has_more: false, notes: vec![] };
     assert_eq!(markdown(&table), "");
 }

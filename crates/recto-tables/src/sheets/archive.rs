@@ -1,9 +1,8 @@
-//! Opens the archive that a workbook is, after a look at what it would inflate to.
+//! Opens a workbook's archive after checking what it would inflate to.
 //!
-//! The archive's directory says how large each part is, and the reader of archives never inflates
-//! a part beyond that, so the directory can be believed. The reader of workbooks, however, keeps
-//! all shared texts, makes room for as many as the file claims, and holds one piece of XML at a
-//! time, however long it is.
+//! The archive's directory contains the size of each part, and the archive reader never inflates a
+//! part beyond it, so the directory can be trusted. The workbook reader, however, keeps all shared
+//! strings, allocates for as many as the file claims, and keeps one piece of XML of any length.
 
 use std::io::{self, BufReader, Read, Seek, SeekFrom};
 use std::sync::{Arc, Mutex};
@@ -22,13 +21,13 @@ pub const MAX_SOURCE: u64 = 128 << 20;
 /// The most bytes of all parts of a workbook together.
 const MAX_INFLATED: u64 = 2 << 30;
 
-/// The most bytes of a part that is kept as a whole.
+/// The most bytes of a part that is kept whole.
 const MAX_KEPT: u64 = 256 << 20;
 
-/// A part that is larger than this is looked through before.
+/// A part larger than this is scanned first.
 const MAX_TRUSTED: u64 = 64 << 20;
 
-/// The longest piece of XML: a tag or a text. Excel has at most 32,767 characters in a cell.
+/// The longest piece of XML: a tag or a text. Excel allows 32,767 characters in a cell.
 const MAX_PIECE: usize = 4 << 20;
 
 /// The most parts.
@@ -36,10 +35,10 @@ const MAX_PARTS: usize = 20_000;
 
 const N_BUFFERED: usize = 64 << 10;
 
-/// The bytes of a source, from any place on.
+/// The bytes of a source, with seeking.
 pub type Bytes = BufReader<Cursor>;
 
-/// Reads a source; what goes wrong there is kept, because libraries tell only that something did.
+/// Reads a source and keeps its error, because libraries only report that there was one.
 #[derive(Clone)]
 pub struct Cursor {
     source: Arc<dyn Source>,
@@ -47,19 +46,19 @@ pub struct Cursor {
     failure: Failure,
 }
 
-/// What the source said when it failed.
+/// The error of the source, if it failed.
 #[derive(Clone, Default)]
 pub struct Failure(Arc<Mutex<Option<Error>>>);
 
 impl Failure {
-    /// The source's error if there is one, and otherwise that the file is damaged.
+    /// Returns the source's error if there is one, and otherwise that the file is damaged.
     pub fn explain(&self, error: &dyn std::fmt::Display) -> Error {
         let kept = self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).take();
         kept.unwrap_or_else(|| Error::Broken { cause: format!("it is damaged: {error}") })
     }
 }
 
-/// The bytes of a source, and what it says if it fails.
+/// Returns the bytes of a source, and the slot for its error.
 pub fn open(source: Arc<dyn Source>) -> Result<(Bytes, Failure)> {
     if source.size() > MAX_SOURCE {
         let cause = format!("it has more than {} MiB", MAX_SOURCE >> 20);
@@ -70,7 +69,7 @@ pub fn open(source: Arc<dyn Source>) -> Result<(Bytes, Failure)> {
     Ok((BufReader::with_capacity(N_BUFFERED, cursor), failure))
 }
 
-/// The same bytes once more.
+/// Returns a second reader of the same bytes.
 pub fn reopen(bytes: &Bytes) -> Bytes {
     BufReader::with_capacity(N_BUFFERED, bytes.get_ref().clone())
 }
@@ -98,22 +97,22 @@ impl Seek for Cursor {
     }
 }
 
-/// What kind of workbook an archive is.
+/// The kind of workbook in an archive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs)]
-pub enum Kind {
+pub enum WorkbookKind {
     Xlsx,
     Xlsb,
     Ods,
 }
 
-/// Looks through the archive: what it is, and that reading it is bounded.
-pub fn check(bytes: Bytes, failure: &Failure) -> Result<Kind> {
+/// Checks the archive: returns its kind if reading it is bounded.
+pub fn check(bytes: Bytes, failure: &Failure) -> Result<WorkbookKind> {
     let mut archive = ZipArchive::new(bytes).map_err(|error| failure.explain(&error))?;
     if archive.len() > MAX_PARTS {
         return Err(Error::TooLarge { cause: format!("it has more than {MAX_PARTS} parts") });
     }
-    let mut kind = Kind::Xlsx;
+    let mut kind = WorkbookKind::Xlsx;
     let mut n_inflated = 0;
     let mut to_scan = Vec::new();
     for index in 0..archive.len() {
@@ -121,8 +120,8 @@ pub fn check(bytes: Bytes, failure: &Failure) -> Result<Kind> {
         let name = String::from_utf8_lossy(part.name_raw()).to_ascii_lowercase().replace('\\', "/");
         n_inflated += part.size();
         match name.as_str() {
-            "content.xml" => kind = Kind::Ods,
-            "xl/workbook.bin" => kind = Kind::Xlsb,
+            "content.xml" => kind = WorkbookKind::Ods,
+            "xl/workbook.bin" => kind = WorkbookKind::Xlsb,
             _ => {}
         }
         let is_sheet = name.contains("/worksheets/") || name == "content.xml";
@@ -133,7 +132,7 @@ pub fn check(bytes: Bytes, failure: &Failure) -> Result<Kind> {
             return Err(Error::TooLarge { cause });
         }
         let is_large = part.size() > MAX_TRUSTED && !is_media && !name.ends_with(".bin");
-        // The parts of OpenDocument are read here, by a reader that looks out for itself.
+        // The reader of OpenDocument parts has its own limits.
         if is_shared_texts || is_large && name != "content.xml" {
             to_scan.push((index, is_shared_texts, is_large));
         }
@@ -161,7 +160,7 @@ pub fn check(bytes: Bytes, failure: &Failure) -> Result<Kind> {
     Ok(kind)
 }
 
-/// Checks that there is room in the part for as many texts as it claims.
+/// Checks that the part is large enough for as many texts as it claims.
 fn check_count(part: &mut ZipFile<'_, impl Read>, failure: &Failure) -> Result<()> {
     const MAX_BEFORE: u64 = 1 << 20;
     const LEAST_PER_TEXT: u64 = 4;
@@ -190,7 +189,7 @@ fn check_count(part: &mut ZipFile<'_, impl Read>, failure: &Failure) -> Result<(
     }
 }
 
-/// Passes XML on, as long as its tags and texts are of sensible length, up to a number of bytes.
+/// Passes XML on, up to a number of bytes, if its tags and texts have a reasonable length.
 pub struct Pieces<R> {
     reader: R,
     n_left: u64,
@@ -198,7 +197,7 @@ pub struct Pieces<R> {
 }
 
 impl<R: Read> Pieces<R> {
-    /// The first `n_bytes` of an XML file.
+    /// Reads the first `n_bytes` of an XML file.
     pub fn new(reader: R, n_bytes: u64) -> Pieces<R> {
         Pieces { reader, n_left: n_bytes, n_in_piece: 0 }
     }

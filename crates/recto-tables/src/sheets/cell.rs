@@ -1,20 +1,20 @@
-//! What a cell of a sheet holds, from whichever format.
+//! The value of a cell in any workbook format.
 
 use calamine::{DataRef, ExcelDateTime};
 
 use crate::calendar;
 use crate::table::{Type, Value};
 
-/// Where Excel's calendar ends: after 9999-12-31.
+/// The end of Excel's calendar: after 9999-12-31.
 const END_OF_DAYS: f64 = 2_958_466.0;
 
 /// Integers are exact up to here.
 const MAX_EXACT: f64 = 9_007_199_254_740_992.0;
 
-/// What a cell holds. Moments are in ISO 8601.
+/// The value of a cell. Dates and times are in ISO 8601.
 #[derive(Debug, Clone, PartialEq)]
 #[allow(missing_docs)]
-pub enum Cell {
+pub enum SheetCell {
     Text(String),
     Number(f64),
     Boolean(bool),
@@ -23,85 +23,91 @@ pub enum Cell {
     Timestamp(String),
 }
 
-impl Cell {
-    /// A cell of Excel's formats; none if it is empty.
-    pub fn from_excel(data: &DataRef<'_>) -> Option<Cell> {
-        let text = |text: &str| (!text.is_empty()).then(|| Cell::Text(text.into()));
+impl SheetCell {
+    /// Converts a cell of Excel's formats; `None` if it is empty.
+    pub fn from_excel(data: &DataRef<'_>) -> Option<SheetCell> {
+        let text = |text: &str| (!text.is_empty()).then(|| SheetCell::Text(text.into()));
         match data {
             DataRef::Empty => None,
-            DataRef::Int(number) => Some(Cell::Number(*number as f64)),
-            DataRef::Float(number) => Some(Cell::Number(*number)),
+            DataRef::Int(number) => Some(SheetCell::Number(*number as f64)),
+            DataRef::Float(number) => Some(SheetCell::Number(*number)),
             DataRef::String(string) => text(string),
             DataRef::SharedString(string) => text(string),
-            DataRef::Bool(value) => Some(Cell::Boolean(*value)),
+            DataRef::Bool(value) => Some(SheetCell::Boolean(*value)),
             DataRef::DateTime(moment) => Some(from_serial(moment)),
-            DataRef::DateTimeIso(string) => Some(Cell::from_iso(string)),
-            DataRef::DurationIso(string) => Some(Cell::from_iso_duration(string)),
-            DataRef::Error(error) => Some(Cell::Text(error.to_string())),
+            DataRef::DateTimeIso(string) => Some(SheetCell::from_iso(string)),
+            DataRef::DurationIso(string) => Some(SheetCell::from_iso_duration(string)),
+            DataRef::Error(error) => Some(SheetCell::Text(error.to_string())),
         }
     }
 
-    /// A day, a time of day or both, as ISO 8601 writes it.
-    pub fn from_iso(text: &str) -> Cell {
+    /// Parses a date, a time of day or both in ISO 8601.
+    pub fn from_iso(text: &str) -> SheetCell {
         let is_made_of = |part: &str, separator: char| {
             !part.is_empty()
                 && part.chars().all(|c| c.is_ascii_digit() || c == separator || c == '.')
         };
         match text.split_once('T') {
             Some((date, time)) if is_made_of(date, '-') && is_made_of(time, ':') => {
-                Cell::Timestamp(format!("{date}T{}", tidied(time)))
+                SheetCell::Timestamp(format!("{date}T{}", tidied(time)))
             }
-            None if text.len() >= 8 && is_made_of(text, '-') => Cell::Date(text.into()),
-            None if text.len() >= 5 && is_made_of(text, ':') => Cell::Time(tidied(text)),
-            _ => Cell::Text(text.into()),
+            None if text.len() >= 8 && is_made_of(text, '-') => SheetCell::Date(text.into()),
+            None if text.len() >= 5 && is_made_of(text, ':') => SheetCell::Time(tidied(text)),
+            _ => SheetCell::Text(text.into()),
         }
     }
 
-    /// A duration as ISO 8601 writes it. OpenDocument has times of day as the time since midnight.
-    pub fn from_iso_duration(text: &str) -> Cell {
-        let Some(nanos) = parse_duration(text) else { return Cell::Text(text.into()) };
+    /// Parses an ISO 8601 duration. OpenDocument stores times of day as the time since midnight.
+    pub fn from_iso_duration(text: &str) -> SheetCell {
+        let Some(nanos) = parse_duration(text) else { return SheetCell::Text(text.into()) };
         const DAY: i64 = 86_400_000_000_000;
-        if nanos < DAY { Cell::Time(calendar::time(nanos)) } else { Cell::Text(text.into()) }
+        if nanos < DAY {
+            SheetCell::Time(calendar::time(nanos))
+        } else {
+            SheetCell::Text(text.into())
+        }
     }
 
-    /// About how many bytes it has when it is shown.
+    /// Returns about how many bytes it has when it is shown.
     pub fn size(&self) -> usize {
         match self {
-            Cell::Text(text) | Cell::Date(text) | Cell::Time(text) | Cell::Timestamp(text) => {
-                text.len()
-            }
-            Cell::Number(_) => 8,
-            Cell::Boolean(_) => 4,
+            SheetCell::Text(text)
+            | SheetCell::Date(text)
+            | SheetCell::Time(text)
+            | SheetCell::Timestamp(text) => text.len(),
+            SheetCell::Number(_) => 8,
+            SheetCell::Boolean(_) => 4,
         }
     }
 
-    /// The value in a column of a type.
+    /// Returns the value in a column of a type.
     pub fn into_value(self, kind: &Type) -> Value {
         match self {
-            Cell::Number(number) if !number.is_finite() => Value::Text(number.to_string()),
-            Cell::Number(number) if *kind != Type::Number && is_integral(number) => {
+            SheetCell::Number(number) if !number.is_finite() => Value::Text(number.to_string()),
+            SheetCell::Number(number) if *kind != Type::Number && is_integral(number) => {
                 Value::Integer(number as i64)
             }
-            Cell::Number(number) => Value::Number(number),
-            Cell::Boolean(value) => Value::Boolean(value),
-            Cell::Date(date) if *kind == Type::Timestamp => Value::Text(date + "T00:00:00"),
-            Cell::Text(text) | Cell::Date(text) | Cell::Time(text) | Cell::Timestamp(text) => {
-                Value::Text(text)
-            }
+            SheetCell::Number(number) => Value::Number(number),
+            SheetCell::Boolean(value) => Value::Boolean(value),
+            SheetCell::Date(date) if *kind == Type::Timestamp => Value::Text(date + "T00:00:00"),
+            SheetCell::Text(text)
+            | SheetCell::Date(text)
+            | SheetCell::Time(text)
+            | SheetCell::Timestamp(text) => Value::Text(text),
         }
     }
 }
 
-/// What all cells of a column are together.
-pub fn kind_of<'a>(cells: impl Iterator<Item = &'a Cell>) -> Type {
+/// Returns the type that fits all cells of a column.
+pub fn kind_of<'a>(cells: impl Iterator<Item = &'a SheetCell>) -> Type {
     let mut kinds = cells.map(|cell| match cell {
-        Cell::Text(_) => Type::Text,
-        Cell::Number(number) if is_integral(*number) => Type::Integer,
-        Cell::Number(_) => Type::Number,
-        Cell::Boolean(_) => Type::Boolean,
-        Cell::Date(_) => Type::Date,
-        Cell::Time(_) => Type::Time,
-        Cell::Timestamp(_) => Type::Timestamp,
+        SheetCell::Text(_) => Type::Text,
+        SheetCell::Number(number) if is_integral(*number) => Type::Integer,
+        SheetCell::Number(_) => Type::Number,
+        SheetCell::Boolean(_) => Type::Boolean,
+        SheetCell::Date(_) => Type::Date,
+        SheetCell::Time(_) => Type::Time,
+        SheetCell::Timestamp(_) => Type::Timestamp,
     });
     let Some(first) = kinds.next() else { return Type::Text };
     kinds.fold(first, |so_far, kind| match (so_far, kind) {
@@ -112,30 +118,30 @@ pub fn kind_of<'a>(cells: impl Iterator<Item = &'a Cell>) -> Type {
     })
 }
 
-/// Whether a number is whole, and small enough to be exactly that.
+/// Returns whether a number is an integer that a float represents exactly.
 pub fn is_integral(number: f64) -> bool {
     number.fract() == 0.0 && number.abs() <= MAX_EXACT
 }
 
-/// Excel counts days. Below one there is no day, so that it must be a time.
-fn from_serial(moment: &ExcelDateTime) -> Cell {
+/// Converts an Excel serial number, which counts days. Below 1 it has no date, so it is a time.
+fn from_serial(moment: &ExcelDateTime) -> SheetCell {
     let serial = moment.as_f64();
     if !(0.0..END_OF_DAYS).contains(&serial) {
-        return Cell::Number(serial);
+        return SheetCell::Number(serial);
     }
     if moment.is_duration() {
-        return Cell::Text(duration((serial * 86_400_000.0).round() as i64));
+        return SheetCell::Text(duration((serial * 86_400_000.0).round() as i64));
     }
     let (year, month, day, hour, minute, second, millis) = moment.to_ymd_hms_milli();
     let date = format!("{year:04}-{month:02}-{day:02}");
     let seconds = i64::from(hour) * 3600 + i64::from(minute) * 60 + i64::from(second);
     let time = calendar::time((seconds * 1000 + i64::from(millis)) * 1_000_000);
     if serial < 1.0 {
-        Cell::Time(time)
+        SheetCell::Time(time)
     } else if seconds == 0 && millis == 0 {
-        Cell::Date(date)
+        SheetCell::Date(date)
     } else {
-        Cell::Timestamp(format!("{date}T{time}"))
+        SheetCell::Timestamp(format!("{date}T{time}"))
     }
 }
 
@@ -148,7 +154,7 @@ fn duration(millis: i64) -> String {
     shown + "S"
 }
 
-/// `PT12H34M56.5S` in nanoseconds.
+/// Parses `PT12H34M56.5S` into nanoseconds.
 fn parse_duration(text: &str) -> Option<i64> {
     let mut nanos = 0.0;
     let mut rest = text.strip_prefix("PT")?;
@@ -162,7 +168,7 @@ fn parse_duration(text: &str) -> Option<i64> {
     rest.is_empty().then_some(nanos.round() as i64)
 }
 
-/// A time with as many groups of three digits behind the second as it needs.
+/// Formats a time with as many groups of three fractional digits as it needs.
 fn tidied(time: &str) -> String {
     let Some((whole, fraction)) = time.split_once('.') else { return time.into() };
     match fraction.trim_end_matches('0') {

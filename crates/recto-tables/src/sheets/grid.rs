@@ -1,23 +1,23 @@
-//! Makes a table of the cells of a sheet: what is around it is left out, and the header found.
+//! Turns the cells of a sheet into a table: finds the header and drops everything around the table.
 
 use std::collections::BTreeMap;
 
-use super::cell::{self, Cell};
+use super::cell::{self, SheetCell};
 use crate::Request;
 use crate::budget::{Budget, MAX_COLUMNS, cut, max_cell_chars};
 use crate::names;
 use crate::table::{Column, Table, Value};
 
-/// Titles and notes are looked for in so many rows above a header.
+/// The number of rows above a header that may contain titles and notes.
 const MAX_ABOVE: usize = 10;
 
-/// The most characters of what stands above a header that are told.
-const MAX_TOLD: usize = 200;
+/// The most characters that are reported of text above a header.
+const MAX_ABOVE_CHARS: usize = 200;
 
 /// The first rows of a sheet that have cells.
 pub struct Grid {
     /// Each has at least one cell.
-    rows: BTreeMap<u32, BTreeMap<u32, Cell>>,
+    rows: BTreeMap<u32, BTreeMap<u32, SheetCell>>,
     max_rows: usize,
     n_bytes: usize,
     max_bytes: usize,
@@ -26,7 +26,7 @@ pub struct Grid {
 }
 
 impl Grid {
-    /// Room for as many rows as a preview can show.
+    /// Creates a grid for as many rows as a preview can show.
     pub fn new(request: &Request<'_>) -> Grid {
         Grid {
             rows: BTreeMap::new(),
@@ -38,27 +38,27 @@ impl Grid {
         }
     }
 
-    /// How many rows may be looked at.
+    /// Returns how many rows may be read.
     pub fn max_rows(&self) -> usize {
         self.max_rows
     }
 
-    /// Whether there is nothing to show.
+    /// Returns whether there is nothing to show.
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
 
-    /// Adds a cell; whether there is room for more. Cells come row by row.
-    pub fn push(&mut self, row: u32, column: u32, cell: Cell) -> bool {
+    /// Adds a cell and returns whether the grid takes more. Cells come row by row.
+    pub fn push(&mut self, row: u32, column: u32, cell: SheetCell) -> bool {
         let is_new = !self.rows.contains_key(&row);
-        // Beyond the bytes of an answer there must be rows enough to find the header in.
+        // Beyond the bytes of an answer, there must be enough rows to find the header.
         let is_full = self.n_bytes > self.max_bytes && self.rows.len() > MAX_ABOVE + 2;
         if is_new && (self.rows.len() >= self.max_rows || is_full) {
             self.has_more = true;
             return false;
         }
         let cell = match cell {
-            Cell::Text(text) => Cell::Text(cut(&text, self.max_cell)),
+            SheetCell::Text(text) => SheetCell::Text(cut(&text, self.max_cell)),
             cell => cell,
         };
         self.n_bytes = self.n_bytes.saturating_add(cell.size() + 8);
@@ -66,29 +66,29 @@ impl Grid {
         true
     }
 
-    /// Says that there are rows which were not looked at.
+    /// Records that there are rows that were not read.
     pub fn set_has_more(&mut self) {
         self.has_more = true;
     }
 
-    /// The table, with remarks on what was left out.
+    /// Returns the table, with notes on what was left out.
     pub fn into_table(self, request: &Request<'_>) -> Table {
-        let mut remarks = Vec::new();
+        let mut notes = Vec::new();
         let columns = self.rows.values().flat_map(|row| row.keys().copied());
         let (first, last) = columns
             .fold((u32::MAX, 0), |(first, last), column| (first.min(column), last.max(column)));
         let n_all = if self.rows.is_empty() { 0 } else { (last - first) as usize + 1 };
         let n_columns = n_all.min(MAX_COLUMNS);
         if n_all > n_columns {
-            remarks.push(format!("only the first {n_columns} of {n_all} columns"));
+            notes.push(format!("only the first {n_columns} of {n_all} columns"));
         }
 
-        let mut rows: Vec<(u32, BTreeMap<u32, Cell>)> = self.rows.into_iter().collect();
+        let mut rows: Vec<(u32, BTreeMap<u32, SheetCell>)> = self.rows.into_iter().collect();
         let names = match find_header(&rows, n_columns) {
             Some(header_idx) => {
                 let mut rest = rows.split_off(header_idx);
                 std::mem::swap(&mut rows, &mut rest);
-                remarks.extend(told_above(&rest));
+                notes.extend(text_above(&rest));
                 rows.remove(0).1
             }
             None => BTreeMap::new(),
@@ -99,7 +99,7 @@ impl Grid {
         let n_blank = n_blank_between(&rows);
         if n_blank > 0 {
             let (plural, verb) = if n_blank == 1 { ("", "is") } else { ("s", "are") };
-            remarks.push(format!("{n_blank} empty row{plural} {verb} left out"));
+            notes.push(format!("{n_blank} empty row{plural} {verb} left out"));
         }
 
         let is_more = self.has_more || rows.len() > request.limit;
@@ -111,7 +111,7 @@ impl Grid {
         let n_rows = rows.len();
         let mut values = Vec::new();
         for (_, mut row) in rows {
-            let n_bytes = row.values().map(Cell::size).sum();
+            let n_bytes = row.values().map(SheetCell::size).sum();
             if !budget.admits(n_bytes, n_columns) {
                 break;
             }
@@ -126,14 +126,14 @@ impl Grid {
             n_columns: Some(n_all),
             has_more: is_more || values.len() < n_rows,
             rows: values,
-            remarks,
+            notes,
         }
     }
 }
 
-type Row = (u32, BTreeMap<u32, Cell>);
+type Row = (u32, BTreeMap<u32, SheetCell>);
 
-/// Where the header is: the first row that is as wide as the table and has nothing but names.
+/// Finds the header: the first row that is as wide as the table and contains only names.
 fn find_header(rows: &[Row], n_columns: usize) -> Option<usize> {
     // A title above the table does not make it wider.
     let wide = |row: &Row| row.1.len() * 2 > n_columns;
@@ -142,8 +142,8 @@ fn find_header(rows: &[Row], n_columns: usize) -> Option<usize> {
     let mut has_text = false;
     for (column, cell) in header {
         match cell {
-            Cell::Text(_) => has_text = true,
-            // `2019`, `2020` can be names, if what is below them is something else.
+            SheetCell::Text(_) => has_text = true,
+            // `2019`, `2020` can be names if the values below are different.
             cell if is_year(cell) => {
                 let below = rest.iter().find_map(|(_, row)| row.get(column));
                 below.filter(|below| !is_year(below))?;
@@ -154,25 +154,25 @@ fn find_header(rows: &[Row], n_columns: usize) -> Option<usize> {
     has_text.then_some(header_idx)
 }
 
-fn is_year(cell: &Cell) -> bool {
-    matches!(cell, Cell::Number(number) if cell::is_integral(*number)
+fn is_year(cell: &SheetCell) -> bool {
+    matches!(cell, SheetCell::Number(number) if cell::is_integral(*number)
         && (1800.0..2200.0).contains(number))
 }
 
-fn name(cell: &Cell) -> String {
+fn name(cell: &SheetCell) -> String {
     match cell {
-        Cell::Text(text) => text.clone(),
-        Cell::Number(number) => number.to_string(),
+        SheetCell::Text(text) => text.clone(),
+        SheetCell::Number(number) => number.to_string(),
         _ => String::new(),
     }
 }
 
-/// What stands above the header.
-fn told_above(rows: &[Row]) -> Option<String> {
+/// Returns the text above the header.
+fn text_above(rows: &[Row]) -> Option<String> {
     let texts = rows.iter().flat_map(|(_, row)| row.values().map(name));
     let texts: Vec<String> = texts.filter(|text| !text.is_empty()).collect();
-    let told = || format!("above the header: {}", cut(&texts.join(" | "), MAX_TOLD));
-    (!rows.is_empty()).then(told)
+    let note = || format!("above the header: {}", cut(&texts.join(" | "), MAX_ABOVE_CHARS));
+    (!rows.is_empty()).then(note)
 }
 
 fn n_blank_between(rows: &[Row]) -> u64 {

@@ -1,7 +1,7 @@
 //! Reads OpenDocument sheets as a stream, up to the rows that are shown.
 //!
-//! The library for workbooks reads all sheets into memory, with a cell for every repetition that
-//! a file claims: a hundred bytes there can be 16,384 cells, and a row of them a million rows.
+//! The workbook library loads all sheets, with a cell for every repetition that a file claims: a
+//! hundred bytes can mean 16,384 cells, and a row of them a million rows.
 
 use std::collections::HashSet;
 use std::io::{BufReader, Read};
@@ -11,7 +11,7 @@ use quick_xml::{Reader as XmlReader, XmlVersion};
 use zip::ZipArchive;
 
 use super::archive::{Bytes, Failure, Pieces};
-use super::cell::Cell;
+use super::cell::SheetCell;
 use super::grid::Grid;
 use super::{Sheet, Workbook};
 use crate::Request;
@@ -20,13 +20,13 @@ use crate::error::{Error, Result};
 /// The most bytes that are inflated to find the first rows.
 const MAX_INFLATED: u64 = 512 << 20;
 
-/// A sheet has at most this many columns.
+/// The most columns of a sheet.
 const MAX_COLUMN: u32 = 16_384;
 
-/// Repeated rows that are shown one by one. Beyond that they would only fill the answer.
+/// The most repeated rows that are shown one by one. More would only fill the answer.
 const MAX_REPEATED: u32 = 1_000;
 
-/// Reads the first visible sheet that is not empty, and the names of all.
+/// Reads the first visible sheet that is not empty, and the names of all sheets.
 pub fn read(bytes: Bytes, failure: &Failure, request: &Request<'_>) -> Result<Workbook> {
     let mut archive = ZipArchive::new(bytes).map_err(|error| failure.explain(&error))?;
     let content = archive.by_name("content.xml").map_err(|error| failure.explain(&error))?;
@@ -34,10 +34,10 @@ pub fn read(bytes: Bytes, failure: &Failure, request: &Request<'_>) -> Result<Wo
     let mut reader = XmlReader::from_reader(BufReader::new(pieces));
     reader.config_mut().check_end_names = false;
     reader.config_mut().expand_empty_elements = true;
-    let mut content = Content { reader, failure, buffer: Vec::new() };
+    let mut content = SheetStream { reader, failure, buffer: Vec::new() };
     let mut workbook = Workbook { sheets: Vec::new(), shown: None };
     match content.read(request, &mut workbook) {
-        // Behind the sheet that is shown only names are missing.
+        // After the sheet that is shown, only names are missing.
         Err(Error::TooLarge { .. }) if workbook.shown.is_some() => {
             workbook.sheets.push(Sheet { name: "…".into(), is_visible: true });
         }
@@ -46,13 +46,13 @@ pub fn read(bytes: Bytes, failure: &Failure, request: &Request<'_>) -> Result<Wo
     Ok(workbook)
 }
 
-struct Content<'a, R: Read> {
+struct SheetStream<'a, R: Read> {
     reader: XmlReader<BufReader<Pieces<R>>>,
     failure: &'a Failure,
     buffer: Vec<u8>,
 }
 
-/// What matters in an event, freed from the reader.
+/// The relevant part of an event, without borrowing from the reader.
 enum Token {
     Start(Tag),
     End(String),
@@ -60,7 +60,7 @@ enum Token {
     Eof,
 }
 
-/// A start tag, with those attributes that matter.
+/// A start tag, with its relevant attributes.
 #[derive(Default)]
 struct Tag {
     name: String,
@@ -77,7 +77,7 @@ impl Tag {
     }
 }
 
-impl<R: Read> Content<'_, R> {
+impl<R: Read> SheetStream<'_, R> {
     fn read(&mut self, request: &Request<'_>, workbook: &mut Workbook) -> Result<()> {
         let mut hidden = HashSet::new();
         let mut style = String::new();
@@ -115,7 +115,7 @@ impl<R: Read> Content<'_, R> {
         }
     }
 
-    /// Reads rows until there are enough; whether that was the end of the sheet.
+    /// Reads rows until there are enough. Returns whether that was the end of the sheet.
     fn read_sheet(&mut self, grid: &mut Grid) -> Result<bool> {
         let mut row = 0_u32;
         loop {
@@ -136,7 +136,7 @@ impl<R: Read> Content<'_, R> {
         }
     }
 
-    /// Reads past the end of a sheet. Sheets can be in cells of others.
+    /// Skips to the end of a sheet. Cells can contain other sheets.
     fn skip_sheet(&mut self) -> Result<()> {
         let mut depth = 1;
         while depth > 0 {
@@ -152,8 +152,8 @@ impl<R: Read> Content<'_, R> {
         Ok(())
     }
 
-    /// Reads to the end of a row; the cells that are not empty.
-    fn read_row(&mut self) -> Result<Vec<(u32, Cell)>> {
+    /// Reads to the end of a row. Returns the cells that are not empty.
+    fn read_row(&mut self) -> Result<Vec<(u32, SheetCell)>> {
         let mut cells = Vec::new();
         let mut column = 0_u32;
         loop {
@@ -175,23 +175,25 @@ impl<R: Read> Content<'_, R> {
     }
 
     /// Reads to the end of a cell.
-    fn read_cell(&mut self, tag: &Tag) -> Result<Option<Cell>> {
+    fn read_cell(&mut self, tag: &Tag) -> Result<Option<SheetCell>> {
         let text = self.read_text()?;
         let value = tag.get("office:value").and_then(|it| it.parse().ok());
-        // LibreOffice has errors as texts or zeros, and shows what they are.
+        // LibreOffice stores errors as texts or zeros, and shows which error it is.
         let is_error = tag.get("calcext:value-type") == Some("error");
         let cell = match tag.get("office:value-type").unwrap_or_default() {
-            "float" | "percentage" | "currency" if !is_error => value.map(Cell::Number),
-            "boolean" => tag.get("office:boolean-value").map(|it| Cell::Boolean(it == "true")),
-            "date" => tag.get("office:date-value").map(Cell::from_iso),
-            "time" => tag.get("office:time-value").map(Cell::from_iso_duration),
-            "string" if !is_error => tag.get("office:string-value").map(|it| Cell::Text(it.into())),
+            "float" | "percentage" | "currency" if !is_error => value.map(SheetCell::Number),
+            "boolean" => tag.get("office:boolean-value").map(|it| SheetCell::Boolean(it == "true")),
+            "date" => tag.get("office:date-value").map(SheetCell::from_iso),
+            "time" => tag.get("office:time-value").map(SheetCell::from_iso_duration),
+            "string" if !is_error => {
+                tag.get("office:string-value").map(|it| SheetCell::Text(it.into()))
+            }
             _ => None,
         };
-        Ok(cell.or_else(|| (!text.is_empty()).then_some(Cell::Text(text))))
+        Ok(cell.or_else(|| (!text.is_empty()).then_some(SheetCell::Text(text))))
     }
 
-    /// Reads what a cell shows, to its end: paragraphs, without notes and drawings.
+    /// Reads the text that a cell shows, to its end: paragraphs, without notes and drawings.
     fn read_text(&mut self) -> Result<String> {
         let mut text = String::new();
         let mut n_paragraphs = 0;
@@ -246,7 +248,7 @@ impl<R: Read> Content<'_, R> {
     }
 }
 
-fn push_row(grid: &mut Grid, row: u32, n_rows: u32, cells: &[(u32, Cell)]) -> bool {
+fn push_row(grid: &mut Grid, row: u32, n_rows: u32, cells: &[(u32, SheetCell)]) -> bool {
     if cells.is_empty() {
         return true;
     }
@@ -263,7 +265,8 @@ fn push_row(grid: &mut Grid, row: u32, n_rows: u32, cells: &[(u32, Cell)]) -> bo
     true
 }
 
-/// Cells that another one covers have values too, which nobody sees; they count as empty.
+/// Returns whether an element is a cell. Covered cells have values that are not visible, so they
+/// count as empty.
 fn is_cell(name: &str) -> bool {
     name == "table:table-cell" || name == "table:covered-table-cell"
 }
@@ -283,7 +286,7 @@ fn read_tag(tag: &BytesStart<'_>) -> Tag {
     Tag { name, attributes }
 }
 
-/// Errors of ours come out of the library as what they were.
+/// Converts a library error. Errors of this crate come out unchanged.
 fn explain(error: &quick_xml::Error, failure: &Failure) -> Error {
     if let quick_xml::Error::Io(io) = error
         && let Some(ours) = io.get_ref().and_then(|it| it.downcast_ref::<Error>())

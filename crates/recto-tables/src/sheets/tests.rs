@@ -1,4 +1,4 @@
-//! Cells, names and tables in workbooks, and workbooks that are not what they seem.
+//! Cells, names and tables in workbooks, and misleading workbooks.
 
 #![allow(clippy::unwrap_used)]
 
@@ -36,8 +36,8 @@ fn shown(table: &Table) -> String {
         });
         write!(shown, "\n{}", values.collect::<Vec<_>>().join(" ")).unwrap();
     }
-    for remark in &table.remarks {
-        write!(shown, "\n({remark})").unwrap();
+    for note in &table.notes {
+        write!(shown, "\n({note})").unwrap();
     }
     if table.has_more {
         shown += "\n(more)";
@@ -50,7 +50,7 @@ fn check(name: &str, expected: Expect) {
 }
 
 #[test]
-fn all_types_of_cells_are_shown_as_what_they_are() {
+fn shows_every_type_of_cell() {
     check(
         "types.xlsx",
         expect![[r#"
@@ -102,7 +102,7 @@ fn excel_97_and_opendocument_show_the_same() {
 }
 
 #[test]
-fn the_table_is_found_among_what_is_around_it() {
+fn finds_the_table_among_other_cells() {
     check(
         "around.xlsx",
         expect![[r#"
@@ -117,7 +117,7 @@ fn the_table_is_found_among_what_is_around_it() {
 }
 
 #[test]
-fn every_column_gets_a_name_of_its_own() {
+fn every_column_gets_a_unique_name() {
     check(
         "names.xlsx",
         expect![[r#"
@@ -149,7 +149,7 @@ fn every_column_gets_a_name_of_its_own() {
 }
 
 #[test]
-fn formulas_show_what_they_came_to() {
+fn formulas_show_their_stored_values() {
     check(
         "formulas.xlsx",
         expect![[r#"
@@ -160,7 +160,7 @@ fn formulas_show_what_they_came_to() {
 }
 
 #[test]
-fn shared_texts_are_put_together() {
+fn joins_shared_texts() {
     check(
         "shared.xlsx",
         expect![[r#"

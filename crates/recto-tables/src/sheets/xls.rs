@@ -1,9 +1,9 @@
-//! Makes a workbook of Excel 97 safe to read.
+//! Makes an Excel 97 workbook safe to read.
 //!
-//! The library follows chains of sectors without an end, makes room for as many cells as a sheet
-//! claims, and has a place for each cell between the outermost ones, in all sheets. So the stream
-//! with the sheets is taken out of the file here, all cells but those of the rows that are shown
-//! are taken out of the stream, and a new file is put around it.
+//! The library follows endless chains of sectors, allocates for as many cells as a sheet claims,
+//! and allocates every cell between the outermost ones, in all sheets. So this module extracts the
+//! stream with the sheets, removes all cells except those in the rows that are shown, and puts the
+//! stream into a new file.
 
 use std::collections::BTreeSet;
 use std::io::{Read, Seek, SeekFrom};
@@ -11,13 +11,13 @@ use std::io::{Read, Seek, SeekFrom};
 use super::archive::{Bytes, Failure};
 use crate::error::{Error, Result};
 
-/// What such a file begins with.
+/// The first bytes of such a file.
 pub const MAGIC: [u8; 8] = [0xd0, 0xcf, 0x11, 0xe0, 0xa1, 0xb1, 0x1a, 0xe1];
 
-/// The most bytes of a file, of which there are several copies for a moment.
+/// The most bytes of a file, of which several copies exist for a moment.
 pub const MAX_SOURCE: u64 = 64 << 20;
 
-/// The most cells that there may be room for between the outermost ones.
+/// The most cells between the outermost ones.
 const MAX_AREA: u64 = 4 << 20;
 
 /// The most sheets.
@@ -31,7 +31,7 @@ const FREE_SECTOR: u32 = 0xffff_ffff;
 pub struct Prepared {
     /// The file.
     pub file: Vec<u8>,
-    /// Which sheet has cells: the first one that is visible and has any.
+    /// The sheet with cells: the first visible one that has any.
     pub shown: Option<usize>,
     /// Whether it had more rows.
     pub has_more: bool,
@@ -80,7 +80,7 @@ impl<'a> Compound<'a> {
             directory: Vec::new(),
             mini_start: u32_at(file, 60)?,
         };
-        // The table of chains is in sectors that are listed in the header, and then in a chain.
+        // The header lists the first sectors of the allocation table; a chain lists the others.
         let mut listed: Vec<u32> = (0..109).filter_map(|it| u32_at(file, 76 + 4 * it)).collect();
         let mut at = u32_at(file, 68)?;
         for _ in 0..file.len() / sector_size {
@@ -100,7 +100,7 @@ impl<'a> Compound<'a> {
         Some(compound)
     }
 
-    /// The stream with the sheets.
+    /// Returns the stream with the sheets.
     fn workbook(&self) -> Result<Vec<u8>> {
         if self.find("EncryptedPackage").is_some() {
             return Err(Error::Broken { cause: "it is encrypted".into() });
@@ -142,12 +142,12 @@ impl<'a> Compound<'a> {
         })
     }
 
-    /// The bytes of a chain, up to `size`.
+    /// Returns the bytes of a chain, up to `size`.
     fn chain(&self, start: u32, size: usize) -> Option<Vec<u8>> {
         let mut bytes = Vec::new();
         let mut id = start;
         while id < FAT_SECTOR && bytes.len() < size {
-            // A chain that is longer than the file goes in a circle.
+            // A chain longer than the file is a cycle.
             if bytes.len() > self.file.len() {
                 return None;
             }
@@ -158,7 +158,7 @@ impl<'a> Compound<'a> {
         Some(bytes)
     }
 
-    /// A sector, the last of which may be cut.
+    /// Returns a sector; the last one may be incomplete.
     fn sector(&self, id: u32) -> Option<&'a [u8]> {
         let start = (id as usize).checked_add(1)?.checked_mul(self.sector_size)?;
         let rest = self.file.get(start..).filter(|rest| !rest.is_empty())?;
@@ -171,11 +171,11 @@ const EOF: u16 = 0x000a;
 const BOUND_SHEET: u16 = 0x0085;
 const DIMENSIONS: u16 = 0x0200;
 const STRING: u16 = 0x0207;
-/// A type that no record has, for those that are taken out.
+/// A type that no record has, for removed records.
 const NOTHING: u16 = 0xffff;
 
-/// Takes out all cells but those of the first rows of the sheet that is shown: which that is, and
-/// whether it has more rows.
+/// Removes all cells except the first rows of the sheet that is shown. Returns that sheet's index,
+/// and whether it has more rows.
 fn keep_rows(stream: &mut [u8], max_rows: usize) -> Result<(Option<usize>, bool)> {
     let mut sheets = Vec::new();
     for (kind, at, n_bytes) in records(stream, 0) {
@@ -194,7 +194,7 @@ fn keep_rows(stream: &mut [u8], max_rows: usize) -> Result<(Option<usize>, bool)
     }
     let mut shown = None;
     let mut has_more = false;
-    // Sheets lie one behind the other; if they do not, looking through them could take forever.
+    // Sheets are consecutive; if they are not, scanning them could take forever.
     let mut n_left = stream.len().saturating_mul(2);
     for (index, (start, is_visible)) in sheets.into_iter().enumerate() {
         let n_kept = if is_visible && shown.is_none() { max_rows } else { 0 };
@@ -212,7 +212,7 @@ fn keep_rows(stream: &mut [u8], max_rows: usize) -> Result<(Option<usize>, bool)
 }
 
 struct Kept {
-    /// How many places there are between the outermost cells that are kept.
+    /// The number of cells between the outermost ones that are kept.
     area: u64,
     has_more: bool,
 }
@@ -242,7 +242,7 @@ fn keep_rows_of_sheet(
                 depth -= 1;
                 false
             }
-            // Charts inside a sheet have cells of their own, which the library passes over.
+            // Charts inside a sheet have their own cells, which the library skips.
             _ if depth > 1 => false,
             DIMENSIONS => true,
             STRING => !is_last_kept,
@@ -272,12 +272,13 @@ fn keep_rows_of_sheet(
     Ok(Kept { area: height.unwrap_or(0) * width.unwrap_or(0), has_more })
 }
 
-/// Formulas, numbers, texts, booleans and errors; all begin with a row and a column.
+/// Returns whether a record is a formula, number, text, boolean or error; all start with row and
+/// column.
 fn is_cell(kind: u16) -> bool {
     matches!(kind, 0x0006 | 0x00bd | 0x00d6 | 0x00fd | 0x0203..=0x0205 | 0x027e)
 }
 
-/// Type, place and length of each record from a place on.
+/// Returns type, position and length of each record from `start` on.
 fn records(stream: &[u8], start: usize) -> impl Iterator<Item = (u16, usize, usize)> + '_ {
     let mut at = start;
     std::iter::from_fn(move || {
@@ -290,7 +291,7 @@ fn records(stream: &[u8], start: usize) -> impl Iterator<Item = (u16, usize, usi
     })
 }
 
-/// Puts a compound file around a stream, in large sectors one after the other.
+/// Puts a stream into a compound file, in consecutive large sectors.
 fn wrap(mut stream: Vec<u8>) -> Vec<u8> {
     const SIZE: usize = 4096;
     const PER_SECTOR: usize = SIZE / 4;
@@ -298,7 +299,7 @@ fn wrap(mut stream: Vec<u8>) -> Vec<u8> {
     let n_bytes = stream.len().max(SIZE);
     let n_data = n_bytes.div_ceil(SIZE);
     stream.resize(n_data * SIZE, 0);
-    // One for the directory; the table has to have room for itself.
+    // One sector for the directory; the table also describes its own sectors.
     let n_table = (n_data + 1).div_ceil(PER_SECTOR - 1);
     let (table, directory) = (0..n_table as u32, n_table as u32);
     let data = directory + 1;

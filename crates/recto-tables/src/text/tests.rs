@@ -1,4 +1,4 @@
-//! Cases of `text`.
+//! Tests of `text`.
 
 #![allow(clippy::unwrap_used)]
 
@@ -16,13 +16,13 @@ fn whole(bytes: &[u8]) -> (String, Encoding) {
 }
 
 #[test]
-fn drops_the_mark_of_the_encoding() {
+fn drops_the_byte_order_mark() {
     assert_eq!(whole(b"\xef\xbb\xbfa,b"), ("a,b".into(), Encoding::Utf8Bom));
     assert_eq!(whole(b"\xff\xfea\0,\0"), ("a,".into(), Encoding::Utf16Le));
 }
 
 #[test]
-fn joins_a_character_that_lies_on_the_edge_of_two_pieces() {
+fn joins_a_character_split_between_two_pieces() {
     let mut bytes = vec![b'a'; FIRST_BYTES - 1];
     bytes.extend("äb".bytes());
     let (text, _) = whole(&bytes);
@@ -30,7 +30,7 @@ fn joins_a_character_that_lies_on_the_edge_of_two_pieces() {
 }
 
 #[test]
-fn finds_a_legacy_encoding_that_shows_late() {
+fn finds_a_legacy_encoding_late_in_the_text() {
     let mut bytes = b"just ascii\n".repeat(10_000);
     bytes.extend(b"Stra\xdfe in M\xfcnchen\n".repeat(2_000));
     let (text, _) = whole(&bytes);
@@ -38,17 +38,17 @@ fn finds_a_legacy_encoding_that_shows_late() {
 }
 
 #[test]
-fn refuses_binary() {
+fn rejects_binary() {
     assert!(Text::open(&mut &b"a\0b"[..]).is_err());
 }
 
 #[test]
-fn keeps_a_nul_here_and_there() {
+fn keeps_a_few_nuls() {
     assert_eq!(whole(b"a,b,c\n\0,2,3\n"), ("a,b,c\n\0,2,3\n".into(), Encoding::Utf8));
 }
 
 #[test]
-fn keeps_what_was_not_used_up() {
+fn keeps_unused_text() {
     let mut input = &b"abc\ndef"[..];
     let mut text = Text::open(&mut input).unwrap();
     text.advance(4);

@@ -1,6 +1,6 @@
-"""Writes the files of this folder with pyarrow and DuckDB, and what pyarrow reads in them.
+"""Writes the files of this directory with pyarrow and DuckDB, and the values that pyarrow reads.
 
-Run it in a folder with this name: python make.py. It needs pyarrow and duckdb.
+Run it in a directory with this name: python make.py. It needs pyarrow and duckdb.
 """
 
 import datetime as dt
@@ -106,7 +106,7 @@ duck.sql(f"""copy (select '00000000-0000-0000-0000-000000000005'::uuid as u,
 
 
 def shortest(value):
-    """The fewest digits that are this 32-bit float and no other."""
+    """Returns the fewest digits that identify this 32-bit float."""
     for n_digits in range(1, 10):
         digits = float(f"{value:.{n_digits}g}")
         if struct.pack("f", digits) == struct.pack("f", value):
@@ -122,7 +122,7 @@ def clock(seconds, nanos):
 
 
 def shown(scalar):
-    """What the preview shows for a value that pyarrow has read."""
+    """Returns what the preview shows for a value that pyarrow has read."""
     kind, types = scalar.type, pa.types
     if not scalar.is_valid:
         return None

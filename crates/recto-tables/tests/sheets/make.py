@@ -1,4 +1,4 @@
-"""Writes the workbooks of this folder with openpyxl, xlwt and odfpy.
+"""Writes the workbooks of this directory with openpyxl, xlwt and odfpy.
 
 Run it here: python make.py. The .xlsb file is made by hand, because nothing free writes that format.
 """
@@ -79,7 +79,7 @@ xlsx("header_only", lambda book: book.active.append(["a", "b"]))
 
 
 def rezip(name, change):
-    """Changes parts of a workbook by hand."""
+    """Replaces parts of a workbook."""
     path = here / f"{name}.xlsx"
     parts = {item.filename: zipfile.ZipFile(path).read(item) for item in zipfile.ZipFile(path).infolist()}
     change(parts)
@@ -89,7 +89,7 @@ def rezip(name, change):
 
 
 def formula(parts):
-    # openpyxl cannot write both a formula and the value it had.
+    # openpyxl cannot write both a formula and its value.
     cells = b'<row r="2"><c r="A2"><f>1+1</f><v>2</v></c><c r="B2" t="str"><f>"a"&amp;"b"</f><v>ab</v></c></row>'
     sheet = "xl/worksheets/sheet1.xml"
     parts[sheet] = parts[sheet].replace(b"</sheetData>", cells + b"</sheetData>")
@@ -101,7 +101,7 @@ rezip("formulas", formula)
 
 
 def shared(parts):
-    # openpyxl writes texts into their cells; Excel has each text once, in a part of its own.
+    # openpyxl writes texts into their cells; Excel stores each text once, in a separate part.
     texts = b"<si><t>a</t></si><si><r><t>ri</t></r><r><t>ch</t></r><rPh sb='0' eb='1'><t>no</t></rPh></si><si><t xml:space='preserve'> x&amp;y</t></si>"
     parts["xl/sharedStrings.xml"] = b'<sst xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main" count="4" uniqueCount="3">' + texts + b"</sst>"
     cells = b'<row r="1"><c r="A1" t="s"><v>0</v></c><c r="B1" t="s"><v>1</v></c></row><row r="2"><c r="A2" t="s"><v>2</v></c><c r="B2" t="d"><v>2024-01-31T01:02:03.500</v></c></row>'
@@ -168,7 +168,7 @@ def ods_sheet(name, rows, **options):
         row = table.TableRow()
         for value in values:
             row.addElement(ods_cell(value))
-        # LibreOffice fills rows up like this.
+        # LibreOffice pads rows like this.
         row.addElement(table.TableCell(numbercolumnsrepeated=16384 - len(values)))
         sheet.addElement(row)
     filler = table.TableRow(numberrowsrepeated=1048576 - len(rows))

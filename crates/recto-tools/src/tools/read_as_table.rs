@@ -141,9 +141,9 @@ fn report(env: &ReadEnv<'_>, table: Table, limit: usize) -> Answer {
     {
         count.push_str(&format!("; {tool} reads the rest of a text file"));
     }
-    let remark = match table.remarks.join(" ") {
-        remarks if remarks.is_empty() => count,
-        remarks => format!("{count}. {remarks}"),
+    let note = match table.notes.join(" ") {
+        notes if notes.is_empty() => count,
+        notes => format!("{count}. {notes}"),
     };
     let columns: Vec<Value> = table
         .columns
@@ -153,10 +153,10 @@ fn report(env: &ReadEnv<'_>, table: Table, limit: usize) -> Answer {
     let to_json = |row: Vec<tables::Value>| row.into_iter().map(tables::Value::to_json).collect();
     let rows: Vec<Value> = table.rows.into_iter().map(to_json).collect();
     let mut structured = json!({"columns": columns, "rows": rows, "has_more": table.has_more});
-    if !table.remarks.is_empty() {
-        structured["note"] = table.remarks.join(" ").into();
+    if !table.notes.is_empty() {
+        structured["note"] = table.notes.join(" ").into();
     }
-    Answer::new(vec![text, remark], structured)
+    Answer::new(vec![text, note], structured)
 }
 
 fn output() -> Value {

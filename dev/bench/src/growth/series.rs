@@ -1,5 +1,4 @@
-//! What grows, and how each size is measured. Sizes are powers of ten here, so 1 MB is 1,000,000
-//! bytes.
+//! The series and how each size is measured. Sizes are powers of ten, so 1 MB is 1,000,000 bytes.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -10,7 +9,7 @@ use recto_dev::table::percentile;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use super::{Kind, Series};
+use super::{Series, SeriesUnit};
 use crate::files::{settle, text, with_marks, write_text};
 use crate::rounds::toggled_edits;
 use crate::{Result, programs};
@@ -18,11 +17,11 @@ use crate::{Result, programs};
 /// Measures once, in a session and a round.
 type One<'a> = Box<dyn FnMut(&mut Client, usize) -> Result<Duration> + 'a>;
 
-/// How long one size is measured, and how often at most.
+/// The time for one size, and the most rounds.
 const BUDGET: Duration = Duration::from_secs(2);
 const N_ROUNDS: usize = 200;
 
-/// The place where things grow.
+/// The temporary directory and settings of all series.
 pub struct Growth {
     recto: PathBuf,
     scratch: TempDir,
@@ -41,7 +40,7 @@ impl Growth {
         &self.folder
     }
 
-    /// Measures everything, and removes the folder.
+    /// Measures everything, and removes the directory.
     pub fn measure(self) -> Result<Vec<Series>> {
         let [first, next] = self.pages()?;
         let series = vec![
@@ -58,7 +57,7 @@ impl Growth {
         Ok(series)
     }
 
-    /// Whole files.
+    /// Reads whole files.
     fn reads(&self) -> Result<Series> {
         self.series("read a whole file", "bytes", &[10_000, 100_000, 1_000_000], |size| {
             let path = self.folder.join(format!("read-{size}.txt"));
@@ -70,7 +69,7 @@ impl Growth {
         })
     }
 
-    /// Twenty lines at 90 % of a file: when it is seen for the first time, and after that.
+    /// Reads twenty lines at 90 % of a file, on first access and later.
     fn pages(&self) -> Result<[Series; 2]> {
         let mut firsts = Vec::new();
         let mut nexts = Vec::new();
@@ -99,14 +98,14 @@ impl Growth {
             nexts.push((size as f64, milliseconds(quick(&next))));
         }
         let series =
-            |what, points| Series { what, unit: "bytes", kind: Kind::Milliseconds, points };
+            |what, points| Series { what, unit: "bytes", kind: SeriesUnit::Milliseconds, points };
         Ok([
             series("20 lines at 90 %, first page", firsts),
             series("20 lines at 90 %, next pages", nexts),
         ])
     }
 
-    /// Twenty lines of 8 MB that are cut into ever more lines.
+    /// Reads twenty lines of 8 MB with increasing line counts.
     fn lines(&self) -> Result<Series> {
         let sizes = [1_000, 10_000, 100_000, 1_000_000];
         self.series("20 lines of 8 MB, by line count", "lines", &sizes, |n_lines| {
@@ -121,14 +120,14 @@ impl Growth {
         })
     }
 
-    /// Ever more edits in one call, in a file of 1 MB.
+    /// Makes more and more edits in one call, in a file of 1 MB.
     fn edits(&self) -> Result<Series> {
         self.series("edits in one call, 1 MB", "edits", &[1, 10, 100], |n_edits| {
             self.edit(&format!("{n_edits}-edits.txt"), 1_000_000, n_edits)
         })
     }
 
-    /// One edit in ever larger files.
+    /// Makes one edit in larger and larger files.
     fn edited_files(&self) -> Result<Series> {
         let sizes = [100_000, 1_000_000, 10_000_000, 100_000_000];
         self.series("one edit, by file size", "bytes", &sizes, |size| {
@@ -145,7 +144,7 @@ impl Growth {
         }))
     }
 
-    /// The files that end in `.rs`, one in four, in ever larger trees.
+    /// Lists files that end in `.rs`, one in four, in larger and larger trees.
     fn trees(&self) -> Result<Series> {
         self.series("list files, by tree size", "files", &[1_000, 10_000, 100_000], |n_files| {
             let tree = self.folder.join(format!("tree-{n_files}"));
@@ -168,7 +167,7 @@ impl Growth {
         })
     }
 
-    /// Reads of 2 KB, ever more of them at once.
+    /// Reads 2 KB with more and more concurrent calls.
     fn concurrent(&self) -> Result<Series> {
         let path = self.folder.join("2kb.txt");
         fs::write(&path, text(1, 2000))?;
@@ -186,11 +185,11 @@ impl Growth {
         let points = points.to_vec();
         client.stop()?;
         let what = "calls per second, by calls at once";
-        Ok(Series { what, unit: "calls at once", kind: Kind::CallsPerSecond, points })
+        Ok(Series { what, unit: "calls at once", kind: SeriesUnit::CallsPerSecond, points })
     }
 
-    /// Measures all sizes in turns, so that noise hits all alike, each in a session of its own.
-    /// The first two rounds do not count.
+    /// Measures all sizes in turns, so that noise affects all of them, each in its own session. The
+    /// first two rounds do not count.
     fn series<'g>(
         &'g self,
         what: &'static str,
@@ -223,7 +222,7 @@ impl Growth {
             client.stop()?;
             points.push((size as f64, milliseconds(quick(&times))));
         }
-        Ok(Series { what, unit, kind: Kind::Milliseconds, points })
+        Ok(Series { what, unit, kind: SeriesUnit::Milliseconds, points })
     }
 
     fn client(&self) -> Result<Client> {
@@ -231,7 +230,7 @@ impl Growth {
     }
 }
 
-/// Keeps `n_calls` requests in flight for a while and returns how many were answered.
+/// Keeps `n_calls` requests in flight for a while. Returns how many were answered.
 fn flood(client: &mut Client, params: &Value, n_calls: usize, time: Duration) -> Result<usize> {
     let started = Instant::now();
     let (mut n_sent, mut n_answers, mut n_bytes) = (0, 0, None);
@@ -254,8 +253,7 @@ fn flood(client: &mut Client, params: &Value, n_calls: usize, time: Duration) ->
     Ok(n_answers)
 }
 
-/// The time of the tenth that was quickest: how a cost grows is asked of the program, and not of
-/// what else the machine does.
+/// Returns the 10th percentile, which excludes most of the noise of other load.
 fn quick(times: &[Duration]) -> Duration {
     percentile(times, 10)
 }

@@ -1,4 +1,4 @@
-//! The counts that are kept, as a small TOML file: what they were counted with, then a number for
+//! The recorded counts, as a small TOML file: the programs used for counting, then a number for
 //! each operation.
 
 use std::fmt::Write as _;
@@ -7,16 +7,16 @@ use std::process::Command;
 
 use crate::Result;
 
-/// What the file says.
+/// The content of the file.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Kept {
-    /// Counts hold for this compiler, this valgrind and this kind of processor only.
+    /// The compiler, valgrind and kind of processor that the counts are valid for.
     pub counted_with: String,
     pub counts: Vec<(String, u64)>,
 }
 
 impl Kept {
-    /// What is counted with here. Searching takes other instructions where there is no AVX2.
+    /// Describes this environment. Without AVX2, searching takes other instructions.
     pub fn here() -> Result<String> {
         let version = |program: &str| -> Result<String> {
             let output = Command::new(program).arg("--version").output()?;
@@ -30,7 +30,7 @@ impl Kept {
         Ok(format!("{}, {}, {processor}", version("rustc")?, version("valgrind")?))
     }
 
-    /// A file that is not there keeps nothing.
+    /// Reads the counts. A missing file has none.
     pub fn read(path: &Path) -> Result<Kept> {
         match std::fs::read_to_string(path) {
             Ok(text) => Kept::parse(&text),

@@ -1,4 +1,4 @@
-//! What is counted, and the files it works on.
+//! The operations that are counted, and their files.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,14 +14,14 @@ use crate::rounds::{toggled, toggled_edits};
 pub struct Operation {
     pub name: &'static str,
     pub tool: &'static str,
-    /// How many calls the difference is taken over: enough that what differs between two starts
-    /// does not show.
+    /// The number of calls that the difference is divided by: enough to hide differences between
+    /// two startups.
     pub n_calls: usize,
     /// The arguments of a round, from 0.
     pub arguments: fn(&Files, usize) -> Value,
 }
 
-/// All of them.
+/// All operations.
 pub const OPERATIONS: &[Operation] = &[
     Operation {
         name: "read_2kb",
@@ -82,7 +82,7 @@ pub const OPERATIONS: &[Operation] = &[
     },
 ];
 
-/// A folder with the files, and beside it room for what valgrind writes.
+/// A directory with the files, and next to it one for valgrind's output.
 pub struct Files {
     folder: TempDir,
     marked: String,
@@ -90,7 +90,7 @@ pub struct Files {
 
 impl Files {
     pub fn create() -> Result<Files> {
-        // A name of fixed length, because paths are part of what is read and written.
+        // The name has a fixed length, because paths are part of requests and answers.
         let folder = TempDir::with_prefix_in("recto-", "/tmp")?;
         let files = Files { folder, marked: with_marks(&text(4, MB)) };
         let root = files.root();
@@ -99,7 +99,7 @@ impl Files {
         fs::write(root.join("1mb.txt"), text(2, MB))?;
         let log: String = (0..24).map(|seed| text(seed, MB)).collect();
         fs::write(root.join("24mb.txt"), log)?;
-        // Few enough folders for one thread.
+        // Few enough directories for one thread.
         for index in 0..2000 {
             let place = root.join(format!("tree/{}", index / 200));
             fs::create_dir_all(&place)?;
@@ -120,7 +120,7 @@ impl Files {
         Ok(files)
     }
 
-    /// Puts back what calls change.
+    /// Restores what calls change.
     pub fn reset(&self) -> Result<()> {
         fs::write(self.edited(), &self.marked)?;
         Ok(fs::write(self.root().join("written.txt"), text(999, MB))?)
@@ -130,7 +130,7 @@ impl Files {
         self.folder.path()
     }
 
-    /// What is served.
+    /// The served directory.
     pub fn root(&self) -> PathBuf {
         self.path().join("root")
     }

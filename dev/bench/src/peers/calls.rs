@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use recto_dev::servers::Kind;
+use recto_dev::servers::ServerKind;
 use serde_json::{Value, json};
 
 use super::work::{N_LINES, Replaced, Work};
@@ -24,13 +24,13 @@ impl std::error::Error for NoTool {}
 
 /// Returns the call that has to precede the work and is not measured: mcp-text-editor needs the
 /// hashes of the lines that change.
-pub fn question(kind: Kind, work: &Work<'_>) -> Option<(&'static str, Value)> {
+pub fn question(kind: ServerKind, work: &Work<'_>) -> Option<(&'static str, Value)> {
     let range = |line: usize| json!({"start": line, "end": line});
     let (path, ranges) = match (kind, work) {
-        (Kind::TextEditor, Work::Write { path, .. }) if path.exists() => {
+        (ServerKind::TextEditor, Work::Write { path, .. }) if path.exists() => {
             (path, vec![json!({"start": 1})])
         }
-        (Kind::TextEditor, Work::Edit { path, edits, .. }) => {
+        (ServerKind::TextEditor, Work::Edit { path, edits, .. }) => {
             (path, edits.iter().map(|edit| range(edit.line)).collect())
         }
         _ => return None,
@@ -40,12 +40,12 @@ pub fn question(kind: Kind, work: &Work<'_>) -> Option<(&'static str, Value)> {
 }
 
 /// Returns the call that does the work. `hashes` is the answer to [`question`].
-pub fn call(kind: Kind, work: &Work<'_>, hashes: Option<&Value>) -> Call {
+pub fn call(kind: ServerKind, work: &Work<'_>, hashes: Option<&Value>) -> Call {
     match kind {
-        Kind::Recto => Ok(recto(work)),
-        Kind::Official => official(work),
-        Kind::RustMcp => Ok(rust_mcp(work)),
-        Kind::TextEditor => text_editor(work, hashes),
+        ServerKind::Recto => Ok(recto(work)),
+        ServerKind::Official => official(work),
+        ServerKind::RustMcp => Ok(rust_mcp(work)),
+        ServerKind::TextEditor => text_editor(work, hashes),
     }
 }
 
@@ -87,7 +87,7 @@ fn official(work: &Work<'_>) -> Call {
     Ok(match work {
         Work::Read { path, .. } => ("read_text_file", json!({"path": path})),
         Work::Page { .. } => return Err(NoTool("it reads only the first or the last lines")),
-        // It counts the nothing after the last line ending as a line.
+        // It counts the empty string after the last line ending as a line.
         Work::Last { path, .. } => ("read_text_file", json!({"path": path, "tail": N_LINES + 1})),
         Work::Write { path, content } => ("write_file", json!({"path": path, "content": content})),
         Work::Edit { path, edits, .. } => ("edit_file", old_and_new_text(path, edits)),
@@ -103,7 +103,7 @@ fn rust_mcp(work: &Work<'_>) -> (&'static str, Value) {
         Work::Page { path, first, .. } => {
             ("read_file_lines", json!({"path": path, "offset": first - 1, "limit": N_LINES}))
         }
-        // It counts like the official one.
+        // It counts like the official server.
         Work::Last { path, .. } => ("tail_file", json!({"path": path, "lines": N_LINES + 1})),
         Work::Write { path, content } => ("write_file", json!({"path": path, "content": content})),
         Work::Edit { path, edits, .. } => ("edit_file", old_and_new_text(path, edits)),

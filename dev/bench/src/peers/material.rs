@@ -1,4 +1,4 @@
-//! The files that all servers work on. What is changed, each has for itself.
+//! The files that all servers work on. Each server has its own copy of files that change.
 
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader};
@@ -13,13 +13,13 @@ use crate::files::{KB, MB, N_MARKS, mark, text, with_marks, write_text};
 
 const LOG_BYTES: usize = 512 * MB;
 const N_FILES: usize = 20_000;
-/// One in this many files ends in `.rs`: fewer than recto lists without being asked for more.
+/// One in this many files ends in `.rs`: fewer than recto lists by default.
 const RS_IN: usize = 25;
 
-/// How many pages after the first are known.
+/// The number of known pages after the first.
 pub const N_NEXT: usize = 10;
 
-/// Everything that servers are asked about.
+/// All inputs of the servers.
 pub struct Material {
     folder: TempDir,
     pub root: PathBuf,
@@ -74,8 +74,8 @@ impl Material {
         })
     }
 
-    /// The edits of a round, and the text after them: marks are set in even rounds and unset in odd
-    /// ones.
+    /// Returns the edits of a round and the text after them: even rounds set marks, odd rounds
+    /// unset them.
     pub fn edits(&self, n_edits: usize, round: usize) -> (Vec<Replaced>, String) {
         let is_set = !round.is_multiple_of(2);
         let mut edits = Vec::new();

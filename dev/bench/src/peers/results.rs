@@ -1,4 +1,4 @@
-//! What was measured, as tables: medians with their ratio to recto, p99, bytes, memory and tokens.
+//! Results as tables: medians with their ratio to recto, p99, bytes, memory and tokens.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use super::calls::NoTool;
 use crate::goals::{self, Goal};
 use crate::rounds::Sample;
 
-/// How many servers there are.
+/// The number of servers.
 pub const N_SERVERS: usize = 4;
 
 /// Servers and the yardstick.
@@ -18,25 +18,25 @@ pub const N_COLUMNS: usize = N_SERVERS + 1;
 /// Why there is no time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Failure {
-    /// The server does not offer this.
+    /// The server has no tool for this.
     NoTool(String),
     /// It failed, or its answer was wrong.
     Wrong(String),
 }
 
-/// All that one contender did in one row.
+/// The rounds of one contender in one row.
 #[derive(Default)]
-pub struct Cell {
+pub struct Measurements {
     times: Vec<Duration>,
     n_bytes: Option<usize>,
     pub failure: Option<Failure>,
-    /// How long it took in all, with the rounds that do not count.
+    /// The total time, including rounds that do not count.
     pub spent: Duration,
 }
 
-impl Cell {
-    /// Notes a round; one for warming up does not count, unless it took so long that there will be
-    /// few others.
+impl Measurements {
+    /// Adds a round. A warm-up round does not count, unless it took so long that few others will
+    /// follow.
     pub fn add(&mut self, result: crate::Result<Sample>, is_warm_up: bool) {
         match result {
             Ok(sample) => {
@@ -69,10 +69,10 @@ pub struct Row {
     pub goal: Goal,
     pub yardstick: String,
     /// `None` for a server that is not installed.
-    pub cells: [Option<Cell>; N_COLUMNS],
+    pub cells: [Option<Measurements>; N_COLUMNS],
 }
 
-/// What is not a time, for one server.
+/// Sizes and memory of one server.
 #[derive(Default, Clone)]
 pub struct Sizes {
     /// In MB.
@@ -97,7 +97,7 @@ pub fn print(servers: &[Server], rows: &[Row], sizes: &[Option<Sizes>]) {
     };
     let mut medians = Table::of_numbers([&["work", "goal"], &names[..], &["yardstick"]].concat());
     for row in rows {
-        let recto = row.cells[0].as_ref().and_then(Cell::median);
+        let recto = row.cells[0].as_ref().and_then(Measurements::median);
         let mut cells = cells(row, |column, cell| match (&cell.failure, cell.median()) {
             (Some(Failure::NoTool(reason)), _) => format!("no tool [{}]", note(column, reason)),
             (Some(Failure::Wrong(reason)), _) => format!("fails [{}]", note(column, reason)),
@@ -117,7 +117,7 @@ pub fn print(servers: &[Server], rows: &[Row], sizes: &[Option<Sizes>]) {
         println!("[{}] {note}  ", index + 1);
     }
 
-    // A goal is one for medians.
+    // Goals apply to medians.
     let headings = [&["work"], &names[..], &["yardstick"]].concat();
     let [mut p99s, mut bytes, mut rounds] = [(); 3].map(|()| Table::of_numbers(headings.clone()));
     let none = || "–".to_string();
@@ -136,7 +136,7 @@ pub fn print(servers: &[Server], rows: &[Row], sizes: &[Option<Sizes>]) {
     print_misses(rows, sizes);
 }
 
-fn cells(row: &Row, mut cell: impl FnMut(usize, &Cell) -> String) -> Vec<String> {
+fn cells(row: &Row, mut cell: impl FnMut(usize, &Measurements) -> String) -> Vec<String> {
     let mut cells = vec![row.what.to_string()];
     for (column, one) in row.cells.iter().enumerate() {
         cells.push(one.as_ref().map_or("–".into(), |one| cell(column, one)));
@@ -163,7 +163,7 @@ fn print_sizes(names: &[&str], sizes: &[Option<Sizes>]) {
 fn print_misses(rows: &[Row], sizes: &[Option<Sizes>]) {
     let mut misses = Vec::new();
     for row in rows {
-        let time = row.cells[0].as_ref().and_then(Cell::median);
+        let time = row.cells[0].as_ref().and_then(Measurements::median);
         match time.map(|time| time.as_secs_f64() * 1e3) {
             Some(time) => {
                 let missed = row.goal.missed_by(time);
@@ -186,7 +186,7 @@ fn print_misses(rows: &[Row], sizes: &[Option<Sizes>]) {
     }
 }
 
-/// Two digits that mean something.
+/// Formats a ratio with two significant digits.
 fn ratio(ratio: f64) -> String {
     match ratio {
         ..9.95 => format!("{ratio:.1}×"),

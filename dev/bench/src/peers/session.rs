@@ -1,10 +1,10 @@
-//! One running server: asks it, measures, and checks.
+//! One running server: sends calls, measures, and checks answers.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use recto_dev::client::{Client, Limits, text_of};
-use recto_dev::servers::{Kind, Server};
+use recto_dev::servers::{Server, ServerKind};
 use serde_json::{Value, json};
 
 use super::calls;
@@ -18,12 +18,12 @@ const LIMITS: Limits = Limits { patience: Duration::from_secs(60), megabytes: f6
 
 /// A running server.
 pub struct Session {
-    kind: Kind,
+    kind: ServerKind,
     client: Client,
 }
 
 impl Session {
-    /// Starts a server and opens the session; the sample is the time from the start to the answer.
+    /// Starts a server and opens the session. The sample is the time from the start to the answer.
     pub fn open(server: &Server, root: &Path) -> Result<(Session, Sample)> {
         let started = Instant::now();
         let mut client = Client::start(&mut server.command(root))?;
@@ -33,7 +33,7 @@ impl Session {
         Ok((Session { kind: server.kind, client }, sample))
     }
 
-    /// Has a piece of work done and checks it.
+    /// Does a piece of work and checks it.
     pub fn work(&mut self, work: &Work<'_>) -> Result<Sample> {
         let hashes = match calls::question(self.kind, work) {
             Some((tool, arguments)) => {
@@ -48,12 +48,12 @@ impl Session {
         Ok(exchange.into())
     }
 
-    /// The list of tools as it is sent.
+    /// Returns the list of tools as it is sent.
     pub fn tools(&mut self) -> Result<Value> {
         Ok(self.client.request("tools/list", json!({}))?.1.result()?["tools"].take())
     }
 
-    /// In MB, `VmRSS` or `VmHWM` of the server and of what it started.
+    /// Returns `VmRSS` or `VmHWM` of the server and its child processes in MB.
     pub fn megabytes(&self, field: &str) -> Result<f64> {
         megabytes_of_family(self.client.process_id(), field)
     }

@@ -1,5 +1,4 @@
-//! The work that all servers are given, and whether an answer to it is right. A wrong answer has
-//! no time.
+//! The work that all servers do, and the check of their answers. A wrong answer has no time.
 
 use std::fs;
 use std::path::Path;
@@ -7,26 +6,26 @@ use std::path::Path;
 use recto_dev::client::text_of;
 use serde_json::Value;
 
-/// How many lines a page has.
+/// The number of lines of a page.
 pub const N_LINES: usize = 20;
 
 /// One piece of work.
 pub enum Work<'a> {
-    /// The whole of a file.
+    /// Reads a whole file.
     Read { path: &'a Path, content: &'a str },
-    /// Lines from `first`, counted from 1.
+    /// Reads lines from `first`, counted from 1.
     Page { path: &'a Path, first: usize, lines: &'a [String] },
-    /// The last lines.
+    /// Reads the last lines.
     Last { path: &'a Path, n_lines_of_file: usize, lines: &'a [String] },
-    /// A file with new content.
+    /// Writes new content to a file.
     Write { path: &'a Path, content: &'a str },
-    /// Lines replaced in a file, all or none.
+    /// Replaces lines in a file, all or none.
     Edit { path: &'a Path, edits: &'a [Replaced], after: &'a str },
-    /// The files that end in `.rs`.
+    /// Lists the files that end in `.rs`.
     List { folder: &'a Path, paths: &'a [String] },
 }
 
-/// A line that is replaced; its text stands once in the file.
+/// A line to replace; its text occurs once in the file.
 pub struct Replaced {
     /// Counted from 1.
     pub line: usize,
@@ -35,20 +34,20 @@ pub struct Replaced {
 }
 
 impl Work<'_> {
-    /// Says what is wrong with an answer.
+    /// Returns what is wrong with an answer.
     pub fn check(&self, result: &Value) -> Result<(), String> {
         match self {
             Work::Read { content, .. } => {
                 let lines: Vec<_> = content.lines().collect();
-                check_lines(&said(result), &lines)
+                check_lines(&answer_text(result), &lines)
             }
             Work::Page { lines, .. } | Work::Last { lines, .. } => {
-                check_lines(&said(result), lines)
+                check_lines(&answer_text(result), lines)
             }
             Work::Write { path, content } => check_file(path, content),
             Work::Edit { path, after, .. } => check_file(path, after),
             Work::List { paths, .. } => {
-                let said = said(result);
+                let said = answer_text(result);
                 let mut found: Vec<_> =
                     said.lines().map(str::trim).filter(|line| line.ends_with(".rs")).collect();
                 found.sort_unstable();
@@ -62,8 +61,9 @@ impl Work<'_> {
     }
 }
 
-/// What an answer says to a model; JSON in it is taken apart, so that texts can be compared.
-fn said(result: &Value) -> String {
+/// Returns the text of an answer that a model reads. JSON in it is parsed, so that texts can be
+/// compared.
+fn answer_text(result: &Value) -> String {
     let text = text_of(result);
     let is_json = text.starts_with('{') || text.starts_with('[');
     match serde_json::from_str::<Value>(&text) {
@@ -88,8 +88,8 @@ fn collect(value: &Value, strings: &mut String) {
     }
 }
 
-/// Every expected line must be there, in order and at the end of a line, for some put a number
-/// before it; and hardly more than these.
+/// Checks that every expected line occurs, in order and at the end of a line, because some servers
+/// put a number before it, and that there is hardly more.
 fn check_lines(said: &str, expected: &[impl AsRef<str>]) -> Result<(), String> {
     let mut lines = said.lines();
     let n_lines = said.lines().count();
@@ -128,6 +128,6 @@ mod tests {
     fn looks_into_json() {
         let text = r#"{"f": {"ranges": [{"content": "a\nb\n"}]}}"#;
         let result = serde_json::json!({"content": [{"type": "text", "text": text}]});
-        assert_eq!(check_lines(&said(&result), &["a", "b"]), Ok(()));
+        assert_eq!(check_lines(&answer_text(&result), &["a", "b"]), Ok(()));
     }
 }

@@ -1,4 +1,4 @@
-//! What the machine itself takes for something comparable, measured in turn with the servers.
+//! The time of comparable operations on this machine, measured in turn with the servers.
 
 use std::fs::File;
 use std::io::Write as _;
@@ -13,18 +13,18 @@ use crate::files::{MB, text};
 use crate::programs::is_installed;
 use crate::rounds::Sample;
 
-/// Something comparable.
+/// A comparable operation.
 #[derive(Clone, Copy)]
 pub enum Yardstick {
-    /// A program is started and ends.
+    /// Starts a program and waits for its end.
     Start,
-    /// A short line goes through `cat` and back.
+    /// Sends a short line through `cat` and back.
     Echo,
-    /// A program with these arguments reads to its end.
+    /// Runs a program with these arguments and reads its output.
     Program(&'static [&'static str]),
-    /// The first of these programs that is installed.
+    /// Runs the first of these programs that is installed.
     Fd,
-    /// A new file of 1 MB, written and synced.
+    /// Writes and syncs a new file of 1 MB.
     Sync,
 }
 
@@ -65,7 +65,7 @@ impl Yardstick {
     }
 }
 
-/// Runs a program; its output is read to the end, as an answer would be.
+/// Runs a program and reads its output to the end, like an answer.
 fn time_of(program: &[&str], folder: &Path) -> Result<Sample> {
     let mut command = Command::new(program[0]);
     command.args(&program[1..]).current_dir(folder).stdin(Stdio::null());

@@ -1,11 +1,12 @@
-//! The plainest way to find a string and to apply a diff, slow and easy to check by eye.
+//! Finds a string and applies a diff in the simplest way, slow and easy to review.
 
 use std::ops::Range;
 
 use recto_text::find::MatchKind;
 use recto_text::line;
 
-/// Every place of a string: exact ones, or where there are none, those with other line endings.
+/// Returns every match of a string: exact ones, or, if there are none, those with other line
+/// endings.
 pub fn find(text: &str, needle: &str) -> (MatchKind, Vec<Range<usize>>) {
     let bytes = text.as_bytes();
     let is_inside_ending = |at: usize| at > 0 && bytes[at - 1..].starts_with(b"\r\n");
@@ -24,7 +25,7 @@ pub fn find(text: &str, needle: &str) -> (MatchKind, Vec<Range<usize>>) {
     (MatchKind::Eol, places)
 }
 
-/// The bytes of a text and where they stand, `\r\n` being one.
+/// Returns the bytes of a text and their positions, with `\r\n` as one.
 fn symbols(bytes: &[u8]) -> Vec<(usize, u8)> {
     let is_dropped = |at: usize| bytes[at..].starts_with(b"\r\n");
     let mut symbols: Vec<(usize, u8)> = Vec::new();
@@ -35,7 +36,7 @@ fn symbols(bytes: &[u8]) -> Vec<(usize, u8)> {
     symbols
 }
 
-/// The text after a unified diff, every line of which is checked.
+/// Applies a unified diff and checks every line of it.
 pub fn patched(before: &str, diff: &str) -> String {
     let old: Vec<&str> = line::lines(before).collect();
     let mut after = String::new();
@@ -51,7 +52,7 @@ pub fn patched(before: &str, diff: &str) -> String {
         at = first;
         let (mut n_gone, mut n_come) = (0, 0);
         while n_gone < n_old || n_come < n_new || rows.peek().is_some_and(|row| is_mark(row)) {
-            let row = rows.next().expect("a hunk has as many lines as it says");
+            let row = rows.next().expect("a hunk has as many lines as its header says");
             let mut content = &row[1..];
             if rows.peek().is_some_and(|next| is_mark(next)) {
                 rows.next();
@@ -59,7 +60,7 @@ pub fn patched(before: &str, diff: &str) -> String {
             }
             let kind = &row[..1];
             if kind != "+" {
-                assert_eq!(old[at], content, "a line that goes or stays stands there");
+                assert_eq!(old[at], content, "a removed or context line matches the old text");
                 (at, n_gone) = (at + 1, n_gone + 1);
             }
             if kind != "-" {
@@ -77,7 +78,7 @@ fn is_mark(row: &str) -> bool {
     row.starts_with('\\')
 }
 
-/// `@@ -3,2 +3 @@` as where it starts and how many lines there were and are.
+/// Parses `@@ -3,2 +3 @@` into its start and the number of lines before and after.
 fn hunk(row: &str) -> (usize, usize, usize) {
     let mut words = row.split(' ').skip(1);
     let mut range = |sign| {

@@ -1,6 +1,6 @@
-//! Globs and LIKE by trying everything. Patterns are those that parse.
+//! Matches globs and LIKE by trying everything. Patterns are those that parse.
 
-/// Whether a path matches a pattern.
+/// Returns whether a path matches a pattern.
 pub fn matches(pattern: &str, path: &str, shows_hidden: bool) -> bool {
     let names: Vec<&str> = path.split('/').collect();
     alternatives(pattern).iter().any(|pattern| {
@@ -10,7 +10,7 @@ pub fn matches(pattern: &str, path: &str, shows_hidden: bool) -> bool {
     })
 }
 
-/// The pattern with every choice of its first braces, and of what is then first, and so on.
+/// Expands the braces of a pattern, one after the other.
 fn alternatives(pattern: &str) -> Vec<String> {
     let characters: Vec<char> = pattern.chars().collect();
     let (mut open, mut depth, mut cuts) = (None, 0, Vec::new());
@@ -42,7 +42,7 @@ fn alternatives(pattern: &str) -> Vec<String> {
     let mut found = Vec::new();
     for cut in cuts {
         let choice: String = characters[start..cut].iter().collect();
-        // A choice is a pattern of its own: what opens in it closes in it.
+        // A choice is a complete pattern: brackets that open in it close in it.
         for choice in alternatives(&choice) {
             let tails = alternatives(&tail);
             found.extend(tails.iter().map(|tail| format!("{head}{choice}{tail}")));
@@ -102,7 +102,8 @@ fn is_name(pattern: &[char], name: &[char]) -> bool {
     }
 }
 
-/// Behind the bracket that closes the class which opens at `at`. One that comes first is in it.
+/// Returns the position after the bracket that closes the class at `at`. A `]` that comes first is
+/// part of the class.
 fn class_end(pattern: &[char], at: usize) -> Option<usize> {
     let mut end = at + 1;
     if matches!(pattern.get(end), Some('!' | '^')) {
@@ -135,7 +136,7 @@ fn is_in_class(class: &[char], c: char) -> bool {
     is_in != is_negated
 }
 
-/// SQL's LIKE.
+/// Matches SQL's LIKE.
 pub fn is_like(pattern: &[char], text: &[char]) -> bool {
     match pattern {
         [] => text.is_empty(),

@@ -1,6 +1,6 @@
-//! The rules of a `.gitignore` as git's manual tells them, by trying everything.
+//! Matches `.gitignore` rules as git's manual describes them, by trying everything.
 
-/// Whether a path is ignored, not ignored, or not spoken of.
+/// Returns whether a path is ignored or not, or `None` if no rule matches.
 pub fn decide(rules: &[u8], path: &[u8], is_folder: bool) -> Option<bool> {
     let rules = rules.strip_prefix(b"\xef\xbb\xbf").unwrap_or(rules);
     let mut decided = None;
@@ -33,7 +33,7 @@ fn strip(line: &[u8], is_there: bool, at_end: bool) -> (&[u8], bool) {
     }
 }
 
-/// Without the spaces at its end, but for one that a backslash stands before.
+/// Strips spaces at the end, except one after a backslash.
 fn trimmed(mut line: &[u8]) -> &[u8] {
     while let Some(shorter) = line.strip_suffix(b" ") {
         let n_backslashes = shorter.iter().rev().take_while(|byte| **byte == b'\\').count();
@@ -52,7 +52,7 @@ struct Pattern<'a> {
 }
 
 impl Pattern<'_> {
-    /// Whether the pattern from a place on matches a text.
+    /// Returns whether the pattern from `at` on matches a text.
     fn is_match(&self, at: usize, text: &[u8]) -> bool {
         let Some(first) = self.bytes.get(at) else { return text.is_empty() };
         let goes_on = |n_pattern: usize| self.is_match(at + n_pattern, &text[1..]);
@@ -96,8 +96,8 @@ impl Pattern<'_> {
     }
 }
 
-/// Whether a byte is in the class that starts at `at`, and where the pattern goes on. `None` where
-/// it is no class.
+/// Returns whether a byte is in the class that starts at `at`, and where the pattern continues.
+/// `None` if it is not a class.
 fn class(pattern: &[u8], mut at: usize, byte: u8) -> Option<(bool, usize)> {
     let is_negated = matches!(pattern.get(at), Some(b'!' | b'^'));
     at += usize::from(is_negated);

@@ -1,5 +1,5 @@
-//! Calls that are nearly right, made out of bytes: each byte is one decision, so that a fuzzer
-//! that changes a byte changes one thing.
+//! Makes calls that are nearly valid from bytes. Each byte is one decision, so a fuzzer that
+//! changes a byte changes one thing.
 
 use std::path::{Path, PathBuf};
 
@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 
 use super::{Files, ROOT, World};
 
-/// The files of every world.
+/// The files of every case.
 pub fn files() -> Files {
     let utf16: Vec<u8> =
         "\u{feff}eins\r\nzwei\r\n".encode_utf16().flat_map(u16::to_le_bytes).collect();
@@ -118,7 +118,7 @@ const SPECS: &[&str] = &[
 const NUMBERS: &[i64] =
     &[0, 1, 2, 3, 4, 5, -1, -2, -4, 100, 121, 1 << 31, 1 << 53, i64::MAX, i64::MIN, -100];
 
-/// Bytes as decisions; where there are no more, every decision is the first.
+/// Bytes as decisions; after the last byte, every decision is the first option.
 struct Choices<'a>(&'a [u8]);
 
 impl<'a> Choices<'a> {
@@ -140,7 +140,7 @@ impl<'a> Choices<'a> {
     }
 }
 
-/// Makes calls of one input, one after another on the same files.
+/// Makes the calls of one input, one after another on the same files.
 pub fn check(input: &[u8]) {
     let mut choices = Choices(input);
     let mut world = World::new(files());
@@ -157,7 +157,7 @@ pub fn check(input: &[u8]) {
 
 struct Maker<'a, 'b> {
     choices: &'b mut Choices<'a>,
-    /// The file that most of a call is about.
+    /// The file that most calls use.
     path: PathBuf,
     bytes: Vec<u8>,
 }
@@ -220,7 +220,7 @@ impl<'a, 'b> Maker<'a, 'b> {
         }
     }
 
-    /// Text: a piece of the file, one of the usual kind, or anything.
+    /// Returns text: a piece of the file, a typical one, or anything.
     fn text(&mut self) -> String {
         match self.choices.next() {
             choice @ 0..128 => {

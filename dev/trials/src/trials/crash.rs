@@ -1,5 +1,5 @@
 //! kill -9 at every system call of one write: a server is killed as it enters its N-th call that
-//! changes something, N = 1, 2, … until the write gets through.
+//! changes something, N = 1, 2, … until the write succeeds.
 
 use std::path::Path;
 
@@ -15,7 +15,7 @@ pub const REPLACE: Trial = Trial {
     name: "crash-replace",
     rows: &[
         ("crash at every system call of replacing a 2 MB file: torn", "0"),
-        ("– leftovers that the next change in the folder leaves there", "0"),
+        ("– leftovers that the next change in the directory leaves there", "0"),
     ],
     run: |_, server| run(server, Some(files::version(1, N_BYTES))),
 };
@@ -24,7 +24,7 @@ pub const CREATE: Trial = Trial {
     name: "crash-create",
     rows: &[
         ("crash at every system call of creating a 2 MB file: torn", "0"),
-        ("– leftovers that the next change in the folder leaves there", "0"),
+        ("– leftovers that the next change in the directory leaves there", "0"),
     ],
     run: |_, server| run(server, None),
 };
@@ -50,13 +50,15 @@ fn run(server: &Server, before: Option<String>) -> Result<Vec<Cell>> {
     let torn = format!("{} of {}{example}", tally.n_torn, tally.n_crashes);
     let left = format!("{} of {}", tally.n_uncleaned, tally.n_leftovers);
     Ok(vec![
-        // To open, to write and to make durable at least, or nothing was tried.
+        // A write takes at least an open, a write and a sync; fewer crashes mean that nothing was
+        // tried.
         Cell::new(tally.n_torn == 0 && tally.n_crashes > 3, torn),
         Cell::new(tally.n_uncleaned == 0, left),
     ])
 }
 
-/// Kills one write as it enters its N-th call, and looks. Returns whether it got that far.
+/// Kills one write as it enters its N-th call, and checks the file. Returns whether it got that
+/// far.
 fn crash(server: &Server, before: Option<&str>, n: usize, tally: &mut Tally) -> Result<bool> {
     let folder = tempfile::tempdir()?;
     let path = folder.path().join("f.txt");

@@ -1,11 +1,11 @@
-//! What an edit must leave alone: line endings, a byte order mark, and what a file is besides its
-//! bytes. And what it must not guess: which of two places is meant.
+//! What an edit must keep: line endings, a byte order mark, and metadata. Also, an ambiguous match
+//! must be rejected.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
 use std::path::Path;
 
-use recto_dev::servers::{Kind, Server};
+use recto_dev::servers::{Server, ServerKind};
 use rustix::fs::{XattrFlags, getxattr, setxattr};
 
 use super::Trial;
@@ -24,7 +24,7 @@ pub const TRIAL: Trial = Trial {
         ("edit keeps the mode", "yes"),
         ("edit keeps extended attributes", "yes"),
         ("edit keeps an access list", "yes"),
-        ("an ambiguous match", "refuses"),
+        ("an ambiguous match", "rejects"),
     ],
     run,
 };
@@ -63,8 +63,8 @@ fn run(_: Effort, server: &Server) -> Result<Vec<Cell>> {
     cells.push(attribute(server, "user.note", b"kept")?);
     cells.push(attribute(server, "system.posix_acl_access", &access_list())?);
 
-    if server.kind == Kind::TextEditor {
-        // It is told lines, not strings.
+    if server.kind == ServerKind::TextEditor {
+        // It edits by lines, not strings.
         cells.push(Cell::none());
         return Ok(cells);
     }
@@ -74,14 +74,14 @@ fn run(_: Effort, server: &Server) -> Result<Vec<Cell>> {
     let reply = Session::open(server, folder.path())?.edit(&path, "same", "changed")?;
     let is_kept = fs::read_to_string(&path)? == "same\nother\nsame\n";
     cells.push(match (reply.is_done(), is_kept) {
-        (false, true) => Cell::new(true, "refuses"),
+        (false, true) => Cell::new(true, "rejects"),
         (true, false) => Cell::new(false, "edits one of them"),
-        _ => Cell::new(false, "says one thing and does another"),
+        _ => Cell::new(false, "reports one thing and does another"),
     });
     Ok(cells)
 }
 
-/// Edits the line `two` and looks whether something was kept.
+/// Edits the line `two` and checks whether something was kept.
 fn edit(
     server: &Server,
     text: &str,
@@ -94,7 +94,7 @@ fn edit(
     prepare(&path)?;
     let reply = Session::open(server, folder.path())?.edit(&path, "two", "TWO")?;
     if !reply.is_done() {
-        return Ok(Cell::new(false, "refuses"));
+        return Ok(Cell::new(false, "rejects"));
     }
     if !fs::read_to_string(&path)?.contains("TWO") {
         return Ok(Cell::new(false, "is not edited"));
@@ -114,14 +114,14 @@ fn attribute(server: &Server, name: &str, value: &[u8]) -> Result<Cell> {
         |path| Ok(setxattr(path, name, value, XattrFlags::empty())?),
         |path| {
             let mut buffer = [0; 256];
-            // Gone is an answer too.
+            // A missing attribute is a result too.
             let n = getxattr(path, name, &mut buffer[..]).unwrap_or(0);
             Ok(&buffer[..n] == value)
         },
     )
 }
 
-/// The owner may read and write, user 1234 may read, the group and others nothing.
+/// The owner may read and write, user 1234 may read, group and others have no access.
 fn access_list() -> Vec<u8> {
     const NOBODY: u32 = u32::MAX;
     let mut list = 2_u32.to_le_bytes().to_vec();

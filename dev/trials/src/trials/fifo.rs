@@ -1,9 +1,9 @@
-//! FIFOs, whose opening blocks until somebody comes to the other end: refused at once, and never
-//! in the way of other calls.
+//! FIFOs, which block on open until another process opens the other end: rejected immediately,
+//! without delaying other calls.
 
 use std::time::{Duration, Instant};
 
-use recto_dev::servers::{Kind, Server};
+use recto_dev::servers::{Server, ServerKind};
 use recto_dev::table::{milliseconds, percentile};
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 use serde_json::json;
@@ -16,8 +16,8 @@ use crate::{Effort, Result};
 pub const TRIAL: Trial = Trial {
     name: "fifo",
     rows: &[
-        ("reading FIFOs, one after the other", "refused at once"),
-        ("other calls in a folder of 100 FIFOs that are being read, p99", "< 20 ms"),
+        ("reading FIFOs, one after the other", "rejected at once"),
+        ("other calls in a directory of 100 FIFOs that are being read, p99", "< 20 ms"),
     ],
     run,
 };
@@ -33,7 +33,7 @@ fn run(_: Effort, server: &Server) -> Result<Vec<Cell>> {
     let plain = folder.path().join("f.txt");
     std::fs::write(&plain, "plain text\n")?;
 
-    // Sent without waiting: some never come back.
+    // Sent without waiting: some never return.
     let mut session = Session::open(server, folder.path())?;
     let patience = Duration::from_secs(3);
     session.set_patience(patience);
@@ -43,7 +43,7 @@ fn run(_: Effort, server: &Server) -> Result<Vec<Cell>> {
         let (_, line) =
             session.client.prepare("tools/call", json!({"name": tool, "arguments": arguments}));
         session.client.send(&line)?;
-        // Time to get stuck in it.
+        // Time to block on it.
         std::thread::sleep(Duration::from_millis(20));
         if session.read(&plain).is_err() {
             killed_by = Some(n + 1);
@@ -67,8 +67,9 @@ fn run(_: Effort, server: &Server) -> Result<Vec<Cell>> {
             break;
         }
     }
-    let told = format!("{n_refused} refused, {n_hanging} hang, slowest {}", milliseconds(slowest));
-    let first = Cell::new(n_refused == 20 && slowest < Duration::from_millis(500), told);
+    let result =
+        format!("{n_refused} rejected, {n_hanging} hang, slowest {}", milliseconds(slowest));
+    let first = Cell::new(n_refused == 20 && slowest < Duration::from_millis(500), result);
 
     let mut session = Session::open(server, folder.path())?;
     session.set_patience(patience);
@@ -80,8 +81,8 @@ fn run(_: Effort, server: &Server) -> Result<Vec<Cell>> {
         session.client.send(&line)?;
         let started = Instant::now();
         let is_done = match (server.kind, n % 4) {
-            (Kind::Recto, 1) => session.call("ListFiles", json!({"pattern": "*"}))?.is_done(),
-            (Kind::Recto, 2) => {
+            (ServerKind::Recto, 1) => session.call("ListFiles", json!({"pattern": "*"}))?.is_done(),
+            (ServerKind::Recto, 2) => {
                 session.call("ReadLines", json!({"file_path": "*", "match": "text"}))?.is_done()
             }
             (_, 3) => session.write(&folder.path().join("g.txt"), &format!("{n}\n"))?.is_done(),
@@ -89,7 +90,7 @@ fn run(_: Effort, server: &Server) -> Result<Vec<Cell>> {
         };
         times.push(started.elapsed());
         if !is_done {
-            return Ok(vec![first, Cell::new(false, "another call is refused")]);
+            return Ok(vec![first, Cell::new(false, "another call is rejected")]);
         }
     }
     let p99 = percentile(&times, 99);

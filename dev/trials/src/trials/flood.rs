@@ -1,11 +1,11 @@
-//! 100,000 small requests without reading in between, then all answers are read.
+//! Sends 100,000 small requests without reading, then reads all answers.
 
 use std::collections::HashSet;
 use std::io::Write;
 use std::time::{Duration, Instant};
 
 use recto_dev::process::megabytes;
-use recto_dev::servers::{Kind, Server};
+use recto_dev::servers::{Server, ServerKind};
 use recto_dev::table::grouped;
 use serde_json::{Value, json};
 
@@ -24,7 +24,7 @@ pub const TRIAL: Trial = Trial {
 };
 
 fn run(_: Effort, server: &Server) -> Result<Vec<Cell>> {
-    let n_requests = if server.kind == Kind::Recto { 100_000 } else { 20_000 };
+    let n_requests = if server.kind == ServerKind::Recto { 100_000 } else { 20_000 };
     let folder = tempfile::tempdir()?;
     let path = folder.path().join("f.txt");
     std::fs::write(&path, "plain text\n")?;
@@ -68,10 +68,10 @@ fn run(_: Effort, server: &Server) -> Result<Vec<Cell>> {
     let is_alive = ended.is_none() && session.client.is_alive(Duration::from_secs(5));
     let is_met = open.is_empty() && n_wrong == 0 && is_alive && peak <= 128.0;
     let n_answered = grouped(n_requests - open.len());
-    let mut told = format!("{n_answered} of {} answered, {n_wrong} wrong", grouped(n_requests));
+    let mut result = format!("{n_answered} of {} answered, {n_wrong} wrong", grouped(n_requests));
     match ended {
-        Some(ended) => told += &format!(", {ended}"),
-        None => told += &format!(", {peak:.0} MB"),
+        Some(ended) => result += &format!(", {ended}"),
+        None => result += &format!(", {peak:.0} MB"),
     }
-    Ok(vec![Cell::new(is_met, told)])
+    Ok(vec![Cell::new(is_met, result)])
 }

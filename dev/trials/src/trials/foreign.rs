@@ -1,5 +1,5 @@
-//! Others who write to the same file and know nothing of locks or hashes: a shell that appends
-//! lines, and an editor that saves by writing a new file and renaming it over the old one.
+//! Concurrent writers that use no locks or hashes: a shell that appends lines, and an editor that
+//! saves by writing a new file and renaming it over the old one.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -17,16 +17,16 @@ use crate::{Effort, Result};
 pub const APPENDER: Trial = Trial {
     name: "foreign-appender",
     rows: &[
-        ("a shell appends 100 lines a second (`echo >> file`): lost of theirs / of ours", "0 / 0"),
-        ("a shell that keeps the file open while it appends: lost of theirs / of ours", "0 / 0"),
-        ("four shells append a line every few milliseconds: lost of theirs / of ours", "0 / 0"),
+        ("a shell appends 100 lines a second (`echo >> file`): lines lost / edits lost", "0 / 0"),
+        ("a shell that keeps the file open while it appends: lines lost / edits lost", "0 / 0"),
+        ("four shells append a line every few milliseconds: lines lost / edits lost", "0 / 0"),
     ],
     run: |effort, server| {
         let each =
             r#"while [ $i -lt $N ]; do echo "line $i" >> "$F"; i=$((i+1)); sleep 0.01; done"#;
         let open =
             r#"while [ $i -lt $N ]; do echo "line $i"; i=$((i+1)); sleep 0.01; done >> "$F""#;
-        // Four that meet: one waits for the old file while another opens the new one.
+        // Four writers that meet: one waits for the old file while another opens the new one.
         let four = r#"
             part() { while [ $i -lt $2 ]; do echo "line $i" >> "$F"; i=$((i+1)); sleep 0.001; done; }
             for p in 0 1 2 3; do (i=$((N*p/4)); part $p $((N*(p+1)/4))) & done; wait"#;
@@ -34,7 +34,7 @@ pub const APPENDER: Trial = Trial {
         Ok(vec![
             append(server, &[], n_lines, each)?,
             append(server, &[], n_lines, open)?,
-            // Without waiting for the disk there are ten times as many edits to meet in.
+            // Without sync there are ten times as many edits to collide with.
             append(server, &["--durability", "rename"], effort.rounds(4_000, 40_000), four)?,
         ])
     },
@@ -46,7 +46,7 @@ pub const EDITOR: Trial = Trial {
     run: editor,
 };
 
-/// Edits a counter until told to stop. What somebody else overwrote is looked up and counted.
+/// Edits a counter until it is stopped. Counts the edits that another writer overwrote.
 struct Counter {
     n: usize,
     n_done: usize,
@@ -98,7 +98,7 @@ fn append(server: &Server, options: &[&str], n_lines: usize, script: &str) -> Re
         while shell.try_wait()?.is_none() {
             counter.step(&mut session, &path)?;
         }
-        // Once the shell is done an edit must get through.
+        // Once the shell has finished, an edit must succeed.
         let (n_done, deadline) = (counter.n_done, Instant::now() + Duration::from_secs(5));
         while counter.n_done == n_done && Instant::now() < deadline {
             counter.step(&mut session, &path)?;
@@ -113,13 +113,13 @@ fn append(server: &Server, options: &[&str], n_lines: usize, script: &str) -> Re
     let n_lost = n_lines - (0..n_lines).filter(has_line).count();
     let found = number_after(&text, "n = ").unwrap_or(0);
     let n_ours = counter.n_overwritten + counter.n.saturating_sub(found);
-    // Nothing else may stand there either: a line twice is as wrong as a line that is missing.
+    // A duplicate line is as wrong as a missing one.
     let n_extra = text.lines().count().saturating_sub(1 + n_lines - n_lost);
-    let told = format!(
-        "{n_lost} of {n_lines} / {n_ours} of {}, {} refused",
+    let result = format!(
+        "{n_lost} of {n_lines} / {n_ours} of {}, {} rejected",
         counter.n_done, counter.n_refused
     );
-    Ok(Cell::new(n_lost == 0 && n_ours == 0 && n_extra == 0 && counter.n_done > 0, told))
+    Ok(Cell::new(n_lost == 0 && n_ours == 0 && n_extra == 0 && counter.n_done > 0, result))
 }
 
 fn editor(effort: Effort, server: &Server) -> Result<Vec<Cell>> {
@@ -142,15 +142,15 @@ fn editor(effort: Effort, server: &Server) -> Result<Vec<Cell>> {
     });
     edited?;
     let (n_saved, n_lost) = saved.map_err(|_| "the editor panicked")??;
-    let told = format!(
+    let result = format!(
         "{n_lost} of {n_saved}; it overwrote {} of our {} edits itself",
         counter.n_overwritten, counter.n_done
     );
-    Ok(vec![Cell::new(n_lost == 0 && n_saved > 0 && counter.n_done > 0, told)])
+    Ok(vec![Cell::new(n_lost == 0 && n_saved > 0 && counter.n_done > 0, result)])
 }
 
-/// Reads, changes a line of its own, saves; returns how many versions it saved and how many of
-/// them were gone when it looked again. Nobody else changes that line.
+/// Reads, changes its own line, saves. Returns how many versions it saved and how many of them were
+/// gone when it read again. No other process changes that line.
 fn save(path: &Path, is_over: &AtomicBool) -> std::result::Result<(usize, usize), String> {
     let beside = path.with_extension("editor");
     let (mut version, mut n_lost) = (0, 0);

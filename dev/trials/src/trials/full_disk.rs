@@ -1,4 +1,4 @@
-//! A disk that becomes full while a file is written.
+//! A disk that runs full while a file is written.
 
 use recto_dev::servers::Server;
 
@@ -27,11 +27,11 @@ fn run(_: Effort, server: &Server) -> Result<Vec<Cell>> {
     let before = files::version(1, 1_500_000);
     std::fs::write(&path, &before)?;
     let mut session = Session::open(server, place.path())?;
-    // More than the disk holds, also for those who empty the file first.
+    // More than the disk can store, even for servers that truncate the file first.
     let reply = session.write(&path, &files::version(2, 5_000_000))?;
     let found = std::fs::read_to_string(&path)?;
     let n_left = files::names(place.path())?.len() - 1;
-    // It must still work once there is space.
+    // It must work again once there is space.
     let later = session.write(&path, &files::version(3, 1_000_000))?;
     session.client.kill()?;
     mount.unmount()?;

@@ -5,7 +5,7 @@ use std::io::Write;
 use std::time::Duration;
 
 use recto_dev::process::megabytes;
-use recto_dev::servers::{Kind, Server};
+use recto_dev::servers::{Server, ServerKind};
 use serde_json::json;
 
 use super::Trial;
@@ -34,8 +34,8 @@ fn run(_: Effort, server: &Server) -> Result<Vec<Cell>> {
     let mut session = Session::open(server, folder.path())?;
     session.set_patience(Duration::from_secs(60));
     let mut outcomes = vec![session.read(&path)];
-    if server.kind == Kind::Recto {
-        // Every other way to look into it.
+    if server.kind == ServerKind::Recto {
+        // All other tools that can read it.
         for (tool, arguments) in [
             ("read_text_file", json!({"path": path, "line": 1, "limit": 1})),
             ("text.read", json!({"path": path, "lines": [-1, 0]})),
@@ -52,14 +52,14 @@ fn run(_: Effort, server: &Server) -> Result<Vec<Cell>> {
     let n_answered = outcomes.iter().filter(|outcome| outcome.is_ok()).count();
     let first = match &outcomes[0] {
         Ok(reply) if reply.is_done() => "answers".to_string(),
-        Ok(_) => "refuses".to_string(),
+        Ok(_) => "rejects".to_string(),
         Err(error) => error.to_string(),
     };
     let is_met = n_answered == outcomes.len() && is_alive && peak <= 128.0;
-    let told =
+    let result =
         format!("{first}, {n_answered} of {} calls answered{}", outcomes.len(), memory(peak));
-    let read = Cell::new(is_met, told);
-    if server.kind != Kind::Recto {
+    let read = Cell::new(is_met, result);
+    if server.kind != ServerKind::Recto {
         return Ok(vec![read, Cell::none()]);
     }
 
@@ -75,7 +75,7 @@ fn run(_: Effort, server: &Server) -> Result<Vec<Cell>> {
     Ok(vec![read, Cell::new(is_met, format!("{said}{}", memory(peak)))])
 }
 
-/// A peak that is known only while the server lives.
+/// Formats a peak, which is known only while the server runs.
 fn memory(peak: f64) -> String {
     if peak.is_nan() { String::new() } else { format!(", {peak:.0} MB") }
 }

@@ -1,5 +1,5 @@
-//! Numbers that nobody means, for every integer that a server's tools take: each must be answered,
-//! and the server must be there afterwards.
+//! Extreme numbers for every integer argument of a server's tools: each call must be answered, and
+//! the server must keep running.
 
 use std::time::Duration;
 
@@ -44,58 +44,59 @@ fn run(_: Effort, server: &Server) -> Result<Vec<Cell>> {
     let mut n_calls = 0;
     for tool in &tools {
         let name = tool["name"].as_str().unwrap_or_default();
-        for place in places(&tool["inputSchema"]) {
+        for argument in integer_arguments(&tool["inputSchema"]) {
             for number in numbers() {
                 std::fs::write(&path, &text)?;
                 let mut arguments = required(&tool["inputSchema"], folder.path());
-                place.put(&mut arguments, &number);
+                argument.put(&mut arguments, &number);
                 n_calls += 1;
                 let reply = session.call(name, Value::Object(arguments));
                 if let Err(error) = reply {
-                    let told = format!("{error} at {name}.{} = {number}", place.name);
-                    return Ok(vec![Cell::new(false, told)]);
+                    let result = format!("{error} at {name}.{} = {number}", argument.name);
+                    return Ok(vec![Cell::new(false, result)]);
                 }
             }
         }
     }
     let is_alive = session.client.is_alive(Duration::from_secs(5));
     let peak = megabytes(session.client.process_id(), "VmHWM")?;
-    let told = format!("{n_calls} calls answered, peak {peak:.0} MB");
-    Ok(vec![Cell::new(is_alive && n_calls > 0 && peak < 128.0, told)])
+    let result = format!("{n_calls} calls answered, peak {peak:.0} MB");
+    Ok(vec![Cell::new(is_alive && n_calls > 0 && peak < 128.0, result)])
 }
 
 /// An integer among a tool's arguments.
-struct Place {
+struct IntegerArgument {
     name: String,
-    /// How many of them stand in an array, if they do.
+    /// Whether it is an array of two.
     is_pair: bool,
 }
 
-impl Place {
+impl IntegerArgument {
     fn put(&self, arguments: &mut Map<String, Value>, number: &Value) {
         let value = if self.is_pair { json!([number, number]) } else { number.clone() };
         arguments.insert(self.name.clone(), value);
     }
 }
 
-/// The integers on the first level of a schema. Line numbers written as text count too.
-fn places(schema: &Value) -> Vec<Place> {
+/// Returns the integers on the first level of a schema. Line numbers written as text count too.
+fn integer_arguments(schema: &Value) -> Vec<IntegerArgument> {
     let Some(properties) = schema["properties"].as_object() else { return Vec::new() };
     let has_type = |schema: &Value, name: &str| {
         schema["type"] == name
             || schema["type"].as_array().is_some_and(|types| types.iter().any(|t| t == name))
     };
-    let mut places = Vec::new();
+    let mut integer_arguments = Vec::new();
     for (name, property) in properties {
         let is_number = has_type(property, "integer") || has_type(property, "number");
         if is_number || name == "lines" {
-            places.push(Place { name: name.clone(), is_pair: has_type(property, "array") });
+            integer_arguments
+                .push(IntegerArgument { name: name.clone(), is_pair: has_type(property, "array") });
         }
     }
-    places
+    integer_arguments
 }
 
-/// Something that fits for each argument that a tool must have.
+/// Returns a valid value for each required argument of a tool.
 fn required(schema: &Value, folder: &std::path::Path) -> Map<String, Value> {
     let path = folder.join("f.csv");
     let names = schema["required"].as_array().map(Vec::as_slice).unwrap_or_default();

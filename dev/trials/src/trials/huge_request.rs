@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use recto_dev::process::megabytes;
-use recto_dev::servers::{Kind, Server};
+use recto_dev::servers::{Server, ServerKind};
 use serde_json::Value;
 
 use super::Trial;
@@ -25,8 +25,8 @@ fn run(_: Effort, server: &Server) -> Result<Vec<Cell>> {
     let patience = Duration::from_secs(60);
     session.set_patience(patience);
     let (tool, name, content) = match server.kind {
-        Kind::Recto => ("write_text_file", "path", "content"),
-        Kind::TextEditor => ("create_text_file", "file_path", "contents"),
+        ServerKind::Recto => ("write_text_file", "path", "content"),
+        ServerKind::TextEditor => ("create_text_file", "file_path", "contents"),
         _ => ("write_file", "path", "content"),
     };
     let target = folder.path().join("g.txt");

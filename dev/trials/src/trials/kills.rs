@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use recto_dev::random::Random;
-use recto_dev::servers::{Kind, Server};
+use recto_dev::servers::{Server, ServerKind};
 use recto_dev::table::grouped;
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -19,7 +19,7 @@ pub const TRIAL: Trial = Trial {
             "kill -9 at a random moment of a stream of edits: torn / acknowledged but lost",
             "0 / 0 of 10,000",
         ),
-        ("– leftovers after the next change in the folder", "0"),
+        ("– leftovers after the next change in the directory", "0"),
     ],
     run,
 };
@@ -28,7 +28,7 @@ const N_BYTES: usize = 200_000;
 
 fn run(effort: Effort, server: &Server) -> Result<Vec<Cell>> {
     let n_kills = match server.kind {
-        Kind::Recto => effort.rounds(200, 10_000),
+        ServerKind::Recto => effort.rounds(200, 10_000),
         _ => 50,
     };
     let folder = tempfile::tempdir()?;
@@ -45,7 +45,7 @@ fn run(effort: Effort, server: &Server) -> Result<Vec<Cell>> {
             std::thread::sleep(moment);
             kill_process(process, Signal::KILL)
         });
-        // The child is not waited for until the killer is done, so that its number stays its own.
+        // The child is reaped only after the killer is done, so that its process id is not reused.
         let stopped = loop {
             let (old, new) = (format!("n = {version}\n"), format!("n = {}\n", version + 1));
             match session.edit(&path, &old, &new) {
@@ -57,7 +57,7 @@ fn run(effort: Effort, server: &Server) -> Result<Vec<Cell>> {
         killer.join().map_err(|_| "the killer panicked")??;
         session.client.kill()?;
         if let Some(text) = stopped {
-            return Err(format!("an edit was refused: {text}").into());
+            return Err(format!("an edit was rejected: {text}").into());
         }
         match files::count_of(&std::fs::read_to_string(&path)?, N_BYTES) {
             Some(found) => {

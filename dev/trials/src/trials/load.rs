@@ -1,5 +1,5 @@
-//! Mixed calls for a long time: memory and file handles stay flat, and nothing is left in the
-//! folder.
+//! Mixed calls for a long time: memory and file handles stay constant, and no files are left
+//! behind.
 
 use std::path::Path;
 use std::time::Instant;
@@ -7,7 +7,7 @@ use std::time::Instant;
 use recto_dev::client::Reply;
 use recto_dev::process::megabytes;
 use recto_dev::random::Random;
-use recto_dev::servers::{Kind, Server};
+use recto_dev::servers::{Server, ServerKind};
 use recto_dev::table::grouped;
 use serde_json::json;
 
@@ -21,7 +21,7 @@ pub const TRIAL: Trial = Trial {
     rows: &[
         ("mixed calls: growth of memory after the warm-up", "< 5 MB in 1,000,000"),
         ("– file handles", "as before"),
-        ("– temporary files left in the folder", "0"),
+        ("– temporary files left in the directory", "0"),
     ],
     run,
 };
@@ -30,7 +30,7 @@ const N_FILES: usize = 50;
 
 fn run(effort: Effort, server: &Server) -> Result<Vec<Cell>> {
     let n_calls = match server.kind {
-        Kind::Recto => effort.rounds(20_000, 1_000_000),
+        ServerKind::Recto => effort.rounds(20_000, 1_000_000),
         _ => 2_000,
     };
     // Caches fill during the first ten thousand calls or so.
@@ -58,18 +58,18 @@ fn run(effort: Effort, server: &Server) -> Result<Vec<Cell>> {
     let n_handles = process::n_handles(id)?;
     let is_ours = |name: &std::ffi::OsString| name.to_string_lossy().ends_with(".txt");
     let n_left = files::names(folder.path())?.iter().filter(|name| !is_ours(name)).count();
-    let told = format!(
-        "{growth:+.1} MB to {:.1} MB in {} calls ({n_refused} refusals), {:.0} calls/s",
+    let result = format!(
+        "{growth:+.1} MB to {:.1} MB in {} calls ({n_refused} rejections), {:.0} calls/s",
         memory + growth,
         grouped(n_calls),
         n_calls as f64 / seconds
     );
-    // Both outcomes belong to the mixture.
+    // Both outcomes must occur.
     let is_mixed = n_done > 0 && n_refused > 0;
     let memory = match effort.is_long() || !is_mixed {
-        true => Cell::new(is_mixed && growth < 5.0, told),
-        // Texts seen lately and the allocator's pools of sixteen threads still fill up then.
-        false => Cell::told(told),
+        true => Cell::new(is_mixed && growth < 5.0, result),
+        // Caches of recent texts and the allocator's pools of sixteen threads still grow then.
+        false => Cell::unjudged(result),
     };
     Ok(vec![
         memory,
@@ -80,7 +80,7 @@ fn run(effort: Effort, server: &Server) -> Result<Vec<Cell>> {
 
 fn call(session: &mut Session, folder: &Path, random: &mut Random, round: usize) -> Result<Reply> {
     let path = folder.join(format!("{}.txt", random.below(N_FILES)));
-    if session.kind != Kind::Recto {
+    if session.kind != ServerKind::Recto {
         return match random.below(4) {
             0 => session.write(&path, &files::counted(round, 4000)),
             1 => session.edit(&path, "n = ", "n = 1"),

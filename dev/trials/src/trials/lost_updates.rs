@@ -1,12 +1,12 @@
-//! Several servers that edit one file. recto's clients name the version that they read and try
-//! again if it is stale; others have nothing to name and edit as they can.
+//! Several servers edit one file. recto's clients pass the hash that they read and retry if it is
+//! stale; other servers have no hash to pass.
 
 use std::collections::HashSet;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use recto_dev::client::Reply;
-use recto_dev::servers::{Kind, Server};
+use recto_dev::servers::{Server, ServerKind};
 use recto_dev::table::{grouped, milliseconds, percentile};
 use serde_json::{Value, json};
 
@@ -24,7 +24,7 @@ pub const TRIAL: Trial = Trial {
     run,
 };
 
-/// What one client did.
+/// The counts of one client.
 #[derive(Default)]
 struct Work {
     acknowledged: Vec<String>,
@@ -54,11 +54,11 @@ fn run(effort: Effort, server: &Server) -> Result<Vec<Cell>> {
     let is_framed = text.starts_with("start\n") && text.ends_with("end\n");
     let acknowledged: Vec<&String> = works.iter().flat_map(|work| &work.acknowledged).collect();
     let n_lost = acknowledged.iter().filter(|line| !lines.contains(line.as_str())).count();
-    // Every line is there once, or somebody wrote twice.
+    // A duplicate line means that a write was applied twice.
     let n_extra = text.lines().count().saturating_sub(2 + acknowledged.len() - n_lost);
     let ended = works.iter().find_map(|work| work.ended.as_deref());
     let n_stale: usize = works.iter().map(|work| work.n_stale).sum();
-    let mut told = format!(
+    let mut result = format!(
         "{} of {} ({n_processes} × {}), {} tried again",
         grouped(n_lost),
         grouped(acknowledged.len()),
@@ -66,10 +66,10 @@ fn run(effort: Effort, server: &Server) -> Result<Vec<Cell>> {
         grouped(n_stale)
     );
     if !is_framed {
-        told += ", file destroyed";
+        result += ", file destroyed";
     }
     if let Some(ended) = ended {
-        told += &format!(", ended: {ended:.60}");
+        result += &format!(", ended: {ended:.60}");
     }
     let is_met = n_lost == 0
         && n_extra == 0
@@ -80,9 +80,9 @@ fn run(effort: Effort, server: &Server) -> Result<Vec<Cell>> {
     let p99 = percentile(&times, 99);
     let time = match effort.is_long() {
         true => Cell::new(p99 < Duration::from_millis(50), milliseconds(p99)),
-        false => Cell::told(milliseconds(p99)),
+        false => Cell::unjudged(milliseconds(p99)),
     };
-    Ok(vec![Cell::new(is_met, told), time])
+    Ok(vec![Cell::new(is_met, result), time])
 }
 
 fn work(mut session: Session, path: &Path, process: usize, n_edits: usize) -> Work {
@@ -92,7 +92,7 @@ fn work(mut session: Session, path: &Path, process: usize, n_edits: usize) -> Wo
     while work.acknowledged.len() < n_edits {
         let line = format!("{process}-{}", work.acknowledged.len());
         let done = match session.kind {
-            Kind::Recto => chained(&mut session, path, &line, &mut work.times),
+            ServerKind::Recto => chained(&mut session, path, &line, &mut work.times),
             _ => plain(&mut session, path, &line, &mut work.times),
         };
         match done {
@@ -100,13 +100,13 @@ fn work(mut session: Session, path: &Path, process: usize, n_edits: usize) -> Wo
                 work.acknowledged.push(line);
                 n_misses = 0;
             }
-            // Stale, or a peer that found the file without the text it is to edit.
+            // Stale, or a peer that did not find the text to edit.
             Ok(Reply::Refused(text) | Reply::Failed(text)) => {
                 work.n_stale += 1;
                 n_misses += 1;
                 let is_stale = text.starts_with("File changed since it was read");
-                if session.kind == Kind::Recto && !is_stale
-                    || session.kind != Kind::Recto && n_misses > 50
+                if session.kind == ServerKind::Recto && !is_stale
+                    || session.kind != ServerKind::Recto && n_misses > 50
                     || Instant::now() > deadline
                 {
                     work.ended = Some(text);
@@ -122,7 +122,7 @@ fn work(mut session: Session, path: &Path, process: usize, n_edits: usize) -> Wo
     work
 }
 
-/// Reads the last line and its hash, and puts another line before it.
+/// Reads the last line and its hash, and inserts a line before it.
 fn chained(
     session: &mut Session,
     path: &Path,

@@ -1,6 +1,5 @@
-//! Power cuts at random moments of a stream of edits: the file system is shut down without
-//! flushing its journal, mounted again, and looked at. What a disk does with its own cache when
-//! the power goes is not tried.
+//! Power cuts at random moments of a stream of edits: the file system is shut down without flushing
+//! its journal, mounted again, and checked. The disk's own cache is not tested.
 
 use std::fs::File;
 use std::sync::Arc;
@@ -8,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use recto_dev::random::Random;
-use recto_dev::servers::{Kind, Server};
+use recto_dev::servers::{Server, ServerKind};
 
 use super::Trial;
 use crate::cell::Cell;
@@ -35,7 +34,7 @@ fn run(effort: Effort, server: &Server, filesystem: &str) -> Result<Vec<Cell>> {
         return Ok(vec![Cell::skipped("mounting a disk needs root")]);
     }
     let n_cuts = match server.kind {
-        Kind::Recto => effort.rounds(20, 200),
+        ServerKind::Recto => effort.rounds(20, 200),
         _ => 20,
     };
     let folder = tempfile::tempdir()?;
@@ -69,8 +68,8 @@ fn run(effort: Effort, server: &Server, filesystem: &str) -> Result<Vec<Cell>> {
             let (old, new) =
                 (format!("n = {acknowledged}\n"), format!("n = {}\n", acknowledged + 1));
             let outcome = session.edit(&path, &old, &new);
-            // Nobody hears anything after a power cut. Here the server lives on, and XFS lets an
-            // fsync of a folder succeed once the shutdown has thrown its changes away.
+            // After a real power cut there are no answers. Here the server keeps running, and XFS
+            // lets an fsync of a directory succeed after the shutdown has discarded its changes.
             if is_cut.load(Ordering::SeqCst) || !outcome.is_ok_and(|reply| reply.is_done()) {
                 break;
             }

@@ -1,11 +1,11 @@
-//! The race: while a client reads and writes, somebody swaps the folder that it names for a link
-//! to the outside, as fast as the system lets them.
+//! A race: while a client reads and writes, another thread swaps the directory that it names for a
+//! link to the outside, as fast as possible.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use recto_dev::client::Reply;
-use recto_dev::servers::{Kind, Server};
+use recto_dev::servers::{Server, ServerKind};
 use recto_dev::table::grouped;
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use serde_json::json;
@@ -18,9 +18,9 @@ use crate::{Effort, Result};
 pub const TRIAL: Trial = Trial {
     name: "swap",
     rows: &[
-        ("folder swapped for a link: reads outside", "0 of 100,000 for each kind of call"),
+        ("directory swapped for a link: reads outside", "0 of 100,000 for each kind of call"),
         (
-            "folder swapped for a link: files created or changed outside",
+            "directory swapped for a link: files created or changed outside",
             "0 of 100,000 for each kind of call",
         ),
     ],
@@ -30,7 +30,7 @@ pub const TRIAL: Trial = Trial {
 const SECRET: &str = "a-secret-outside";
 const INSIDE: &str = "inside,text\n1,2\n";
 
-/// A kind of call on a file beneath the folder that is swapped; those that only read come first.
+/// A kind of call on a file in the swapped directory; read-only calls come first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Family {
     Read,
@@ -59,10 +59,10 @@ const RECTOS: [Family; 9] = [
 const OTHERS: [Family; 4] = [Family::Read, Family::Replace, Family::Edit, Family::Create];
 
 fn run(effort: Effort, server: &Server) -> Result<Vec<Cell>> {
-    if server.kind == Kind::TextEditor {
-        return Ok(vec![Cell::told("no sandbox")]);
+    if server.kind == ServerKind::TextEditor {
+        return Ok(vec![Cell::unjudged("no sandbox")]);
     }
-    let families = if server.kind == Kind::Recto { &RECTOS[..] } else { &OTHERS };
+    let families = if server.kind == ServerKind::Recto { &RECTOS[..] } else { &OTHERS };
     let n_calls = effort.rounds(2_000, 100_000);
     let base = tempfile::tempdir()?;
     let base = base.path().canonicalize()?;
@@ -83,12 +83,12 @@ fn run(effort: Effort, server: &Server) -> Result<Vec<Cell>> {
     }
     let n_reads = families.iter().filter(|family| **family < Family::Replace).count() * n_calls;
     let n_writes = families.len() * n_calls - n_reads;
-    let told = |n: usize, of: usize| format!("{} of {} calls", grouped(n), grouped(of));
+    let result = |n: usize, of: usize| format!("{} of {} calls", grouped(n), grouped(of));
     // Without both outcomes there was no race.
     let is_race = tally.n_done > 0 && tally.n_refused > 0;
     Ok(vec![
-        Cell::new(is_race && tally.n_reads == 0, told(tally.n_reads, n_reads)),
-        Cell::new(is_race && tally.n_writes == 0, told(tally.n_writes, n_writes)),
+        Cell::new(is_race && tally.n_reads == 0, result(tally.n_reads, n_reads)),
+        Cell::new(is_race && tally.n_writes == 0, result(tally.n_writes, n_writes)),
     ])
 }
 
@@ -111,14 +111,14 @@ fn race(
     let secret = format!("{SECRET},text\n1,2\n");
     let mut session = Session::open_with(server, root, &["--durability", "rename"])?;
     for round in 0..n_calls {
-        // Outside stands what must not be seen and must not change.
+        // The file outside must not be read or changed.
         let target = outside.join("f");
         if std::fs::read_to_string(&target).ok().as_deref() != Some(&secret) {
             std::fs::write(&target, &secret)?;
             std::fs::write(outside.join(SECRET), &secret)?;
         }
         if family == Family::Remove || round == 0 {
-            // By whichever name the folder has at the moment; a link is not written through.
+            // The directory may have either name at the moment; a link is not written through.
             for name in ["d", "e"] {
                 let folder = root.join(name);
                 if folder.symlink_metadata().is_ok_and(|found| found.is_dir()) {
@@ -143,7 +143,7 @@ fn race(
     Ok(())
 }
 
-/// Writes through a handle of the folder that is not a link.
+/// Writes through a handle of the directory that is not a link.
 fn write_inside(folder: &Path) -> Result<()> {
     use rustix::fs::{Mode, OFlags, open, openat};
     let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -178,7 +178,7 @@ fn call(session: &mut Session, family: Family, root: &Path, round: usize) -> Res
     }
 }
 
-/// Exchanges two names until told to stop, always an even number of times.
+/// Exchanges two names until it is stopped, always an even number of times.
 fn swap(one: &Path, other: &Path, is_over: &AtomicBool) -> rustix::io::Result<()> {
     while !is_over.load(Ordering::Relaxed) {
         renameat_with(CWD, one, CWD, other, RenameFlags::EXCHANGE)?;

@@ -1,4 +1,4 @@
-//! A client that asks for 400 answers of 4 MB and does not read them.
+//! A client that requests 400 answers of 4 MB and does not read them.
 
 use std::io::Write;
 use std::time::{Duration, Instant};
@@ -23,7 +23,7 @@ pub const TRIAL: Trial = Trial {
 
 const N_CALLS: usize = 400;
 
-/// A peer that has taken this much has failed; there is no need to fill the machine.
+/// A peer that has used this much has failed; there is no need to fill the machine's memory.
 const ENOUGH_MEGABYTES: f64 = 4096.0;
 
 fn run(_: Effort, server: &Server) -> Result<Vec<Cell>> {
@@ -39,7 +39,7 @@ fn run(_: Effort, server: &Server) -> Result<Vec<Cell>> {
         })
         .collect();
     let mut input = session.client.take_input()?;
-    // The server may stop reading; that must not stop us.
+    // The server may stop reading, which must not block this thread.
     let writer = std::thread::spawn(move || {
         for line in lines {
             input.write_all(&line)?;
@@ -48,7 +48,7 @@ fn run(_: Effort, server: &Server) -> Result<Vec<Cell>> {
     });
     let (mut peak, mut changed) = (0.0_f64, Instant::now());
     let started = Instant::now();
-    // Until it has settled.
+    // Until its memory is stable.
     while changed.elapsed() < Duration::from_secs(2) && started.elapsed() < Duration::from_secs(60)
     {
         let now = megabytes(session.client.process_id(), "VmHWM").unwrap_or(peak);

@@ -1,9 +1,9 @@
-//! Cases of `csv::dialect`.
+//! Tests of `csv::dialect`.
 
 use super::super::splitter::Escape;
 use super::detect;
 
-/// The delimiter, how many columns there are and how many records.
+/// Checks the delimiter, the number of columns and the number of records.
 fn check(text: &str, expected: (Option<char>, usize, usize)) {
     let sample = detect(text, true, None);
     let delimiter = sample.dialect.delimiter.map(char::from);
@@ -19,7 +19,7 @@ fn finds_the_delimiter() {
 }
 
 #[test]
-fn prefers_the_delimiter_that_leaves_values_behind() {
+fn prefers_the_delimiter_that_gives_values() {
     check("1,5;2,5\n3,5;4,5\n", (Some(';'), 2, 2));
     check("Doe, Jane;42\nRoe, Rick;43\n", (Some(';'), 2, 2));
     check("id,tags\n1,a;b\n2,c;d\n", (Some(','), 2, 3));
@@ -61,7 +61,7 @@ fn reads_the_delimiter_that_a_spreadsheet_names() {
 }
 
 #[test]
-fn tells_comments_from_records() {
+fn distinguishes_comments_from_records() {
     check("# x, y\na,b\n1,2\n", (Some(','), 2, 2));
     check("a,b\n# x, y\n1,2\n", (Some(','), 2, 2));
     check("#a,b\n#c,d\n", (Some(','), 2, 2));

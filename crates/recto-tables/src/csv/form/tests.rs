@@ -1,9 +1,9 @@
-//! Cases of `csv::form`.
+//! Tests of `csv::form`.
 
 use super::{counts_on, is_alike, is_value};
 
 #[test]
-fn tells_values_from_names() {
+fn distinguishes_values_from_names() {
     let values = [
         "ada@example.org",
         "https://example.org",
@@ -42,7 +42,7 @@ fn tells_values_from_names() {
 }
 
 #[test]
-fn finds_what_is_written_alike() {
+fn recognises_the_same_notation() {
     check(is_alike, "a@example.org", "b@example.com", true);
     check(is_alike, "x://a", " https://b/c", true);
     check(is_alike, "007", "12", true);
@@ -53,7 +53,7 @@ fn finds_what_is_written_alike() {
 }
 
 #[test]
-fn finds_what_counts_on() {
+fn recognises_numbered_values() {
     check(counts_on, "ORD-7", "ORD-12", true);
     check(counts_on, "v1", " v22", true);
     check(counts_on, "$7.50", "$1.00", true);
@@ -67,7 +67,7 @@ fn finds_what_counts_on() {
     check(counts_on, "", "", false);
 }
 
-/// What both texts are, whichever comes first.
+/// Checks both orders of the texts.
 fn check(is_so: fn(&str, &str) -> bool, one: &str, other: &str, is_expected: bool) {
     assert_eq!(is_so(one, other), is_expected, "{one:?} {other:?}");
     assert_eq!(is_so(other, one), is_expected, "{other:?} {one:?}");

@@ -1,9 +1,9 @@
-//! Cases of `csv::header`.
+//! Tests of `csv::header`.
 
 use super::super::dialect::detect;
 use super::Layout;
 
-/// The header, or `-`, and how many records stand above the values.
+/// Checks the header, or `-`, and the number of records above the values.
 fn check(text: &str, header: &str, n_skipped: usize) {
     let layout = Layout::find(text, &detect(text, true, None));
     let found = layout.header.map_or("-".into(), |names| names.join("|"));
@@ -11,14 +11,14 @@ fn check(text: &str, header: &str, n_skipped: usize) {
 }
 
 #[test]
-fn takes_text_above_other_types_for_a_header() {
+fn text_above_other_types_is_a_header() {
     check("a,b\n1,x\n2,y\n", "a|b", 1);
     check("1,x\n2,y\n", "-", 0);
     check("2024-01-01,x\n2024-01-02,y\n", "-", 0);
 }
 
 #[test]
-fn takes_a_day_above_timestamps_for_a_value() {
+fn a_date_above_timestamps_is_a_value() {
     check("1,2024-01-31\n2,2024-02-29 23:59\n", "-", 0);
     check("1,2024-01-31\n2,2024-02-29 23:59\n3,2024-03-01 08:30\n4,2024-03-02\n", "-", 0);
     check("1,2024-02-29 23:59\n2,2024-03-01\n3,2024-03-02\n", "-", 0);
@@ -26,20 +26,20 @@ fn takes_a_day_above_timestamps_for_a_value() {
 }
 
 #[test]
-fn takes_text_above_text_for_a_header() {
+fn text_above_text_is_a_header() {
     check("a,b\nx,y\n", "a|b", 1);
     check("name\nAda\n", "name", 1);
     check("a,b\n", "a|b", 1);
 }
 
 #[test]
-fn takes_words_that_occur_again_for_values() {
+fn repeated_words_are_values() {
     check("red,apple\nred,cherry\n", "-", 0);
     check("Ada\nGrace\nAda\n", "-", 0);
 }
 
 #[test]
-fn takes_what_is_written_like_the_values_below_for_one() {
+fn a_field_written_like_the_values_below_is_a_value() {
     check("ORD-7,Ada\nORD-8,Bob\nORD-9,Eve\n", "-", 0);
     check("$7.50,Ada\n$12.00,Bob\n", "-", 0);
     check("AD,+4230+00131\nAU,-3352+15113\nBR,-0351-03225\n", "-", 0);
@@ -59,20 +59,20 @@ fn takes_what_is_written_like_the_values_below_for_one() {
 }
 
 #[test]
-fn takes_leading_zeros_above_numbers_for_a_value() {
+fn leading_zeros_above_numbers_are_a_value() {
     check("98439,03032,Ada\n51544,6871,Bob\n", "-", 0);
     check("id,name\n07,Ada\n12,Bob\n", "id|name", 1);
 }
 
 #[test]
-fn takes_a_day_above_days_for_a_value_whatever_stands_beside_it() {
+fn a_date_above_dates_is_a_value() {
     check("2024-01-31,unknown\n2024-02-29,5\n2024-03-01,7\n", "-", 0);
     check("stop,08:00,09:00\n1,08:05,09:05\n", "stop|08:00|09:00", 1);
     check("sample,1100.5,1102.5\n3,0.1,0.2\n", "sample|1100.5|1102.5", 1);
 }
 
 #[test]
-fn takes_a_lone_record_with_values_for_one() {
+fn a_single_record_of_values_is_not_a_header() {
     check("Ada,true\n", "-", 0);
     check("Ada,ada@example.org\n", "-", 0);
     check("Ada,00731\n", "-", 0);
@@ -81,7 +81,7 @@ fn takes_a_lone_record_with_values_for_one() {
 }
 
 #[test]
-fn takes_a_placeholder_for_a_missing_value() {
+fn a_placeholder_is_a_missing_value() {
     check("N/A,5\n3,4\n5,6\n", "-", 0);
     check("NA\n3\n5\n", "-", 0);
     check("-,null\nx,y\n", "-", 0);
@@ -89,20 +89,20 @@ fn takes_a_placeholder_for_a_missing_value() {
 }
 
 #[test]
-fn takes_years_above_other_numbers_for_names() {
+fn years_above_other_numbers_are_names() {
     check("k,2019,2020\na,1,2\n", "k|2019|2020", 1);
     check("k,2019\na,2020\n", "-", 0);
     check("k,2019,2020\na,,\nb,,\n", "k|2019|2020", 1);
 }
 
 #[test]
-fn takes_a_number_above_nothing_for_a_value() {
+fn a_number_above_an_empty_column_is_a_value() {
     check("x,382\ny,\nz,\n", "-", 0);
     check("x,n\ny,\nz,\n", "x|n", 1);
 }
 
 #[test]
-fn takes_delimiters_without_names_for_a_header_or_a_title() {
+fn delimiters_without_names_are_a_header_or_a_title() {
     check(",\n1,2\n3,4\n", "|", 1);
     check(",,\n1,2,3\n", "-", 1);
     check(",,b\nx,1,5\ny,2,6\n", "||b", 1);
@@ -116,7 +116,7 @@ fn leaves_the_row_names_without_a_name() {
 }
 
 #[test]
-fn takes_fractions_above_counts_for_names() {
+fn fractions_above_counts_are_names() {
     check(",1.5,2.5,3.5\n9.4,0,1,0\n", "|1.5|2.5|3.5", 1);
     check("1.5,2.5\n2,3\n", "-", 0);
 }
@@ -140,7 +140,7 @@ fn allows_a_header_that_is_too_short() {
     check("a,b\n1,2,3,4\n4,5,6,7\n7,8,9,0\n", "a|b", 1);
 }
 
-/// A header that leaves out a name is a header all the same.
+/// A header that lacks a name is still a header.
 #[test]
 fn keeps_a_header_above_a_record_of_words() {
     check(",name,score\n0,bob,pending\n1,ann,5\n2,cy,7\n", "|name|score", 1);
@@ -169,7 +169,7 @@ fn takes_names_from_a_comment_only_for_columns_that_have_none() {
 }
 
 #[test]
-fn takes_no_word_above_prose_for_a_name_that_occurs_again_and_again() {
+fn a_repeated_word_above_prose_is_not_a_name() {
     let row = |n: u32| format!("ann,It is the number {n}\nbob,I would not buy {n} again\n");
     let rows: String = (0..6).map(row).collect();
     check(&format!("bob,Excellent\n{rows}"), "-", 0);

@@ -1,6 +1,6 @@
-//! Cases of `csv::splitter`.
+//! Tests of `csv::splitter`.
 
-use super::{Dialect, Escape, Line};
+use super::{Dialect, Escape, ParsedLine};
 
 const COMMA: Dialect =
     Dialect { delimiter: Some(b','), quote: Some(b'"'), escape: Escape::Doubled, comment: None };
@@ -11,21 +11,21 @@ fn records(dialect: Dialect, text: &str) -> String {
     loop {
         let mut fields = Vec::new();
         let next = match dialect.split(rest, true, &mut fields) {
-            Line::Record(next) => {
+            ParsedLine::Record(next) => {
                 let fields: Vec<String> = fields.iter().map(|field| format!("{field:?}")).collect();
                 shown.push(fields.join(" "));
                 next
             }
-            Line::Blank(next) => {
+            ParsedLine::Blank(next) => {
                 shown.push("blank".into());
                 next
             }
-            Line::Comment(next) => {
+            ParsedLine::Comment(next) => {
                 shown.push("comment".into());
                 next
             }
-            Line::Incomplete => panic!("incomplete although the text is the last"),
-            Line::End => return shown.join("; "),
+            ParsedLine::Incomplete => panic!("incomplete although the text is the last"),
+            ParsedLine::End => return shown.join("; "),
         };
         rest = &rest[next..];
     }
@@ -68,29 +68,29 @@ fn allows_spaces_around_quotes() {
 }
 
 #[test]
-fn takes_a_quote_that_never_closes_as_a_character() {
+fn an_unclosed_quote_is_a_character() {
     check("a,\"b\nc,d", r#""a" "\"b"; "c" "d""#);
     check("5\" pipe,1\n", r#""5\" pipe" "1""#);
 }
 
 #[test]
-fn takes_quotes_inside_a_quoted_field_as_characters() {
+fn quotes_inside_a_quoted_field_are_characters() {
     check("\"the \"big\" one\",1\n", r#""the \"big\" one" "1""#);
     check("\"x\"y,2\nz,3", r#""\"x\"y" "2"; "z" "3""#);
 }
 
 #[test]
-fn tells_blank_lines_and_comments() {
+fn recognises_blank_lines_and_comments() {
     check("\n  \na", r#"blank; blank; "a""#);
     let dialect = Dialect { comment: Some(b'#'), ..COMMA };
     assert_eq!(records(dialect, "# a,b\n\"#\",#\n"), r##"comment; "#" "#""##);
 }
 
 #[test]
-fn asks_for_more_rather_than_guess() {
+fn asks_for_more_text_instead_of_guessing() {
     for text in ["a", "a,b", "a,b\r", "\"a\nb", "\"a\"", "\"a\" ", "  ", "a,\""] {
         let mut fields = Vec::new();
-        assert_eq!(COMMA.split(text, false, &mut fields), Line::Incomplete, "{text:?}");
+        assert_eq!(COMMA.split(text, false, &mut fields), ParsedLine::Incomplete, "{text:?}");
     }
 }
 
@@ -100,29 +100,31 @@ fn reads_lines_where_there_is_no_delimiter() {
     assert_eq!(records(dialect, "a,b\n\"c\nd\"\n"), r#""a,b"; "c\nd""#);
 }
 
-/// However a text is cut into pieces, its records are the same.
+/// The records do not depend on how the text is cut into pieces.
 #[test]
 fn does_not_depend_on_where_the_text_is_cut() {
     let text = "a,\"b\r\n\"\"c\"\r\n\"x\"y,2\rd,\"e\n";
     let expected = records(COMMA, text);
     for cut in 0..text.len() {
         let mut fields = Vec::new();
-        let Line::Record(next) = COMMA.split(&text[..cut], false, &mut fields) else { continue };
+        let ParsedLine::Record(next) = COMMA.split(&text[..cut], false, &mut fields) else {
+            continue;
+        };
         let mut whole = Vec::new();
-        assert_eq!(COMMA.split(text, true, &mut whole), Line::Record(next), "{cut}");
+        assert_eq!(COMMA.split(text, true, &mut whole), ParsedLine::Record(next), "{cut}");
         assert_eq!(fields, whole, "{cut}");
     }
     assert_eq!(expected, r#""a" "b\r\n\"c"; "\"x\"y" "2"; "d" "\"e""#);
 }
 
 #[test]
-fn takes_any_number_of_spaces_for_one_delimiter() {
+fn consecutive_spaces_are_one_delimiter() {
     let spaces = Dialect { delimiter: Some(b' '), ..COMMA };
     assert_eq!(records(spaces, "  1   2 \r\n3 4"), r#""1" "2"; "3" "4""#);
     assert_eq!(records(spaces, "\"a b\"  \"\" x\n"), r#""a b" "" "x""#);
     assert_eq!(records(spaces, "1  \n  \n 2"), r#""1"; blank; "2""#);
     let mut fields = Vec::new();
     for text in ["  ", " 1", "1  ", "1  2"] {
-        assert_eq!(spaces.split(text, false, &mut fields), Line::Incomplete, "{text:?}");
+        assert_eq!(spaces.split(text, false, &mut fields), ParsedLine::Incomplete, "{text:?}");
     }
 }

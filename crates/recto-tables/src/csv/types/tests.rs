@@ -1,9 +1,10 @@
-//! Cases of `csv::types`.
+//! Tests of `csv::types`.
 
 use super::Candidates;
 use crate::table::Value;
 
-/// The type of a column of those fields in a file with that delimiter, and its values as JSON.
+/// Returns the type of a column of these fields in a file with that delimiter, and its values as
+/// JSON.
 fn read(delimiter: u8, fields: &[&str]) -> String {
     let mut candidates = Candidates::new();
     fields.iter().for_each(|field| candidates.observe(field));
@@ -25,7 +26,7 @@ fn reads_integers() {
 }
 
 #[test]
-fn leaves_codes_alone() {
+fn reads_codes_as_text() {
     check(&["007", "12"], r#"text: "007" "12""#);
     check(&["+5", "6"], r#"text: "+5" "6""#);
     check(&["00.5", "1"], r#"text: "00.5" "1""#);
@@ -44,7 +45,7 @@ fn reads_numbers() {
 }
 
 #[test]
-fn takes_words_for_no_number_among_numbers_only() {
+fn nan_words_count_only_among_numbers() {
     check(&["1", "NaN", "-inf"], r#"number: 1.0 "NaN" "-inf""#);
     check(&["nan", "NaN"], r#"number: "nan" "NaN""#);
     check(&["NaN", "x"], r#"text: "NaN" "x""#);
@@ -71,14 +72,14 @@ fn does_not_take_thousands_for_fractions() {
 }
 
 #[test]
-fn reads_truth_as_duckdb_does() {
+fn reads_booleans_as_duckdb_does() {
     check(&["true", "F", "Yes", "no"], "boolean: true false true false");
     check(&["y", "n"], r#"text: "y" "n""#);
     check(&["true", "1"], r#"text: "true" "1""#);
 }
 
 #[test]
-fn reads_moments_by_the_whole_column() {
+fn reads_dates_by_the_whole_column() {
     check(&["01/02/2024", "31/12/2024"], r#"date: "2024-02-01" "2024-12-31""#);
     check(&["01/02/2024", "12/31/2024"], r#"date: "2024-01-02" "2024-12-31""#);
     check(&["12/31/2024", "31/12/2024"], r#"text: "12/31/2024" "31/12/2024""#);
@@ -89,7 +90,7 @@ fn reads_moments_by_the_whole_column() {
 }
 
 #[test]
-fn takes_a_day_among_timestamps_for_one_of_midnight() {
+fn a_date_among_timestamps_is_midnight() {
     let (day, morning, noon) = ("2024-01-31", "2024-01-31 08:30", "2024-02-29T12:00:00Z");
     let both = r#""2024-01-31T08:30:00" "2024-02-29T12:00:00Z""#;
     check(&[day, morning, noon], &format!(r#"timestamp: "2024-01-31" {both}"#));
@@ -100,7 +101,7 @@ fn takes_a_day_among_timestamps_for_one_of_midnight() {
 }
 
 #[test]
-fn wants_that_day_in_the_form_of_the_timestamps() {
+fn such_a_date_must_match_the_style_of_the_timestamps() {
     check(
         &["1/2/2024 8:30", "31/1/2024", "1/3/2024 9:30"],
         r#"timestamp: "2024-02-01T08:30:00" "2024-01-31" "2024-03-01T09:30:00""#,

@@ -1,10 +1,10 @@
-//! Cases of `json::columns`.
+//! Tests of `json::columns`.
 
 #![allow(clippy::unwrap_used)]
 
 use serde_json::json;
 
-use super::{Cell, Kinds};
+use super::{JsonCell, Kinds};
 use crate::table::{Type, Value};
 
 fn kind(values: serde_json::Value) -> Type {
@@ -14,7 +14,7 @@ fn kind(values: serde_json::Value) -> Type {
 }
 
 #[test]
-fn finds_the_type_that_holds_all_values() {
+fn finds_the_type_that_fits_all_values() {
     assert_eq!(kind(json!([1, null, 2])), Type::Integer);
     assert_eq!(kind(json!([1, 2.5])), Type::Number);
     assert_eq!(kind(json!([true, false])), Type::Boolean);
@@ -24,14 +24,14 @@ fn finds_the_type_that_holds_all_values() {
 }
 
 #[test]
-fn shows_what_has_nothing_in_common_as_json() {
+fn shows_values_without_a_common_type_as_json() {
     assert_eq!(kind(json!([1, "a"])), Type::Json);
     assert_eq!(kind(json!([1, true])), Type::Json);
     assert_eq!(kind(json!(["a", ["b"]])), Type::Json);
 }
 
 #[test]
-fn finds_moments_in_texts() {
+fn finds_dates_and_times_in_strings() {
     assert_eq!(kind(json!(["2024-01-31", null])), Type::Date);
     assert_eq!(kind(json!(["2024-01-31T10:00:00Z"])), Type::Timestamp);
     assert_eq!(kind(json!(["10:00:00"])), Type::Time);
@@ -41,7 +41,7 @@ fn finds_moments_in_texts() {
 }
 
 #[test]
-fn takes_a_day_among_timestamps_for_one_of_midnight() {
+fn a_date_among_timestamps_is_midnight() {
     let (day, morning, noon) = ("2024-01-31", "2024-01-31T08:30:00", "2024-02-29T12:00:00Z");
     assert_eq!(kind(json!([day, morning, noon])), Type::Timestamp);
     assert_eq!(kind(json!([morning, null, noon, null, day])), Type::Timestamp);
@@ -52,18 +52,18 @@ fn takes_a_day_among_timestamps_for_one_of_midnight() {
 }
 
 #[test]
-fn keeps_digits_that_do_not_fit() {
+fn keeps_digits_beyond_64_bits() {
     for digits in ["18446744073709551615", "-123456789012345678901234567890"] {
-        let cell = Cell::new(digits, 100);
+        let cell = JsonCell::new(digits, 100);
         assert_eq!(cell.into_value(&Type::Integer), Value::Text(digits.into()));
     }
-    let cell = Cell::new("1e400", 100);
+    let cell = JsonCell::new("1e400", 100);
     assert_eq!(cell.into_value(&Type::Number), Value::Text("1e400".into()));
 }
 
 #[test]
-fn cuts_what_is_long() {
-    let nested = Cell::new(&format!("{{ \"a\":\n  \"{}\" }}", "x".repeat(50)), 20);
+fn cuts_long_values() {
+    let nested = JsonCell::new(&format!("{{ \"a\":\n  \"{}\" }}", "x".repeat(50)), 20);
     let expected = format!("{{\"a\":\"{}… (+38 characters)", "x".repeat(14));
     assert_eq!(nested.into_value(&Type::Json), Value::Text(expected));
 }

@@ -1,4 +1,4 @@
-//! Cases of `json::stream`.
+//! Tests of `json::stream`.
 
 #![allow(clippy::unwrap_used)]
 
@@ -6,7 +6,7 @@ use super::Values;
 use crate::error::Error;
 use crate::text::Text;
 
-/// The values, one after the other, and the error that ends them.
+/// Returns the values and the error that ends them.
 fn read(text: &str) -> String {
     let mut input = text.as_bytes();
     let mut shown = Vec::new();
@@ -40,7 +40,7 @@ fn reads_the_elements_of_an_array() {
 }
 
 #[test]
-fn reads_values_that_follow_each_other() {
+fn reads_a_sequence_of_values() {
     check("{\"a\": 1}\n{\"a\": 2}\n", r#"{"a":1} {"a":2}"#);
     check("{}{} [1]", "{} {} [1]");
     check("1 2\ntrue null", "1 2 true null");
@@ -49,7 +49,7 @@ fn reads_values_that_follow_each_other() {
 }
 
 #[test]
-fn says_where_it_is_broken() {
+fn reports_the_position_of_an_error() {
     check("[1, 2", "1 2 line 1, column 6: the array has no end");
     check("[1 2]", "1 line 1, column 4: expected `,` or `]`");
     check("[1] x", "1 line 1, column 5: something follows the array");
@@ -62,7 +62,7 @@ fn says_where_it_is_broken() {
 }
 
 #[test]
-fn reads_what_python_writes_for_no_number() {
+fn reads_nan_as_python_writes_it() {
     check("[NaN, {\"a\": -Infinity, \"b\": \"NaN\"}]", r#"null {"a":null,"b":"NaN"}"#);
 }
 

@@ -1,5 +1,5 @@
-//! Files that are damaged, or made to do harm. Whatever they are, the answer is an error or a
-//! table, soon, and in little memory.
+//! Damaged and malicious files. The result must be an error or a table, quickly and with little
+//! memory.
 
 use std::time::{Duration, Instant};
 
@@ -9,7 +9,7 @@ use crate::quiet::quietly;
 
 const REQUEST: Request<'_> = Request { name: "x.parquet", limit: 100, max_bytes: 1 << 20 };
 
-/// A preview without the panics that it catches being written out.
+/// Runs a preview without printing the panics that it catches.
 fn quiet_preview(bytes: Vec<u8>) -> Result<Table> {
     quietly(|| preview(Arc::new(bytes), &REQUEST))
 }
@@ -77,14 +77,14 @@ fn a_file_may_be_cut_anywhere() {
             let cut = quiet_preview(bytes[..n_bytes].to_vec());
             assert!(matches!(cut, Err(Error::Broken { .. })), "{name}: {n_bytes}");
         }
-        // The start may be missing too, so that offsets point to the wrong places.
+        // The start may be missing too, so that offsets are wrong.
         for n_bytes in 1..bytes.len() {
             check(bytes[n_bytes..].to_vec(), || format!("{name}: without {n_bytes}"));
         }
     }
 }
 
-/// A file with these pages and this metadata.
+/// Builds a file with these pages and this metadata.
 fn file(pages: &[u8], metadata: &[u8]) -> Vec<u8> {
     let n_bytes = u32::try_from(metadata.len()).unwrap().to_le_bytes();
     [b"PAR1", pages, metadata, n_bytes.as_slice(), b"PAR1"].concat()
@@ -103,7 +103,7 @@ fn list_of_structs(elements: &[Vec<u8>]) -> Vec<u8> {
     bytes
 }
 
-/// A schema element: physical type, repetition and children where it has them.
+/// Builds a schema element: physical type, repetition and children, each optional.
 fn element(physical: Option<i64>, repetition: Option<i64>, n_children: Option<i64>) -> Vec<u8> {
     let mut bytes = Vec::new();
     let mut last = 0;
@@ -133,7 +133,7 @@ fn metadata(schema: &[Vec<u8>], row_groups: &[Vec<u8>]) -> Vec<u8> {
     .concat()
 }
 
-/// A row group with one column, whose pages are right behind the magic.
+/// Builds a row group with one column, whose pages follow the magic bytes.
 fn row_group(physical: i64, codec: i64, n_rows: i64, n_bytes: usize) -> Vec<u8> {
     let n_bytes = integer(n_bytes as i64);
     let column = [
@@ -159,7 +159,7 @@ fn row_group(physical: i64, codec: i64, n_rows: i64, n_bytes: usize) -> Vec<u8> 
         .concat()
 }
 
-/// A data page of the first version, or a dictionary.
+/// Builds a data page of version 1, or a dictionary.
 fn page(
     is_dictionary: bool,
     n_inflated: i64,
@@ -199,7 +199,7 @@ fn outcome(physical: i64, repetition: i64, codec: i64, n_rows: i64, pages: &[u8]
 }
 
 #[test]
-fn a_file_made_by_hand_is_read() {
+fn reads_a_handmade_file() {
     let table = outcome(INT32, 0, 0, 2, &page(false, 8, 2, 0, &[7, 0, 0, 0, 8, 0, 0, 0])).unwrap();
     assert_eq!(table.rows, [[Value::Integer(7)], [Value::Integer(8)]]);
     let repeated = [&[4, 0, 0, 0, 2, 0, 2, 1, 2, 0, 0, 0, 4, 1][..], &[9, 0, 0, 0, 9, 0, 0, 0]];
@@ -208,7 +208,7 @@ fn a_file_made_by_hand_is_read() {
 }
 
 #[test]
-fn of_very_many_columns_the_first_are_shown() {
+fn shows_the_first_of_very_many_columns() {
     let mut schema = vec![element(None, None, Some(5_000))];
     schema.extend(vec![element(Some(INT32), Some(0), None); 5_000]);
     let table = preview(Arc::new(file(b"", &metadata(&schema, &[]))), &REQUEST).unwrap();
@@ -226,12 +226,12 @@ fn what_would_end_the_process_is_refused() {
     };
     let schema =
         |schema: &[Vec<u8>]| preview(Arc::new(file(b"", &metadata(schema, &[]))), &REQUEST);
-    // Groups inside groups until the stack is used up.
+    // Nested groups that would overflow the stack.
     let mut deep = vec![element(None, None, Some(1))];
     deep.extend(vec![element(None, Some(0), Some(1)); 90_000]);
     deep.push(element(Some(INT32), Some(0), None));
     too_large(schema(&deep));
-    // Room for two billion children.
+    // A claim of two billion children.
     broken(schema(&[element(None, None, Some(i64::from(i32::MAX)))]));
     too_large(schema(&vec![element(Some(INT32), Some(0), None); 100_001]));
     // Sizes that would be allocated at once.
@@ -240,18 +240,18 @@ fn what_would_end_the_process_is_refused() {
     too_large(outcome(INT32, 0, GZIP, 2, &page(false, i64::from(i32::MAX), 2, 0, b"x")));
     too_large(outcome(TEXT, 0, 0, 2, &page(true, 4, i64::from(i32::MAX), 0, &[0; 4])));
     broken(outcome(TEXT, 0, 0, 2, &page(true, 4, 1 << 20, 0, &[0; 4])));
-    // A count of lengths far beyond the page's values.
+    // More lengths than the page has values.
     let mut lengths = vec![0x80, 0x01, 0x04];
     write_varint(&mut lengths, 1 << 40);
     lengths.push(0);
     broken(outcome(TEXT, 0, 0, 2, &page(false, 9, 2, 6, &lengths)));
     broken(outcome(TEXT, 0, 0, 2, &page(false, 9, 2, 7, &lengths)));
-    // A dictionary that is not there.
+    // A missing dictionary.
     broken(outcome(TEXT, 0, 0, 2, &page(false, 2, 2, 8, &[1, 2])));
 }
 
 #[test]
-fn a_page_inflates_to_what_it_says_or_not_at_all() {
+fn a_page_inflates_to_its_declared_size_or_is_rejected() {
     use std::io::Write;
     let mut bomb = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
     bomb.write_all(&vec![0; 64 << 20]).unwrap();
@@ -265,8 +265,8 @@ fn a_page_inflates_to_what_it_says_or_not_at_all() {
 }
 
 #[test]
-fn texts_that_grow_out_of_each_other_are_counted_first() {
-    // One text of a mebibyte, and a thousand that repeat it.
+fn counts_prefixed_texts_before_decoding() {
+    // One text of 1 MiB, and a thousand that repeat it.
     let n_values = 1001_u64;
     let lengths = |first: i64, deltas: [i64; 2]| {
         let mut bytes = Vec::new();
@@ -274,7 +274,7 @@ fn texts_that_grow_out_of_each_other_are_counted_first() {
             write_varint(&mut bytes, number);
         }
         write_integer(&mut bytes, first);
-        // The second value differs by the first delta; all others by the second, which is 0.
+        // The second value differs by the first delta, all others by the second, which is 0.
         write_integer(&mut bytes, deltas[0].min(0));
         bytes.extend([32, 0, 0, 0]);
         let mut packed = vec![0; 2048 * 4];
@@ -295,7 +295,7 @@ fn texts_that_grow_out_of_each_other_are_counted_first() {
 }
 
 #[test]
-fn a_list_without_an_end_is_cut() {
+fn cuts_an_endless_list() {
     // One row: all repetition levels but the first are 1, in a run of two billion.
     let n_values = i64::from(i32::MAX);
     let mut run = Vec::new();

@@ -1,4 +1,4 @@
-//! Files that are damaged, or made to do harm.
+//! Damaged and malicious files.
 
 use std::io::Write;
 use std::time::{Duration, Instant};
@@ -8,7 +8,7 @@ use zip::write::SimpleFileOptions;
 use super::*;
 use crate::quiet::quietly;
 
-/// A preview without the panics that it catches being written out.
+/// Runs a preview without printing the panics that it catches.
 fn quiet_preview(bytes: Vec<u8>) -> Result<Table> {
     let start = Instant::now();
     let outcome = quietly(|| preview_of(bytes, 100, 1 << 20));
@@ -53,7 +53,7 @@ fn many_bytes_may_be_wrong() {
     }
 }
 
-/// The parts of an archive are checked by their sums, so damage there has to be put in by hand.
+/// Checksums protect the parts of an archive, so the damage is inserted before compression.
 #[test]
 fn parts_may_be_wrong_inside_a_whole_archive() {
     let mut state = 0x2545_f491_4f6c_dd1d;
@@ -111,11 +111,11 @@ fn repeated_cells_and_rows_do_not_fill_the_memory() {
     let sheet = format!(r#"<table:table table:name="a">{}</table:table>"#, row.repeat(100));
     let table = ods(&sheet).unwrap();
     assert_eq!((table.columns.len(), table.has_more), (4096, true));
-    assert_eq!(table.remarks[0], "only the first 4096 of 16384 columns");
+    assert_eq!(table.notes[0], "only the first 4096 of 16384 columns");
 }
 
 #[test]
-fn a_text_without_end_is_refused() {
+fn rejects_an_endless_text() {
     let content = format!(
         r#"<table:table table:name="a"><table:table-row><table:table-cell><text:p>{}"#,
         "x".repeat(5 << 20)
@@ -143,7 +143,7 @@ fn xlsx(shared: &str) -> Result<Table> {
 }
 
 #[test]
-fn room_is_not_made_for_texts_that_are_not_there() {
+fn does_not_allocate_for_missing_texts() {
     let texts = "<si><t>a</t></si><si><t>b</t></si><si><t>c</t></si>";
     let table = xlsx(&format!(r#"<sst uniqueCount="3">{texts}</sst>"#)).unwrap();
     assert_eq!(table.columns[1].name, "b");
@@ -155,14 +155,14 @@ fn room_is_not_made_for_texts_that_are_not_there() {
 }
 
 #[test]
-fn a_large_part_is_looked_through_first() {
+fn scans_a_large_part_first() {
     let long = format!("<sst><si><t>{}</t></si></sst>", "x".repeat(65 << 20));
     let cause = "a text in it has more than 4 MiB".into();
     assert_eq!(xlsx(&long), Err(Error::TooLarge { cause }));
 }
 
 #[test]
-fn a_part_inflates_to_what_the_directory_says() {
+fn a_part_inflates_to_the_size_in_the_directory() {
     let content = "<table:table table:name='a'>".to_owned() + &" ".repeat(100_000);
     let mut bytes = archive(&[("content.xml", content.as_bytes())]);
     let size = (content.len() as u32).to_le_bytes();
@@ -177,9 +177,9 @@ fn a_part_inflates_to_what_the_directory_says() {
 }
 
 #[test]
-fn sectors_in_a_circle_and_cells_far_apart_are_refused() {
+fn rejects_cyclic_sectors_and_distant_cells() {
     let bytes = fixture("types.xls");
-    // Each sector of the table of chains points to itself.
+    // Each sector of the allocation table points to itself.
     let table_at = 512 * (1 + u32::from_le_bytes(*bytes[76..].first_chunk().unwrap()) as usize);
     let mut circle = bytes.clone();
     for (index, entry) in circle[table_at..table_at + 512].chunks_exact_mut(4).enumerate() {
@@ -204,7 +204,7 @@ fn sectors_in_a_circle_and_cells_far_apart_are_refused() {
     assert!(matches!(outcome, Err(Error::TooLarge { .. })), "{outcome:?}");
 }
 
-/// So many bytes, of which the first are these.
+/// A source of that many bytes that starts with these.
 struct Long(&'static [u8], u64);
 
 impl Source for Long {

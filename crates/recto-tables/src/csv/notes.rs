@@ -1,4 +1,4 @@
-//! What a reader should know about how a delimited text was read.
+//! Notes on how a delimited text was read.
 
 use recto_text::Encoding;
 
@@ -7,54 +7,54 @@ use super::header::Layout;
 use super::types::Reading;
 use crate::table::{Column, Type};
 
-/// Remarks, in the order in which they matter.
-pub struct Remarks {
-    remarks: Vec<String>,
+/// Notes, the most important ones first.
+pub struct Notes {
+    notes: Vec<String>,
 }
 
-impl Remarks {
-    /// What the layout has to say.
-    pub fn new(layout: &Layout, encoding: Encoding, name: &str) -> Remarks {
-        let mut remarks = Vec::new();
+impl Notes {
+    /// Creates the notes on the layout.
+    pub fn new(layout: &Layout, encoding: Encoding, name: &str) -> Notes {
+        let mut notes = Vec::new();
         match layout.dialect.delimiter {
             Some(delimiter) if expected_delimiter(name) != Some(delimiter) => {
-                remarks.push(format!("The delimiter is {}.", delimiter_name(delimiter)));
+                notes.push(format!("The delimiter is {}.", delimiter_name(delimiter)));
             }
             _ => {}
         }
         if !matches!(encoding, Encoding::Utf8 | Encoding::Utf8Bom) {
-            remarks.push(format!("The encoding is {}.", encoding.name()));
+            notes.push(format!("The encoding is {}.", encoding.name()));
         }
         match layout.n_preamble {
             0 => {}
-            1 => remarks.push("1 line above the table was skipped.".into()),
-            n_lines => remarks.push(format!("{n_lines} lines above the table were skipped.")),
+            1 => notes.push("1 line above the table was skipped.".into()),
+            n_lines => notes.push(format!("{n_lines} lines above the table were skipped.")),
         }
         if layout.header.is_none() && layout.n_columns > 0 {
-            remarks.push("There is no header; the names are made up.".into());
+            notes.push("There is no header; column names are generated.".into());
         }
-        Remarks { remarks }
+        Notes { notes }
     }
 
-    /// Lines among the rows were taken for comments.
+    /// Notes that lines among the rows were skipped as comments.
     pub fn comments(&mut self, mark: Option<u8>) {
         let mark = char::from(mark.unwrap_or(b'#'));
-        self.remarks.push(format!("Lines that start with {mark} were left out."));
+        self.notes.push(format!("Lines starting with {mark} were skipped."));
     }
 
-    /// Some rows have fewer fields than there are columns.
+    /// Notes that some rows have fewer fields than there are columns.
     pub fn short_rows(&mut self) {
-        self.remarks.push("Some rows are short; their missing values are null.".into());
+        self.notes.push("Some rows are short; their missing values are null.".into());
     }
 
-    /// A row has more fields than there are columns.
+    /// Notes that a row has more fields than there are columns.
     pub fn long_row(&mut self, row: usize, n_columns: usize) {
-        self.remarks.push(format!(
+        self.notes.push(format!(
             "Row {row} has more than {n_columns} values; columns were added for them."
         ));
     }
 
-    /// Values that do not look as they are written.
+    /// Notes values whose form was interpreted.
     pub fn readings(&mut self, columns: &[Column], readings: &[Reading]) {
         let with_comma: Vec<&str> = columns
             .iter()
@@ -63,22 +63,25 @@ impl Remarks {
             .map(|(column, _)| column.name.as_str())
             .collect();
         if !with_comma.is_empty() {
-            self.remarks.push(format!("Decimal commas were read in: {}.", with_comma.join(", ")));
+            self.notes
+                .push(format!("Commas were read as decimal commas in: {}.", with_comma.join(", ")));
         }
         for (column, reading) in columns.iter().zip(readings) {
             if let Reading::Moment(_, styles) = reading
                 && styles.is_ambiguous()
                 && column.kind != Type::Time
             {
-                self.remarks
-                    .push(format!("The day was read before the month in: {}.", column.name));
+                self.notes.push(format!(
+                    "Dates were read with the day before the month in: {}.",
+                    column.name
+                ));
             }
         }
     }
 
-    /// All of them.
+    /// Returns all notes.
     pub fn into_vec(self) -> Vec<String> {
-        self.remarks
+        self.notes
     }
 }
 
