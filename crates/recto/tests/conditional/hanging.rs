@@ -145,7 +145,7 @@ pub fn hanging_calls_are_bounded_and_the_server_keeps_working() {
 
 fn next_answer(server: &mut Server, id: u64) -> Value {
     loop {
-        let answer = server.next().expect("the server is there");
+        let answer = server.next().expect("the server exited");
         if answer["id"] == id {
             return answer;
         }

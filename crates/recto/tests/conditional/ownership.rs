@@ -136,7 +136,7 @@ pub fn a_connection_from_another_user_is_rejected() {
         .output()
         .unwrap();
     let answer = String::from_utf8(knocked.stdout).unwrap();
-    assert!(answer.contains("<>"), "it connected and was not answered: {answer}");
+    assert!(answer.contains("<>"), "the relay answered: {answer}");
     assert!(editor.stderr().contains("belongs to another user"), "{}", editor.stderr());
-    assert!(LinkClient::connect(&editor.socket(), &token).is_ok(), "the token is not used up");
+    assert!(LinkClient::connect(&editor.socket(), &token).is_ok(), "the token was used up");
 }

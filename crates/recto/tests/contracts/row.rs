@@ -205,7 +205,7 @@ fn resolve(value: &toml::Value, root: &str) -> Value {
                 table.iter().map(|(key, value)| (key.clone(), resolve(value, root))).collect()
             }
         },
-        toml::Value::Datetime(_) => panic!("no tool takes dates"),
+        toml::Value::Datetime(_) => panic!("no tool accepts dates"),
     }
 }
 

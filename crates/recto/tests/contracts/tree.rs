@@ -145,7 +145,7 @@ impl Tree {
         let node = |entry: &Entry| match entry {
             Entry::File { bytes, .. } => Node::File(bytes.clone()),
             Entry::Folder => Node::Folder,
-            Entry::Link(_) | Entry::Fifo => panic!("a store in memory has files and folders only"),
+            Entry::Link(_) | Entry::Fifo => panic!("a store in memory has no such entries"),
         };
         self.0.iter().map(|(path, entry)| (root.join(path), node(entry))).collect()
     }

@@ -252,7 +252,7 @@ fn fail_each_call(
         codes.insert(match result {
             Ok(_) => 0,
             Err(error) if !is_nothing => error.code(),
-            Err(error) => panic!("{what}: should have gone on, not {error}"),
+            Err(error) => panic!("{what}: must not fail: {error}"),
         });
     }
     n_hits

@@ -1,5 +1,5 @@
 //! Random sequences of calls on the tools and on a plain reference implementation, written from
-//! design.md alone: after every call both must give the same answer and have the same bytes.
+//! the documentation alone: after every call both must give the same answer and have the same bytes.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};

@@ -161,7 +161,7 @@ fn verified_edits_by_eight_processes_form_one_chain() {
     }
     assert_eq!(n_links, N_PROCESSES * N_EDITS, "one chain");
     let bytes = std::fs::read(&path).unwrap();
-    assert_eq!(*version, recto_text::Digest::of(&bytes).to_string(), "that ends in the file");
+    assert_eq!(*version, recto_text::Digest::of(&bytes).to_string(), "not the last version");
     assert_eq!(String::from_utf8(bytes).unwrap().lines().count(), 1 + N_PROCESSES * N_EDITS);
 }
 

@@ -1,4 +1,4 @@
-//! Files in many encodings: a change inserts exactly what it was asked to, and a second change that
+//! Files in many encodings: a change inserts exactly the requested text, and a second change that
 //! undoes it restores every byte.
 
 use std::path::{Path, PathBuf};

@@ -91,7 +91,7 @@ fn no_module_uses_a_forbidden_word() {
         // The module file of a directory is next to it.
         let own = top().join(format!("{module}.rs"));
         files.extend(own.is_file().then_some(own));
-        assert!(!files.is_empty(), "{module} is gone; the rule needs a new place");
+        assert!(!files.is_empty(), "{module} does not exist; update the rule");
         for file in files {
             let text = product(&file);
             let may_say = |word: &str| {
@@ -161,7 +161,7 @@ fn the_map_has_a_row_for_every_module() {
         }
         for row in rows {
             let exists = [format!("{folder}/{row}.rs"), format!("{folder}/{row}")];
-            assert!(exists.iter().any(|path| top().join(path).exists()), "{folder}/{row} is gone");
+            assert!(exists.iter().any(|path| top().join(path).exists()), "no {folder}/{row}");
         }
         sections.push(folder);
     }

@@ -129,7 +129,7 @@ fn actual(result: CallToolResult) -> Actual {
         Some(hint) => format!("{message}\n\n{hint}"),
         None => message.clone(),
     };
-    assert_eq!(text, [expected_text], "the text says the same");
+    assert_eq!(text, [expected_text], "text and structured content differ");
     Actual::Error { code: error["code"].as_i64().unwrap() as i32, message, hint }
 }
 

@@ -153,7 +153,7 @@ impl Server {
         let id = self.new_id();
         self.send(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}));
         let answer = self.next().unwrap_or_else(|| panic!("no answer to {method}"));
-        assert_eq!(answer["id"], id, "an answer to something else: {answer}");
+        assert_eq!(answer["id"], id, "the answer has another id: {answer}");
         answer
     }
 
@@ -180,7 +180,7 @@ impl Server {
 
     /// Closes the server's output.
     pub fn close_output(&mut self) {
-        assert!(self.lines.is_none(), "the pipe is being read");
+        assert!(self.lines.is_none(), "the output is already being read");
         self.output = None;
     }
 

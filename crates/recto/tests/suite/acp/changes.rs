@@ -71,7 +71,7 @@ impl ManualEditor {
         };
         let start = Instant::now();
         while std::fs::read_dir(&threads).unwrap().any(is_server) {
-            assert!(start.elapsed() < MAX_WAIT, "it is still served");
+            assert!(start.elapsed() < MAX_WAIT, "the server is still connected");
             std::thread::sleep(Duration::from_millis(1));
         }
     }
@@ -166,7 +166,7 @@ fn a_cancelled_call_waits_only_for_its_write() {
         manual.caller.cancel.raise();
         if !is_at_once {
             let early = outcome.recv_timeout(Duration::from_millis(200));
-            assert!(early.is_err(), "the editor may still write: {early:?}");
+            assert!(early.is_err(), "ended before the editor answered: {early:?}");
             manual.answer(&next, answers[n_answered].clone());
         }
         let end = outcome.recv_timeout(Duration::from_secs(2));
@@ -262,7 +262,7 @@ fn a_read_before_a_write_times_out_and_the_write_does_not_long() {
     let write = if first["method"] == WRITE { first } else { second };
     std::thread::sleep(Duration::from_secs(32));
     assert_eq!(compared.try_recv(), Ok(Err(EditorError::Silent)), "nothing was written");
-    assert!(read_back.try_recv().is_err(), "a person may take longer");
+    assert!(read_back.try_recv().is_err(), "a write must not time out");
     manual.answer(&write, taken());
     manual.request(3);
     assert_eq!(read_back.recv_timeout(Duration::from_secs(33)), Ok(written(None)));

@@ -93,7 +93,7 @@ fn a_later_relay_removes_the_directory_of_a_killed_one() {
     };
     make_old();
     relay_again();
-    assert!(folder.join("link").exists(), "somebody listens there");
+    assert!(folder.join("link").exists(), "a live relay's directory was removed");
     kill(editor.relay(), Signal::KILL);
     // The process listens until its last thread has ended.
     editor.wait(SOON);
@@ -130,7 +130,7 @@ fn an_agent_that_does_not_exit_is_killed_with_its_children() {
     let start = Instant::now();
     editor.close_input();
     editor.wait(Duration::from_secs(10));
-    assert!(start.elapsed() > Duration::from_secs(4), "it had its time: {:?}", start.elapsed());
+    assert!(start.elapsed() > Duration::from_secs(4), "killed after only {:?}", start.elapsed());
     check_gone(&processes, Duration::from_secs(1));
 }
 

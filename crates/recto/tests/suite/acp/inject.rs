@@ -47,7 +47,7 @@ fn every_kind_of_session_gets_the_server() {
             assert_eq!(entry["env"][1]["name"], "RECTO_TOKEN");
             let token = &entry["env"][1]["value"];
             assert!(is_token(token), "{token}");
-            assert!(!tokens.contains(token), "a token of its own for each");
+            assert!(!tokens.contains(token), "a token was reused");
             tokens.push(token.clone());
             assert_eq!(entry.as_object().unwrap().len(), 4, "no more than the schema has: {entry}");
         }
@@ -221,7 +221,7 @@ fn an_editor_without_files_still_gets_tools_and_events() {
         params["callId"] = "call 1".into();
         let answer = editor.request("test/call", params);
         assert_eq!(answer["result"]["structuredContent"]["content"], "on disk\n", "{answer}");
-        assert!(editor.state.requests.lock().unwrap().is_empty(), "it was asked for a file");
+        assert!(editor.state.requests.lock().unwrap().is_empty(), "the editor was asked");
         editor.wait_for_ends(1);
         let updates = editor.state.updates.lock().unwrap();
         let kinds: Vec<_> =

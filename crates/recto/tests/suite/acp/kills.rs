@@ -98,7 +98,7 @@ fn a_killed_editor_leaves_no_process_and_one_write() {
         .unwrap();
     let start = Instant::now();
     while !report.exists() {
-        assert!(start.elapsed() < MAX_WAIT, "the write never came");
+        assert!(start.elapsed() < MAX_WAIT, "no write arrived");
         std::thread::sleep(Duration::from_millis(5));
     }
     let said: Value = serde_json::from_str(&read(&report)).unwrap();
@@ -127,7 +127,7 @@ fn the_server_is_killed_and_the_next_session_works() {
     check_once(&editor);
     let session = editor.new_session();
     let answer = editor.call(&session, "read_text_file", json!({"path": editor.spelled("f.txt")}));
-    assert_eq!(answer["structuredContent"]["content"], "new\n", "as the editor has it: {answer}");
+    assert_eq!(answer["structuredContent"]["content"], "new\n", "not the editor's text: {answer}");
 }
 
 #[test]

@@ -47,7 +47,7 @@ fn a_session_has_a_maximum_number_of_servers() {
     editor.open("f.txt", "text\n");
     for server in &servers {
         let read = server.read(&editor.path("f.txt"), &Context::default());
-        assert_eq!(read.unwrap(), "text\n", "nobody is disturbed");
+        assert_eq!(read.unwrap(), "text\n", "another server was disturbed");
     }
     servers[0].close();
     let start = Instant::now();
@@ -209,10 +209,10 @@ fn a_cancelled_call_ends_if_nothing_can_have_been_written() {
         assert_eq!(error, Some(EditorError::Cancelled));
         assert!(ended - raised < Duration::from_secs(10), "{:?}", ended - raised);
     }
-    assert!(!sent.is_finished(), "what was sent cannot be taken back");
+    assert!(!sent.is_finished(), "a sent write was cancelled");
     let long_id = next(&mut input)["change"]["id"].clone();
     let give_up = json!({"give_up": {"id": sent_id, "after_ms": 0}});
-    assert_eq!(next(&mut input), give_up, "what it reads can be");
+    assert_eq!(next(&mut input), give_up, "the read was not cancelled");
     writeln!(stream, "{}", json!({"written": {"id": sent_id}})).unwrap();
     assert_eq!(sent.join().unwrap().0, None);
     writeln!(stream, "{}", json!({"written": {"id": long_id}})).unwrap();
@@ -223,7 +223,7 @@ fn a_cancelled_call_ends_if_nothing_can_have_been_written() {
     while ask == give_up {
         ask = next(&mut input);
     }
-    assert_eq!(ask["change"]["content"], "last", "the queued one never went");
+    assert_eq!(ask["change"]["content"], "last", "the queued request was sent");
     client.close();
     assert_eq!(last.join().unwrap(), Err(EditorError::Unanswered));
 }
@@ -258,7 +258,7 @@ fn a_silent_relay_times_out_and_one_that_is_still_working_does_not_long() {
         assert_eq!(next(&mut input)["give_up"]["after_ms"], 30_000);
         writeln!(stream, "{}", json!({"pending": {"id": id}})).unwrap();
     }
-    assert!(!written.is_finished(), "a person may take longer");
+    assert!(!written.is_finished(), "a write must not time out");
     writeln!(stream, "{}", json!({"written": {"id": id}})).unwrap();
     assert!(is_written(&written.join().unwrap()));
     let (outcome, ended) = unanswered.join().unwrap();

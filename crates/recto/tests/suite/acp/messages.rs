@@ -157,5 +157,5 @@ fn a_prompt_of_50_megabytes_is_buffered_once() {
 
     let echo = format!(r#"{{"method":"echo","params":"{text}"}}"#);
     editor.send_line(&echo);
-    assert!(editor.next_line() == echo, "the way back");
+    assert!(editor.next_line() == echo, "the echo differs");
 }

@@ -104,7 +104,7 @@ fn the_permission_request_of_every_tool_shows_its_diff() {
     assert_eq!(read(&editor.path("f.txt")), ON_DISK);
     assert!(!editor.path("new.txt").exists() && !editor.path("a").exists());
     let updates = editor.state.updates.lock().unwrap();
-    assert_eq!(*updates, [Value::Null; 0], "a rehearsal is no call");
+    assert_eq!(*updates, [Value::Null; 0], "a preview sent updates");
 }
 
 #[test]

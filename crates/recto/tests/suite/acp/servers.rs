@@ -112,7 +112,7 @@ fn a_server_that_exits_ends_only_its_own_calls() {
             scope.spawn(edit);
             let start = Instant::now();
             while editor.state.updates.lock().unwrap().len() <= idx {
-                assert!(start.elapsed() < MAX_WAIT, "call {idx} never began");
+                assert!(start.elapsed() < MAX_WAIT, "call {idx} did not start");
                 std::thread::sleep(Duration::from_millis(5));
             }
         }

@@ -53,7 +53,7 @@ fn interfere_with(path: &Path, how: Interference, line: &str) {
 
 #[test]
 fn a_concurrent_write_is_never_lost() {
-    let mut n_meddlings = 0;
+    let mut n_interferences = 0;
     for how in [Interference::Appends, Interference::Replaces, Interference::Removes] {
         for with_tag in [false, true] {
             for n in 1.. {
@@ -81,7 +81,7 @@ fn a_concurrent_write_is_never_lost() {
                     result.unwrap();
                     break;
                 }
-                n_meddlings += 1;
+                n_interferences += 1;
                 match (how, &result) {
                     // Removed before the read or the commit: rejected. After: it was written.
                     (Interference::Removes, Err(error)) => {
@@ -108,14 +108,14 @@ fn a_concurrent_write_is_never_lost() {
             }
         }
     }
-    assert!(n_meddlings > 30, "{n_meddlings}");
+    assert!(n_interferences > 30, "{n_interferences}");
 }
 
 /// The second write may come while the first one is being restored.
 #[test]
 fn two_concurrent_writes_are_never_lost() {
     use Interference::{Appends, Replaces};
-    let mut n_meddlings = 0;
+    let mut n_interferences = 0;
     for (first, second) in
         [(Replaces, Replaces), (Appends, Replaces), (Replaces, Appends), (Appends, Appends)]
     {
@@ -142,7 +142,7 @@ fn two_concurrent_writes_are_never_lost() {
                     break;
                 }
                 n_second += 1;
-                n_meddlings += 1;
+                n_interferences += 1;
                 let found = read(folder.path()).unwrap_or_default();
                 let what = format!("{first:?} {n}, {second:?} {m}: {result:?}, {found:?}");
                 assert!(result.is_ok(), "{what}");
@@ -161,7 +161,7 @@ fn two_concurrent_writes_are_never_lost() {
             }
         }
     }
-    assert!(n_meddlings > 500, "{n_meddlings}");
+    assert!(n_interferences > 500, "{n_interferences}");
 }
 
 /// One writer replaces the file and another swaps it with a sibling: in the end both texts exist,
@@ -169,8 +169,8 @@ fn two_concurrent_writes_are_never_lost() {
 #[test]
 fn a_file_swapped_away_during_an_edit_is_never_lost() {
     const NEIGHBOUR: &str = "a neighbour\nwith two lines\n";
-    let mut n_told = 0;
-    let mut n_meddlings = 0;
+    let mut n_reported = 0;
+    let mut n_interferences = 0;
     for n in 1.. {
         let mut n_second = 0;
         for m in n.. {
@@ -196,7 +196,7 @@ fn a_file_swapped_away_during_an_edit_is_never_lost() {
                 break;
             }
             n_second += 1;
-            n_meddlings += 1;
+            n_interferences += 1;
             let found: Vec<(String, String)> = names(folder.path())
                 .into_iter()
                 .map(|name| {
@@ -208,7 +208,7 @@ fn a_file_swapped_away_during_an_edit_is_never_lost() {
             assert!(is_somewhere("three\nfirst\n"), "{what}");
             assert!(is_somewhere("two lines\n") || is_somewhere("TWO lines\n"), "{what}");
             for (name, _) in found.iter().filter(|(name, _)| !name.ends_with(".txt")) {
-                n_told += 1;
+                n_reported += 1;
                 let error = result.as_ref().expect_err(&what);
                 assert!(error.to_string().contains(name.as_str()), "{what}");
             }
@@ -217,7 +217,7 @@ fn a_file_swapped_away_during_an_edit_is_never_lost() {
             break;
         }
     }
-    assert!(n_meddlings > 100 && n_told > 0, "{n_meddlings}, {n_told} told");
+    assert!(n_interferences > 100 && n_reported > 0, "{n_interferences}, {n_reported} reported");
 }
 
 /// Another process may have a file named like a leftover open and not have written yet.

@@ -84,7 +84,7 @@ fn check(variants: &[(TestDir, Session)]) {
                 let told = variants.iter().map(|(dir, session)| {
                     let (tool, arguments) = all(dir)[index].clone();
                     let told = said(&session.call(tool, arguments));
-                    assert!(!told.contains("hush"), "{tool} {way} at {commit} told {told}");
+                    assert!(!told.contains("hush"), "{tool} {way} at {commit} revealed {told}");
                     without_versions(&told.replace(dir.base(), "{base}"))
                 });
                 let told: Vec<String> = told.collect();
@@ -186,7 +186,7 @@ fn a_planted_repository_does_not_escape_the_roots() {
                         let told = said(&session.call(tool, arguments));
                         told.replace(dir.base(), "{base}")
                     });
-                    assert!(!told[0].contains("hush"), "{name}: {path} told {}", told[0]);
+                    assert!(!told[0].contains("hush"), "{name}: {path} revealed {}", told[0]);
                     assert_eq!(told[0], told[1], "{name}: call {index}, {path} at {commit}");
                 }
             }

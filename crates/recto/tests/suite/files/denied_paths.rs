@@ -139,7 +139,7 @@ fn denied_paths_are_indistinguishable_from_missing_paths() {
                 told.replace(dirs[index].base(), "")
             });
             assert_eq!(told[0], told[1], "{tool} {arguments}");
-            assert!(!told[0].contains("denied\n"), "{tool} {arguments} told {}", told[0]);
+            assert!(!told[0].contains("denied\n"), "{tool} {arguments} revealed {}", told[0]);
         }
     }
 }
@@ -263,7 +263,7 @@ fn check_closed(dirs: &[TestDir; 2], sessions: &[Session; 2], attempts: &[&str])
                 told.replace(dirs[index].base(), "")
             });
             assert_eq!(told[0], told[1], "{tool} {arguments}");
-            assert!(!told[0].contains("inside,closed"), "{tool} {arguments} told {}", told[0]);
+            assert!(!told[0].contains("inside,closed"), "{tool} {arguments} revealed {}", told[0]);
         }
     }
 }

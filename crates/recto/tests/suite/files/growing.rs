@@ -78,7 +78,7 @@ fn a_growing_log_is_readable() {
         };
         while_written(file, append, || {
             let n_grown = (0..20).filter(|_| check_log(&session, "a.log")).count();
-            assert!(n_grown > 0, "it was never caught growing");
+            assert!(n_grown > 0, "no read saw the file grow");
         });
     }
 }

@@ -124,8 +124,8 @@ impl OutsideVariants {
         for (dir, session) in &self.0 {
             let actual = session.call(tool, at(dir, arguments));
             let told = said(&actual).replace(dir.base(), "{base}");
-            assert!(!told.contains("hush"), "{tool} {arguments} told {told}");
-            assert!(!told.contains("root:x:0"), "{tool} {arguments} told {told}");
+            assert!(!told.contains("hush"), "{tool} {arguments} revealed {told}");
+            assert!(!told.contains("root:x:0"), "{tool} {arguments} revealed {told}");
             match &first {
                 None => first = Some((told, actual)),
                 Some((same, _)) => assert_eq!(told, *same, "{tool} {arguments}"),
@@ -145,7 +145,7 @@ impl OutsideVariants {
                 let root = dir.spelled("root");
                 assert_eq!(*hint, format!("Only files under these roots are accessible: {root}"));
             }
-            _ => panic!("{tool} {arguments} told {told}"),
+            _ => panic!("{tool} {arguments} revealed {told}"),
         }
     }
 
@@ -157,7 +157,7 @@ impl OutsideVariants {
             Actual::Answer { structured, .. } => structured,
             Actual::Error { code: -32600, .. } => return,
             Actual::Error { code: -32003..=-32001, .. } => return,
-            Actual::Error { .. } => panic!("{tool} {arguments} told {told}"),
+            Actual::Error { .. } => panic!("{tool} {arguments} revealed {told}"),
         };
         let files = match tool {
             "ListFiles" => strings(&structured["files"]),
@@ -165,7 +165,7 @@ impl OutsideVariants {
         };
         for file in files {
             let real = std::fs::canonicalize(&file).unwrap();
-            assert!(real.starts_with(dir.path("root")), "{tool} {arguments} told {told}");
+            assert!(real.starts_with(dir.path("root")), "{tool} {arguments} revealed {told}");
             assert_eq!(std::fs::read_to_string(real).unwrap(), INSIDE);
         }
     }

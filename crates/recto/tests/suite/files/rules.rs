@@ -333,5 +333,5 @@ fn a_linked_work_tree_uses_the_ignore_rules_of_its_repository() {
     assert_eq!(listed("planted/*"), [dir.spelled("root/planted/a.txt")]);
     let hides = dir.serve(&["--deny", "info"]);
     let pattern = json!({"pattern": "tree/*"});
-    assert_eq!(hides.answer("ListFiles", pattern)["total"], 2, "what is hidden is not read");
+    assert_eq!(hides.answer("ListFiles", pattern)["total"], 2, "hidden rules were applied");
 }

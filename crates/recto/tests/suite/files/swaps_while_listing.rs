@@ -35,7 +35,7 @@ fn check_with(
             let (tool, arguments) = &calls[round % calls.len()];
             let actual = session.call(tool, arguments.clone());
             let told = said(&actual);
-            assert!(!told.contains("hush"), "round {round}: {tool} {arguments} told {told}");
+            assert!(!told.contains("hush"), "round {round}: {tool} {arguments} revealed {told}");
             match actual {
                 Actual::Answer { structured, .. } => {
                     let is_found = told.contains("plain");
@@ -55,7 +55,7 @@ fn check_with(
     println!(
         "{confinement:?}: {n_found} found something, {n_empty} nothing, {n_refused} were refused"
     );
-    assert!(n_found > 0 && n_empty + n_refused > 0, "there was no race");
+    assert!(n_found > 0 && n_empty + n_refused > 0, "no call hit a swap");
 }
 
 /// Names inside start with `plain`, names outside with `hush`.

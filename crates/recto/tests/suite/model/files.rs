@@ -1,4 +1,4 @@
-//! The files of a test as design.md describes them, and the effect of every call.
+//! The files of a test as the documentation describes them, and the effect of every call.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -55,8 +55,8 @@ impl File {
         }
     }
 
-    /// Returns the file with another text. "The encoding survives every change; a character that it
-    /// cannot hold is refused." A text that would be read back differently is rejected as well.
+    /// Returns the file with another text. The encoding survives every change; a character that it
+    /// cannot represent, or a text that would be read back differently, is rejected.
     fn with_text(&self, new: String) -> Result<File, i32> {
         let encoding = match self {
             File::Text { encoding, .. } => *encoding,

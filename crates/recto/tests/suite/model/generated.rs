@@ -182,9 +182,9 @@ fn replace(random: &mut Random, text: &str, hash: String) -> Action {
 }
 
 /// Returns lines with or without the last ending, in the other ending style, or slightly wrong.
-fn as_a_caller_writes(random: &mut Random, stands: &[Line]) -> String {
-    let mut words = joined(stands);
-    if let Some(last) = stands.last()
+fn as_a_caller_writes(random: &mut Random, actual: &[Line]) -> String {
+    let mut words = joined(actual);
+    if let Some(last) = actual.last()
         && random.one_in(2)
     {
         words.truncate(words.len() - last.ending.len());
@@ -209,8 +209,8 @@ fn insert(random: &mut Random, text: &str, hash: String) -> Action {
         2..=4 if n > 0 => at - n,
         _ => at + 1,
     };
-    let stands = stored.get(at as usize).map_or(&[][..], std::slice::from_ref);
-    let anchor = as_a_caller_writes(random, stands);
+    let actual = stored.get(at as usize).map_or(&[][..], std::slice::from_ref);
+    let anchor = as_a_caller_writes(random, actual);
     Action::Insert { hash, line, anchor, content: new_text(random) }
 }
 

@@ -1,4 +1,4 @@
-//! The rules of design.md for lines and verified edits, in the plainest code.
+//! The documented rules for lines and verified edits, in the plainest code.
 //!
 //! Shares no code with the product. Every function is a pure function of one text.
 
@@ -146,11 +146,11 @@ fn is_literal(new: &str, old: &str, how: Match) -> bool {
 
 /// Compares lines: the ending of a wanted line may be missing if `may_be_open`; a different one is
 /// a tolerant match.
-fn line_match(stands: &Line, wanted: &Line, may_be_open: bool) -> Option<Match> {
-    if stands.text != wanted.text {
+fn line_match(actual: &Line, wanted: &Line, may_be_open: bool) -> Option<Match> {
+    if actual.text != wanted.text {
         return None;
     }
-    match (stands.ending, wanted.ending) {
+    match (actual.ending, wanted.ending) {
         (one, other) if one == other => Some(Match::Exact),
         (_, "") if may_be_open => Some(Match::Exact),
         ("", _) | (_, "") => None,
@@ -181,7 +181,7 @@ fn places(lines: &[Line], wanted: &[Line], first: usize, past: usize) -> Vec<(us
     found
 }
 
-/// "`old` is one or more whole lines and must stand inside `lines` exactly once."
+/// `old` is one or more whole lines and must occur inside `lines` exactly once.
 pub fn replace(text: &str, range: [i64; 2], old: &str, new: &str) -> Result<Changed, i32> {
     let stored = lines(text);
     let (first, past) = range_to_change(range, stored.len())?;
@@ -218,10 +218,10 @@ pub fn insert(text: &str, line: i64, anchor: &str, content: &str) -> Result<Chan
     }
     let at = number as usize - 1;
     let blank = Line { text: String::new(), ending: "" };
-    let stands = stored.get(at).unwrap_or(&blank);
+    let actual = stored.get(at).unwrap_or(&blank);
     let how = match &lines(anchor)[..] {
-        [] => line_match(stands, &blank, true),
-        [wanted] => line_match(stands, wanted, true),
+        [] => line_match(actual, &blank, true),
+        [wanted] => line_match(actual, wanted, true),
         _ => None,
     };
     let how = how.ok_or(-32014)?;

@@ -1,4 +1,4 @@
-//! The rules of design.md for exact strings, in the plainest code.
+//! The documented rules for exact strings, in the plainest code.
 
 use std::ops::Range;
 
@@ -59,15 +59,15 @@ fn line_of_last(text: &str, place: &Range<usize>) -> usize {
     without_last.iter().filter(|byte| **byte == b'\n').count()
 }
 
-/// "-32012 is for an `old_string` that stood in the original, no longer stands in the staged text
-/// because edit j changed it, and is not edit j's own `old_string`; j is the edit after which the
-/// string first no longer stands."
+/// -32012 is for an `old_string` that occurs in the original, does not occur in the staged text
+/// because edit j changed it, and is not edit j's own `old_string`; j is the first edit after which
+/// the string no longer occurs.
 fn not_found(staged: &[String], edits: &[Edit], old: &str) -> i32 {
-    let stands = |text: &String| !find(text, old).0.is_empty();
-    if !stands(&staged[0]) {
+    let occurs = |text: &String| !find(text, old).0.is_empty();
+    if !occurs(&staged[0]) {
         return -32010;
     }
-    let j = (0..).find(|j| !stands(&staged[j + 1])).unwrap();
+    let j = (0..).find(|j| !occurs(&staged[j + 1])).unwrap();
     if edits[j].0 == old { -32010 } else { -32012 }
 }
 

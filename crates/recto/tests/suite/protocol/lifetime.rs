@@ -302,7 +302,7 @@ fn wait_for_end(child: &mut Child) {
     while child.try_wait().unwrap().is_none() {
         if start.elapsed() > AT_SIGNAL {
             child.kill().unwrap();
-            panic!("it goes on");
+            panic!("the server did not exit");
         }
         std::thread::sleep(Duration::from_millis(5));
     }

@@ -122,7 +122,7 @@ fn a_misspelt_tool_on_the_command_line_is_rejected() {
     }
 }
 
-/// The contracts' schemas, with the additions of design.md.
+/// The contracts' schemas, with recto's additions.
 fn contracts() -> Value {
     let string = json!({"type": "string"});
     let edit = json!({"old_string": string, "new_string": string});

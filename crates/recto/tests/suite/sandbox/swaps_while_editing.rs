@@ -146,7 +146,7 @@ fn check_with(
     for tally in [reads, writes] {
         assert!(
             tally.n_done > 0 && tally.refused.contains_key(&-32002),
-            "there was no race: {tally:?}"
+            "no call hit a swap: {tally:?}"
         );
     }
 }
