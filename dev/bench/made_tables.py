@@ -109,10 +109,10 @@ def write(rng, style, records, may_have_title):
     text = io.StringIO()
     writer = csv.writer(text, delimiter=style.delimiter, quoting=quoting, lineterminator=line_end)
     writer.writerows(records)
-    remark = rng.choices(["", "# made by a tool\n# on a day\n", "\n", "Report of the year\n\n"], [88, 6, 3, 3])[0]
-    if remark.startswith("Report") and not may_have_title:
-        remark = ""
-    text = remark.replace("\n", line_end) + text.getvalue()
+    preamble = rng.choices(["", "# made by a tool\n# on a day\n", "\n", "Report of the year\n\n"], [88, 6, 3, 3])[0]
+    if preamble.startswith("Report") and not may_have_title:
+        preamble = ""
+    text = preamble.replace("\n", line_end) + text.getvalue()
     if rng.random() < 0.2:
         text = text.removesuffix(line_end)
     return text.encode("utf-8-sig" if rng.random() < 0.1 else "utf-8")

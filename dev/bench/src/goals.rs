@@ -53,8 +53,8 @@ impl Goal {
             1000.0.. => grouped(self.most as usize),
             most => most.to_string(),
         };
-        let remark = if self.missed_by(measured).is_some() { ", missed" } else { "" };
-        format!("{sign} {most} {}{remark}", self.unit)
+        let suffix = if self.missed_by(measured).is_some() { ", missed" } else { "" };
+        format!("{sign} {most} {}{suffix}", self.unit)
     }
 
     /// The same for a time, if there is one.

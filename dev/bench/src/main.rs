@@ -154,10 +154,10 @@ fn run_calls(recto: PathBuf, is_quick: bool) -> Result<()> {
     println!("{}\n", machine::describe(bench.folder.path())?);
 
     let mut times = Table::of_numbers(["what", "median", "p99", "goal", "rounds", "answer"]);
-    for (rows, remark) in [(YARDSTICKS, ""), (ROWS, ""), (YARDSTICKS, ", afterwards")] {
+    for (rows, suffix) in [(YARDSTICKS, ""), (ROWS, ""), (YARDSTICKS, ", afterwards")] {
         for row in rows {
             let measured = measure(&mut bench, row, is_quick)?;
-            times.add(measured.cells(row.what, remark, row.goal));
+            times.add(measured.cells(row.what, suffix, row.goal));
         }
     }
     println!("{times}");

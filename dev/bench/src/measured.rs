@@ -21,10 +21,10 @@ impl Measured {
     }
 
     /// Formats the row; the answer is that of the last round.
-    pub fn cells(self, what: &str, remark: &str, goal: Option<Goal>) -> [String; 6] {
+    pub fn cells(self, what: &str, suffix: &str, goal: Option<Goal>) -> [String; 6] {
         let median = median(&self.times);
         [
-            format!("{what}{remark}"),
+            format!("{what}{suffix}"),
             milliseconds(median),
             milliseconds(percentile(&self.times, 99)),
             goal.map(|goal| goal.beside_time(Some(median))).unwrap_or_default(),

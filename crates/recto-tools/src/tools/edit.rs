@@ -29,16 +29,12 @@ pub const ABSOLUTE_PATH: Param = Param::required("path", ParamKind::String, "Abs
 
 pub const PATH: Param = Param::required("path", ParamKind::String, "File path");
 
-pub const HASH: Param = Param::required("hash", ParamKind::Hash, "From the last read or edit");
+pub const HASH: Param = Param::required("hash", ParamKind::Hash, "From a read or edit");
 
-pub const EXPECTED_HASH: Param = Param::optional(
-    "expected_hash",
-    ParamKind::Hash,
-    "hash from a read; fails if the file changed",
-);
+pub const EXPECTED_HASH: Param =
+    Param::optional("expected_hash", ParamKind::Hash, "hash from a read; detects changes");
 
-pub const DRY_RUN: Param =
-    Param::optional("dry_run", ParamKind::Boolean, "Return the diff without writing");
+pub const DRY_RUN: Param = Param::optional("dry_run", ParamKind::Boolean, "Only return the diff");
 
 /// The file to change, and the conditions.
 pub struct Target {
@@ -280,9 +276,9 @@ where
 /// Returns the content of a file after a write, which an editor may have changed while saving.
 pub fn content_after(env: &WriteEnv<'_>, written: &mut Written, after: Document) -> Document {
     match written.content_after.take().map(Document::parse) {
-        Some(Ok(stands)) => {
+        Some(Ok(saved)) => {
             env.context.notes.add(Note::ChangedOnSave);
-            stands
+            saved
         }
         _ => after,
     }

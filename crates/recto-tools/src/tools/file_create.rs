@@ -77,8 +77,8 @@ fn run(env: &WriteEnv<'_>, arguments: Arguments) -> Result<Answer> {
             return Err(StoreError::FileExists { path: path.to_string(), what: None }.into());
         }
     };
-    let stands = written.content_after.take().map(Document::parse);
-    let content = match stands {
+    let saved = written.content_after.take().map(Document::parse);
+    let content = match saved {
         None => content,
         Some(Ok(document)) => FileContent::Text(Arc::new(document)),
         Some(Err(bytes)) => FileContent::Binary(bytes),

@@ -20,11 +20,11 @@ pub static TOOL: Tool = Tool {
     name: "ListFiles",
     title: "List files",
     toolset: Toolset::Files,
-    description: "Find files by glob (* ? ** [ab] {a,b}). Returns sorted absolute paths, omitting \
-        git-ignored files, and hidden ones unless the pattern has the dot. With commit, paths \
-        start at the repository root; % makes the pattern SQL LIKE.",
+    description: "Find files by glob. Returns sorted absolute paths without \
+        git-ignored files, and without hidden ones unless the pattern has the dot. With commit: \
+        paths from the repository root; % means SQL LIKE.",
     params: &[
-        Param::required("pattern", ParamKind::String, "Glob, e.g. src/**/*.rs"),
+        Param::required("pattern", ParamKind::String, "src/**/*.rs; * ? ** [ab] {a,b}"),
         COMMIT,
         Param::optional("ignored", ParamKind::Boolean, "Include files ignored by git"),
         Param::optional("limit", ParamKind::Integer { minimum: Some(1) }, "Default 1000"),
@@ -73,15 +73,15 @@ fn on_disk(env: &ReadEnv<'_>, request: &Request) -> Result<Answer> {
         }
         listing => listing?,
     };
-    let mut remarks = Vec::new();
+    let mut notes = Vec::new();
     if listing.is_missing {
-        remarks.push(format!("directory not found: {}", Quoted(&start)));
+        notes.push(format!("directory not found: {}", Quoted(&start)));
     } else if listing.total == 0 && listing.stopped.is_none() {
         // An error while looking for reasons must not replace the empty list.
-        remarks.extend(why_empty(env, request, &folder, glob).unwrap_or_default());
+        notes.extend(why_empty(env, request, &folder, glob).unwrap_or_default());
     }
     let shown = shown(&folder, &listing);
-    Ok(report(env, listing, &shown, remarks))
+    Ok(report(env, listing, &shown, notes))
 }
 
 fn at_commit(env: &ReadEnv<'_>, request: &Request, commit: &str) -> Result<Answer> {
@@ -173,7 +173,7 @@ fn n_files(n: u64) -> String {
     if n == 1 { "1 file matches".into() } else { format!("{n} files match") }
 }
 
-fn report(env: &ReadEnv<'_>, listing: Listing, folder: &Path, mut remarks: Vec<String>) -> Answer {
+fn report(env: &ReadEnv<'_>, listing: Listing, folder: &Path, mut notes: Vec<String>) -> Answer {
     let mut text = String::new();
     let mut files = Vec::new();
     for file in &listing.files {
@@ -193,24 +193,24 @@ fn report(env: &ReadEnv<'_>, listing: Listing, folder: &Path, mut remarks: Vec<S
         (total, false) => format!("{total} files"),
         (total, true) => format!("first {n_listed} of {total} files; narrow the pattern"),
     };
-    remarks.insert(0, count);
+    notes.insert(0, count);
     if let Some(budget) = listing.stopped {
-        remarks.push(format!("stopped after {budget}; there may be more"));
+        notes.push(format!("stopped after {budget}; there may be more"));
     }
     for (n, what) in [
         (listing.n_unnamable, "skipped, name not UTF-8"),
         (listing.n_unreadable, "skipped, directory not readable"),
     ] {
         if n > 0 {
-            remarks.push(format!("{what}: {n}"));
+            notes.push(format!("{what}: {n}"));
         }
     }
-    let remark = remarks.join("; ");
+    let note = notes.join("; ");
     let mut structured = json!({"files": files, "total": listing.total, "truncated": is_truncated});
-    if remarks.len() > 1 {
-        structured["note"] = remarks[1..].join("; ").into();
+    if notes.len() > 1 {
+        structured["note"] = notes[1..].join("; ").into();
     }
-    Answer::new(vec![text, remark], structured)
+    Answer::new(vec![text, note], structured)
 }
 
 fn output() -> Value {

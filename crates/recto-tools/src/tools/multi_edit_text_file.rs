@@ -13,11 +13,10 @@ use recto_store::Where;
 
 pub static TOOL: Tool = Tool {
     name: "multi_edit_text_file",
-    title: "Make several edits",
+    title: "Edit file",
     toolset: Toolset::Edit,
-    description: "Replace several exact strings in one text file. Edits apply in order, each to \
-        the result of the previous one; nothing is written unless all succeed. Returns the diff \
-        and new hash.",
+    description: "Replace several exact strings in one text file. Edits apply in order; \
+        nothing is written unless all succeed. Returns the diff.",
     params: &[
         ABSOLUTE_PATH,
         Param::required(

@@ -10,7 +10,7 @@ use super::{Param, ParamKind};
 use crate::error::Error;
 
 pub const COMMIT: Param =
-    Param::optional("commit", ParamKind::NumberOrString, "Git revision: HEAD~3, v1.0, 1a2b3c");
+    Param::optional("commit", ParamKind::NumberOrString, "Git revision, such as HEAD~3");
 
 /// Returns the directory of a listing as the caller spelled it, unless that spelling contains `..`.
 pub fn shown(folder: &AbsPath, listing: &Listing) -> PathBuf {

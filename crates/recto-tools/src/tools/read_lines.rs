@@ -27,18 +27,14 @@ pub static TOOL: Tool = Tool {
     description: "Read numbered lines, or search: match is literal text (no regex), \
         case-insensitive. A glob as file_path reads or searches many files.",
     params: &[
-        Param::required("file_path", ParamKind::String, "Absolute or relative path, or a glob"),
+        Param::required("file_path", ParamKind::String, "Path or glob"),
         Param::optional(
             "lines",
             ParamKind::NumberOrString,
             "5, 2-4 (inclusive), 8- (to the end), -3 (first 3), +10- (last 10), 5 +/-2, or \
              1,3,5-7",
         ),
-        Param::optional(
-            "ctx",
-            ParamKind::Integer { minimum: Some(0) },
-            "Context lines around each match",
-        ),
+        Param::optional("ctx", ParamKind::Integer { minimum: Some(0) }, "Context lines"),
         Param::optional(
             "match",
             ParamKind::NumberOrString,
@@ -262,21 +258,21 @@ fn of_many(
         (_, 1) => format!("1 row in 1 of {n_files}"),
         (_, n_rows) => format!("{n_rows} rows in {} of {n_files}", chosen.len()),
     };
-    let mut remarks = vec![count];
+    let mut notes = vec![count];
     if rows.is_empty() && request.is_like_regex {
-        remarks.push(IS_LITERAL.into());
+        notes.push(IS_LITERAL.into());
     }
-    remarks.extend(search.time_is_over());
+    notes.extend(search.time_is_over());
     if is_cut {
-        remarks.push("there are more; narrow file_path or match".into());
+        notes.push("there are more; narrow file_path or match".into());
     }
     let n_binary = search.n_binary();
     let n_unreadable = search.n_unreadable() + listing.n_unreadable;
     if n_binary > 0 {
-        remarks.push(format!("skipped, binary: {n_binary}"));
+        notes.push(format!("skipped, binary: {n_binary}"));
     }
     if n_unreadable > 0 {
-        remarks.push(format!("skipped, not readable: {n_unreadable}"));
+        notes.push(format!("skipped, not readable: {n_unreadable}"));
     }
     let structured = json!({
         "rows": rows,
@@ -284,7 +280,7 @@ fn of_many(
         "binary_files": n_binary,
         "truncated": is_cut,
     });
-    Ok(Answer::new(vec![text, remarks.join("; ")], structured))
+    Ok(Answer::new(vec![text, notes.join("; ")], structured))
 }
 
 /// Returns the name of the tool that reads more of a long line. It cannot read commits.

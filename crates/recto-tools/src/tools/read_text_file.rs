@@ -19,11 +19,7 @@ pub static TOOL: Tool = Tool {
     params: &[
         ABSOLUTE_PATH,
         Param::optional("line", ParamKind::Integer { minimum: Some(1) }, "First line, 1-based"),
-        Param::optional(
-            "limit",
-            ParamKind::Integer { minimum: Some(1) },
-            "Maximum number of lines",
-        ),
+        Param::optional("limit", ParamKind::Integer { minimum: Some(1) }, "Maximum lines"),
     ],
     output,
     run: Run::Reads(run),

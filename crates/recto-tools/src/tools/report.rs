@@ -22,34 +22,34 @@ pub fn edited(target: &Target, edited: &Edited, mut structured: Value, what: &st
     } else {
         format!("{what} written")
     };
-    with_remarks(edited, structured, done)
+    with_notes(edited, structured, done)
 }
 
 /// Returns the answer of a tool of the text toolset: the new version and its number of lines.
 pub fn verified(edited: &Edited, done: &str) -> Answer {
     let structured = json!({"hash": edited.digest.to_string(), "total_lines": edited.total_lines});
-    with_remarks(edited, structured, done.to_string())
+    with_notes(edited, structured, done.to_string())
 }
 
 /// Returns the diff as text, and one line about everything else.
-fn with_remarks(edited: &Edited, mut structured: Value, done: String) -> Answer {
-    let mut remarks = vec![done];
+fn with_notes(edited: &Edited, mut structured: Value, done: String) -> Answer {
+    let mut notes = vec![done];
     if edited.is_unchanged {
         structured["unchanged"] = true.into();
-        remarks = vec!["unchanged: the file already has this text".to_string()];
+        notes = vec!["unchanged: the file already has this text".to_string()];
     }
     if edited.plan.kind == MatchKind::Eol {
-        remarks.push("matched despite different line endings".into());
+        notes.push("matched despite different line endings".into());
     }
     if edited.diff.is_none() {
-        remarks.push("the diff is too large to show".into());
+        notes.push("the diff is too large to show".into());
     }
     if edited.written.broke_hard_links {
         structured["hard_links_broken"] = true.into();
-        remarks.push("other hard links keep the old content".into());
+        notes.push("other hard links keep the old content".into());
     }
-    remarks.push(format!("hash {}", edited.digest));
-    let text = vec![edited.diff.clone().unwrap_or_default(), remarks.join(", ")];
+    notes.push(format!("hash {}", edited.digest));
+    let text = vec![edited.diff.clone().unwrap_or_default(), notes.join(", ")];
     Answer::new(text, structured).with_change(edited.change.clone())
 }
 

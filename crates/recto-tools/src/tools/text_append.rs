@@ -12,7 +12,7 @@ pub static TOOL: Tool = Tool {
     name: "text.append",
     title: "Append text",
     toolset: Toolset::Text,
-    description: "Add text after the last line, on a new line. Returns the diff and new hash.",
+    description: "Add text after the last line, on a new line. Returns the new hash.",
     params: &[PATH, HASH, Param::required("content", ParamKind::Text, "Text to add")],
     output: report::verified_schema,
     run: Run::Changes(run),

@@ -12,8 +12,7 @@ pub static TOOL: Tool = Tool {
     name: "text.insert",
     title: "Insert lines",
     toolset: Toolset::Text,
-    description: "Insert lines before the line whose text is anchor. Returns the diff and \
-        new hash.",
+    description: "Insert lines before the line whose text is anchor. Returns the new hash.",
     params: &[
         PATH,
         HASH,

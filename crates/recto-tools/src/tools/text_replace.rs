@@ -13,16 +13,12 @@ pub static TOOL: Tool = Tool {
     name: "text.replace",
     title: "Replace lines",
     toolset: Toolset::Text,
-    description: "Replace or delete whole lines. old must match exactly one place within lines; \
-        nothing is written unless hash, lines and old match. Returns the diff and new hash.",
+    description: "Replace or delete whole lines. old must match exactly one place within \
+        lines. Nothing is written unless hash, lines and old match. Returns the new hash.",
     params: &[
         PATH,
         HASH,
-        Param::required(
-            "lines",
-            ParamKind::Lines,
-            "[start, end) containing old; [5, 8] is lines 5-7",
-        ),
+        Param::required("lines", ParamKind::Lines, "[start, end) containing old"),
         Param::required("old", ParamKind::String, "Current lines, exact; \"\" is one blank line"),
         Param::required("new", ParamKind::String, "Replacement lines; \"\" deletes"),
     ],

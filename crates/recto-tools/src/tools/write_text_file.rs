@@ -21,7 +21,7 @@ pub static TOOL: Tool = Tool {
     title: "Write file",
     toolset: Toolset::Edit,
     description: "Create a text file or replace its whole content, keeping its encoding. The \
-        directory must exist. Returns the new hash. To change part of a file use edit_text_file.",
+        directory must exist. To change part of a file use edit_text_file.",
     params: &[
         ABSOLUTE_PATH,
         Param::required("content", ParamKind::Text, "Complete new content"),
@@ -151,16 +151,16 @@ fn report(target: &Target, outcome: &Outcome) -> Answer {
         (false, false) => "overwritten",
     };
     let unit = if n_bytes == 1 { "byte" } else { "bytes" };
-    let mut remarks = vec![format!("{what}, {n_bytes} {unit}, hash {digest}")];
+    let mut notes = vec![format!("{what}, {n_bytes} {unit}, hash {digest}")];
     if is_unchanged {
         structured["unchanged"] = true.into();
     }
     if outcome.written.broke_hard_links {
         structured["hard_links_broken"] = true.into();
-        remarks.push("other hard links keep the old content".into());
+        notes.push("other hard links keep the old content".into());
     }
     if !target.is_dry_run {
-        let text = vec![remarks.join(", ")];
+        let text = vec![notes.join(", ")];
         return Answer::new(text, structured).with_change(outcome.change.clone());
     }
     structured["dry_run"] = true.into();
@@ -170,7 +170,7 @@ fn report(target: &Target, outcome: &Outcome) -> Answer {
     }
     let diff = outcome.diff.clone().unwrap_or_else(|| "no diff to show".into());
     Answer::new(
-        vec![diff, format!("dry run, nothing written; would be {}", remarks.join(", "))],
+        vec![diff, format!("dry run, nothing written; would be {}", notes.join(", "))],
         structured,
     )
 }

@@ -108,7 +108,7 @@ fn with_leftovers(folder: &Path) -> [PathBuf; 4] {
         (format!("sub/deep/.recto-new-{new}-1f-1.tmp"), "new\n"),
         (format!(".recto-{old}-{new}-1f-2.tmp.part"), "half of the ne"),
         // A crash during the exchange leaves neither the old nor the new text.
-        (format!("sub/.recto-{old}-{new}-1f-3.tmp"), "somebody's work\n"),
+        (format!("sub/.recto-{old}-{new}-1f-3.tmp"), "unrelated work\n"),
     ];
     for (name, text) in &files {
         fs::write(folder.join(name), text).unwrap();
@@ -136,7 +136,7 @@ fn leftovers_are_reported_and_removed_only_on_request() {
     let (text, is_well) = run(doctor(folder.path(), &["--no-landlock", "--clean"]));
     assert!(!is_well && text.contains("  3 removed"), "{text}");
     assert!(![&old, &new, &part].iter().any(|path| path.exists()));
-    assert_eq!(fs::read_to_string(&foreign).unwrap(), "somebody's work\n");
+    assert_eq!(fs::read_to_string(&foreign).unwrap(), "unrelated work\n");
     assert_eq!(fs::read_to_string(folder.path().join(".recto-notes.tmp")).unwrap(), "mine\n");
     fs::remove_file(foreign).unwrap();
     let (text, is_well) = run(doctor(folder.path(), &["--no-landlock"]));

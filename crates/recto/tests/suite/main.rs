@@ -15,6 +15,7 @@
 //! - [`round_trips`]: files in many encodings, changed and changed back.
 //! - [`replay`]: real changes from an archive of this project's history, made by calls.
 //! - [`model`]: random sequences of calls compared with a reference implementation.
+//! - [`plain_english`]: phrases that the prose avoids.
 //! - [`properties`]: laws for every text and every edit.
 //! - [`excerpts`]: edits of files that are too large to read whole.
 //! - [`hints`]: the call that a hint suggests works.
@@ -92,6 +93,7 @@ mod landlock;
 mod limits;
 mod log;
 mod model;
+mod plain_english;
 mod properties;
 mod protocol;
 mod races;

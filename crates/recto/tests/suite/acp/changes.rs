@@ -115,7 +115,7 @@ fn every_editor_answer_leads_to_the_next_request_or_ends_the_call() {
         (old, vec![text("old"), taken(), taken()], written(None)),
         (old, vec![text("older")], Ok(EditorOutcome::Conflict)),
         (old, vec![text("")], Ok(EditorOutcome::Conflict)),
-        // It does not know the file: whoever asks again finds out.
+        // The editor does not know the file, so the next request finds out.
         (old, vec![error(-32002)], Ok(EditorOutcome::Conflict)),
         // A refusal is one, whatever is refused.
         (old, vec![error(-32000)], refused()),
