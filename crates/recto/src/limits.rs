@@ -68,7 +68,7 @@ limits! {
     /// Length of a request.
     REQUEST_LINE: bytes usize = 16 << 20,
         "-32600 with the request's id; the line is skipped without buffering it",
-        By("a_request_that_is_too_long_is_refused_by_its_id");
+        By("a_request_that_is_too_long_is_rejected_with_its_id");
     /// JSON values in a request.
     REQUEST_VALUES: count usize = 250_000,
         "-32600 with the request's id, before the request is parsed",
@@ -100,11 +100,11 @@ limits! {
     /// Time for a cancelled call to end.
     AFTER_CANCELLATION: time Duration = Duration::from_secs(2),
         "the call is abandoned",
-        By("a_call_that_hangs_can_be_taken_back");
+        By("a_hanging_call_can_be_cancelled");
     /// Time for calls to finish after the end of input.
     AFTER_END_OF_INPUT: time Duration = Duration::from_secs(1),
         "the server exits; a write that is being committed is completed",
-        By("a_call_in_flight_does_not_put_off_the_end_of_input");
+        By("a_call_in_flight_does_not_delay_the_exit_at_end_of_input");
 
     // Paths.
 
@@ -136,10 +136,10 @@ limits! {
         "the line is truncated and marked", By("lines_are_truncated_earlier_in_a_search_of_many_files");
     /// Lines returned for several files.
     ROWS_OF_MANY: count usize = recto_tools::limits::ROWS_OF_MANY,
-        "`truncated`; the first lines are returned", By("what_is_found_is_bounded_and_the_first");
+        "`truncated`; the first lines are returned", By("search_results_are_bounded_and_start_with_the_first_hit");
     /// Text returned for several files.
     BYTES_OF_MANY: bytes usize = recto_tools::limits::BYTES_OF_MANY,
-        "`truncated`; the first lines are returned", By("what_is_found_is_bounded_and_the_first");
+        "`truncated`; the first lines are returned", By("search_results_are_bounded_and_start_with_the_first_hit");
     /// Matching lines searched for in one file.
     HITS: count usize = recto_tools::limits::HITS,
         "the first lines are returned, and `next` says where to continue", By("hits_per_file_are_limited");
@@ -203,7 +203,7 @@ limits! {
         "-32017", By("a_directory_that_stays_locked_is_reported_as_busy");
     /// Length of the diff in an answer.
     DIFF_BYTES: bytes usize = recto_text::diff::MAX_DIFF_BYTES,
-        "the diff is omitted", By("a_diff_beyond_the_limit_is_left_out");
+        "the diff is omitted", By("a_diff_above_the_limit_is_omitted");
     /// Size of a file left behind by a killed process that a write removes automatically.
     LEFTOVER_BYTES: bytes u64 = recto_store::limits::LEFTOVER_BYTES,
         "the file stays until it is removed by hand",
