@@ -84,14 +84,15 @@ impl ServerHandler for Handler {
         let Some(tool) = served.find(&request.name) else {
             return Err(unknown_tool(served, &request.name));
         };
-        let refusal =
-            |error| to_wire::result(Err(error), self.wire, served).map(CallToolResponse::from);
         let slot = context.extensions.get::<Slot>().cloned().unwrap_or_default();
+        let answer = |result| {
+            to_wire::result(result, self.wire, served, slot.repeat).map(CallToolResponse::from)
+        };
         let thread = tokio::select! {
             thread = self.slots.start(&slot) => thread,
-            () = context.ct.cancelled() => return refusal(StoreError::Cancelled.into()),
+            () = context.ct.cancelled() => return answer(Err(StoreError::Cancelled.into())),
         };
-        let Some(thread) = thread else { return refusal(Error::Hanging) };
+        let Some(thread) = thread else { return answer(Err(Error::Hanging)) };
         let _progress = Progress::start(&context.meta, &context.peer);
         let cancel = Cancel::default();
         let call = Call {
@@ -128,7 +129,7 @@ impl ServerHandler for Handler {
             Ok(Err(error)) => Err(Error::Internal { cause: error.to_string() }),
             Err(_) => Err(Error::OutcomeUnknown),
         };
-        to_wire::result(result, self.wire, served).map(CallToolResponse::from)
+        answer(result)
     }
 
     /// Rejects unknown methods, and `tools/call` with invalid parameters, which `rmcp` treats as an

@@ -15,8 +15,21 @@ pub struct Slots {
 
 /// The slot of one call, shared by the handler and the transport. It becomes free when it is released
 /// or the last clone is dropped.
-#[derive(Debug, Clone, Default)]
-pub struct Slot(Arc<Mutex<Occupancy>>);
+#[derive(Debug, Clone)]
+pub struct Slot {
+    occupancy: Arc<Mutex<Occupancy>>,
+    /// Returns what an answer has in the place of a text that it repeats.
+    pub repeat: Repeat,
+}
+
+/// Copies a text, or returns a short marker that the transport replaces by the text.
+pub type Repeat = fn(&str) -> String;
+
+impl Default for Slot {
+    fn default() -> Slot {
+        Slot::new(str::to_string)
+    }
+}
 
 #[derive(Debug, Default)]
 enum Occupancy {
@@ -28,13 +41,18 @@ enum Occupancy {
 }
 
 impl Slot {
+    /// Creates a slot for a transport that repeats texts in its own way.
+    pub fn new(repeat: Repeat) -> Slot {
+        Slot { occupancy: Arc::default(), repeat }
+    }
+
     /// Lets another call run.
     pub fn release(&self) {
-        *lock(&self.0) = Occupancy::Released;
+        *lock(&self.occupancy) = Occupancy::Released;
     }
 
     fn occupy(&self, permit: OwnedSemaphorePermit) {
-        let mut occupancy = lock(&self.0);
+        let mut occupancy = lock(&self.occupancy);
         if matches!(*occupancy, Occupancy::Waiting) {
             *occupancy = Occupancy::Running(permit);
         }

@@ -9,6 +9,7 @@ use rmcp::model::{
 };
 use serde_json::{Value, json};
 
+use super::slots::Repeat;
 use crate::config::{Errors, Results, Wire};
 use recto_tools::tools::{Answer, Effect, Tool};
 
@@ -38,15 +39,16 @@ pub fn result(
     result: Result<Answer>,
     wire: Wire,
     served: &Served,
+    repeat: Repeat,
 ) -> Result<CallToolResult, ErrorData> {
     match result {
-        Ok(answer) => Ok(success(answer, wire.results)),
+        Ok(answer) => Ok(success(answer, wire.results, repeat)),
         Err(error) if wire.errors == Errors::Jsonrpc => Err(jsonrpc_error(&error, served)),
         Err(error) => Ok(failure(&error, served)),
     }
 }
 
-fn success(answer: Answer, results: Results) -> CallToolResult {
+fn success(answer: Answer, results: Results, repeat: Repeat) -> CallToolResult {
     let text = |blocks: Vec<String>| blocks.into_iter().map(ContentBlock::text).collect();
     match results {
         Results::Text => CallToolResult::success(text(answer.text)),
@@ -59,7 +61,7 @@ fn success(answer: Answer, results: Results) -> CallToolResult {
         Results::Both => {
             let Answer { text: blocks, mut structured, repeated, .. } = answer;
             if let Some(field) = repeated {
-                structured.insert(field.into(), blocks[0].as_str().into());
+                structured.insert(field.into(), repeat(&blocks[0]).into());
             }
             let mut result = CallToolResult::success(text(blocks));
             result.structured_content = Some(Value::Object(structured));

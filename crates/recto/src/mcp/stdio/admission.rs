@@ -8,6 +8,7 @@ use recto_store::sync::lock;
 use rmcp::model::RequestId;
 use tokio::sync::Notify;
 
+use super::json;
 use crate::limits;
 use crate::mcp::handler::Slot;
 
@@ -59,7 +60,7 @@ impl Admission {
         if is_full && !requests.by_id.is_empty() {
             return None;
         }
-        let slot = Slot::default();
+        let slot = Slot::new(json::repeat);
         requests.n_bytes += n_bytes;
         requests.by_id.insert(id.clone(), Request { n_bytes, slot: slot.clone() });
         Some(Some(slot))

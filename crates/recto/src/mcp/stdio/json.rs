@@ -27,6 +27,15 @@ fn mark(index: usize) -> String {
     format!("{}{index}", *MARK)
 }
 
+/// Returns what takes the place of an answer's first text where the answer repeats it. [`write`]
+/// replaces the marker of a long text.
+pub fn repeat(first: &str) -> String {
+    match first.len() < MIN_LONG {
+        true => first.into(),
+        false => mark(0),
+    }
+}
+
 /// Writes a message without a line ending.
 pub fn write(output: &mut impl Write, message: &mut ServerJsonRpcMessage) -> Result<()> {
     let mut long = LongTexts::default();
