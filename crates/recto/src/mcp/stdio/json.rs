@@ -15,6 +15,9 @@ use serde_json::ser::{Formatter, Serializer};
 /// The minimum length of a text that is handled separately.
 const MIN_LONG: usize = 256;
 
+/// The most text of a message that is written without a thread switch.
+const MAX_SHORT: usize = 16 << 10;
+
 /// How many bytes are escaped before they are written.
 const PIECE: usize = 128 << 10;
 
@@ -25,6 +28,18 @@ static MARK: LazyLock<String> = LazyLock::new(|| {
 
 fn mark(index: usize) -> String {
     format!("{}{index}", *MARK)
+}
+
+/// Whether a message takes little time to write.
+pub fn is_short(message: &ServerJsonRpcMessage) -> bool {
+    let JsonRpcMessage::Response(response) = message else { return true };
+    let ServerResult::CallToolResult(result) = &response.result else { return true };
+    // The structured content has about as many bytes as the text.
+    let n_bytes = |block: &ContentBlock| match block {
+        ContentBlock::Text(block) => block.text.len(),
+        _ => 0,
+    };
+    result.content.iter().map(n_bytes).sum::<usize>() < MAX_SHORT
 }
 
 /// Returns what takes the place of an answer's first text where the answer repeats it. [`write`]
