@@ -39,7 +39,9 @@ pub trait Slot {
     fn check(&self) -> Result<()>;
 
     /// Creates a text file, all or nothing, and only if none exists.
-    fn create_text(self: Box<Self>, text: &Document) -> Result<Written, WriteError<'static>>;
+    fn create_text(self: Box<Self>, text: &Document) -> Result<Written, WriteError<'static>> {
+        self.create_bytes(text.bytes())
+    }
 
     /// Creates a binary file. It is never passed to an editor, even if its bytes are text.
     fn create_bytes(self: Box<Self>, bytes: &[u8]) -> Result<Written, WriteError<'static>>;

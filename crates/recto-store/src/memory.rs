@@ -4,8 +4,6 @@ use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
 use std::sync::{Mutex, MutexGuard};
 
-use recto_text::Document;
-
 use crate::context::{Access, Context};
 use crate::error::{Denial, Error, Instead, Result};
 use crate::path::AbsPath;
@@ -219,10 +217,6 @@ struct HeldNode<'a> {
 impl Slot for HeldNode<'_> {
     fn check(&self) -> Result<()> {
         Ok(())
-    }
-
-    fn create_text(self: Box<Self>, text: &Document) -> Result<Written, WriteError<'static>> {
-        self.create_bytes(text.bytes())
     }
 
     fn create_bytes(mut self: Box<Self>, bytes: &[u8]) -> Result<Written, WriteError<'static>> {

@@ -4,8 +4,6 @@
 //! It takes no locks and creates no directories, so a preview never waits. It checks read
 //! permission only; the change itself checks write permission.
 
-use recto_text::Document;
-
 use crate::error::{Error, Result, SizeLimit};
 use crate::limits;
 use crate::path::AbsPath;
@@ -100,10 +98,6 @@ struct Discard;
 impl Slot for Discard {
     fn check(&self) -> Result<()> {
         Ok(())
-    }
-
-    fn create_text(self: Box<Self>, _text: &Document) -> Result<Written, WriteError<'static>> {
-        Ok(Written::default())
     }
 
     fn create_bytes(self: Box<Self>, _bytes: &[u8]) -> Result<Written, WriteError<'static>> {

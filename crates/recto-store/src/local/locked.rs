@@ -4,8 +4,8 @@
 use std::ffi::OsStr;
 
 use recto_platform::{FileKind, SysError};
+use recto_text::Digest;
 use recto_text::digest::Digester;
-use recto_text::{Digest, Document};
 
 use super::LocalStore;
 use super::content::{ChangeDigests, ContentChange, ContentSource, Patch};
@@ -155,16 +155,6 @@ impl<'a> LockedPath<'a> {
             Ok((n_bytes, excerpt))
         })
     }
-
-    fn create(&mut self, bytes: &[u8]) -> Result<Written, WriteError<'static>> {
-        self.context.cancel.check()?;
-        let mut written = self.protocol().create(bytes);
-        let exists = matches!(written, Ok(_) | Err(WriteError::Failed(Error::NotDurable { .. })));
-        if exists && let Err(errno) = self.new_dirs.keep(self.store.is_durable) {
-            written = Err(sys::not_durable(errno, &self.path).into());
-        }
-        self.record(written)
-    }
 }
 
 impl Slot for LockedPath<'_> {
@@ -172,12 +162,14 @@ impl Slot for LockedPath<'_> {
         self.check_writable(".")
     }
 
-    fn create_text(mut self: Box<Self>, text: &Document) -> Result<Written, WriteError<'static>> {
-        self.create(text.bytes())
-    }
-
     fn create_bytes(mut self: Box<Self>, bytes: &[u8]) -> Result<Written, WriteError<'static>> {
-        self.create(bytes)
+        self.context.cancel.check()?;
+        let mut written = self.protocol().create(bytes);
+        let exists = matches!(written, Ok(_) | Err(WriteError::Failed(Error::NotDurable { .. })));
+        if exists && let Err(errno) = self.new_dirs.keep(self.store.is_durable) {
+            written = Err(sys::not_durable(errno, &self.path).into());
+        }
+        self.record(written)
     }
 }
 

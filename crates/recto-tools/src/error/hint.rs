@@ -31,15 +31,9 @@ pub struct NextCall {
     pub arguments: Map<String, Value>,
 }
 
-impl From<String> for Hint {
-    fn from(text: String) -> Hint {
-        Hint { text, next: None }
-    }
-}
-
-impl From<&str> for Hint {
-    fn from(text: &str) -> Hint {
-        text.to_string().into()
+impl<T: Into<String>> From<T> for Hint {
+    fn from(text: T) -> Hint {
+        Hint { text: text.into(), next: None }
     }
 }
 
