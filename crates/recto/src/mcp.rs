@@ -1,4 +1,5 @@
-//! MCP: the only module that uses the protocol's types. `recto_tools::Calls` executes the calls.
+//! MCP. Apart from `recto demo`, which is a client, only this module uses `rmcp`.
+//! `recto_tools::Calls` executes the calls.
 //!
 //! - `handler` answers requests and knows nothing about how they arrive, so that any transport of
 //!   `rmcp` can serve it.

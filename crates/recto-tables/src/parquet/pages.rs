@@ -307,7 +307,7 @@ impl Pages {
         }
         self.is_cut.store(true, Ordering::Relaxed);
         self.offset = self.end;
-        // The layout of these fixes their number of values.
+        // A page in one of these layouts has a fixed number of values.
         let is_rigid = self.physical_type == Type::FIXED_LEN_BYTE_ARRAY
             || matches!(header.version, Version::One { def_level_encoding, rep_level_encoding }
                 if def_level_encoding != Encoding::RLE || rep_level_encoding != Encoding::RLE);
