@@ -1,7 +1,7 @@
 //! The error contract: every way a call can be rejected, with its code, its message and a hint.
 //!
-//! `Display` is the contract's message, exactly. [`Error::code`] is its code. [`Error::hint`] says
-//! what to do next and is worded in [`hint`]. Protocols decide how to send errors.
+//! `Display` gives exactly the contract's message and [`Error::code`] its code. [`Error::hint`] says
+//! what to do next; its wording is in [`hint`]. How an error is sent is up to the protocol.
 
 pub mod hint;
 

@@ -1,8 +1,8 @@
 //! MCP. Apart from `recto demo`, which is a client, only this module uses `rmcp`.
 //! `recto_tools::Calls` executes the calls.
 //!
-//! - `handler` answers requests and knows nothing about how they arrive, so that any transport of
-//!   `rmcp` can serve it.
+//! - `handler` answers requests and knows nothing about how they arrive, so that any `rmcp`
+//!   transport can serve it.
 //! - `stdio` is the transport on stdin and stdout, with bounds on what a client can make the
 //!   server keep in memory. `docs/decisions/0013-rmcp.md` says what it adds to `rmcp`'s own.
 //! - `codex` reads the sandbox that Codex sends with every call.

@@ -78,7 +78,7 @@ pub fn ending(encoding: Encoding) -> &'static [u8] {
     match encoding {
         Encoding::Utf16Le => b"\n\0",
         Encoding::Utf16Be => b"\0\n",
-        // No other character contains this byte.
+        // In all other encodings, the byte 0x0A is never part of another character.
         _ => b"\n",
     }
 }

@@ -153,7 +153,7 @@ impl<'a> HeldFile<'a> for WorkspaceHold<'a> {
             }
             // Changing the file on disk would lose the unsaved text, or be lost when it is saved.
             View::Editor(_) => Err(Error::Unsaved { path: self.path.to_string() }.into()),
-            // The rest of the call works on disk, including further attempts.
+            // From here on the call uses the disk store, also if it has to try again.
             View::Disk => Err(WriteError::Restart(&*self.workspace.disk)),
         }
     }

@@ -307,11 +307,11 @@ impl Pages {
         }
         self.is_cut.store(true, Ordering::Relaxed);
         self.offset = self.end;
-        // A page in one of these layouts has a fixed number of values.
-        let is_rigid = self.physical_type == Type::FIXED_LEN_BYTE_ARRAY
+        // These layouts determine the number of values themselves, so such a page cannot be cut.
+        let needs_whole_page = self.physical_type == Type::FIXED_LEN_BYTE_ARRAY
             || matches!(header.version, Version::One { def_level_encoding, rep_level_encoding }
                 if def_level_encoding != Encoding::RLE || rep_level_encoding != Encoding::RLE);
-        (n_room > 0 && !is_rigid).then_some(n_room as u32)
+        (n_room > 0 && !needs_whole_page).then_some(n_room as u32)
     }
 }
 

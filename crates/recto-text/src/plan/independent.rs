@@ -1,9 +1,9 @@
 //! Plans independent replacements in one pass over the text.
 //!
 //! The general algorithm applies replacements one after another, and each searches the whole text
-//! as the earlier ones left it. If every string occurs once, far from the others, and no new text
-//! creates another string, the order does not matter and one pass finds them all. Every other case,
-//! including errors, is left to the general algorithm.
+//! as the earlier ones left it. If every search string occurs exactly once, the places are too far
+//! apart to affect each other, and no new text creates another occurrence, then the order does not
+//! matter and one pass finds them all. Other cases, including errors, use the general algorithm.
 
 use std::ops::Range;
 

@@ -15,7 +15,7 @@ pub static TOOL: Tool = Tool {
     name: "file.remove",
     title: "Delete file",
     toolset: Toolset::Text,
-    description: "Delete a file, not a directory, if its hash still matches.",
+    description: "Delete a file if hash is still current; not for directories.",
     params: &[PATH, HASH],
     output,
     run: Run::Overwrites(run),

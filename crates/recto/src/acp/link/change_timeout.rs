@@ -1,8 +1,8 @@
-//! Decides when to ask the relay to abandon a change that it has not answered.
+//! Decides when to ask the relay to abandon a change request that it has not answered.
 //!
-//! Only the relay knows the progress of a change: the reads before and after the write can be
-//! abandoned, the write cannot, because the editor may be waiting for its user. The relay answers
-//! with the outcome or that the change is pending. If it does not answer at all, the server gives up.
+//! Only the relay knows the progress of a change. The reads before and after the write can be
+//! abandoned. The write cannot: the editor may be waiting for its user and apply it later. The relay
+//! replies with the outcome, or that the change is pending. Without a reply the server gives up.
 
 use std::time::{Duration, Instant};
 
