@@ -153,7 +153,7 @@ impl<'a> HeldFile<'a> for WorkspaceHold<'a> {
             }
             // Changing the file on disk would lose the unsaved text, or be lost when it is saved.
             View::Editor(_) => Err(Error::Unsaved { path: self.path.to_string() }.into()),
-            // From here on the call uses the disk store, also if it has to try again.
+            // The editor's text is not used, so the call starts over on disk and stays there.
             View::Disk => Err(WriteError::Restart(&*self.workspace.disk)),
         }
     }

@@ -307,7 +307,7 @@ impl Pages {
         }
         self.is_cut.store(true, Ordering::Relaxed);
         self.offset = self.end;
-        // These layouts determine the number of values themselves, so such a page cannot be cut.
+        // Decoders of these layouts read a fixed number of bytes, so the count cannot be lowered.
         let needs_whole_page = self.physical_type == Type::FIXED_LEN_BYTE_ARRAY
             || matches!(header.version, Version::One { def_level_encoding, rep_level_encoding }
                 if def_level_encoding != Encoding::RLE || rep_level_encoding != Encoding::RLE);

@@ -1,8 +1,8 @@
-//! Decides when to ask the relay to abandon a change request that it has not answered.
+//! Decides when to ask the relay to abandon a change: when the call is cancelled, or after 30 s.
 //!
-//! Only the relay knows the progress of a change. The reads before and after the write can be
-//! abandoned. The write cannot: the editor may be waiting for its user and apply it later. The relay
-//! replies with the outcome, or that the change is pending. Without a reply the server gives up.
+//! For a change, the relay reads the editor's text, writes the new one and reads it back. It can
+//! abandon the reads but not the write, which the editor may still apply. It answers a request to
+//! abandon with the outcome, or that the write is pending. If it is silent for 30 s, the call fails.
 
 use std::time::{Duration, Instant};
 
