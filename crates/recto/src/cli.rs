@@ -79,9 +79,9 @@ struct Options {
     #[arg(long)]
     allow_git_writes: bool,
 
-    /// Maximum bytes of text that one read returns
-    #[arg(long, value_name = "N", default_value_t = limits::READ_BYTES, value_parser = parse_max_read_bytes)]
-    max_read_bytes: usize,
+    /// Maximum bytes of one answer
+    #[arg(long, alias = "max-read-bytes", value_name = "N", default_value_t = limits::ANSWER_BYTES, value_parser = parse_max_answer_bytes)]
+    max_answer_bytes: usize,
 
     /// What a completed write survives: `full` a power failure, `rename` a crash of recto
     #[arg(long, value_enum, default_value_t)]
@@ -118,10 +118,10 @@ enum Durability {
     Rename,
 }
 
-fn parse_max_read_bytes(text: &str) -> Result<usize, String> {
+fn parse_max_answer_bytes(text: &str) -> Result<usize, String> {
     match text.parse() {
-        Ok(n_bytes) if (1..=limits::MOST_READ_BYTES).contains(&n_bytes) => Ok(n_bytes),
-        _ => Err(format!("must be between 1 and {} bytes", limits::MOST_READ_BYTES)),
+        Ok(n_bytes) if (1..=limits::MOST_ANSWER_BYTES).contains(&n_bytes) => Ok(n_bytes),
+        _ => Err(format!("must be between 1 and {} bytes", limits::MOST_ANSWER_BYTES)),
     }
 }
 
@@ -152,7 +152,7 @@ impl Options {
             tools: self.tools,
             is_read_only: self.read_only,
             allows_git_writes: self.allow_git_writes,
-            max_read_bytes: self.max_read_bytes,
+            max_answer_bytes: self.max_answer_bytes,
             is_durable: self.durability == Durability::Full,
             wire: Wire {
                 results: self.results,
@@ -167,7 +167,7 @@ impl Options {
     /// Returns the options for a child process that may start in any directory, without the roots.
     fn arguments(&self) -> Result<Vec<String>, String> {
         let mut arguments = vec![
-            format!("--max-read-bytes={}", self.max_read_bytes),
+            format!("--max-answer-bytes={}", self.max_answer_bytes),
             format!("--durability={}", value_name(self.durability)),
             format!("--results={}", value_name(self.results)),
             format!("--errors={}", value_name(self.errors)),

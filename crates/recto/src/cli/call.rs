@@ -57,19 +57,16 @@ impl Call {
         };
         match calls.call(tool, arguments, &call::Call::default()) {
             Ok(answer) => {
-                let (first, notes) = match config.wire.results {
+                let (printed, head) = match config.wire.results {
                     Results::Structured => {
-                        (Value::Object(answer.object().into_owned()).to_string() + "\n", vec![])
+                        (Value::Object(answer.object().into_owned()).to_string() + "\n", None)
                     }
-                    Results::Both | Results::Text => {
-                        let mut blocks = answer.text.into_iter();
-                        (blocks.next().unwrap_or_default(), blocks.collect())
-                    }
+                    Results::Both | Results::Text => (answer.content, Some(answer.head)),
                 };
                 let mut stdout = std::io::stdout();
-                let printed = stdout.write_all(first.as_bytes()).and_then(|()| stdout.flush());
+                let printed = stdout.write_all(printed.as_bytes()).and_then(|()| stdout.flush());
                 printed.map_err(|error| error.to_string())?;
-                notes.iter().for_each(|note| eprintln!("{note}"));
+                head.iter().for_each(|head| eprintln!("{head}"));
                 Ok(ExitCode::SUCCESS)
             }
             Err(error) => {
