@@ -12,7 +12,8 @@ use std::process::ExitCode;
 use clap::Args;
 use serde_json::{Map, Value, json};
 
-use super::{Options, acp};
+use super::acp;
+use super::options::Options;
 
 /// The tested version of the adapter.
 const PACKAGE: &str = "@agentclientprotocol/codex-acp@2.6.0";

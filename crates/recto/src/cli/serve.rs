@@ -9,7 +9,7 @@ use std::time::Duration;
 use clap::Args;
 use tracing::{info, warn};
 
-use super::Options;
+use super::options::Options;
 use crate::acp::link::{LinkClient, LinkWitness, Rehearser};
 use crate::config::Config;
 use crate::landlock::Enforcement;
