@@ -6,8 +6,8 @@ use std::process::ExitCode;
 use clap::Args;
 use serde_json::Value;
 
-use super::Options;
-use crate::config::Results;
+use super::logging::Logging;
+use super::options::{LandlockOptions, LimitOptions, Options, RootOptions, WriteOptions};
 use crate::{assemble, log};
 use recto_tools::call;
 
@@ -18,24 +18,42 @@ Examples:
   recto call read_text_file '{\"path\": \"/home/me/project/README.md\"}' --root ~/project
   recto call edit_text_file - --root ~/project < arguments.json
 
-Prints the result on stdout and notes on stderr; --results structured prints the structured result
-as JSON. Exit status: 0 on success, 1 if the tool returned an error, 2 for invalid usage.")]
+Prints the result on stdout and notes on stderr; --json prints the structured result as JSON.
+Exit status: 0 on success, 1 if the tool returned an error, 2 for invalid usage.")]
 pub struct Call {
     /// Name of the tool
     tool: String,
 
     /// Arguments as a JSON object, or - to read them from stdin
-    json: String,
+    arguments: String,
 
     #[command(flatten)]
-    options: Options,
+    roots: RootOptions,
+
+    #[command(flatten)]
+    writes: WriteOptions,
+
+    #[command(flatten)]
+    limits: LimitOptions,
+
+    #[command(flatten)]
+    landlock: LandlockOptions,
+
+    #[command(flatten)]
+    logging: Logging,
+
+    /// Print the structured result, or the error with its code, as JSON
+    #[arg(long)]
+    json: bool,
 }
 
 impl Call {
     pub fn run(self) -> Result<ExitCode, String> {
-        let log_is_asked_for = self.options.logging.is_asked_for();
-        let settings = self.options.logging.settings()?;
-        let config = self.options.config(Vec::new())?;
+        let log_is_asked_for = self.logging.is_asked_for();
+        let settings = self.logging.settings()?;
+        let Call { roots, writes, limits, landlock, .. } = self;
+        let options = Options { roots, writes, limits, landlock, ..Options::default() };
+        let config = options.config(Vec::new())?;
         assemble::apply_landlock(&config)?;
         if log_is_asked_for {
             log::start(settings);
@@ -45,7 +63,7 @@ impl Call {
             let names: Vec<_> = calls.served().published().collect();
             format!("unknown tool {}; the tools are {}", self.tool, names.join(", "))
         })?;
-        let mut json = self.json;
+        let mut json = self.arguments;
         if json == "-" {
             json.clear();
             std::io::stdin().read_to_string(&mut json).map_err(|error| error.to_string())?;
@@ -57,19 +75,14 @@ impl Call {
         };
         match calls.call(tool, arguments, &call::Call::default()) {
             Ok(answer) => {
-                let (first, notes) = match config.wire.results {
-                    Results::Structured => {
-                        (Value::Object(answer.object().into_owned()).to_string() + "\n", vec![])
-                    }
-                    Results::Both | Results::Text => {
-                        let mut blocks = answer.text.into_iter();
-                        (blocks.next().unwrap_or_default(), blocks.collect())
-                    }
+                let (printed, head) = match self.json {
+                    true => (Value::Object(answer.object().into_owned()).to_string() + "\n", None),
+                    false => (answer.content, Some(answer.head)),
                 };
                 let mut stdout = std::io::stdout();
-                let printed = stdout.write_all(first.as_bytes()).and_then(|()| stdout.flush());
+                let printed = stdout.write_all(printed.as_bytes()).and_then(|()| stdout.flush());
                 printed.map_err(|error| error.to_string())?;
-                notes.iter().for_each(|note| eprintln!("{note}"));
+                head.iter().for_each(|head| eprintln!("{head}"));
                 Ok(ExitCode::SUCCESS)
             }
             Err(error) => {

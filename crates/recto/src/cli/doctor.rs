@@ -9,7 +9,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 
-use super::Options;
+use super::options::{LandlockOptions, LimitOptions, Options, RootOptions, ToolSelection};
 use crate::assemble;
 use report::Report;
 
@@ -33,12 +33,23 @@ pub struct Doctor {
     clean: bool,
 
     #[command(flatten)]
-    options: Options,
+    roots: RootOptions,
+
+    #[command(flatten)]
+    selection: ToolSelection,
+
+    #[command(flatten)]
+    limits: LimitOptions,
+
+    #[command(flatten)]
+    landlock: LandlockOptions,
 }
 
 impl Doctor {
     pub fn run(self) -> Result<ExitCode, String> {
-        let config = self.options.config(self.folders)?;
+        let Doctor { roots, selection, limits, landlock, .. } = self;
+        let options = Options { roots, selection, limits, landlock, ..Options::default() };
+        let config = options.config(self.folders)?;
         let disk = assemble::open_disk(&config)?;
         let mut report = Report::default();
         checks::roots(&config, &mut report);

@@ -10,7 +10,7 @@ use crate::log::{Format, LogSettings};
 const VARIABLE: &str = "RECTO_LOG";
 
 /// The level and format of the log.
-#[derive(Args)]
+#[derive(Args, Default)]
 pub struct Logging {
     /// Log format on stderr; naming one also logs every call
     #[arg(long, value_enum, value_name = "FORMAT")]

@@ -9,7 +9,7 @@ use std::time::Duration;
 use clap::Args;
 use tracing::{info, warn};
 
-use super::Options;
+use super::options::Options;
 use crate::acp::link::{LinkClient, LinkWitness, Rehearser};
 use crate::config::Config;
 use crate::landlock::Enforcement;
@@ -70,7 +70,7 @@ impl Serve {
             .max_blocking_threads(limits::CALL_THREADS + 1)
             .build()
             .map_err(|error| error.to_string())?;
-        let max_running = limits::running_calls(config.max_read_bytes);
+        let max_running = limits::running_calls(config.max_answer_bytes);
         // Long answers then block less often.
         recto_platform::grow_pipe(std::io::stdout(), PIPE);
         let instructions = instructions(&config, calls.served().tools());

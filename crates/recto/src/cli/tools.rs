@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use clap::Args;
 use recto_tools::Names;
 
-use super::Options;
+use super::options::{DefinitionOptions, Options, ToolSelection};
 use crate::mcp;
 use recto_tools::tools::{Param, ParamKind, Tool};
 
@@ -23,12 +23,17 @@ pub struct Tools {
     json: bool,
 
     #[command(flatten)]
-    options: Options,
+    selection: ToolSelection,
+
+    #[command(flatten)]
+    definitions: DefinitionOptions,
 }
 
 impl Tools {
     pub fn run(self) -> Result<ExitCode, String> {
-        let config = self.options.config(Vec::new())?;
+        let Tools { selection, definitions, .. } = self;
+        let options = Options { selection, definitions, ..Options::default() };
+        let config = options.config(Vec::new())?;
         let (tools, wire) = (config.tools()?, config.wire);
         let text = if self.json {
             format!("{:#}\n", mcp::definitions(&tools, wire))
