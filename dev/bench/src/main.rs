@@ -1,7 +1,7 @@
 //! Measures what recto costs a client over pipes, and prints Markdown.
 //!
-//! It asserts nothing: goals are shown beside the numbers. Only a wrong answer ends the run, because
-//! its time would be meaningless.
+//! Goals are shown beside the numbers; only `--instructions` and `--tasks` fail if one is missed. A
+//! wrong answer ends the run, because its time would be meaningless.
 
 // The output is Markdown on stdout.
 #![allow(clippy::print_stdout)]

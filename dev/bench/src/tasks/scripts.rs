@@ -7,7 +7,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::agent::{Agent, Answer, Cost};
 use super::generated;
@@ -162,9 +162,9 @@ pub const TASKS: &[Task] = &[
         bound: None,
         prepare: |sources, root| sources.copy("globset", root),
         expect: |root| {
-            for (value, n_places) in [("Option<bool>", 1), ("None", 5), ("Some(true)", 1)] {
+            let values = [("Option<bool>", "Option<bool>", 1), ("None", "None", 5)];
+            for (value, added, n_places) in values.into_iter().chain([("Some(true)", "None", 1)]) {
                 let old = format!("        unccls: {value},\n");
-                let added = if n_places == 1 && value.starts_with('O') { value } else { "None" };
                 change(root, GLOB, &old, &format!("{old}        emptyalt: {added},\n"), n_places)?;
             }
             Ok(())
@@ -312,8 +312,8 @@ fn rename(agent: &mut Agent, paths: &[&str], old: &str, new: &str) -> Result<()>
     for path in paths {
         agent.require_seen(old)?;
         if agent.offers("edit_text_file", "replace_all") {
-            let mut arguments = json!({"path": agent.path(path), "old_string": old});
-            arguments["new_string"] = new.into();
+            let path = agent.path(path);
+            let mut arguments = json!({"path": path, "old_string": old, "new_string": new});
             arguments["replace_all"] = true.into();
             arguments["whole_word"] = true.into();
             agent.call("edit_text_file", arguments)?;
@@ -346,13 +346,10 @@ fn struct_literal(agent: &mut Agent) -> Result<()> {
         let each = unique_edits(&rows, &old, &new, false).ok_or("places look alike")?;
         return multi_edit(agent, GLOB, &[&once[..], &each].concat());
     }
-    let mut edits: Vec<Value> = Vec::new();
-    for (index, (old, new)) in once.into_iter().chain([with(none, "None")]).enumerate() {
-        edits.push(json!({"old_string": old, "new_string": new}));
-        if index == 2 {
-            edits[index]["replace_all"] = true.into();
-        }
-    }
+    let edit = |(old, new): (String, String)| json!({"old_string": old, "new_string": new});
+    let mut edits: Vec<_> = once.into_iter().map(edit).collect();
+    edits.push(edit(with(none, "None")));
+    edits[2]["replace_all"] = true.into();
     let arguments = json!({"path": agent.path(GLOB), "edits": edits});
     agent.call("multi_edit_text_file", arguments).map(drop)
 }
@@ -427,10 +424,7 @@ fn restore(agent: &mut Agent) -> Result<()> {
     let (lines, old) = function(&current)?;
     let hash = current.hash_except(&[]).ok_or("no hash")?;
     insert_header(Path::new(&path))?;
-    let replace = |hash: &str, lines: [usize; 2]| {
-        let text = json!({"old": old, "new": before});
-        json!({"path": path, "hash": hash, "lines": lines, "old": text["old"], "new": text["new"]})
-    };
+    let replace = |hash: &str, lines: [usize; 2]| json!({"path": path, "hash": hash, "lines": lines, "old": old, "new": before});
     let rejected = agent.try_call("text.replace", replace(&hash, lines))?;
     if !rejected.is_error {
         return Err("a stale hash was accepted".into());
