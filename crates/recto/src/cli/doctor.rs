@@ -9,7 +9,9 @@ use std::process::ExitCode;
 
 use clap::Args;
 
-use super::options::{LandlockOptions, LimitOptions, Options, RootOptions, ToolSelection};
+use super::options::{
+    DefinitionOptions, LandlockOptions, LimitOptions, Options, RootOptions, ToolSelection,
+};
 use crate::assemble;
 use report::Report;
 
@@ -42,18 +44,23 @@ pub struct Doctor {
     limits: LimitOptions,
 
     #[command(flatten)]
+    definitions: DefinitionOptions,
+
+    #[command(flatten)]
     landlock: LandlockOptions,
 }
 
 impl Doctor {
     pub fn run(self) -> Result<ExitCode, String> {
-        let Doctor { roots, selection, limits, landlock, .. } = self;
-        let options = Options { roots, selection, limits, landlock, ..Options::default() };
+        let Doctor { roots, selection, limits, definitions, landlock, .. } = self;
+        let options =
+            Options { roots, selection, limits, definitions, landlock, ..Options::default() };
         let config = options.config(self.folders)?;
         let disk = assemble::open_disk(&config)?;
         let mut report = Report::default();
         checks::roots(&config, &mut report);
         checks::sandbox(&config, &mut report);
+        checks::clients(&config, &mut report);
         checks::limits(&config, &mut report);
         checks::leftovers(&disk, self.clean, &mut report);
         checks::git(&config, disk, &mut report);

@@ -34,7 +34,7 @@ impl Tools {
         let Tools { selection, definitions, .. } = self;
         let options = Options { selection, definitions, ..Options::default() };
         let config = options.config(Vec::new())?;
-        let (tools, wire) = (config.tools()?, config.wire);
+        let (tools, wire) = (config.tools()?, config.wire.for_client(None));
         let text = if self.json {
             format!("{:#}\n", mcp::definitions(&tools, wire))
         } else {
