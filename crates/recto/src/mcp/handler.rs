@@ -22,7 +22,7 @@ use rmcp::model::{
     PaginatedRequestParams, RequestMetaObject, ServerCapabilities, ServerConfig,
 };
 use rmcp::service::{RequestContext, RoleServer};
-use tracing::{info, warn};
+use tracing::{debug, warn};
 
 use super::codex;
 use crate::config::{ClientWire, Wire};
@@ -81,7 +81,7 @@ impl Handler {
             let (name, version) = (&client.name, &client.version);
             let (row, form, bytes) =
                 (wire.client.name, wire.delivery.form, wire.delivery.max_bytes);
-            info!(target: log::TARGET, name, version, row, ?form, bytes, "client");
+            debug!(target: log::TARGET, name, version, row, ?form, bytes, "client");
         }
     }
 }
