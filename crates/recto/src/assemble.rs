@@ -86,5 +86,5 @@ fn calls(
     check_git_dirs(config)?;
     let revisions = Arc::new(GitRevisions::new(disk, config.git_dirs.clone()));
     let served = Served::new(config.tools()?, config.wire.names);
-    Ok(Calls::new(store, revisions, served, root, config.max_read_bytes))
+    Ok(Calls::new(store, revisions, served, root, config.delivery()))
 }

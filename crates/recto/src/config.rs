@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use recto_store::local::HiddenPaths;
 use recto_tools::Names;
+use recto_tools::delivery::{AnswerForm, Delivery};
 use recto_tools::tools::{self, Effect, Tool};
 
 use crate::landlock::LandlockMode;
@@ -25,8 +26,8 @@ pub struct Config {
     pub is_read_only: bool,
     /// Whether `.git` directories may be written.
     pub allows_git_writes: bool,
-    /// The maximum bytes of text that a read returns.
-    pub max_read_bytes: usize,
+    /// The maximum bytes of an answer.
+    pub max_answer_bytes: usize,
     /// Whether a write is synced to disk before it is reported as done.
     pub is_durable: bool,
     /// The format of answers and names on the wire.
@@ -69,11 +70,11 @@ pub enum Errors {
 /// The spelling of tool names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
 pub enum ToolNames {
-    /// With dots, as in text.read
+    /// With underscores, as in text_read
     #[default]
-    Dotted,
-    /// With underscores instead of dots, as in text_read
     Underscore,
+    /// With dots, as in text.read
+    Dotted,
 }
 
 impl From<ToolNames> for Names {
@@ -86,6 +87,16 @@ impl From<ToolNames> for Names {
 }
 
 impl Config {
+    /// Returns how the client gets its answers.
+    pub fn delivery(&self) -> Delivery {
+        let form = match self.wire.results {
+            Results::Both => AnswerForm::Both,
+            Results::Text => AnswerForm::Text,
+            Results::Structured => AnswerForm::Structured,
+        };
+        Delivery { form, max_bytes: self.max_answer_bytes }
+    }
+
     /// Returns the selected tools in their listed order.
     pub fn tools(&self) -> Result<Vec<&'static Tool>, String> {
         for name in &self.tools {

@@ -5,14 +5,13 @@ mod arguments;
 use std::process::ExitCode;
 
 use clap::Args;
-use recto_tools::{Answer, Error, Names, Served, call};
+use recto_tools::{Error, Names, Served, call};
 use serde_json::{Value, json};
 
 use super::logging::Logging;
 use super::options::{LandlockOptions, LimitOptions, Options, RootOptions, WriteOptions};
 use super::print::print;
 use super::tools::{find, page};
-use crate::config::ToolNames;
 use crate::{assemble, log};
 
 /// Call one tool and print its result
@@ -34,7 +33,8 @@ file and - from stdin, and @@ starts a value with @. JSON arguments are used as 
 --root, the call can access the directory of the file that it names; with a pattern or a commit, the
 repository around it.
 
-Exit status: 0 on success, 1 if the tool returned an error, 2 for invalid usage."
+Prints the content on stdout, and its position, hash and notes on stderr. Exit status:
+0 on success, 1 if the tool returned an error, 2 for invalid usage."
 )]
 pub struct Call {
     /// Name of the tool
@@ -68,7 +68,7 @@ impl Call {
     pub fn run(self) -> Result<ExitCode, String> {
         let tool = find(&Served::all(), &self.tool)?;
         if self.arguments.is_empty() {
-            print(&page(tool, Names::from(ToolNames::default())))?;
+            print(&page(tool, Names::default()))?;
             return Ok(ExitCode::from(2));
         }
         let here = std::env::current_dir()
@@ -89,7 +89,12 @@ impl Call {
         let calls = assemble::open(&config)?;
         match calls.call(tool, arguments, &call::Call::default()) {
             Ok(answer) => {
-                print(&shown(answer, self.json))?;
+                if self.json {
+                    print(&format!("{}\n", Value::Object(answer.object().into_owned())))?;
+                } else {
+                    print(&answer.content)?;
+                    eprintln!("{}", answer.head);
+                }
                 Ok(ExitCode::SUCCESS)
             }
             Err(error) => {
@@ -98,20 +103,6 @@ impl Call {
             }
         }
     }
-}
-
-fn shown(answer: Answer, is_json: bool) -> String {
-    if is_json {
-        return format!("{}\n", Value::Object(answer.object().into_owned()));
-    }
-    let mut text = String::new();
-    for block in answer.text {
-        text.push_str(&block);
-        if !block.is_empty() && !block.ends_with('\n') {
-            text.push('\n');
-        }
-    }
-    text
 }
 
 fn report(error: &Error, served: &Served, is_json: bool) -> Result<(), String> {

@@ -37,7 +37,7 @@ const MAX_OUTPUT_TOKENS: u32 = 10_000;
 /// Relay ACP between an editor and Codex, and give Codex tools that use the editor's buffers
 #[derive(Args)]
 #[command(
-    mut_arg("max_read_bytes", |argument| argument.default_value("32768")),
+    mut_arg("max_answer_bytes", |argument| argument.default_value("32768")),
     mut_arg("results", |argument| argument.default_value("text")),
     after_help = "\
 Examples:

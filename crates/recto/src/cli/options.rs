@@ -84,14 +84,14 @@ pub struct WriteOptions {
 /// The bounds of an answer.
 #[derive(Args)]
 pub struct LimitOptions {
-    /// Maximum bytes of text that one read returns
-    #[arg(long, value_name = "N", default_value_t = limits::READ_BYTES, value_parser = parse_max_read_bytes)]
-    pub max_read_bytes: usize,
+    /// Maximum bytes of one answer
+    #[arg(long, alias = "max-read-bytes", value_name = "N", default_value_t = limits::ANSWER_BYTES, value_parser = parse_max_answer_bytes)]
+    pub max_answer_bytes: usize,
 }
 
 impl Default for LimitOptions {
     fn default() -> LimitOptions {
-        LimitOptions { max_read_bytes: limits::READ_BYTES }
+        LimitOptions { max_answer_bytes: limits::ANSWER_BYTES }
     }
 }
 
@@ -127,10 +127,10 @@ pub enum Durability {
     Rename,
 }
 
-fn parse_max_read_bytes(text: &str) -> Result<usize, String> {
+fn parse_max_answer_bytes(text: &str) -> Result<usize, String> {
     match text.parse() {
-        Ok(n_bytes) if (1..=limits::MOST_READ_BYTES).contains(&n_bytes) => Ok(n_bytes),
-        _ => Err(format!("must be between 1 and {} bytes", limits::MOST_READ_BYTES)),
+        Ok(n_bytes) if (1..=limits::MOST_ANSWER_BYTES).contains(&n_bytes) => Ok(n_bytes),
+        _ => Err(format!("must be between 1 and {} bytes", limits::MOST_ANSWER_BYTES)),
     }
 }
 
@@ -164,7 +164,7 @@ impl Options {
             tools: selection.tools,
             is_read_only: selection.read_only,
             allows_git_writes: writes.allow_git_writes,
-            max_read_bytes: self.limits.max_read_bytes,
+            max_answer_bytes: self.limits.max_answer_bytes,
             is_durable: writes.durability == Durability::Full,
             wire: Wire {
                 results: self.definitions.results,
@@ -177,7 +177,7 @@ impl Options {
     /// Returns the options for a child process that may start in any directory, without the roots.
     pub fn arguments(&self) -> Result<Vec<String>, String> {
         let mut arguments = vec![
-            format!("--max-read-bytes={}", self.limits.max_read_bytes),
+            format!("--max-answer-bytes={}", self.limits.max_answer_bytes),
             format!("--durability={}", value_name(self.writes.durability)),
             format!("--results={}", value_name(self.definitions.results)),
             format!("--errors={}", value_name(self.errors)),

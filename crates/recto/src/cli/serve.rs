@@ -72,7 +72,7 @@ impl Serve {
             .max_blocking_threads(limits::CALL_THREADS + 1)
             .build()
             .map_err(|error| error.to_string())?;
-        let max_running = limits::running_calls(config.max_read_bytes);
+        let max_running = limits::running_calls(config.max_answer_bytes);
         // Long answers then block less often.
         recto_platform::grow_pipe(std::io::stdout(), PIPE);
         let instructions = instructions(&config, calls.served().tools());

@@ -26,7 +26,7 @@ impl Printed {
 
     /// Checks that the command succeeded, and returns stdout.
     fn ok(self) -> String {
-        assert!(self.status == 0 && self.stderr.is_empty(), "{self:?}");
+        assert!(self.status == 0, "{self:?}");
         self.stdout
     }
 
@@ -81,7 +81,7 @@ fn folder() -> (tempfile::TempDir, std::path::PathBuf) {
 fn pairs_are_converted_to_the_declared_types() {
     let (_folder, path) = folder();
     let text = call(&path, &["read_text_file", "path=notes.txt", "line=2", "limit=1"]).ok();
-    assert!(text.contains("two\n") && !text.contains("one\n"), "{text}");
+    assert_eq!(text, "two\n");
     let lines = call(&path, &["text.read", "path=notes.txt", "lines=[3, 4]", "--json"]).json();
     assert_eq!(lines["content"], "three\n");
     let made = ["write_text_file", "path=new.txt", "content=12", "dry_run=true"];
@@ -251,9 +251,9 @@ fn error_codes_appear_only_in_json() {
 fn a_call_without_arguments_shows_them() {
     let (_folder, path) = folder();
     for tool in tools::ALL {
-        for name in [tool.name.to_string(), tools::underscored(tool.name)] {
-            let page = run(&path, &["tools", &name]).ok();
-            let shown = call(&path, &[&name]);
+        for name in [tool.name, &*tool.dotted_name()] {
+            let page = run(&path, &["tools", name]).ok();
+            let shown = call(&path, &[name]);
             assert_eq!((&shown.stdout, shown.status), (&page, 2), "{shown:?}");
             assert!(page.contains(tool.description), "{page}");
             for param in tool.params {

@@ -249,7 +249,7 @@ impl EditorFixture {
             Arc::new(GitRevisions::new(local, Vec::new())),
             Served::new(config.tools().unwrap(), config.wire.names),
             root,
-            config.max_read_bytes,
+            config.delivery(),
         );
         EditorFixture { folder, editor, calls }
     }

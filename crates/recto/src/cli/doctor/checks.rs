@@ -133,11 +133,11 @@ pub fn sandbox(config: &Config, report: &mut Report) {
 /// Lists the limits that users ask about.
 pub fn limits(config: &Config, report: &mut Report) {
     report.section("limits (full list: docs/limits.md)");
-    let read = Amount::Bytes(config.max_read_bytes as u64);
+    let read = Amount::Bytes(config.max_answer_bytes as u64);
     let line = Amount::Bytes(limits::REQUEST_LINE as u64);
     let whole = Amount::Bytes(limits::WHOLE_CHANGE);
     let held = Amount::Bytes(limits::CHANGED_FILE);
-    let n_running = limits::running_calls(config.max_read_bytes);
+    let n_running = limits::running_calls(config.max_answer_bytes);
     report.fact(format!("request {line}, read {read}"));
     report.fact(format!(
         "files up to {whole} are edited in memory, larger ones by excerpt; {held} where the whole file is needed"

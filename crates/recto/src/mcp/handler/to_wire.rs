@@ -49,25 +49,31 @@ pub fn result(
 }
 
 fn success(answer: Answer, results: Results, repeat: Repeat) -> CallToolResult {
-    let text = |blocks: Vec<String>| blocks.into_iter().map(ContentBlock::text).collect();
     match results {
-        Results::Text => CallToolResult::success(text(answer.text)),
+        Results::Text => CallToolResult::success(blocks(answer.head, answer.content)),
         Results::Structured => {
             let structured = Value::Object(answer.object().into_owned());
-            let mut result = CallToolResult::success(text(vec![structured.to_string()]));
+            let text = structured.to_string();
+            let mut result = CallToolResult::success(vec![ContentBlock::text(text)]);
             result.structured_content = Some(structured);
             result
         }
         Results::Both => {
-            let Answer { text: blocks, mut structured, repeated, .. } = answer;
+            let Answer { head, content, mut structured, repeated, .. } = answer;
             if let Some(field) = repeated {
-                structured.insert(field.into(), repeat(&blocks[0]).into());
+                structured.insert(field.into(), repeat(&content).into());
             }
-            let mut result = CallToolResult::success(text(blocks));
+            let mut result = CallToolResult::success(blocks(head, content));
             result.structured_content = Some(Value::Object(structured));
             result
         }
     }
+}
+
+/// Returns the blocks of text. At least one model API rejects empty ones.
+fn blocks(head: String, content: String) -> Vec<ContentBlock> {
+    let blocks = [head, content].into_iter().filter(|block| !block.is_empty());
+    blocks.map(ContentBlock::text).collect()
 }
 
 fn failure(error: &Error, served: &Served) -> CallToolResult {
