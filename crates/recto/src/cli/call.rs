@@ -92,8 +92,8 @@ impl Call {
                 if self.json {
                     print(&format!("{}\n", Value::Object(answer.object().into_owned())))?;
                 } else {
-                    print(&answer.content)?;
                     eprintln!("{}", answer.head);
+                    print(&answer.content)?;
                 }
                 Ok(ExitCode::SUCCESS)
             }
