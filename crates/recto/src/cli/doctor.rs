@@ -3,7 +3,6 @@
 mod checks;
 mod report;
 
-use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -12,6 +11,7 @@ use clap::Args;
 use super::options::{
     DefinitionOptions, LandlockOptions, LimitOptions, Options, RootOptions, ToolSelection,
 };
+use super::print::print;
 use crate::assemble;
 use report::Report;
 
@@ -66,7 +66,7 @@ impl Doctor {
         checks::git(&config, disk, &mut report);
         checks::editor(&mut report);
         let text = report.to_string();
-        std::io::stdout().write_all(text.as_bytes()).map_err(|error| error.to_string())?;
+        print(&text)?;
         Ok(if report.n_problems() == 0 { ExitCode::SUCCESS } else { ExitCode::from(1) })
     }
 }

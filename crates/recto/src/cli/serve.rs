@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
-use tracing::{info, warn};
+use tracing::{debug, warn};
 
 use super::options::Options;
 use crate::acp::link::{LinkClient, LinkWitness, Rehearser};
@@ -21,7 +21,7 @@ use recto_tools::tools::Toolset;
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
-  recto serve ~/project                        serve one directory
+  recto serve ~/project                        serve one directory; `recto ~/project` is the same
   recto serve ~/project --read-only            serve it read-only
   recto serve --root ~/a --root ~/b --deny '*.pem' --deny .env
 
@@ -46,7 +46,9 @@ impl Serve {
         let landlock = assemble::apply_landlock(&config)?;
         log::start(settings);
         match landlock {
-            Enforcement::Full { .. } => info!(target: log::TARGET, "Landlock is {landlock}"),
+            Enforcement::Full { .. } | Enforcement::Off => {
+                debug!(target: log::TARGET, "Landlock is {landlock}");
+            }
             Enforcement::Partial { .. } => warn!(target: log::TARGET, "Landlock is {landlock}"),
             _ => {
                 warn!(target: log::TARGET, "Landlock is {landlock}; only recto's own path checks apply")

@@ -124,11 +124,10 @@ pub fn sandbox(config: &Config, report: &mut Report) {
     {
         Ok(status @ Enforcement::Full { .. }) => report.fact(format!("Landlock: {status}")),
         Ok(Enforcement::Off) => report.note("Landlock: disabled"),
-        Ok(status @ Enforcement::Partial { .. }) => report.note(format!("Landlock: {status}")),
-        Ok(status) if config.landlock == LandlockMode::BestEffort => {
-            report.problem(format!("Landlock: {status}"), remedy);
+        Ok(status @ Enforcement::Partial { .. }) if config.landlock != LandlockMode::Required => {
+            report.note(format!("Landlock: {status}"));
         }
-        Ok(status) => report.note(format!("Landlock: {status}")),
+        Ok(status) => report.problem(format!("Landlock: {status}"), remedy),
         Err(error) => report.problem(error, remedy),
     }
 }
@@ -185,13 +184,15 @@ pub fn leftovers(disk: &LocalStore, clean: bool, report: &mut Report) {
         for (path, _) in left(LeftoverVerdict::Removable).take(MAX_SHOWN) {
             report.fact(path.display().to_string());
         }
-        let remedy = match clean {
-            true => {
-                "recto could not remove them; remove them by hand. They contain no unique text."
-            }
-            false => "Remove them with recto doctor --clean. They contain no unique text.",
+        let (what, them, they) = match n_ours {
+            1 => ("1 file of an interrupted write".into(), "it", "It contains"),
+            n => (format!("{n} files of interrupted writes"), "them", "They contain"),
         };
-        report.problem(format!("{n_ours} files of interrupted writes"), remedy);
+        let remedy = match clean {
+            true => format!("recto could not remove {them}; remove {them} by hand."),
+            false => format!("Remove {them} with recto doctor --clean."),
+        };
+        report.problem(what, format!("{remedy} {they} no unique text."));
     }
     for (path, _) in left(LeftoverVerdict::Unrecognized).take(MAX_SHOWN) {
         report.problem(
