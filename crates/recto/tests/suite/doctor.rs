@@ -152,9 +152,8 @@ fn one_leftover_is_reported_in_the_singular() {
     let folder = folder();
     let name = format!(".recto-new-{}-1f-1.tmp", Digest::of(b"new\n"));
     fs::write(folder.path().join(name), "new\n").unwrap();
-    let (text, _) = run(doctor(folder.path(), &["--no-landlock", "--max-answer-bytes", "1"]));
+    let (text, _) = run(doctor(folder.path(), &["--no-landlock"]));
     assert!(text.contains("! 1 file of an interrupted write\n    Remove it with"), "{text}");
-    assert!(text.contains("read 1 byte\n"), "{text}");
 }
 
 #[test]

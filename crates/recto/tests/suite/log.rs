@@ -105,19 +105,20 @@ fn text_log_lines_contain_no_control_characters() {
     let log = logged(folder.path(), &["--log", "human"], &calls(folder.path()));
     assert!(!log.contains("hushed"), "{log}");
     assert_eq!(log.lines().filter(|line| line.contains(" debug call ")).count(), 5, "{log}");
-    assert_eq!(log.lines().count(), 6, "{log}");
+    assert_eq!(log.lines().count(), 7, "{log}");
     assert!(log.chars().all(|c| c == '\n' || !c.is_control()), "{log:?}");
 }
 
 #[test]
 fn calls_are_logged_only_when_asked_for() {
     let folder = folder();
-    // Landlock's status is a separate line, at level debug because it was disabled on purpose.
+    // The other two lines, also at level debug, are about Landlock, which was disabled on purpose,
+    // and about the client.
     for (options, n_lines) in [
         (&["--no-landlock"][..], 0),
         (&["--no-landlock", "--log", "off"], 0),
         (&["--no-landlock", "--log-level", "error"], 0),
-        (&["--no-landlock", "--log-level", "debug"], 6),
+        (&["--no-landlock", "--log-level", "debug"], 7),
         (&["--no-landlock", "--log", "json", "--log-level", "info"], 0),
     ] {
         let log = logged(folder.path(), options, &calls(folder.path()));
