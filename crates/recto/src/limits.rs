@@ -297,6 +297,7 @@ impl std::fmt::Display for Amount {
             Amount::Bytes(n) if n >= 1 << 30 && n % (1 << 30) == 0 => write!(f, "{} GiB", n >> 30),
             Amount::Bytes(n) if n >= 1 << 20 && n % (1 << 20) == 0 => write!(f, "{} MiB", n >> 20),
             Amount::Bytes(n) if n >= 1 << 10 && n % (1 << 10) == 0 => write!(f, "{} KiB", n >> 10),
+            Amount::Bytes(1) => f.write_str("1 byte"),
             Amount::Bytes(n) => write!(f, "{n} bytes"),
             Amount::Count(n) => {
                 let digits = n.to_string();
