@@ -117,16 +117,21 @@ impl Agent {
         if let Reply::Failed(message) = &reply {
             return Err(format!("{name}: {message}").into());
         }
-        let received = self.as_counted(reply.text());
-        let n_characters = sent.chars().count() + received.chars().count();
+        // A model reads each block by itself; a line break between them is not counted.
+        let answer: Value = serde_json::from_slice(self.client.line())?;
+        let blocks = answer["result"]["content"].as_array().into_iter().flatten();
+        let blocks: Vec<_> = blocks.filter_map(|block| block["text"].as_str()).collect();
+        let text = blocks.join("\n");
+        let received = blocks.iter().map(|block| self.as_counted(block).chars().count());
+        let n_characters = sent.chars().count() + received.sum::<usize>();
         self.cost.n_calls += 1;
         self.cost.n_characters += n_characters;
         if self.is_traced {
-            eprintln!("  {name} {sent:.600}\n{received:.2000}\n  {n_characters} characters\n");
+            eprintln!("  {name} {sent:.600}\n{text:.2000}\n  {n_characters} characters\n");
         }
         self.seen.push('\n');
-        self.seen.push_str(reply.text());
-        Ok(Answer { text: reply.text().to_string(), is_error: !reply.is_done() })
+        self.seen.push_str(&text);
+        Ok(Answer { text, is_error: !reply.is_done() })
     }
 
     fn as_counted(&self, text: &str) -> String {
@@ -164,5 +169,19 @@ impl Agent {
             Some(line) => Err(format!("the agent cannot know {line:?}").into()),
             None => Ok(()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_is_read_wherever_its_parts_are() {
+        let text = "now 0123456789ab (was ba9876543210): [default], lines [7, 9].\n 7\ta\tb\n--\n";
+        let answer = Answer { text: text.into(), is_error: true };
+        assert_eq!(answer.hash_except(&["0123456789ab"]).as_deref(), Some("ba9876543210"));
+        assert_eq!(answer.lines(), Some([7, 9]));
+        assert_eq!(answer.rows(), [Row { line: 7, text: "a\tb".into() }]);
     }
 }
