@@ -456,11 +456,17 @@ fn recover(agent: &mut Agent) -> Result<()> {
         // Lines that the rejection names but cuts are read.
         let is_whole = |line: &str| WRONG_EDITS.iter().any(|edit| line.contains(edit.right));
         let evidence = answer.text.lines().filter_map(|line| line.split_once(" file: "));
-        let cut = evidence.filter(|(_, text)| !is_whole(text)).map(|(line, _)| line.trim());
-        let cut = cut.collect::<Vec<_>>().join(",");
+        let cut = evidence.filter(|(_, text)| !is_whole(text));
+        let cut = cut.filter_map(|(line, _)| line.split_whitespace().next_back());
+        let cut = cut.filter(|line| line.parse::<usize>().is_ok()).collect::<Vec<_>>().join(",");
         if !cut.is_empty() {
             let lines = agent.call("ReadLines", json!({"file_path": path, "lines": cut}))?;
             answer.text.push_str(&lines.text);
+        } else if !is_whole(&answer.text) {
+            // It shows nothing: the agent searches for the start of the first text that is wrong.
+            let mut wrong = olds.iter().zip(WRONG_EDITS).filter(|(old, edit)| **old != edit.right);
+            let start = wrong.next().and_then(|(old, _)| old.rsplitn(3, ' ').nth(2));
+            answer = agent.search(DEFS, start.ok_or("all edits were corrected")?, 0)?;
         }
         let mut n_learned = 0;
         for (old, edit) in olds.iter_mut().zip(WRONG_EDITS) {
@@ -470,7 +476,7 @@ fn recover(agent: &mut Agent) -> Result<()> {
             }
         }
         if n_learned == 0 {
-            return Err(format!("the answer shows none of the lines: {:.500}", answer.text).into());
+            return Err(format!("no answer shows the lines: {:.500}", answer.text).into());
         }
     }
 }
