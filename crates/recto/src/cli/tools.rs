@@ -40,7 +40,7 @@ impl Tools {
         let Tools { selection, definitions, .. } = self;
         let options = Options { selection, definitions, ..Options::default() };
         let config = options.config(Vec::new())?;
-        let (mut tools, wire) = (config.tools()?, config.wire);
+        let (mut tools, wire) = (config.tools()?, config.wire.for_client(None));
         if let Some(name) = &self.name {
             tools = vec![find(&Served::new(tools, wire.names), name)?];
         }

@@ -6,10 +6,12 @@ use std::sync::Arc;
 
 use recto_platform::{SysResult, filesystem_name};
 use recto_store::Error;
+use recto_tools::AnswerForm;
 
 use super::report::Report;
 use crate::acp::link::LinkClient;
 use crate::assemble;
+use crate::clients;
 use crate::config::Config;
 use crate::landlock::{Enforcement, LandlockMode};
 use crate::limits::{self, Amount};
@@ -133,12 +135,12 @@ pub fn sandbox(config: &Config, report: &mut Report) {
 /// Lists the limits that users ask about.
 pub fn limits(config: &Config, report: &mut Report) {
     report.section("limits (full list: docs/limits.md)");
-    let read = Amount::Bytes(config.max_answer_bytes as u64);
     let line = Amount::Bytes(limits::REQUEST_LINE as u64);
     let whole = Amount::Bytes(limits::WHOLE_CHANGE);
     let held = Amount::Bytes(limits::CHANGED_FILE);
-    let n_running = limits::running_calls(config.max_answer_bytes);
-    report.fact(format!("request {line}, read {read}"));
+    let n_running =
+        limits::running_calls(config.wire.max_answer_bytes.unwrap_or(limits::ANSWER_BYTES));
+    report.fact(format!("request {line}"));
     report.fact(format!(
         "files up to {whole} are edited in memory, larger ones by excerpt; {held} where the whole file is needed"
     ));
@@ -148,6 +150,21 @@ pub fn limits(config: &Config, report: &mut Report) {
         Amount::Count(limits::WALK_ENTRIES),
         Amount::Time(limits::WALK_TIME),
     ));
+}
+
+/// Lists how the known clients get their answers.
+pub fn clients(config: &Config, report: &mut Report) {
+    report.section("clients (by the name that they report, or --client)");
+    for client in clients::KNOWN.iter().chain([&clients::UNKNOWN]) {
+        let wire = config.wire.for_client(Some(client.name));
+        let form = match wire.delivery.form {
+            AnswerForm::Both => "text and structured",
+            AnswerForm::Text => "text",
+            AnswerForm::Structured => "structured",
+        };
+        let size = Amount::Bytes(wire.delivery.max_bytes as u64);
+        report.fact(format!("{}: {form}, up to {size}", client.name));
+    }
 }
 
 /// Lists, or removes, files left behind by killed processes.
