@@ -12,13 +12,16 @@ use super::logging::Logging;
 use super::options::{LandlockOptions, LimitOptions, Options, RootOptions, WriteOptions};
 use super::print::print;
 use super::tools::{find, page};
-use crate::{assemble, log};
+use crate::{assemble, limits, log};
 
 /// Call one tool and print its result
 #[derive(Args)]
 #[command(
     mut_arg("roots", |root| root.help(
         "Directory to serve; may be repeated [default: the directory of the named file]"
+    )),
+    mut_arg("max_answer_bytes", |limit| limit.help(
+        format!("Maximum bytes of one answer [default: {}]", limits::ANSWER_BYTES)
     )),
     after_help = "\
 Examples:

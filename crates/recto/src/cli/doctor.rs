@@ -17,7 +17,8 @@ use report::Report;
 
 /// Check the directories, the sandbox and leftover files, and suggest fixes
 #[derive(Args)]
-#[command(after_help = "\
+// Tool names do not occur in the report.
+#[command(mut_arg("tool_names", |names| names.hide(true)), after_help = "\
 Examples:
   recto doctor ~/project
   recto doctor ~/project --clean               remove files left behind by killed processes

@@ -28,7 +28,7 @@ enum Level {
     Error,
     /// Conditions that need attention, such as a call that hangs or a missing Landlock
     Warn,
-    /// The same as warn
+    /// The client that connects
     Info,
     /// Every call, and the state of Landlock at startup
     Debug,

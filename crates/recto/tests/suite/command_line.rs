@@ -339,7 +339,7 @@ fn commands_list_only_options_that_have_an_effect() {
     without("call", &server);
     let store = ["root", "deny", "git-dir", "allow-git-writes", "durability"];
     without("tools", &[&store[..], &["errors", "no-landlock", "log", "log-level"]].concat());
-    let writes = ["allow-git-writes", "durability", "results", "tool-names", "errors"];
+    let writes = ["allow-git-writes", "durability", "tool-names", "errors"];
     without("doctor", &[&writes[..], &["log", "log-level"]].concat());
     for option in server.iter().chain(&store) {
         assert!(options("serve").iter().any(|it| it == option), "serve --{option}");
