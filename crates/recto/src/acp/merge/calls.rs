@@ -136,6 +136,8 @@ enum KnownId {
     Call(TrackedCall),
     /// The other id by which the editor knows the call.
     Alias(String),
+    /// A card of the agent that was not recognised as a call of recto's, at least not yet.
+    Announced,
 }
 
 impl TrackedCalls {
@@ -181,7 +183,7 @@ impl TrackedCalls {
     pub fn get_mut(&mut self, key: &Key) -> Option<&mut TrackedCall> {
         match self.known.peek_mut(key)? {
             KnownId::Call(call) => Some(call),
-            KnownId::Alias(_) => None,
+            KnownId::Alias(_) | KnownId::Announced => None,
         }
     }
 
@@ -193,6 +195,18 @@ impl TrackedCalls {
     /// Remembers another id for a call that the editor knows.
     pub fn alias(&mut self, other: &Key, known: &Key) {
         self.remember(other, KnownId::Alias(known.id.clone()));
+    }
+
+    /// Remembers that the editor has a card with this id, unless it is known already.
+    pub fn announce(&mut self, key: &Key) {
+        if self.known.peek(key).is_none() {
+            self.remember(key, KnownId::Announced);
+        }
+    }
+
+    /// Whether the editor has a card with this id.
+    pub fn is_announced(&self, key: &Key) -> bool {
+        matches!(self.known.peek(key), Some(KnownId::Announced))
     }
 
     fn remember(&mut self, key: &Key, known: KnownId) {
