@@ -178,7 +178,7 @@ impl Merger {
                 }
                 call.ours = ours;
                 call.signature = if is_start { signature } else { call.signature.or(signature) };
-                std::mem::replace(&mut call.is_shown, true)
+                std::mem::replace(&mut call.is_shown, true) || call.is_announced
             }
             None => {
                 let call = TrackedCall::new(card, ours, signature);
@@ -333,10 +333,10 @@ impl Merger {
                 call.signature = Some(signature);
             }
             None => {
-                let is_shown =
+                let is_announced =
                     self.calls.is_announced(&known) && event["sessionUpdate"] != "tool_call";
                 let call = TrackedCall::new(card, ToolState::Awaited, Some(signature));
-                self.calls.insert(&known, TrackedCall { is_shown, ..call });
+                self.calls.insert(&known, TrackedCall { is_announced, ..call });
             }
         }
         self.calls.wait(MissingHalf::ToolState, signature, &known);

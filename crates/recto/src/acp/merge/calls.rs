@@ -66,8 +66,10 @@ pub struct TrackedCall {
     pub ours: ToolState,
     /// Whether the agent has reported its end.
     pub is_ended: bool,
-    /// Whether the editor has received an event about the call.
+    /// Whether the editor has received an event with this card.
     pub is_shown: bool,
+    /// Whether the editor has received a card of the agent before the call was recognised.
+    pub is_announced: bool,
     /// The tool and arguments, if known.
     pub signature: Option<CallSignature>,
     /// The server that is executing it.
@@ -81,7 +83,8 @@ impl TrackedCall {
         ours: ToolState,
         signature: Option<CallSignature>,
     ) -> TrackedCall {
-        TrackedCall { card, ours, is_ended: false, is_shown: false, signature, server: None }
+        let (is_ended, is_shown, is_announced, server) = (false, false, false, None);
+        TrackedCall { card, ours, is_ended, is_shown, is_announced, signature, server }
     }
 }
 

@@ -287,14 +287,14 @@ mod qwen {
     #[test]
     fn shows_a_declined_edit() {
         scene()
-            .agent(prepares("recto"))
+            .agent(prepares_deferred())
             .asks(asked("recto"))
             .declines("c")
             .agent(ends("recto", "failed"))
             .check(expect![[r#"
-                agent: tool_call #c kind="edit" title="Edit file" status="pending" locations=[] rawInput={} content=[] _meta={"toolName":"mcp__recto__edit_text_file","provenance":"mcp","serverId":"recto","phase":"preparing"}
+                agent: tool_call #c kind="other" title="ToolCall" status="pending" locations=[] rawInput={} content=[] _meta={"toolName":"tool_call","provenance":"builtin","phase":"preparing"}
                 asks: ? #c kind="edit" title="Edit a.txt" status="pending" locations=[{"path":"/p/a.txt"}] rawInput={"path":"/p/a.txt","old_string":"a","new_string":"b"} content=[{"type":"diff","path":"/p/a.txt","oldText":"a","newText":"b","_meta":{"recto":{"excerpt":true}}}] _meta={"toolName":"mcp__recto__edit_text_file"}
-                agent: tool_call_update #c status="failed" content=[{"type":"content","content":{"type":"text","text":"its result"}}] _meta={"toolName":"mcp__recto__edit_text_file","provenance":"mcp","serverId":"recto"}
+                agent: tool_call_update #c kind="edit" title="Edit a.txt" status="failed" locations=[{"path":"/p/a.txt"}] content=[{"type":"content","content":{"type":"text","text":"its result"}}] _meta={"toolName":"mcp__recto__edit_text_file","provenance":"mcp","serverId":"recto"}
             "#]]);
     }
 
