@@ -162,8 +162,7 @@ fn hashed(name: &str, event: &Value) -> Option<&'static Tool> {
 fn qualified(name: &str, _: &Value) -> Option<&'static Tool> {
     let name = name.strip_prefix("Tool: ").unwrap_or(name);
     tools::ALL.iter().copied().find(|tool| {
-        let underscored = tools::underscored(tool.name);
-        [tool.name, &underscored].into_iter().any(|spelling| {
+        [tool.name, &tool.dotted_name()].into_iter().any(|spelling| {
             name.strip_suffix(spelling).is_some_and(|rest| {
                 let server = rest.trim_end_matches(['.', '/', '_', ':', '-', ' ']);
                 server.len() < rest.len() && is_ours(server)
@@ -188,12 +187,12 @@ mod tests {
     fn recognises_the_names_that_agents_use() {
         for (name, tool) in [
             ("mcp.recto.read_text_file", Some("read_text_file")),
-            ("mcp.recto.text.read", Some("text.read")),
-            ("mcp.recto.text_read", Some("text.read")),
-            ("Tool: recto/text.replace", Some("text.replace")),
+            ("mcp.recto.text.read", Some("text_read")),
+            ("mcp.recto.text_read", Some("text_read")),
+            ("Tool: recto/text_replace", Some("text_replace")),
             ("mcp__recto__multi_edit_text_file", Some("multi_edit_text_file")),
             ("mcp__acp_recto__ReadLines", Some("ReadLines")),
-            ("mcp__plugin-recto__file_remove", Some("file.remove")),
+            ("mcp__plugin-recto__file_remove", Some("file_remove")),
             ("recto:ListFiles", Some("ListFiles")),
             ("mcp__recto__edit_text_file", Some("edit_text_file")),
             ("recto: edit text file", Some("edit_text_file")),
