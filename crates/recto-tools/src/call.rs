@@ -41,7 +41,7 @@ pub trait Witness: Send + Sync {
 pub struct Witnessed<'a> {
     /// The tool.
     pub tool: &'static Tool,
-    /// Its unchecked arguments.
+    /// Its normalized but unchecked arguments.
     pub arguments: &'a Map<String, Value>,
     /// The id that the client gave the call.
     pub id: Option<&'a str>,
@@ -99,6 +99,7 @@ impl Calls {
         arguments: Map<String, Value>,
         call: &Call,
     ) -> Result<Answer> {
+        let arguments = tool.normalized(arguments);
         if !tracing::enabled!(target: LOG_TARGET, Level::DEBUG) {
             return self.witnessed(tool, arguments, call);
         }
@@ -135,6 +136,7 @@ impl Calls {
         context: &Context,
     ) -> Result<Answer> {
         let store = PreviewStore(&*self.store);
+        let arguments = tool.normalized(arguments);
         // Text that was not written must not be remembered as a version of the file.
         self.run(tool, arguments, context, &store, &Versions::default())
     }

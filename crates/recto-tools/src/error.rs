@@ -35,9 +35,14 @@ pub enum Error {
     #[error("{} is not a file", Quoted(path))]
     FolderToList { path: String, commit: Option<String> },
 
-    /// A required argument is absent. Nested ones are named `edits[0].old_string`.
+    /// A required argument is absent. Nested ones are named `edits[0].old_string`. `known` lists the
+    /// declared ones.
     #[error("Missing argument: {name}")]
-    MissingArgument { name: String },
+    MissingArgument { name: String, known: String },
+
+    /// An argument is given under both of its names, with different values.
+    #[error("Arguments {name} and {alias} differ")]
+    TwoNames { name: &'static str, alias: &'static str },
 
     /// An undeclared argument. `known` lists the declared ones.
     #[error("Unknown argument: {}", Quoted(name))]
@@ -96,6 +101,7 @@ impl Error {
             Error::Text(error) => text_code(error),
             Error::Store(error) => store_code(error),
             Error::MissingArgument { .. }
+            | Error::TwoNames { .. }
             | Error::UnknownArgument { .. }
             | Error::WrongArgument { .. }
             | Error::InvalidLine { .. }

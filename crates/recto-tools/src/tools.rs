@@ -36,6 +36,7 @@ use serde_json::{Map, Value, json};
 pub use crate::answer::{Answer, FileChange};
 pub use crate::arguments::{Arguments, Param, ParamKind, as_integer, schema};
 
+use crate::arguments;
 use crate::delivery::Delivery;
 use crate::error::Result;
 use crate::served::Served;
@@ -137,7 +138,12 @@ impl Tool {
         }
     }
 
-    /// Checks the arguments and runs one call.
+    /// Returns arguments in the declared form; see [`arguments::normalized`].
+    pub fn normalized(&self, arguments: Map<String, Value>) -> Map<String, Value> {
+        arguments::normalized(self.params, arguments)
+    }
+
+    /// Checks normalized arguments and runs one call.
     pub fn call(&self, env: &WriteEnv<'_>, arguments: Map<String, Value>) -> Result<Answer> {
         let arguments = Arguments::check(self.params, arguments)?;
         match self.run {

@@ -106,6 +106,11 @@ limits! {
         "the server exits; a write that is being committed is completed",
         By("a_call_in_flight_does_not_delay_the_exit_at_end_of_input");
 
+    /// Length of an array that is given as JSON in a string.
+    JSON_ARGUMENT: bytes usize = recto_tools::limits::JSON_ARGUMENT,
+        "-32600: the argument must be an array",
+        By("json_in_a_string_is_parsed_up_to_its_limit");
+
     // Paths.
 
     /// Length of a path below a root.

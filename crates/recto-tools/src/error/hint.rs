@@ -66,7 +66,12 @@ impl Error {
             Error::Text(error) => return text_hint(error, served),
             Error::Store(error) => return store_hint(error, served),
             Error::FolderToList { path, commit } => folder_hint(path, commit.as_deref(), served),
-            Error::UnknownArgument { known, .. } => format!("{known}.").into(),
+            Error::UnknownArgument { known, .. } | Error::MissingArgument { known, .. } => {
+                format!("{known}.").into()
+            }
+            Error::TwoNames { name, .. } => {
+                format!("They name the same file; send only {name}.").into()
+            }
             Error::EmptyText { name: name @ "pattern" } => {
                 Hint::again("Use {} to list all files.", name, "**/*".into())
             }
@@ -91,8 +96,7 @@ impl Error {
             }
             Error::Hanging => "A network or FUSE mount under the roots may have stopped responding. Calls work again once it responds or recto is restarted.".into(),
             Error::OutcomeUnknown => "Read the file before editing it again.".into(),
-            Error::MissingArgument { .. }
-            | Error::WrongArgument { .. }
+            Error::WrongArgument { .. }
             | Error::InvalidLine { .. }
             | Error::InvalidLimit { .. }
             | Error::NoEdits

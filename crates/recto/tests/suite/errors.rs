@@ -26,7 +26,11 @@ fn digest(bytes: &[u8]) -> Digest {
 
 fn own_examples() -> Vec<Error> {
     vec![
-        Error::MissingArgument { name: "path".into() },
+        Error::MissingArgument {
+            name: "path".into(),
+            known: "This tool accepts: path, line".into(),
+        },
+        Error::TwoNames { name: "path", alias: "file_path" },
         Error::UnknownArgument {
             name: "file".into(),
             known: "This tool takes: path, line, limit".into(),
