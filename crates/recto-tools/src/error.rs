@@ -81,6 +81,11 @@ pub enum Error {
     #[error("File changed since it was read: {} (expected {expected}, now {now})", Quoted(path))]
     Stale { path: String, expected: Digest, now: Digest, changed: Vec<LineRange> },
 
+    /// A whole file is to be overwritten, but its current version is not the one that the session has
+    /// last seen. Nothing here contains the current hash, so that a blind retry cannot overwrite it.
+    #[error("File changed since this session last read or wrote it: {}", Quoted(path))]
+    Unseen { path: String, seen: Digest, changed: Option<ChangedText> },
+
     /// The call did not end in time and may still take effect.
     #[error("Outcome unknown: the call did not end in time")]
     OutcomeUnknown,
@@ -92,6 +97,15 @@ pub enum Error {
     /// A bug in recto. The call ended, the server keeps running.
     #[error("Internal error: {cause}")]
     Internal { cause: String },
+}
+
+/// The lines of a file that differ from a version that the session knows.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ChangedText {
+    /// The first ranges of changed lines.
+    pub ranges: Vec<LineRange>,
+    /// The first changed lines with their numbers.
+    pub lines: Vec<(usize, String)>,
 }
 
 impl Error {
@@ -110,7 +124,7 @@ impl Error {
             | Error::EmptyText { .. } => -32600,
             Error::FolderToList { .. } => -32003,
             Error::NotATable { .. } | Error::BrokenTable { .. } => -32004,
-            Error::Stale { .. } => -32013,
+            Error::Stale { .. } | Error::Unseen { .. } => -32013,
             Error::Hanging => -32017,
             Error::OutcomeUnknown => -32018,
             Error::Internal { .. } => -32603,

@@ -39,6 +39,7 @@ pub use crate::arguments::{Arguments, Param, ParamKind, as_integer, schema};
 use crate::arguments;
 use crate::delivery::Delivery;
 use crate::error::Result;
+use crate::seen::Seen;
 use crate::served::Served;
 use crate::versions::Versions;
 
@@ -183,6 +184,8 @@ pub struct Env<'a, S: ?Sized> {
     pub delivery: Delivery,
     /// Texts that were recently read or written.
     pub versions: &'a Versions,
+    /// The versions that the session has last seen.
+    pub seen: &'a Seen,
     /// The tools that an answer may name.
     pub served: &'a Served,
 }
@@ -196,8 +199,8 @@ pub type WriteEnv<'a> = Env<'a, dyn WriteStore + 'a>;
 impl<'a> WriteEnv<'a> {
     /// Returns the same environment without the ability to write.
     fn to_read(&self) -> ReadEnv<'a> {
-        let Env { store, revisions, context, root, delivery, versions, served } = *self;
-        Env { store, revisions, context, root, delivery, versions, served }
+        let Env { store, revisions, context, root, delivery, versions, seen, served } = *self;
+        Env { store, revisions, context, root, delivery, versions, seen, served }
     }
 }
 

@@ -111,6 +111,11 @@ limits! {
         "-32600: the argument must be an array",
         By("json_in_a_string_is_parsed_up_to_its_limit");
 
+    /// Files whose last version, returned or written, a session knows.
+    SEEN_FILES: count usize = recto_tools::limits::SEEN_FILES,
+        "the one seen first is forgotten; `write_text_file` without `expected_hash` overwrites it",
+        By("the_file_that_was_seen_first_is_forgotten_first");
+
     // Paths.
 
     /// Length of a path below a root.
