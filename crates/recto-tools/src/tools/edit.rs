@@ -285,7 +285,7 @@ pub fn content_after(env: &WriteEnv<'_>, written: &mut Written, after: Document)
 }
 
 /// Returns the first few ranges of changed lines.
-fn changed_lines(old: &str, new: &str) -> Vec<LineRange> {
+pub fn changed_lines(old: &str, new: &str) -> Vec<LineRange> {
     const MAX_SHOWN: usize = 8;
     let as_lines = |change: ChangedLines| LineRange {
         start: change.lines.start + 1,

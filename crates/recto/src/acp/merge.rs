@@ -412,6 +412,7 @@ fn with_call<T>(
     root: &Path,
     show: impl Fn(&Witnessed<'_>) -> T,
 ) -> T {
+    let arguments = &tool.normalized(arguments.clone());
     show(&Witnessed { tool, arguments, id: None, root, served: &Served::all() })
 }
 
