@@ -199,6 +199,14 @@ limits! {
 
     // Writing.
 
+    /// Rejected edits of one call that are described.
+    REJECTED_EDITS: count usize = recto_text::Error::MAX_DESCRIBED,
+        "further ones are counted", By("rejected_edits_are_tried_and_counted_while_there_is_time");
+    /// Time to report further rejected edits after the first.
+    FAILURES_TIME: time Duration = recto_tools::limits::FAILURES_TIME,
+        "later edits are not tried, and the hint says how many",
+        By("rejected_edits_are_tried_and_counted_while_there_is_time");
+
     /// Size up to which a file is edited in memory; of a larger file only the affected lines are loaded.
     WHOLE_CHANGE: bytes u64 = recto_store::limits::WHOLE_CHANGE,
         "no visible difference", By("a_large_file_is_edited_without_loading_it");

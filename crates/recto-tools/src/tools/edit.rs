@@ -238,15 +238,17 @@ where
     /// Changes some lines of a file that is too large to load.
     fn excerpt<'s>(&self, snapshot: ExcerptSnapshot<'s>) -> Result<Edited, Attempt<'s>> {
         let Edit { env, target, .. } = self;
-        let Excerpt { lines: before, lines_before, lines_after, ending, is_whole_lines, .. } =
+        let Excerpt { lines: before, lines_before, lines_after, is_cut, ending, .. } =
             snapshot.excerpt();
-        let (lines_before, lines_after, ending) = (*lines_before, *lines_after, *ending);
+        let (lines_before, lines_after) = (*lines_before, *lines_after);
         let mut digest = snapshot.excerpt().digest;
         target.check_version(env, digest, None)?;
         let far = snapshot.excerpt().far.as_ref();
-        let part = TextPart { text: before.text(), lines_before, lines_after, ending, far };
+        let (text, is_cut, ending) = (before.text(), *is_cut, *ending);
+        let part = TextPart { text, lines_before, lines_after, is_cut, ending, far };
         let (plan, after) = self.planned(part, before)?;
         let (name, old, new) = (target.path.file_name(), before.text(), after.text());
+        let is_whole_lines = is_cut == [false; 2];
         let diff = is_whole_lines
             .then(|| unified_part(name, OldSide::File, old, new, &plan.edits, lines_before))
             .flatten();
