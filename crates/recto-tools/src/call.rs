@@ -12,8 +12,9 @@ use serde_json::{Map, Value};
 use tracing::{Level, debug, error};
 
 use crate::LOG_TARGET;
+use crate::delivery::Delivery;
 use crate::error::{Error, Result};
-use crate::served::Served;
+use crate::served::{Names, Served};
 use crate::tools::{Answer, Env, SUBJECTS, Tool};
 use crate::versions::Versions;
 
@@ -58,7 +59,7 @@ pub struct Calls {
     served: Served,
     /// The base of relative paths.
     root: PathBuf,
-    max_read_bytes: usize,
+    delivery: Delivery,
     versions: Arc<Versions>,
     witness: Option<Arc<dyn Witness>>,
 }
@@ -70,15 +71,20 @@ impl Calls {
         revisions: Arc<dyn Revisions>,
         served: Served,
         root: PathBuf,
-        max_read_bytes: usize,
+        delivery: Delivery,
     ) -> Calls {
         let (versions, witness) = (Arc::default(), None);
-        Calls { store, revisions, served, root, max_read_bytes, versions, witness }
+        Calls { store, revisions, served, root, delivery, versions, witness }
     }
 
     /// Returns the same with a witness for every call.
     pub fn with_witness(self, witness: Arc<dyn Witness>) -> Calls {
         Calls { witness: Some(witness), ..self }
+    }
+
+    /// Returns the same for a client that gets its answers in another way.
+    pub fn for_client(&self, names: Names, delivery: Delivery) -> Calls {
+        Calls { served: self.served.spelled(names), delivery, ..self.clone() }
     }
 
     /// Returns the served tools.
@@ -151,7 +157,7 @@ impl Calls {
             revisions: &*self.revisions,
             context,
             root: &self.root,
-            max_read_bytes: self.max_read_bytes,
+            delivery: self.delivery,
             versions,
             served: &self.served,
         };
@@ -182,7 +188,7 @@ fn note(tool: &Tool, path: &str, took: Duration, result: &Result<Answer>) {
     let micros = took.as_micros() as u64;
     match result {
         Ok(answer) => {
-            let bytes = answer.text.iter().map(String::len).sum::<usize>() as u64;
+            let bytes = answer.blocks().map(str::len).sum::<usize>() as u64;
             debug!(target: LOG_TARGET, tool = tool.name, path, outcome = "ok", micros, bytes, "call");
         }
         Err(error) => {

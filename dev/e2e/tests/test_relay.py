@@ -29,9 +29,9 @@ ROWS = [
         {"path": "$/new.txt", "content": "new\n"},
         "edit", "", "new.txt", None, (None, "new\n"),
     ),
-    ("text.read", {"path": "b.txt"}, "read", "Read b.txt", "b.txt", None, None),
+    ("text_read", {"path": "b.txt"}, "read", "Read b.txt", "b.txt", None, None),
     (
-        "text.replace",
+        "text_replace",
         {"path": "b.txt", "hash": "{hash}", "lines": [1, 2], "old": "one", "new": "ONE"},
         "edit", "", "b.txt", 1, ("one\ntwo\nthree\n", "ONE\ntwo\nthree\n"),
     ),

@@ -161,7 +161,7 @@ fn text_hint(error: &TextError, served: &Served) -> Option<Hint> {
             line_hint(*named_as, *line, *n_lines, served)
         }
         TextError::NotEncodable { character: '\0', .. } => {
-            let instead = served.name("file.create");
+            let instead = served.name("file_create");
             let instead = instead.map(|tool| format!("; for binary data use {tool} with encoding base64"));
             let instead = instead.unwrap_or_default();
             format!("Nothing was written. Text files cannot contain NUL{instead}.").into()
@@ -287,7 +287,7 @@ fn whereabouts_hint(whereabouts: &Whereabouts) -> Hint {
 
 /// Returns the hint for a line number beyond a file of `n_lines`.
 fn line_hint(named_as: NamedAs, line: i64, n_lines: usize, served: &Served) -> Hint {
-    let append = served.name("text.append");
+    let append = served.name("text_append");
     let or_append = |text: &str| append.as_ref().map(|tool| text.replace("{}", tool));
     match (named_as, n_lines) {
         (NamedAs::Anchor, 0) => {

@@ -85,7 +85,7 @@ fn preview_once(
     let wanted = tables::Request {
         name: path.file_name(),
         limit: request.limit,
-        max_bytes: env.max_read_bytes,
+        max_bytes: env.delivery.max_bytes,
     };
     let table = tables::preview(file.clone(), &wanted);
     if let Some(error) = lock(&file.error).take() {
@@ -156,7 +156,7 @@ fn report(env: &ReadEnv<'_>, table: Table, limit: usize) -> Answer {
     if !table.notes.is_empty() {
         structured["note"] = table.notes.join(" ").into();
     }
-    Answer::new(vec![text, note], structured)
+    Answer::new(note, structured).with_content(text)
 }
 
 fn output() -> Value {

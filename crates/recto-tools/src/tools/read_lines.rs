@@ -158,9 +158,9 @@ fn of_one(
     request: &Request,
 ) -> Result<Answer> {
     let budget = Budget {
-        max_bytes: env.max_read_bytes,
+        max_bytes: env.delivery.max_bytes,
         max_rows: usize::MAX,
-        max_line: limits::LINE.min(env.max_read_bytes),
+        max_line: limits::LINE.min(env.delivery.max_bytes),
     };
     let text = store.text(path, env.context);
     let text = text.map_err(|error| listed(error, request.commit.as_deref()))?;
@@ -176,7 +176,7 @@ fn of_one(
     if let Some(next) = &read.next {
         structured["next"] = next.as_str().into();
     }
-    Ok(Answer::new(vec![text, position(&read, request)], structured))
+    Ok(Answer::new(position(&read, request), structured).with_content(text))
 }
 
 /// Returns the line that reports the position and version of the rows.
@@ -280,7 +280,7 @@ fn of_many(
         "binary_files": n_binary,
         "truncated": is_cut,
     });
-    Ok(Answer::new(vec![text, notes.join("; ")], structured))
+    Ok(Answer::new(notes.join("; "), structured).with_content(text))
 }
 
 /// Returns the name of the tool that reads more of a long line. It cannot read commits.

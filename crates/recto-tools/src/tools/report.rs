@@ -49,8 +49,8 @@ fn with_notes(edited: &Edited, mut structured: Value, done: String) -> Answer {
         notes.push("other hard links keep the old content".into());
     }
     notes.push(format!("hash {}", edited.digest));
-    let text = vec![edited.diff.clone().unwrap_or_default(), notes.join(", ")];
-    Answer::new(text, structured).with_change(edited.change.clone())
+    let diff = edited.diff.clone().unwrap_or_default();
+    Answer::new(notes.join(", "), structured).with_content(diff).with_change(edited.change.clone())
 }
 
 /// Returns the output schema of a tool of the text toolset.

@@ -160,8 +160,8 @@ fn report(target: &Target, outcome: &Outcome) -> Answer {
         notes.push("other hard links keep the old content".into());
     }
     if !target.is_dry_run {
-        let text = vec![notes.join(", ")];
-        return Answer::new(text, structured).with_change(outcome.change.clone());
+        let head = notes.join(", ");
+        return Answer::new(head, structured).with_change(outcome.change.clone());
     }
     structured["dry_run"] = true.into();
     match &outcome.diff {
@@ -169,10 +169,8 @@ fn report(target: &Target, outcome: &Outcome) -> Answer {
         None => structured["diff_omitted"] = true.into(),
     }
     let diff = outcome.diff.clone().unwrap_or_else(|| "no diff to show".into());
-    Answer::new(
-        vec![diff, format!("dry run, nothing written; would be {}", notes.join(", "))],
-        structured,
-    )
+    let head = format!("dry run, nothing written; would be {}", notes.join(", "));
+    Answer::new(head, structured).with_content(diff)
 }
 
 fn output() -> Value {

@@ -30,7 +30,7 @@ pub fn applies(_: &str, case: &Case) -> bool {
 fn is_about_disk(tool: &str, case: &Case) -> bool {
     let file_path = case.arguments.get("file_path").and_then(Value::as_str).unwrap_or_default();
     match tool {
-        "file.remove" | "ListFiles" => true,
+        "file_remove" | "ListFiles" => true,
         "ReadLines" => Glob::is_glob(file_path),
         _ => false,
     }
@@ -58,7 +58,7 @@ pub fn check(tool: &str, row: &Row) -> Result<(), String> {
         let notes = structured.as_object_mut().unwrap().remove("notes");
         if is_still_nowhere && notes.is_none() {
             // The file exists neither on disk nor in the editor, so there is nothing to note.
-        } else if notes != Some(vec![UNSAVED].into()) || text.pop().as_deref() != Some(UNSAVED) {
+        } else if notes != Some(vec![UNSAVED].into()) || !drop_note(text, UNSAVED) {
             return Err(format!("the notes on a stale disk are {notes:?}"));
         }
     }
@@ -68,7 +68,7 @@ pub fn check(tool: &str, row: &Row) -> Result<(), String> {
         && structured["files"].as_u64() > Some(0)
     {
         let notes = structured.as_object_mut().unwrap().remove("notes");
-        if notes != Some(vec![ON_DISK].into()) || text.pop().as_deref() != Some(ON_DISK) {
+        if notes != Some(vec![ON_DISK].into()) || !drop_note(text, ON_DISK) {
             return Err(format!("the notes on a search are {notes:?}"));
         }
     }
@@ -84,4 +84,10 @@ pub fn check(tool: &str, row: &Row) -> Result<(), String> {
     let below = |path: std::path::PathBuf| path.strip_prefix(&root).unwrap().to_path_buf();
     let texts = buffers.into_iter().map(|(path, text)| (below(path), text)).collect();
     case.check(actual, disk.with_files(texts))
+}
+
+/// Removes a note from the end of an answer's first block, and returns whether it was there.
+fn drop_note(text: &mut [String], note: &str) -> bool {
+    let head = text[0].strip_suffix(&format!("; {note}")).map(String::from);
+    head.map(|head| text[0] = head).is_some()
 }

@@ -60,7 +60,7 @@ const DRIVERS: [Driver; 5] = [
 
 /// The tools that can edit a file without reading all of it.
 const EDITS: [&str; 5] =
-    ["edit_text_file", "multi_edit_text_file", "text.replace", "text.insert", "text.append"];
+    ["edit_text_file", "multi_edit_text_file", "text_replace", "text_insert", "text_append"];
 
 /// The labels that rows of a table must have in `from`: tool, prefix and numbers.
 const NUMBERED: [(&str, &str, std::ops::RangeInclusive<u32>); 7] = [
@@ -134,9 +134,9 @@ fn in_memory(tool: &str, row: &Row) -> Result<(), String> {
     let calls = Calls::new(
         store.clone(),
         store.clone(),
-        Served::new(config.tools().unwrap(), config.wire.names),
+        Served::new(config.tools().unwrap(), config.wire.for_client(None).names),
         root.to_path_buf(),
-        config.max_read_bytes,
+        config.wire.for_client(None).delivery,
     );
     let actual = in_process::call(&calls, tool, case.arguments.clone());
     check_schema(tool, &actual)?;

@@ -14,7 +14,7 @@ use crate::random::Random;
 use crate::server::Server;
 
 const TOOLS: [&str; 5] =
-    ["edit_text_file", "multi_edit_text_file", "text.replace", "text.insert", "text.append"];
+    ["edit_text_file", "multi_edit_text_file", "text_replace", "text_insert", "text_append"];
 
 /// Returns the tools over a directory whose files are read whole up to a size.
 fn calls(root: &Path, max_whole_change: u64) -> Calls {
@@ -80,11 +80,11 @@ fn request(random: &mut Random, text: &str) -> (&'static str, Value) {
             let edit = |_| json!({"old_string": quote(random, text), "new_string": new});
             json!({"edits": (0..n_edits).map(edit).collect::<Vec<_>>()})
         }
-        "text.replace" => {
+        "text_replace" => {
             let end = if line == -1 { 0 } else { line + 1 + random.below(3) as i64 };
             json!({"hash": hash, "lines": [line, end], "old": standing, "new": new})
         }
-        "text.insert" => {
+        "text_insert" => {
             json!({"hash": hash, "line": line, "anchor": standing, "content": format!("{new}.")})
         }
         _ => json!({"hash": hash, "content": format!("{new}.")}),

@@ -60,24 +60,28 @@ fn is_here() -> bool {
 }
 
 #[test]
-fn logs_the_landlock_status_once() {
+fn logs_full_enforcement_only_for_debugging() {
     let (folder, path) = folder();
     let output = run(Confinement::Full.serve(folder.path(), &[""; 0]), &path);
     assert!(answers(&output), "{output:?}");
+    assert_eq!(said(&output).len(), usize::from(!is_here()), "{output:?}");
+    let output = run(Confinement::Full.serve(folder.path(), &["--log-level", "debug"]), &path);
     let said = said(&output);
-    assert_eq!(said.len(), 1, "{said:?}");
-    let (level, word) = if is_here() { ("info", "fully") } else { ("warn", "") };
+    let (level, word) = if is_here() { ("debug", "fully") } else { ("warn", "") };
     assert!(said[0].starts_with(&format!("{level} Landlock is {word}")), "{said:?}");
+    assert!(!said[1..].iter().any(|line| line.contains("Landlock")), "{said:?}");
     let output = run(Confinement::Full.serve(folder.path(), &["--log", "off"]), &path);
     assert!(answers(&output) && output.stderr.is_empty(), "{output:?}");
 }
 
 #[test]
-fn serves_without_landlock_if_disabled_and_logs_it() {
+fn serves_without_landlock_if_disabled() {
     let (folder, path) = folder();
     let output = run(Confinement::WithoutLandlock.serve(folder.path(), &[""; 0]), &path);
     assert!(answers(&output), "{output:?}");
-    assert_eq!(said(&output), ["warn Landlock is disabled; only recto's own path checks apply"]);
+    assert!(output.stderr.is_empty(), "{output:?}");
+    let serve = Confinement::WithoutLandlock.serve(folder.path(), &["--log-level", "debug"]);
+    assert_eq!(said(&run(serve, &path))[0], "debug Landlock is disabled");
 }
 
 /// Kernels without Landlock, kernels booted without it, and containers that filter it.

@@ -106,7 +106,7 @@ fn check(sources: Vec<(&'static str, Vec<Pair>)>) {
     for variant in VARIANTS {
         assert!(counts.variants[&variant] >= 60, "{variant:?}: {}", counts.variants[&variant]);
     }
-    for tool in ["text.replace", "text.insert", "text.append", "multi_edit_text_file"] {
+    for tool in ["text_replace", "text_insert", "text_append", "multi_edit_text_file"] {
         assert!(counts.calls[tool] >= 60, "{tool}: {}", counts.calls[tool]);
     }
 }
@@ -218,7 +218,7 @@ impl Case<'_> {
         if let Some(rest) = appended(current, old, &content) {
             // Appended text is always literal.
             let rest = if self.is_written_as_lf { as_crlf(rest) } else { rest.to_string() };
-            return ("text.append", json!({"content": rest}));
+            return ("text_append", json!({"content": rest}));
         }
         let first_line = current[old.start];
         // Text without a line break is not literal.
@@ -227,7 +227,7 @@ impl Case<'_> {
             let line = old.start as i64 + 1;
             let line = if random.below(3) == 0 { line - current.len() as i64 - 1 } else { line };
             return (
-                "text.insert",
+                "text_insert",
                 json!({"line": line, "anchor": first_line, "content": content}),
             );
         }
@@ -236,7 +236,7 @@ impl Case<'_> {
         let (before, after) = (&current[first..old.start], &current[old.end..past]);
         let lines = spelled(random, first as i64, past as i64, current.len() as i64);
         let new = format!("{}{content}{}", before.concat(), after.concat());
-        ("text.replace", json!({"lines": lines, "old": current[first..past].concat(), "new": new}))
+        ("text_replace", json!({"lines": lines, "old": current[first..past].concat(), "new": new}))
     }
 }
 
@@ -330,7 +330,7 @@ impl<'a> Session<'a> {
         let Value::Object(mut arguments) = arguments else { unreachable!() };
         arguments.insert("path".into(), FILE.into());
         match tool {
-            "text.read" => None,
+            "text_read" => None,
             "multi_edit_text_file" => {
                 arguments.insert("expected_hash".into(), self.hash.as_str().into())
             }
@@ -352,7 +352,7 @@ impl<'a> Session<'a> {
 
     /// Checks that the file is the new version, and that a read returns it.
     fn check(mut self) {
-        let read = self.call("text.read", json!({}));
+        let read = self.call("text_read", json!({}));
         assert_eq!(read["content"], self.pair.new.as_str(), "{}", self.pair.name);
         let Some(Node::File(found)) = self.store.nodes().remove(Path::new(FILE)) else {
             panic!("{}: the file is gone", self.pair.name)

@@ -162,8 +162,7 @@ fn hashed(name: &str, event: &Value) -> Option<&'static Tool> {
 fn qualified(name: &str, _: &Value) -> Option<&'static Tool> {
     let name = name.strip_prefix("Tool: ").unwrap_or(name);
     tools::ALL.iter().copied().find(|tool| {
-        let underscored = tools::underscored(tool.name);
-        [tool.name, &underscored].into_iter().any(|spelling| {
+        [tool.name, &tool.dotted_name()].into_iter().any(|spelling| {
             name.strip_suffix(spelling).is_some_and(|rest| {
                 let server = rest.trim_end_matches(['.', '/', '_', ':', '-', ' ']);
                 server.len() < rest.len() && is_ours(server)
@@ -188,22 +187,22 @@ mod tests {
     fn recognises_the_names_that_agents_use() {
         for (name, tool) in [
             ("mcp.recto.read_text_file", Some("read_text_file")),
-            ("mcp.recto.text.read", Some("text.read")),
-            ("mcp.recto.text_read", Some("text.read")),
-            ("Tool: recto/text.replace", Some("text.replace")),
+            ("mcp.recto.text.read", Some("text_read")),
+            ("mcp.recto.text_read", Some("text_read")),
+            ("Tool: recto/text_replace", Some("text_replace")),
             ("mcp__recto__multi_edit_text_file", Some("multi_edit_text_file")),
             ("mcp__acp_recto__ReadLines", Some("ReadLines")),
-            ("mcp__plugin-recto__file_remove", Some("file.remove")),
+            ("mcp__plugin-recto__file_remove", Some("file_remove")),
             ("recto:ListFiles", Some("ListFiles")),
             ("mcp__recto__edit_text_file", Some("edit_text_file")),
             ("recto: edit text file", Some("edit_text_file")),
             ("recto: edit text file · /p/a: b · c.txt", Some("edit_text_file")),
-            ("recto: text.read · a.txt", Some("text.read")),
-            ("recto: text read", Some("text.read")),
+            ("recto: text.read · a.txt", Some("text_read")),
+            ("recto: text read", Some("text_read")),
             ("recto: ReadLines", Some("ReadLines")),
             ("edit_text_file (recto MCP Server)", Some("edit_text_file")),
-            ("text.read (recto MCP Server)", Some("text.read")),
-            ("text_read (recto MCP Server)", Some("text.read")),
+            ("text.read (recto MCP Server)", Some("text_read")),
+            ("text_read (recto MCP Server)", Some("text_read")),
             ("mcp.director.read_text_file", None),
             ("mcp__rector__read_text_file", None),
             ("mcp.other.read_text_file", None),
@@ -228,8 +227,8 @@ mod tests {
     fn a_name_beats_a_title() {
         let title = "recto: edit text file";
         for (meta, tool) in [
-            (serde_json::json!({"toolName": "mcp__recto__text_read_0c3xny5"}), Some("text.read")),
-            (serde_json::json!({"toolName": "mcp__recto__text_read"}), Some("text.read")),
+            (serde_json::json!({"toolName": "mcp__recto__text_read_0c3xny5"}), Some("text_read")),
+            (serde_json::json!({"toolName": "mcp__recto__text_read"}), Some("text_read")),
             (serde_json::json!({"toolName": "mcp__recto__text_read_x"}), None),
             (serde_json::json!({"toolName": "tool_search"}), None),
             (serde_json::json!({"claudeCode": {"toolName": "ToolSearch"}}), None),

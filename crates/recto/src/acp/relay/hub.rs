@@ -23,6 +23,7 @@ use crate::acp::link::rehearsals::Rehearsals;
 use crate::acp::link::server::{Answer, ChangeRequest, Host};
 use crate::acp::link::tickets::{Ticket, Tickets};
 use crate::acp::merge::{Merger, PermissionRequest};
+use crate::clients;
 use crate::log::say;
 use recto_store::sync::lock;
 use recto_tools::tools::as_integer;
@@ -91,6 +92,9 @@ struct Initialize {
     /// The agent's capabilities.
     #[serde(default)]
     agent_capabilities: Value,
+    /// The agent's name and version.
+    #[serde(default)]
+    agent_info: Value,
     /// The capabilities of either, in version 2.
     #[serde(default)]
     capabilities: Value,
@@ -266,6 +270,7 @@ impl Hub {
                 let Ok(answer) = serde_json::from_str::<Initialize>(result) else { return None };
                 let mut handshake = lock(&self.handshake);
                 handshake.agreed.has_additional_directories = answer.has_additional_directories();
+                handshake.agreed.agent = answer.agent_info["name"].as_str().and_then(clients::find);
                 if let Some(version) = answer.version() {
                     handshake.agreed.protocol_version = version;
                     // Version 2 does not have these methods, even if the editor offered them.

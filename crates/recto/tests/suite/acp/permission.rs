@@ -77,21 +77,21 @@ fn the_permission_request_of_every_tool_shows_its_diff() {
         ),
         ("multi_edit_text_file", json!({"path": path, "edits": edits}), "1\n2\nthree\n"),
         (
-            "text.replace",
+            "text_replace",
             json!({"path": "f.txt", "hash": hash, "lines": [3, 4], "old": "three", "new": "3"}),
             "one\ntwo\n3\n",
         ),
         (
-            "text.insert",
+            "text_insert",
             json!({"path": "f.txt", "hash": hash, "line": 2, "anchor": "two", "content": "1.5"}),
             "one\n1.5\ntwo\nthree\n",
         ),
         (
-            "text.append",
+            "text_append",
             json!({"path": "f.txt", "hash": hash, "content": "four\n"}),
             "one\ntwo\nthree\nfour\n",
         ),
-        ("file.remove", json!({"path": "f.txt", "hash": hash}), ""),
+        ("file_remove", json!({"path": "f.txt", "hash": hash}), ""),
     ];
     for (tool, arguments, after) in rows {
         let content = asked(&editor, &session, tool, &arguments);
@@ -103,7 +103,7 @@ fn the_permission_request_of_every_tool_shows_its_diff() {
     }
     for (tool, arguments) in [
         ("write_text_file", json!({"path": editor.spelled("new.txt"), "content": "new\n"})),
-        ("file.create", json!({"path": "a/b/new.txt", "content": "new\n"})),
+        ("file_create", json!({"path": "a/b/new.txt", "content": "new\n"})),
     ] {
         let blocks = shown(&asked(&editor, &session, tool, &arguments));
         assert_eq!(blocks, [r#"new "new\n""#], "{tool}");
@@ -128,8 +128,8 @@ fn a_permission_request_reports_a_call_that_changes_nothing_or_fails() {
     assert_eq!(blocks[0], "Dry run: nothing was written.");
 
     for (tool, arguments, message) in [
-        ("file.create", json!({"path": "saved.txt", "content": "x"}), "File already exists"),
-        ("file.remove", json!({"path": "saved.txt", "hash": "000000000000"}), "File changed since"),
+        ("file_create", json!({"path": "saved.txt", "content": "x"}), "File already exists"),
+        ("file_remove", json!({"path": "saved.txt", "hash": "000000000000"}), "File changed since"),
         (
             "edit_text_file",
             json!({"path": editor.spelled("none.txt"), "old_string": "a", "new_string": "b"}),
@@ -168,9 +168,9 @@ fn a_permission_request_shows_nothing_of_an_inaccessible_file() {
         for (tool, arguments) in [
             ("write_text_file", json!({"path": path, "content": "new\n"})),
             ("edit_text_file", json!({"path": path, "old_string": "secret", "new_string": "x"})),
-            ("text.append", json!({"path": path, "hash": hash, "content": "x"})),
-            ("file.remove", json!({"path": path, "hash": hash})),
-            ("file.create", json!({"path": path, "content": "x"})),
+            ("text_append", json!({"path": path, "hash": hash, "content": "x"})),
+            ("file_remove", json!({"path": path, "hash": hash})),
+            ("file_create", json!({"path": path, "content": "x"})),
         ] {
             let content = asked(&editor, &session, tool, &arguments);
             assert!(!content.to_string().contains(SECRET), "{tool} {path}: {content}");

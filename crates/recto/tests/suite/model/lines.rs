@@ -90,7 +90,7 @@ pub fn read(text: &str, [start, end]: [i64; 2], max_bytes: usize) -> Result<Page
     Ok(Page { first_line: first as usize, content, extent })
 }
 
-/// "An answer over `--max-read-bytes` is cut at a line end. A single line longer than that is
+/// "An answer over `--max-answer-bytes` is cut at a line end. A single line longer than that is
 /// cut inside."
 fn within(lines: &[Line], max_bytes: usize) -> (String, Extent) {
     let n_fitting =
