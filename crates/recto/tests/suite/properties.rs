@@ -125,6 +125,9 @@ fn git_apply_and_patch_agree_with_every_diff() {
         if random(&mut seed, 3) == 0 {
             text.truncate(text.trim_end().len());
         }
+        if random(&mut seed, 3) == 0 {
+            text.insert(0, '\u{feff}');
+        }
         let edits: Vec<_> = (0..=random(&mut seed, 4))
             .map(|_| {
                 let line = random(&mut seed, n_lines);
