@@ -1,7 +1,8 @@
 //! Real changes, replayed: `text.*` calls turn the old version of a file into the new one, byte for
 //! byte, and so does one `multi_edit_text_file`.
 //!
-//! `hunks` finds the changes, `pairs` provides the files.
+//! `hunks` finds the changes, `pairs` provides the files, and `endings` replays the changes with
+//! other line endings.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -14,6 +15,7 @@ use recto_text::Digest;
 use recto_tools::call::{Call, Calls};
 use serde_json::{Map, Value, json};
 
+mod endings;
 mod hunks;
 mod pairs;
 
@@ -71,9 +73,14 @@ fn real_changes_give_the_same_bytes_by_lines_and_by_strings() {
 #[test]
 #[ignore = "long: the whole history of this repository, or of the one in RECTO_REPLAY"]
 fn real_changes_give_the_same_bytes_by_lines_and_by_strings_long() {
+    check(vec![("commits", long_pairs())]);
+}
+
+/// Returns the history of this repository, or of the one in `RECTO_REPLAY`.
+fn long_pairs() -> Vec<Pair> {
     let top = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let repository = std::env::var_os("RECTO_REPLAY").map_or(top, PathBuf::from);
-    check(vec![("commits", pairs::history(&repository).collect())]);
+    pairs::history(&repository).collect()
 }
 
 fn check(sources: Vec<(&'static str, Vec<Pair>)>) {
@@ -304,9 +311,11 @@ fn unique_edit(staged: &[&str], old: &Range<usize>, content: &str) -> Value {
     }
 }
 
-/// Whether a string that occurs in a text occurs once, counting overlapping matches.
+/// Whether a string that occurs in a text occurs once, counting overlapping matches and ignoring
+/// line endings.
 fn is_unique(text: &str, wanted: &str) -> bool {
-    text.find(wanted) == text.rfind(wanted)
+    let (text, wanted) = (as_lf(text), as_lf(wanted));
+    text.find(&wanted) == text.rfind(&wanted)
 }
 
 /// One file in memory, changed call by call.
