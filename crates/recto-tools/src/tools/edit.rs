@@ -249,12 +249,12 @@ where
     /// Changes some lines of a file that is too large to load.
     fn excerpt<'s>(&self, snapshot: ExcerptSnapshot<'s>) -> Result<Edited, Attempt<'s>> {
         let Edit { env, target, .. } = self;
-        let Excerpt { lines: before, lines_before, lines_after, .. } = snapshot.excerpt();
-        let (lines_before, lines_after) = (*lines_before, *lines_after);
+        let Excerpt { lines: before, lines_before, lines_after, ending, .. } = snapshot.excerpt();
+        let (lines_before, lines_after, ending) = (*lines_before, *lines_after, *ending);
         let mut digest = snapshot.excerpt().digest;
         target.check_version(env, digest, None)?;
         let far = snapshot.excerpt().far.as_ref();
-        let part = TextPart { text: before.text(), lines_before, lines_after, far };
+        let part = TextPart { text: before.text(), lines_before, lines_after, ending, far };
         let (plan, after) = self.planned(part, before)?;
         let (old, new) = (before.text(), after.text());
         let diff = self.diff_of_excerpt(snapshot.excerpt(), new, &plan);

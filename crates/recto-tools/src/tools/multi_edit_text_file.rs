@@ -65,7 +65,7 @@ fn run(env: &WriteEnv<'_>, arguments: Arguments) -> Result<Answer> {
     let edited = edit(
         env,
         &target,
-        Where::Strings(replacements.iter().map(Replacement::old).collect()),
+        Where::Strings(replacements.iter().map(Replacement::needle).collect()),
         |part| plan::strings::<Error>(part, &replacements, || Ok(env.context.cancel.check()?)),
         |document, error| blame(&edits, document, error),
     )?;
