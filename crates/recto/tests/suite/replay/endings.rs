@@ -78,7 +78,7 @@ struct Counts {
 #[test]
 fn real_changes_keep_line_endings_with_any_kind_of_strings() {
     // Coprime with the number of forms, so that each form gets its turn.
-    check(pairs::commits(), 11);
+    check(pairs::commits().into_iter().step_by(2).collect(), 11);
 }
 
 #[test]
