@@ -70,8 +70,7 @@ fn shortened(texts: &Texts<'_>, hunks: &[&[LineChange]], bounds: Bounds) -> Stri
     let n_reserved = MAX_REST_BYTES.min(bytes.min(json) / 4);
     let reserved = Size { bytes: n_reserved, json: n_reserved };
     let mut out = Limited::new(bounds);
-    let is_reserved = out.take(reserved);
-    debug_assert!(is_reserved.is_ok(), "a quarter is less than the whole");
+    out.left = out.left.minus(reserved).expect("a quarter is less than the whole");
     let mut rest: Vec<&[LineChange]> = Vec::new();
     for (idx, hunk) in hunks.iter().enumerate() {
         let undo = out.mark();
@@ -126,16 +125,11 @@ impl Limited {
         Limited { text: String::new(), left: bounds.max_size }
     }
 
-    fn take(&mut self, size: Size) -> Fits {
-        self.left = self.left.minus(size).ok_or(TooLarge)?;
-        Ok(())
-    }
-
     fn push(&mut self, text: &str) -> Fits {
         if text.len() > self.left.bytes {
             return Err(TooLarge);
         }
-        self.take(Size::of(text))?;
+        self.left = self.left.minus(Size::of(text)).ok_or(TooLarge)?;
         self.text.push_str(text);
         Ok(())
     }
