@@ -8,7 +8,7 @@ mod model;
 
 use std::ops::Range;
 
-use recto_text::diff::{OldSide, changes, unified, unified_part};
+use recto_text::diff::{Bounds, OldSide, Texts, changes, unified};
 use recto_text::edits::{Edit, Edits};
 use recto_text::find::{MAX_PLACES, Needle, StreamFinder, find};
 use recto_text::line_range::{Interval, line_to_change};
@@ -164,8 +164,17 @@ fn check_plan(
     };
     let after = plan.edits.apply(text);
     check_edits(text, &after, &plan.edits);
-    let diff = unified("f", OldSide::File, text, &after, &plan.edits).expect("it is short");
-    assert_eq!(model::patched(text, &diff), after, "{diff}");
+    let whole = Texts {
+        before: text,
+        after: &after,
+        edits: &plan.edits,
+        lines_before: 0,
+        is_whole_lines: true,
+    };
+    let diff = unified("f", OldSide::File, &whole, Bounds::NONE);
+    if !diff.is_shortened {
+        assert_eq!(model::patched(text, &diff.text), after, "{}", diff.text);
+    }
     check_changes(text, &after);
 
     // The same on an excerpt.
@@ -185,9 +194,15 @@ fn check_plan(
     assert_eq!(moved, plan.edits.iter().cloned().collect::<Vec<_>>());
     assert_eq!((&in_part.found, in_part.kind), (&plan.found, plan.kind));
     let part_after = in_part.edits.apply(part.text);
-    let part_diff =
-        unified_part("f", OldSide::File, part.text, &part_after, &in_part.edits, lines_before);
-    assert_eq!(part_diff, Some(diff));
+    let texts = Texts {
+        before: part.text,
+        after: &part_after,
+        edits: &in_part.edits,
+        lines_before,
+        is_whole_lines: true,
+    };
+    let part_diff = unified("f", OldSide::File, &texts, Bounds::NONE);
+    assert_eq!((part_diff.text, part_diff.is_shortened), (diff.text, diff.is_shortened));
 }
 
 fn check_edits(before: &str, after: &str, edits: &Edits) {

@@ -4,6 +4,7 @@ use crate::error::Result;
 use recto_text::error::Error as TextError;
 use recto_text::line::LineRange;
 use recto_text::plan::{self, Found, Replacement};
+use recto_text::quote::LineNumbers;
 use serde_json::{Value, json};
 
 use super::edit::{ABSOLUTE_PATH, DRY_RUN, EXPECTED_HASH, Target, edit};
@@ -74,11 +75,13 @@ fn run(env: &WriteEnv<'_>, arguments: Arguments) -> Result<Answer> {
     Ok(report::edited(&target, &edited, structured, &what))
 }
 
-/// Adds the places of an edit that replaces all of them to its object.
+/// Adds the places of an edit that replaces all of them to its object, with the lines in the form that
+/// ReadLines takes.
 pub fn add_places(structured: &mut Value, found: &Found) {
-    let (lines, n_omitted) = line_spec(found);
+    let (lines, n_omitted) = first_lines(found);
     structured["replacements"] = found.n_places.into();
-    structured["lines"] = lines.into();
+    let shown = LineNumbers(lines).to_string();
+    structured["lines"] = shown.trim_start_matches(char::is_alphabetic).replace(' ', "").into();
     if n_omitted > 0 {
         structured["lines_omitted"] = n_omitted.into();
     }
@@ -86,22 +89,16 @@ pub fn add_places(structured: &mut Value, found: &Found) {
 
 /// Describes the places of an edit that replaces all of them.
 fn shown_places(found: &Found) -> String {
-    let (lines, n_omitted) = line_spec(found);
+    let (lines, n_omitted) = first_lines(found);
     let replacements = if found.n_places == 1 { "replacement" } else { "replacements" };
     let more = if n_omitted > 0 { format!(" and {n_omitted} more") } else { String::new() };
-    let noun = if lines.contains([',', '-']) { "lines" } else { "line" };
-    format!("{} {replacements} in {noun} {lines}{more}", found.n_places)
+    format!("{} {replacements} in {}{more}", found.n_places, LineNumbers(lines))
 }
 
-/// Returns the first lines of an edit in the form that ReadLines takes, and the number of ranges
-/// that were left out.
-fn line_spec(found: &Found) -> (String, usize) {
-    let range = |lines: &LineRange| match lines.start == lines.end {
-        true => lines.start.to_string(),
-        false => format!("{}-{}", lines.start, lines.end),
-    };
-    let shown: Vec<String> = found.lines.iter().take(MAX_RANGES).map(range).collect();
-    (shown.join(","), found.lines.len() - shown.len())
+/// Returns the first lines of an edit, and the number of ranges that were left out.
+fn first_lines(found: &Found) -> (&[LineRange], usize) {
+    let shown = &found.lines[..found.lines.len().min(MAX_RANGES)];
+    (shown, found.lines.len() - shown.len())
 }
 
 fn output() -> Value {

@@ -88,7 +88,8 @@ fn run(env: &WriteEnv<'_>, arguments: Arguments) -> Result<Answer> {
     });
     let line_ranges: Vec<Value> = line_ranges.collect();
     let n_edits = replacements.len();
-    let structured = json!({"success": true, "applied_count": n_edits, "line_ranges": line_ranges});
+    let mut structured = json!({"success": true, "applied_count": n_edits});
+    report::list(&mut structured, "line_ranges", line_ranges, env.delivery);
     let mut what = if n_edits == 1 { "1 edit".to_string() } else { format!("{n_edits} edits") };
     if replacements.iter().any(Replacement::replaces_all) {
         let n_places: usize = edited.plan.found.iter().map(|found| found.n_places).sum();
@@ -119,8 +120,10 @@ fn output() -> Value {
         "required": ["edit_index", "start", "end"],
     });
     add_places_schema(&mut lines);
-    report::schema(json!({
+    let mut schema = report::schema(json!({
         "applied_count": {"type": "integer"},
         "line_ranges": {"type": "array", "items": lines},
-    }))
+    }));
+    schema["properties"]["line_ranges_omitted"] = json!({"type": "integer"});
+    schema
 }

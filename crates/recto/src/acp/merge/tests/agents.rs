@@ -406,7 +406,7 @@ fn unchanged(events: &[Value], asked: Value) {
         let params = json!({"sessionId": "s", "update": update});
         passes(&mut merger, json!({"method": "session/update", "params": params}));
     }
-    let answer = Ok(Answer::new(vec![], json!({})));
+    let answer = Ok(Answer::new("", json!({})));
     let end = with_call("edit_text_file", edit(), |call| updates::finished(&id, call, &answer));
     assert_eq!(merger.from_recto("s", end.clone())["params"]["update"], end);
 }
