@@ -42,6 +42,8 @@ pub struct Texts<'a> {
     pub edits: &'a Edits,
     /// How many lines precede both texts.
     pub lines_before: usize,
+    /// Whether a line before or after both texts ends with CRLF.
+    pub has_crlf_around: bool,
     /// Whether both texts start and end at line boundaries. A part then has three lines on either
     /// side of every edit, unless the whole text starts or ends there.
     pub is_whole_lines: bool,

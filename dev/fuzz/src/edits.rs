@@ -169,6 +169,7 @@ fn check_plan(
         after: &after,
         edits: &plan.edits,
         lines_before: 0,
+        has_crlf_around: false,
         is_whole_lines: true,
     };
     let diff = unified("f", OldSide::File, &whole, Bounds::NONE);
@@ -199,6 +200,7 @@ fn check_plan(
         after: &part_after,
         edits: &in_part.edits,
         lines_before,
+        has_crlf_around: text.contains("\r\n"),
         is_whole_lines: true,
     };
     let part_diff = unified("f", OldSide::File, &texts, Bounds::NONE);

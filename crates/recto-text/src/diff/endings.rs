@@ -70,7 +70,9 @@ pub fn describe(texts: &Texts<'_>, changes: &[LineChange]) -> Option<String> {
             &texts.after[change.after.bytes.clone()],
         );
     }
-    if old.crlf.n_lines == 0 && memmem::find(texts.after.as_bytes(), b"\r\n").is_none() {
+    let has_crlf =
+        || texts.has_crlf_around || memmem::find(texts.after.as_bytes(), b"\r\n").is_some();
+    if old.crlf.n_lines == 0 && !has_crlf() {
         return None;
     }
     if let Some(ending) = new.only() {

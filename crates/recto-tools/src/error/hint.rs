@@ -88,13 +88,22 @@ impl Error {
                 let advice = reader.map(|tool| format!(" Read it with {tool}.")).unwrap_or_default();
                 format!("The file is {what}.{advice}").into()
             }
-            Error::Stale { changed, .. } => {
+            Error::Stale { changed, retry, .. } => {
                 let changed: Vec<String> = changed.iter().map(|lines| lines.to_string()).collect();
                 let which = match changed.as_slice() {
                     [] => String::new(),
                     changed => format!("Changed since then: {}. ", changed.join(", ")),
                 };
-                format!("{which}Nothing was written. Read the file again, then retry with the new hash.").into()
+                match retry {
+                    None => format!("{which}Nothing was written. Read the file again, then retry with the new hash.").into(),
+                    Some(arguments) => {
+                        let shown: Vec<String> =
+                            arguments.iter().map(|(name, value)| format!("{name} {value}")).collect();
+                        let text = format!("{which}Nothing was written. The text that you named is unchanged; retry with {}.", shown.join(" and "));
+                        let next = NextCall { tool: None, arguments: arguments.clone() };
+                        Hint { text, next: Some(next) }
+                    }
+                }
             }
             Error::Unseen { path, seen, changed } => unseen_hint(path, *seen, changed.as_ref(), served),
             Error::Hanging => "A network or FUSE mount under the roots may have stopped responding. Calls work again once it responds or recto is restarted.".into(),

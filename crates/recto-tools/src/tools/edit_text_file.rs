@@ -3,11 +3,11 @@
 use crate::error::Result;
 use recto_text::error::Error as TextError;
 use recto_text::line::LineRange;
-use recto_text::plan::{self, Found, Replacement};
+use recto_text::plan::{self, Found, Plan, Replacement, TextPart};
 use recto_text::quote::LineNumbers;
 use serde_json::{Value, json};
 
-use super::edit::{ABSOLUTE_PATH, DRY_RUN, EXPECTED_HASH, Target, edit};
+use super::edit::{ABSOLUTE_PATH, DRY_RUN, EXPECTED_HASH, EditRequest, Target, edit};
 use super::report;
 use super::{Answer, Arguments, Param, ParamKind, Run, Tool, Toolset, WriteEnv};
 use recto_store::Where;
@@ -59,11 +59,19 @@ pub fn replacement(arguments: &mut Arguments) -> Result<Replacement, TextError> 
     Ok(replacement.whole_words(arguments.boolean("whole_word")))
 }
 
+impl EditRequest for Replacement {
+    fn place(&self) -> Where<'_> {
+        Where::Strings(std::slice::from_ref(self))
+    }
+
+    fn plan(&self, _: &WriteEnv<'_>, part: TextPart<'_>) -> Result<Plan> {
+        Ok(plan::string(part, self)?)
+    }
+}
+
 fn run(env: &WriteEnv<'_>, arguments: Arguments) -> Result<Answer> {
     let Request { target, replacement } = request(env, arguments)?;
-    let place = Where::Strings(std::slice::from_ref(&replacement));
-    let edited =
-        edit(env, &target, place, |part| plan::string(part, &replacement), |_, error| error)?;
+    let edited = edit(env, &target, &replacement)?;
     let found = &edited.plan.found[0];
     let LineRange { start, end } = found.hull();
     let mut structured = json!({"success": true, "line_range": {"start": start, "end": end}});
