@@ -12,6 +12,7 @@ use serde_json::{Map, Value};
 use tracing::{Level, debug, error};
 
 use crate::LOG_TARGET;
+use crate::budget::ErrorText;
 use crate::delivery::Delivery;
 use crate::error::{Error, Result};
 use crate::served::{Names, Served};
@@ -59,6 +60,8 @@ pub struct Calls {
     served: Served,
     /// The base of relative paths.
     root: PathBuf,
+    /// The other roots, which relative patterns also cover.
+    more_roots: Arc<[PathBuf]>,
     delivery: Delivery,
     versions: Arc<Versions>,
     witness: Option<Arc<dyn Witness>>,
@@ -73,8 +76,13 @@ impl Calls {
         root: PathBuf,
         delivery: Delivery,
     ) -> Calls {
-        let (versions, witness) = (Arc::default(), None);
-        Calls { store, revisions, served, root, delivery, versions, witness }
+        let (more_roots, versions, witness) = (Arc::default(), Arc::default(), None);
+        Calls { store, revisions, served, root, more_roots, delivery, versions, witness }
+    }
+
+    /// Returns the same with more roots, which relative patterns also cover.
+    pub fn with_more_roots(self, more_roots: Vec<PathBuf>) -> Calls {
+        Calls { more_roots: more_roots.into(), ..self }
     }
 
     /// Returns the same with a witness for every call.
@@ -85,6 +93,11 @@ impl Calls {
     /// Returns the same for a client that gets its answers in another way.
     pub fn for_client(&self, names: Names, delivery: Delivery) -> Calls {
         Calls { served: self.served.spelled(names), delivery, ..self.clone() }
+    }
+
+    /// Returns the message and hint of an error, within the size of an answer.
+    pub fn error_text(&self, error: &Error) -> ErrorText {
+        ErrorText::new(error, &self.served, self.delivery)
     }
 
     /// Returns the served tools.
@@ -157,6 +170,7 @@ impl Calls {
             revisions: &*self.revisions,
             context,
             root: &self.root,
+            more_roots: &self.more_roots,
             delivery: self.delivery,
             versions,
             served: &self.served,

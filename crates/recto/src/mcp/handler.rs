@@ -86,7 +86,7 @@ impl ServerHandler for Handler {
         };
         let slot = context.extensions.get::<Slot>().cloned().unwrap_or_default();
         let answer = |result| {
-            to_wire::result(result, self.wire, served, slot.repeat).map(CallToolResponse::from)
+            to_wire::result(result, self.wire, &self.calls, slot.repeat).map(CallToolResponse::from)
         };
         let thread = tokio::select! {
             thread = self.slots.start(&slot) => thread,

@@ -65,7 +65,7 @@ fn reports_the_environment_and_leaves_no_files_behind() {
         "case-sensitive",
         "\nsandbox\n  path checks: every path is resolved one component at a time",
         "Landlock: disabled",
-        "request 16 MiB, read 1 MiB",
+        "request 16 MiB, read 40000 bytes",
         "files up to 64 MiB are edited in memory, larger ones by excerpt; 1 GiB where the whole file is needed",
         "\nfiles left behind by killed processes\n  none\n",
         "\ngit\n",

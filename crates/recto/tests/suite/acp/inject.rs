@@ -82,7 +82,7 @@ fn roots_and_options_of_the_command_line_reach_the_server() {
         "*.pem",
         "--deny=-x",
         "--max-read-bytes",
-        "1000",
+        "2000",
         "--git-dir",
         "g",
     ]);
@@ -98,7 +98,7 @@ fn roots_and_options_of_the_command_line_reach_the_server() {
             editor.spelled("a"),
             "--root",
             "/",
-            "--max-answer-bytes=1000",
+            "--max-answer-bytes=2000",
             "--durability=full",
             "--results=both",
             "--errors=result",
