@@ -40,8 +40,30 @@ const MAX_THREADS: usize = 8;
 /// The maximum size of the names that are processed as one batch.
 const MAX_BATCH: usize = 1 << 20;
 
+/// The bounds of a walk.
+#[derive(Debug, Clone, Copy)]
+pub struct WalkBudget {
+    pub max_entries: u64,
+    pub deadline: Instant,
+    /// The entries that are inspected whatever the time is, so that results for small trees do not
+    /// depend on it.
+    pub n_before_deadline: u64,
+}
+
 /// Lists the matching files below a directory.
 pub fn list(roots: &Roots, request: &ListRequest<'_>, context: &Context) -> Result<Listing> {
+    let deadline = Instant::now() + MAX_TIME;
+    let budget = WalkBudget { max_entries: MAX_ENTRIES, deadline, n_before_deadline: 0 };
+    list_within(roots, request, budget, context)
+}
+
+/// Lists the matching files that a walk finds within a budget.
+pub fn list_within(
+    roots: &Roots,
+    request: &ListRequest<'_>,
+    budget: WalkBudget,
+    context: &Context,
+) -> Result<Listing> {
     let sandbox = context.sandbox.resolved(|path| path.canonicalize().ok());
     let location = match roots.resolve(request.folder, LastLink::Follow, &sandbox) {
         // A directory that the client's sandbox denies is listed as empty, like a missing one.
@@ -67,7 +89,7 @@ pub fn list(roots: &Roots, request: &ListRequest<'_>, context: &Context) -> Resu
         n_above: if below.as_os_str().is_empty() { 0 } else { below.as_os_str().len() + 1 },
         sandbox,
         context,
-        started: Instant::now(),
+        budget,
         n_entries: AtomicU64::new(0),
         is_stopped: AtomicBool::new(false),
         is_too_deep: AtomicBool::new(false),
@@ -138,7 +160,7 @@ struct ListWalk<'a> {
     n_above: usize,
     sandbox: Sandbox,
     context: &'a Context,
-    started: Instant,
+    budget: WalkBudget,
     n_entries: AtomicU64,
     is_stopped: AtomicBool,
     is_too_deep: AtomicBool,
@@ -222,8 +244,10 @@ impl ListWalk<'_> {
 
     /// Returns whether the walk has reached a limit or was cancelled.
     fn should_stop(&self) -> bool {
-        if self.n_entries.load(Ordering::Relaxed) > MAX_ENTRIES || self.started.elapsed() > MAX_TIME
-        {
+        let n_entries = self.n_entries.load(Ordering::Relaxed);
+        let WalkBudget { max_entries, deadline, n_before_deadline } = self.budget;
+        let is_late = || n_entries >= n_before_deadline && Instant::now() > deadline;
+        if n_entries > max_entries || is_late() {
             self.is_stopped.store(true, Ordering::Relaxed);
         }
         self.is_stopped.load(Ordering::Relaxed) || self.context.cancel.check().is_err()
@@ -484,3 +508,6 @@ fn exists(dir: &Handle, name: &str) -> bool {
 fn kind_of(dir: &Handle, name: &OsStr) -> FileKind {
     recto_platform::status_at(dir, name).map_or(FileKind::Unknown, |status| status.kind())
 }
+
+#[cfg(test)]
+mod tests;
