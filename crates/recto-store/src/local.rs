@@ -31,7 +31,7 @@ use std::ffi::OsString;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crate::error::Denial;
 use crate::error::{Error, Result};
@@ -208,11 +208,7 @@ impl Store for LocalStore {
     }
 
     fn nearby(&self, path: &AbsPath, context: &Context) -> Nearby {
-        let budget = WalkBudget {
-            max_entries: limits::NEARBY_ENTRIES,
-            n_before_deadline: 1000,
-            deadline: Instant::now() + limits::NEARBY_TIME,
-        };
+        let budget = WalkBudget::nearby();
         let list = |request: &ListRequest<'_>| {
             list::list_within(&self.roots, request, budget, context).ok()
         };

@@ -4,13 +4,14 @@
 //! swapped link cannot lead outside. A link is listed if it leads to a file inside the roots, but
 //! never descended into. FIFOs, sockets and devices are skipped without being opened.
 
+mod budget;
+
 use std::ffi::{OsStr, OsString};
 use std::mem::MaybeUninit;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
-use std::time::{Duration, Instant};
 
 use crate::error::Denial;
 use crate::error::{Error, Result};
@@ -24,10 +25,10 @@ use crate::limits;
 use crate::path::AbsPath;
 use crate::sync::{lock, wait};
 use crate::{ListRequest, Listing};
+pub use budget::WalkBudget;
 
 /// The limits of one walk.
 const MAX_ENTRIES: u64 = limits::WALK_ENTRIES;
-const MAX_TIME: Duration = limits::WALK_TIME;
 const MAX_DEPTH: usize = limits::WALK_DEPTH;
 
 /// The maximum number of paths that are kept, whatever the caller requests.
@@ -40,21 +41,9 @@ const MAX_THREADS: usize = 8;
 /// The maximum size of the names that are processed as one batch.
 const MAX_BATCH: usize = 1 << 20;
 
-/// The bounds of a walk.
-#[derive(Debug, Clone, Copy)]
-pub struct WalkBudget {
-    pub max_entries: u64,
-    pub deadline: Instant,
-    /// The entries that are inspected whatever the time is, so that results for small trees do not
-    /// depend on it.
-    pub n_before_deadline: u64,
-}
-
 /// Lists the matching files below a directory.
 pub fn list(roots: &Roots, request: &ListRequest<'_>, context: &Context) -> Result<Listing> {
-    let deadline = Instant::now() + MAX_TIME;
-    let budget = WalkBudget { max_entries: MAX_ENTRIES, deadline, n_before_deadline: 0 };
-    list_within(roots, request, budget, context)
+    list_within(roots, request, WalkBudget::whole(), context)
 }
 
 /// Lists the matching files that a walk finds within a budget.
@@ -244,10 +233,7 @@ impl ListWalk<'_> {
 
     /// Returns whether the walk has reached a limit or was cancelled.
     fn should_stop(&self) -> bool {
-        let n_entries = self.n_entries.load(Ordering::Relaxed);
-        let WalkBudget { max_entries, deadline, n_before_deadline } = self.budget;
-        let is_late = || n_entries >= n_before_deadline && Instant::now() > deadline;
-        if n_entries > max_entries || is_late() {
+        if self.budget.is_spent(self.n_entries.load(Ordering::Relaxed)) {
             self.is_stopped.store(true, Ordering::Relaxed);
         }
         self.is_stopped.load(Ordering::Relaxed) || self.context.cancel.check().is_err()

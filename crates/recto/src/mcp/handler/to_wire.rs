@@ -27,6 +27,7 @@ pub fn tool(tool: &Tool, wire: Wire) -> WireTool {
         Arc::new(tool.input_schema()),
     )
     .with_annotations(annotations);
+    definition.title = Some(tool.title.into());
     // A tool with an output schema must return structured content.
     if wire.results != Results::Text {
         definition = definition.with_raw_output_schema(Arc::new(tool.output_schema()));
@@ -83,19 +84,16 @@ fn failure(error: &Error, served: &Served) -> CallToolResult {
     };
     let mut result = CallToolResult::error(vec![ContentBlock::text(text)]);
     let mut meta = MetaObject::default();
-    meta.insert("error".into(), describe(error, served));
+    // The text has the message and the hint. Some clients show this to the model as well.
+    meta.insert("error".into(), json!({"code": error.code()}));
     result.meta = Some(meta);
     result
 }
 
 fn jsonrpc_error(error: &Error, served: &Served) -> ErrorData {
-    ErrorData::new(ErrorCode(error.code()), error.to_string(), Some(describe(error, served)))
-}
-
-fn describe(error: &Error, served: &Served) -> Value {
     let mut described = json!({"code": error.code(), "message": error.to_string()});
     if let Some(hint) = error.hint(served) {
         described["hint"] = hint.text.into();
     }
-    described
+    ErrorData::new(ErrorCode(error.code()), error.to_string(), Some(described))
 }
