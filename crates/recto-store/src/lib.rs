@@ -14,6 +14,7 @@ pub mod limits;
 pub mod local;
 pub mod lru;
 pub mod memory;
+pub mod nearby;
 pub mod notes;
 pub mod path;
 pub mod preview;
@@ -38,6 +39,7 @@ pub use error::{Error, Result};
 pub use git::GitRevisions;
 pub use local::LocalStore;
 pub use memory::MemoryStore;
+pub use nearby::Nearby;
 pub use notes::Note;
 pub use workspace::Workspace;
 
@@ -62,6 +64,9 @@ pub trait Store: Send + Sync {
     /// Returns the path without links, `.` and `..`, if the caller may read it. The last component need
     /// not exist.
     fn real_path(&self, path: &AbsPath, context: &Context) -> Option<PathBuf>;
+
+    /// Returns what exists near a path that does not, for a hint. Takes a few milliseconds at most.
+    fn nearby(&self, path: &AbsPath, context: &Context) -> Nearby;
 
     /// Lists the files below a directory that match a pattern. A missing directory has none.
     fn list(&self, request: &ListRequest<'_>, context: &Context) -> Result<Listing>;

@@ -125,6 +125,13 @@ limits! {
     LINKS: count usize = recto_store::limits::LINKS,
         "-32003", By("at_most_forty_links_are_followed");
 
+    /// Directory entries inspected to suggest a path for one that does not exist.
+    NEARBY_ENTRIES: count u64 = recto_store::limits::NEARBY_ENTRIES,
+        "the hint has fewer suggestions", By("suggestions_come_from_a_bounded_number_of_entries");
+    /// Duration of that, once a thousand entries were inspected.
+    NEARBY_TIME: time Duration = recto_store::limits::NEARBY_TIME,
+        "the hint has fewer suggestions", Not("depends on the speed of the disk");
+
     // Reading.
 
     /// Text of an answer, and separately its structured content as JSON, unless set by `--max-answer-bytes`.

@@ -5,6 +5,7 @@
 //! never descended into. FIFOs, sockets and devices are skipped without being opened.
 
 mod batch;
+mod budget;
 
 use std::ffi::{OsStr, OsString};
 use std::mem::MaybeUninit;
@@ -12,7 +13,6 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
-use std::time::{Duration, Instant};
 
 use crate::error::Denial;
 use crate::error::{Error, Result};
@@ -27,10 +27,10 @@ use crate::path::AbsPath;
 use crate::sync::{lock, wait};
 use crate::{ListRequest, Listing};
 use batch::Batch;
+pub use budget::WalkBudget;
 
 /// The limits of one walk.
 const MAX_ENTRIES: u64 = limits::WALK_ENTRIES;
-const MAX_TIME: Duration = limits::WALK_TIME;
 const MAX_DEPTH: usize = limits::WALK_DEPTH;
 
 /// The maximum number of paths that are kept, whatever the caller requests.
@@ -45,6 +45,16 @@ const MAX_BATCH: usize = 1 << 20;
 
 /// Lists the matching files below a directory.
 pub fn list(roots: &Roots, request: &ListRequest<'_>, context: &Context) -> Result<Listing> {
+    list_within(roots, request, WalkBudget::whole(), context)
+}
+
+/// Lists the matching files that a walk finds within a budget.
+pub fn list_within(
+    roots: &Roots,
+    request: &ListRequest<'_>,
+    budget: WalkBudget,
+    context: &Context,
+) -> Result<Listing> {
     let sandbox = context.sandbox.resolved(|path| path.canonicalize().ok());
     let location = match roots.resolve(request.folder, LastLink::Follow, &sandbox) {
         // A directory that the client's sandbox denies is listed as empty, like a missing one.
@@ -71,7 +81,7 @@ pub fn list(roots: &Roots, request: &ListRequest<'_>, context: &Context) -> Resu
         n_above: if below.as_os_str().is_empty() { 0 } else { below.as_os_str().len() + 1 },
         sandbox,
         context,
-        started: Instant::now(),
+        budget,
         n_entries: AtomicU64::new(0),
         is_stopped: AtomicBool::new(false),
         is_too_deep: AtomicBool::new(false),
@@ -146,7 +156,7 @@ struct ListWalk<'a> {
     n_above: usize,
     sandbox: Sandbox,
     context: &'a Context,
-    started: Instant,
+    budget: WalkBudget,
     n_entries: AtomicU64,
     is_stopped: AtomicBool,
     is_too_deep: AtomicBool,
@@ -230,8 +240,7 @@ impl ListWalk<'_> {
 
     /// Returns whether the walk has reached a limit or was cancelled.
     fn should_stop(&self) -> bool {
-        if self.n_entries.load(Ordering::Relaxed) > MAX_ENTRIES || self.started.elapsed() > MAX_TIME
-        {
+        if self.budget.is_spent(self.n_entries.load(Ordering::Relaxed)) {
             self.is_stopped.store(true, Ordering::Relaxed);
         }
         self.is_stopped.load(Ordering::Relaxed) || self.context.cancel.check().is_err()
@@ -482,3 +491,6 @@ fn exists(dir: &Handle, name: &str) -> bool {
 fn kind_of(dir: &Handle, name: &OsStr) -> FileKind {
     recto_platform::status_at(dir, name).map_or(FileKind::Unknown, |status| status.kind())
 }
+
+#[cfg(test)]
+mod tests;

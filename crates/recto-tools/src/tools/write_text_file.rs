@@ -24,10 +24,10 @@ pub static TOOL: Tool = Tool {
     title: "Write file",
     toolset: Toolset::Edit,
     description: "Create a text file or replace its whole content, keeping its encoding. The \
-        directory must exist. To change part of a file use edit_text_file.",
+        directory must exist. To change part of it use edit_text_file.",
     params: &[
         ABSOLUTE_PATH,
-        Param::required("content", ParamKind::Text, "Complete new content"),
+        Param::required("content", ParamKind::Text, "Whole new text"),
         EXPECTED_HASH,
         DRY_RUN,
     ],

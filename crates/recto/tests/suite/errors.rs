@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::mem::discriminant;
 
+use recto_store::Nearby;
 use recto_store::error::{Denial, Error as StoreError, Instead, SizeLimit};
 use recto_text::Digest;
 use recto_text::error::{Error as TextError, NamedAs, Occurrence, Whereabouts};
@@ -30,6 +31,24 @@ fn own_examples() -> Vec<Error> {
         Error::MissingArgument {
             name: "path".into(),
             known: "This tool accepts: path, line".into(),
+        },
+        Error::Missing {
+            path: "/project/src/mian.rs".into(),
+            argument: "path",
+            nearby: Nearby { files: vec![path()], folder: Some("/project/src".into()) },
+        },
+        Error::MissingAt {
+            path: "src/mian.rs".into(),
+            revision: "HEAD".into(),
+            argument: "file_path",
+            nearby: Nearby { files: vec!["src/main.rs".into()], folder: None },
+        },
+        Error::MissingParent { parent: "/project/new".into() },
+        Error::NothingToOverwrite { path: path(), nearby: Nearby::default() },
+        Error::NotAbsolute {
+            path: "~/src/main.rs".into(),
+            argument: "path",
+            nearby: Nearby { files: Vec::new(), folder: Some("/project".into()) },
         },
         Error::TwoNames { name: "path", alias: "file_path" },
         Error::UnknownArgument {

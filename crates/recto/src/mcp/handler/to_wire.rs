@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use recto_tools::budget::ErrorText;
 use recto_tools::{AnswerForm, Calls, Error, Result};
 use rmcp::model::{
     CallToolResult, ContentBlock, ErrorCode, ErrorData, MetaObject, Tool as WireTool,
@@ -28,6 +27,7 @@ pub fn tool(tool: &Tool, wire: ClientWire) -> WireTool {
         Arc::new(tool.input_schema()),
     )
     .with_annotations(annotations);
+    definition.title = Some(tool.title.into());
     // A tool with an output schema must return structured content.
     if wire.delivery.form != AnswerForm::Text {
         definition = definition.with_raw_output_schema(Arc::new(tool.output_schema()));
@@ -82,21 +82,17 @@ fn failure(error: &Error, calls: &Calls) -> CallToolResult {
     let text = calls.error_text(error);
     let mut result = CallToolResult::error(vec![ContentBlock::text(text.block())]);
     let mut meta = MetaObject::default();
-    meta.insert("error".into(), describe(error, text));
+    // The text has the message and the hint. Some clients show this to the model as well.
+    meta.insert("error".into(), json!({"code": error.code()}));
     result.meta = Some(meta);
     result
 }
 
 fn jsonrpc_error(error: &Error, calls: &Calls) -> ErrorData {
     let text = calls.error_text(error);
-    let message = text.message.clone();
-    ErrorData::new(ErrorCode(error.code()), message, Some(describe(error, text)))
-}
-
-fn describe(error: &Error, text: ErrorText) -> Value {
     let mut described = json!({"code": error.code(), "message": text.message});
     if let Some(hint) = text.hint {
         described["hint"] = hint.into();
     }
-    described
+    ErrorData::new(ErrorCode(error.code()), text.message, Some(described))
 }
