@@ -61,9 +61,11 @@ struct Outcome {
 
 fn run(env: &WriteEnv<'_>, arguments: Arguments) -> Result<Answer> {
     let Request { target, content } = request(env, arguments)?;
-    let outcome = target.attempt(env, |store| match store.hold(&target.path, env.context)? {
-        Hold::Vacant(slot) => create(env, &target, slot, &content),
-        Hold::File(held) => overwrite(env, &target, held.whole()?, &content),
+    let outcome = target.run(env, |env| {
+        target.attempt(env, |store| match store.hold(&target.path, env.context)? {
+            Hold::Vacant(slot) => create(env, &target, slot, &content),
+            Hold::File(held) => overwrite(env, &target, held.whole()?, &content),
+        })
     })?;
     Ok(report(&target, &outcome))
 }
@@ -202,7 +204,8 @@ fn report(target: &Target, outcome: &Outcome) -> Answer {
         (false, false) => "overwritten",
     };
     let unit = if n_bytes == 1 { "byte" } else { "bytes" };
-    let mut notes = vec![format!("{what}, {n_bytes} {unit}, hash {digest}")];
+    let of_what = if target.is_dry_run { " of the proposed text" } else { "" };
+    let mut notes = vec![format!("{what}, {n_bytes} {unit}, hash{of_what} {digest}")];
     if is_unchanged {
         structured["unchanged"] = true.into();
     }
