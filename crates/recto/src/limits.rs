@@ -106,6 +106,16 @@ limits! {
         "the server exits; a write that is being committed is completed",
         By("a_call_in_flight_does_not_delay_the_exit_at_end_of_input");
 
+    /// Length of an array that is given as JSON in a string.
+    JSON_ARGUMENT: bytes usize = recto_tools::limits::JSON_ARGUMENT,
+        "-32600: the argument must be an array",
+        By("json_in_a_string_is_parsed_up_to_its_limit");
+
+    /// Files whose last version, returned or written, a session knows.
+    SEEN_FILES: count usize = recto_tools::limits::SEEN_FILES,
+        "the one seen first is forgotten; `write_text_file` without `expected_hash` overwrites it",
+        By("the_file_that_was_seen_first_is_forgotten_first");
+
     // Paths.
 
     /// Length of a path below a root.
@@ -296,6 +306,7 @@ impl std::fmt::Display for Amount {
             Amount::Bytes(n) if n >= 1 << 30 && n % (1 << 30) == 0 => write!(f, "{} GiB", n >> 30),
             Amount::Bytes(n) if n >= 1 << 20 && n % (1 << 20) == 0 => write!(f, "{} MiB", n >> 20),
             Amount::Bytes(n) if n >= 1 << 10 && n % (1 << 10) == 0 => write!(f, "{} KiB", n >> 10),
+            Amount::Bytes(1) => f.write_str("1 byte"),
             Amount::Bytes(n) => write!(f, "{n} bytes"),
             Amount::Count(n) => {
                 let digits = n.to_string();

@@ -317,7 +317,7 @@ fn with_bom(edits: &Edits, n_bom: usize) -> Cow<'_, Edits> {
 }
 
 /// Returns the first few ranges of changed lines.
-fn changed_lines(old: &str, new: &str) -> Vec<LineRange> {
+pub fn changed_lines(old: &str, new: &str) -> Vec<LineRange> {
     const MAX_SHOWN: usize = 8;
     let as_lines = |change: ChangedLines| LineRange {
         start: change.lines.start + 1,

@@ -1,20 +1,23 @@
 //! `write_text_file`: creates or overwrites a whole file.
 
+use std::path::Path;
 use std::sync::Arc;
 
-use crate::error::Result;
-use recto_text::diff::{OldSide, UnifiedDiff, ending_style};
+use crate::error::{ChangedText, Error, Result};
+use recto_text::diff::{OldSide, UnifiedDiff, changes, ending_style};
 use recto_text::edits::Edits;
 use recto_text::{Digest, Document};
 use serde_json::{Value, json};
 
 use super::edit::{
-    ABSOLUTE_PATH, Attempt, DRY_RUN, EXPECTED_HASH, Target, content_after, not_encodable,
+    ABSOLUTE_PATH, Attempt, DRY_RUN, EXPECTED_HASH, Target, changed_lines, content_after,
+    not_encodable,
 };
 use super::report::{diff_notes, with_flags};
 use super::{Answer, Arguments, FileChange, Param, ParamKind, Run, Tool, Toolset, WriteEnv};
 use recto_store::error::Error as StoreError;
-use recto_store::{Hold, Slot, Whole, Written};
+use recto_store::path::AbsPath;
+use recto_store::{FileContent, Hold, Slot, Whole, Written};
 
 pub static TOOL: Tool = Tool {
     name: "write_text_file",
@@ -105,6 +108,9 @@ fn overwrite<'s>(
     let encoded_as = before.as_deref().map_or("UTF-8", |before| before.encoding().name());
     let after = after.map_err(|error| not_encodable(encoded_as, &target.path, error))?;
     let is_unchanged = file.content().bytes() == after.bytes();
+    if !is_unchanged && !target.is_dry_run && target.expected.is_none() {
+        check_seen(env, target, file.content())?;
+    }
     let endings = text.and_then(|before| change_of_endings(before, after.text()));
     let (mut diff, mut written) = (None, Written::default());
     if target.is_dry_run {
@@ -125,6 +131,32 @@ fn overwrite<'s>(
 fn change_of_endings(before: &str, after: &str) -> Option<String> {
     let (before, after) = (ending_style(before)?, ending_style(after)?);
     (before != after).then(|| format!("line endings change from {before} to {after}"))
+}
+
+/// Rejects a file whose current version is not the one that the session has last seen. A file that it
+/// has never seen is overwritten.
+fn check_seen(env: &WriteEnv<'_>, target: &Target, now: &FileContent) -> Result<()> {
+    let real = |path: &Path| {
+        let path = AbsPath::of(path.to_path_buf(), String::new());
+        env.store.real_path(&path, env.context)
+    };
+    let Some(seen) = env.seen.last(target.path.as_path(), real) else { return Ok(()) };
+    if seen == Digest::of(now.bytes()) {
+        return Ok(());
+    }
+    let (old, new) = (env.versions.get(seen), now.document());
+    let changed = old.zip(new).map(|(old, new)| changed_text(old.text(), new.text()));
+    Err(Error::Unseen { path: target.path.to_string(), seen, changed })
+}
+
+/// Returns the first changed lines of a text.
+fn changed_text(old: &str, new: &str) -> ChangedText {
+    const MAX_LINES: usize = 10;
+    let lines = changes(old, new).into_iter().flat_map(|change| {
+        let texts = new[change.bytes].split_inclusive('\n').map(String::from);
+        change.lines.map(|idx| idx + 1).zip(texts)
+    });
+    ChangedText { ranges: changed_lines(old, new), lines: lines.take(MAX_LINES).collect() }
 }
 
 fn new_document() -> Document {

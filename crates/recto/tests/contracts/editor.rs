@@ -6,7 +6,7 @@ use recto_store::glob::Glob;
 use serde_json::{Value, json};
 
 use crate::client::Actual;
-use crate::row::{Case, Row};
+use crate::row::{Case, Row, Step};
 use crate::scripted_editor::{EditorFixture, Habits, ScriptedEditor, make_old};
 use crate::tree::Tree;
 
@@ -48,6 +48,18 @@ pub fn check(tool: &str, row: &Row) -> Result<(), String> {
         let path = root.join(name);
         make_old(&path);
         fixture.editor.open(&path, &text);
+    }
+    for step in &case.earlier {
+        match step {
+            Step::Call { tool, arguments } => {
+                fixture.call_with(tool, arguments.clone(), &Context::default());
+            }
+            Step::Change(tree) => {
+                for (name, text) in tree.texts().unwrap() {
+                    fixture.editor.open(&root.join(name), &text);
+                }
+            }
+        }
     }
     let mut actual = fixture.call_with(tool, case.arguments.clone(), &Context::default());
     crate::check_schema(tool, &actual)?;
