@@ -238,6 +238,8 @@ pub struct Excerpt {
     pub lines_before: usize,
     /// How many lines follow.
     pub lines_after: usize,
+    /// Whether a line of the file ends with CRLF.
+    pub has_crlf: bool,
     /// The ending of every line of the file, if the excerpt is inside a line and lacks it.
     pub ending: Option<Ending>,
     /// The size of the file.

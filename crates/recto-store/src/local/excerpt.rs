@@ -244,6 +244,7 @@ impl ExcerptScan<'_> {
             lines_before: lines_before as usize,
             // The write protocol detects a file that grew since.
             lines_after: scan.index.total_lines.saturating_sub(lines_before + n_lines) as usize,
+            has_crlf: scan.has_crlf,
             ending: None,
             n_bytes: scan.index.n_bytes,
             digest: scan.index.digest,

@@ -139,7 +139,7 @@ impl Target {
         let n_bom = before.text_with_bom().len() - before.text().len();
         let edits = &*with_bom(edits, n_bom);
         let (before, after) = (before.text_with_bom(), after.text_with_bom());
-        let texts = Texts { before, after, edits, lines_before: 0, is_whole_lines: true };
+        let texts = Texts::whole(before, after, edits);
         let bounds = diff_bounds(env.delivery, self.max_hunks, n_ranges);
         unified(self.path.file_name(), old_side, &texts, bounds)
     }
@@ -273,7 +273,7 @@ where
     /// Returns the diff of an excerpt that `after` replaces.
     fn diff_of_excerpt(&self, excerpt: &Excerpt, after: &str, plan: &Plan) -> UnifiedDiff {
         let Edit { env, target, .. } = self;
-        let &Excerpt { lines_before, is_whole_lines, start, .. } = excerpt;
+        let &Excerpt { lines_before, is_whole_lines, start, has_crlf, .. } = excerpt;
         // Bytes before the first line are a BOM, which other programs see as a part of that line.
         let bom = if is_whole_lines && lines_before == 0 && start > 0 { "\u{feff}" } else { "" };
         let [before, after] = [excerpt.lines.text(), after].map(|text| match bom {
@@ -281,7 +281,8 @@ where
             bom => Cow::Owned(format!("{bom}{text}")),
         });
         let edits = &*with_bom(&plan.edits, bom.len());
-        let texts = Texts { before: &before, after: &after, edits, lines_before, is_whole_lines };
+        let whole = Texts::whole(&before, &after, edits);
+        let texts = Texts { lines_before, is_whole_lines, has_other_crlf: has_crlf, ..whole };
         let bounds = diff_bounds(env.delivery, target.max_hunks, plan.line_ranges.len());
         unified(target.path.file_name(), OldSide::File, &texts, bounds)
     }
