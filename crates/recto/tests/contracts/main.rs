@@ -138,9 +138,9 @@ fn in_memory(tool: &str, row: &Row) -> Result<(), String> {
     let calls = Calls::new(
         store.clone(),
         store.clone(),
-        Served::new(config.tools().unwrap(), config.wire.names),
+        Served::new(config.tools().unwrap(), config.wire.for_client(None).names),
         root.to_path_buf(),
-        config.delivery(),
+        config.wire.for_client(None).delivery,
     );
     for step in &case.earlier {
         match step {

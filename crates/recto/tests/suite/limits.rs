@@ -140,7 +140,11 @@ fn a_read_limit_above_16_mebibytes_is_rejected() {
         (1, true),
     ] {
         let option = format!("--max-answer-bytes={n_bytes}");
-        let output = std::process::Command::new(BINARY).args(["tools", &option]).output().unwrap();
+        let output = std::process::Command::new(BINARY)
+            .args(["serve", &option])
+            .stdin(std::process::Stdio::null())
+            .output()
+            .unwrap();
         assert_eq!(output.status.success(), is_fine, "{output:?}");
     }
 }

@@ -66,8 +66,10 @@ pub struct TrackedCall {
     pub ours: ToolState,
     /// Whether the agent has reported its end.
     pub is_ended: bool,
-    /// Whether the editor has received an event about the call.
+    /// Whether the editor has received an event with this card.
     pub is_shown: bool,
+    /// Whether the editor has received a card of the agent before the call was recognised.
+    pub is_announced: bool,
     /// The tool and arguments, if known.
     pub signature: Option<CallSignature>,
     /// The server that is executing it.
@@ -81,7 +83,8 @@ impl TrackedCall {
         ours: ToolState,
         signature: Option<CallSignature>,
     ) -> TrackedCall {
-        TrackedCall { card, ours, is_ended: false, is_shown: false, signature, server: None }
+        let (is_ended, is_shown, is_announced, server) = (false, false, false, None);
+        TrackedCall { card, ours, is_ended, is_shown, is_announced, signature, server }
     }
 }
 
@@ -137,6 +140,8 @@ enum KnownId {
     Call(TrackedCall),
     /// The other id by which the editor knows the call.
     Alias(String),
+    /// A card of the agent that was not recognised as a call of recto's, at least not yet.
+    Announced,
 }
 
 impl TrackedCalls {
@@ -182,7 +187,7 @@ impl TrackedCalls {
     pub fn get_mut(&mut self, key: &Key) -> Option<&mut TrackedCall> {
         match self.known.peek_mut(key)? {
             KnownId::Call(call) => Some(call),
-            KnownId::Alias(_) => None,
+            KnownId::Alias(_) | KnownId::Announced => None,
         }
     }
 
@@ -194,6 +199,18 @@ impl TrackedCalls {
     /// Remembers another id for a call that the editor knows.
     pub fn alias(&mut self, other: &Key, known: &Key) {
         self.remember(other, KnownId::Alias(known.id.clone()));
+    }
+
+    /// Remembers that the editor has a card with this id, unless it is known already.
+    pub fn announce(&mut self, key: &Key) {
+        if self.known.peek(key).is_none() {
+            self.remember(key, KnownId::Announced);
+        }
+    }
+
+    /// Whether the editor has a card with this id.
+    pub fn is_announced(&self, key: &Key) -> bool {
+        matches!(self.known.peek(key), Some(KnownId::Announced))
     }
 
     fn remember(&mut self, key: &Key, known: KnownId) {
