@@ -107,7 +107,7 @@ pub enum Error {
         expected: Digest,
         now: Digest,
         changed: Vec<LineRange>,
-        retry: Option<Map<String, Value>>,
+        retry: Option<Box<Map<String, Value>>>,
     },
 
     /// A whole file is to be overwritten, but its current version is not the one that the session has

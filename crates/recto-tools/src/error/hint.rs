@@ -105,7 +105,7 @@ impl Error {
                         let shown: Vec<String> =
                             arguments.iter().map(|(name, value)| format!("{name} {value}")).collect();
                         let text = format!("{which}Nothing was written. The text that you named is unchanged; retry with {}.", shown.join(" and "));
-                        let next = NextCall { tool: None, arguments: arguments.clone() };
+                        let next = NextCall { tool: None, arguments: (**arguments).clone() };
                         Hint { text, next: Some(next) }
                     }
                 }

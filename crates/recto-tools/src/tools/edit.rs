@@ -369,7 +369,7 @@ impl<R: EditRequest> Edit<'_, R> {
         if let Error::Stale { expected, retry, .. } = &mut error {
             let old = env.versions.get(*expected).zip(text);
             let changes = old.map(|(old, text)| changes(old.text(), text));
-            *retry = request.retry(env, part, changes.as_deref());
+            *retry = request.retry(env, part, changes.as_deref()).map(Box::new);
             if let Some(retry) = retry {
                 retry.insert(target.hash_name.into(), now.to_string().into());
             }

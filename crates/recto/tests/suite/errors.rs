@@ -78,10 +78,10 @@ fn own_examples() -> Vec<Error> {
             expected: digest(b"old"),
             now: digest(b"new"),
             changed: vec![LineRange { start: 3, end: 5 }],
-            retry: Some(serde_json::Map::from_iter([
+            retry: Some(Box::new(serde_json::Map::from_iter([
                 ("hash".to_string(), digest(b"new").to_string().into()),
                 ("lines".to_string(), serde_json::json!([9, 12])),
-            ])),
+            ]))),
         },
         Error::Unseen {
             path: path(),
