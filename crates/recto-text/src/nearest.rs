@@ -40,6 +40,11 @@ impl Nearest {
         Nearest(shown.into())
     }
 
+    /// Returns the description for a string that occurs, but not as a whole word.
+    pub fn part_of_words() -> Nearest {
+        Nearest("It occurs only as a part of longer words; whole_word excludes those.".into())
+    }
+
     /// Returns the description for a string that an earlier edit of the same call replaced.
     pub fn replaced_by(edit_index: usize) -> Nearest {
         Nearest(format!(
@@ -100,7 +105,7 @@ fn misquoted(text: &str, wanted: &str, meant: Meant) -> Option<String> {
     ];
     for (reading, reason) in readings {
         let reading = reading.filter(|reading| !reading.trim().is_empty() && reading != wanted);
-        if let Some(found) = reading.and_then(|reading| find(text, &reading)) {
+        if let Some(found) = reading.and_then(|reading| find(text, reading.as_str())) {
             let lines = line::range_of(text, &found.places[0]);
             return Some(format!("Closest: {lines}. {} {reason}.", meant.argument()));
         }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::line;
+use crate::line::{self, LineRange};
 use crate::size::Size;
 
 /// The maximum number of characters that a message quotes.
@@ -52,6 +52,24 @@ impl fmt::Display for Lines {
             1 => f.write_str("1 line"),
             n_lines => write!(f, "{n_lines} lines"),
         }
+    }
+}
+
+/// Displays lines as numbers: `line 3`, `lines 3-5, 9`.
+pub struct LineNumbers<'a>(pub &'a [LineRange]);
+
+impl fmt::Display for LineNumbers<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let is_one = matches!(self.0, [range] if range.start == range.end);
+        f.write_str(if is_one { "line " } else { "lines " })?;
+        for (idx, LineRange { start, end }) in self.0.iter().enumerate() {
+            f.write_str(if idx == 0 { "" } else { ", " })?;
+            match start == end {
+                true => write!(f, "{start}")?,
+                false => write!(f, "{start}-{end}")?,
+            }
+        }
+        Ok(())
     }
 }
 

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use recto_store::Note;
-use recto_text::Document;
+use recto_text::{Digest, Document};
 use serde_json::{Map, Value};
 
 /// A successful answer.
@@ -24,6 +24,8 @@ pub struct Answer {
     pub repeated: Option<&'static str>,
     /// The change to a file, if there was one.
     pub change: Option<FileChange>,
+    /// The versions of other files than the named one that the answer shows text of.
+    pub seen: Vec<(PathBuf, Digest)>,
 }
 
 /// A file before and after a call. A side is `None` if there is no file or it is not text.
@@ -44,7 +46,7 @@ impl Answer {
             unreachable!("every tool answers with an object")
         };
         let (head, content) = (head.into(), String::new());
-        Answer { head, content, structured, repeated: None, change: None }
+        Answer { head, content, structured, repeated: None, change: None, seen: Vec::new() }
     }
 
     /// Returns the same answer with content.
@@ -57,6 +59,15 @@ impl Answer {
         self.structured.insert(field.into(), Value::Null);
         self.repeated = Some(field);
         self.with_content(content)
+    }
+
+    /// Returns the current version of the named file, if the answer reports it. The hash of a dry run
+    /// is that of the proposed text.
+    pub fn version(&self) -> Option<Digest> {
+        let is_dry_run = self.structured.get("dry_run") == Some(&Value::Bool(true));
+        let in_meta = || self.structured.get("_meta")?.get("hash");
+        let hash = self.structured.get("hash").or_else(in_meta).filter(|_| !is_dry_run)?;
+        hash.as_str()?.parse().ok()
     }
 
     /// Returns the blocks of text, in the order in which they are sent.
@@ -81,7 +92,10 @@ impl Answer {
         if !notes.is_empty() {
             let notes: Vec<&str> = notes.iter().map(|note| words(*note)).collect();
             self.head = format!("{}; {}", self.head, notes.join("; "));
-            self.structured.insert("notes".into(), notes.into());
+            let all = self.structured.entry("notes").or_insert_with(|| Value::Array(Vec::new()));
+            all.as_array_mut()
+                .expect("notes are a list")
+                .extend(notes.into_iter().map(Value::from));
         }
         self
     }

@@ -12,9 +12,9 @@ use serde_json::{Map, Value};
 use tracing::{Level, debug, error};
 
 use crate::LOG_TARGET;
-use crate::budget::ErrorText;
 use crate::delivery::Delivery;
 use crate::error::{Error, Result};
+use crate::seen::Seen;
 use crate::served::{Names, Served};
 use crate::tools::{Answer, Env, SUBJECTS, Tool};
 use crate::versions::Versions;
@@ -42,7 +42,7 @@ pub trait Witness: Send + Sync {
 pub struct Witnessed<'a> {
     /// The tool.
     pub tool: &'static Tool,
-    /// Its unchecked arguments.
+    /// Its normalized but unchecked arguments.
     pub arguments: &'a Map<String, Value>,
     /// The id that the client gave the call.
     pub id: Option<&'a str>,
@@ -64,6 +64,7 @@ pub struct Calls {
     more_roots: Arc<[PathBuf]>,
     delivery: Delivery,
     versions: Arc<Versions>,
+    seen: Arc<Seen>,
     witness: Option<Arc<dyn Witness>>,
 }
 
@@ -76,8 +77,9 @@ impl Calls {
         root: PathBuf,
         delivery: Delivery,
     ) -> Calls {
-        let (more_roots, versions, witness) = (Arc::default(), Arc::default(), None);
-        Calls { store, revisions, served, root, more_roots, delivery, versions, witness }
+        let (versions, seen, witness) = (Arc::default(), Arc::default(), None);
+        let more_roots = Arc::default();
+        Calls { store, revisions, served, root, more_roots, delivery, versions, seen, witness }
     }
 
     /// Returns the same with more roots, which relative patterns also cover.
@@ -95,11 +97,6 @@ impl Calls {
         Calls { served: self.served.spelled(names), delivery, ..self.clone() }
     }
 
-    /// Returns the message and hint of an error, within the size of an answer.
-    pub fn error_text(&self, error: &Error) -> ErrorText {
-        ErrorText::new(error, &self.served, self.delivery)
-    }
-
     /// Returns the served tools.
     pub fn served(&self) -> &Served {
         &self.served
@@ -112,6 +109,7 @@ impl Calls {
         arguments: Map<String, Value>,
         call: &Call,
     ) -> Result<Answer> {
+        let arguments = tool.normalized(arguments);
         if !tracing::enabled!(target: LOG_TARGET, Level::DEBUG) {
             return self.witnessed(tool, arguments, call);
         }
@@ -128,8 +126,12 @@ impl Calls {
         arguments: Map<String, Value>,
         call: &Call,
     ) -> Result<Answer> {
-        let run =
-            |arguments| self.run(tool, arguments, &call.context, &*self.store, &self.versions);
+        let run = |arguments: Map<String, Value>| {
+            let file = self.file_of(&arguments);
+            let answer = self.run(tool, arguments, &call.context, &*self.store, &self.versions)?;
+            self.record(file, &answer);
+            Ok(answer)
+        };
         let Some(witness) = &self.witness else { return run(arguments) };
         let seen = arguments.clone();
         let id = call.id.as_deref();
@@ -148,8 +150,26 @@ impl Calls {
         context: &Context,
     ) -> Result<Answer> {
         let store = PreviewStore(&*self.store);
+        let arguments = tool.normalized(arguments);
         // Text that was not written must not be remembered as a version of the file.
         self.run(tool, arguments, context, &store, &Versions::default())
+    }
+
+    /// Returns the path of the current file that a call names.
+    fn file_of(&self, arguments: &Map<String, Value>) -> Option<PathBuf> {
+        let is_current = !arguments.contains_key("commit");
+        Some(self.root.join(subject(arguments)?)).filter(|_| is_current)
+    }
+
+    /// Records the versions that an answer shows. Rehearsals and dry runs show none that the agent
+    /// has read.
+    fn record(&self, file: Option<PathBuf>, answer: &Answer) {
+        if let Some((file, digest)) = file.zip(answer.version()) {
+            self.seen.record(&file, digest);
+        }
+        for (file, digest) in &answer.seen {
+            self.seen.record(file, *digest);
+        }
     }
 
     /// Returns the base of relative paths.
@@ -173,6 +193,7 @@ impl Calls {
             more_roots: &self.more_roots,
             delivery: self.delivery,
             versions,
+            seen: &self.seen,
             served: &self.served,
         };
         // The store keeps its state consistent on a panic, and nothing else outlives the call.
@@ -193,8 +214,12 @@ impl Calls {
 /// Returns the argument that names a file, unchecked and truncated for the log.
 pub fn path_of(arguments: &Map<String, Value>) -> Option<&str> {
     const MAX_BYTES: usize = 2048;
-    let path = SUBJECTS.iter().find_map(|name| arguments.get(*name)?.as_str())?;
+    let path = subject(arguments)?;
     Some(&path[..path.floor_char_boundary(MAX_BYTES)])
+}
+
+fn subject(arguments: &Map<String, Value>) -> Option<&str> {
+    SUBJECTS.iter().find_map(|name| arguments.get(*name)?.as_str())
 }
 
 /// Logs the tool, path, outcome and duration of a finished call, but no file content.

@@ -46,6 +46,7 @@ pub mod call;
 pub mod delivery;
 pub mod error;
 pub mod limits;
+pub mod seen;
 pub mod served;
 pub mod tools;
 pub mod versions;

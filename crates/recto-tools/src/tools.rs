@@ -37,8 +37,10 @@ use serde_json::{Map, Value, json};
 pub use crate::answer::{Answer, FileChange};
 pub use crate::arguments::{Arguments, Param, ParamKind, as_integer, schema};
 
+use crate::arguments;
 use crate::delivery::Delivery;
 use crate::error::Result;
+use crate::seen::Seen;
 use crate::served::Served;
 use crate::versions::Versions;
 
@@ -138,7 +140,12 @@ impl Tool {
         }
     }
 
-    /// Checks the arguments and runs one call.
+    /// Returns arguments in the declared form; see [`arguments::normalized`].
+    pub fn normalized(&self, arguments: Map<String, Value>) -> Map<String, Value> {
+        arguments::normalized(self.params, arguments)
+    }
+
+    /// Checks normalized arguments and runs one call.
     pub fn call(&self, env: &WriteEnv<'_>, arguments: Map<String, Value>) -> Result<Answer> {
         let arguments = Arguments::check(self.params, arguments)?;
         match self.run {
@@ -180,6 +187,8 @@ pub struct Env<'a, S: ?Sized> {
     pub delivery: Delivery,
     /// Texts that were recently read or written.
     pub versions: &'a Versions,
+    /// The versions that the session has last seen.
+    pub seen: &'a Seen,
     /// The tools that an answer may name.
     pub served: &'a Served,
 }
@@ -193,8 +202,9 @@ pub type WriteEnv<'a> = Env<'a, dyn WriteStore + 'a>;
 impl<'a> WriteEnv<'a> {
     /// Returns the same environment without the ability to write.
     fn to_read(&self) -> ReadEnv<'a> {
-        let Env { store, revisions, context, root, more_roots, delivery, versions, served } = *self;
-        Env { store, revisions, context, root, more_roots, delivery, versions, served }
+        let Env { store, revisions, context, root, more_roots, delivery, versions, seen, served } =
+            *self;
+        Env { store, revisions, context, root, more_roots, delivery, versions, seen, served }
     }
 }
 

@@ -87,7 +87,8 @@ fn calls(
     let more_roots = roots.collect();
     check_git_dirs(config)?;
     let revisions = Arc::new(GitRevisions::new(disk, config.git_dirs.clone()));
-    let served = Served::new(config.tools()?, config.wire.names);
-    let calls = Calls::new(store, revisions, served, root, config.delivery());
+    let wire = config.wire.for_client(None);
+    let served = Served::new(config.tools()?, wire.names);
+    let calls = Calls::new(store, revisions, served, root, wire.delivery);
     Ok(calls.with_more_roots(more_roots))
 }

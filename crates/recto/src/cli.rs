@@ -7,13 +7,16 @@ mod demo;
 mod doctor;
 mod logging;
 mod options;
+mod print;
 mod serve;
 mod tools;
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand, ValueEnum};
+use clap::{CommandFactory, Parser, Subcommand, ValueEnum};
 
 use crate::config::Config;
 use crate::log;
@@ -25,14 +28,16 @@ use options::Options;
 #[command(
     name = "recto",
     version,
+    override_usage = "recto <COMMAND>\n       recto [ROOT]... [OPTIONS]",
     after_help = "\
 Examples:
   recto demo                      run a demonstration in a temporary directory
-  recto serve ~/project           serve a directory to an MCP client on stdin and stdout
+  recto ~/project                 serve a directory to an MCP client on stdin and stdout
   recto doctor ~/project          check the setup and suggest fixes
-  recto call read_text_file '{\"path\": \"/home/me/project/README.md\"}' --root ~/project
+  recto tools read_text_file      describe a tool
+  recto call read_text_file path=README.md
 
-Without a command, recto runs `serve` and accepts its options."
+Without a command, recto runs `serve` and accepts its directories and options."
 )]
 struct Cli {
     #[command(subcommand)]
@@ -71,13 +76,24 @@ pub fn parse_options(arguments: &[String]) -> Result<Config, String> {
 /// Inserts `serve` where no command is named.
 fn with_command(arguments: impl IntoIterator<Item = OsString>) -> Vec<OsString> {
     let mut arguments: Vec<OsString> = arguments.into_iter().collect();
-    let is_serve = arguments.get(1).and_then(|first| first.to_str()).is_none_or(|first| {
-        first.starts_with('-') && !["-h", "--help", "-V", "--version"].contains(&first)
-    });
-    if is_serve {
+    if arguments.get(1).is_none_or(|first| is_for_serve(first)) {
         arguments.insert(arguments.len().min(1), "serve".into());
     }
     arguments
+}
+
+/// Whether the first argument is an option of `serve` or a directory. A word that is neither may be
+/// a misspelt command.
+fn is_for_serve(first: &OsStr) -> bool {
+    let bytes = first.as_bytes();
+    if bytes.starts_with(b"-") {
+        return !["-h", "--help", "-V", "--version"].iter().any(|option| first == *option);
+    }
+    let is_path = bytes.contains(&b'/')
+        || bytes.starts_with(b"~")
+        || [".", ".."].iter().any(|it| first == *it);
+    let is_command = || first == "help" || Cli::command().find_subcommand(first).is_some();
+    is_path || (!is_command() && Path::new(first).is_dir())
 }
 
 /// Runs the program.
@@ -115,5 +131,14 @@ mod tests {
         check("recto doctor --root /a", "recto doctor --root /a");
         check("recto --help", "recto --help");
         check("recto -V", "recto -V");
+        check("recto help serve", "recto help serve");
+        for folder in [".", "..", "./docter", "/a/b", "a/", "~/a", "src"] {
+            check(
+                &format!("recto {folder} --read-only"),
+                &format!("recto serve {folder} --read-only"),
+            );
+        }
+        check("recto docter", "recto docter");
+        check("recto docter src", "recto docter src");
     }
 }

@@ -106,6 +106,16 @@ limits! {
         "the server exits; a write that is being committed is completed",
         By("a_call_in_flight_does_not_delay_the_exit_at_end_of_input");
 
+    /// Length of an array that is given as JSON in a string.
+    JSON_ARGUMENT: bytes usize = recto_tools::limits::JSON_ARGUMENT,
+        "-32600: the argument must be an array",
+        By("json_in_a_string_is_parsed_up_to_its_limit");
+
+    /// Files whose last version, returned or written, a session knows.
+    SEEN_FILES: count usize = recto_tools::limits::SEEN_FILES,
+        "the one seen first is forgotten; `write_text_file` without `expected_hash` overwrites it",
+        By("the_file_that_was_seen_first_is_forgotten_first");
+
     // Paths.
 
     /// Length of a path below a root.
@@ -189,6 +199,14 @@ limits! {
 
     // Writing.
 
+    /// Rejected edits of one call that are described.
+    REJECTED_EDITS: count usize = recto_text::Error::MAX_DESCRIBED,
+        "further ones are counted", By("rejected_edits_are_tried_and_counted_while_there_is_time");
+    /// Time to report further rejected edits after the first.
+    FAILURES_TIME: time Duration = recto_tools::limits::FAILURES_TIME,
+        "later edits are not tried, and the hint says how many",
+        By("rejected_edits_are_tried_and_counted_while_there_is_time");
+
     /// Size up to which a file is edited in memory; of a larger file only the affected lines are loaded.
     WHOLE_CHANGE: bytes u64 = recto_store::limits::WHOLE_CHANGE,
         "no visible difference", By("a_large_file_is_edited_without_loading_it");
@@ -201,9 +219,9 @@ limits! {
     /// Time that a write waits for the lock of the directory.
     LOCK_WAIT: time Duration = recto_store::limits::LOCK_WAIT,
         "-32017", By("a_directory_that_stays_locked_is_reported_as_busy");
-    /// Length of the diff in an answer.
-    DIFF_BYTES: bytes usize = recto_text::diff::MAX_DIFF_BYTES,
-        "the diff is omitted", By("a_diff_above_the_limit_is_omitted");
+    /// Length of a line in a diff, in characters.
+    DIFF_LINE: count usize = recto_text::diff::MAX_LINE_CHARS,
+        "an excerpt is shown, and `diff_shortened`", By("a_long_line_is_shown_as_an_excerpt_around_the_change");
     /// Size of a file left behind by a killed process that a write removes automatically.
     LEFTOVER_BYTES: bytes u64 = recto_store::limits::LEFTOVER_BYTES,
         "the file stays until it is removed by hand",
@@ -287,8 +305,7 @@ pub fn running_calls(max_answer_bytes: usize) -> usize {
     /// How often an answer's text exists in memory before it is written: as text, as structured
     /// content, and as the JSON of both.
     const COPIES: usize = 4;
-    let max_answer = max_answer_bytes.max(DIFF_BYTES / 4);
-    (UNREAD_ANSWER_BYTES / (COPIES * max_answer)).clamp(4, RUNNING_CALLS)
+    (UNREAD_ANSWER_BYTES / (COPIES * max_answer_bytes)).clamp(4, RUNNING_CALLS)
 }
 
 impl std::fmt::Display for Amount {
@@ -297,6 +314,7 @@ impl std::fmt::Display for Amount {
             Amount::Bytes(n) if n >= 1 << 30 && n % (1 << 30) == 0 => write!(f, "{} GiB", n >> 30),
             Amount::Bytes(n) if n >= 1 << 20 && n % (1 << 20) == 0 => write!(f, "{} MiB", n >> 20),
             Amount::Bytes(n) if n >= 1 << 10 && n % (1 << 10) == 0 => write!(f, "{} KiB", n >> 10),
+            Amount::Bytes(1) => f.write_str("1 byte"),
             Amount::Bytes(n) => write!(f, "{n} bytes"),
             Amount::Count(n) => {
                 let digits = n.to_string();

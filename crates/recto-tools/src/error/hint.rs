@@ -3,13 +3,15 @@
 use std::fmt;
 
 use recto_store::error::{Denial, Error as StoreError, Instead, SizeLimit};
-use recto_text::error::{Error as TextError, NamedAs, Whereabouts};
+use recto_text::Digest;
+use recto_text::error::{Error as TextError, NamedAs, Occurrence, Whereabouts};
+use recto_text::line::LineRange;
 use recto_text::line_spec;
 use recto_text::nearest::Meant;
 use recto_text::quote::{Differing, Quoted, is_same_but_whitespace, unseen_difference};
 use serde_json::{Map, Value, json};
 
-use super::Error;
+use super::{ChangedText, Error};
 use crate::served::Served;
 
 /// Advice after a rejected call.
@@ -66,7 +68,12 @@ impl Error {
             Error::Text(error) => return text_hint(error, served),
             Error::Store(error) => return store_hint(error, served),
             Error::FolderToList { path, commit } => folder_hint(path, commit.as_deref(), served),
-            Error::UnknownArgument { known, .. } => format!("{known}.").into(),
+            Error::UnknownArgument { known, .. } | Error::MissingArgument { known, .. } => {
+                format!("{known}.").into()
+            }
+            Error::TwoNames { name, .. } => {
+                format!("They name the same file; send only {name}.").into()
+            }
             Error::EmptyText { name: name @ "pattern" } => {
                 Hint::again("Use {} to list all files.", name, "**/*".into())
             }
@@ -89,10 +96,10 @@ impl Error {
                 };
                 format!("{which}Nothing was written. Read the file again, then retry with the new hash.").into()
             }
+            Error::Unseen { path, seen, changed } => unseen_hint(path, *seen, changed.as_ref(), served),
             Error::Hanging => "A network or FUSE mount under the roots may have stopped responding. Calls work again once it responds or recto is restarted.".into(),
             Error::OutcomeUnknown => "Read the file before editing it again.".into(),
-            Error::MissingArgument { .. }
-            | Error::WrongArgument { .. }
+            Error::WrongArgument { .. }
             | Error::InvalidLine { .. }
             | Error::InvalidLimit { .. }
             | Error::NoEdits
@@ -102,6 +109,37 @@ impl Error {
         };
         Some(hint)
     }
+}
+
+/// Returns the hint for a file that must be read before it is overwritten.
+fn unseen_hint(path: &str, seen: Digest, changed: Option<&ChangedText>, served: &Served) -> Hint {
+    let mut text = "Nothing was written.".to_string();
+    if let Some(ChangedText { ranges, lines }) = changed {
+        let ranges: Vec<String> = ranges.iter().map(LineRange::to_string).collect();
+        text.push_str(&format!(" Changed since then: {}.", ranges.join(", ")));
+        for (line, content) in lines {
+            text.push_str(&format!("\n{line}: {}", Differing(content, "")));
+        }
+        text.push('\n');
+    } else {
+        text.push(' ');
+    }
+    let (tool, name) = match (changed, served.name("text_read"), served.name("read_text_file")) {
+        (Some(_), Some(_), _) | (None, Some(_), None) => ("text_read", "path"),
+        (_, _, Some(_)) => ("read_text_file", "path"),
+        _ => ("ReadLines", "file_path"),
+    };
+    let Some(published) = served.name(tool) else {
+        return format!("{text}Read the file before overwriting it.").into();
+    };
+    let mut arguments = Map::from_iter([(name.to_string(), path.into())]);
+    let mut since = String::new();
+    if tool == "text_read" {
+        since = format!(" and since {seen}");
+        arguments.insert("since".into(), seen.to_string().into());
+    }
+    let text = format!("{text}Read it with {published}{since}, then retry.");
+    Hint { text, next: Some(NextCall { tool: Some(tool), arguments }) }
 }
 
 fn text_hint(error: &TextError, served: &Served) -> Option<Hint> {
@@ -125,10 +163,10 @@ fn text_hint(error: &TextError, served: &Served) -> Option<Hint> {
         TextError::StringNotFound { nearest: None, .. } => {
             "The file contains no similar text. Read it and copy the text exactly.".into()
         }
-        TextError::AmbiguousString { lines, n_matches, n_lines, .. } => {
-            ambiguous_hint(lines, *n_matches, *n_lines)
+        TextError::AmbiguousString { places, n_matches, n_lines, .. } => {
+            ambiguous_hint(places, *n_matches, *n_lines)
         }
-        TextError::TooFarApart { .. } => "In a file this large, all strings of one call must be within 16 MiB of each other; split the edits into separate calls.".into(),
+        TextError::TooFarApart { .. } => "In a file this large, all strings of one call must be within 16 MiB of each other, and with replace_all all occurrences; split the edits into separate calls, each for one place.".into(),
         TextError::ConflictingEdits { prior_index, .. } => {
             format!("Edit {prior_index} already changed that text. Nothing was written; merge the two edits into one.").into()
         }
@@ -136,6 +174,9 @@ fn text_hint(error: &TextError, served: &Served) -> Option<Hint> {
             Some(hint) => format!("Nothing was written. {hint}").into(),
             None => "Nothing was written.".into(),
         },
+        TextError::Several { failures, n_failed, n_untried } => {
+            several_hint(failures, *n_failed, *n_untried, served).into()
+        }
         TextError::TextMismatch { found, wanted, whereabouts, .. } => {
             let mut hint = whereabouts_hint(whereabouts);
             if matches!(whereabouts, Whereabouts::Near(_) | Whereabouts::PartOf { .. }) {
@@ -315,17 +356,55 @@ fn line_hint(named_as: NamedAs, line: i64, n_lines: usize, served: &Served) -> H
 }
 
 /// Returns the hint for a string that occurs in several places.
-fn ambiguous_hint(lines: &[usize], n_matches: usize, n_lines: Option<usize>) -> Hint {
-    let more = if n_matches > lines.len() { " and others" } else { "" };
-    let places = format!("Matches start at lines {}{more}.", listed(lines));
-    match (n_lines, lines) {
-        (Some(n_lines), [line, ..]) => Hint::again(
-            &format!("{places} Narrow lines to one of them, e.g. {{}}."),
+fn ambiguous_hint(places: &[Occurrence], n_matches: usize, n_lines: Option<usize>) -> Hint {
+    let mut shown = String::from("Matches start at:\n");
+    for Occurrence { line, column, text } in places {
+        let column = column.map(|column| format!(", column {column}")).unwrap_or_default();
+        shown.push_str(&format!("line {line}{column}: {text}\n"));
+    }
+    if n_matches > places.len() {
+        shown.push_str(&format!("and {} more\n", n_matches - places.len()));
+    }
+    let mut hint = match (n_lines, places) {
+        (Some(n_lines), [Occurrence { line, .. }, ..]) => Hint::again(
+            "Narrow lines to one of them, e.g. {}.",
             "lines",
             json!([line, line + n_lines]),
         ),
-        _ => format!("{places} Include surrounding text to match only one.").into(),
+        _ => Hint::again(
+            "Include surrounding text to match only one, or set replace_all to {}.",
+            "replace_all",
+            true.into(),
+        ),
+    };
+    hint.text.insert_str(0, &shown);
+    hint
+}
+
+/// Returns the hint for several rejected edits: that of the first, then the other errors with theirs.
+fn several_hint(
+    failures: &[TextError],
+    n_failed: usize,
+    n_untried: usize,
+    served: &Served,
+) -> String {
+    let of = |error: &TextError| text_hint(error, served).map(|hint| hint.text).unwrap_or_default();
+    let mut hint = of(&failures[0]);
+    for failure in &failures[1..] {
+        let advice = match failure {
+            TextError::InEdit { source, .. } => of(source),
+            failure => of(failure),
+        };
+        let advice = if advice.is_empty() { advice } else { format!("\n{advice}") };
+        hint.push_str(&format!("\nAlso: {failure}{advice}"));
     }
+    if n_failed > failures.len() {
+        hint.push_str(&format!("\n{} more edits failed.", n_failed - failures.len()));
+    }
+    if n_untried > 0 {
+        hint.push_str(&format!("\nThe last {n_untried} edits were not tried."));
+    }
+    hint
 }
 
 fn denial_hint(denial: &Denial) -> Option<Hint> {

@@ -1,6 +1,8 @@
 //! `ReadLines`: reads lines of a file by number or by content, on disk or at a commit; with a glob,
 //! of many files.
 
+use std::path::PathBuf;
+
 use crate::budget::Budget;
 use crate::error::{Error, Result};
 use recto_text::Size;
@@ -277,8 +279,11 @@ fn of_many(
     let search = ManyFiles::new(env, store, folder, &request.wanted, listing);
     let (chosen, is_cut) = search.choose(shown)?;
     let mut text = String::new();
-    let mut rows = Vec::new();
+    let (mut rows, mut seen) = (Vec::new(), Vec::new());
     for (path, read) in &chosen {
+        if request.commit.is_none() {
+            seen.push((PathBuf::from(path), read.digest));
+        }
         if !text.is_empty() {
             text.push('\n');
         }
@@ -328,7 +333,7 @@ fn of_many(
         structured["note"] = left_out.as_str().into();
         notes.push(left_out);
     }
-    Ok(Answer::new(notes.join("; "), structured).with_content(text))
+    Ok(Answer { seen, ..Answer::new(notes.join("; "), structured).with_content(text) })
 }
 
 fn output() -> Value {

@@ -37,8 +37,7 @@ const MAX_OUTPUT_TOKENS: u32 = 10_000;
 /// Relay ACP between an editor and Codex, and give Codex tools that use the editor's buffers
 #[derive(Args)]
 #[command(
-    mut_arg("max_answer_bytes", |argument| argument.default_value("32768")),
-    mut_arg("results", |argument| argument.default_value("text")),
+    mut_arg("client", |argument| argument.default_value("codex").hide(true)),
     after_help = "\
 Examples:
   recto codex                                  run codex-acp from PATH, or fetch it with npx

@@ -26,11 +26,11 @@ pub struct Logging {
 enum Level {
     /// Bugs in recto
     Error,
-    /// Conditions that need attention, such as a call that hangs
+    /// Conditions that need attention, such as a call that hangs or a missing Landlock
     Warn,
-    /// The state of Landlock at startup
+    /// The client that connects
     Info,
-    /// Every call
+    /// Every call, and the state of Landlock at startup
     Debug,
 }
 

@@ -8,6 +8,7 @@ use recto_store::local::HiddenPaths;
 
 use super::logging::Logging;
 use super::{acp, value_name};
+use crate::clients::{self, Client};
 use crate::config::{Config, Errors, Results, ToolNames, Wire};
 use crate::landlock::LandlockMode;
 use crate::limits;
@@ -60,7 +61,7 @@ pub struct RootOptions {
 /// Which tools are offered.
 #[derive(Args, Default)]
 pub struct ToolSelection {
-    /// Comma-separated toolsets or tools to offer, such as edit or read_text_file,edit_text_file
+    /// Comma-separated tools or toolsets to offer: default, all, coding, edit, text, files
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub tools: Vec<String>,
 
@@ -82,29 +83,27 @@ pub struct WriteOptions {
 }
 
 /// The bounds of an answer.
-#[derive(Args)]
+#[derive(Args, Default)]
 pub struct LimitOptions {
-    /// Maximum bytes of one answer
-    #[arg(long, alias = "max-read-bytes", value_name = "N", default_value_t = limits::ANSWER_BYTES, value_parser = parse_max_answer_bytes)]
-    pub max_answer_bytes: usize,
-}
-
-impl Default for LimitOptions {
-    fn default() -> LimitOptions {
-        LimitOptions { max_answer_bytes: limits::ANSWER_BYTES }
-    }
+    /// Maximum bytes of one answer [default: depends on the client]
+    #[arg(long, alias = "max-read-bytes", value_name = "N", value_parser = parse_max_answer_bytes)]
+    pub max_answer_bytes: Option<usize>,
 }
 
 /// What clients see of the tools' definitions.
 #[derive(Args, Default)]
 pub struct DefinitionOptions {
-    /// Parts of a result to send
-    #[arg(long, value_enum, default_value_t)]
-    pub results: Results,
+    /// Treat the client as this one, such as codex or claude-code [default: the name it reports]
+    #[arg(long, value_name = "NAME", value_parser = parse_client)]
+    pub client: Option<&'static Client>,
 
-    /// How to spell tool names; calls may use either spelling
-    #[arg(long, value_enum, default_value_t)]
-    pub tool_names: ToolNames,
+    /// Parts of a result to send [default: depends on the client]
+    #[arg(long, value_enum)]
+    pub results: Option<Results>,
+
+    /// How to spell tool names; calls may use either spelling [default: underscore]
+    #[arg(long, value_enum)]
+    pub tool_names: Option<ToolNames>,
 }
 
 /// Whether the kernel restricts the process.
@@ -133,6 +132,13 @@ fn parse_max_answer_bytes(text: &str) -> Result<usize, String> {
         Ok(n_bytes) if (least..=most).contains(&n_bytes) => Ok(n_bytes),
         _ => Err(format!("must be between {least} and {most} bytes")),
     }
+}
+
+fn parse_client(text: &str) -> Result<&'static Client, String> {
+    clients::find(text).ok_or_else(|| {
+        let known: Vec<_> = clients::KNOWN.iter().map(|client| client.name).collect();
+        format!("known clients are {}", known.join(", "))
+    })
 }
 
 impl LandlockOptions {
@@ -165,12 +171,13 @@ impl Options {
             tools: selection.tools,
             is_read_only: selection.read_only,
             allows_git_writes: writes.allow_git_writes,
-            max_answer_bytes: self.limits.max_answer_bytes,
             is_durable: writes.durability == Durability::Full,
             wire: Wire {
-                results: self.definitions.results,
+                client: self.definitions.client,
+                form: self.definitions.results.map(Into::into),
+                max_answer_bytes: self.limits.max_answer_bytes,
+                names: self.definitions.tool_names.map(Into::into),
                 errors: self.errors,
-                names: self.definitions.tool_names.into(),
             },
         })
     }
@@ -178,12 +185,15 @@ impl Options {
     /// Returns the options for a child process that may start in any directory, without the roots.
     pub fn arguments(&self) -> Result<Vec<String>, String> {
         let mut arguments = vec![
-            format!("--max-answer-bytes={}", self.limits.max_answer_bytes),
             format!("--durability={}", value_name(self.writes.durability)),
-            format!("--results={}", value_name(self.definitions.results)),
             format!("--errors={}", value_name(self.errors)),
-            format!("--tool-names={}", value_name(self.definitions.tool_names)),
         ];
+        let DefinitionOptions { client, results, tool_names } = &self.definitions;
+        let max_answer_bytes = self.limits.max_answer_bytes;
+        arguments.extend(max_answer_bytes.map(|n| format!("--max-answer-bytes={n}")));
+        arguments.extend(client.map(|client| format!("--client={}", client.name)));
+        arguments.extend(results.map(|results| format!("--results={}", value_name(results))));
+        arguments.extend(tool_names.map(|names| format!("--tool-names={}", value_name(names))));
         if !self.selection.tools.is_empty() {
             arguments.push(format!("--tools={}", self.selection.tools.join(",")));
         }

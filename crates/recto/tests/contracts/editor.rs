@@ -3,10 +3,10 @@
 
 use recto_store::Context;
 use recto_store::glob::Glob;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::client::Actual;
-use crate::row::{Case, Row};
+use crate::row::{Case, Row, Step};
 use crate::scripted_editor::{EditorFixture, Habits, ScriptedEditor, make_old};
 use crate::tree::Tree;
 
@@ -49,17 +49,34 @@ pub fn check(tool: &str, row: &Row) -> Result<(), String> {
         make_old(&path);
         fixture.editor.open(&path, &text);
     }
+    for step in &case.earlier {
+        match step {
+            Step::Call { tool, arguments } => {
+                fixture.call_with(tool, arguments.clone(), &Context::default());
+            }
+            Step::Change(tree) => {
+                for (name, text) in tree.texts().unwrap() {
+                    fixture.editor.open(&root.join(name), &text);
+                }
+            }
+        }
+    }
     let mut actual = fixture.call_with(tool, case.arguments.clone(), &Context::default());
     crate::check_schema(tool, &actual)?;
     if let Actual::Answer { structured, text } = &mut actual
         && is_stale
     {
         let is_still_nowhere = structured["created"] == true && structured["dry_run"] == true;
-        let notes = structured.as_object_mut().unwrap().remove("notes");
-        if is_still_nowhere && notes.is_none() {
+        // A row names the notes of the tool, which precede the note on the editor.
+        let mut notes = structured.as_object_mut().unwrap().remove("notes");
+        let last = notes.as_mut().and_then(|notes| notes.as_array_mut()?.pop());
+        if is_still_nowhere && last.is_none() {
             // The file exists neither on disk nor in the editor, so there is nothing to note.
-        } else if notes != Some(vec![UNSAVED].into()) || !drop_note(text, UNSAVED) {
-            return Err(format!("the notes on a stale disk are {notes:?}"));
+        } else if last != Some(UNSAVED.into()) || !drop_note(text, UNSAVED) {
+            return Err(format!("the last note on a stale disk is {last:?}"));
+        }
+        if let Some(notes) = notes.filter(|notes| *notes != json!([])) {
+            structured["notes"] = notes;
         }
     }
     if let Actual::Answer { structured, text } = &mut actual

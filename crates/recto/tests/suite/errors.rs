@@ -5,9 +5,10 @@ use std::mem::discriminant;
 
 use recto_store::error::{Denial, Error as StoreError, Instead, SizeLimit};
 use recto_text::Digest;
-use recto_text::error::{Error as TextError, NamedAs, Whereabouts};
+use recto_text::error::{Error as TextError, NamedAs, Occurrence, Whereabouts};
 use recto_text::line::LineRange;
 use recto_tools::Error;
+use recto_tools::error::ChangedText;
 
 /// Returns the examples.
 pub fn examples() -> Vec<Error> {
@@ -26,7 +27,11 @@ fn digest(bytes: &[u8]) -> Digest {
 
 fn own_examples() -> Vec<Error> {
     vec![
-        Error::MissingArgument { name: "path".into() },
+        Error::MissingArgument {
+            name: "path".into(),
+            known: "This tool accepts: path, line".into(),
+        },
+        Error::TwoNames { name: "path", alias: "file_path" },
         Error::UnknownArgument {
             name: "file".into(),
             known: "This tool takes: path, line, limit".into(),
@@ -47,6 +52,14 @@ fn own_examples() -> Vec<Error> {
             expected: digest(b"old"),
             now: digest(b"new"),
             changed: vec![LineRange { start: 3, end: 5 }],
+        },
+        Error::Unseen {
+            path: path(),
+            seen: digest(b"old"),
+            changed: Some(ChangedText {
+                ranges: vec![LineRange { start: 3, end: 3 }],
+                lines: vec![(3, "let n = 2;\n".into())],
+            }),
         },
         Error::Hanging,
         Error::OutcomeUnknown,
@@ -72,7 +85,9 @@ fn text_examples() -> Vec<TextError> {
         TextError::AmbiguousString {
             n_matches: 3,
             old_string: "let".into(),
-            lines: vec![2, 5, 9],
+            places: [(2, "let a = 1;"), (5, "let b = 2;"), (9, "let c = 3;")]
+                .map(|(line, text)| Occurrence::new(line, Some(0), "", text))
+                .to_vec(),
             n_lines: None,
         },
         TextError::ConflictingEdits { index: 1, prior_index: 0 },
@@ -82,6 +97,16 @@ fn text_examples() -> Vec<TextError> {
                 old_string: "line 3".into(),
                 nearest: None,
             }),
+        },
+        TextError::Several {
+            failures: [0, 2]
+                .map(|index| TextError::InEdit {
+                    index,
+                    source: Box::new(TextError::IdenticalStrings),
+                })
+                .to_vec(),
+            n_failed: 2,
+            n_untried: 0,
         },
         TextError::TextMismatch {
             line: 42,

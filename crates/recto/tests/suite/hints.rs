@@ -215,3 +215,26 @@ fn a_created_file_is_a_remembered_version() {
     let error = process.call("file_remove", &json!({"hash": seen})).unwrap_err();
     assert!(hint(&error).text.starts_with("Changed since then: line 2."), "{:?}", hint(&error));
 }
+
+#[test]
+fn a_rehearsal_does_not_count_as_a_read() {
+    let process = Process::with("a\n");
+    let write = json!({"path": FILE, "content": "new\n"});
+    let Value::Object(write) = write else { unreachable!() };
+    let tool = |name| process.calls.served().find(name).unwrap();
+    let rehearse = || {
+        let context = recto_store::Context::default();
+        process.calls.rehearse(tool("write_text_file"), write.clone(), &context)
+    };
+    rehearse().unwrap();
+    process.call("text_read", &json!({})).unwrap();
+    process.store.extend([(FILE.into(), Node::File("b\n".into()))].into());
+    // The user sees that the call would fail.
+    assert_eq!(rehearse().unwrap_err().code(), -32013);
+    let read = json!({"path": FILE});
+    let Value::Object(read) = read else { unreachable!() };
+    process.calls.rehearse(tool("text_read"), read, &recto_store::Context::default()).unwrap();
+    let again = process.calls.call(tool("write_text_file"), write.clone(), &Call::default());
+    assert_eq!(again.unwrap_err().code(), -32013);
+    assert_eq!(process.text(), "b\n");
+}

@@ -47,7 +47,8 @@
 //! - [`editor`]: an editor between the tools and the disk.
 //! - [`acp`]: `recto acp` between a scripted editor and a scripted agent.
 //! - [`limits`]: each limit from both sides.
-//! - [`log`], [`doctor`]: the log on stderr, and `recto doctor`.
+//! - [`command_line`], [`log`], [`doctor`]: commands typed in a shell, the log on stderr, and
+//!   `recto doctor`.
 //!
 //! The repository itself:
 //!
@@ -79,6 +80,7 @@ mod test_dir;
 
 mod acp;
 mod answer_sizes;
+mod command_line;
 mod crashes;
 mod docs;
 mod doctor;

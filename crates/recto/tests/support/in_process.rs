@@ -30,7 +30,7 @@ pub fn local_store(root: &Path, options: &[String]) -> LocalStore {
 pub fn calls(root: &Path, options: &[String], store: LocalStore) -> Calls {
     let store = Arc::new(store);
     let revisions = Arc::new(GitRevisions::new(store.clone(), Vec::new()));
-    let delivery = parse_options(options).unwrap().delivery();
+    let delivery = parse_options(options).unwrap().wire.for_client(None).delivery;
     Calls::new(store, revisions, Served::all(), root.to_path_buf(), delivery)
 }
 

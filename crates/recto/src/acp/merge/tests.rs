@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod agents;
 mod ids;
 
 use expect_test::{Expect, expect};
@@ -109,6 +110,11 @@ impl Scene {
         let message = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
         let messages = self.merger.from_agent(message, None).into_iter().collect();
         self.saw("asks", messages)
+    }
+
+    fn declines(mut self, id: &str) -> Scene {
+        self.merger.decline("s", id);
+        self
     }
 
     fn check(self, expected: Expect) {

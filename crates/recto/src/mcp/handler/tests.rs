@@ -44,7 +44,7 @@ async fn check_serves(lifecycle: ClientLifecycleMode) {
         let arguments = json!({"path": "/root/a.txt"}).as_object().unwrap().clone();
         let call = CallToolRequestParams::new("read_text_file").with_arguments(arguments);
         let result = client.call_tool(call).await.unwrap();
-        assert_eq!(result.content[0].as_text().unwrap().text, content);
+        assert_eq!(result.content[1].as_text().unwrap().text, content);
         assert_eq!(result.structured_content.unwrap()["content"], content);
     }
 

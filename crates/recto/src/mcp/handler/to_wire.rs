@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use recto_tools::budget::ErrorText;
-use recto_tools::{Calls, Error, Result};
+use recto_tools::{AnswerForm, Error, Result, Served};
 use rmcp::model::{
     CallToolResult, ContentBlock, ErrorCode, ErrorData, MetaObject, Tool as WireTool,
     ToolAnnotations,
@@ -11,11 +11,11 @@ use rmcp::model::{
 use serde_json::{Value, json};
 
 use super::slots::Repeat;
-use crate::config::{Errors, Results, Wire};
+use crate::config::{ClientWire, Errors};
 use recto_tools::tools::{Answer, Effect, Tool};
 
 /// Converts the definition of a tool.
-pub fn tool(tool: &Tool, wire: Wire) -> WireTool {
+pub fn tool(tool: &Tool, wire: ClientWire) -> WireTool {
     let mut annotations = ToolAnnotations::with_title(tool.title).open_world(false);
     annotations = match tool.effect() {
         Effect::Reads => annotations.read_only(true),
@@ -29,37 +29,39 @@ pub fn tool(tool: &Tool, wire: Wire) -> WireTool {
     )
     .with_annotations(annotations);
     // A tool with an output schema must return structured content.
-    if wire.results != Results::Text {
+    if wire.delivery.form != AnswerForm::Text {
         definition = definition.with_raw_output_schema(Arc::new(tool.output_schema()));
     }
+    definition.meta = wire.client.tool_meta(wire.delivery.max_bytes).map(MetaObject);
     definition
 }
 
 /// Converts the result of a call, to a JSON-RPC error if so configured.
 pub fn result(
     result: Result<Answer>,
-    wire: Wire,
-    calls: &Calls,
+    wire: ClientWire,
+    served: &Served,
     repeat: Repeat,
 ) -> Result<CallToolResult, ErrorData> {
+    let text = |error: &Error| ErrorText::new(error, served, wire.delivery);
     match result {
-        Ok(answer) => Ok(success(answer, wire.results, repeat)),
-        Err(error) if wire.errors == Errors::Jsonrpc => Err(jsonrpc_error(&error, calls)),
-        Err(error) => Ok(failure(&error, calls)),
+        Ok(answer) => Ok(success(answer, wire.delivery.form, repeat)),
+        Err(error) if wire.errors == Errors::Jsonrpc => Err(jsonrpc_error(&error, text(&error))),
+        Err(error) => Ok(failure(&error, text(&error))),
     }
 }
 
-fn success(answer: Answer, results: Results, repeat: Repeat) -> CallToolResult {
-    match results {
-        Results::Text => CallToolResult::success(blocks(answer.head, answer.content)),
-        Results::Structured => {
+fn success(answer: Answer, form: AnswerForm, repeat: Repeat) -> CallToolResult {
+    match form {
+        AnswerForm::Text => CallToolResult::success(blocks(answer.head, answer.content)),
+        AnswerForm::Structured => {
             let structured = Value::Object(answer.object().into_owned());
             let text = structured.to_string();
             let mut result = CallToolResult::success(vec![ContentBlock::text(text)]);
             result.structured_content = Some(structured);
             result
         }
-        Results::Both => {
+        AnswerForm::Both => {
             let Answer { head, content, mut structured, repeated, .. } = answer;
             if let Some(field) = repeated {
                 structured.insert(field.into(), repeat(&content).into());
@@ -77,8 +79,7 @@ fn blocks(head: String, content: String) -> Vec<ContentBlock> {
     blocks.map(ContentBlock::text).collect()
 }
 
-fn failure(error: &Error, calls: &Calls) -> CallToolResult {
-    let text = calls.error_text(error);
+fn failure(error: &Error, text: ErrorText) -> CallToolResult {
     let mut result = CallToolResult::error(vec![ContentBlock::text(text.block())]);
     let mut meta = MetaObject::default();
     meta.insert("error".into(), describe(error, text));
@@ -86,8 +87,7 @@ fn failure(error: &Error, calls: &Calls) -> CallToolResult {
     result
 }
 
-fn jsonrpc_error(error: &Error, calls: &Calls) -> ErrorData {
-    let text = calls.error_text(error);
+fn jsonrpc_error(error: &Error, text: ErrorText) -> ErrorData {
     let message = text.message.clone();
     ErrorData::new(ErrorCode(error.code()), message, Some(describe(error, text)))
 }
