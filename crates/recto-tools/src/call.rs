@@ -14,7 +14,6 @@ use serde_json::{Map, Value};
 use tracing::{Level, debug, error};
 
 use crate::LOG_TARGET;
-use crate::budget::ErrorText;
 use crate::delivery::Delivery;
 use crate::error::{Error, Result};
 use crate::seen::Seen;
@@ -83,8 +82,8 @@ impl Calls {
         root: PathBuf,
         delivery: Delivery,
     ) -> Calls {
-        let (more_roots, versions, seen, witness) =
-            (Arc::default(), Arc::default(), Arc::default(), None);
+        let (versions, seen, witness) = (Arc::default(), Arc::default(), None);
+        let more_roots = Arc::default();
         Calls { store, revisions, served, root, more_roots, delivery, versions, seen, witness }
     }
 
@@ -101,11 +100,6 @@ impl Calls {
     /// Returns the same for a client that gets its answers in another way.
     pub fn for_client(&self, names: Names, delivery: Delivery) -> Calls {
         Calls { served: self.served.spelled(names), delivery, ..self.clone() }
-    }
-
-    /// Returns the message and hint of an error, within the size of an answer.
-    pub fn error_text(&self, error: &Error) -> ErrorText {
-        ErrorText::new(error, &self.served, self.delivery)
     }
 
     /// Returns the served tools.

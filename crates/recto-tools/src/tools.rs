@@ -202,8 +202,8 @@ pub type WriteEnv<'a> = Env<'a, dyn WriteStore + 'a>;
 impl<'a> WriteEnv<'a> {
     /// Returns the same environment without the ability to write.
     fn to_read(&self) -> ReadEnv<'a> {
-        let Env { store, revisions, context, root, more_roots, delivery, .. } = *self;
-        let Env { versions, seen, served, .. } = *self;
+        let Env { store, revisions, context, root, more_roots, delivery, versions, seen, served } =
+            *self;
         Env { store, revisions, context, root, more_roots, delivery, versions, seen, served }
     }
 }

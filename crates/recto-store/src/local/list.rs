@@ -324,13 +324,14 @@ impl ListWalk<'_> {
             path.truncate(dir.path.len());
             path.extend_from_slice(name.as_bytes());
             let whole = Path::new(OsStr::from_bytes(&path));
+            let is_dotted = name.as_bytes().starts_with(b".");
+            let glob = if is_dotted { &self.glob_with_hidden } else { self.glob };
             match kind {
                 FileKind::Directory => {
                     let Some(state) = self.glob.enter(&dir.state, name) else {
-                        let is_match = self.glob_with_hidden.enter(&dir.state, name).is_some();
-                        if is_match && name != ".git" && self.may_count(whole) {
-                            found.n_hidden += 1;
-                        }
+                        let is_match = || self.glob_with_hidden.enter(&dir.state, name).is_some();
+                        let is_counted = is_dotted && name != ".git" && is_match();
+                        found.n_hidden += u64::from(is_counted && self.may_count(whole));
                         continue;
                     };
                     if self.is_hidden(whole) {
@@ -356,11 +357,11 @@ impl ListWalk<'_> {
                     });
                 }
                 FileKind::File | FileKind::Symlink
-                    if self.glob_with_hidden.is_match(&dir.state, name)
+                    if glob.is_match(&dir.state, name)
                         && self.may_count(whole)
                         && (kind == FileKind::File || self.leads_to_file(whole)) =>
                 {
-                    if !self.glob.is_match(&dir.state, name) {
+                    if is_dotted && !self.glob.is_match(&dir.state, name) {
                         found.n_hidden += 1;
                     } else if ignored::is_ignored(rules, whole, false) {
                         found.n_ignored += 1;

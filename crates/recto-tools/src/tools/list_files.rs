@@ -199,6 +199,7 @@ fn report(env: &ReadEnv<'_>, listing: Listing, folder: &Path, mut notes: Vec<Str
         (0, _) => "no file matches".to_string(),
         (1, false) => "1 file".to_string(),
         (total, false) => format!("{total} files"),
+        (1, true) => format!("first {n_listed} of 1 file; narrow the pattern"),
         (total, true) => format!("first {n_listed} of {total} files; narrow the pattern"),
     };
     notes.insert(0, count);

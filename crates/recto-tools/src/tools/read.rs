@@ -47,7 +47,8 @@ pub fn position(env: &ReadEnv<'_>, page: &Page, digest: Digest) -> String {
     let mut cut = String::new();
     if is_cut {
         let n_shown = page.content.chars().count();
-        cut = format!(", line {first_line} truncated after {n_shown} characters");
+        let unit = if n_shown == 1 { "character" } else { "characters" };
+        cut = format!(", line {first_line} truncated after {n_shown} {unit}");
         if let Some(tool) = env.served.name("ReadLines") {
             let next = n_shown + 1;
             cut.push_str(&format!("; {tool} with lines {first_line}, column {next} continues"));

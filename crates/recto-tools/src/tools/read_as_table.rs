@@ -154,7 +154,7 @@ fn cut(env: &ReadEnv<'_>, table: &mut Table) -> (Vec<Value>, String) {
     let n_columns = columns.take_while(|column| budget.spend(size(column))).count();
     if n_columns < table.columns.len() {
         table.columns.truncate(n_columns);
-        table.notes.push(format!("Only the first {n_columns} columns are shown."));
+        table.notes.push(format!("Not all columns are shown, only the first {n_columns}."));
     }
     let notes = shortened(table.notes.join(" "), quarter);
     budget.spend(Size::of(&notes));

@@ -215,15 +215,17 @@ fn position(read: &FileRows, request: &Request) -> String {
         ([], Some(_)) => format!("no match{within}; the file has {}", Lines(total_lines)),
         ([], None) => format!("no such line; the file has {}", Lines(total_lines)),
         (rows, Some(_)) if read.next.is_some() => match request.wanted.context {
-            0 => {
+            0 if rows.len() > 1 => {
                 format!("first {} matches{within}; the file has {}", rows.len(), Lines(total_lines))
             }
+            0 => format!("first match{within}; the file has {}", Lines(total_lines)),
             _ => format!("first matches{within}; the file has {}", Lines(total_lines)),
         },
         (_, Some(_)) if !within.is_empty() => {
             let matches = if read.n_hits == 1 { "match" } else { "matches" };
             format!("{} {matches}{within}; the file has {}", read.n_hits, Lines(total_lines))
         }
+        (_, Some(_)) if total_lines == 1 => "1 of 1 line matches".to_string(),
         (_, Some(_)) => format!("{} of {total_lines} lines match", read.n_hits),
         (rows, None) if rows.len() as u64 == total_lines && request.wanted.column.is_none() => {
             Lines(total_lines).to_string()

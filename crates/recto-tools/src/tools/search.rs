@@ -98,10 +98,9 @@ impl<'a, S: Store + ?Sized> ManyFiles<'a, S> {
         let n_left = self.files.len().saturating_sub(n_seen);
         let is_late = self.started.elapsed() > limits::SEARCH_TIME;
         (is_late && n_left > 0).then(|| {
-            format!(
-                "stopped after {} s; {n_left} files were not searched",
-                limits::SEARCH_TIME.as_secs()
-            )
+            let files = if n_left == 1 { "file was" } else { "files were" };
+            let n_seconds = limits::SEARCH_TIME.as_secs();
+            format!("stopped after {n_seconds} s; {n_left} {files} not searched")
         })
     }
 

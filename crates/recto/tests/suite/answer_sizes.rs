@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use recto_store::memory::Node;
-use recto_tools::tools::{self, Effect, ParamKind, Tool};
+use recto_tools::budget::ErrorText;
+use recto_tools::tools::{self, ParamKind, Tool};
 use recto_tools::{AnswerForm, Call, Calls, Delivery, Error, Names};
 use serde_json::{Map, Value, json};
 
@@ -202,11 +203,6 @@ fn check(blocks: &[String], object: Option<&str>, max_bytes: usize) -> Result<()
     }
 }
 
-/// The tools whose answers contain a diff, which has its own limit.
-fn has_diff(tool: &Tool) -> bool {
-    tool.effect() != Effect::Reads && !tool.name.starts_with("file_")
-}
-
 fn a_call(
     random: &mut Random,
     files: &BTreeMap<String, Vec<u8>>,
@@ -246,12 +242,11 @@ fn check_in_memory(n_seeds: u64) {
             let (checked, code) = match &result {
                 Ok(answer) => {
                     let (blocks, object) = sent(answer, form);
-                    let checked = check(&blocks, object.as_deref(), max_bytes);
-                    (if has_diff(tool) { Ok(()) } else { checked }, 0)
+                    (check(&blocks, object.as_deref(), max_bytes), 0)
                 }
                 Err(error) => {
                     assert!(!matches!(error, Error::Internal { .. }), "{error}");
-                    let text = calls.error_text(error);
+                    let text = ErrorText::new(error, calls.served(), delivery);
                     let object =
                         json!({"code": error.code(), "message": text.message, "hint": text.hint});
                     (check(&[text.block()], Some(&object.to_string()), max_bytes), error.code())
@@ -293,7 +288,6 @@ fn every_answer_of_the_program_fits_its_size() {
                 let shown: String =
                     format!("{} {arguments:?}", tool.name).chars().take(400).collect();
                 let checked = match session.call(tool.name, Value::Object(arguments)) {
-                    Actual::Answer { .. } if has_diff(tool) => continue,
                     Actual::Answer { structured, text } => {
                         let object = (form != "text").then(|| structured.to_string());
                         check(&text, object.as_deref(), max_bytes)

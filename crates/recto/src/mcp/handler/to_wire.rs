@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use recto_tools::{AnswerForm, Calls, Error, Result};
+use recto_tools::budget::ErrorText;
+use recto_tools::{AnswerForm, Error, Result, Served};
 use rmcp::model::{
     CallToolResult, ContentBlock, ErrorCode, ErrorData, MetaObject, Tool as WireTool,
     ToolAnnotations,
@@ -40,13 +41,14 @@ pub fn tool(tool: &Tool, wire: ClientWire) -> WireTool {
 pub fn result(
     result: Result<Answer>,
     wire: ClientWire,
-    calls: &Calls,
+    served: &Served,
     repeat: Repeat,
 ) -> Result<CallToolResult, ErrorData> {
+    let text = |error: &Error| ErrorText::new(error, served, wire.delivery);
     match result {
         Ok(answer) => Ok(success(answer, wire.delivery.form, repeat)),
-        Err(error) if wire.errors == Errors::Jsonrpc => Err(jsonrpc_error(&error, calls)),
-        Err(error) => Ok(failure(&error, calls)),
+        Err(error) if wire.errors == Errors::Jsonrpc => Err(jsonrpc_error(&error, text(&error))),
+        Err(error) => Ok(failure(&error, text(&error))),
     }
 }
 
@@ -78,8 +80,7 @@ fn blocks(head: String, content: String) -> Vec<ContentBlock> {
     blocks.map(ContentBlock::text).collect()
 }
 
-fn failure(error: &Error, calls: &Calls) -> CallToolResult {
-    let text = calls.error_text(error);
+fn failure(error: &Error, text: ErrorText) -> CallToolResult {
     let mut result = CallToolResult::error(vec![ContentBlock::text(text.block())]);
     let mut meta = MetaObject::default();
     // The text has the message and the hint. Some clients show this to the model as well.
@@ -88,8 +89,7 @@ fn failure(error: &Error, calls: &Calls) -> CallToolResult {
     result
 }
 
-fn jsonrpc_error(error: &Error, calls: &Calls) -> ErrorData {
-    let text = calls.error_text(error);
+fn jsonrpc_error(error: &Error, text: ErrorText) -> ErrorData {
     let mut described = json!({"code": error.code(), "message": text.message});
     if let Some(hint) = text.hint {
         described["hint"] = hint.into();
