@@ -89,13 +89,13 @@ pub fn detect<'t>(text: &'t str, is_whole: bool, expected: Option<u8>) -> Sample
         }
     }
     // A delimiter missing in the first record is part of the values if another one fits all
-    // records. But commas may be decimal commas, which is why the file uses semicolons.
+    // records. But below a title with a comma, commas may be decimal commas.
     let is_even = |(_, sample): &&(f64, Sample<'t>)| sample.is_even() && sample.records.len() > 2;
     if let Some((_, even)) = tried.iter().find(is_even) {
-        let has_commas = even.dialect.delimiter == Some(b',');
+        let has_title = even.dialect.delimiter == Some(b',') && has_prose_above(&even.records);
         tried.retain(|(_, sample)| {
             let has_delimiter = sample.records.first().is_some_and(|first| first.len() > 1);
-            has_delimiter || has_commas && sample.dialect.delimiter == Some(b';')
+            has_delimiter || has_title && sample.dialect.delimiter == Some(b';')
         });
     }
     let better = |one: (f64, Sample<'t>), other: (f64, Sample<'t>)| {
@@ -105,6 +105,14 @@ pub fn detect<'t>(text: &'t str, is_whole: bool, expected: Option<u8>) -> Sample
         Some((_, sample)) => sample,
         None => spaced(text, is_whole).unwrap_or_else(|| Sample::read(text, is_whole, None)),
     }
+}
+
+/// Returns whether a space follows a delimiter in the first record and not in all others, as in a
+/// title.
+fn has_prose_above(records: &[Fields<'_>]) -> bool {
+    let is_prose =
+        |record: &Fields<'_>| record.iter().skip(1).any(|field| field.starts_with(' '));
+    records.first().is_some_and(is_prose) && !records.iter().all(is_prose)
 }
 
 /// Samples a table with spaces between its fields: numbers, and words in less than half of its
