@@ -79,7 +79,10 @@ pub fn preview(input: &mut dyn Read, request: &Request<'_>) -> Result<Table> {
         text.advance(next);
     }
     let is_at_end = text.is_complete() && text.rest().is_empty();
-    let notes = Notes::new(&layout, text.encoding(), request.name);
+    let mut notes = Notes::new(&layout, text.encoding(), request.name);
+    if text.has_invalid() {
+        notes.invalid();
+    }
     Ok(rows.into_table(notes, is_at_end))
 }
 

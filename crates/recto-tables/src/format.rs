@@ -7,7 +7,7 @@ use recto_text::Encoding;
 
 use crate::compression::Codec;
 use crate::error::{Error, Result};
-use crate::text::has_stray_nuls;
+use crate::text::{self, has_stray_nuls};
 use crate::{csv, json};
 
 /// The container format.
@@ -129,7 +129,7 @@ pub fn without_compression(name: &str) -> &str {
 /// delimited file: there a field may contain it.
 fn encoding(ending: &str, head: &[u8]) -> Option<Encoding> {
     let is_delimited = || DELIMITED_ENDINGS.contains(&ending) && has_stray_nuls(head);
-    Encoding::sniff(head).or_else(|| is_delimited().then_some(Encoding::Utf8))
+    text::encoding(head).or_else(|| is_delimited().then_some(Encoding::Utf8))
 }
 
 /// Returns the extension, in lower case.
@@ -151,7 +151,7 @@ fn holds_sheets(head: &[u8]) -> bool {
 
 fn decode(encoding: Encoding, bytes: &[u8]) -> String {
     let mut text = String::new();
-    encoding.decoder().push(bytes, false, &mut text);
+    text::decoder(encoding, bytes).push(bytes, false, &mut text);
     text
 }
 

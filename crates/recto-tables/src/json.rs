@@ -14,7 +14,7 @@ use crate::budget::{Budget, max_cell_chars};
 use crate::error::Result;
 use crate::names;
 use crate::table::{Column, Table, Type, Value};
-use crate::text::Text;
+use crate::text::{INVALID, Text};
 
 mod columns;
 
@@ -67,6 +67,9 @@ pub fn preview(input: &mut dyn Read, request: &Request<'_>) -> Result<Table> {
     let mut table = rows.into_table(is_cut_short);
     if failed.is_some() {
         table.notes.push("The last line is incomplete and was skipped.".into());
+    }
+    if values.has_invalid() {
+        table.notes.push(INVALID.into());
     }
     if values.has_nan() {
         table.notes.push("NaN and Infinity are shown as null.".into());

@@ -6,6 +6,7 @@ use super::expected_delimiter;
 use super::header::Layout;
 use super::types::Reading;
 use crate::table::{Column, Type};
+use crate::text::INVALID;
 
 /// Notes, the most important ones first.
 pub struct Notes {
@@ -34,6 +35,11 @@ impl Notes {
             notes.push("There is no header; column names are generated.".into());
         }
         Notes { notes }
+    }
+
+    /// Notes that some bytes are not text in the encoding.
+    pub fn invalid(&mut self) {
+        self.notes.push(INVALID.into());
     }
 
     /// Notes that lines among the rows were skipped as comments.

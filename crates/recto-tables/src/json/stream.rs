@@ -122,6 +122,11 @@ impl<'a> Values<'a> {
         self.has_nan
     }
 
+    /// Returns whether bytes were replaced because they are not text in the encoding.
+    pub fn has_invalid(&self) -> bool {
+        self.text.has_invalid()
+    }
+
     /// Returns whether the rest is an incomplete line of values, because it is still being written.
     pub fn ends_unfinished(&self) -> bool {
         let rest = self.text.rest();
