@@ -52,6 +52,10 @@ pub fn preview(input: &mut dyn Read, request: &Request<'_>) -> Result<Table> {
         let is_last = text.is_complete() || text.rest().len() >= MAX_RECORD_BYTES;
         let mut fields = Vec::with_capacity(layout.n_columns);
         let next = match layout.dialect.split(text.rest(), is_last, &mut fields) {
+            ParsedLine::Record(next) if layout.may_be_comment(&fields) => {
+                rows.has_comments = true;
+                next
+            }
             ParsedLine::Record(next) => {
                 rows.push(&fields);
                 next
@@ -266,6 +270,10 @@ impl<'a> CsvRows<'a> {
             .collect();
         if self.has_comments {
             notes.comments(self.layout.dialect.comment);
+        }
+        let n_names = header.len() - usize::from(self.layout.has_row_names);
+        if !header.is_empty() && self.first_long_row.is_none() && n_names < n_columns {
+            notes.missing_names(n_names, n_columns, self.layout.has_row_names);
         }
         if self.has_short {
             notes.short_rows();

@@ -64,6 +64,10 @@ pub struct Sample<'t> {
     pub comment_header: Option<Fields<'t>>,
     /// The share of the records with that many fields.
     pub consistency: f64,
+    /// Whether a line starts with the character that starts comments.
+    pub has_marks: bool,
+    /// The index of the first record that a blank line separates from another one above it.
+    pub gap_idx: Option<usize>,
 }
 
 /// Returns the sample with the dialect that fits a text best. `is_whole` means that the text is
@@ -110,8 +114,7 @@ pub fn detect<'t>(text: &'t str, is_whole: bool, expected: Option<u8>) -> Sample
 /// Returns whether a space follows a delimiter in the first record and not in all others, as in a
 /// title.
 fn has_prose_above(records: &[Fields<'_>]) -> bool {
-    let is_prose =
-        |record: &Fields<'_>| record.iter().skip(1).any(|field| field.starts_with(' '));
+    let is_prose = |record: &Fields<'_>| record.iter().skip(1).any(|field| field.starts_with(' '));
     records.first().is_some_and(is_prose) && !records.iter().all(is_prose)
 }
 
@@ -276,6 +279,8 @@ struct Lines<'t> {
     comment: u8,
     /// For each record, whether it starts like a comment, and what follows the character.
     marks: Vec<Option<Mark>>,
+    /// The index of the first record below a blank line.
+    gap_idx: Option<usize>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -289,7 +294,7 @@ enum Mark {
 impl<'t> Lines<'t> {
     fn read(text: &'t str, is_whole: bool, dialect: Dialect) -> Lines<'t> {
         let comment = comment(text);
-        let mut lines = Lines { records: Vec::new(), comment, marks: Vec::new() };
+        let mut lines = Lines { records: Vec::new(), comment, marks: Vec::new(), gap_idx: None };
         let mut rest = text;
         while lines.records.len() < MAX_RECORDS {
             let mut fields = Vec::new();
@@ -299,7 +304,12 @@ impl<'t> Lines<'t> {
                     lines.records.push(fields);
                     rest = &rest[next..];
                 }
-                ParsedLine::Blank(next) | ParsedLine::Comment(next) => rest = &rest[next..],
+                ParsedLine::Blank(next) | ParsedLine::Comment(next) => {
+                    if !lines.records.is_empty() {
+                        lines.gap_idx.get_or_insert(lines.records.len());
+                    }
+                    rest = &rest[next..];
+                }
                 ParsedLine::Incomplete | ParsedLine::End => break,
             }
         }
@@ -316,22 +326,33 @@ impl<'t> Lines<'t> {
             .collect();
         let (n_columns, consistency) = n_columns(&counts);
         let has_comments = self.has_comments(n_columns);
-        let sample =
-            Sample { dialect, records: Vec::new(), n_columns, comment_header: None, consistency };
+        let sample = Sample {
+            dialect,
+            records: Vec::new(),
+            n_columns,
+            comment_header: None,
+            consistency,
+            has_marks: self.marks.iter().any(Option::is_some),
+            gap_idx: self.gap_idx.filter(|_| !has_comments),
+        };
         if !has_comments {
             let counts: Vec<Count> = self.records.iter().map(n_fields).collect();
             let (n_columns, consistency) = self::n_columns(&counts);
             return Sample { records: self.records, n_columns, consistency, ..sample };
         }
         let n_leading = self.marks.iter().take_while(|mark| mark.is_some()).count();
+        // Below the names there may be a line of dashes.
+        let has_letters =
+            |record: &Fields<'_>| record.iter().any(|field| field.contains(char::is_alphanumeric));
+        let last_comment = self.records[..n_leading].iter().rposition(has_letters);
         let mut comment_header = None;
         let mut records = Vec::new();
         for (record_idx, (record, mark)) in self.records.into_iter().zip(self.marks).enumerate() {
             if mark.is_none() {
                 records.push(record);
-            } else if record_idx + 1 == n_leading
+            } else if Some(record_idx) == last_comment
                 && record.len() == n_columns
-                && n_columns > 1
+                && (n_columns > 1 || mark == Some(Mark::Tight) && !record[0].contains(' '))
                 && self.comment == b'#'
             {
                 comment_header = Some(record);

@@ -48,6 +48,14 @@ impl Notes {
         self.notes.push(format!("Lines starting with {mark} were skipped."));
     }
 
+    /// Notes that the header has fewer names than there are columns.
+    pub fn missing_names(&mut self, n_names: usize, n_columns: usize, has_row_names: bool) {
+        let names = if n_names == 1 { "name" } else { "names" };
+        let which = if has_row_names { "; the first column has none" } else { "" };
+        self.notes
+            .push(format!("The header has {n_names} {names} for {n_columns} columns{which}."));
+    }
+
     /// Notes that some rows have fewer fields than there are columns.
     pub fn short_rows(&mut self) {
         self.notes.push("Some rows are short; their missing values are null.".into());

@@ -52,7 +52,8 @@ fn recognises_utf16_without_a_byte_order_mark() {
     let bytes = |to_bytes: fn(u16) -> [u8; 2], text: &str| -> Vec<u8> {
         text.encode_utf16().flat_map(to_bytes).collect()
     };
-    for text in ["id,name\n1,Béla\n", "имя,город\nАнна,Москва\n", "名,市\n安,京🦀\n"] {
+    for text in ["id,name\n1,Béla\n", "имя,город\nАнна,Москва\n", "名,市\n安,京🦀\n"]
+    {
         assert_eq!(whole(&bytes(u16::to_le_bytes, text)), (text.into(), Encoding::Utf16Le));
         assert_eq!(whole(&bytes(u16::to_be_bytes, text)), (text.into(), Encoding::Utf16Be));
     }
