@@ -3,7 +3,7 @@
 
 use crate::budget::cut;
 use crate::render;
-use crate::table::{Column, Table};
+use crate::table::{Column, Table, Type, Value};
 
 /// The cost of a column in addition to its name and type.
 const COLUMN_BYTES: usize = 32;
@@ -15,6 +15,7 @@ const MAX_NOTE_CHARS: usize = 500;
 /// Drops the last columns if all would take more than half of the bytes, and the last rows if they
 /// exceed the rest. One column and one row always remain.
 pub fn fit(mut table: Table, max_bytes: usize) -> Table {
+    table.notes.extend(large_numbers(&table));
     table.notes.truncate(MAX_NOTES);
     for note in &mut table.notes {
         *note = cut(note, MAX_NOTE_CHARS);
@@ -35,6 +36,27 @@ pub fn fit(mut table: Table, max_bytes: usize) -> Table {
     table.has_more |= n_rows < table.rows.len();
     table.rows.truncate(n_rows);
     table
+}
+
+/// Notes the columns of numbers in which some are texts, to keep their digits.
+fn large_numbers(table: &Table) -> Option<String> {
+    let is_large = |value: &Value| match value {
+        Value::Text(text) => text.trim_start_matches('-').starts_with(|c: char| c.is_ascii_digit()),
+        _ => false,
+    };
+    let has_large = |(column_idx, column): &(usize, &Column)| {
+        matches!(column.kind, Type::Integer | Type::Number)
+            && table.rows.iter().any(|row| is_large(&row[*column_idx]))
+    };
+    let columns: Vec<&str> = table
+        .columns
+        .iter()
+        .enumerate()
+        .filter(has_large)
+        .map(|(_, column)| column.name.as_str())
+        .collect();
+    let note = || format!("Numbers beyond 64 bits are text in: {}.", columns.join(", "));
+    (!columns.is_empty()).then(note)
 }
 
 /// Returns how many of the first items fit, at least one, and their total size.

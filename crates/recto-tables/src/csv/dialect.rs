@@ -158,8 +158,22 @@ impl<'t> Sample<'t> {
         let plain =
             Dialect { delimiter, quote: Some(quote), escape: Escape::Doubled, comment: None };
         let dialect = with_escape(plain, text, is_whole);
-        let lines = Lines::read(text, is_whole, dialect);
-        lines.into_sample(dialect)
+        let sample = Lines::read(text, is_whole, dialect).into_sample(dialect);
+        if !sample.may_have_literal_quotes(is_whole) {
+            return sample;
+        }
+        let literal = Dialect { quote: None, ..dialect };
+        let literal_sample = Lines::read(text, is_whole, literal).into_sample(literal);
+        if literal_sample.is_even() { literal_sample } else { sample }
+    }
+
+    /// Returns whether quotes may be part of the values: between tabs they join lines that have
+    /// tabs, or one opens a field that does not end in the sample.
+    fn may_have_literal_quotes(&self, is_whole: bool) -> bool {
+        let is_joined = |field: &Cow<'_, str>| field.contains('\t') && field.contains('\n');
+        let is_tabbed = self.dialect.delimiter == Some(b'\t');
+        !is_whole && self.records.len() < 2
+            || is_tabbed && self.records.iter().flatten().any(is_joined)
     }
 
     /// Returns whether every record has the same number of fields, at least two.

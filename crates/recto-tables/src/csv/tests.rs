@@ -88,6 +88,23 @@ fn continues_after_an_accidental_quote() {
 }
 
 #[test]
+fn a_quote_that_opens_a_large_file_is_a_character() {
+    let rows: String = (0..300_000).map(|row| format!("{row},name {row},x\n")).collect();
+    let table = read(&format!("\"id,name,kind\n{rows}"), 2, 1_000);
+    assert_eq!(names(&table), ["\"id integer", "name text", "kind text"]);
+}
+
+#[test]
+fn notes_numbers_beyond_64_bits_and_missing_names() {
+    let table = crate::fit::fit(read("a,b\n1,18446744073709551616,3\n1,5,6\n", 10, 1_000), 1_000);
+    let names = "The header has 2 names for 3 columns.";
+    assert_eq!(table.notes, [names, "Numbers beyond 64 bits are text in: b."]);
+    let row_names = read("a,b\n1,2,3\n2,5,6\n", 10, 1_000);
+    let none = "The header has 2 names for 3 columns; the first column has none.";
+    assert_eq!(row_names.notes, [none]);
+}
+
+#[test]
 fn shows_so_many_columns_and_no_more() {
     let header: Vec<String> = (0..5_000).map(|column| format!("c{column}")).collect();
     let text = format!("{}\n{}\n", header.join(","), vec!["1"; 5_000].join(","));

@@ -78,7 +78,7 @@ impl Scalar {
     /// Shows a value.
     pub fn show_i64(&self, value: i64) -> Value {
         match self.meaning {
-            Meaning::Unsigned if value < 0 => Value::Text((value as u64).to_string()),
+            Meaning::Unsigned if value < 0 => Value::Json((value as u64).into()),
             Meaning::Decimal { scale } => decimal::show(&value.to_be_bytes(), scale),
             Meaning::Date => Value::Text(calendar::date(value)),
             // A time outside its day is shown as stored.
