@@ -2,6 +2,7 @@
 
 use calamine::{DataRef, ExcelDateTime};
 
+use crate::budget::cut;
 use crate::calendar;
 use crate::table::{Type, Value};
 
@@ -65,6 +66,21 @@ impl SheetCell {
             SheetCell::Time(calendar::time(nanos))
         } else {
             SheetCell::Text(text.into())
+        }
+    }
+
+    /// Cuts a long text. A date or time of that length is not one.
+    pub fn cut(self, max_chars: usize) -> SheetCell {
+        match self {
+            SheetCell::Text(text)
+            | SheetCell::Date(text)
+            | SheetCell::Time(text)
+            | SheetCell::Timestamp(text)
+                if text.len() > max_chars =>
+            {
+                SheetCell::Text(cut(&text, max_chars))
+            }
+            cell => cell,
         }
     }
 

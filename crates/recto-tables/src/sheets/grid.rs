@@ -14,6 +14,9 @@ const MAX_ABOVE: usize = 10;
 /// The most characters that are reported of text above a header.
 const MAX_ABOVE_CHARS: usize = 200;
 
+/// The characters that are kept of a cell beyond the size of an answer.
+const MIN_CELL_CHARS: usize = 16;
+
 /// The first rows of a sheet that have cells.
 pub struct Grid {
     /// Each has at least one cell.
@@ -43,6 +46,11 @@ impl Grid {
         self.max_rows
     }
 
+    /// Returns the most characters of a cell.
+    pub fn max_cell(&self) -> usize {
+        self.max_cell
+    }
+
     /// Returns whether there is nothing to show.
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
@@ -57,10 +65,9 @@ impl Grid {
             self.has_more = true;
             return false;
         }
-        let cell = match cell {
-            SheetCell::Text(text) => SheetCell::Text(cut(&text, self.max_cell)),
-            cell => cell,
-        };
+        // A row that alone exceeds the answer has many columns, which will be cut further.
+        let is_wide = self.n_bytes > self.max_bytes.saturating_mul(2);
+        let cell = cell.cut(if is_wide { MIN_CELL_CHARS } else { self.max_cell });
         self.n_bytes = self.n_bytes.saturating_add(cell.size() + 8);
         self.rows.entry(row).or_default().insert(column, cell);
         true
@@ -79,9 +86,6 @@ impl Grid {
             .fold((u32::MAX, 0), |(first, last), column| (first.min(column), last.max(column)));
         let n_all = if self.rows.is_empty() { 0 } else { (last - first) as usize + 1 };
         let n_columns = n_all.min(MAX_COLUMNS);
-        if n_all > n_columns {
-            notes.push(format!("only the first {n_columns} of {n_all} columns"));
-        }
 
         let mut rows: Vec<(u32, BTreeMap<u32, SheetCell>)> = self.rows.into_iter().collect();
         let names = match find_header(&rows, n_columns) {
@@ -96,14 +100,14 @@ impl Grid {
         let columns = (first..).take(n_columns);
         let names = columns.clone().map(|it| names.get(&it).map(name).unwrap_or_default());
         let names = names::unique(names.collect::<Vec<_>>().iter().map(String::as_str), n_all);
+        let is_more = self.has_more || rows.len() > request.limit;
+        rows.truncate(request.limit);
         let n_blank = n_blank_between(&rows);
         if n_blank > 0 {
             let (plural, verb) = if n_blank == 1 { ("", "is") } else { ("s", "are") };
             notes.push(format!("{n_blank} empty row{plural} {verb} left out"));
         }
 
-        let is_more = self.has_more || rows.len() > request.limit;
-        rows.truncate(request.limit);
         let kind = |column: u32| cell::kind_of(rows.iter().filter_map(|(_, row)| row.get(&column)));
         let columns: Vec<(u32, Column)> =
             columns.zip(names).map(|(at, name)| (at, Column { name, kind: kind(at) })).collect();

@@ -5,6 +5,7 @@
 
 use std::collections::HashSet;
 use std::io::{BufReader, Read};
+use std::ops::Range;
 
 use quick_xml::events::{BytesStart, Event};
 use quick_xml::{Reader as XmlReader, XmlVersion};
@@ -124,7 +125,7 @@ impl<R: Read> SheetStream<'_, R> {
                 Token::End(name) if name == "table:table" => return Ok(true),
                 Token::Start(tag) if tag.name == "table:table-row" => {
                     let n_rows = tag.n_repeated("table:number-rows-repeated");
-                    let cells = self.read_row()?;
+                    let cells = self.read_row(grid.max_cell())?;
                     if !push_row(grid, row, n_rows, &cells) {
                         return Ok(false);
                     }
@@ -152,8 +153,8 @@ impl<R: Read> SheetStream<'_, R> {
         Ok(())
     }
 
-    /// Reads to the end of a row. Returns the cells that are not empty.
-    fn read_row(&mut self) -> Result<Vec<(u32, SheetCell)>> {
+    /// Reads to the end of a row. Returns the cells that are not empty, each with its columns.
+    fn read_row(&mut self, max_cell: usize) -> Result<Vec<(Range<u32>, SheetCell)>> {
         let mut cells = Vec::new();
         let mut column = 0_u32;
         loop {
@@ -162,9 +163,7 @@ impl<R: Read> SheetStream<'_, R> {
                     let n_columns = tag.n_repeated("table:number-columns-repeated");
                     let cell = self.read_cell(&tag)?;
                     let end = column.saturating_add(n_columns).min(MAX_COLUMN);
-                    if let Some(cell) = cell {
-                        cells.extend((column..end).map(|column| (column, cell.clone())));
-                    }
+                    cells.extend(cell.map(|cell| (column..end, cell.cut(max_cell))));
                     column = end;
                 }
                 Token::End(name) if name == "table:table-row" => return Ok(cells),
@@ -248,13 +247,13 @@ impl<R: Read> SheetStream<'_, R> {
     }
 }
 
-fn push_row(grid: &mut Grid, row: u32, n_rows: u32, cells: &[(u32, SheetCell)]) -> bool {
+fn push_row(grid: &mut Grid, row: u32, n_rows: u32, cells: &[(Range<u32>, SheetCell)]) -> bool {
     if cells.is_empty() {
         return true;
     }
     for row in row..row.saturating_add(n_rows.min(MAX_REPEATED)) {
-        for (column, cell) in cells {
-            if !grid.push(row, *column, cell.clone()) {
+        for (columns, cell) in cells {
+            if !columns.clone().all(|column| grid.push(row, column, cell.clone())) {
                 return false;
             }
         }

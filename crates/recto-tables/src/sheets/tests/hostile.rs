@@ -5,8 +5,10 @@ use std::time::{Duration, Instant};
 
 use zip::write::SimpleFileOptions;
 
+
 use super::*;
 use crate::quiet::quietly;
+use crate::table::Value;
 
 /// Runs a preview without printing the panics that it catches.
 fn quiet_preview(bytes: Vec<u8>) -> Result<Table> {
@@ -111,7 +113,26 @@ fn repeated_cells_and_rows_do_not_fill_the_memory() {
     let sheet = format!(r#"<table:table table:name="a">{}</table:table>"#, row.repeat(100));
     let table = ods(&sheet).unwrap();
     assert_eq!((table.columns.len(), table.has_more), (4096, true));
-    assert_eq!(table.notes[0], "only the first 4096 of 16384 columns");
+    assert_eq!((table.n_columns, table.notes), (Some(16_384), vec![]));
+    // A long text, or a long date, in each of them.
+    let long = "1".repeat(1 << 20);
+    for value in [
+        format!(r#"office:value-type="string" office:string-value="{long}""#),
+        format!(r#"office:value-type="date" office:date-value="{long}""#),
+    ] {
+        let cell = format!(r#"<table:table-cell {value} table:number-columns-repeated="16384"/>"#);
+        let row =
+            format!(r#"<table:table-row table:number-rows-repeated="9">{cell}</table:table-row>"#);
+        let start = Instant::now();
+        let table = ods(&format!(r#"<table:table table:name="a">{row}</table:table>"#)).unwrap();
+        assert!(start.elapsed() < Duration::from_secs(5));
+        let n_chars = table.rows.iter().flatten().map(|value| match value {
+            Value::Text(text) => text.chars().count(),
+            _ => 0,
+        });
+        assert!(n_chars.max().is_some_and(|n_chars| n_chars < 1_050));
+        assert!(crate::fit::fit(table, 40_000).columns.len() > 1);
+    }
 }
 
 #[test]
