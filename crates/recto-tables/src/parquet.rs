@@ -15,6 +15,7 @@ pub(crate) mod pages;
 mod rows;
 mod scalar;
 mod thrift;
+mod variant;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;

@@ -267,7 +267,7 @@ fn integer(field: &str) -> Option<Value> {
 
 /// Returns whether an integer may lose digits as a 64-bit float.
 fn is_inexact(integer: &str) -> bool {
-    integer.parse::<i64>().map_or(true, |number| number.unsigned_abs() > 1 << f64::MANTISSA_DIGITS)
+    integer.parse::<i64>().map_or(true, |number| number.unsigned_abs() >= 1 << f64::MANTISSA_DIGITS)
 }
 
 /// Returns whether a field has a fraction, an exponent or both, including `.5` and `1.`.

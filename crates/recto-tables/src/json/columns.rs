@@ -216,7 +216,7 @@ impl JsonCell {
             }
             // A large integer among other numbers keeps its digits.
             (JsonCell::Whole(Json::Number(number)), _)
-                if !number.is_f64() && number.as_f64().is_none_or(|it| it.abs() > MAX_EXACT) =>
+                if !number.is_f64() && number.as_f64().is_none_or(|it| it.abs() >= MAX_EXACT) =>
             {
                 Value::integer(&number.to_string())
             }

@@ -25,6 +25,10 @@ pub const MAX_PAGE: u64 = 256 << 20;
 /// The most bytes of a page header, which may contain minimum and maximum values.
 const MAX_HEADER: u64 = 1 << 20;
 
+/// Old writers did not count the header of the dictionary as part of the column, so the last page may
+/// end this far behind it.
+const MAX_DICTIONARY_HEADER: u64 = 100;
+
 /// The size of the first read, for the header and the bytes after it.
 const N_FIRST_READ: u64 = 8 << 10;
 
@@ -39,6 +43,8 @@ pub struct Pages {
     source: Arc<dyn Source>,
     offset: u64,
     end: u64,
+    /// Where the last page may end.
+    last_end: u64,
     /// Bytes that were read, and their offset. They include the last header.
     window: Vec<u8>,
     window_at: u64,
@@ -75,12 +81,14 @@ impl Pages {
             Some((start, end)) if end <= source.size() => (start, end),
             _ => return Err(broken("its metadata points behind its end; it may be cut off")),
         };
+        let size = source.size();
         let column = chunk.column_descr();
         let is_cut = Arc::new(AtomicBool::new(false));
         let pages = Pages {
             source,
             offset,
             end,
+            last_end: end.saturating_add(MAX_DICTIONARY_HEADER).min(size),
             window: Vec::new(),
             window_at: offset,
             codec: chunk.compression(),
@@ -100,7 +108,7 @@ impl Pages {
             let header = self.read_header()?;
             let n_bytes = header.n_compressed;
             let start = self.offset + header.n_bytes;
-            if n_bytes > self.end - start {
+            if n_bytes > self.last_end.saturating_sub(start) {
                 return Err(broken("a page is longer than its column"));
             }
             if n_bytes > MAX_PAGE || header.n_inflated > MAX_PAGE {
@@ -121,8 +129,8 @@ impl Pages {
     }
 
     fn read_header(&mut self) -> Result<Header> {
-        let n_left = self.end - self.offset;
-        let mut n_bytes = N_FIRST_READ.min(n_left);
+        let n_left = self.last_end - self.offset;
+        let mut n_bytes = N_FIRST_READ.min(self.end - self.offset);
         loop {
             let known = self.offset.checked_sub(self.window_at).map(|start| start as usize);
             let window = known.and_then(|start| self.window.get(start..)).unwrap_or_default();

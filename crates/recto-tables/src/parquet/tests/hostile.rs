@@ -208,6 +208,20 @@ fn reads_a_handmade_file() {
 }
 
 #[test]
+fn ignores_an_unknown_converted_type() {
+    let mut column = element(Some(INT32), Some(0), None);
+    assert_eq!(column.pop(), Some(0));
+    // The sixth field, after the fourth.
+    column.extend([0x25].iter().chain(&integer(99)).chain(&[0]));
+    let pages = page(false, 8, 2, 0, &[7, 0, 0, 0, 8, 0, 0, 0]);
+    let schema = [element(None, None, Some(1)), column];
+    let metadata = metadata(&schema, &[row_group(INT32, 0, 2, pages.len())]);
+    let table = preview(Arc::new(file(&pages, &metadata)), &REQUEST).unwrap();
+    assert_eq!(table.columns[0].kind.to_string(), "int32");
+    assert_eq!(table.rows, [[Value::Integer(7)], [Value::Integer(8)]]);
+}
+
+#[test]
 fn shows_the_first_of_very_many_columns() {
     let mut schema = vec![element(None, None, Some(5_000))];
     schema.extend(vec![element(Some(INT32), Some(0), None); 5_000]);
