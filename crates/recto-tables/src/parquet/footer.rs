@@ -41,12 +41,15 @@ pub struct Footer {
     pub metadata: ParquetMetaData,
     /// The number of rows in the whole file.
     pub n_rows: u64,
+    /// The number of rows in the row groups before the first one here.
+    pub n_before: u64,
 }
 
-/// Reads the metadata, with row groups for `limit` rows.
-pub fn read(source: &dyn Source, limit: usize) -> Result<Footer> {
+/// Reads the metadata, with row groups for `limit` rows from `offset` on.
+pub fn read(source: &dyn Source, offset: usize, limit: usize) -> Result<Footer> {
     let bytes = read_metadata(source)?;
-    let outline = outline(&bytes, limit).map_err(|_| broken("its metadata is damaged"))?;
+    let rows = offset as u64..offset.saturating_add(limit) as u64;
+    let outline = outline(&bytes, rows).map_err(|_| broken("its metadata is damaged"))?;
     if outline.is_encrypted {
         return Err(broken("it is encrypted"));
     }
@@ -61,7 +64,7 @@ pub fn read(source: &dyn Source, limit: usize) -> Result<Footer> {
     let metadata = ParquetMetaDataReader::decode_metadata_with_options(&metadata, Some(&options));
     let metadata =
         metadata.map_err(|error| broken(&format!("its metadata is damaged: {error}")))?;
-    Ok(Footer { metadata, n_rows: outline.n_rows })
+    Ok(Footer { metadata, n_rows: outline.n_rows, n_before: outline.n_before })
 }
 
 fn read_metadata(source: &dyn Source) -> Result<Vec<u8>> {
@@ -116,13 +119,15 @@ struct Outline {
     n_row_groups: u64,
     /// The bytes of the first one.
     n_first: usize,
+    /// The number of rows before it.
+    n_before: u64,
     /// The row groups that are kept, without the header of their list and without fields that are
     /// not needed: some writers use their numbers for other types than the library expects.
     row_groups: Vec<u8>,
     is_encrypted: bool,
 }
 
-fn outline(bytes: &[u8], limit: usize) -> thrift::Result<Outline> {
+fn outline(bytes: &[u8], rows: Range<u64>) -> thrift::Result<Outline> {
     let mut outline = Outline::default();
     let mut input = Input::new(bytes);
     input.fields(|input, id, kind| {
@@ -133,7 +138,7 @@ fn outline(bytes: &[u8], limit: usize) -> thrift::Result<Outline> {
                 input.skip(kind)?;
                 outline.schema = start..input.position();
             }
-            (4, WireType::List) => outline_row_groups(input, limit, &mut outline)?,
+            (4, WireType::List) => outline_row_groups(input, &rows, &mut outline)?,
             (8, WireType::Struct) => {
                 outline.is_encrypted = true;
                 input.skip(kind)?;
@@ -147,33 +152,35 @@ fn outline(bytes: &[u8], limit: usize) -> thrift::Result<Outline> {
 
 fn outline_row_groups(
     input: &mut Input<'_>,
-    limit: usize,
+    rows: &Range<u64>,
     outline: &mut Outline,
 ) -> thrift::Result<()> {
     let (kind, n_row_groups) = input.list()?;
     if n_row_groups > 0 && kind != WireType::Struct {
         return Err(Malformed);
     }
-    for index in 0..n_row_groups {
-        let is_needed = outline.n_rows < limit as u64 && outline.n_row_groups == index;
+    let mut is_full = false;
+    for _ in 0..n_row_groups {
         let n_kept = outline.row_groups.len();
-        let n_rows = if is_needed {
+        let may_be_needed = !is_full && outline.n_rows < rows.end;
+        let n_rows = if may_be_needed {
             copy_row_group(input, &mut outline.row_groups)?
         } else {
-            let mut ignored = Vec::new();
-            read_row_group(input, &mut ignored, |_, input| input.skip(WireType::List))?
+            read_row_group(input, &mut Vec::new(), |_, input| input.skip(WireType::List))?
         };
-        if is_needed
-            && (index == 0 || outline.row_groups.len() - outline.n_first <= MAX_MORE_ROW_GROUPS)
-        {
+        let end = outline.n_rows.checked_add(n_rows).ok_or(Malformed)?;
+        let is_first = outline.n_row_groups == 0;
+        is_full |= !is_first && outline.row_groups.len() - outline.n_first > MAX_MORE_ROW_GROUPS;
+        if may_be_needed && !is_full && end > rows.start {
             outline.n_row_groups += 1;
+            if is_first {
+                outline.n_first = outline.row_groups.len();
+                outline.n_before = outline.n_rows;
+            }
         } else {
             outline.row_groups.truncate(n_kept);
         }
-        if index == 0 {
-            outline.n_first = outline.row_groups.len();
-        }
-        outline.n_rows = outline.n_rows.checked_add(n_rows).ok_or(Malformed)?;
+        outline.n_rows = end;
     }
     Ok(())
 }

@@ -42,7 +42,9 @@ pub struct Leaf {
 pub struct ReadExtent {
     /// The number of rows before this chunk.
     pub first_row: usize,
-    /// The number of rows in the chunk.
+    /// The number of rows to skip at the start of this chunk.
+    pub n_skipped: usize,
+    /// The number of rows after them in the chunk.
     pub n_rows: usize,
     /// About the most bytes of a cell; later values are not kept.
     pub max_cell: usize,
@@ -73,6 +75,7 @@ impl Leaf {
             value_idx: 0,
         };
         let mut reader = get_column_reader(column, Box::new(pages));
+        leaf.skip(&mut reader, extent.n_skipped, scalar)?;
         let mut pass = rows.pass(extent.first_row);
         let n_missing = loop {
             let n_missing = pass.n_left().min(extent.n_rows - leaf.n_rows);
@@ -133,6 +136,22 @@ impl Leaf {
         self.values
             .get_mut(self.value_idx - 1)
             .map_or(Value::Null, |value| std::mem::replace(value, Value::Null))
+    }
+
+    /// Reads rows and discards them.
+    fn skip(&mut self, reader: &mut ColumnReader, n_rows: usize, scalar: &Scalar) -> Result<()> {
+        while self.n_rows < n_rows {
+            let n_left = n_rows - self.n_rows;
+            if self.read_some(reader, n_left, scalar, 0)?.is_empty() {
+                return Err(broken("it has fewer values than rows"));
+            }
+            self.def_levels.clear();
+            self.rep_levels.clear();
+            self.values.clear();
+            self.n_levels = 0;
+        }
+        self.n_rows = 0;
+        Ok(())
     }
 
     /// Reads more values. Returns the size of each row read.

@@ -39,7 +39,7 @@ pub const ALL: [&str; 18] = [
 ];
 
 fn preview_of(name: &str, limit: usize, max_bytes: usize) -> Table {
-    preview(Arc::new(fixture(name)), &Request { name, limit, max_bytes }).unwrap()
+    preview(Arc::new(fixture(name)), &Request::new(name, limit, max_bytes)).unwrap()
 }
 
 fn plain(value: &Value) -> Json {
@@ -213,7 +213,7 @@ fn a_time_before_midnight_is_readable() {
 
 #[test]
 fn a_nested_value_is_cut_like_any_other() {
-    let request = Request { name: "nested", limit: 100, max_bytes: 1 << 20 };
+    let request = Request::new("nested", 100, 1 << 20);
     let table = crate::preview(Arc::new(fixture("nested")), &request).unwrap();
     let shown = table.rows.iter().flatten().map(|value| plain(value).to_string());
     let n_most = shown.map(|text| text.chars().count()).max();
@@ -317,8 +317,45 @@ fn reads_only_needed_bytes() {
     }
     for (name, limit, n_bytes) in [("groups", 0, 700), ("groups", 10, 1000), ("pages", 2, 8130)] {
         let source = Arc::new(Counted(fixture(name), Mutex::new(0)));
-        preview(source.clone(), &Request { name, limit, max_bytes: 1 << 20 }).unwrap();
+        preview(source.clone(), &Request::new(name, limit, 1 << 20)).unwrap();
         let n_read = *source.1.lock().unwrap();
         assert!(n_read <= n_bytes, "{name} {limit}: {n_read}");
     }
+}
+
+/// Pages joined give the whole.
+#[test]
+fn pages_join() {
+    for name in ["groups", "pages", "nested", "v2", "nested_v2"] {
+        let ask = |offset, limit| {
+            let request = Request { offset, ..Request::new(name, limit, 1 << 20) };
+            preview(Arc::new(fixture(name)), &request).unwrap()
+        };
+        let whole = ask(0, usize::MAX);
+        for limit in [1, 2, 7, 1_000] {
+            if whole.rows.len() / limit > 500 {
+                continue;
+            }
+            let mut joined = Vec::new();
+            loop {
+                let page = ask(joined.len(), limit);
+                joined.extend(page.rows);
+                if !page.has_more {
+                    break;
+                }
+            }
+            assert_eq!(joined, whole.rows, "{name}: {limit}");
+        }
+        assert_eq!(ask(whole.rows.len() + 5, 5).rows.len(), 0);
+    }
+}
+
+#[test]
+fn reads_only_the_columns_that_are_asked_for() {
+    let columns = ["lists".to_string(), "ints".to_string()];
+    let request = Request { columns: &columns, ..Request::new("nested", 3, 1 << 20) };
+    let table = crate::preview(Arc::new(fixture("nested")), &request).unwrap();
+    let all = preview_of("nested", 3, 1 << 20);
+    assert_eq!(table.columns, [all.columns[1].clone(), all.columns[0].clone()]);
+    assert_eq!(table.rows[0], [all.rows[0][1].clone(), all.rows[0][0].clone()]);
 }

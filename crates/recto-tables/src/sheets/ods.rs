@@ -14,7 +14,7 @@ use zip::ZipArchive;
 use super::archive::{Bytes, Failure, Pieces};
 use super::cell::SheetCell;
 use super::grid::Grid;
-use super::{Sheet, Workbook};
+use super::{Sheet, Workbook, no_such_sheet};
 use crate::Request;
 use crate::error::{Error, Result};
 
@@ -43,6 +43,9 @@ pub fn read(bytes: Bytes, failure: &Failure, request: &Request<'_>) -> Result<Wo
             workbook.sheets.push(Sheet { name: "…".into(), is_visible: true });
         }
         outcome => outcome?,
+    }
+    if let Some(sheet) = request.sheet.filter(|_| workbook.shown.is_none()) {
+        return Err(no_such_sheet(sheet, &workbook));
     }
     Ok(workbook)
 }
@@ -97,12 +100,13 @@ impl<R: Read> SheetStream<'_, R> {
                     let name = tag.get("table:name").unwrap_or_default().to_owned();
                     let style = tag.get("table:style-name").unwrap_or_default();
                     let is_visible = !hidden.contains(style);
+                    let is_wanted = request.sheet.map_or(is_visible, |it| it == name);
                     let index = workbook.sheets.len();
                     workbook.sheets.push(Sheet { name, is_visible });
-                    if is_visible && workbook.shown.is_none() {
+                    if is_wanted && workbook.shown.is_none() {
                         let mut grid = Grid::new(request);
                         let is_at_end = self.read_sheet(&mut grid)?;
-                        if !grid.is_empty() {
+                        if !grid.is_empty() || request.sheet.is_some() {
                             workbook.shown = Some((index, grid));
                         }
                         if is_at_end {

@@ -1,5 +1,6 @@
-//! `ReadAsTable`: previews the first typed rows of a data file, on disk or at a commit.
+//! `ReadAsTable`: previews typed rows of a data file, on disk or at a commit.
 
+use std::borrow::Cow;
 use std::sync::{Arc, Mutex};
 
 use crate::error::{Error, Result};
@@ -25,6 +26,9 @@ pub static TOOL: Tool = Tool {
     params: &[
         Param::required("file_path", ParamKind::String, "Absolute or relative path"),
         Param::optional("limit", ParamKind::Integer { minimum: Some(1) }, "Rows; default 100"),
+        Param::optional("offset", ParamKind::Integer { minimum: Some(0) }, "Rows to skip"),
+        Param::optional("columns", ParamKind::Strings, "Names; default all"),
+        Param::optional("sheet", ParamKind::String, "Sheet of a workbook"),
         COMMIT,
     ],
     output,
@@ -34,14 +38,21 @@ pub static TOOL: Tool = Tool {
 struct Request {
     file_path: String,
     limit: usize,
+    offset: usize,
+    columns: Vec<String>,
+    sheet: Option<String>,
     commit: Option<String>,
 }
 
 fn request(mut arguments: Arguments) -> Result<Request> {
     let limit = arguments.integer("limit").unwrap_or(DEFAULT_LIMIT);
     let positive = usize::try_from(limit).ok().filter(|limit| *limit > 0);
+    let offset = arguments.integer("offset").unwrap_or(0);
     Ok(Request {
         limit: positive.ok_or(Error::InvalidLimit { limit })?,
+        offset: usize::try_from(offset).map_err(|_| wrong("offset", "an integer >= 0", offset))?,
+        columns: arguments.strings("columns"),
+        sheet: arguments.optional_string("sheet"),
         commit: arguments.optional_string("commit"),
         file_path: arguments.string("file_path"),
     })
@@ -57,7 +68,7 @@ fn run(env: &ReadEnv<'_>, arguments: Arguments) -> Result<Answer> {
             preview(env, &*revision.store, &revision.path, &request)?
         }
     };
-    Ok(report(env, table, request.limit))
+    Ok(report(env, table, &request))
 }
 
 fn preview(
@@ -83,9 +94,10 @@ fn preview_once(
     let bytes = bytes.map_err(|error| listed(error, request.commit.as_deref()))?;
     let file = Arc::new(File { bytes, error: Mutex::new(None) });
     let wanted = tables::Request {
-        name: path.file_name(),
-        limit: request.limit,
-        max_bytes: env.max_read_bytes,
+        offset: request.offset,
+        columns: &request.columns,
+        sheet: request.sheet.as_deref(),
+        ..tables::Request::new(path.file_name(), request.limit, env.max_read_bytes)
     };
     let table = tables::preview(file.clone(), &wanted);
     if let Some(error) = lock(&file.error).take() {
@@ -99,9 +111,23 @@ fn preview_once(
         tables::Error::Broken { cause } | tables::Error::TooLarge { cause } => {
             Error::BrokenTable { path, cause }
         }
+        tables::Error::NoSheets { sheet } => {
+            wrong("sheet", "omitted, because the file has no sheets", sheet)
+        }
+        tables::Error::NoSuchSheet { sheet, known } => {
+            wrong("sheet", format!("the name of a sheet ({known})"), sheet)
+        }
+        tables::Error::NoSuchColumns { columns, known } => {
+            wrong("columns", format!("names of columns ({known})"), columns)
+        }
         tables::Error::Read { cause } => StoreError::System { path, cause }.into(),
         tables::Error::Stopped => StoreError::Cancelled.into(),
     })
+}
+
+fn wrong(name: &str, expected: impl Into<Cow<'static, str>>, value: impl ToString) -> Error {
+    let (expected, value) = (expected.into(), value.to_string());
+    Error::WrongArgument { name: name.into(), expected, value }
 }
 
 /// A file as a table source. Keeps the first read error in full.
@@ -124,18 +150,10 @@ impl Source for File {
     }
 }
 
-fn report(env: &ReadEnv<'_>, table: Table, limit: usize) -> Answer {
+fn report(env: &ReadEnv<'_>, table: Table, request: &Request) -> Answer {
     let text = tables::render::markdown(&table);
-    let n_rows = table.rows.len();
-    let rows = if n_rows == 1 { "row" } else { "rows" };
-    let mut count = match table.has_more {
-        true => format!("first {n_rows} {rows}; there are more"),
-        false => format!("{n_rows} {rows}"),
-    };
-    let is_full = table.has_more && n_rows < limit;
-    if is_full {
-        count.push_str(" than the size limit allows");
-    }
+    let mut count = count(&table, request);
+    let is_full = table.has_more && table.rows.len() < request.limit;
     if (is_full || table.n_columns != Some(table.columns.len()))
         && let Some(tool) = env.served.name("ReadLines")
     {
@@ -157,6 +175,26 @@ fn report(env: &ReadEnv<'_>, table: Table, limit: usize) -> Answer {
         structured["note"] = table.notes.join(" ").into();
     }
     Answer::new(vec![text, note], structured)
+}
+
+/// Says which rows are shown and how to continue.
+fn count(table: &Table, request: &Request) -> String {
+    let (n_rows, offset) = (table.rows.len(), request.offset);
+    let next = offset.saturating_add(n_rows);
+    let rows = if n_rows == 1 { "row" } else { "rows" };
+    let mut count = match (offset, n_rows, table.has_more) {
+        (0, _, false) => format!("{n_rows} {rows}"),
+        (0, _, true) => format!("first {n_rows} {rows}"),
+        (_, 0, _) => format!("no rows from offset {offset} on"),
+        (_, 1, _) => format!("row {next}"),
+        _ => format!("rows {}-{next}", offset + 1),
+    };
+    if table.has_more {
+        let is_full = n_rows < request.limit;
+        let why = if is_full { " than the size limit allows" } else { "" };
+        count.push_str(&format!("; there are more{why}: offset {next}"));
+    }
+    count
 }
 
 fn output() -> Value {

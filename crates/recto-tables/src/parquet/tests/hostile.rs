@@ -7,7 +7,7 @@ use super::super::thrift::{write_integer, write_varint};
 use super::*;
 use crate::quiet::quietly;
 
-const REQUEST: Request<'_> = Request { name: "x.parquet", limit: 100, max_bytes: 1 << 20 };
+const REQUEST: Request<'_> = Request::new("x.parquet", 100, 1 << 20);
 
 /// Runs a preview without printing the panics that it catches.
 fn quiet_preview(bytes: Vec<u8>) -> Result<Table> {
