@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use recto_text::find::Needle;
+use recto_text::line::Ending;
 use recto_text::line_range::Interval;
 use recto_text::{Digest, Document};
 
@@ -216,7 +218,7 @@ pub enum Removed {
 #[derive(Debug, Clone)]
 pub enum Where<'a> {
     /// The occurrences of these strings.
-    Strings(Vec<&'a str>),
+    Strings(Vec<Needle<'a>>),
     /// These lines.
     Lines(Interval),
     /// Before this line.
@@ -236,6 +238,8 @@ pub struct Excerpt {
     pub lines_before: usize,
     /// How many lines follow.
     pub lines_after: usize,
+    /// The ending of every line of the file, if the excerpt is inside a line and lacks it.
+    pub ending: Option<Ending>,
     /// The size of the file.
     pub n_bytes: u64,
     /// The version of the file.

@@ -59,6 +59,10 @@ pub trait Store: Send + Sync {
     /// Whether a regular file exists at a path.
     fn is_file(&self, path: &AbsPath, context: &Context) -> Result<bool>;
 
+    /// Returns the path without links, `.` and `..`, if the caller may read it. The last component need
+    /// not exist.
+    fn real_path(&self, path: &AbsPath, context: &Context) -> Option<PathBuf>;
+
     /// Lists the files below a directory that match a pattern. A missing directory has none.
     fn list(&self, request: &ListRequest<'_>, context: &Context) -> Result<Listing>;
 }

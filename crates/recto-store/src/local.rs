@@ -200,6 +200,11 @@ impl Store for LocalStore {
         Ok(location.kind == Some(FileKind::File))
     }
 
+    fn real_path(&self, path: &AbsPath, context: &Context) -> Option<PathBuf> {
+        let location = self.resolve(path, LastLink::Follow, context, Access::Read);
+        location.ok().map(|location| location.real_path)
+    }
+
     fn list(&self, request: &ListRequest<'_>, context: &Context) -> Result<Listing> {
         list::list(&self.roots, request, context)
     }

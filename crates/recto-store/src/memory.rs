@@ -57,6 +57,11 @@ impl MemoryStore {
         self.lock().clone()
     }
 
+    /// Adds or replaces files and directories, as another process would.
+    pub fn extend(&self, nodes: BTreeMap<PathBuf, Node>) {
+        self.lock().extend(nodes);
+    }
+
     fn lock(&self) -> MutexGuard<'_, BTreeMap<PathBuf, Node>> {
         lock(&self.nodes)
     }
@@ -117,6 +122,10 @@ impl Store for MemoryStore {
     fn is_file(&self, path: &AbsPath, context: &Context) -> Result<bool> {
         let located = self.locate(path, context, Access::Read)?;
         Ok(matches!(self.lock().get(&located), Some(Node::File(_))))
+    }
+
+    fn real_path(&self, path: &AbsPath, context: &Context) -> Option<PathBuf> {
+        self.locate(path, context, Access::Read).ok()
     }
 
     fn list(&self, request: &ListRequest<'_>, context: &Context) -> Result<Listing> {

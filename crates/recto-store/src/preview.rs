@@ -4,6 +4,8 @@
 //! It takes no locks and creates no directories, so a preview never waits. It checks read
 //! permission only; the change itself checks write permission.
 
+use std::path::PathBuf;
+
 use crate::error::{Error, Result, SizeLimit};
 use crate::limits;
 use crate::path::AbsPath;
@@ -30,6 +32,10 @@ impl Store for PreviewStore<'_> {
 
     fn is_file(&self, path: &AbsPath, context: &Context) -> Result<bool> {
         self.0.is_file(path, context)
+    }
+
+    fn real_path(&self, path: &AbsPath, context: &Context) -> Option<PathBuf> {
+        self.0.real_path(path, context)
     }
 
     fn list(&self, request: &ListRequest<'_>, context: &Context) -> Result<Listing> {

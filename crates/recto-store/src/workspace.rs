@@ -7,6 +7,7 @@ mod held;
 mod unsaved;
 mod view;
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::editor::Editor;
@@ -93,6 +94,10 @@ impl Store for Workspace {
         let seen = self.disk.probe(path, context)?;
         let is_new = seen.kind.is_none() && self.unsaved.is_new(&seen.real_path);
         Ok(is_new && self.editor.can_read())
+    }
+
+    fn real_path(&self, path: &AbsPath, context: &Context) -> Option<PathBuf> {
+        self.disk.real_path(path, context)
     }
 
     fn list(&self, request: &ListRequest<'_>, context: &Context) -> Result<Listing> {

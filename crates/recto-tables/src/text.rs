@@ -159,8 +159,12 @@ fn is_mostly_utf8(head: &[u8]) -> bool {
 }
 
 /// Returns the byte order of UTF-16 without a BOM: all is text, with line endings, and only in that
-/// order.
+/// order. A few NULs in a text without other control characters do not make it UTF-16.
 fn utf16(head: &[u8]) -> Option<Encoding> {
+    let is_control_byte = |byte: &u8| *byte != 0 && is_control(char::from(*byte));
+    if has_stray_nuls(head) && !head.iter().filter(|byte| byte.is_ascii()).any(is_control_byte) {
+        return None;
+    }
     let is_text = |to_unit: fn([u8; 2]) -> u16| {
         let mut units: Vec<u16> =
             head.chunks_exact(2).map(|pair| to_unit([pair[0], pair[1]])).collect();

@@ -50,6 +50,15 @@ impl Edits {
         Edits { edits, n_bytes: text.len() }
     }
 
+    /// Returns the same edits for a text with `n_bytes` more at its start.
+    pub fn moved(&self, n_bytes: usize) -> Edits {
+        let moved = |Edit { range, text }: &Edit| Edit {
+            range: range.start + n_bytes..range.end + n_bytes,
+            text: text.clone(),
+        };
+        Edits { edits: self.edits.iter().map(moved).collect(), n_bytes: self.n_bytes + n_bytes }
+    }
+
     /// Iterates over the edits in order.
     pub fn iter(&self) -> std::slice::Iter<'_, Edit> {
         self.edits.iter()
@@ -110,7 +119,7 @@ impl Edits {
     }
 }
 
-fn common_prefix(left: &str, right: &str) -> usize {
+pub(crate) fn common_prefix(left: &str, right: &str) -> usize {
     let n_equal = left.bytes().zip(right.bytes()).take_while(|(a, b)| a == b).count();
     (0..=n_equal)
         .rev()
@@ -118,7 +127,7 @@ fn common_prefix(left: &str, right: &str) -> usize {
         .unwrap_or(0)
 }
 
-fn common_suffix(left: &str, right: &str) -> usize {
+pub(crate) fn common_suffix(left: &str, right: &str) -> usize {
     let n_equal = left.bytes().rev().zip(right.bytes().rev()).take_while(|(a, b)| a == b).count();
     let is_boundary = |n: &usize| {
         left.is_char_boundary(left.len() - n) && right.is_char_boundary(right.len() - n)

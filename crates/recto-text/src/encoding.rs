@@ -205,15 +205,15 @@ fn has_only_signs(bytes: &[u8]) -> bool {
             b'\xa2' | b'\xa3' | b'\xa5' | b'\xa7' | b'\xb1' | b'\xbc'..=b'\xbe' => {
                 before.is_none() && !is_letter(at + 1)
             }
-            b'\xb0' | b'\xb5' => {
-                before.is_none() && bytes.get(at + 1).is_none_or(u8::is_ascii)
-            }
+            b'\xb0' | b'\xb5' => before.is_none() && bytes.get(at + 1).is_none_or(u8::is_ascii),
             b'\xb2' | b'\xb3' => before.is_none_or(|unit| unit == b'm') && !is_letter(at + 1),
             _ => false,
         }
     };
     let is_text = |at: usize| match bytes[at] {
-        byte if byte.is_ascii_control() => matches!(byte, b'\t' | b'\r' | b'\n' | b'\x0c' | b'\x1b'),
+        byte if byte.is_ascii_control() => {
+            matches!(byte, b'\t' | b'\r' | b'\n' | b'\x0c' | b'\x1b')
+        }
         byte => byte.is_ascii() || is_sign(at),
     };
     (0..bytes.len()).all(is_text)

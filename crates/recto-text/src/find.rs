@@ -1,10 +1,13 @@
 //! Finds all occurrences of a string, including overlapping ones.
 //!
-//! The only tolerance is for line endings: if nothing matches exactly, `\n` and `\r\n` match each
-//! other. Multiple matches are counted and reported, never resolved here.
+//! The only tolerance is for line endings: in a string with a line break, `\n` and `\r\n` match each
+//! other. An exact match does not take precedence, because in a file with mixed endings it may be
+//! another copy than the one that the caller read. Multiple matches are counted and reported, never
+//! resolved here.
 
 mod stream;
 
+use std::cell::OnceCell;
 use std::ops::Range;
 
 use memchr::memmem;
@@ -12,7 +15,7 @@ use memchr::memmem;
 pub use stream::{StreamFinder, StreamMatches};
 
 /// How many matches are kept; the rest are only counted.
-pub const MAX_PLACES: usize = 8;
+pub const MAX_PLACES: usize = 10;
 
 /// How a string matched, best first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -24,6 +27,11 @@ pub enum MatchKind {
 }
 
 impl MatchKind {
+    /// Returns how `needle` matched this text.
+    pub fn of(matched: &str, needle: &str) -> MatchKind {
+        if matched == needle { MatchKind::Exact } else { MatchKind::Eol }
+    }
+
     /// Returns the name that answers use.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -33,59 +41,142 @@ impl MatchKind {
     }
 }
 
+/// A string to find, which is not empty.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Needle<'a> {
+    /// The string.
+    pub string: &'a str,
+    /// Whether the characters before and after a match must not be part of a word.
+    pub is_whole_word: bool,
+}
+
+impl<'a> From<&'a str> for Needle<'a> {
+    fn from(string: &'a str) -> Needle<'a> {
+        Needle { string, is_whole_word: false }
+    }
+}
+
+impl Needle<'_> {
+    /// Returns the most bytes that a match can have: each `\n` can match `\r\n`.
+    pub fn reach(&self) -> usize {
+        self.string.len() + memchr::memchr_iter(b'\n', self.string.as_bytes()).count()
+    }
+}
+
 /// The matches of a string.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Matches {
-    /// How they match.
-    pub kind: MatchKind,
     /// The number of matches; not 0.
     pub n_matches: usize,
     /// The first [`MAX_PLACES`] byte ranges.
     pub places: Vec<Range<usize>>,
 }
 
-/// Finds a non-empty `needle` in `text`.
-pub fn find(text: &str, needle: &str) -> Option<Matches> {
-    find_exact(text, needle).or_else(|| find_folded(text, needle))
-}
-
-fn find_exact(text: &str, needle: &str) -> Option<Matches> {
-    let mut found = Matches { kind: MatchKind::Exact, n_matches: 0, places: Vec::new() };
-    for_each_exact(text.as_bytes(), needle.as_bytes(), |place| found.add(place));
-    (found.n_matches > 0).then_some(found)
-}
-
-fn for_each_exact(text: &[u8], needle: &[u8], mut visit: impl FnMut(Range<usize>)) {
-    for_each_occurrence(text, needle, |at| {
-        let is_inside_ending = text[at] == b'\n' && at > 0 && text[at - 1] == b'\r';
-        if !is_inside_ending {
-            visit(at..at + needle.len());
+/// Finds a string in `text`.
+pub fn find<'a>(text: &str, needle: impl Into<Needle<'a>>) -> Option<Matches> {
+    let mut found = Matches { n_matches: 0, places: Vec::new() };
+    Search::new(needle.into()).for_each(&Haystack::new(text.as_bytes()), |place| {
+        found.n_matches += 1;
+        if found.places.len() < MAX_PLACES {
+            found.places.push(place);
         }
-    });
-}
-
-/// Searches with every `\r\n` in text and needle treated as `\n`.
-fn find_folded(text: &str, needle: &str) -> Option<Matches> {
-    let has_crlf = |side: &str| memmem::find(side.as_bytes(), b"\r\n").is_some();
-    if !needle.contains('\n') || !(has_crlf(text) || has_crlf(needle)) {
-        return None;
-    }
-    let folded = Folded::new(text.as_bytes());
-    let folded_needle = Folded::new(needle.as_bytes());
-    let mut found = Matches { kind: MatchKind::Eol, n_matches: 0, places: Vec::new() };
-    for_each_occurrence(&folded.bytes, &folded_needle.bytes, |at| {
-        found.add(folded.unfold(at)..folded.unfold(at + folded_needle.bytes.len()));
     });
     (found.n_matches > 0).then_some(found)
 }
 
-impl Matches {
-    fn add(&mut self, place: Range<usize>) {
-        self.n_matches += 1;
-        if self.places.len() < MAX_PLACES {
-            self.places.push(place);
+/// Returns every match that does not overlap an earlier one.
+pub fn find_all<'a>(text: &str, needle: impl Into<Needle<'a>>) -> Vec<Range<usize>> {
+    let mut places: Vec<Range<usize>> = Vec::new();
+    Search::new(needle.into()).for_each(&Haystack::new(text.as_bytes()), |place| {
+        if places.last().is_none_or(|last| last.end <= place.start) {
+            places.push(place);
+        }
+    });
+    places
+}
+
+/// A string prepared for a search.
+struct Search<'a> {
+    needle: Needle<'a>,
+    /// If the string contains a line break: the string with `\n` for every `\r\n`, without a final
+    /// `\r`, which may match the first half of a `\r\n`.
+    folded: Option<Vec<u8>>,
+}
+
+impl<'a> Search<'a> {
+    fn new(needle: Needle<'a>) -> Search<'a> {
+        let Needle { string, .. } = needle;
+        let folded = string
+            .contains('\n')
+            .then(|| Folded::new(string.strip_suffix('\r').unwrap_or(string).as_bytes()).bytes);
+        Search { needle, folded }
+    }
+
+    /// Visits every match in order.
+    fn for_each(&self, text: &Haystack<'_>, mut visit: impl FnMut(Range<usize>)) {
+        let mut visit = |place: Range<usize>| {
+            if !self.needle.is_whole_word || text.is_whole_word(&place) {
+                visit(place);
+            }
+        };
+        let string = self.needle.string.as_bytes();
+        let has_crlf = |bytes: &[u8]| memmem::find(bytes, b"\r\n").is_some();
+        match &self.folded {
+            Some(folded) if has_crlf(string) || has_crlf(text.bytes) => {
+                let ends_with_cr = string.ends_with(b"\r");
+                let text_folded = text.folded.get_or_init(|| Folded::new(text.bytes));
+                for_each_occurrence(&text_folded.bytes, folded, |at| {
+                    let start = text_folded.unfold(at);
+                    let end = text_folded.unfold(at + folded.len());
+                    if !ends_with_cr {
+                        visit(start..end);
+                    } else if text.bytes.get(end) == Some(&b'\r') {
+                        let place = start..end + 1;
+                        // Only an exact match may end inside an ending.
+                        let is_inside_ending = text.context.get(place.end) == Some(&b'\n');
+                        if !is_inside_ending || text.bytes[place.clone()] == *string {
+                            visit(place);
+                        }
+                    }
+                });
+            }
+            _ => for_each_occurrence(text.bytes, string, |at| visit(at..at + string.len())),
         }
     }
+}
+
+/// A text to search.
+struct Haystack<'a> {
+    /// The bytes to search.
+    bytes: &'a [u8],
+    /// The same, and bytes behind them that decide where a word ends.
+    context: &'a [u8],
+    folded: OnceCell<Folded>,
+}
+
+impl<'a> Haystack<'a> {
+    fn new(bytes: &'a [u8]) -> Haystack<'a> {
+        Haystack { bytes, context: bytes, folded: OnceCell::new() }
+    }
+
+    /// Whether no word continues before or after a place.
+    fn is_whole_word(&self, place: &Range<usize>) -> bool {
+        let before = &self.context[place.start.saturating_sub(MAX_CHAR)..place.start];
+        let after = &self.context[place.end..(place.end + MAX_CHAR).min(self.context.len())];
+        let first = after.utf8_chunks().next().and_then(|chunk| chunk.valid().chars().next());
+        let last = before.utf8_chunks().last().filter(|chunk| chunk.invalid().is_empty());
+        let last = last.and_then(|chunk| chunk.valid().chars().next_back());
+        !first.is_some_and(is_word) && !last.is_some_and(is_word)
+    }
+}
+
+/// The most bytes of a character.
+const MAX_CHAR: usize = 4;
+
+/// Whether a character can be part of an identifier: Unicode's `XID_Continue`, which includes
+/// letters, digits, marks and `_`.
+fn is_word(character: char) -> bool {
+    unicode_ident::is_xid_continue(character)
 }
 
 /// A text in which every `\r\n` was replaced with `\n`.

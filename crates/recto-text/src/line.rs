@@ -70,6 +70,11 @@ pub fn without_ending(line: &str) -> &str {
     }
 }
 
+/// Returns the ending of a line, if it has one.
+pub fn ending(line: &str) -> Option<Ending> {
+    line.ends_with('\n').then(|| ending_of(line.as_bytes()))
+}
+
 /// Returns the offset where the line that contains `offset` starts.
 pub fn start_of(text: &str, offset: usize) -> usize {
     memrchr(b'\n', &text.as_bytes()[..offset]).map_or(0, |newline| newline + 1)
@@ -89,17 +94,24 @@ pub fn range_of(text: &str, range: &Range<usize>) -> LineRange {
     LineRange { start, end }
 }
 
-/// Returns the line ending for new text at `offset`: that of its line, or of the nearest earlier
-/// line if it has none, or `\n` if the text has no line endings.
-pub fn ending_at(text: &str, offset: usize) -> Ending {
+/// Returns the ending of the line at `offset`, or of the nearest earlier line if it has none.
+pub fn ending_at(text: &str, offset: usize) -> Option<Ending> {
     let bytes = text.as_bytes();
-    let newline = memchr(b'\n', &bytes[offset..])
-        .map(|found| offset + found)
-        .or_else(|| memrchr(b'\n', &bytes[..offset]));
-    match newline {
-        Some(at) if at > 0 && bytes[at - 1] == b'\r' => Ending::CrLf,
-        _ => Ending::Lf,
+    match memchr(b'\n', &bytes[offset..]) {
+        Some(found) => Some(ending_of(&bytes[..=offset + found])),
+        None => ending_before(text, offset),
     }
+}
+
+/// Returns the last line ending before `offset`.
+pub fn ending_before(text: &str, offset: usize) -> Option<Ending> {
+    let newline = memrchr(b'\n', &text.as_bytes()[..offset])?;
+    Some(ending_of(&text.as_bytes()[..=newline]))
+}
+
+/// Returns the ending of a line that has one.
+fn ending_of(line: &[u8]) -> Ending {
+    if line.ends_with(b"\r\n") { Ending::CrLf } else { Ending::Lf }
 }
 
 #[cfg(test)]

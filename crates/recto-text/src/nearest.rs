@@ -100,7 +100,7 @@ fn misquoted(text: &str, wanted: &str, meant: Meant) -> Option<String> {
     ];
     for (reading, reason) in readings {
         let reading = reading.filter(|reading| !reading.trim().is_empty() && reading != wanted);
-        if let Some(found) = reading.and_then(|reading| find(text, &reading)) {
+        if let Some(found) = reading.and_then(|reading| find(text, reading.as_str())) {
             let lines = line::range_of(text, &found.places[0]);
             return Some(format!("Closest: {lines}. {} {reason}.", meant.argument()));
         }

@@ -6,21 +6,26 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use recto_store::Note;
-use recto_text::Document;
+use recto_text::{Digest, Document};
 use serde_json::{Map, Value};
 
 /// A successful answer.
 #[derive(Debug, Clone)]
 pub struct Answer {
-    /// Blocks of text: the requested content first, then notes about it.
-    pub text: Vec<String>,
-    /// The contract's object without the repeated text, which [`Answer::object`] adds.
+    /// One line with the position, the version and how to continue. It is sent first, so that a
+    /// client that cuts the end of an answer does not cut it.
+    pub head: String,
+    /// The requested text, or the diff. An empty one is not sent.
+    pub content: String,
+    /// The contract's object without the repeated content, which [`Answer::object`] adds.
     pub structured: Map<String, Value>,
-    /// The field of the object that repeats the first text. It is null here, so that a long text is
+    /// The field of the object that repeats the content. It is null here, so that a long text is
     /// copied only for callers that need the object.
     pub repeated: Option<&'static str>,
     /// The change to a file, if there was one.
     pub change: Option<FileChange>,
+    /// The versions of other files than the named one that the answer shows text of.
+    pub seen: Vec<(PathBuf, Digest)>,
 }
 
 /// A file before and after a call. A side is `None` if there is no file or it is not text.
@@ -35,19 +40,39 @@ pub struct FileChange {
 }
 
 impl Answer {
-    /// Creates an answer. `structured` must be an object.
-    pub fn new(text: Vec<String>, structured: Value) -> Answer {
+    /// Creates an answer without content. `structured` must be an object.
+    pub fn new(head: impl Into<String>, structured: Value) -> Answer {
         let Value::Object(structured) = structured else {
             unreachable!("every tool answers with an object")
         };
-        Answer { text, structured, repeated: None, change: None }
+        let (head, content) = (head.into(), String::new());
+        Answer { head, content, structured, repeated: None, change: None, seen: Vec::new() }
     }
 
-    /// Returns the same answer with the first text repeated in `field` of its object.
-    pub fn with_text_in(mut self, field: &'static str) -> Answer {
+    /// Returns the same answer with content.
+    pub fn with_content(self, content: String) -> Answer {
+        Answer { content, ..self }
+    }
+
+    /// Returns the same answer with content that `field` of its object repeats.
+    pub fn with_content_in(mut self, field: &'static str, content: String) -> Answer {
         self.structured.insert(field.into(), Value::Null);
         self.repeated = Some(field);
-        self
+        self.with_content(content)
+    }
+
+    /// Returns the current version of the named file, if the answer reports it. The hash of a dry run
+    /// is that of the proposed text.
+    pub fn version(&self) -> Option<Digest> {
+        let is_dry_run = self.structured.get("dry_run") == Some(&Value::Bool(true));
+        let in_meta = || self.structured.get("_meta")?.get("hash");
+        let hash = self.structured.get("hash").or_else(in_meta).filter(|_| !is_dry_run)?;
+        hash.as_str()?.parse().ok()
+    }
+
+    /// Returns the blocks of text, in the order in which they are sent.
+    pub fn blocks(&self) -> impl Iterator<Item = &str> {
+        [self.head.as_str(), self.content.as_str()].into_iter().filter(|block| !block.is_empty())
     }
 
     /// Returns the contract's object.
@@ -56,7 +81,7 @@ impl Answer {
             None => Cow::Borrowed(&self.structured),
             Some(field) => {
                 let mut object = self.structured.clone();
-                object.insert(field.into(), self.text[0].as_str().into());
+                object.insert(field.into(), self.content.as_str().into());
                 Cow::Owned(object)
             }
         }
@@ -66,8 +91,11 @@ impl Answer {
     pub fn with_notes(mut self, notes: &[Note]) -> Answer {
         if !notes.is_empty() {
             let notes: Vec<&str> = notes.iter().map(|note| words(*note)).collect();
-            self.text.push(notes.join("; "));
-            self.structured.insert("notes".into(), notes.into());
+            self.head = format!("{}; {}", self.head, notes.join("; "));
+            let all = self.structured.entry("notes").or_insert_with(|| Value::Array(Vec::new()));
+            all.as_array_mut()
+                .expect("notes are a list")
+                .extend(notes.into_iter().map(Value::from));
         }
         self
     }

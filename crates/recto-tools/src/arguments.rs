@@ -1,7 +1,8 @@
 //! Tool arguments: declared once, published as a JSON schema, and checked against it.
 //!
-//! Models send numbers as strings and null for absent arguments; both are accepted. An undeclared
-//! argument is rejected by name, because silently ignoring a misspelt option does harm.
+//! Models send numbers and arrays as strings, null for absent arguments, and `file_path` for `path`;
+//! [`normalized`] turns these into the declared form. An undeclared argument is rejected by name,
+//! because silently ignoring a misspelt option does harm.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -9,7 +10,9 @@ use std::collections::HashMap;
 use crate::error::{Error, Result};
 use recto_text::Digest;
 use recto_text::line_range::Interval;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Number, Value, json};
+
+use crate::limits;
 
 /// One declared argument.
 #[derive(Debug, Clone, Copy)]
@@ -100,6 +103,48 @@ pub fn schema(params: &[Param]) -> Map<String, Value> {
     schema
 }
 
+/// The names that are accepted for each other.
+const ALIASES: [&str; 2] = ["path", "file_path"];
+
+/// Returns arguments in the declared form: under their declared names, without nulls, and with arrays
+/// instead of JSON in strings. Nothing else is parsed, and what does not match stays as it is.
+pub fn normalized(params: &[Param], mut given: Map<String, Value>) -> Map<String, Value> {
+    given.retain(|_, value| !value.is_null());
+    if let Some((name, alias)) = alias(params)
+        && given.get(name).is_none_or(|value| Some(value) == given.get(alias))
+        && let Some(value) = given.remove(alias)
+    {
+        given.insert(name.into(), value);
+    }
+    for param in params {
+        let Some(value) = given.get_mut(param.name) else { continue };
+        if matches!(param.kind, ParamKind::Lines | ParamKind::Objects(_))
+            && let Value::String(json) = value
+            && json.len() <= limits::JSON_ARGUMENT
+            && let Ok(items) = serde_json::from_str::<Vec<Value>>(json)
+        {
+            *value = items.into();
+        }
+        if let (ParamKind::Objects(members), Value::Array(items)) = (param.kind, value) {
+            for item in items.iter_mut().filter_map(Value::as_object_mut) {
+                *item = normalized(members, std::mem::take(item));
+            }
+        }
+    }
+    given
+}
+
+/// Returns the declared name that has an alias, and the alias.
+fn alias(params: &[Param]) -> Option<(&'static str, &'static str)> {
+    let [one, other] = ALIASES;
+    let is_declared = |name| params.iter().any(|param| param.name == name);
+    match (is_declared(one), is_declared(other)) {
+        (true, false) => Some((one, other)),
+        (false, true) => Some((other, one)),
+        _ => None,
+    }
+}
+
 /// Arguments that match their declaration.
 #[derive(Debug)]
 pub struct Arguments(HashMap<&'static str, Argument>);
@@ -117,7 +162,7 @@ enum Argument {
 }
 
 impl Arguments {
-    /// Checks names and types of arguments. The tool checks their values.
+    /// Checks names and types of [`normalized`] arguments. The tool checks their values.
     pub fn check(params: &[Param], arguments: Map<String, Value>) -> Result<Arguments> {
         Arguments::check_within("", params, arguments)
     }
@@ -127,23 +172,30 @@ impl Arguments {
         params: &[Param],
         mut given: Map<String, Value>,
     ) -> Result<Arguments> {
+        if let Some((name, alias)) = alias(params)
+            && given.contains_key(name)
+            && given.contains_key(alias)
+        {
+            return Err(Error::TwoNames { name, alias });
+        }
+        let known = || {
+            let known: Vec<_> = params.iter().map(|param| param.name).collect();
+            let who = if place.is_empty() { "This tool" } else { place.trim_end_matches('.') };
+            format!("{who} accepts: {}", known.join(", "))
+        };
         if let Some(name) =
             given.keys().find(|name| !params.iter().any(|param| param.name == *name))
         {
-            let known: Vec<_> = params.iter().map(|param| param.name).collect();
-            let who = if place.is_empty() { "This tool" } else { place.trim_end_matches('.') };
-            return Err(Error::UnknownArgument {
-                name: format!("{place}{name}"),
-                known: format!("{who} accepts: {}", known.join(", ")),
-            });
+            return Err(Error::UnknownArgument { name: format!("{place}{name}"), known: known() });
         }
         let mut values = HashMap::new();
         for param in params {
             let name = format!("{place}{}", param.name);
             match given.remove(param.name) {
-                None if param.is_required => return Err(Error::MissingArgument { name }),
+                None if param.is_required => {
+                    return Err(Error::MissingArgument { name, known: known() });
+                }
                 None => {}
-                Some(Value::Null) if !param.is_required => {}
                 Some(value) => {
                     values.insert(param.name, checked(&name, param.kind, value)?);
                 }
@@ -280,8 +332,8 @@ fn as_strings(value: &Value) -> Option<Vec<String>> {
     }
 }
 
-/// Returns an integer that is given as a number, as digits in a string or as `2.0`. Values beyond
-/// 64 bits saturate.
+/// Returns an integer that is given as a number, also as `2.0` or in a string. Values beyond 64 bits
+/// saturate.
 pub fn as_integer(value: &Value) -> Option<i64> {
     const LIMIT: f64 = 9.2e18;
     match value {
@@ -300,14 +352,10 @@ pub fn as_integer(value: &Value) -> Option<i64> {
                 }
             })
         }
-        Value::String(text) => {
-            let digits = text.strip_prefix('-').unwrap_or(text);
-            if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
-                return None;
-            }
-            let beyond = if text.starts_with('-') { i64::MIN } else { i64::MAX };
-            Some(text.parse().unwrap_or(beyond))
-        }
+        Value::String(text) => text.parse().ok().or_else(|| {
+            let number = serde_json::from_str::<Number>(text).ok()?;
+            as_integer(&Value::Number(number))
+        }),
         _ => None,
     }
 }
@@ -325,6 +373,10 @@ mod tests {
             (json!(2.0), Some(2)),
             (json!(1.5), None),
             (json!("1.5"), None),
+            (json!("2.0"), Some(2)),
+            (json!(" 5 "), Some(5)),
+            (json!("05"), Some(5)),
+            (json!("\"5\""), None),
             (json!(""), None),
             (json!("-"), None),
             (json!("ten"), None),
@@ -336,6 +388,18 @@ mod tests {
             (json!([1]), None),
         ] {
             assert_eq!(as_integer(&value), integer, "{value}");
+        }
+    }
+
+    #[test]
+    fn json_in_a_string_is_parsed_up_to_its_limit() {
+        const PARAMS: &[Param] = &[Param::required("edits", ParamKind::Objects(&[]), "")];
+        for (n_bytes, is_parsed) in
+            [(limits::JSON_ARGUMENT, true), (limits::JSON_ARGUMENT + 1, false)]
+        {
+            let json = format!("[{}]", " ".repeat(n_bytes - 2));
+            let given = Map::from_iter([("edits".to_string(), json.into())]);
+            assert_eq!(normalized(PARAMS, given)["edits"].is_array(), is_parsed, "{n_bytes}");
         }
     }
 }

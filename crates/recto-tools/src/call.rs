@@ -12,8 +12,10 @@ use serde_json::{Map, Value};
 use tracing::{Level, debug, error};
 
 use crate::LOG_TARGET;
+use crate::delivery::Delivery;
 use crate::error::{Error, Result};
-use crate::served::Served;
+use crate::seen::Seen;
+use crate::served::{Names, Served};
 use crate::tools::{Answer, Env, SUBJECTS, Tool};
 use crate::versions::Versions;
 
@@ -40,7 +42,7 @@ pub trait Witness: Send + Sync {
 pub struct Witnessed<'a> {
     /// The tool.
     pub tool: &'static Tool,
-    /// Its unchecked arguments.
+    /// Its normalized but unchecked arguments.
     pub arguments: &'a Map<String, Value>,
     /// The id that the client gave the call.
     pub id: Option<&'a str>,
@@ -58,8 +60,9 @@ pub struct Calls {
     served: Served,
     /// The base of relative paths.
     root: PathBuf,
-    max_read_bytes: usize,
+    delivery: Delivery,
     versions: Arc<Versions>,
+    seen: Arc<Seen>,
     witness: Option<Arc<dyn Witness>>,
 }
 
@@ -70,15 +73,20 @@ impl Calls {
         revisions: Arc<dyn Revisions>,
         served: Served,
         root: PathBuf,
-        max_read_bytes: usize,
+        delivery: Delivery,
     ) -> Calls {
-        let (versions, witness) = (Arc::default(), None);
-        Calls { store, revisions, served, root, max_read_bytes, versions, witness }
+        let (versions, seen, witness) = (Arc::default(), Arc::default(), None);
+        Calls { store, revisions, served, root, delivery, versions, seen, witness }
     }
 
     /// Returns the same with a witness for every call.
     pub fn with_witness(self, witness: Arc<dyn Witness>) -> Calls {
         Calls { witness: Some(witness), ..self }
+    }
+
+    /// Returns the same for a client that gets its answers in another way.
+    pub fn for_client(&self, names: Names, delivery: Delivery) -> Calls {
+        Calls { served: self.served.spelled(names), delivery, ..self.clone() }
     }
 
     /// Returns the served tools.
@@ -93,6 +101,7 @@ impl Calls {
         arguments: Map<String, Value>,
         call: &Call,
     ) -> Result<Answer> {
+        let arguments = tool.normalized(arguments);
         if !tracing::enabled!(target: LOG_TARGET, Level::DEBUG) {
             return self.witnessed(tool, arguments, call);
         }
@@ -109,8 +118,12 @@ impl Calls {
         arguments: Map<String, Value>,
         call: &Call,
     ) -> Result<Answer> {
-        let run =
-            |arguments| self.run(tool, arguments, &call.context, &*self.store, &self.versions);
+        let run = |arguments: Map<String, Value>| {
+            let file = self.file_of(&arguments);
+            let answer = self.run(tool, arguments, &call.context, &*self.store, &self.versions)?;
+            self.record(file, &answer);
+            Ok(answer)
+        };
         let Some(witness) = &self.witness else { return run(arguments) };
         let seen = arguments.clone();
         let id = call.id.as_deref();
@@ -129,8 +142,26 @@ impl Calls {
         context: &Context,
     ) -> Result<Answer> {
         let store = PreviewStore(&*self.store);
+        let arguments = tool.normalized(arguments);
         // Text that was not written must not be remembered as a version of the file.
         self.run(tool, arguments, context, &store, &Versions::default())
+    }
+
+    /// Returns the path of the current file that a call names.
+    fn file_of(&self, arguments: &Map<String, Value>) -> Option<PathBuf> {
+        let is_current = !arguments.contains_key("commit");
+        Some(self.root.join(subject(arguments)?)).filter(|_| is_current)
+    }
+
+    /// Records the versions that an answer shows. Rehearsals and dry runs show none that the agent
+    /// has read.
+    fn record(&self, file: Option<PathBuf>, answer: &Answer) {
+        if let Some((file, digest)) = file.zip(answer.version()) {
+            self.seen.record(&file, digest);
+        }
+        for (file, digest) in &answer.seen {
+            self.seen.record(file, *digest);
+        }
     }
 
     /// Returns the base of relative paths.
@@ -151,8 +182,9 @@ impl Calls {
             revisions: &*self.revisions,
             context,
             root: &self.root,
-            max_read_bytes: self.max_read_bytes,
+            delivery: self.delivery,
             versions,
+            seen: &self.seen,
             served: &self.served,
         };
         // The store keeps its state consistent on a panic, and nothing else outlives the call.
@@ -173,8 +205,12 @@ impl Calls {
 /// Returns the argument that names a file, unchecked and truncated for the log.
 pub fn path_of(arguments: &Map<String, Value>) -> Option<&str> {
     const MAX_BYTES: usize = 2048;
-    let path = SUBJECTS.iter().find_map(|name| arguments.get(*name)?.as_str())?;
+    let path = subject(arguments)?;
     Some(&path[..path.floor_char_boundary(MAX_BYTES)])
+}
+
+fn subject(arguments: &Map<String, Value>) -> Option<&str> {
+    SUBJECTS.iter().find_map(|name| arguments.get(*name)?.as_str())
 }
 
 /// Logs the tool, path, outcome and duration of a finished call, but no file content.
@@ -182,7 +218,7 @@ fn note(tool: &Tool, path: &str, took: Duration, result: &Result<Answer>) {
     let micros = took.as_micros() as u64;
     match result {
         Ok(answer) => {
-            let bytes = answer.text.iter().map(String::len).sum::<usize>() as u64;
+            let bytes = answer.blocks().map(str::len).sum::<usize>() as u64;
             debug!(target: LOG_TARGET, tool = tool.name, path, outcome = "ok", micros, bytes, "call");
         }
         Err(error) => {

@@ -35,9 +35,14 @@ pub enum Error {
     #[error("{} is not a file", Quoted(path))]
     FolderToList { path: String, commit: Option<String> },
 
-    /// A required argument is absent. Nested ones are named `edits[0].old_string`.
+    /// A required argument is absent. Nested ones are named `edits[0].old_string`. `known` lists the
+    /// declared ones.
     #[error("Missing argument: {name}")]
-    MissingArgument { name: String },
+    MissingArgument { name: String, known: String },
+
+    /// An argument is given under both of its names, with different values.
+    #[error("Arguments {name} and {alias} differ")]
+    TwoNames { name: &'static str, alias: &'static str },
 
     /// An undeclared argument. `known` lists the declared ones.
     #[error("Unknown argument: {}", Quoted(name))]
@@ -76,6 +81,11 @@ pub enum Error {
     #[error("File changed since it was read: {} (expected {expected}, now {now})", Quoted(path))]
     Stale { path: String, expected: Digest, now: Digest, changed: Vec<LineRange> },
 
+    /// A whole file is to be overwritten, but its current version is not the one that the session has
+    /// last seen. Nothing here contains the current hash, so that a blind retry cannot overwrite it.
+    #[error("File changed since this session last read or wrote it: {}", Quoted(path))]
+    Unseen { path: String, seen: Digest, changed: Option<ChangedText> },
+
     /// The call did not end in time and may still take effect.
     #[error("Outcome unknown: the call did not end in time")]
     OutcomeUnknown,
@@ -89,6 +99,15 @@ pub enum Error {
     Internal { cause: String },
 }
 
+/// The lines of a file that differ from a version that the session knows.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ChangedText {
+    /// The first ranges of changed lines.
+    pub ranges: Vec<LineRange>,
+    /// The first changed lines with their numbers.
+    pub lines: Vec<(usize, String)>,
+}
+
 impl Error {
     /// Returns the contract's code.
     pub fn code(&self) -> i32 {
@@ -96,6 +115,7 @@ impl Error {
             Error::Text(error) => text_code(error),
             Error::Store(error) => store_code(error),
             Error::MissingArgument { .. }
+            | Error::TwoNames { .. }
             | Error::UnknownArgument { .. }
             | Error::WrongArgument { .. }
             | Error::InvalidLine { .. }
@@ -104,7 +124,7 @@ impl Error {
             | Error::EmptyText { .. } => -32600,
             Error::FolderToList { .. } => -32003,
             Error::NotATable { .. } | Error::BrokenTable { .. } => -32004,
-            Error::Stale { .. } => -32013,
+            Error::Stale { .. } | Error::Unseen { .. } => -32013,
             Error::Hanging => -32017,
             Error::OutcomeUnknown => -32018,
             Error::Internal { .. } => -32603,

@@ -9,7 +9,7 @@
 //!
 //! use recto_store::local::{LocalStore, Options};
 //! use recto_store::GitRevisions;
-//! use recto_tools::{Call, Calls, Served};
+//! use recto_tools::{Call, Calls, Delivery, AnswerForm, Served};
 //! use serde_json::json;
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -24,12 +24,13 @@
 //!     is_durable: true,
 //! })?);
 //! let revisions = Arc::new(GitRevisions::new(disk.clone(), Vec::new()));
-//! let calls = Calls::new(disk, revisions, Served::all(), root, 1 << 20);
+//! let delivery = Delivery { form: AnswerForm::Text, max_bytes: 40_000 };
+//! let calls = Calls::new(disk, revisions, Served::all(), root, delivery);
 //!
-//! let read = calls.served().find("text.read").ok_or("not served")?;
+//! let read = calls.served().find("text_read").ok_or("not served")?;
 //! let arguments = json!({"path": "hello.txt"}).as_object().cloned().unwrap_or_default();
 //! let answer = calls.call(read, arguments, &Call::default())?;
-//! assert_eq!(answer.text[0], "Hello\n");
+//! assert_eq!(answer.content, "Hello\n");
 //!
 //! let arguments = json!({"path": "hello.md"}).as_object().cloned().unwrap_or_default();
 //! let error = calls.call(read, arguments, &Call::default()).expect_err("it does not exist");
@@ -40,9 +41,12 @@
 
 pub mod answer;
 pub mod arguments;
+pub mod budget;
 pub mod call;
+pub mod delivery;
 pub mod error;
 pub mod limits;
+pub mod seen;
 pub mod served;
 pub mod tools;
 pub mod versions;
@@ -50,6 +54,7 @@ pub mod versions;
 pub use answer::{Answer, FileChange};
 pub use arguments::{Arguments, Param, ParamKind};
 pub use call::{Call, Calls};
+pub use delivery::{AnswerForm, Delivery};
 pub use error::{Error, Result};
 pub use served::{Names, Served};
 pub use tools::{Effect, Tool, Toolset};

@@ -2,6 +2,10 @@
 
 use std::time::Duration;
 
+/// Bytes of an array that is given as JSON in a string.
+pub const JSON_ARGUMENT: usize = 512 << 10;
+/// Files whose last version a session knows.
+pub const SEEN_FILES: usize = 1024;
 /// Bytes of one line in an answer of `ReadLines` about one file.
 pub const LINE: usize = 4096;
 /// Bytes of one line in an answer about many files.

@@ -1,25 +1,27 @@
 //! The tools that a client is offered, and the spelling of their names.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use crate::tools::{self, Tool};
 
 /// The spelling of tool names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Names {
-    /// With dots, as declared.
+    /// With underscores, as in `text_read`. Several clients pass names to model APIs that reject
+    /// dots.
     #[default]
-    Dotted,
-    /// With underscores instead of dots.
     Underscore,
+    /// With dots, as in `text.read`.
+    Dotted,
 }
 
 impl Names {
     /// Returns the published name of a tool.
     pub fn spell(self, tool: &Tool) -> Cow<'static, str> {
         match self {
-            Names::Dotted => tool.name.into(),
-            Names::Underscore => tools::underscored(tool.name).into(),
+            Names::Underscore => tool.name.into(),
+            Names::Dotted => tool.dotted_name(),
         }
     }
 }
@@ -28,19 +30,24 @@ impl Names {
 /// only offered tools, in the client's spelling.
 #[derive(Clone)]
 pub struct Served {
-    tools: Vec<&'static Tool>,
+    tools: Arc<[&'static Tool]>,
     names: Names,
 }
 
 impl Served {
     /// Offers these tools.
     pub fn new(tools: Vec<&'static Tool>, names: Names) -> Served {
-        Served { tools, names }
+        Served { tools: tools.into(), names }
     }
 
     /// Offers every tool under its declared name.
     pub fn all() -> Served {
-        Served::new(tools::ALL.to_vec(), Names::Dotted)
+        Served::new(tools::ALL.to_vec(), Names::default())
+    }
+
+    /// Offers the same tools under names spelled this way.
+    pub fn spelled(&self, names: Names) -> Served {
+        Served { tools: self.tools.clone(), names }
     }
 
     /// Returns the offered tools in the order of their listing.

@@ -27,6 +27,7 @@ mod multi_edit_text_file;
 mod read_text_file;
 mod write_text_file;
 
+use std::borrow::Cow;
 use std::path::Path;
 
 use recto_store::{Context, Revisions, Store, WriteStore};
@@ -35,7 +36,10 @@ use serde_json::{Map, Value, json};
 pub use crate::answer::{Answer, FileChange};
 pub use crate::arguments::{Arguments, Param, ParamKind, as_integer, schema};
 
+use crate::arguments;
+use crate::delivery::Delivery;
 use crate::error::Result;
+use crate::seen::Seen;
 use crate::served::Served;
 use crate::versions::Versions;
 
@@ -106,6 +110,14 @@ pub enum Run {
 }
 
 impl Tool {
+    /// Returns the name with a dot, such as `text.read`, if the tool has such a name.
+    pub fn dotted_name(&self) -> Cow<'static, str> {
+        match self.toolset {
+            Toolset::Text => self.name.replacen('_', ".", 1).into(),
+            Toolset::Edit | Toolset::Files => self.name.into(),
+        }
+    }
+
     /// Returns the JSON schema of its arguments.
     pub fn input_schema(&self) -> Map<String, Value> {
         schema(self.params)
@@ -127,7 +139,12 @@ impl Tool {
         }
     }
 
-    /// Checks the arguments and runs one call.
+    /// Returns arguments in the declared form; see [`arguments::normalized`].
+    pub fn normalized(&self, arguments: Map<String, Value>) -> Map<String, Value> {
+        arguments::normalized(self.params, arguments)
+    }
+
+    /// Checks normalized arguments and runs one call.
     pub fn call(&self, env: &WriteEnv<'_>, arguments: Map<String, Value>) -> Result<Answer> {
         let arguments = Arguments::check(self.params, arguments)?;
         match self.run {
@@ -164,10 +181,12 @@ pub struct Env<'a, S: ?Sized> {
     pub context: &'a Context,
     /// The base of relative paths.
     pub root: &'a Path,
-    /// The maximum number of bytes of text that a read returns.
-    pub max_read_bytes: usize,
+    /// How the client gets its answers.
+    pub delivery: Delivery,
     /// Texts that were recently read or written.
     pub versions: &'a Versions,
+    /// The versions that the session has last seen.
+    pub seen: &'a Seen,
     /// The tools that an answer may name.
     pub served: &'a Served,
 }
@@ -181,8 +200,8 @@ pub type WriteEnv<'a> = Env<'a, dyn WriteStore + 'a>;
 impl<'a> WriteEnv<'a> {
     /// Returns the same environment without the ability to write.
     fn to_read(&self) -> ReadEnv<'a> {
-        let Env { store, revisions, context, root, max_read_bytes, versions, served } = *self;
-        Env { store, revisions, context, root, max_read_bytes, versions, served }
+        let Env { store, revisions, context, root, delivery, versions, seen, served } = *self;
+        Env { store, revisions, context, root, delivery, versions, seen, served }
     }
 }
 
@@ -205,10 +224,5 @@ pub static ALL: &[&Tool] = &[
 
 /// Finds a tool by its name, with dots or underscores.
 pub fn find(name: &str) -> Option<&'static Tool> {
-    ALL.iter().copied().find(|tool| tool.name == name || underscored(tool.name) == name)
-}
-
-/// Returns a tool's name for clients that reject dots.
-pub fn underscored(name: &str) -> String {
-    name.replace('.', "_")
+    ALL.iter().copied().find(|tool| tool.name == name || tool.dotted_name() == name)
 }

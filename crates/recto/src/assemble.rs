@@ -85,6 +85,7 @@ fn calls(
     let root = disk.roots().into_iter().next().unwrap_or_default();
     check_git_dirs(config)?;
     let revisions = Arc::new(GitRevisions::new(disk, config.git_dirs.clone()));
-    let served = Served::new(config.tools()?, config.wire.names);
-    Ok(Calls::new(store, revisions, served, root, config.max_read_bytes))
+    let wire = config.wire.for_client(None);
+    let served = Served::new(config.tools()?, wire.names);
+    Ok(Calls::new(store, revisions, served, root, wire.delivery))
 }

@@ -4,8 +4,10 @@ use std::path::PathBuf;
 
 use recto_store::local::HiddenPaths;
 use recto_tools::Names;
+use recto_tools::delivery::{AnswerForm, Delivery};
 use recto_tools::tools::{self, Effect, Tool};
 
+use crate::clients::{self, Client};
 use crate::landlock::LandlockMode;
 
 /// The options that all commands share.
@@ -25,30 +27,55 @@ pub struct Config {
     pub is_read_only: bool,
     /// Whether `.git` directories may be written.
     pub allows_git_writes: bool,
-    /// The maximum bytes of text that a read returns.
-    pub max_read_bytes: usize,
     /// Whether a write is synced to disk before it is reported as done.
     pub is_durable: bool,
     /// The format of answers and names on the wire.
     pub wire: Wire,
 }
 
-/// The format of answers and names on the wire.
+/// The format of answers and names on the wire. What is not set depends on the client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Wire {
-    /// The parts of a result to send.
-    pub results: Results,
+    /// The client, if it is not to be recognized by the name that it reports.
+    pub client: Option<&'static Client>,
+    /// The parts of an answer to send.
+    pub form: Option<AnswerForm>,
+    /// The maximum bytes of an answer.
+    pub max_answer_bytes: Option<usize>,
+    /// The spelling of tool names.
+    pub names: Option<Names>,
     /// How failed calls are reported.
     pub errors: Errors,
+}
+
+/// The format of answers and names for one client.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ClientWire {
+    /// The row of the client table.
+    pub client: &'static Client,
     /// The spelling of tool names.
     pub names: Names,
+    /// How the client gets its answers.
+    pub delivery: Delivery,
+    /// How failed calls are reported.
+    pub errors: Errors,
+}
+
+impl Wire {
+    /// Returns the format for a client by the name that it reports. Options win over the table.
+    pub fn for_client(&self, reported: Option<&str>) -> ClientWire {
+        let client = self.client.or_else(|| clients::find(reported?)).unwrap_or(&clients::UNKNOWN);
+        let form = self.form.unwrap_or(client.form);
+        let max_bytes = self.max_answer_bytes.unwrap_or(client.max_answer_bytes);
+        let names = self.names.unwrap_or(client.names);
+        ClientWire { client, names, delivery: Delivery { form, max_bytes }, errors: self.errors }
+    }
 }
 
 /// The parts of a result to send.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum Results {
     /// Text for models and structured content for programs
-    #[default]
     Both,
     /// Only text
     Text,
@@ -67,13 +94,22 @@ pub enum Errors {
 }
 
 /// The spelling of tool names.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum ToolNames {
-    /// With dots, as in text.read
-    #[default]
-    Dotted,
-    /// With underscores instead of dots, as in text_read
+    /// With underscores, as in text_read
     Underscore,
+    /// With dots, as in text.read
+    Dotted,
+}
+
+impl From<Results> for AnswerForm {
+    fn from(results: Results) -> AnswerForm {
+        match results {
+            Results::Both => AnswerForm::Both,
+            Results::Text => AnswerForm::Text,
+            Results::Structured => AnswerForm::Structured,
+        }
+    }
 }
 
 impl From<ToolNames> for Names {
@@ -88,25 +124,42 @@ impl From<ToolNames> for Names {
 impl Config {
     /// Returns the selected tools in their listed order.
     pub fn tools(&self) -> Result<Vec<&'static Tool>, String> {
-        for name in &self.tools {
-            let is_known = tools::find(name).is_some()
-                || tools::ALL.iter().any(|tool| tool.toolset.name() == name);
-            if !is_known {
-                let known: Vec<_> = tools::ALL.iter().map(|tool| tool.name).collect();
-                return Err(format!(
-                    "unknown toolset or tool {name}; the toolsets are edit, text and files, and the tools are {}",
-                    known.join(", ")
-                ));
-            }
+        if let Some(name) = self.tools.iter().find(|name| !tools::ALL.iter().any(names(name))) {
+            let known: Vec<_> = tools::ALL.iter().map(|tool| tool.name).collect();
+            return Err(format!(
+                "unknown toolset or tool {name}; the toolsets are default, all, coding, edit, text and files, and the tools are {}",
+                known.join(", ")
+            ));
         }
         let is_chosen = |tool: &&&Tool| {
-            self.tools.is_empty()
-                || self.tools.iter().any(|name| {
-                    tool.toolset.name() == name
-                        || tools::find(name).is_some_and(|named| named.name == tool.name)
-                })
+            self.tools.is_empty() || self.tools.iter().any(|name| names(name)(tool))
         };
         let is_allowed = |tool: &&&Tool| !self.is_read_only || tool.effect() == Effect::Reads;
         Ok(tools::ALL.iter().filter(is_chosen).filter(is_allowed).copied().collect())
+    }
+}
+
+/// The tools of the profile `coding`: one tool for each task.
+const CODING: [&str; 9] = [
+    "ListFiles",
+    "ReadLines",
+    "ReadAsTable",
+    "read_text_file",
+    "write_text_file",
+    "edit_text_file",
+    "multi_edit_text_file",
+    "file_create",
+    "file_remove",
+];
+
+/// Returns whether a name in `--tools` selects a tool.
+fn names(name: &str) -> impl Fn(&&Tool) -> bool {
+    move |tool| match name {
+        "default" | "all" => true,
+        "coding" => CODING.contains(&tool.name),
+        name => {
+            tool.toolset.name() == name
+                || tools::find(name).is_some_and(|named| named.name == tool.name)
+        }
     }
 }

@@ -4,6 +4,7 @@
 //! `recto_store` → client. `recto-text` plans and computes edits.
 
 pub mod cli;
+pub mod clients;
 
 pub mod config;
 

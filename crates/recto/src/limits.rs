@@ -81,12 +81,12 @@ limits! {
     REQUEST_BYTES_IN_FLIGHT: bytes usize = 32 << 20,
         "input is not read until one is answered; a larger request runs alone",
         By("a_large_request_waits_until_it_is_alone");
-    /// Concurrent calls; fewer if `--max-read-bytes` is large.
+    /// Concurrent calls; fewer if `--max-answer-bytes` is large.
     RUNNING_CALLS: count usize = 16,
         "further calls wait",
         By("no_more_calls_run_than_answers_have_room");
     /// Estimated memory of answers that the client has not read.
-    ANSWER_BYTES: bytes usize = 64 << 20,
+    UNREAD_ANSWER_BYTES: bytes usize = 64 << 20,
         "fewer calls run concurrently",
         By("unread_answers_take_little_memory_and_are_not_lost");
     /// Threads for calls, including calls that hang in a file system.
@@ -106,6 +106,16 @@ limits! {
         "the server exits; a write that is being committed is completed",
         By("a_call_in_flight_does_not_delay_the_exit_at_end_of_input");
 
+    /// Length of an array that is given as JSON in a string.
+    JSON_ARGUMENT: bytes usize = recto_tools::limits::JSON_ARGUMENT,
+        "-32600: the argument must be an array",
+        By("json_in_a_string_is_parsed_up_to_its_limit");
+
+    /// Files whose last version, returned or written, a session knows.
+    SEEN_FILES: count usize = recto_tools::limits::SEEN_FILES,
+        "the one seen first is forgotten; `write_text_file` without `expected_hash` overwrites it",
+        By("the_file_that_was_seen_first_is_forgotten_first");
+
     // Paths.
 
     /// Length of a path below a root.
@@ -117,12 +127,12 @@ limits! {
 
     // Reading.
 
-    /// Text returned by one read, unless set by `--max-read-bytes`.
-    READ_BYTES: bytes usize = 1 << 20,
+    /// Text returned by one read, unless set by `--max-answer-bytes`.
+    ANSWER_BYTES: bytes usize = 1 << 20,
         "the answer ends after a complete line and says how to continue",
         By("a_read_returns_up_to_its_limit_and_names_the_next_page");
-    /// Maximum of `--max-read-bytes`.
-    MOST_READ_BYTES: bytes usize = 16 << 20,
+    /// Maximum of `--max-answer-bytes`.
+    MOST_ANSWER_BYTES: bytes usize = 16 << 20,
         "recto does not start", By("a_read_limit_above_16_mebibytes_is_rejected");
     /// Size up to which a file is read whole; larger files are read in parts.
     WHOLE_FILE: bytes u64 = recto_store::limits::WHOLE_FILE,
@@ -201,9 +211,9 @@ limits! {
     /// Time that a write waits for the lock of the directory.
     LOCK_WAIT: time Duration = recto_store::limits::LOCK_WAIT,
         "-32017", By("a_directory_that_stays_locked_is_reported_as_busy");
-    /// Length of the diff in an answer.
-    DIFF_BYTES: bytes usize = recto_text::diff::MAX_DIFF_BYTES,
-        "the diff is omitted", By("a_diff_above_the_limit_is_omitted");
+    /// Length of a line in a diff, in characters.
+    DIFF_LINE: count usize = recto_text::diff::MAX_LINE_CHARS,
+        "an excerpt is shown, and `diff_shortened`", By("a_long_line_is_shown_as_an_excerpt_around_the_change");
     /// Size of a file left behind by a killed process that a write removes automatically.
     LEFTOVER_BYTES: bytes u64 = recto_store::limits::LEFTOVER_BYTES,
         "the file stays until it is removed by hand",
@@ -282,13 +292,12 @@ limits! {
         By("a_permission_request_for_a_large_file_omits_its_content");
 }
 
-/// Returns the number of concurrent calls whose answers fit into [`ANSWER_BYTES`].
-pub fn running_calls(max_read_bytes: usize) -> usize {
+/// Returns the number of concurrent calls whose answers fit into [`UNREAD_ANSWER_BYTES`].
+pub fn running_calls(max_answer_bytes: usize) -> usize {
     /// How often an answer's text exists in memory before it is written: as text, as structured
     /// content, and as the JSON of both.
     const COPIES: usize = 4;
-    let max_answer = max_read_bytes.max(DIFF_BYTES / 4);
-    (ANSWER_BYTES / (COPIES * max_answer)).clamp(4, RUNNING_CALLS)
+    (UNREAD_ANSWER_BYTES / (COPIES * max_answer_bytes)).clamp(4, RUNNING_CALLS)
 }
 
 impl std::fmt::Display for Amount {
@@ -297,6 +306,7 @@ impl std::fmt::Display for Amount {
             Amount::Bytes(n) if n >= 1 << 30 && n % (1 << 30) == 0 => write!(f, "{} GiB", n >> 30),
             Amount::Bytes(n) if n >= 1 << 20 && n % (1 << 20) == 0 => write!(f, "{} MiB", n >> 20),
             Amount::Bytes(n) if n >= 1 << 10 && n % (1 << 10) == 0 => write!(f, "{} KiB", n >> 10),
+            Amount::Bytes(1) => f.write_str("1 byte"),
             Amount::Bytes(n) => write!(f, "{n} bytes"),
             Amount::Count(n) => {
                 let digits = n.to_string();
@@ -320,9 +330,9 @@ mod tests {
     #[test]
     fn no_more_calls_run_than_answers_have_room() {
         assert_eq!(running_calls(1), RUNNING_CALLS);
-        assert_eq!(running_calls(READ_BYTES), RUNNING_CALLS);
+        assert_eq!(running_calls(ANSWER_BYTES), RUNNING_CALLS);
         assert_eq!(running_calls(2 << 20), 8);
-        assert_eq!(running_calls(MOST_READ_BYTES), 4);
+        assert_eq!(running_calls(MOST_ANSWER_BYTES), 4);
     }
 
     #[test]

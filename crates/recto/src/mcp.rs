@@ -13,13 +13,13 @@ mod stdio;
 
 use serde_json::Value;
 
-use crate::config::Wire;
+use crate::config::ClientWire;
 use recto_tools::tools::Tool;
 
 pub use stdio::serve;
 
 /// Returns the definitions of tools as a client receives them.
-pub fn definitions(tools: &[&Tool], wire: Wire) -> Value {
+pub fn definitions(tools: &[&Tool], wire: ClientWire) -> Value {
     let definitions: Vec<_> = tools.iter().map(|tool| handler::definition(tool, wire)).collect();
     serde_json::to_value(definitions).expect("definitions are JSON")
 }

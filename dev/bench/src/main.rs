@@ -1,7 +1,7 @@
 //! Measures what recto costs a client over pipes, and prints Markdown.
 //!
-//! It asserts nothing: goals are shown beside the numbers. Only a wrong answer ends the run, because
-//! its time would be meaningless.
+//! Goals are shown beside the numbers; only `--instructions` and `--tasks` fail if one is missed. A
+//! wrong answer ends the run, because its time would be meaningless.
 
 // The output is Markdown on stdout.
 #![allow(clippy::print_stdout)]
@@ -21,6 +21,7 @@ mod programs;
 mod rounds;
 mod rows;
 mod sizes;
+mod tasks;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -46,7 +47,12 @@ Options:
                 Needs 2 GB of disk
   --editor      The relay between an editor and an agent, and calls through an editor
   --peers       recto and the servers that dev/support/install-peers installs, on the same work
-  --beside PATH With --peers, another build of recto in place of the first peer
+  --tasks       Calls and tokens of an agent's tasks, done by scripts. An error if a result is wrong
+                or a goal is missed. Needs git, and cargo to download ripgrep, globset and jj-cli
+  --task NAME   With --tasks, only those whose names contain this
+  --trace       With --tasks, prints the calls
+  --beside PATH With --tasks, an earlier build of recto to compare with; with --peers, another build
+                in place of the first peer
   --growth      How costs grow with sizes, and a plot in docs/growth.svg. Needs 1 GB of disk
   --plot PATH   The file that --growth draws
   --huge        A log of 4 GB, an edit in 1 GB, a million files, a line of 100 MB: time, memory,
@@ -74,6 +80,7 @@ enum Mode {
     Growth,
     Huge,
     Instructions,
+    Tasks,
 }
 
 /// The command line.
@@ -82,6 +89,7 @@ struct Options {
     recto: Option<PathBuf>,
     beside: Option<PathBuf>,
     plot: Option<PathBuf>,
+    tasks: tasks::Selection,
     is_quick: bool,
     is_update: bool,
     mode: Mode,
@@ -111,6 +119,11 @@ fn parse(mut arguments: impl Iterator<Item = String>) -> Result<Options> {
             "--plot" => {
                 options.plot = Some(arguments.next().ok_or("--plot needs a path")?.into());
             }
+            "--task" => {
+                options.tasks.name = Some(arguments.next().ok_or("--task needs a name")?);
+            }
+            "--trace" => options.tasks.is_traced = true,
+            "--tasks" => options.mode = Mode::Tasks,
             "--around" => options.mode = Mode::Around,
             "--editor" => options.mode = Mode::Editor,
             "--peers" => options.mode = Mode::Peers,
@@ -142,6 +155,7 @@ fn run(options: Options) -> Result<()> {
             growth::run(&recto, &plot, options.is_quick)
         }
         Mode::Huge => huge::run(&recto),
+        Mode::Tasks => tasks::run(&recto, options.beside, &options.tasks),
         Mode::Instructions => {
             let kept = Path::new("dev/bench/instructions.toml");
             instructions::run(&recto, kept, options.is_update)

@@ -11,12 +11,13 @@ from .session import Session
 
 class Editor:
     """Plays one prompt. `buffers` maps absolute paths to text; `refuses` names the methods that
-    are answered with an error."""
+    are answered with an error; `declines` is the id of a call of the script that is not permitted."""
 
-    def __init__(self, world, buffers=(), refuses=()):
+    def __init__(self, world, buffers=(), refuses=(), declines=None):
         self.world = world
         self.buffers = dict(buffers)
         self.refuses = set(refuses)
+        self.declines = declines
         self.messages = []
 
     def prompt(self, command, environment, timeout=MAX_WAIT):
@@ -77,7 +78,11 @@ class Editor:
             self.buffers[params["path"]] = params["content"]
             return {"result": {}}
         if method == "session/request_permission":
-            return {"result": {"outcome": {"outcome": "selected", "optionId": "allow_once"}}}
+            # Some agents put a prefix before the model's id.
+            is_declined = self.declines and params["toolCall"]["toolCallId"].endswith(self.declines)
+            kind = "reject_once" if is_declined else "allow_once"
+            option = next(option for option in params["options"] if option["kind"] == kind)
+            return {"result": {"outcome": {"outcome": "selected", "optionId": option["optionId"]}}}
         return {"error": {"code": -32601, "message": f"Unknown method {method}"}}
 
     def _send(self, message):

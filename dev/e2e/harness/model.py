@@ -1,9 +1,9 @@
-"""A scripted language model on loopback that implements the part of the Responses API that Codex uses.
+"""A scripted language model on loopback that implements the APIs in `dialects`.
 
 It plays a list of turns. A turn is a list of tool calls made at once; after the last turn comes a
-final message. The conversation that Codex sends determines the next turn, so retries are harmless.
-The model keeps all requests for the tests. Codex also asks the model for its automatic review of
-dangerous calls, which is answered `allow`, and for a title.
+final message. The conversation that the client sends determines the next turn, so retries are
+harmless. The model keeps all requests for the tests. Clients also ask for titles and the like, and
+Codex for its automatic review of dangerous calls, which is answered `allow`.
 """
 
 import json
@@ -11,16 +11,16 @@ import re
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-NAMESPACE = "mcp__recto"
+from . import dialects
 
 
 class ScriptedModel:
     """Serves one script until it is closed; a context manager.
 
     `turns` contains lists of `(tool, arguments)`. In strings of the arguments, `{hash}` is replaced
-    with the last hash in a tool output, `{first_hash}` with the first. Tools are called in the
-    namespace of the MCP server `recto`; string arguments are JavaScript for `exec`, as the newest
-    models call tools.
+    with the last hash in a tool output, `{first_hash}` with the first. Tools are called by the name
+    under which the client offers them, whatever prefix it adds; string arguments are JavaScript for
+    `exec`, as the newest models call tools in Codex.
     """
 
     def __init__(self, turns, final="Done."):
@@ -29,6 +29,8 @@ class ScriptedModel:
         self.requests = []
         self.reviews = []
         self.refused = []
+        self._dialect = None
+        self._outputs = {}
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
         self._server.daemon_threads = True
         self.port = self._server.server_address[1]
@@ -45,37 +47,35 @@ class ScriptedModel:
     @property
     def tools(self):
         """Returns the tool definitions in the first request."""
-        request = self.requests[0]
-        added = [item for item in request["input"] if item["type"] == "additional_tools"]
-        return request.get("tools", []) + [tool for item in added for tool in item["tools"]]
+        return self._dialect.tools(self.requests[0])
 
     @property
     def outputs(self):
         """Returns the text of each tool output that the model received, by call id."""
-        found = {}
-        for request in self.requests:
-            found.update(tool_outputs(request))
-        return found
+        return self._outputs
 
     def output(self, turn_idx=0, call_idx=0):
-        """Returns the result of one call of the script, as the model received it."""
-        return self.outputs[call_id(turn_idx, call_idx)]
+        """Returns the result of one call of the script, as the client passed it to the model."""
+        return self._outputs[call_id(turn_idx, call_idx)]
 
-    def _answer(self, request):
-        """Returns the next items of the model."""
-        if (request.get("text") or {}).get("format"):
-            self.reviews += [request] if "outcome" in json.dumps(request["text"]) else []
-            return [message('{"outcome": "allow", "title": "Scripted"}')]
+    def _answer(self, dialect, request):
+        """Returns the calls and the text of the next turn."""
+        if dialect.is_aside(request):
+            self.reviews += [request] if "outcome" in json.dumps(request.get("text")) else []
+            return [], '{"outcome": "allow", "title": "Scripted"}'
+        self._dialect = dialect
         self.requests.append(request)
-        seen = tool_outputs(request)
+        seen = dialect.outputs(request)
+        self._outputs.update(seen)
         for turn_idx, calls in enumerate(self.turns):
             if call_id(turn_idx, 0) not in seen:
                 hashes = re.findall(r"\bhash\W+([0-9a-f]{12})\b", "\n".join(seen.values()))
+                offered = [tool.get("name", "") for tool in dialect.tools(request)]
                 return [
-                    call_item(call_id(turn_idx, call_idx), tool, arguments, hashes)
+                    (call_id(turn_idx, call_idx), *call_of(tool, filled(arguments, hashes), offered))
                     for call_idx, (tool, arguments) in enumerate(calls)
-                ]
-        return [message(self.final)]
+                ], None
+        return [], self.final
 
     def _handler(model):
         class Handler(BaseHTTPRequestHandler):
@@ -83,20 +83,28 @@ class ScriptedModel:
 
             def do_POST(self):
                 body = self.rfile.read(int(self.headers.get("content-length", 0)))
-                if not self.path.endswith("/v1/responses"):
+                dialect = next((one for one in dialects.ALL if one.path.search(self.path)), None)
+                if not dialect:
                     return self.refuse()
-                items = model._answer(json.loads(body))
+                request = json.loads(body)
+                calls, text = model._answer(dialect, request)
+                is_whole = not request.get("stream") and "stream" not in self.path
+                if is_whole and hasattr(dialect, "whole"):
+                    answer = json.dumps(dialect.whole(request, calls, text)).encode()
+                    return self.send("application/json", [answer])
+                self.send("text/event-stream", map(line, dialect.events(request, calls, text)))
+
+            def send(self, kind, parts):
                 self.send_response(200)
-                self.send_header("content-type", "text/event-stream")
+                self.send_header("content-type", kind)
                 self.send_header("connection", "close")
                 self.end_headers()
                 self.close_connection = True
                 try:
-                    for event in events(items):
-                        data = json.dumps(event)
-                        self.wfile.write(f"event: {event['type']}\ndata: {data}\n\n".encode())
+                    for part in parts:
+                        self.wfile.write(part)
                 except OSError:
-                    pass  # Codex ended while it was still asking for a title.
+                    pass  # The client ended while it was still asking for a title.
 
             def refuse(self):
                 model.refused.append(f"{self.command} {self.path}")
@@ -108,7 +116,7 @@ class ScriptedModel:
 
             # The programs under test use this server as their proxy: requests to other hosts
             # are rejected and recorded.
-            do_GET = do_CONNECT = refuse
+            do_GET = do_HEAD = do_CONNECT = refuse
 
             def log_message(self, *_):
                 pass
@@ -116,47 +124,38 @@ class ScriptedModel:
         return Handler
 
 
+def line(event):
+    """Returns a server-sent event."""
+    if isinstance(event, str):
+        return f"data: {event}\n\n".encode()
+    name = f"event: {event['type']}\n" if "type" in event else ""
+    return f"{name}data: {json.dumps(event)}\n\n".encode()
+
+
 def call_id(turn_idx, call_idx):
     return f"call_{turn_idx}_{call_idx}"
 
 
-def call_item(id_, tool, arguments, hashes):
-    if isinstance(arguments, str):
-        return {"type": "custom_tool_call", "call_id": id_, "name": tool, "input": arguments}
+def offered_name(tool, offered):
+    """Returns the name under which a client offers a tool, if it does: it may add a prefix and
+    replace dots."""
+    spellings = (tool, tool.replace(".", "_"), tool.replace(".", "-"))
+    prefixed = [name for name in offered if name.endswith(spellings) and "recto" in name]
+    return min(prefixed, key=len, default=None)
+
+
+def call_of(tool, arguments, offered):
+    """Returns the name and arguments of a call as the client expects it."""
+    name = offered_name(tool, offered)
+    underscored = tool.replace(".", "_")
+    if name is None and "tool_call" in offered:
+        # Qwen Code does not define the tools of MCP servers; this one calls them.
+        return "tool_call", {"name": f"mcp__recto__{underscored}", "arguments": arguments}
+    return name or underscored, arguments
+
+
+def filled(arguments, hashes):
+    if isinstance(arguments, str) or not hashes:
+        return arguments
     text = json.dumps(arguments)
-    if hashes:
-        text = text.replace("{hash}", hashes[-1]).replace("{first_hash}", hashes[0])
-    name = tool.replace(".", "_")
-    item = {"type": "function_call", "id": f"fc_{id_}", "call_id": id_, "arguments": text}
-    return item | {"name": name, "namespace": NAMESPACE}
-
-
-def tool_outputs(request):
-    found = {}
-    for item in request.get("input", []):
-        if item.get("type") in ("function_call_output", "custom_tool_call_output"):
-            output = item["output"]
-            if isinstance(output, list):
-                output = "\n".join(part.get("text", "") for part in output)
-            found[item["call_id"]] = output
-    return found
-
-
-def message(text):
-    content = [{"type": "output_text", "text": text}]
-    return {"type": "message", "role": "assistant", "id": "msg_1", "content": content}
-
-
-def events(items):
-    response = {"id": "resp_1"}
-    yield {"type": "response.created", "response": response}
-    for output_idx, item in enumerate(items):
-        yield {"type": "response.output_item.done", "output_index": output_idx, "item": item}
-    usage = {
-        "input_tokens": 1,
-        "input_tokens_details": {"cached_tokens": 0},
-        "output_tokens": 1,
-        "output_tokens_details": {"reasoning_tokens": 0},
-        "total_tokens": 2,
-    }
-    yield {"type": "response.completed", "response": response | {"usage": usage}}
+    return json.loads(text.replace("{hash}", hashes[-1]).replace("{first_hash}", hashes[0]))

@@ -36,7 +36,7 @@ class CodexExec(unittest.TestCase):
 
     def test_refuses_a_stale_edit(self):
         replace = {"path": "a.txt", "hash": "{first_hash}", "lines": [1, 2], "old": "alpha", "new": "A"}
-        model, text = play([("text.read", {"path": "a.txt"}), EDIT, ("text.replace", replace)])
+        model, text = play([("text_read", {"path": "a.txt"}), EDIT, ("text_replace", replace)])
         self.assertIn(STALE, model.output(2))
         self.assertEqual(text, "alpha\ngamma\n")
 
@@ -44,10 +44,10 @@ class CodexExec(unittest.TestCase):
         changes = [
             EDIT,
             ("multi_edit_text_file", {"path": "$/a.txt", "edits": [{"old_string": "beta", "new_string": "x"}]}),
-            ("text.append", {"path": "a.txt", "hash": "{hash}", "content": "more\n"}),
-            ("file.create", {"path": "b.txt", "content": "new\n"}),
+            ("text_append", {"path": "a.txt", "hash": "{hash}", "content": "more\n"}),
+            ("file_create", {"path": "b.txt", "content": "new\n"}),
         ]
-        model, text = play([("text.read", {"path": "a.txt"}), *changes], sandbox="read-only")
+        model, text = play([("text_read", {"path": "a.txt"}), *changes], sandbox="read-only")
         self.assertIn("beta", model.output(0))
         for turn_idx, (tool, _) in enumerate(changes, start=1):
             with self.subTest(tool):

@@ -3,8 +3,9 @@
 import unittest
 
 from harness import acpx
+from harness.editor import Editor
 from harness.model import ScriptedModel, call_id
-from harness.programs import BIN, World
+from harness.programs import BIN, PACKAGES, RECTO, World
 
 FILES = {"a.txt": "alpha\nbeta\n", "b.txt": "one\ntwo\nthree\n"}
 EDITS = [{"old_string": "alpha", "new_string": "A"}, {"old_string": "gamma", "new_string": "G"}]
@@ -28,13 +29,18 @@ ROWS = [
         {"path": "$/new.txt", "content": "new\n"},
         "edit", "", "new.txt", None, (None, "new\n"),
     ),
-    ("text.read", {"path": "b.txt"}, "read", "Read b.txt", "b.txt", None, None),
+    ("text_read", {"path": "b.txt"}, "read", "Read b.txt", "b.txt", None, None),
     (
-        "text.replace",
+        "text_replace",
         {"path": "b.txt", "hash": "{hash}", "lines": [1, 2], "old": "one", "new": "ONE"},
         "edit", "", "b.txt", 1, ("one\ntwo\nthree\n", "ONE\ntwo\nthree\n"),
     ),
     ("ReadLines", {"file_path": "b.txt", "lines": "2-3"}, "read", "Read b.txt", "b.txt", 2, None),
+]
+# Zed's, which codex-acp replaced.
+OLDER_ADAPTER = [
+    PACKAGES / "@zed-industries/codex-acp-linux-x64/bin/codex-acp",
+    "-c", 'approval_policy="on-request"', "-c", 'sandbox_mode="workspace-write"',
 ]
 WROTE = {"a.txt": "A\nG\n", "b.txt": "ONE\ntwo\nthree\n", "new.txt": "new\n"}
 
@@ -110,15 +116,35 @@ class Relay(unittest.TestCase):
             self.assertIn(method, checked)
 
 
+WRITE = ("write_text_file", {"path": "$/a.txt", "content": "new\n"})
+
+
 class Permission(unittest.TestCase):
     def test_a_request_shows_the_diff(self):
-        write = ("write_text_file", {"path": "$/a.txt", "content": "new\n"})
         with ScriptedModel([]) as model, World(model, FILES) as world:
-            model.turns = world.turns([write])
+            model.turns = world.turns([WRITE])
             environment = world.environment() | {"INITIAL_AGENT_MODE": "workspace-write"}
             relay = ["acp", "--results", "text", "--", BIN / "codex-acp"]
             session, _ = acpx.run(world, relay, environment=environment)
             self.assertEqual(world.text("a.txt"), "new\n")
+        self.check_request(session)
+
+    @unittest.skipUnless(OLDER_ADAPTER[0].exists(), "its package has no program for this platform")
+    def test_the_older_adapter_has_one_card_with_a_diff(self):
+        for declines, end in [(None, "completed"), (call_id(0, 0), "failed")]:
+            with self.subTest(end), ScriptedModel([]) as model, World(model, FILES) as world:
+                model.turns = world.turns([WRITE])
+                editor = Editor(world, declines=declines)
+                command = [RECTO, "acp", "--results", "text", "--", *OLDER_ADAPTER]
+                session = editor.prompt(command, world.environment())
+                path = str(world.path("a.txt"))
+                self.assertEqual(editor.buffers, {} if declines else {path: "new\n"})
+                self.check_request(session)
+                ((id_, card),) = session.cards().items()
+                self.assertEqual((id_, card["n_calls"]), (call_id(0, 0), 1))
+                self.assertEqual(card["statuses"][-1], end)
+
+    def check_request(self, session):
         (request,) = session.requests("session/request_permission")
         call = request["toolCall"]
         self.assertEqual(call["kind"], "edit")

@@ -8,9 +8,9 @@ mod model;
 
 use std::ops::Range;
 
-use recto_text::diff::{OldSide, changes, unified, unified_part};
+use recto_text::diff::{Bounds, OldSide, Texts, changes, unified};
 use recto_text::edits::{Edit, Edits};
-use recto_text::find::{MAX_PLACES, MatchKind, StreamFinder, find};
+use recto_text::find::{MAX_PLACES, Needle, StreamFinder, find};
 use recto_text::line_range::{Interval, line_to_change};
 use recto_text::plan::anchored::{self, FileText};
 use recto_text::plan::{self, Plan, Replacement, TextPart};
@@ -123,31 +123,28 @@ fn check_find(text: &str, mut fields: Fields<'_>) {
     }
     let needles: Vec<&str> =
         needles.iter().map(|needle| &**needle).filter(|needle| !needle.is_empty()).collect();
-    let mut stream = StreamFinder::new(&needles);
+    let is_whole_word = sizes.len() % 2 == 1;
+    let words = needles.iter().map(|string| Needle { string, is_whole_word });
+    let words: Vec<Needle<'_>> = words.collect();
+    let mut stream = StreamFinder::new(&words);
     pieces(text.as_bytes(), sizes).into_iter().for_each(|piece| stream.push(piece));
-    for (needle, [exact, folded]) in needles.iter().zip(stream.finish()) {
-        let kind = if exact.n_matches > 0 { MatchKind::Exact } else { MatchKind::Eol };
-        let places = if exact.n_matches > 0 { exact } else { folded };
+    for (needle, streamed) in words.into_iter().zip(stream.finish()) {
         let found = find(text, needle);
-        let starts = |found: &recto_text::find::Matches| -> Vec<u64> {
-            found.places.iter().map(|place| place.start as u64).collect()
-        };
-        let streamed = (places.n_matches > 0).then_some((kind, places.n_matches, places.first_few));
-        let whole = found.map(|found| (found.kind, found.n_matches, starts(&found)));
-        assert_eq!(streamed, whole, "{needle:?} in {text:?}");
-        check_found(text, needle);
+        let places = found.iter().flat_map(|found| &found.places);
+        let places: Vec<Range<u64>> =
+            places.map(|place| place.start as u64..place.end as u64).collect();
+        let n_matches = found.as_ref().map_or(0, |found| found.n_matches);
+        assert_eq!((streamed.n_matches, streamed.first_few), (n_matches, places), "{needle:?}");
+        check_found(text, needle.string);
     }
 }
 
 fn check_found(text: &str, needle: &str) {
     let expected = model::find(text, needle);
-    match find(text, needle) {
-        None => assert!(expected.1.is_empty(), "{needle:?} in {text:?}: {expected:?}"),
-        Some(found) => {
-            assert_eq!((found.kind, found.n_matches), (expected.0, expected.1.len()));
-            assert_eq!(found.places, expected.1[..expected.1.len().min(MAX_PLACES)]);
-        }
-    }
+    let found = find(text, needle);
+    assert_eq!(found.as_ref().map_or(0, |found| found.n_matches), expected.len());
+    let places = found.map_or(Vec::new(), |found| found.places);
+    assert_eq!(places, expected[..expected.len().min(MAX_PLACES)], "{needle:?} in {text:?}");
 }
 
 /// Checks the invariants of every plan; `lines` are the lines that it changes, from 0.
@@ -163,8 +160,17 @@ fn check_plan(
     };
     let after = plan.edits.apply(text);
     check_edits(text, &after, &plan.edits);
-    let diff = unified("f", OldSide::File, text, &after, &plan.edits).expect("it is short");
-    assert_eq!(model::patched(text, &diff), after, "{diff}");
+    let whole = Texts {
+        before: text,
+        after: &after,
+        edits: &plan.edits,
+        lines_before: 0,
+        is_whole_lines: true,
+    };
+    let diff = unified("f", OldSide::File, &whole, Bounds::NONE);
+    if !diff.is_shortened {
+        assert_eq!(model::patched(text, &diff.text), after, "{}", diff.text);
+    }
     check_changes(text, &after);
 
     // The same on an excerpt.
@@ -174,7 +180,7 @@ fn check_plan(
     let offset = |line_idx: usize| line::lines(text).take(line_idx).map(str::len).sum::<usize>();
     let (from, to) = (offset(lines_before), offset(end));
     let part =
-        TextPart { text: &text[from..to], lines_before, lines_after: n_lines - end, far: None };
+        TextPart { lines_before, lines_after: n_lines - end, ..TextPart::from(&text[from..to]) };
     let in_part = plan_part(part).expect("an excerpt with all matches has the same plan");
     let moved = |edit: &Edit| Edit {
         range: edit.range.start + from..edit.range.end + from,
@@ -184,9 +190,15 @@ fn check_plan(
     assert_eq!(moved, plan.edits.iter().cloned().collect::<Vec<_>>());
     assert_eq!((&in_part.line_ranges, in_part.kind), (&plan.line_ranges, plan.kind));
     let part_after = in_part.edits.apply(part.text);
-    let part_diff =
-        unified_part("f", OldSide::File, part.text, &part_after, &in_part.edits, lines_before);
-    assert_eq!(part_diff, Some(diff));
+    let texts = Texts {
+        before: part.text,
+        after: &part_after,
+        edits: &in_part.edits,
+        lines_before,
+        is_whole_lines: true,
+    };
+    let part_diff = unified("f", OldSide::File, &texts, Bounds::NONE);
+    assert_eq!((part_diff.text, part_diff.is_shortened), (diff.text, diff.is_shortened));
 }
 
 fn check_edits(before: &str, after: &str, edits: &Edits) {

@@ -81,11 +81,11 @@ fn of_row(tool: &str, row: &toml::Value, seeds: &mut Vec<(&'static str, Vec<u8>)
             };
             format!("s{}", edits.iter().map(pair).collect::<String>())
         }
-        "text.replace" => format!("r\0{}\0{}\0{}\0{}", end(0), end(1), text("old"), text("new")),
-        "text.insert" => {
+        "text_replace" => format!("r\0{}\0{}\0{}\0{}", end(0), end(1), text("old"), text("new")),
+        "text_insert" => {
             format!("i\0{}\0{}\0{}", text("line"), text("before"), text("content"))
         }
-        "text.append" => format!("a\0{}", text("content")),
+        "text_append" => format!("a\0{}", text("content")),
         _ => format!("f\0\x02\x03\0{}\0\n", content.lines().next().unwrap_or("a")),
     };
     seeds.push(("edits", format!("{content}\0{edit}").into()));

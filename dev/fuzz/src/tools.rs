@@ -14,6 +14,7 @@ use recto::acp::updates;
 use recto_store::MemoryStore;
 use recto_store::memory::Node;
 use recto_tools::call::{Call, Calls, Witnessed};
+use recto_tools::delivery::{AnswerForm, Delivery};
 use recto_tools::tools::{self, Answer, Effect, Tool};
 use recto_tools::{Error, Result, Served};
 use serde_json::{Map, Value};
@@ -83,7 +84,8 @@ impl World {
             nodes.entry(path).or_insert(node);
         }
         let store = Arc::new(MemoryStore::new(Path::new(ROOT), nodes, |_| false));
-        let calls = Calls::new(store.clone(), store.clone(), Served::all(), ROOT.into(), MAX_READ);
+        let delivery = Delivery { form: AnswerForm::Both, max_bytes: MAX_READ };
+        let calls = Calls::new(store.clone(), store.clone(), Served::all(), ROOT.into(), delivery);
         World { store, calls }
     }
 
@@ -111,7 +113,7 @@ impl World {
 }
 
 fn check_answer(tool: &Tool, answer: &Answer) {
-    let n_text: usize = answer.text.iter().map(String::len).sum();
+    let n_text: usize = answer.blocks().map(str::len).sum();
     let object = answer.object();
     let n_structured = updates::n_bytes(&object);
     assert!(n_text <= MAX_ANSWER, "{}: {n_text} bytes of text", tool.name);

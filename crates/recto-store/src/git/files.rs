@@ -56,6 +56,10 @@ impl Store for GitFiles {
         Ok(entry.is_some_and(|(entry, _)| is_readable(entry.kind)) && !has_trailing_slash(path))
     }
 
+    fn real_path(&self, path: &AbsPath, context: &Context) -> Option<PathBuf> {
+        Some(self.tops[0].join(self.relative(path, context).ok()??))
+    }
+
     fn list(&self, request: &ListRequest<'_>, context: &Context) -> Result<Listing> {
         let git_error = |error: GitError| error.into_error(request.folder.as_str());
         let Some((entry, relative)) = self.entry(request.folder, context)? else {

@@ -10,7 +10,8 @@ use memchr::{memchr, memchr_iter, memmem, memrchr_iter};
 use recto_text::Document;
 use recto_text::digest::Digester;
 use recto_text::encoding::Encoding;
-use recto_text::find::{StreamFinder, StreamMatches};
+use recto_text::find::{Needle, StreamFinder, StreamMatches};
+use recto_text::line::Ending;
 use recto_text::line_range::line_to_change;
 
 use super::index::{Index, PIECE};
@@ -26,6 +27,9 @@ const MAX_EXCERPT: u64 = limits::EXCERPT;
 /// The number of context lines on either side, more than a diff shows.
 const CONTEXT_LINES: u64 = 16;
 
+/// The most bytes of a character, which decides whether a word ends.
+const MAX_CHAR: u64 = 4;
+
 /// The maximum distance to search for the start or end of a line.
 const MAX_LINE: usize = 1 << 20;
 
@@ -39,13 +43,14 @@ pub struct ExcerptScan<'a> {
 /// The result of a scan.
 struct ScanResult {
     index: Index,
-    strings: Vec<[StreamMatches; 2]>,
+    strings: Vec<StreamMatches>,
     has_crlf: bool,
+    has_line_breaks: bool,
 }
 
 /// Returns how far edits of these strings can reach together.
-fn reach_of(strings: &[&str]) -> u64 {
-    strings.iter().map(|string| StreamFinder::reach(string) as u64).sum()
+fn reach_of(strings: &[Needle<'_>]) -> u64 {
+    strings.iter().map(|string| string.reach() as u64).sum()
 }
 
 impl ExcerptScan<'_> {
@@ -118,32 +123,24 @@ impl ExcerptScan<'_> {
         let total_lines = n_endings + u64::from(is_open);
         let digest = digester.finish();
         let index = Index { encoding, digest, n_bytes, total_lines, lines_before };
-        Ok(Some(ScanResult { index, strings: strings.finish(), has_crlf }))
+        let has_line_breaks = n_endings > 0;
+        Ok(Some(ScanResult { index, strings: strings.finish(), has_crlf, has_line_breaks }))
     }
 
-    fn around_strings(&self, scan: &ScanResult, strings: &[&str]) -> Result<Option<Excerpt>> {
-        // A single string is matched with other line endings only if it has no exact match. With
-        // several strings, an earlier edit may remove the exact match of a later one.
-        let is_relevant = |[exact, _]: &[StreamMatches; 2], is_folded: usize| {
-            is_folded == 0 || strings.len() > 1 || exact.n_matches == 0
-        };
+    fn around_strings(&self, scan: &ScanResult, strings: &[Needle<'_>]) -> Result<Option<Excerpt>> {
         let mut span: Option<Range<u64>> = None;
         let mut far = None;
         for (index, places) in scan.strings.iter().enumerate() {
-            let mut wider = span.clone();
-            for (is_folded, kind) in places.iter().enumerate() {
-                if let Some(found) = kind.span.clone().filter(|_| is_relevant(places, is_folded)) {
-                    let all = wider.get_or_insert_with(|| found.clone());
-                    *all = all.start.min(found.start)..all.end.max(found.end);
-                }
-            }
-            if wider.as_ref().is_some_and(|span| span.end - span.start > MAX_EXCERPT) {
+            let Some(found) = places.span.clone() else { continue };
+            let all = span.clone().unwrap_or_else(|| found.clone());
+            let wider = all.start.min(found.start)..all.end.max(found.end);
+            if wider.end - wider.start > MAX_EXCERPT {
                 far = Some((index, self.too_far(scan, strings, index, span.as_ref())?));
                 break;
             }
-            span = wider;
+            span = Some(wider);
         }
-        let excerpt = self.around_span(scan, span, 1 + reach_of(strings))?;
+        let excerpt = self.around_span(scan, span, MAX_CHAR + reach_of(strings))?;
         Ok(excerpt.map(|excerpt| Excerpt { far, ..excerpt }))
     }
 
@@ -186,7 +183,8 @@ impl ExcerptScan<'_> {
         };
         let start = bytes.start + n_head as u64;
         let excerpt = self.excerpt_of(scan, start, text[n_head..n_head + n_kept].to_vec())?;
-        Ok(excerpt.map(|excerpt| Excerpt { is_whole_lines: false, ..excerpt }))
+        let ending = scan.has_line_breaks.then_some(Ending::Lf);
+        Ok(excerpt.map(|excerpt| Excerpt { is_whole_lines: false, ending, ..excerpt }))
     }
 
     /// Returns the error for a string whose matches are too far apart, or too far from earlier
@@ -194,35 +192,30 @@ impl ExcerptScan<'_> {
     fn too_far(
         &self,
         scan: &ScanResult,
-        strings: &[&str],
+        strings: &[Needle<'_>],
         index: usize,
         before: Option<&Range<u64>>,
     ) -> Result<recto_text::Error> {
-        let old_string = strings[index];
-        let [exact, folded] = &scan.strings[index];
-        let places = if exact.n_matches > 0 { exact } else { folded };
+        let places = &scan.strings[index];
         // The first edit changes text of the file; each later one may reach beyond.
         let margin = reach_of(strings.get(1..index).unwrap_or_default());
-        let is_untouched = |start: &&u64| {
+        let is_untouched = |place: &&Range<u64>| {
             before.is_none_or(|before| {
-                let end = **start + reach_of(&[old_string]);
-                **start >= before.end + margin || end + margin <= before.start
+                place.start >= before.end + margin || place.end + margin <= before.start
             })
         };
-        // An earlier edit may create an exact match, which takes precedence over inexact ones.
-        let is_certain = exact.n_matches > 0 || before.is_none();
-        if !is_certain || places.first_few.iter().filter(is_untouched).count() < 2 {
+        if places.first_few.iter().filter(is_untouched).count() < 2 {
             return Ok(recto_text::Error::TooFarApart {
                 path: self.path.to_string(),
                 n_bytes: scan.index.n_bytes,
             });
         }
-        let lines = places.first_few.iter().map(|offset| {
-            Ok(usize::try_from(self.line_at(scan, *offset)? + 1).unwrap_or(usize::MAX))
+        let lines = places.first_few.iter().map(|place| {
+            Ok(usize::try_from(self.line_at(scan, place.start)? + 1).unwrap_or(usize::MAX))
         });
         Ok(recto_text::Error::AmbiguousString {
             n_matches: places.n_matches,
-            old_string: old_string.to_string(),
+            old_string: strings[index].string.to_string(),
             lines: lines.collect::<Result<_>>()?,
             n_lines: None,
         })
@@ -251,6 +244,7 @@ impl ExcerptScan<'_> {
             lines_before: lines_before as usize,
             // The write protocol detects a file that grew since.
             lines_after: scan.index.total_lines.saturating_sub(lines_before + n_lines) as usize,
+            ending: None,
             n_bytes: scan.index.n_bytes,
             digest: scan.index.digest,
             is_whole_lines: true,

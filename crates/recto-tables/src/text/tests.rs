@@ -44,7 +44,9 @@ fn rejects_binary() {
 
 #[test]
 fn keeps_a_few_nuls() {
-    assert_eq!(whole(b"a,b,c\n\0,2,3\n"), ("a,b,c\n\0,2,3\n".into(), Encoding::Utf8));
+    for text in ["a,b,c\n\0,2,3\n", "id,note\n1,\0\n2,x\n"] {
+        assert_eq!(whole(text.as_bytes()), (text.into(), Encoding::Utf8));
+    }
 }
 
 #[test]

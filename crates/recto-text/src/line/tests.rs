@@ -34,13 +34,13 @@ fn a_final_newline_belongs_to_its_line() {
 #[test]
 fn new_text_takes_the_ending_of_its_line_or_an_earlier_one() {
     for (text, offset, ending) in [
-        ("", 0, Ending::Lf),
-        ("a", 0, Ending::Lf),
-        ("a\r\nb\n", 0, Ending::CrLf),
-        ("a\r\nb\n", 3, Ending::Lf),
-        ("a\r\nb", 3, Ending::CrLf),
-        ("a\nb", 2, Ending::Lf),
-        ("a\r\nb", 4, Ending::CrLf),
+        ("", 0, None),
+        ("a", 0, None),
+        ("a\r\nb\n", 0, Some(Ending::CrLf)),
+        ("a\r\nb\n", 3, Some(Ending::Lf)),
+        ("a\r\nb", 3, Some(Ending::CrLf)),
+        ("a\nb", 2, Some(Ending::Lf)),
+        ("a\r\nb", 4, Some(Ending::CrLf)),
     ] {
         assert_eq!(ending_at(text, offset), ending, "{text:?} at {offset}");
     }

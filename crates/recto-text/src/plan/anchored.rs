@@ -5,10 +5,10 @@ use std::ops::Range;
 use crate::edits::Edits;
 use crate::error::{Error, Result, Whereabouts};
 use crate::find::{MatchKind, find};
-use crate::line::{self, LineRange};
+use crate::line::{self, Ending, LineRange};
 use crate::line_range::{Interval, line_to_change};
 use crate::nearest::{Meant, nearest};
-use crate::plan::{Plan, TextPart};
+use crate::plan::{Plan, TextPart, endings};
 use crate::quote::is_same_but_whitespace;
 
 /// How many other occurrences of a text are reported.
@@ -32,10 +32,10 @@ pub fn replace(source: FileText<'_>, lines: Interval, old: &str, new: &str) -> R
     let text = source.part.text;
     let table = LineTable::new(source.part);
     let within = table.indices(lines.to_change(source.path, table.total())?);
-    let occurs = |old: &str| !table.find(&lines_of(old), within.clone()).1.is_empty();
+    let occurs = |old: &str| !table.find(&lines_of(old), within.clone()).is_empty();
     let [old, new] = without_bom([old, new], occurs);
     let old_lines = lines_of(old);
-    let (kind, places) = table.find(&old_lines, within.clone());
+    let places = table.find(&old_lines, within.clone());
     if places.is_empty() {
         return Err(mismatch(&table, &old_lines, within));
     }
@@ -49,19 +49,32 @@ pub fn replace(source: FileText<'_>, lines: Interval, old: &str, new: &str) -> R
     }
 
     let found = places[0]..places[0] + old_lines.len();
-    let last = table.line(found.end - 1);
     let range = table.bytes(found.clone());
+    let kind = table.kind(&old_lines, found.start);
+    let last = table.line(found.end - 1);
     let last_ending = &last[line::without_ending(last).len()..];
     let names_last_ending = old.ends_with('\n');
-    let is_literal = new.contains("\r\n") || (old.contains('\n') && kind == MatchKind::Exact);
-    let ending = line::ending_at(text, range.start).as_str();
-    let mut new = if is_literal { new.to_string() } else { new.replace('\n', ending) };
-    let is_end_of_file = range.end == text.len();
-    let is_free_end = is_end_of_file && (last_ending.is_empty() || names_last_ending);
-    if !new.is_empty() && !new.ends_with('\n') && !is_free_end {
-        // Whole lines stay whole lines and keep their ending.
-        new.push_str(last_ending);
-    }
+    // Whole lines stay whole lines, except where the text ends without a line ending.
+    let is_free_end = range.end == text.len() && (last_ending.is_empty() || names_last_ending);
+    let needs_ending = !new.is_empty() && !new.ends_with('\n') && !is_free_end;
+    let added_ending = if needs_ending { last_ending } else { "" };
+    let mut new = match (old.contains('\n'), kind) {
+        (false, _) => endings::with_ending(new, source.part.ending_at(range.start)),
+        (true, MatchKind::Exact) => new.to_string(),
+        (true, MatchKind::Eol) if needs_ending => {
+            let open = range.start..range.end - last_ending.len();
+            let old = old_lines[..old_lines.len() - 1].concat()
+                + line::without_ending(old_lines[old_lines.len() - 1]);
+            endings::by_line(source.part, &open, &old, new)
+        }
+        (true, MatchKind::Eol) if names_last_ending => {
+            endings::by_line(source.part, &range, old, new)
+        }
+        (true, MatchKind::Eol) => {
+            endings::by_line(source.part, &range, &format!("{old}{last_ending}"), new)
+        }
+    };
+    new.push_str(added_ending);
     Ok(plan(text, range, &new, kind, table.numbers(found)))
 }
 
@@ -87,24 +100,31 @@ pub fn insert(source: FileText<'_>, number: i64, anchor: &str, content: &str) ->
         });
     };
     let offset = table.offset(line_idx);
-    let ending = line::ending_at(text, offset).as_str();
-    let is_literal =
-        content.contains("\r\n") || (anchor.contains('\n') && kind == MatchKind::Exact);
-    let mut content = if is_literal { content.to_string() } else { content.replace('\n', ending) };
+    let ending = source.part.ending_at(offset);
+    let is_literal = anchor.contains('\n') && kind == MatchKind::Exact;
+    let mut content = endings::with_ending(content, ending.filter(|_| !is_literal));
     if !content.ends_with('\n') {
-        content.push_str(ending);
+        content.push_str(ending.unwrap_or(Ending::Lf).as_str());
     }
     Ok(plan(text, offset..offset, &content, kind, table.numbers(line_idx..line_idx + 1)))
 }
 
 /// Plans to append `content` after the last line, on its own line.
+///
+/// It ends with a line ending if the text does. An empty text gets the content as it is.
 pub fn append<'a>(part: impl Into<TextPart<'a>>, content: &str) -> Plan {
-    let TextPart { text, lines_before, .. } = part.into();
-    let needs_ending = !text.is_empty() && !text.ends_with('\n');
-    let ending = if needs_ending { line::ending_at(text, text.len()).as_str() } else { "" };
-    let last = lines_before + line::count(text) + 1;
+    let part = part.into();
+    let text = part.text;
+    let ending = part.ending_before(text.len());
+    let mut content = endings::with_ending(content, ending);
+    let separator = ending.unwrap_or(Ending::Lf).as_str();
+    if text.ends_with('\n') && !content.ends_with('\n') {
+        content.push_str(separator);
+    } else if !text.is_empty() && !text.ends_with('\n') {
+        content.insert_str(0, separator);
+    }
+    let last = part.lines_before + line::count(text) + 1;
     let lines = LineRange { start: last, end: last };
-    let content = format!("{ending}{content}");
     plan(text, text.len()..text.len(), &content, MatchKind::Exact, lines)
 }
 
@@ -197,24 +217,24 @@ impl<'a> LineTable<'a> {
         &self.part.text[self.bytes(line_idx..line_idx + 1)]
     }
 
-    /// Returns the lines inside `within` at which `wanted` starts: exact matches, or if there are
-    /// none, matches with other line endings.
-    fn find(&self, wanted: &[&str], within: Range<usize>) -> (MatchKind, Vec<usize>) {
-        let Some((last, rest)) = wanted.split_last() else { return (MatchKind::Eol, Vec::new()) };
+    /// Returns the lines inside `within` at which `wanted` starts, with any line endings.
+    fn find(&self, wanted: &[&str], within: Range<usize>) -> Vec<usize> {
+        let Some((last, rest)) = wanted.split_last() else { return Vec::new() };
         // Only the last line may lack its ending.
-        let end = |start: &usize| matches(self.line(start + rest.len()), last);
+        let is_end = |start: &usize| matches(self.line(start + rest.len()), last).is_some();
         let among = within.start..within.end.saturating_sub(1).max(within.start);
-        let mut places = occurrences(rest, among.clone(), |line_idx| self.line(line_idx));
-        places.retain(|start| start + rest.len() < within.end);
-        places.retain(|start| end(start) == Some(MatchKind::Exact));
-        if !places.is_empty() {
-            return (MatchKind::Exact, places);
-        }
         let rest: Vec<&str> = rest.iter().map(|line| line::without_ending(line)).collect();
         let text_of = |line_idx| line::without_ending(self.line(line_idx));
         let mut places = occurrences(&rest, among, text_of);
-        places.retain(|start| start + rest.len() < within.end && end(start).is_some());
-        (MatchKind::Eol, places)
+        places.retain(|start| start + rest.len() < within.end && is_end(start));
+        places
+    }
+
+    /// Returns how `wanted` matches the lines that start at `start`.
+    fn kind(&self, wanted: &[&str], start: usize) -> MatchKind {
+        let kinds = wanted.iter().zip(start..);
+        let kinds = kinds.filter_map(|(wanted, line_idx)| matches(self.line(line_idx), wanted));
+        kinds.max().unwrap_or(MatchKind::Exact)
     }
 }
 
@@ -256,7 +276,7 @@ fn occurrences<'a>(
 
 /// Returns the error for lines that do not match, with other occurrences of the text.
 fn mismatch(table: &LineTable<'_>, old: &[&str], within: Range<usize>) -> Error {
-    let starts = table.first_few(&table.find(old, 0..table.count()).1);
+    let starts = table.first_few(&table.find(old, 0..table.count()));
     let whereabouts = match starts.is_empty() {
         false => Whereabouts::Lines { starts, n_lines: old.len() },
         true => whereabouts(table, &old.concat(), within.clone(), Meant::Lines),
@@ -292,7 +312,7 @@ fn whereabouts_of_anchor(table: &LineTable<'_>, anchor: &str, line_idx: usize) -
     if lines_of(anchor).len() > 1 {
         return Whereabouts::SeveralLines;
     }
-    let lines = table.first_few(&table.find(&[anchor], 0..table.count()).1);
+    let lines = table.first_few(&table.find(&[anchor], 0..table.count()));
     if !lines.is_empty() {
         return Whereabouts::Line(lines);
     }

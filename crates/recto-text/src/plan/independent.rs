@@ -7,10 +7,10 @@
 
 use std::ops::Range;
 
-use memchr::{memchr, memchr_iter};
+use memchr::{memchr, memchr_iter, memmem};
 
 use super::strings::Replacement;
-use super::{Plan, TextPart};
+use super::{Plan, TextPart, endings};
 use crate::edits::{Edit, Edits};
 use crate::find::MatchKind;
 use crate::line::{self, LineRange};
@@ -27,6 +27,11 @@ pub fn plan(part: TextPart<'_>, replacements: &[Replacement]) -> Option<Plan> {
         return None;
     }
     let olds: Vec<&str> = replacements.iter().map(Replacement::old).collect();
+    // Only the general algorithm matches other line endings.
+    let is_tolerant = |old: &&str| old.contains("\r\n") || has_crlf(part.text);
+    if olds.iter().any(|old| old.contains('\n') && is_tolerant(old)) {
+        return None;
+    }
     let needles = Needles::new(&olds)?;
     let starts = needles.find_each_once(part.text.as_bytes())?;
     let mut order: Vec<usize> = (0..starts.len()).collect();
@@ -77,12 +82,15 @@ fn new_text(
     next: usize,
 ) -> Option<String> {
     let new = replacement.new_text();
-    let is_literal = new.contains("\r\n") || replacement.old().contains('\n');
-    if is_literal || !new.contains('\n') {
+    if replacement.old().contains('\n') || !new.contains('\n') {
         return Some(new.to_string());
     }
     memchr(b'\n', &text.as_bytes()[range.start..next])?;
-    Some(new.replace('\n', line::ending_at(text, range.start).as_str()))
+    Some(endings::with_ending(new, line::ending_at(text, range.start)))
+}
+
+fn has_crlf(text: &str) -> bool {
+    memmem::find(text.as_bytes(), b"\r\n").is_some()
 }
 
 /// Returns the text around a replacement after it is applied, as far as a string could extend.

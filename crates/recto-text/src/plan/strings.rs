@@ -4,10 +4,10 @@ use std::ops::Range;
 
 use crate::edits::Edits;
 use crate::error::{Error, Result};
-use crate::find::{MatchKind, find};
+use crate::find::{MatchKind, Needle, find};
 use crate::line::{self, LineRange};
 use crate::nearest::{Meant, Nearest, nearest};
-use crate::plan::{Plan, TextPart, independent};
+use crate::plan::{Plan, TextPart, endings, independent};
 
 /// A string and its replacement.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,6 +20,11 @@ impl Replacement {
     /// Returns the string to replace.
     pub fn old(&self) -> &str {
         &self.old
+    }
+
+    /// Returns the string to find.
+    pub fn needle(&self) -> Needle<'_> {
+        self.old.as_str().into()
     }
 
     /// Returns the replacement.
@@ -108,7 +113,7 @@ impl<'a> Staged<'a> {
 
     fn replace(&mut self, replacement: &Replacement) -> Result<()> {
         let Replacement { old, new } = replacement;
-        let Some(found) = find(&self.text, old) else {
+        let Some(found) = find(&self.text, old.as_str()) else {
             // The closest match in a part need not be the closest in the whole text.
             let nearest = match self.part.is_whole() {
                 true => nearest(&self.text, old, Meant::Text),
@@ -125,24 +130,13 @@ impl<'a> Staged<'a> {
                 n_lines: None,
             });
         }
-        let mut place = found.places[0].clone();
-        let is_literal =
-            new.contains("\r\n") || (old.contains('\n') && found.kind == MatchKind::Exact);
-        // If both strings start with the `\n` of a `\r\n`, keep the ending unchanged.
-        let is_within_ending = self.text[place.clone()].starts_with("\r\n");
-        if is_literal && is_within_ending && old.starts_with('\n') && new.starts_with('\n') {
-            place.start += 1;
-        }
-        let new = if is_literal || !new.contains('\n') {
-            new.clone()
-        } else {
-            new.replace('\n', line::ending_at(&self.text, place.start).as_str())
-        };
+        let place = found.places[0].clone();
+        let staged = TextPart { text: &self.text, ..self.part };
+        let kind = MatchKind::of(&self.text[place.clone()], old);
+        let new = endings::of_replacement(staged, &place, old, new);
         let lines = self.lines(&place);
         self.plan.line_ranges.push(lines);
-        if found.kind == MatchKind::Eol {
-            self.plan.kind = MatchKind::Eol;
-        }
+        self.plan.kind = self.plan.kind.max(kind);
         self.plan.edits.then(place.clone(), &new);
         self.text.replace_range(place, &new);
         Ok(())
@@ -159,7 +153,7 @@ fn explain<E>(
 ) -> Result<Error, E> {
     let old = &replacements[index].old;
     let never_occurred =
-        !matches!(error, Error::StringNotFound { .. }) || find(part.text, old).is_none();
+        !matches!(error, Error::StringNotFound { .. }) || find(part.text, old.as_str()).is_none();
     if !never_occurred {
         let mut staged = Staged::new(part);
         for (prior_index, prior) in replacements[..index].iter().enumerate() {
@@ -167,7 +161,7 @@ fn explain<E>(
             if staged.replace(prior).is_err() {
                 break;
             }
-            if find(&staged.text, old).is_none() {
+            if find(&staged.text, old.as_str()).is_none() {
                 if prior.old != *old {
                     return Ok(Error::ConflictingEdits { index, prior_index });
                 }

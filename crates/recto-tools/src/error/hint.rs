@@ -3,13 +3,15 @@
 use std::fmt;
 
 use recto_store::error::{Denial, Error as StoreError, Instead, SizeLimit};
+use recto_text::Digest;
 use recto_text::error::{Error as TextError, NamedAs, Whereabouts};
+use recto_text::line::LineRange;
 use recto_text::line_spec;
 use recto_text::nearest::Meant;
 use recto_text::quote::{Differing, Quoted, is_same_but_whitespace, unseen_difference};
 use serde_json::{Map, Value, json};
 
-use super::Error;
+use super::{ChangedText, Error};
 use crate::served::Served;
 
 /// Advice after a rejected call.
@@ -66,7 +68,12 @@ impl Error {
             Error::Text(error) => return text_hint(error, served),
             Error::Store(error) => return store_hint(error, served),
             Error::FolderToList { path, commit } => folder_hint(path, commit.as_deref(), served),
-            Error::UnknownArgument { known, .. } => format!("{known}.").into(),
+            Error::UnknownArgument { known, .. } | Error::MissingArgument { known, .. } => {
+                format!("{known}.").into()
+            }
+            Error::TwoNames { name, .. } => {
+                format!("They name the same file; send only {name}.").into()
+            }
             Error::EmptyText { name: name @ "pattern" } => {
                 Hint::again("Use {} to list all files.", name, "**/*".into())
             }
@@ -89,10 +96,10 @@ impl Error {
                 };
                 format!("{which}Nothing was written. Read the file again, then retry with the new hash.").into()
             }
+            Error::Unseen { path, seen, changed } => unseen_hint(path, *seen, changed.as_ref(), served),
             Error::Hanging => "A network or FUSE mount under the roots may have stopped responding. Calls work again once it responds or recto is restarted.".into(),
             Error::OutcomeUnknown => "Read the file before editing it again.".into(),
-            Error::MissingArgument { .. }
-            | Error::WrongArgument { .. }
+            Error::WrongArgument { .. }
             | Error::InvalidLine { .. }
             | Error::InvalidLimit { .. }
             | Error::NoEdits
@@ -102,6 +109,37 @@ impl Error {
         };
         Some(hint)
     }
+}
+
+/// Returns the hint for a file that must be read before it is overwritten.
+fn unseen_hint(path: &str, seen: Digest, changed: Option<&ChangedText>, served: &Served) -> Hint {
+    let mut text = "Nothing was written.".to_string();
+    if let Some(ChangedText { ranges, lines }) = changed {
+        let ranges: Vec<String> = ranges.iter().map(LineRange::to_string).collect();
+        text.push_str(&format!(" Changed since then: {}.", ranges.join(", ")));
+        for (line, content) in lines {
+            text.push_str(&format!("\n{line}: {}", Differing(content, "")));
+        }
+        text.push('\n');
+    } else {
+        text.push(' ');
+    }
+    let (tool, name) = match (changed, served.name("text_read"), served.name("read_text_file")) {
+        (Some(_), Some(_), _) | (None, Some(_), None) => ("text_read", "path"),
+        (_, _, Some(_)) => ("read_text_file", "path"),
+        _ => ("ReadLines", "file_path"),
+    };
+    let Some(published) = served.name(tool) else {
+        return format!("{text}Read the file before overwriting it.").into();
+    };
+    let mut arguments = Map::from_iter([(name.to_string(), path.into())]);
+    let mut since = String::new();
+    if tool == "text_read" {
+        since = format!(" and since {seen}");
+        arguments.insert("since".into(), seen.to_string().into());
+    }
+    let text = format!("{text}Read it with {published}{since}, then retry.");
+    Hint { text, next: Some(NextCall { tool: Some(tool), arguments }) }
 }
 
 fn text_hint(error: &TextError, served: &Served) -> Option<Hint> {
@@ -161,7 +199,7 @@ fn text_hint(error: &TextError, served: &Served) -> Option<Hint> {
             line_hint(*named_as, *line, *n_lines, served)
         }
         TextError::NotEncodable { character: '\0', .. } => {
-            let instead = served.name("file.create");
+            let instead = served.name("file_create");
             let instead = instead.map(|tool| format!("; for binary data use {tool} with encoding base64"));
             let instead = instead.unwrap_or_default();
             format!("Nothing was written. Text files cannot contain NUL{instead}.").into()
@@ -287,7 +325,7 @@ fn whereabouts_hint(whereabouts: &Whereabouts) -> Hint {
 
 /// Returns the hint for a line number beyond a file of `n_lines`.
 fn line_hint(named_as: NamedAs, line: i64, n_lines: usize, served: &Served) -> Hint {
-    let append = served.name("text.append");
+    let append = served.name("text_append");
     let or_append = |text: &str| append.as_ref().map(|tool| text.replace("{}", tool));
     match (named_as, n_lines) {
         (NamedAs::Anchor, 0) => {

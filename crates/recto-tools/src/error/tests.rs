@@ -58,9 +58,9 @@ fn a_hint_names_only_tools_that_are_served_and_as_they_are_published() {
         let tools = served.iter().map(|name| tools::find(name).unwrap()).collect();
         error.hint(&Served::new(tools, names)).unwrap().text
     };
-    assert_eq!(shown(Names::Dotted, &["text.append"]), "The file is empty; use text.append.");
-    assert_eq!(shown(Names::Underscore, &["text.append"]), "The file is empty; use text_append.");
-    assert_eq!(shown(Names::Dotted, &["text.read"]), "The file is empty.");
+    assert_eq!(shown(Names::Dotted, &["text_append"]), "The file is empty; use text.append.");
+    assert_eq!(shown(Names::Underscore, &["text_append"]), "The file is empty; use text_append.");
+    assert_eq!(shown(Names::Dotted, &["text_read"]), "The file is empty.");
 }
 
 #[test]
@@ -164,7 +164,7 @@ fn the_hint_names_the_line_to_insert_before() {
     for line in [0, 4, -4] {
         assert_eq!(
             hint(line, "a"),
-            "Valid lines are 1 to 3. Use line 1 to insert at the top, or use text.append to add at the end."
+            "Valid lines are 1 to 3. Use line 1 to insert at the top, or use text_append to add at the end."
         );
     }
 }

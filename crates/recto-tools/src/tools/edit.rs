@@ -3,6 +3,7 @@
 //! Holds the file, reads it, plans, writes once. The write detects a change by another process. The
 //! call then fails if the caller named a version, and otherwise plans again.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use recto_store::error::{Error as StoreError, Instead};
@@ -11,7 +12,7 @@ use recto_store::{
     Excerpt, ExcerptSnapshot, FileContent, Hold, Note, Snapshot, Where, Whole, WriteError,
     WriteStore, Written,
 };
-use recto_text::diff::{ChangedLines, OldSide, changes, unified, unified_part};
+use recto_text::diff::{ChangedLines, OldSide, Texts, UnifiedDiff, changes, unified};
 use recto_text::document::Unencodable;
 use recto_text::edits::Edits;
 use recto_text::error::Error as TextError;
@@ -19,6 +20,7 @@ use recto_text::line::{self, LineRange};
 use recto_text::plan::{Plan, TextPart};
 use recto_text::{Digest, Document};
 
+use super::report::diff_bounds;
 use super::{Arguments, FileChange, Param, ParamKind, WriteEnv};
 use crate::error::{Error, Result};
 
@@ -41,6 +43,8 @@ pub struct Target {
     pub path: AbsPath,
     pub expected: Option<Digest>,
     pub is_dry_run: bool,
+    /// The maximum number of hunks in the diff.
+    pub max_hunks: usize,
 }
 
 /// Why an attempt to change a file failed.
@@ -69,14 +73,14 @@ impl Target {
         let is_dry_run = arguments.boolean("dry_run");
         let expected = arguments.hash("expected_hash");
         let path = AbsPath::parse_beside(arguments.string("path"), env.root)?;
-        Ok(Target { path, expected, is_dry_run })
+        Ok(Target { path, expected, is_dry_run, max_hunks: usize::MAX })
     }
 
     /// Parses the target of the text toolset: any path and a required version.
     pub fn parse_verified(env: &WriteEnv<'_>, arguments: &mut Arguments) -> Result<Target> {
         let expected = arguments.hash("hash");
         let path = AbsPath::resolve("path", arguments.string("path"), env.root)?;
-        Ok(Target { path, expected, is_dry_run: false })
+        Ok(Target { path, expected, is_dry_run: false, max_hunks: usize::MAX })
     }
 
     /// Rejects a version other than the one the caller named. `text` is the current content, if it
@@ -122,15 +126,22 @@ impl Target {
         Err(StoreError::Unstable { path: self.path.to_string() }.into())
     }
 
-    /// Returns the diff, or `None` if it is too large to show.
+    /// Returns the diff between two documents in the same encoding.
     pub fn diff(
         &self,
+        env: &WriteEnv<'_>,
         old_side: OldSide,
-        before: &str,
-        after: &str,
+        (before, after): (&Document, &Document),
         edits: &Edits,
-    ) -> Option<String> {
-        unified(self.path.file_name(), old_side, before, after, edits)
+        n_ranges: usize,
+    ) -> UnifiedDiff {
+        // Other programs see the BOM as a part of the first line.
+        let n_bom = before.text_with_bom().len() - before.text().len();
+        let edits = &*with_bom(edits, n_bom);
+        let (before, after) = (before.text_with_bom(), after.text_with_bom());
+        let texts = Texts { before, after, edits, lines_before: 0, is_whole_lines: true };
+        let bounds = diff_bounds(env.delivery, self.max_hunks, n_ranges);
+        unified(self.path.file_name(), old_side, &texts, bounds)
     }
 
     /// Returns the contract's error for text that the file's encoding cannot represent.
@@ -152,8 +163,7 @@ pub fn not_encodable(encoding: &'static str, path: &AbsPath, error: Unencodable)
 /// The result of an edit or of a dry run.
 pub struct Edited {
     pub plan: Plan,
-    /// `None` if it is too large to show.
-    pub diff: Option<String>,
+    pub diff: UnifiedDiff,
     /// The number of lines after the edit.
     pub total_lines: usize,
     /// The version after the edit.
@@ -215,7 +225,8 @@ where
         };
         target.check_version(env, before.digest(), Some(before.text()))?;
         let (plan, after) = self.planned(before.text().into(), &before)?;
-        let diff = target.diff(OldSide::File, before.text(), after.text(), &plan.edits);
+        let n_ranges = plan.line_ranges.len();
+        let diff = target.diff(env, OldSide::File, (&before, &after), &plan.edits, n_ranges);
         let is_unchanged = before.bytes() == after.bytes();
         let mut written = Written::default();
         if !is_unchanged && !target.is_dry_run {
@@ -238,18 +249,15 @@ where
     /// Changes some lines of a file that is too large to load.
     fn excerpt<'s>(&self, snapshot: ExcerptSnapshot<'s>) -> Result<Edited, Attempt<'s>> {
         let Edit { env, target, .. } = self;
-        let Excerpt { lines: before, lines_before, lines_after, is_whole_lines, .. } =
-            snapshot.excerpt();
-        let (lines_before, lines_after) = (*lines_before, *lines_after);
+        let Excerpt { lines: before, lines_before, lines_after, ending, .. } = snapshot.excerpt();
+        let (lines_before, lines_after, ending) = (*lines_before, *lines_after, *ending);
         let mut digest = snapshot.excerpt().digest;
         target.check_version(env, digest, None)?;
         let far = snapshot.excerpt().far.as_ref();
-        let part = TextPart { text: before.text(), lines_before, lines_after, far };
+        let part = TextPart { text: before.text(), lines_before, lines_after, ending, far };
         let (plan, after) = self.planned(part, before)?;
-        let (name, old, new) = (target.path.file_name(), before.text(), after.text());
-        let diff = is_whole_lines
-            .then(|| unified_part(name, OldSide::File, old, new, &plan.edits, lines_before))
-            .flatten();
+        let (old, new) = (before.text(), after.text());
+        let diff = self.diff_of_excerpt(snapshot.excerpt(), new, &plan);
         let is_unchanged = old == new;
         let total_lines = lines_before + line::count(new) + lines_after;
         let mut written = Written::default();
@@ -260,6 +268,22 @@ where
             }
         }
         Ok(Edited { plan, diff, total_lines, digest, is_unchanged, written, change: None })
+    }
+
+    /// Returns the diff of an excerpt that `after` replaces.
+    fn diff_of_excerpt(&self, excerpt: &Excerpt, after: &str, plan: &Plan) -> UnifiedDiff {
+        let Edit { env, target, .. } = self;
+        let &Excerpt { lines_before, is_whole_lines, start, .. } = excerpt;
+        // Bytes before the first line are a BOM, which other programs see as a part of that line.
+        let bom = if is_whole_lines && lines_before == 0 && start > 0 { "\u{feff}" } else { "" };
+        let [before, after] = [excerpt.lines.text(), after].map(|text| match bom {
+            "" => Cow::Borrowed(text),
+            bom => Cow::Owned(format!("{bom}{text}")),
+        });
+        let edits = &*with_bom(&plan.edits, bom.len());
+        let texts = Texts { before: &before, after: &after, edits, lines_before, is_whole_lines };
+        let bounds = diff_bounds(env.delivery, target.max_hunks, plan.line_ranges.len());
+        unified(target.path.file_name(), OldSide::File, &texts, bounds)
     }
 
     /// Returns the plan for a part of a file and the resulting text.
@@ -284,8 +308,16 @@ pub fn content_after(env: &WriteEnv<'_>, written: &mut Written, after: Document)
     }
 }
 
+/// Returns the same edits for a text with its BOM.
+fn with_bom(edits: &Edits, n_bom: usize) -> Cow<'_, Edits> {
+    match n_bom {
+        0 => Cow::Borrowed(edits),
+        _ => Cow::Owned(edits.moved(n_bom)),
+    }
+}
+
 /// Returns the first few ranges of changed lines.
-fn changed_lines(old: &str, new: &str) -> Vec<LineRange> {
+pub fn changed_lines(old: &str, new: &str) -> Vec<LineRange> {
     const MAX_SHOWN: usize = 8;
     let as_lines = |change: ChangedLines| LineRange {
         start: change.lines.start + 1,

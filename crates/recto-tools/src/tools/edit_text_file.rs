@@ -40,7 +40,7 @@ fn request(env: &WriteEnv<'_>, mut arguments: Arguments) -> Result<Request> {
 
 fn run(env: &WriteEnv<'_>, arguments: Arguments) -> Result<Answer> {
     let Request { target, replacement } = request(env, arguments)?;
-    let place = Where::Strings(vec![replacement.old()]);
+    let place = Where::Strings(vec![replacement.needle()]);
     let edited =
         edit(env, &target, place, |part| plan::string(part, &replacement), |_, error| error)?;
     let lines = edited.plan.line_ranges[0];

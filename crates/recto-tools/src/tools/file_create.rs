@@ -1,4 +1,4 @@
-//! `file.create`: creates a file and its directories.
+//! `file_create`: creates a file and its directories.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use recto_store::path::AbsPath;
 use recto_store::{FileContent, WriteError};
 
 pub static TOOL: Tool = Tool {
-    name: "file.create",
+    name: "file_create",
     title: "Create file",
     toolset: Toolset::Text,
     description: "Create a file and missing directories. Fails if the path exists. Returns \
@@ -96,7 +96,7 @@ fn run(env: &WriteEnv<'_>, arguments: Arguments) -> Result<Answer> {
     }
     let change = FileChange { path: path.as_path().to_path_buf(), before: None, after };
     let structured = json!({"hash": digest.to_string()});
-    Ok(Answer::new(vec![text], structured).with_change(Some(change)))
+    Ok(Answer::new(text, structured).with_change(Some(change)))
 }
 
 fn output() -> Value {

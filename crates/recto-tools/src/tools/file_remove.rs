@@ -1,4 +1,4 @@
-//! `file.remove`: removes a file whose version the caller knows.
+//! `file_remove`: removes a file whose version the caller knows.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use super::{Answer, Arguments, FileChange, Run, Tool, Toolset, WriteEnv};
 use recto_store::{Removed, WriteStore};
 
 pub static TOOL: Tool = Tool {
-    name: "file.remove",
+    name: "file_remove",
     title: "Delete file",
     toolset: Toolset::Text,
     description: "Delete a file if hash is still current; not for directories.",
@@ -31,7 +31,7 @@ fn run(env: &WriteEnv<'_>, mut arguments: Arguments) -> Result<Answer> {
         Removed::File => format!("removed {}", target.path),
         Removed::Link => format!("removed the symbolic link {}, not its target", target.path),
     };
-    Ok(Answer::new(vec![text], json!({"removed": true})).with_change(Some(change)))
+    Ok(Answer::new(text, json!({"removed": true})).with_change(Some(change)))
 }
 
 /// Removes the file and returns its content. The caller decodes it after the directory is unlocked.

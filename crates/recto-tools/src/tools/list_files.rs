@@ -178,7 +178,7 @@ fn report(env: &ReadEnv<'_>, listing: Listing, folder: &Path, mut notes: Vec<Str
     let mut files = Vec::new();
     for file in &listing.files {
         let path = folder.join(file).display().to_string();
-        if text.len() + path.len() >= env.max_read_bytes {
+        if text.len() + path.len() >= env.delivery.max_bytes {
             break;
         }
         text.push_str(&path);
@@ -210,7 +210,7 @@ fn report(env: &ReadEnv<'_>, listing: Listing, folder: &Path, mut notes: Vec<Str
     if notes.len() > 1 {
         structured["note"] = notes[1..].join("; ").into();
     }
-    Answer::new(vec![text, note], structured)
+    Answer::new(note, structured).with_content(text)
 }
 
 fn output() -> Value {

@@ -65,7 +65,7 @@ fn run(env: &WriteEnv<'_>, arguments: Arguments) -> Result<Answer> {
     let edited = edit(
         env,
         &target,
-        Where::Strings(replacements.iter().map(Replacement::old).collect()),
+        Where::Strings(replacements.iter().map(Replacement::needle).collect()),
         |part| plan::strings::<Error>(part, &replacements, || Ok(env.context.cancel.check()?)),
         |document, error| blame(&edits, document, error),
     )?;
@@ -76,11 +76,8 @@ fn run(env: &WriteEnv<'_>, arguments: Arguments) -> Result<Answer> {
         .enumerate()
         .map(|(index, lines)| json!({"edit_index": index, "start": lines.start, "end": lines.end}))
         .collect();
-    let structured = json!({
-        "success": true,
-        "applied_count": line_ranges.len(),
-        "line_ranges": line_ranges,
-    });
+    let mut structured = json!({"success": true, "applied_count": line_ranges.len()});
+    report::list(&mut structured, "line_ranges", line_ranges, env.delivery);
     let n_edits = edits.len();
     let what = if n_edits == 1 { "1 edit".to_string() } else { format!("{n_edits} edits") };
     Ok(report::edited(&target, &edited, structured, &what))
@@ -98,7 +95,7 @@ fn blame(edits: &[Edit], document: &Document, error: TextError) -> TextError {
 }
 
 fn output() -> Value {
-    report::schema(json!({
+    let mut schema = report::schema(json!({
         "applied_count": {"type": "integer"},
         "line_ranges": {
             "type": "array",
@@ -112,5 +109,7 @@ fn output() -> Value {
                 "required": ["edit_index", "start", "end"],
             },
         },
-    }))
+    }));
+    schema["properties"]["line_ranges_omitted"] = json!({"type": "integer"});
+    schema
 }

@@ -45,7 +45,7 @@ pub fn position(page: &Page, digest: Digest, max_read_bytes: usize) -> String {
     };
     let next = page.next_line().map(|line| format!(", next line {line}")).unwrap_or_default();
     let cut = if is_cut {
-        format!(", line {first_line} truncated to {max_read_bytes} bytes (--max-read-bytes)")
+        format!(", line {first_line} truncated to {max_read_bytes} bytes (--max-answer-bytes)")
     } else {
         String::new()
     };

@@ -68,7 +68,7 @@ fn run(env: &ReadEnv<'_>, arguments: Arguments) -> Result<Answer> {
             preview(env, &*revision.store, &revision.path, &request)?
         }
     };
-    Ok(report(env, table, &request))
+    Ok(report(table, &request))
 }
 
 fn preview(
@@ -97,7 +97,7 @@ fn preview_once(
         offset: request.offset,
         columns: &request.columns,
         sheet: request.sheet.as_deref(),
-        ..tables::Request::new(path.file_name(), request.limit, env.max_read_bytes)
+        ..tables::Request::new(path.file_name(), request.limit, env.delivery.max_bytes)
     };
     let table = tables::preview(file.clone(), &wanted);
     if let Some(error) = lock(&file.error).take() {
@@ -150,14 +150,11 @@ impl Source for File {
     }
 }
 
-fn report(env: &ReadEnv<'_>, table: Table, request: &Request) -> Answer {
+fn report(table: Table, request: &Request) -> Answer {
     let text = tables::render::markdown(&table);
     let mut count = count(&table, request);
-    let is_full = table.has_more && table.rows.len() < request.limit;
-    if (is_full || table.n_columns != Some(table.columns.len()))
-        && let Some(tool) = env.served.name("ReadLines")
-    {
-        count.push_str(&format!("; {tool} reads the rest of a text file"));
+    if table.n_columns != Some(table.columns.len()) {
+        count.push_str("; columns selects others");
     }
     let note = match table.notes.join(" ") {
         notes if notes.is_empty() => count,
@@ -174,7 +171,7 @@ fn report(env: &ReadEnv<'_>, table: Table, request: &Request) -> Answer {
     if !table.notes.is_empty() {
         structured["note"] = table.notes.join(" ").into();
     }
-    Answer::new(vec![text, note], structured)
+    Answer::new(note, structured).with_content(text)
 }
 
 /// Says which rows are shown and how to continue.

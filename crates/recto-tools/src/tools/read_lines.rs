@@ -158,9 +158,9 @@ fn of_one(
     request: &Request,
 ) -> Result<Answer> {
     let budget = Budget {
-        max_bytes: env.max_read_bytes,
+        max_bytes: env.delivery.max_bytes,
         max_rows: usize::MAX,
-        max_line: limits::LINE.min(env.max_read_bytes),
+        max_line: limits::LINE.min(env.delivery.max_bytes),
     };
     let text = store.text(path, env.context);
     let text = text.map_err(|error| listed(error, request.commit.as_deref()))?;
@@ -176,7 +176,7 @@ fn of_one(
     if let Some(next) = &read.next {
         structured["next"] = next.as_str().into();
     }
-    Ok(Answer::new(vec![text, position(&read, request)], structured))
+    Ok(Answer::new(position(&read, request), structured).with_content(text))
 }
 
 /// Returns the line that reports the position and version of the rows.
@@ -231,13 +231,17 @@ fn of_many(
 ) -> Result<Answer> {
     let list = ListRequest { folder, glob, shows_ignored: false, limit: limits::SEARCHED_FILES };
     let listing = store.list(&list, env.context)?;
-    let shown = at_commit.unwrap_or_else(|| shown(folder, &listing));
     let search = ManyFiles::new(env, store, folder, &request.wanted, &listing);
     let (chosen, is_cut) = search.choose()?;
     let reader = reader_of_long_lines(env, request);
     let mut text = String::new();
-    let mut rows = Vec::new();
+    let (mut rows, mut seen) = (Vec::new(), Vec::new());
+    let is_current = at_commit.is_none();
+    let shown = at_commit.unwrap_or_else(|| shown(folder, &listing));
     for (file, read) in &chosen {
+        if is_current {
+            seen.push((shown.join(file), read.digest));
+        }
         let path = shown.join(file).display().to_string();
         if !text.is_empty() {
             text.push('\n');
@@ -280,7 +284,7 @@ fn of_many(
         "binary_files": n_binary,
         "truncated": is_cut,
     });
-    Ok(Answer::new(vec![text, notes.join("; ")], structured))
+    Ok(Answer { seen, ..Answer::new(notes.join("; "), structured).with_content(text) })
 }
 
 /// Returns the name of the tool that reads more of a long line. It cannot read commits.

@@ -39,7 +39,7 @@ fn request(env: &ReadEnv<'_>, mut arguments: Arguments) -> Result<Request> {
     let window = Window {
         first_line: first_line.ok_or(Error::InvalidLine { line })?,
         max_lines: max_lines.ok_or(Error::InvalidLimit { limit })?,
-        max_bytes: env.max_read_bytes,
+        max_size: recto_text::Size::utf8(env.delivery.max_bytes),
     };
     Ok(Request { path, window })
 }
@@ -52,7 +52,7 @@ fn run(env: &ReadEnv<'_>, arguments: Arguments) -> Result<Answer> {
         }
         Read::Paged(pages) => pages.page(request.window)?,
     };
-    let position = read::position(&page, digest, env.max_read_bytes);
+    let position = read::position(&page, digest, env.delivery.max_bytes);
     let mut meta = json!({
         "total_lines": page.total_lines,
         "returned_lines": page.n_lines,
@@ -66,7 +66,7 @@ fn run(env: &ReadEnv<'_>, arguments: Arguments) -> Result<Answer> {
         meta["cut_line"] = page.first_line.into();
     }
     let structured = json!({"content": null, "_meta": meta});
-    Ok(Answer::new(vec![page.content, position], structured).with_text_in("content"))
+    Ok(Answer::new(position, structured).with_content_in("content", page.content))
 }
 
 fn output() -> Value {

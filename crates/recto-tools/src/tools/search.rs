@@ -50,7 +50,7 @@ impl<'a, S: Store + ?Sized> ManyFiles<'a, S> {
             wanted,
             files: &listing.files,
             budget: Budget {
-                max_bytes: limits::BYTES_OF_MANY.min(env.max_read_bytes),
+                max_bytes: limits::BYTES_OF_MANY.min(env.delivery.max_bytes),
                 max_rows: limits::ROWS_OF_MANY,
                 max_line: limits::LINE_OF_MANY,
             },

@@ -1,4 +1,4 @@
-//! `text.append`: adds text after the last line.
+//! `text_append`: adds text after the last line.
 
 use crate::error::{Error, Result};
 use recto_text::plan::anchored;
@@ -9,7 +9,7 @@ use super::{Answer, Arguments, Param, ParamKind, Run, Tool, Toolset, WriteEnv};
 use recto_store::Where;
 
 pub static TOOL: Tool = Tool {
-    name: "text.append",
+    name: "text_append",
     title: "Append text",
     toolset: Toolset::Text,
     description: "Add text after the last line, on a new line. Returns the new hash.",

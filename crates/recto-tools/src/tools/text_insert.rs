@@ -1,4 +1,4 @@
-//! `text.insert`: inserts lines before a line whose text the caller names.
+//! `text_insert`: inserts lines before a line whose text the caller names.
 
 use crate::error::{Error, Result};
 use recto_text::plan::anchored::{self, FileText};
@@ -9,7 +9,7 @@ use super::{Answer, Arguments, Param, ParamKind, Run, Tool, Toolset, WriteEnv};
 use recto_store::Where;
 
 pub static TOOL: Tool = Tool {
-    name: "text.insert",
+    name: "text_insert",
     title: "Insert lines",
     toolset: Toolset::Text,
     description: "Insert lines before the line whose text is anchor. Returns the new hash.",

@@ -1,4 +1,4 @@
-//! `text.read`: reads lines of a text with its version, or the changes since another version.
+//! `text_read`: reads lines of a text with its version, or the changes since another version.
 
 use std::ops::Range;
 
@@ -17,7 +17,7 @@ use recto_store::VersionedPage;
 use recto_store::path::AbsPath;
 
 pub static TOOL: Tool = Tool {
-    name: "text.read",
+    name: "text_read",
     title: "Read lines",
     toolset: Toolset::Text,
     description: "Read a text file or a range of its lines. Returns the text and the hash that \
@@ -57,13 +57,13 @@ fn run(env: &ReadEnv<'_>, arguments: Arguments) -> Result<Answer> {
         Ok(Window {
             first_line: range.start + 1,
             max_lines: range.end - range.start,
-            max_bytes: env.max_read_bytes,
+            max_size: recto_text::Size::utf8(env.delivery.max_bytes),
         })
     };
     let (document, digest) = match read::text(env, &request.path)? {
         Read::Whole(document, digest) => (document, digest),
         Read::Paged(pages) => {
-            let counted = pages.page(Window { first_line: 1, max_lines: 0, max_bytes: 0 })?;
+            let counted = pages.page(Window::COUNT)?;
             if request.since == Some(counted.digest) {
                 return Ok(unchanged(counted.digest, counted.page.total_lines));
             }
@@ -107,20 +107,20 @@ fn report(env: &ReadEnv<'_>, request: &Request, window: Window, read: VersionedP
     if is_cut {
         structured["cut_line"] = first_line.into();
     }
-    let position = read::position(&page, digest, env.max_read_bytes);
-    Answer::new(vec![page.content, position], structured).with_text_in("content")
+    let position = read::position(&page, digest, env.delivery.max_bytes);
+    Answer::new(position, structured).with_content_in("content", page.content)
 }
 
 fn unchanged(digest: Digest, n_lines: u64) -> Answer {
     let structured = json!({"unchanged": true, "hash": digest.to_string(), "total_lines": n_lines});
-    Answer::new(vec![format!("unchanged, {}, hash {digest}", Lines(n_lines))], structured)
+    Answer::new(format!("unchanged, {}, hash {digest}", Lines(n_lines)), structured)
 }
 
 /// Returns the changes since `old`, or `None` if they exceed the size of one answer.
 fn changed(env: &ReadEnv<'_>, old: &Document, new: &Document, digest: Digest) -> Option<Answer> {
     let changes = changes(old.text(), new.text());
     let n_bytes: usize = changes.iter().map(|change| change.bytes.len()).sum();
-    if n_bytes > env.max_read_bytes {
+    if n_bytes > env.delivery.max_bytes {
         return None;
     }
     let n_lines = line::count(new.text()) as u64;
@@ -144,7 +144,8 @@ fn changed(env: &ReadEnv<'_>, old: &Document, new: &Document, digest: Digest) ->
         list.push(json!({"start": start, "end": end, "content": content, "removed": n_removed}));
     }
     let structured = json!({"changes": list, "hash": digest.to_string(), "total_lines": n_lines});
-    Some(Answer::new(vec![text, format!("{}, hash {digest}", Lines(n_lines))], structured))
+    let head = format!("{}, hash {digest}", Lines(n_lines));
+    Some(Answer::new(head, structured).with_content(text))
 }
 
 fn output() -> Value {

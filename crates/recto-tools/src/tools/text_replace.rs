@@ -1,4 +1,4 @@
-//! `text.replace`: replaces whole lines whose position and text the caller names.
+//! `text_replace`: replaces whole lines whose position and text the caller names.
 
 use crate::error::Result;
 use recto_text::line_range::Interval;
@@ -10,7 +10,7 @@ use super::{Answer, Arguments, Param, ParamKind, Run, Tool, Toolset, WriteEnv};
 use recto_store::Where;
 
 pub static TOOL: Tool = Tool {
-    name: "text.replace",
+    name: "text_replace",
     title: "Replace lines",
     toolset: Toolset::Text,
     description: "Replace or delete whole lines. old must match exactly one place within \

@@ -1,20 +1,23 @@
 //! `write_text_file`: creates or overwrites a whole file.
 
+use std::path::Path;
 use std::sync::Arc;
 
-use crate::error::Result;
-use recto_text::diff::OldSide;
+use crate::error::{ChangedText, Error, Result};
+use recto_text::diff::{OldSide, UnifiedDiff, changes, ending_style};
 use recto_text::edits::Edits;
 use recto_text::{Digest, Document};
 use serde_json::{Value, json};
 
 use super::edit::{
-    ABSOLUTE_PATH, Attempt, DRY_RUN, EXPECTED_HASH, Target, content_after, not_encodable,
+    ABSOLUTE_PATH, Attempt, DRY_RUN, EXPECTED_HASH, Target, changed_lines, content_after,
+    not_encodable,
 };
-use super::report::with_flags;
+use super::report::{diff_notes, with_flags};
 use super::{Answer, Arguments, FileChange, Param, ParamKind, Run, Tool, Toolset, WriteEnv};
 use recto_store::error::Error as StoreError;
-use recto_store::{Hold, Slot, Whole, Written};
+use recto_store::path::AbsPath;
+use recto_store::{FileContent, Hold, Slot, Whole, Written};
 
 pub static TOOL: Tool = Tool {
     name: "write_text_file",
@@ -44,7 +47,10 @@ fn request(env: &WriteEnv<'_>, mut arguments: Arguments) -> Result<Request> {
 
 /// The result of a write or of a dry run.
 struct Outcome {
-    diff: Option<String>,
+    /// The diff of a dry run, unless the file was binary.
+    diff: Option<UnifiedDiff>,
+    /// How the line endings change.
+    endings: Option<String>,
     n_bytes: usize,
     digest: Digest,
     is_new: bool,
@@ -77,7 +83,7 @@ fn create<'s>(
     if target.is_dry_run {
         slot.check()?;
         let edits = Edits::whole("", after.text());
-        diff = target.diff(OldSide::Nothing, "", after.text(), &edits);
+        diff = Some(target.diff(env, OldSide::Nothing, (&empty, &after), &edits, 0));
     } else {
         written = slot.create_text(&after)?;
     }
@@ -102,11 +108,15 @@ fn overwrite<'s>(
     let encoded_as = before.as_deref().map_or("UTF-8", |before| before.encoding().name());
     let after = after.map_err(|error| not_encodable(encoded_as, &target.path, error))?;
     let is_unchanged = file.content().bytes() == after.bytes();
+    if !is_unchanged && !target.is_dry_run && target.expected.is_none() {
+        check_seen(env, target, file.content())?;
+    }
+    let endings = text.and_then(|before| change_of_endings(before, after.text()));
     let (mut diff, mut written) = (None, Written::default());
     if target.is_dry_run {
-        diff = before.as_ref().and_then(|before| {
+        diff = before.as_deref().map(|before| {
             let edits = Edits::whole(before.text(), after.text());
-            target.diff(OldSide::File, before.text(), after.text(), &edits)
+            target.diff(env, OldSide::File, (before, &after), &edits, 0)
         });
     } else if !is_unchanged {
         written = file.replace(&after)?;
@@ -114,7 +124,39 @@ fn overwrite<'s>(
     let outcome = Outcome::of(env, target, written, after);
     let change = outcome.change.filter(|_| !is_unchanged);
     let change = change.map(|change| FileChange { before, ..change });
-    Ok(Outcome { diff, is_unchanged, change, ..outcome })
+    Ok(Outcome { diff, endings, is_unchanged, change, ..outcome })
+}
+
+/// Describes the change if both texts have line endings, but not the same ones.
+fn change_of_endings(before: &str, after: &str) -> Option<String> {
+    let (before, after) = (ending_style(before)?, ending_style(after)?);
+    (before != after).then(|| format!("line endings change from {before} to {after}"))
+}
+
+/// Rejects a file whose current version is not the one that the session has last seen. A file that it
+/// has never seen is overwritten.
+fn check_seen(env: &WriteEnv<'_>, target: &Target, now: &FileContent) -> Result<()> {
+    let real = |path: &Path| {
+        let path = AbsPath::of(path.to_path_buf(), String::new());
+        env.store.real_path(&path, env.context)
+    };
+    let Some(seen) = env.seen.last(target.path.as_path(), real) else { return Ok(()) };
+    if seen == Digest::of(now.bytes()) {
+        return Ok(());
+    }
+    let (old, new) = (env.versions.get(seen), now.document());
+    let changed = old.zip(new).map(|(old, new)| changed_text(old.text(), new.text()));
+    Err(Error::Unseen { path: target.path.to_string(), seen, changed })
+}
+
+/// Returns the first changed lines of a text.
+fn changed_text(old: &str, new: &str) -> ChangedText {
+    const MAX_LINES: usize = 10;
+    let lines = changes(old, new).into_iter().flat_map(|change| {
+        let texts = new[change.bytes].split_inclusive('\n').map(String::from);
+        change.lines.map(|idx| idx + 1).zip(texts)
+    });
+    ChangedText { ranges: changed_lines(old, new), lines: lines.take(MAX_LINES).collect() }
 }
 
 fn new_document() -> Document {
@@ -133,7 +175,16 @@ impl Outcome {
         let change = FileChange { path, before: None, after: Some(after) };
         let change = (!target.is_dry_run).then_some(change);
         let (is_new, is_unchanged) = (false, false);
-        Outcome { diff: None, n_bytes, digest, is_new, is_unchanged, written, change }
+        Outcome {
+            diff: None,
+            endings: None,
+            n_bytes,
+            digest,
+            is_new,
+            is_unchanged,
+            written,
+            change,
+        }
     }
 }
 
@@ -159,20 +210,33 @@ fn report(target: &Target, outcome: &Outcome) -> Answer {
         structured["hard_links_broken"] = true.into();
         notes.push("other hard links keep the old content".into());
     }
+    if let Some(endings) = &outcome.endings {
+        structured["notes"] = json!([endings]);
+        notes.push(endings.clone());
+    }
     if !target.is_dry_run {
-        let text = vec![notes.join(", ")];
-        return Answer::new(text, structured).with_change(outcome.change.clone());
+        let head = notes.join(", ");
+        return Answer::new(head, structured).with_change(outcome.change.clone());
     }
     structured["dry_run"] = true.into();
-    match &outcome.diff {
-        Some(diff) => structured["diff"] = diff.as_str().into(),
-        None => structured["diff_omitted"] = true.into(),
+    let Some(diff) = &outcome.diff else {
+        let note = "no diff, because the file is binary";
+        structured["notes"] = json!([note]);
+        notes.push(note.into());
+        return Answer::new(dry_run_head(&notes), structured);
+    };
+    structured["diff"] = diff.text.as_str().into();
+    if diff.is_shortened {
+        structured["diff_shortened"] = true.into();
     }
-    let diff = outcome.diff.clone().unwrap_or_else(|| "no diff to show".into());
-    Answer::new(
-        vec![diff, format!("dry run, nothing written; would be {}", notes.join(", "))],
-        structured,
-    )
+    let is_repeated =
+        |note: &String| outcome.endings.is_some() && diff.endings.as_ref() == Some(note);
+    notes.extend(diff_notes(diff).filter(|note| !is_repeated(note)));
+    Answer::new(dry_run_head(&notes), structured).with_content(diff.text.clone())
+}
+
+fn dry_run_head(notes: &[String]) -> String {
+    format!("dry run, nothing written; would be {}", notes.join(", "))
 }
 
 fn output() -> Value {

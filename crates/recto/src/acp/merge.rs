@@ -94,6 +94,15 @@ impl Merger {
         ids.into_iter().map(|id| self.from_recto(session_id, failed(id))).collect()
     }
 
+    /// Stops waiting for a call that the user declined, which recto will not receive.
+    pub fn decline(&mut self, session_id: &str, id: &str) {
+        let Some(key) = Key::new(session_id, id) else { return };
+        let known = self.calls.resolve(key);
+        if self.calls.get_mut(&known).is_some_and(|call| call.ours == ToolState::Awaited) {
+            self.calls.settle(&known);
+        }
+    }
+
     /// Returns the call that a message requests permission for, if it is one of recto's that modifies
     /// a file.
     pub fn permission_request(&mut self, message: &Value) -> Option<PermissionRequest> {
@@ -169,7 +178,7 @@ impl Merger {
                 }
                 call.ours = ours;
                 call.signature = if is_start { signature } else { call.signature.or(signature) };
-                std::mem::replace(&mut call.is_shown, true)
+                std::mem::replace(&mut call.is_shown, true) || call.is_announced
             }
             None => {
                 let call = TrackedCall::new(card, ours, signature);
@@ -195,9 +204,15 @@ impl Merger {
         if !matches!(update["sessionUpdate"].as_str(), Some("tool_call" | "tool_call_update")) {
             return Some(update);
         }
-        let Some(known) = self.recognise(&key, root, &update) else { return Some(update) };
-        let has_arguments =
-            AgentCall::parse(&update).is_some_and(|generic| generic.arguments.is_some());
+        let Some(known) = self.recognise(&key, root, &update) else {
+            if update["sessionUpdate"] == "tool_call" {
+                self.calls.announce(&key);
+            }
+            return Some(update);
+        };
+        let parsed = AgentCall::parse(&update);
+        let has_arguments = parsed.as_ref().is_some_and(|call| call.arguments.is_some());
+        let repeats_arguments = parsed.is_some_and(|call| call.repeats_arguments);
         let is_end = is_end(&update);
         let call = self.calls.get_mut(&known)?;
         let was_shown = std::mem::replace(&mut call.is_shown, true);
@@ -209,6 +224,9 @@ impl Merger {
             ToolState::Awaited => {
                 let raw = fields.get("rawInput").cloned();
                 CARD.iter().for_each(|name| drop(fields.shift_remove(*name)));
+                if repeats_arguments {
+                    fields.shift_remove("content");
+                }
                 if has_arguments || !was_shown {
                     fields.extend(call.card.clone());
                 }
@@ -248,6 +266,8 @@ impl Merger {
         rehearsed: Option<Vec<Value>>,
     ) {
         let Some(known) = self.recognise(&key, root, request) else { return };
+        let repeats_arguments =
+            AgentCall::parse(request).is_some_and(|call| call.repeats_arguments);
         let Some(call) = self.calls.get_mut(&known) else { return };
         let card = call.card.clone();
         let arguments = self.calls.kept(&known);
@@ -261,10 +281,12 @@ impl Merger {
         fields.extend(card);
         let Some((raw, mut blocks)) = shown else { return };
         fields.insert("rawInput".into(), raw);
-        if let Some(Value::Array(theirs)) = fields.get_mut("content") {
+        if let Some(Value::Array(theirs)) = fields.get_mut("content")
+            && !repeats_arguments
+        {
             blocks.append(theirs);
         }
-        if !blocks.is_empty() {
+        if !blocks.is_empty() || repeats_arguments {
             fields.insert("content".into(), blocks.into());
         }
     }
@@ -289,9 +311,10 @@ impl Merger {
         if matches!(ours, Some(ToolState::Running | ToolState::Finished)) {
             return Some(known);
         }
-        let Some(AgentCall { tool, arguments }) = AgentCall::parse(event) else {
+        let Some(AgentCall { tool, arguments, .. }) = AgentCall::parse(event) else {
             return ours.map(|_| known);
         };
+        let arguments = arguments.as_deref();
         if ours.is_some() && arguments.is_none() {
             return Some(known);
         }
@@ -310,8 +333,10 @@ impl Merger {
                 call.signature = Some(signature);
             }
             None => {
-                self.calls
-                    .insert(&known, TrackedCall::new(card, ToolState::Awaited, Some(signature)));
+                let is_announced =
+                    self.calls.is_announced(&known) && event["sessionUpdate"] != "tool_call";
+                let call = TrackedCall::new(card, ToolState::Awaited, Some(signature));
+                self.calls.insert(&known, TrackedCall { is_announced, ..call });
             }
         }
         self.calls.wait(MissingHalf::ToolState, signature, &known);
@@ -344,10 +369,11 @@ fn is_different_call(call: &TrackedCall, event: &Value) -> bool {
         return true;
     }
     let Some(signature) = &call.signature else { return is_asking };
-    if let Some(AgentCall { tool, arguments }) = AgentCall::parse(event) {
+    if let Some(AgentCall { tool, arguments, .. }) = AgentCall::parse(event) {
         // While it is awaited, its arguments may still arrive; its end may spell them differently.
         let is_compared = is_over || call.ours != ToolState::Awaited;
-        let arguments = arguments.filter(|_| is_compared && (is_asking || !is_end(event)));
+        let arguments =
+            arguments.as_deref().filter(|_| is_compared && (is_asking || !is_end(event)));
         return !signature.is_like(&CallSignature::new(tool, arguments));
     }
     let has_arguments = match event.get("rawInput") {
@@ -386,6 +412,7 @@ fn with_call<T>(
     root: &Path,
     show: impl Fn(&Witnessed<'_>) -> T,
 ) -> T {
+    let arguments = &tool.normalized(arguments.clone());
     show(&Witnessed { tool, arguments, id: None, root, served: &Served::all() })
 }
 

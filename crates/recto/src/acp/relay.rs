@@ -10,6 +10,7 @@ mod hub;
 pub(crate) mod inject;
 mod log;
 pub(crate) mod peek;
+mod permissions;
 
 use std::ffi::OsString;
 use std::io::{BufReader, Read};
@@ -100,6 +101,7 @@ async fn relay(
         ),
         handshake: Default::default(),
         merger: Default::default(),
+        permissions: Default::default(),
         rehearsals: Default::default(),
         log,
     });

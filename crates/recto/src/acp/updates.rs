@@ -112,7 +112,7 @@ fn kind(call: &Witnessed<'_>) -> &'static str {
         needle => needle.is_number(),
     });
     match (call.tool.name, call.tool.effect()) {
-        ("file.remove", _) => "delete",
+        ("file_remove", _) => "delete",
         (_, Effect::Changes | Effect::Overwrites) => "edit",
         ("ReadLines", _) if has_needle => "search",
         _ if title::is_many(call) => "search",
@@ -123,8 +123,8 @@ fn kind(call: &Witnessed<'_>) -> &'static str {
 fn locations_before(call: &Witnessed<'_>) -> Vec<Value> {
     let argument = |name| call.arguments.get(name);
     let line = match call.tool.name {
-        "read_text_file" | "text.insert" => argument("line").and_then(as_integer),
-        "text.read" | "text.replace" => {
+        "read_text_file" | "text_insert" => argument("line").and_then(as_integer),
+        "text_read" | "text_replace" => {
             argument("lines").and_then(title::pair).map(|[start, _]| start)
         }
         _ => None,
@@ -185,7 +185,7 @@ fn content_after(call: &Witnessed<'_>, answer: &Answer) -> Vec<Value> {
     let says = |name: &str| answer.structured.get(name) == Some(&Value::Bool(true));
     let mut blocks = match &answer.change {
         Some(change) => {
-            content::of_change(change, says("created") || call.tool.name == "file.create")
+            content::of_change(change, says("created") || call.tool.name == "file_create")
         }
         None => Vec::new(),
     };

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 
-use super::Options;
+use super::options::Options;
 use crate::acp::relay;
 use crate::assemble;
 
@@ -50,7 +50,7 @@ impl Acp {
         environment: Vec<(OsString, OsString)>,
     ) -> Result<ExitCode, String> {
         let mut roots = std::mem::take(&mut self.folders);
-        roots.append(&mut self.options.roots);
+        roots.append(&mut self.options.roots.roots);
         let roots =
             roots.iter().map(|root| absolute_string(root)).collect::<Result<Vec<_>, _>>()?;
         let program = std::env::current_exe().map_err(|error| error.to_string())?;

@@ -1,84 +1,125 @@
 //! `recto call`: calls one tool from a shell.
 
-use std::io::{Read, Write};
+mod arguments;
+
 use std::process::ExitCode;
 
 use clap::Args;
-use serde_json::Value;
+use recto_tools::{Error, Names, Served, call};
+use serde_json::{Value, json};
 
-use super::Options;
-use crate::config::Results;
-use crate::{assemble, log};
-use recto_tools::call;
+use super::logging::Logging;
+use super::options::{LandlockOptions, LimitOptions, Options, RootOptions, WriteOptions};
+use super::print::print;
+use super::tools::{find, page};
+use crate::{assemble, limits, log};
 
 /// Call one tool and print its result
 #[derive(Args)]
-#[command(after_help = "\
+#[command(
+    mut_arg("roots", |root| root.help(
+        "Directory to serve; may be repeated [default: the directory of the named file]"
+    )),
+    mut_arg("max_answer_bytes", |limit| limit.help(
+        format!("Maximum bytes of one answer [default: {}]", limits::ANSWER_BYTES)
+    )),
+    after_help = "\
 Examples:
-  recto call read_text_file '{\"path\": \"/home/me/project/README.md\"}' --root ~/project
-  recto call edit_text_file - --root ~/project < arguments.json
+  recto call read_text_file                    show the tool's arguments
+  recto call read_text_file path=README.md limit=20
+  recto call write_text_file path=notes.txt content=@draft.txt
+  recto call ListFiles pattern='src/**/*.rs'
+  recto call read_text_file '{\"path\": \"/home/me/project/README.md\"}'
 
-Prints the result on stdout and notes on stderr; --results structured prints the structured result
-as JSON. Exit status: 0 on success, 1 if the tool returned an error, 2 for invalid usage.")]
+In key=value, a relative path starts at the working directory; @FILE as the value reads it from a
+file and - from stdin, and @@ starts a value with @. JSON arguments are used as they are. Without
+--root, the call can access the directory of the file that it names; with a pattern or a commit, the
+repository around it.
+
+Prints the content on stdout, and its position, hash and notes on stderr. Exit status:
+0 on success, 1 if the tool returned an error, 2 for invalid usage."
+)]
 pub struct Call {
     /// Name of the tool
     tool: String,
 
-    /// Arguments as a JSON object, or - to read them from stdin
-    json: String,
+    /// Arguments as key=value pairs or as one JSON object, or - to read JSON from stdin
+    #[arg(value_name = "ARGUMENT")]
+    arguments: Vec<String>,
+
+    /// Print the structured result, or the error with its code, as JSON
+    #[arg(long)]
+    json: bool,
 
     #[command(flatten)]
-    options: Options,
+    roots: RootOptions,
+
+    #[command(flatten)]
+    writes: WriteOptions,
+
+    #[command(flatten)]
+    limits: LimitOptions,
+
+    #[command(flatten)]
+    landlock: LandlockOptions,
+
+    #[command(flatten)]
+    logging: Logging,
 }
 
 impl Call {
     pub fn run(self) -> Result<ExitCode, String> {
-        let log_is_asked_for = self.options.logging.is_asked_for();
-        let settings = self.options.logging.settings()?;
-        let config = self.options.config(Vec::new())?;
+        let tool = find(&Served::all(), &self.tool)?;
+        if self.arguments.is_empty() {
+            print(&page(tool, Names::default()))?;
+            return Ok(ExitCode::from(2));
+        }
+        let here = std::env::current_dir()
+            .map_err(|error| format!("cannot find the working directory: {error}"))?;
+        let arguments = arguments::parse(tool, &self.arguments, &here)?;
+        let log_is_asked_for = self.logging.is_asked_for();
+        let settings = self.logging.settings()?;
+        let Call { mut roots, writes, limits, landlock, .. } = self;
+        if roots.roots.is_empty() {
+            roots.roots.push(arguments::root(&arguments, &here));
+        }
+        let options = Options { roots, writes, limits, landlock, ..Options::default() };
+        let config = options.config(Vec::new())?;
         assemble::apply_landlock(&config)?;
         if log_is_asked_for {
             log::start(settings);
         }
         let calls = assemble::open(&config)?;
-        let tool = calls.served().find(&self.tool).ok_or_else(|| {
-            let names: Vec<_> = calls.served().published().collect();
-            format!("unknown tool {}; the tools are {}", self.tool, names.join(", "))
-        })?;
-        let mut json = self.json;
-        if json == "-" {
-            json.clear();
-            std::io::stdin().read_to_string(&mut json).map_err(|error| error.to_string())?;
-        }
-        let arguments = match serde_json::from_str(&json) {
-            Ok(Value::Object(arguments)) => arguments,
-            Ok(_) => return Err("the arguments must be a JSON object".into()),
-            Err(error) => return Err(format!("the arguments are not JSON: {error}")),
-        };
         match calls.call(tool, arguments, &call::Call::default()) {
             Ok(answer) => {
-                let (first, notes) = match config.wire.results {
-                    Results::Structured => {
-                        (Value::Object(answer.object().into_owned()).to_string() + "\n", vec![])
-                    }
-                    Results::Both | Results::Text => {
-                        let mut blocks = answer.text.into_iter();
-                        (blocks.next().unwrap_or_default(), blocks.collect())
-                    }
-                };
-                let mut stdout = std::io::stdout();
-                let printed = stdout.write_all(first.as_bytes()).and_then(|()| stdout.flush());
-                printed.map_err(|error| error.to_string())?;
-                notes.iter().for_each(|note| eprintln!("{note}"));
+                if self.json {
+                    print(&format!("{}\n", Value::Object(answer.object().into_owned())))?;
+                } else {
+                    eprintln!("{}", answer.head);
+                    print(&answer.content)?;
+                }
                 Ok(ExitCode::SUCCESS)
             }
             Err(error) => {
-                eprintln!("{error} ({})", error.code());
-                if let Some(hint) = error.hint(calls.served()) {
-                    eprintln!("\n{hint}");
-                }
+                report(&error, calls.served(), self.json)?;
                 Ok(ExitCode::from(1))
             }
         }
     }
+}
+
+fn report(error: &Error, served: &Served, is_json: bool) -> Result<(), String> {
+    let hint = error.hint(served);
+    if is_json {
+        let mut described = json!({"code": error.code(), "message": error.to_string()});
+        if let Some(hint) = hint {
+            described["hint"] = hint.text.into();
+        }
+        return print(&format!("{}\n", json!({"error": described})));
+    }
+    eprintln!("{error}");
+    if let Some(hint) = hint {
+        eprintln!("\n{hint}");
+    }
+    Ok(())
 }

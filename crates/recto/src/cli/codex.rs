@@ -12,7 +12,8 @@ use std::process::ExitCode;
 use clap::Args;
 use serde_json::{Map, Value, json};
 
-use super::{Options, acp};
+use super::acp;
+use super::options::Options;
 
 /// The tested version of the adapter.
 const PACKAGE: &str = "@agentclientprotocol/codex-acp@2.6.0";
@@ -36,8 +37,7 @@ const MAX_OUTPUT_TOKENS: u32 = 10_000;
 /// Relay ACP between an editor and Codex, and give Codex tools that use the editor's buffers
 #[derive(Args)]
 #[command(
-    mut_arg("max_read_bytes", |argument| argument.default_value("32768")),
-    mut_arg("results", |argument| argument.default_value("text")),
+    mut_arg("client", |argument| argument.default_value("codex").hide(true)),
     after_help = "\
 Examples:
   recto codex                                  run codex-acp from PATH, or fetch it with npx

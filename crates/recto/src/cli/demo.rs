@@ -98,18 +98,18 @@ async fn run_demo(folder: &Path) -> Result<(), String> {
     session.step("A verified edit names the version, the lines and their current text.");
     let notes = folder.join("notes.md");
     let lines = "# Notes\n- buy bread\n- call home\n";
-    session.call("file.create", json!({"path": "notes.md", "content": lines})).await?;
-    let read = session.call("text.read", json!({"path": "notes.md", "lines": [2, 4]})).await?;
+    session.call("file_create", json!({"path": "notes.md", "content": lines})).await?;
+    let read = session.call("text_read", json!({"path": "notes.md", "lines": [2, 4]})).await?;
     let seen = hash(&read);
 
     session.step("Meanwhile the user adds a line. The edit is stale, and the error says where the text is now.");
     write(&notes, "# Notes\n- water the plants\n- buy bread\n- call home\n")?;
     let replace = |hash: &Value, lines: Value| json!({"path": "notes.md", "hash": hash, "lines": lines, "old": "- call home", "new": "- call home at six"});
-    session.call("text.replace", replace(&seen, json!([3, 4]))).await?;
+    session.call("text_replace", replace(&seen, json!([3, 4]))).await?;
 
     session.step("The agent reads only what changed since, and retries.");
-    let read = session.call("text.read", json!({"path": "notes.md", "since": seen})).await?;
-    session.call("text.replace", replace(&hash(&read), json!([4, 5]))).await?;
+    let read = session.call("text_read", json!({"path": "notes.md", "since": seen})).await?;
+    session.call("text_replace", replace(&hash(&read), json!([4, 5]))).await?;
 
     session.step("It lists files by pattern and searches for lines containing a text.");
     session.call("ListFiles", json!({"pattern": "*.{py,md}"})).await?;

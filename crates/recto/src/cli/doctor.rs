@@ -3,19 +3,22 @@
 mod checks;
 mod report;
 
-use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
 
-use super::Options;
+use super::options::{
+    DefinitionOptions, LandlockOptions, LimitOptions, Options, RootOptions, ToolSelection,
+};
+use super::print::print;
 use crate::assemble;
 use report::Report;
 
 /// Check the directories, the sandbox and leftover files, and suggest fixes
 #[derive(Args)]
-#[command(after_help = "\
+// Tool names do not occur in the report.
+#[command(mut_arg("tool_names", |names| names.hide(true)), after_help = "\
 Examples:
   recto doctor ~/project
   recto doctor ~/project --clean               remove files left behind by killed processes
@@ -33,22 +36,38 @@ pub struct Doctor {
     clean: bool,
 
     #[command(flatten)]
-    options: Options,
+    roots: RootOptions,
+
+    #[command(flatten)]
+    selection: ToolSelection,
+
+    #[command(flatten)]
+    limits: LimitOptions,
+
+    #[command(flatten)]
+    definitions: DefinitionOptions,
+
+    #[command(flatten)]
+    landlock: LandlockOptions,
 }
 
 impl Doctor {
     pub fn run(self) -> Result<ExitCode, String> {
-        let config = self.options.config(self.folders)?;
+        let Doctor { roots, selection, limits, definitions, landlock, .. } = self;
+        let options =
+            Options { roots, selection, limits, definitions, landlock, ..Options::default() };
+        let config = options.config(self.folders)?;
         let disk = assemble::open_disk(&config)?;
         let mut report = Report::default();
         checks::roots(&config, &mut report);
         checks::sandbox(&config, &mut report);
+        checks::clients(&config, &mut report);
         checks::limits(&config, &mut report);
         checks::leftovers(&disk, self.clean, &mut report);
         checks::git(&config, disk, &mut report);
         checks::editor(&mut report);
         let text = report.to_string();
-        std::io::stdout().write_all(text.as_bytes()).map_err(|error| error.to_string())?;
+        print(&text)?;
         Ok(if report.n_problems() == 0 { ExitCode::SUCCESS } else { ExitCode::from(1) })
     }
 }

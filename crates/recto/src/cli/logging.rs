@@ -10,7 +10,7 @@ use crate::log::{Format, LogSettings};
 const VARIABLE: &str = "RECTO_LOG";
 
 /// The level and format of the log.
-#[derive(Args)]
+#[derive(Args, Default)]
 pub struct Logging {
     /// Log format on stderr; naming one also logs every call
     #[arg(long, value_enum, value_name = "FORMAT")]
@@ -26,11 +26,11 @@ pub struct Logging {
 enum Level {
     /// Bugs in recto
     Error,
-    /// Conditions that need attention, such as a call that hangs
+    /// Conditions that need attention, such as a call that hangs or a missing Landlock
     Warn,
-    /// The state of Landlock at startup
+    /// The client that connects
     Info,
-    /// Every call
+    /// Every call, and the state of Landlock at startup
     Debug,
 }
 

@@ -7,20 +7,21 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
-use tracing::{info, warn};
+use tracing::{debug, warn};
 
-use super::Options;
+use super::options::Options;
 use crate::acp::link::{LinkClient, LinkWitness, Rehearser};
 use crate::config::Config;
 use crate::landlock::Enforcement;
 use crate::{assemble, limits, log, mcp, signals};
-use recto_tools::tools::{Effect, Tool, Toolset};
+use recto_tools::Served;
+use recto_tools::tools::Toolset;
 
 /// Serve directories to an MCP client on stdin and stdout
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
-  recto serve ~/project                        serve one directory
+  recto serve ~/project                        serve one directory; `recto ~/project` is the same
   recto serve ~/project --read-only            serve it read-only
   recto serve --root ~/a --root ~/b --deny '*.pem' --deny .env
 
@@ -45,7 +46,9 @@ impl Serve {
         let landlock = assemble::apply_landlock(&config)?;
         log::start(settings);
         match landlock {
-            Enforcement::Full { .. } => info!(target: log::TARGET, "Landlock is {landlock}"),
+            Enforcement::Full { .. } | Enforcement::Off => {
+                debug!(target: log::TARGET, "Landlock is {landlock}");
+            }
             Enforcement::Partial { .. } => warn!(target: log::TARGET, "Landlock is {landlock}"),
             _ => {
                 warn!(target: log::TARGET, "Landlock is {landlock}; only recto's own path checks apply")
@@ -70,10 +73,11 @@ impl Serve {
             .max_blocking_threads(limits::CALL_THREADS + 1)
             .build()
             .map_err(|error| error.to_string())?;
-        let max_running = limits::running_calls(config.max_read_bytes);
+        let max_running =
+            limits::running_calls(config.wire.max_answer_bytes.unwrap_or(limits::ANSWER_BYTES));
         // Long answers then block less often.
         recto_platform::grow_pipe(std::io::stdout(), PIPE);
-        let instructions = instructions(&config, calls.served().tools());
+        let instructions = instructions(&config, calls.served());
         let served = runtime.block_on(async {
             let stop = signals::stop().map_err(|error| error.to_string())?;
             mcp::serve(calls, config.wire, instructions, max_running, stop).await
@@ -103,22 +107,37 @@ fn roots(config: &Config) -> Vec<String> {
     config.roots.iter().map(shown).collect()
 }
 
-/// Returns the server instructions that the client passes to the model.
-fn instructions(config: &Config, tools: &[&Tool]) -> String {
+/// Returns the server instructions that the client passes to the model: which tool to use for what.
+fn instructions(config: &Config, served: &Served) -> String {
+    const USES: [(&str, &str); 9] = [
+        ("find files", "ListFiles"),
+        ("search, or read numbered lines or old revisions", "ReadLines"),
+        ("read exact text", "read_text_file"),
+        ("change text", "edit_text_file"),
+        ("change several places", "multi_edit_text_file"),
+        ("replace a whole file", "write_text_file"),
+        ("create a file", "file_create"),
+        ("preview data files", "ReadAsTable"),
+        ("edit by line number and hash", "text_replace"),
+    ];
     let roots = roots(config);
-    let edits = tools.iter().any(|tool| tool.effect() != Effect::Reads);
-    let verbs = if edits { "Reads and edits" } else { "Reads" };
-    let n_strict = tools.iter().filter(|tool| tool.toolset == Toolset::Edit).count();
+    let uses: Vec<_> = USES
+        .into_iter()
+        .filter_map(|(task, tool)| Some(format!("{task}: {}", served.name(tool)?)))
+        .collect();
+    let uses = if uses.is_empty() { String::new() } else { format!(" To {}.", uses.join("; ")) };
+    let tools = served.tools();
+    let n_absolute = tools.iter().filter(|tool| tool.toolset == Toolset::Edit).count();
     let paths = match &roots[..] {
-        [first, ..] if n_strict == 0 => format!("Paths are absolute or relative to {first}."),
-        [first, ..] if n_strict < tools.len() => {
+        [first, ..] if n_absolute == 0 => format!("Paths are absolute or relative to {first}."),
+        [first, ..] if n_absolute < tools.len() => {
             format!(
-                "*_text_file tools require absolute paths; others also accept paths relative to {first}."
+                "*_text_file tools need absolute paths; others also take paths relative to {first}."
             )
         }
         _ => "Paths are absolute.".into(),
     };
-    format!("{verbs} files under {}. {paths}", roots.join(", "))
+    format!("Files under {}.{uses} {paths}", roots.join(", "))
 }
 
 fn explain(config: &Config) {

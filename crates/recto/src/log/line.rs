@@ -196,7 +196,7 @@ mod tests {
         Fields {
             message: "call".into(),
             others: vec![
-                ("tool", Value::Text("text.read".into())),
+                ("tool", Value::Text("text_read".into())),
                 ("path", Value::Text(cut(path))),
                 ("micros", Value::Number("310".into())),
             ],
@@ -212,12 +212,12 @@ mod tests {
     fn lines_are_for_people_or_for_programs() {
         assert_eq!(
             fields("/a/b").human(time(), Level::DEBUG),
-            "2026-11-15T13:50:07.123Z debug call tool=text.read path=/a/b micros=310\n"
+            "2026-11-15T13:50:07.123Z debug call tool=text_read path=/a/b micros=310\n"
         );
         assert_eq!(
             fields("/a/b").json(time(), Level::WARN),
             "{\"time\":\"2026-11-15T13:50:07.123Z\",\"level\":\"warn\",\"message\":\"call\",\
-             \"tool\":\"text.read\",\"path\":\"/a/b\",\"micros\":310}\n"
+             \"tool\":\"text_read\",\"path\":\"/a/b\",\"micros\":310}\n"
         );
     }
 

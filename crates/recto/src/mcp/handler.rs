@@ -7,7 +7,10 @@ mod to_wire;
 #[cfg(test)]
 mod tests;
 
+use std::sync::Mutex;
+
 use recto_store::Error as StoreError;
+use recto_store::sync::lock;
 use recto_text::quote::Quoted;
 use recto_tools::{Error, Served};
 use rmcp::ServerHandler;
@@ -19,10 +22,10 @@ use rmcp::model::{
     PaginatedRequestParams, RequestMetaObject, ServerCapabilities, ServerConfig,
 };
 use rmcp::service::{RequestContext, RoleServer};
-use tracing::warn;
+use tracing::{debug, warn};
 
 use super::codex;
-use crate::config::Wire;
+use crate::config::{ClientWire, Wire};
 use crate::limits::{AFTER_CANCELLATION, SLOW_CALL};
 use crate::log;
 use progress::Progress;
@@ -43,12 +46,43 @@ pub struct Handler {
     wire: Wire,
     instructions: String,
     slots: Slots,
+    /// The name of the client that was logged last.
+    logged: Mutex<String>,
 }
 
 impl Handler {
     /// Serves `calls`, of which at most `max_running` run at once.
     pub fn new(calls: Calls, wire: Wire, instructions: String, max_running: usize) -> Handler {
-        Handler { calls, wire, instructions, slots: Slots::new(max_running) }
+        let (slots, logged) = (Slots::new(max_running), Mutex::default());
+        Handler { calls, wire, instructions, slots, logged }
+    }
+
+    /// Returns the format for the client of a request.
+    fn wire_for(&self, context: &RequestContext<RoleServer>) -> ClientWire {
+        let from_request = context.meta.client_info();
+        let from_handshake = context.peer.peer_info();
+        let client = match (&from_request, &from_handshake) {
+            (Some(client), _) => Some(client),
+            (None, Some(info)) => Some(&info.client_info),
+            (None, None) => None,
+        };
+        let wire = self.wire.for_client(client.map(|client| client.name.as_str()));
+        if let Some(client) = client {
+            self.log_client(client, &wire);
+        }
+        wire
+    }
+
+    /// Logs how a client gets its answers, when it sends its first request.
+    fn log_client(&self, client: &Implementation, wire: &ClientWire) {
+        let mut logged = lock(&self.logged);
+        if *logged != client.name {
+            logged.clone_from(&client.name);
+            let (name, version) = (&client.name, &client.version);
+            let (row, form, bytes) =
+                (wire.client.name, wire.delivery.form, wire.delivery.max_bytes);
+            debug!(target: log::TARGET, name, version, row, ?form, bytes, "client");
+        }
     }
 }
 
@@ -68,10 +102,11 @@ impl ServerHandler for Handler {
     async fn list_tools(
         &self,
         _request: Option<PaginatedRequestParams>,
-        _context: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
+        let wire = self.wire_for(&context);
         let tools = self.calls.served().tools().iter();
-        let tools = tools.map(|tool| to_wire::tool(tool, self.wire)).collect();
+        let tools = tools.map(|tool| to_wire::tool(tool, wire)).collect();
         Ok(ListToolsResult::with_all_items(tools))
     }
 
@@ -80,14 +115,15 @@ impl ServerHandler for Handler {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let served = self.calls.served();
+        let wire = self.wire_for(&context);
+        let calls = self.calls.for_client(wire.names, wire.delivery);
+        let served = &calls.served().clone();
         let Some(tool) = served.find(&request.name) else {
             return Err(unknown_tool(served, &request.name));
         };
         let slot = context.extensions.get::<Slot>().cloned().unwrap_or_default();
-        let answer = |result| {
-            to_wire::result(result, self.wire, served, slot.repeat).map(CallToolResponse::from)
-        };
+        let answer =
+            |result| to_wire::result(result, wire, served, slot.repeat).map(CallToolResponse::from);
         let thread = tokio::select! {
             thread = self.slots.start(&slot) => thread,
             () = context.ct.cancelled() => return answer(Err(StoreError::Cancelled.into())),
@@ -100,7 +136,6 @@ impl ServerHandler for Handler {
             context: Context { cancel: cancel.clone(), ..Context::default() },
         };
         let meta = context.meta;
-        let calls = self.calls.clone();
         let arguments = request.arguments.unwrap_or_default();
         let path = call::path_of(&arguments).map(String::from);
         let mut running = tokio::task::spawn_blocking(move || {

@@ -3,10 +3,10 @@
 
 use recto_store::Context;
 use recto_store::glob::Glob;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::client::Actual;
-use crate::row::{Case, Row};
+use crate::row::{Case, Row, Step};
 use crate::scripted_editor::{EditorFixture, Habits, ScriptedEditor, make_old};
 use crate::tree::Tree;
 
@@ -30,7 +30,7 @@ pub fn applies(_: &str, case: &Case) -> bool {
 fn is_about_disk(tool: &str, case: &Case) -> bool {
     let file_path = case.arguments.get("file_path").and_then(Value::as_str).unwrap_or_default();
     match tool {
-        "file.remove" | "ListFiles" => true,
+        "file_remove" | "ListFiles" => true,
         "ReadLines" => Glob::is_glob(file_path),
         _ => false,
     }
@@ -49,17 +49,34 @@ pub fn check(tool: &str, row: &Row) -> Result<(), String> {
         make_old(&path);
         fixture.editor.open(&path, &text);
     }
+    for step in &case.earlier {
+        match step {
+            Step::Call { tool, arguments } => {
+                fixture.call_with(tool, arguments.clone(), &Context::default());
+            }
+            Step::Change(tree) => {
+                for (name, text) in tree.texts().unwrap() {
+                    fixture.editor.open(&root.join(name), &text);
+                }
+            }
+        }
+    }
     let mut actual = fixture.call_with(tool, case.arguments.clone(), &Context::default());
     crate::check_schema(tool, &actual)?;
     if let Actual::Answer { structured, text } = &mut actual
         && is_stale
     {
         let is_still_nowhere = structured["created"] == true && structured["dry_run"] == true;
-        let notes = structured.as_object_mut().unwrap().remove("notes");
-        if is_still_nowhere && notes.is_none() {
+        // A row names the notes of the tool, which precede the note on the editor.
+        let mut notes = structured.as_object_mut().unwrap().remove("notes");
+        let last = notes.as_mut().and_then(|notes| notes.as_array_mut()?.pop());
+        if is_still_nowhere && last.is_none() {
             // The file exists neither on disk nor in the editor, so there is nothing to note.
-        } else if notes != Some(vec![UNSAVED].into()) || text.pop().as_deref() != Some(UNSAVED) {
-            return Err(format!("the notes on a stale disk are {notes:?}"));
+        } else if last != Some(UNSAVED.into()) || !drop_note(text, UNSAVED) {
+            return Err(format!("the last note on a stale disk is {last:?}"));
+        }
+        if let Some(notes) = notes.filter(|notes| *notes != json!([])) {
+            structured["notes"] = notes;
         }
     }
     if let Actual::Answer { structured, text } = &mut actual
@@ -68,7 +85,7 @@ pub fn check(tool: &str, row: &Row) -> Result<(), String> {
         && structured["files"].as_u64() > Some(0)
     {
         let notes = structured.as_object_mut().unwrap().remove("notes");
-        if notes != Some(vec![ON_DISK].into()) || text.pop().as_deref() != Some(ON_DISK) {
+        if notes != Some(vec![ON_DISK].into()) || !drop_note(text, ON_DISK) {
             return Err(format!("the notes on a search are {notes:?}"));
         }
     }
@@ -84,4 +101,10 @@ pub fn check(tool: &str, row: &Row) -> Result<(), String> {
     let below = |path: std::path::PathBuf| path.strip_prefix(&root).unwrap().to_path_buf();
     let texts = buffers.into_iter().map(|(path, text)| (below(path), text)).collect();
     case.check(actual, disk.with_files(texts))
+}
+
+/// Removes a note from the end of an answer's first block, and returns whether it was there.
+fn drop_note(text: &mut [String], note: &str) -> bool {
+    let head = text[0].strip_suffix(&format!("; {note}")).map(String::from);
+    head.map(|head| text[0] = head).is_some()
 }

@@ -40,7 +40,7 @@ use recto_tools::tools;
 use serde_json::Value;
 
 use crate::client::{Actual, Client, Revision, run};
-use crate::row::{Case, ROOT, Row, rows};
+use crate::row::{Case, ROOT, Row, Step, rows};
 use crate::tree::{Tree, commit};
 
 /// One way to run a row.
@@ -60,7 +60,7 @@ const DRIVERS: [Driver; 5] = [
 
 /// The tools that can edit a file without reading all of it.
 const EDITS: [&str; 5] =
-    ["edit_text_file", "multi_edit_text_file", "text.replace", "text.insert", "text.append"];
+    ["edit_text_file", "multi_edit_text_file", "text_replace", "text_insert", "text_append"];
 
 /// The labels that rows of a table must have in `from`: tool, prefix and numbers.
 const NUMBERED: [(&str, &str, std::ops::RangeInclusive<u32>); 7] = [
@@ -134,10 +134,18 @@ fn in_memory(tool: &str, row: &Row) -> Result<(), String> {
     let calls = Calls::new(
         store.clone(),
         store.clone(),
-        Served::new(config.tools().unwrap(), config.wire.names),
+        Served::new(config.tools().unwrap(), config.wire.for_client(None).names),
         root.to_path_buf(),
-        config.max_read_bytes,
+        config.wire.for_client(None).delivery,
     );
+    for step in &case.earlier {
+        match step {
+            Step::Call { tool, arguments } => {
+                in_process::call(&calls, tool, arguments.clone());
+            }
+            Step::Change(tree) => store.extend(tree.nodes(root)),
+        }
+    }
     let actual = in_process::call(&calls, tool, case.arguments.clone());
     check_schema(tool, &actual)?;
     case.check(actual, Tree::from_nodes(root, store.nodes()))
@@ -150,6 +158,14 @@ fn by_excerpt(tool: &str, row: &Row) -> Result<(), String> {
     case.before.write(&root);
     let store = in_process::local_store(&root, &case.options).with_max_whole_change(0);
     let calls = in_process::calls(&root, &case.options, store);
+    for step in &case.earlier {
+        match step {
+            Step::Call { tool, arguments } => {
+                in_process::call(&calls, tool, arguments.clone());
+            }
+            Step::Change(tree) => tree.write(&root),
+        }
+    }
     let actual = in_process::call(&calls, tool, case.arguments.clone());
     check_schema(tool, &actual)?;
     case.check(actual, Tree::read(&root, &case.after))
@@ -182,6 +198,14 @@ fn through_binary(
     all_options.extend(options.iter().map(|option| option.to_string()));
     let actual = run(async {
         let client = Client::start(&root, &all_options, revision).await;
+        for step in &case.earlier {
+            match step {
+                Step::Call { tool, arguments } => {
+                    client.call(tool, arguments.clone()).await;
+                }
+                Step::Change(tree) => tree.write(&root),
+            }
+        }
         let actual = client.call(tool, case.arguments.clone()).await;
         client.stop().await;
         actual

@@ -32,6 +32,9 @@ pub struct Row {
     commits: Vec<BTreeMap<String, toml::Value>>,
     #[serde(default)]
     files: BTreeMap<String, toml::Value>,
+    /// What happens in the same session before the call: calls, and changes by another process.
+    #[serde(default)]
+    earlier: Vec<EarlierStep>,
     call: Option<toml::Value>,
     call_json: Option<String>,
     answer: Option<toml::Value>,
@@ -43,12 +46,29 @@ pub struct Row {
     after: BTreeMap<String, toml::Value>,
 }
 
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct EarlierStep {
+    tool: Option<String>,
+    call: Option<toml::Value>,
+    #[serde(default)]
+    files: BTreeMap<String, toml::Value>,
+}
+
+/// Something that happens before the call of a row.
+pub enum Step {
+    Call { tool: String, arguments: Map<String, Value> },
+    Change(Tree),
+}
+
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ExpectedError {
     pub code: i32,
     pub message: String,
     pub hint: Option<String>,
+    /// Text that neither the message nor the hint contains.
+    pub without: Option<String>,
 }
 
 /// A row with the real root substituted.
@@ -59,6 +79,7 @@ pub struct Case {
     pub commits: Vec<Tree>,
     pub before: Tree,
     pub after: Tree,
+    pub earlier: Vec<Step>,
     pub arguments: Map<String, Value>,
     pub expected: Expected,
 }
@@ -91,6 +112,22 @@ impl Row {
         }
         before.update(&self.files);
         let mut after = before.clone();
+        let mut earlier = Vec::new();
+        for EarlierStep { tool, call, files } in &self.earlier {
+            let arguments = call.as_ref().map(|call| resolve(call, root));
+            earlier.push(match (tool, arguments) {
+                (Some(tool), Some(Value::Object(arguments))) => {
+                    Step::Call { tool: tool.clone(), arguments }
+                }
+                (None, None) => {
+                    let mut changed = Tree::default();
+                    changed.update(files);
+                    after.update(files);
+                    Step::Change(changed)
+                }
+                _ => panic!("{}: a step is a tool with a call, or files", self.name),
+            });
+        }
         after.update(&self.after);
         let arguments = match (&self.call, &self.call_json) {
             (Some(call), None) => resolve(call, root),
@@ -113,6 +150,7 @@ impl Row {
                 code: error.code,
                 message: with_root(&error.message),
                 hint: error.hint.as_deref().map(with_root),
+                without: error.without.clone(),
             }),
             _ => panic!("{}: one of answer and error", self.name),
         };
@@ -122,6 +160,7 @@ impl Row {
             commits,
             before,
             after,
+            earlier,
             arguments,
             expected,
         }
@@ -144,7 +183,11 @@ impl Case {
                     .hint
                     .as_ref()
                     .is_none_or(|part| hint.as_ref().is_some_and(|hint| hint.contains(part)));
-                expected.code == *code && expected.message == *message && has_hint
+                let shows = |part: &String| format!("{message} {hint:?}").contains(part);
+                expected.code == *code
+                    && expected.message == *message
+                    && has_hint
+                    && !expected.without.as_ref().is_some_and(shows)
             }
             _ => false,
         };

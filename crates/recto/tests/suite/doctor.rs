@@ -65,7 +65,8 @@ fn reports_the_environment_and_leaves_no_files_behind() {
         "case-sensitive",
         "\nsandbox\n  path checks: every path is resolved one component at a time",
         "Landlock: disabled",
-        "request 16 MiB, read 1 MiB",
+        "\nclients (by the name that they report, or --client)\n  codex: text, up to 32 KiB\n",
+        "request 16 MiB",
         "files up to 64 MiB are edited in memory, larger ones by excerpt; 1 GiB where the whole file is needed",
         "\nfiles left behind by killed processes\n  none\n",
         "\ngit\n",
@@ -84,10 +85,12 @@ fn reports_the_landlock_status() {
         let (text, is_well) = run(doctor(folder.path(), &[]));
         assert!(is_well && text.contains("Landlock: fully enforced (ABI"), "{text}");
     }
-    let mut command = doctor(folder.path(), &[]);
-    filter(&mut command, libc::SYS_landlock_create_ruleset, errno(libc::ENOSYS));
-    let (text, is_well) = run(command);
-    assert!(!is_well && text.contains("! Landlock: not available"), "{text}");
+    for options in [&[][..], &["--require-landlock"]] {
+        let mut command = doctor(folder.path(), options);
+        filter(&mut command, libc::SYS_landlock_create_ruleset, errno(libc::ENOSYS));
+        let (text, is_well) = run(command);
+        assert!(!is_well && text.contains("! Landlock: not available"), "{text}");
+    }
 }
 
 #[test]
@@ -142,6 +145,15 @@ fn leftovers_are_reported_and_removed_only_on_request() {
     let (text, is_well) = run(doctor(folder.path(), &["--no-landlock"]));
     assert!(is_well && text.contains("processes\n  none"), "{text}");
     assert!(others.iter().all(|path| path.exists()));
+}
+
+#[test]
+fn one_leftover_is_reported_in_the_singular() {
+    let folder = folder();
+    let name = format!(".recto-new-{}-1f-1.tmp", Digest::of(b"new\n"));
+    fs::write(folder.path().join(name), "new\n").unwrap();
+    let (text, _) = run(doctor(folder.path(), &["--no-landlock"]));
+    assert!(text.contains("! 1 file of an interrupted write\n    Remove it with"), "{text}");
 }
 
 #[test]

@@ -8,6 +8,7 @@ use recto_text::Digest;
 use recto_text::error::{Error as TextError, NamedAs, Whereabouts};
 use recto_text::line::LineRange;
 use recto_tools::Error;
+use recto_tools::error::ChangedText;
 
 /// Returns the examples.
 pub fn examples() -> Vec<Error> {
@@ -26,7 +27,11 @@ fn digest(bytes: &[u8]) -> Digest {
 
 fn own_examples() -> Vec<Error> {
     vec![
-        Error::MissingArgument { name: "path".into() },
+        Error::MissingArgument {
+            name: "path".into(),
+            known: "This tool accepts: path, line".into(),
+        },
+        Error::TwoNames { name: "path", alias: "file_path" },
         Error::UnknownArgument {
             name: "file".into(),
             known: "This tool takes: path, line, limit".into(),
@@ -47,6 +52,14 @@ fn own_examples() -> Vec<Error> {
             expected: digest(b"old"),
             now: digest(b"new"),
             changed: vec![LineRange { start: 3, end: 5 }],
+        },
+        Error::Unseen {
+            path: path(),
+            seen: digest(b"old"),
+            changed: Some(ChangedText {
+                ranges: vec![LineRange { start: 3, end: 3 }],
+                lines: vec![(3, "let n = 2;\n".into())],
+            }),
         },
         Error::Hanging,
         Error::OutcomeUnknown,

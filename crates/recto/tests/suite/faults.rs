@@ -19,7 +19,7 @@ use recto_store::local::Options;
 use recto_store::{GitRevisions, LocalStore};
 use recto_tools::call::{Call, Calls};
 use recto_tools::tools::Answer;
-use recto_tools::{Error, Served};
+use recto_tools::{AnswerForm, Delivery, Error, Served};
 use serde_json::{Value, json};
 
 use disturbed::{Disturbed, When};
@@ -48,7 +48,8 @@ fn call_capped(
     let store = LocalStore::with_sys(options, sys).unwrap();
     let store = Arc::new(store.with_max_whole_change(max_whole_change));
     let revisions = Arc::new(GitRevisions::new(store.clone(), Vec::new()));
-    let calls = Calls::new(store, revisions, Served::all(), root.to_path_buf(), 1 << 20);
+    let delivery = Delivery { form: AnswerForm::Both, max_bytes: 1 << 20 };
+    let calls = Calls::new(store, revisions, Served::all(), root.to_path_buf(), delivery);
     arguments["path"] = root.join("f.txt").to_str().unwrap().into();
     let Value::Object(arguments) = arguments else { unreachable!() };
     calls.call(calls.served().find(tool).unwrap(), arguments, &Call::default())
@@ -92,14 +93,14 @@ fn operations() -> Vec<Operation> {
     vec![
         Operation {
             before: Some(OLD),
-            tool: "file.remove",
+            tool: "file_remove",
             arguments: json!({"hash": hash}),
             after: None,
             max_whole_change: u64::MAX,
         },
         Operation {
             before: None,
-            tool: "file.create",
+            tool: "file_create",
             arguments: json!({"content": NEW}),
             after: Some(NEW),
             max_whole_change: u64::MAX,

@@ -84,27 +84,27 @@ fn the_call_that_a_hint_proposes_works() {
     let text = "a\nb\nc\nd\n";
     let replace = |lines: Value, old: &str| json!({"hash": hash(text), "lines": lines, "old": old, "new": "x"});
     // The text is elsewhere.
-    check(text, "text.replace", replace(json!([1, 2]), "c"), take_next, "a\nb\nx\nd\n");
-    check(text, "text.replace", replace(json!([3, 5]), "a\nb"), take_next, "x\nc\nd\n");
+    check(text, "text_replace", replace(json!([1, 2]), "c"), take_next, "a\nb\nx\nd\n");
+    check(text, "text_replace", replace(json!([3, 5]), "a\nb"), take_next, "x\nc\nd\n");
     // The range is too short, empty or reversed.
-    check(text, "text.replace", replace(json!([2, 3]), "b\nc"), take_next, "a\nx\nd\n");
-    check(text, "text.replace", replace(json!([2, 2]), "b"), take_next, "a\nx\nc\nd\n");
-    check(text, "text.replace", replace(json!([3, 2]), "b\nc"), take_next, "a\nx\nd\n");
+    check(text, "text_replace", replace(json!([2, 3]), "b\nc"), take_next, "a\nx\nd\n");
+    check(text, "text_replace", replace(json!([2, 2]), "b"), take_next, "a\nx\nc\nd\n");
+    check(text, "text_replace", replace(json!([3, 2]), "b\nc"), take_next, "a\nx\nd\n");
     // The end is past the end of the file.
-    check(text, "text.replace", replace(json!([2, 9]), "d"), take_next, "a\nb\nc\nx\n");
+    check(text, "text_replace", replace(json!([2, 9]), "d"), take_next, "a\nb\nc\nx\n");
     // The text occurs more than once.
     let twice = json!({"hash": hash("a\na\n"), "lines": [1, 3], "old": "a", "new": "x"});
-    check("a\na\n", "text.replace", twice, take_next, "x\na\n");
+    check("a\na\n", "text_replace", twice, take_next, "x\na\n");
     // The anchor is another line.
     let insert = json!({"hash": hash(text), "line": 1, "anchor": "c", "content": "x"});
-    check(text, "text.insert", insert, take_next, "a\nb\nx\nc\nd\n");
+    check(text, "text_insert", insert, take_next, "a\nb\nx\nc\nd\n");
     // Only part of the line was given.
     let part = json!({"hash": hash("\tlet a;\n"), "lines": [1, 2], "old": "let", "new": "x"});
     let take_line = |error: &Error, arguments: &mut Value| {
         let hint = hint(error).text;
         arguments["old"] = serde_json::from_str(hint.rsplit(": ").next().unwrap()).unwrap();
     };
-    check("\tlet a;\n", "text.replace", part, take_line, "x\n");
+    check("\tlet a;\n", "text_replace", part, take_line, "x\n");
     // The hash is stale: the message names the new one.
     let stale = json!({"hash": "0123456789ab", "lines": [2, 3], "old": "b", "new": "x"});
     let take_hash = |error: &Error, arguments: &mut Value| {
@@ -112,30 +112,30 @@ fn the_call_that_a_hint_proposes_works() {
         let now = message.split("now ").nth(1).unwrap().trim_end_matches(')');
         arguments["hash"] = now.into();
     };
-    check(text, "text.replace", stale, take_hash, "a\nx\nc\nd\n");
+    check(text, "text_replace", stale, take_hash, "a\nx\nc\nd\n");
     // Past the end: the hint names the tool that appends.
     let process = Process::with(text);
     let insert = json!({"hash": hash(text), "line": 5, "anchor": "", "content": "e"});
-    let error = process.call("text.insert", &insert).unwrap_err();
-    assert!(hint(&error).text.contains("text.append"), "{error}");
-    process.call("text.append", &json!({"hash": hash(text), "content": "e\n"})).unwrap();
+    let error = process.call("text_insert", &insert).unwrap_err();
+    assert!(hint(&error).text.contains("text_append"), "{error}");
+    process.call("text_append", &json!({"hash": hash(text), "content": "e\n"})).unwrap();
     assert_eq!(process.text(), "a\nb\nc\nd\ne\n");
 }
 
 #[test]
 fn a_stale_hash_of_a_remembered_version_reports_the_changed_lines() {
     let process = Process::with("a\nb\nc\nd\n");
-    let read = process.call("text.read", &json!({})).unwrap();
+    let read = process.call("text_read", &json!({})).unwrap();
     let seen = read.structured["hash"].clone();
     let append = json!({"hash": seen, "content": "e\n"});
-    process.call("text.append", &append).unwrap();
+    process.call("text_append", &append).unwrap();
     let edit = json!({"path": FILE, "old_string": "b\n", "new_string": "B\n"});
     let Value::Object(edit) = edit else { unreachable!() };
     process
         .calls
         .call(process.calls.served().find("edit_text_file").unwrap(), edit, &Call::default())
         .unwrap();
-    let error = process.call("text.append", &append).unwrap_err();
+    let error = process.call("text_append", &append).unwrap_err();
     assert_eq!(error.code(), -32013);
     assert!(
         hint(&error).text.starts_with("Changed since then: line 2, line 5."),
@@ -149,37 +149,60 @@ fn a_read_with_since_returns_only_changed_lines() {
     let text: String = (1..=2000).map(|n| format!("line {n}\n")).collect();
     let process = Process::with(&text);
     let seen =
-        process.call("text.read", &json!({"lines": [1, 20]})).unwrap().structured["hash"].clone();
-    let unchanged = process.call("text.read", &json!({"since": seen})).unwrap();
+        process.call("text_read", &json!({"lines": [1, 20]})).unwrap().structured["hash"].clone();
+    let unchanged = process.call("text_read", &json!({"since": seen})).unwrap();
     assert_eq!(unchanged.structured["unchanged"], true);
-    let n_chars: usize = unchanged.text.iter().map(|block| block.chars().count()).sum();
-    assert!(n_chars / 4 < 40, "{:?}", unchanged.text);
+    let n_chars: usize = unchanged.blocks().map(|block| block.chars().count()).sum();
+    assert!(n_chars / 4 < 40, "{}", unchanged.head);
     let structured = Value::Object(unchanged.structured).to_string();
     assert!(structured.len() / 4 < 40, "{structured}");
 
     let change = json!({"hash": seen, "lines": [1000, 1002], "old": "line 1000\nline 1001", "new": "one line"});
-    process.call("text.replace", &change).unwrap();
-    let changed = process.call("text.read", &json!({"since": seen})).unwrap();
+    process.call("text_replace", &change).unwrap();
+    let changed = process.call("text_read", &json!({"since": seen})).unwrap();
     assert_eq!(
         changed.structured["changes"],
         json!([{"start": 1000, "end": 1001, "content": "one line\n", "removed": 2}])
     );
     assert_eq!(changed.structured["total_lines"], 1999);
-    assert_eq!(changed.text[0], "changed, formerly lines 1000-1001, now line 1000:\none line\n");
+    assert_eq!(changed.content, "changed, formerly lines 1000-1001, now line 1000:\none line\n");
 }
 
 #[test]
 fn a_created_file_is_a_remembered_version() {
     let process = Process::with("old\n");
     let old = json!({"hash": hash("old\n")});
-    process.call("file.remove", &old).unwrap();
-    let created = process.call("file.create", &json!({"content": "one\ntwo\n"})).unwrap();
+    process.call("file_remove", &old).unwrap();
+    let created = process.call("file_create", &json!({"content": "one\ntwo\n"})).unwrap();
     let seen = created.structured["hash"].clone();
     let change = json!({"hash": seen, "lines": [2, 3], "old": "two", "new": "2"});
-    process.call("text.replace", &change).unwrap();
-    let changed = process.call("text.read", &json!({"since": seen})).unwrap();
+    process.call("text_replace", &change).unwrap();
+    let changed = process.call("text_read", &json!({"since": seen})).unwrap();
     let expected = json!([{"start": 2, "end": 3, "content": "2\n", "removed": 1}]);
     assert_eq!(changed.structured["changes"], expected);
-    let error = process.call("file.remove", &json!({"hash": seen})).unwrap_err();
+    let error = process.call("file_remove", &json!({"hash": seen})).unwrap_err();
     assert!(hint(&error).text.starts_with("Changed since then: line 2."), "{:?}", hint(&error));
+}
+
+#[test]
+fn a_rehearsal_does_not_count_as_a_read() {
+    let process = Process::with("a\n");
+    let write = json!({"path": FILE, "content": "new\n"});
+    let Value::Object(write) = write else { unreachable!() };
+    let tool = |name| process.calls.served().find(name).unwrap();
+    let rehearse = || {
+        let context = recto_store::Context::default();
+        process.calls.rehearse(tool("write_text_file"), write.clone(), &context)
+    };
+    rehearse().unwrap();
+    process.call("text_read", &json!({})).unwrap();
+    process.store.extend([(FILE.into(), Node::File("b\n".into()))].into());
+    // The user sees that the call would fail.
+    assert_eq!(rehearse().unwrap_err().code(), -32013);
+    let read = json!({"path": FILE});
+    let Value::Object(read) = read else { unreachable!() };
+    process.calls.rehearse(tool("text_read"), read, &recto_store::Context::default()).unwrap();
+    let again = process.calls.call(tool("write_text_file"), write.clone(), &Call::default());
+    assert_eq!(again.unwrap_err().code(), -32013);
+    assert_eq!(process.text(), "b\n");
 }

@@ -113,7 +113,7 @@ fn a_flood_of_requests_full_of_values_takes_little_memory() {
 fn a_read_returns_up_to_its_limit_and_names_the_next_page() {
     let dir = TestDir::new();
     let line = "0123456789abcde\n";
-    let most = limits::READ_BYTES;
+    let most = limits::ANSWER_BYTES;
     dir.file("root/fits.txt", line.repeat(most / 16));
     dir.file("root/more.txt", line.repeat(most / 16 + 1));
     let session = dir.serve(&[]);
@@ -134,13 +134,17 @@ fn a_read_returns_up_to_its_limit_and_names_the_next_page() {
 #[test]
 fn a_read_limit_above_16_mebibytes_is_rejected() {
     for (n_bytes, is_fine) in [
-        (limits::MOST_READ_BYTES, true),
-        (limits::MOST_READ_BYTES + 1, false),
+        (limits::MOST_ANSWER_BYTES, true),
+        (limits::MOST_ANSWER_BYTES + 1, false),
         (0, false),
         (1, true),
     ] {
-        let option = format!("--max-read-bytes={n_bytes}");
-        let output = std::process::Command::new(BINARY).args(["tools", &option]).output().unwrap();
+        let option = format!("--max-answer-bytes={n_bytes}");
+        let output = std::process::Command::new(BINARY)
+            .args(["serve", &option])
+            .stdin(std::process::Stdio::null())
+            .output()
+            .unwrap();
         assert_eq!(output.status.success(), is_fine, "{output:?}");
     }
 }
@@ -165,7 +169,7 @@ fn hits_per_file_are_limited() {
     let dir = TestDir::new();
     dir.file("root/fits.txt", "x\n".repeat(limits::HITS));
     dir.file("root/more.txt", "x\n".repeat(limits::HITS + 1));
-    let session = dir.serve(&["--max-read-bytes", "16777216"]);
+    let session = dir.serve(&["--max-answer-bytes", "16777216"]);
     for (name, next) in [("fits.txt", json!(null)), ("more.txt", json!("20001-"))] {
         let answer = session.answer("ReadLines", json!({"file_path": name, "match": "x"}));
         assert_eq!(rows(&answer).len(), limits::HITS, "{name}");
@@ -249,8 +253,8 @@ fn a_file_larger_than_a_gibibyte_is_not_edited() {
     let removal = |path: &str| json!({"path": path, "hash": hash});
     for (tool, arguments) in [
         ("edit_text_file", edit),
-        ("file.remove", removal("large.txt")),
-        ("file.remove", removal("to-large.txt")),
+        ("file_remove", removal("large.txt")),
+        ("file_remove", removal("to-large.txt")),
     ] {
         match session.call(tool, arguments.clone()) {
             Actual::Error { code: -32019, message, hint } => {

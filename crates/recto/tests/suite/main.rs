@@ -46,7 +46,8 @@
 //! - [`editor`]: an editor between the tools and the disk.
 //! - [`acp`]: `recto acp` between a scripted editor and a scripted agent.
 //! - [`limits`]: each limit from both sides.
-//! - [`log`], [`doctor`]: the log on stderr, and `recto doctor`.
+//! - [`command_line`], [`log`], [`doctor`]: commands typed in a shell, the log on stderr, and
+//!   `recto doctor`.
 //!
 //! The repository itself:
 //!
@@ -77,6 +78,7 @@ mod server;
 mod test_dir;
 
 mod acp;
+mod command_line;
 mod crashes;
 mod docs;
 mod doctor;

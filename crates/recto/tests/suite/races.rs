@@ -127,14 +127,14 @@ fn verified_edits_by_eight_processes_form_one_chain() {
         let mut links = Vec::new();
         while links.len() < N_EDITS {
             let read = client
-                .call("text.read", arguments(json!({"path": "f.txt", "lines": [-1, 0]})))
+                .call("text_read", arguments(json!({"path": "f.txt", "lines": [-1, 0]})))
                 .await;
             let Actual::Answer { structured, .. } = read else { panic!("{read:?}") };
             let before = hash(&structured);
             let last = structured["content"].as_str().unwrap();
             let replaced = client
                 .call(
-                    "text.replace",
+                    "text_replace",
                     arguments(json!({
                         "path": "f.txt",
                         "hash": before,
@@ -174,7 +174,7 @@ fn one_of_two_concurrent_creates_wins() {
         for round in 0..N_ROUNDS {
             let created = client
                 .call(
-                    "file.create",
+                    "file_create",
                     arguments(json!({
                         "path": format!("{round}/deep/f.txt"),
                         "content": format!("{process}"),

@@ -68,7 +68,7 @@ fn inserting_and_removing_text_restores_every_byte() {
         let path = dir.path(format!("root/{name}"));
         let file = File { session: &session, name, path, before };
         let Actual::Answer { mut structured, .. } =
-            session.call("text.read", json!({"path": name}))
+            session.call("text_read", json!({"path": name}))
         else {
             n_refused += 1;
             continue;
@@ -82,16 +82,16 @@ fn inserting_and_removing_text_restores_every_byte() {
         let (line, added) = (lines[at], format!("{}{ADDED}", lines[at]));
         let range = json!([at + 1, at + 2]);
 
-        file.change("text.replace", &mut hash, json!({"lines": range, "old": line, "new": added}));
-        file.check_added("text.replace");
-        file.change("text.replace", &mut hash, json!({"lines": range, "old": added, "new": line}));
-        file.check_back("text.replace");
+        file.change("text_replace", &mut hash, json!({"lines": range, "old": line, "new": added}));
+        file.check_added("text_replace");
+        file.change("text_replace", &mut hash, json!({"lines": range, "old": added, "new": line}));
+        file.check_back("text_replace");
 
         let insert = json!({"line": at + 1, "anchor": line, "content": ADDED});
-        file.change("text.insert", &mut hash, insert);
-        file.check_added("text.insert");
-        file.change("text.replace", &mut hash, json!({"lines": range, "old": ADDED, "new": ""}));
-        file.check_back("text.insert");
+        file.change("text_insert", &mut hash, insert);
+        file.check_added("text_insert");
+        file.change("text_replace", &mut hash, json!({"lines": range, "old": ADDED, "new": ""}));
+        file.check_back("text_insert");
 
         let path = file.path.to_str().unwrap();
         if content.matches(line).count() == 1 {

@@ -198,10 +198,10 @@ fn every_tool_has_a_source_a_contract_table_and_a_page() {
     }
 }
 
-/// Returns the module of a tool: `text_read` for `text.read`, `list_files` for `ListFiles`.
+/// Returns the module of a tool: `list_files` for `ListFiles`.
 fn module_of(tool: &str) -> String {
     let mut module = String::new();
-    for c in tools::underscored(tool).chars() {
+    for c in tool.chars() {
         if c.is_ascii_uppercase() && !module.is_empty() {
             module.push('_');
         }

@@ -27,7 +27,7 @@ impl Actual {
         match called {
             Ok(answer) => Actual::Answer {
                 structured: Value::Object(answer.object().into_owned()),
-                text: answer.text,
+                text: answer.blocks().map(str::to_string).collect(),
             },
             Err(error) => Actual::Error {
                 code: error.code(),

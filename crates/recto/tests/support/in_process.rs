@@ -8,8 +8,8 @@ use recto::cli::parse_options;
 use recto_store::local::Options;
 use recto_store::memory::Node;
 use recto_store::{GitRevisions, LocalStore, MemoryStore};
-use recto_tools::Served;
 use recto_tools::call::{Call, Calls};
+use recto_tools::{AnswerForm, Delivery, Served};
 use serde_json::{Map, Value};
 
 use crate::client::Actual;
@@ -30,19 +30,20 @@ pub fn local_store(root: &Path, options: &[String]) -> LocalStore {
 pub fn calls(root: &Path, options: &[String], store: LocalStore) -> Calls {
     let store = Arc::new(store);
     let revisions = Arc::new(GitRevisions::new(store.clone(), Vec::new()));
-    let max_read_bytes = parse_options(options).unwrap().max_read_bytes;
-    Calls::new(store, revisions, Served::all(), root.to_path_buf(), max_read_bytes)
+    let delivery = parse_options(options).unwrap().wire.for_client(None).delivery;
+    Calls::new(store, revisions, Served::all(), root.to_path_buf(), delivery)
 }
 
 /// Returns every tool over files in memory, and the files.
 pub fn in_memory(
     root: &Path,
     nodes: BTreeMap<PathBuf, Node>,
-    max_read_bytes: usize,
+    max_bytes: usize,
 ) -> (Calls, Arc<MemoryStore>) {
     let store = Arc::new(MemoryStore::new(root, nodes, |_| false));
     let (tools, root) = (Served::all(), root.to_path_buf());
-    (Calls::new(store.clone(), store.clone(), tools, root, max_read_bytes), store)
+    let delivery = Delivery { form: AnswerForm::Both, max_bytes };
+    (Calls::new(store.clone(), store.clone(), tools, root, delivery), store)
 }
 
 pub fn call(calls: &Calls, tool: &str, arguments: Map<String, Value>) -> Actual {

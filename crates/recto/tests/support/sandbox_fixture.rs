@@ -197,6 +197,10 @@ impl SandboxFixture {
         let now = |path: &PathBuf| std::fs::read_to_string(self.path(path)).unwrap_or_default();
         let texts: Vec<String> = changed.iter().map(now).collect();
         before.restore(&self.path(""), &changed);
+        if !changed.is_empty() {
+            // The session must know the restored version to overwrite it.
+            client.call("read_text_file", arguments("read_text_file", &path)).await;
+        }
         let found: String = format!("{actual:?}").chars().take(300).collect();
         let no_change = || match &changed[..] {
             [] => Ok(()),

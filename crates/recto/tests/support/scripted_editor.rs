@@ -247,9 +247,9 @@ impl EditorFixture {
         let calls = Calls::new(
             Arc::new(Workspace::new(local.clone(), editor.clone())),
             Arc::new(GitRevisions::new(local, Vec::new())),
-            Served::new(config.tools().unwrap(), config.wire.names),
+            Served::new(config.tools().unwrap(), config.wire.for_client(None).names),
             root,
-            config.max_read_bytes,
+            config.wire.for_client(None).delivery,
         );
         EditorFixture { folder, editor, calls }
     }

@@ -2,27 +2,27 @@
 
 use std::ops::Range;
 
-use recto_text::find::MatchKind;
 use recto_text::line;
 
-/// Returns every match of a string: exact ones, or, if there are none, those with other line
-/// endings.
-pub fn find(text: &str, needle: &str) -> (MatchKind, Vec<Range<usize>>) {
+/// Returns every match of a string, with any line endings if it contains a line break.
+pub fn find(text: &str, needle: &str) -> Vec<Range<usize>> {
     let bytes = text.as_bytes();
     let is_inside_ending = |at: usize| at > 0 && bytes[at - 1..].starts_with(b"\r\n");
-    let exact: Vec<Range<usize>> = (0..bytes.len())
+    let mut places: Vec<Range<usize>> = (0..bytes.len())
         .filter(|at| bytes[*at..].starts_with(needle.as_bytes()) && !is_inside_ending(*at))
         .map(|at| at..at + needle.len())
         .collect();
-    if !exact.is_empty() || !needle.contains('\n') {
-        return (MatchKind::Exact, exact);
+    if !needle.contains('\n') {
+        return places;
     }
     let (haystack, wanted) = (symbols(bytes), symbols(needle.as_bytes()));
     let end = |index: usize| haystack.get(index).map_or(bytes.len(), |symbol| symbol.0);
     let is_same = |window: &[(usize, u8)]| window.iter().zip(&wanted).all(|(a, b)| a.1 == b.1);
     let folded = haystack.windows(wanted.len()).enumerate().filter(|(_, window)| is_same(window));
-    let places = folded.map(|(index, _)| end(index)..end(index + wanted.len())).collect();
-    (MatchKind::Eol, places)
+    places.extend(folded.map(|(index, _)| end(index)..end(index + wanted.len())));
+    places.sort_by_key(|place| (place.start, place.end));
+    places.dedup();
+    places
 }
 
 /// Returns the bytes of a text and their positions, with `\r\n` as one.

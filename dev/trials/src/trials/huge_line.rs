@@ -38,7 +38,7 @@ fn run(_: Effort, server: &Server) -> Result<Vec<Cell>> {
         // All other tools that can read it.
         for (tool, arguments) in [
             ("read_text_file", json!({"path": path, "line": 1, "limit": 1})),
-            ("text.read", json!({"path": path, "lines": [-1, 0]})),
+            ("text_read", json!({"path": path, "lines": [-1, 0]})),
             ("ReadLines", json!({"file_path": path, "lines": "1"})),
             ("ReadLines", json!({"file_path": path, "match": "b"})),
             ("ReadLines", json!({"file_path": "*.txt", "match": "aaa"})),

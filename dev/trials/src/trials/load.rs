@@ -92,18 +92,18 @@ fn call(session: &mut Session, folder: &Path, random: &mut Random, round: usize)
         1 => session.write(&path, &files::version(round, random.below(100_000) + 100)),
         2 => session.edit(&path, "n = ", "n = 1"),
         3 => session.edit(&path, "not there", "at all"),
-        4 => session.call("text.read", json!({"path": path, "lines": [-5, 0]})),
+        4 => session.call("text_read", json!({"path": path, "lines": [-5, 0]})),
         5 => session.call("ReadLines", json!({"file_path": path, "lines": "3-9"})),
         6 => session.call("ReadLines", json!({"file_path": "*.txt", "match": "n = 1"})),
         7 => session.call("ListFiles", json!({"pattern": "**/*.txt"})),
         8 => session.call("ReadAsTable", json!({"file_path": path})),
         9 => {
-            let read = session.call("text.read", json!({"path": path, "lines": [1, 2]}))?;
+            let read = session.call("text_read", json!({"path": path, "lines": [1, 2]}))?;
             let Reply::Done(_, result) = &read else { return Ok(read) };
             let hash = &result["structuredContent"]["hash"];
-            let tool = if random.below(8) == 0 { "file.remove" } else { "text.append" };
+            let tool = if random.below(8) == 0 { "file_remove" } else { "text_append" };
             let mut arguments = json!({"path": path, "hash": hash});
-            if tool == "text.append" {
+            if tool == "text_append" {
                 arguments["content"] = "one more line\n".into();
             }
             session.call(tool, arguments)

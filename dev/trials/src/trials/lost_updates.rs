@@ -129,12 +129,12 @@ fn chained(
     line: &str,
     times: &mut Vec<Duration>,
 ) -> Result<Reply> {
-    let read = session.call("text.read", json!({"path": path, "lines": [-1, 0]}))?;
+    let read = session.call("text_read", json!({"path": path, "lines": [-1, 0]}))?;
     let Reply::Done(_, result) = read else { return Ok(read) };
     let read: &Value = &result["structuredContent"];
     let started = Instant::now();
     let reply = session.call(
-        "text.replace",
+        "text_replace",
         json!({
             "path": path,
             "hash": read["hash"],

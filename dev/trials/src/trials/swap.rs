@@ -170,10 +170,10 @@ fn call(session: &mut Session, family: Family, root: &Path, round: usize) -> Res
         },
         Family::Create => session.write(&root.join(format!("d/new-{round}")), INSIDE),
         Family::Remove => {
-            let read = session.call("text.read", json!({"path": path}))?;
+            let read = session.call("text_read", json!({"path": path}))?;
             let Reply::Done(_, result) = &read else { return Ok(read) };
             let hash = &result["structuredContent"]["hash"];
-            session.call("file.remove", json!({"path": path, "hash": hash}))
+            session.call("file_remove", json!({"path": path, "hash": hash}))
         }
     }
 }

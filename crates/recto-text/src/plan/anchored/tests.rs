@@ -61,11 +61,15 @@ fn new_text_takes_the_endings_of_the_file() {
     check_replace("a\r\nb\r\nc\r\n", [2, 3], "b", "x\ny", Ok("a\r\nx\r\ny\r\nc\r\n"));
     check_replace("a\r\nb\r\n", [2, 3], "b\n", "x\ny\n", Ok("a\r\nx\r\ny\r\n"));
     check_replace("a\r\nb\r\n", [2, 3], "b\r\n", "x\ny\n", Ok("a\r\nx\ny\n"));
-    check_replace("a\nb\n", [1, 2], "a", "x\r\ny", Ok("x\r\ny\nb\n"));
+    check_replace("a\nb\n", [1, 2], "a", "x\r\ny", Ok("x\ny\nb\n"));
+    check_replace("a", [1, 2], "a", "x\r\ny", Ok("x\r\ny"));
     // An ending that neither side includes stays, even with mixed endings.
     check_replace("a\nb\r\nc\n", [1, 3], "a\nb", "x", Ok("x\r\nc\n"));
-    // New text takes the ending of the first matched line.
-    check_replace("a\r\nb\nc\n", [1, 3], "a\nb", "x\ny\n", Ok("x\r\ny\r\nc\n"));
+    // After a tolerant match, each line takes the ending of the line that it replaces.
+    check_replace("a\r\nb\nc\n", [1, 3], "a\nb", "x\ny\n", Ok("x\r\ny\nc\n"));
+    check_replace("a\r\nb\nc\n", [1, 3], "a\nb", "a\nx\ny", Ok("a\r\nx\ny\nc\n"));
+    check_replace("a\r\nb\nc\n", [1, 3], "a\nb", "x", Ok("x\nc\n"));
+    check_replace("a\r\nb\nc\n", [1, 3], "a\nb\n", "x\n", Ok("x\r\nc\n"));
     check_insert("a\r\nb", 2, "b", "x", Ok("a\r\nx\r\nb"));
     check_insert("a\r\nb\n", 1, "a", "x\ny\n", Ok("x\r\ny\r\na\r\nb\n"));
     check_insert("a\r\nb\n", 1, "a\r\n", "x\n", Ok("x\na\r\nb\n"));
@@ -87,11 +91,15 @@ fn inserts_before_the_named_line() {
 #[test]
 fn appends_on_its_own_line() {
     for (text, after) in
-        [("", "x\n"), ("a\n", "a\nx\n"), ("a", "a\nx\n"), ("a\r\nb", "a\r\nb\r\nx\n")]
+        [("", "x\n"), ("a\n", "a\nx\n"), ("a", "a\nx\n"), ("a\r\nb", "a\r\nb\r\nx\r\n")]
     {
         assert_eq!(append(text, "x\n").edits.apply(text), after);
     }
-    assert_eq!(append("a\n", "x").edits.apply("a\n"), "a\nx");
+    for (text, after) in
+        [("", "x"), ("a\n", "a\nx\n"), ("a", "a\nx"), ("a\nb\r\n", "a\nb\r\nx\r\n")]
+    {
+        assert_eq!(append(text, "x").edits.apply(text), after);
+    }
 }
 
 #[test]
@@ -136,14 +144,11 @@ proptest! {
             kinds.try_fold(MatchKind::Exact, |worst, kind| Some(worst.max(kind?)))
         };
         let starts = within.start..(within.end + 1).saturating_sub(wanted.len()).max(within.start);
-        let of_kind = |wanted: MatchKind| -> Vec<usize> {
-            starts.clone().filter(|start| kind(*start) == Some(wanted)).collect()
-        };
-        let exact = of_kind(MatchKind::Exact);
-        let expected = match exact.is_empty() {
-            true => (MatchKind::Eol, of_kind(MatchKind::Eol)),
-            false => (MatchKind::Exact, exact),
-        };
-        prop_assert_eq!(table.find(&wanted, within), expected);
+        let expected: Vec<usize> = starts.filter(|start| kind(*start).is_some()).collect();
+        let found = table.find(&wanted, within);
+        prop_assert_eq!(&found, &expected);
+        for start in found {
+            prop_assert_eq!(Some(table.kind(&wanted, start)), kind(start));
+        }
     }
 }

@@ -60,7 +60,12 @@ fn one_pass_plans_equal_sequential_plans() {
     let mut runner = TestRunner::new(ProptestConfig::with_cases(3_000));
     let checked =
         runner.run(&(text(), replacements(), 0usize..3), |(text, replacements, lines_before)| {
-            let part = TextPart { text: &text, lines_before, lines_after: lines_before, far: None };
+            let part = TextPart {
+                text: &text,
+                lines_before,
+                lines_after: lines_before,
+                ..text.as_str().into()
+            };
             if let Some(plan) = plan(part, &replacements) {
                 n_planned.set(n_planned.get() + 1);
                 let expected = one_by_one::<crate::Error>(part, &replacements, || Ok(()));

@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, clippy::single_range_in_vec_init, clippy::type_complexity)]
 
+use proptest::prelude::*;
+
 use super::*;
 use crate::line::LineRange;
 
@@ -46,11 +48,20 @@ fn new_text_takes_the_endings_of_its_location() {
     // old has a line break and matched exactly: literal.
     check("a\r\nb\r\n", ("a\r\nb", "x\ny"), "x\ny\r\n", Exact);
     check("a\nb\r\n", ("a\nb", "x\ny"), "x\ny\r\n", Exact);
-    // new has \r\n itself: literal.
-    check("a\nb\n", ("a", "x\r\ny\nz"), "x\r\ny\nz\nb\n", Exact);
-    // old matched with other endings: the ending of the first matched line.
+    // \r\n in new has no effect, except in a text without line breaks.
+    check("a\nb\n", ("a", "x\r\ny\nz"), "x\ny\nz\nb\n", Exact);
+    check("a", ("a", "x\r\ny\nz"), "x\r\ny\nz", Exact);
+    // old matched with other endings: line by line.
     check("a\r\nb\r\n", ("a\nb\n", "x\ny\n"), "x\r\ny\r\n", Eol);
-    check("a\nb\n", ("a\r\nb", "x\ny"), "x\ny\n", Eol);
+    check("a\nb\n", ("a\r\nb", "x\r\ny"), "x\ny\n", Eol);
+    check("a\r\nb\nc\n", ("a\nb\nc\n", "x\ny\nz\n"), "x\r\ny\nz\n", Eol);
+    check("a\nb\r\n", ("a\nb\n", "x\ny\nz\n"), "x\ny\r\nz\r\n", Eol);
+    check("a\r\nb\nc\r\n", ("a\nb\nc\n", "a\nx\nb\nc\n"), "a\r\nx\r\nb\nc\r\n", Eol);
+    check("a\r\nb\nc\r\n", ("b\nc\n", "x\nb\nc\n"), "a\r\nx\r\nb\nc\r\n", Eol);
+    check("b\nc\r\n", ("b\nc\n", "x\nb\nc\n"), "x\nb\nc\r\n", Eol);
+    check("a\r\nb\nc", ("a\nb\nc", "a\nb\nc\nd"), "a\r\nb\nc\nd", Eol);
+    check("a\r\nb\n", ("a\nb", "a\nx\ny"), "a\r\nx\ny\n", Eol);
+    check("a\r\nb\r\nc\n", ("\nb\r\nc", "\nb\r\nd"), "a\r\nb\r\nd\n", Eol);
 }
 
 #[test]
@@ -87,4 +98,74 @@ fn text_that_an_earlier_edit_removed_is_a_conflict() {
 fn a_replacement_is_validated_without_a_text() {
     assert_eq!(Replacement::parse(String::new(), "x".into()), Err(Error::EmptyOldString));
     assert_eq!(Replacement::parse("x".into(), "x".into()), Err(Error::IdenticalStrings));
+}
+
+/// Returns the offsets at which a string can start or end without cutting a line ending.
+fn boundaries(text: &str) -> Vec<usize> {
+    let is_in_ending = |at: usize| text[..at].ends_with('\r') && text[at..].starts_with('\n');
+    (0..=text.len()).filter(|at| text.is_char_boundary(*at) && !is_in_ending(*at)).collect()
+}
+
+fn folded(text: &str) -> String {
+    text.replace("\r\n", "\n")
+}
+
+/// Returns how often a string occurs if line endings are ignored.
+fn n_folded(text: &str, wanted: &str) -> usize {
+    let (text, wanted) = (folded(text), folded(wanted));
+    (0..text.len())
+        .filter(|at| text.is_char_boundary(*at) && text[*at..].starts_with(&wanted))
+        .count()
+}
+
+/// Replaces part of a text that is named with the endings of `spell`. If the edit is accepted, it
+/// changed only that place; if it is rejected, there are several.
+fn check_place(text: &str, ends: (usize, usize), new: &str, spell: impl Fn(&str) -> String) {
+    let boundaries = boundaries(text);
+    let (one, other) = (ends.0 % boundaries.len(), ends.1 % boundaries.len());
+    let place = boundaries[one.min(other)]..boundaries[one.max(other)];
+    let old = spell(&text[place.clone()]);
+    let Ok(replacement) = Replacement::parse(old.clone(), new.into()) else { return };
+    match string(text, &replacement) {
+        Ok(plan) => {
+            let after = plan.edits.apply(text);
+            let tail = &text[place.end..];
+            assert!(after.starts_with(&text[..place.start]), "{old:?} in {text:?}: {after:?}");
+            assert!(after.ends_with(tail), "{old:?} in {text:?}: {after:?}");
+            let middle = &after[place.start..after.len() - tail.len()];
+            assert_eq!(folded(middle), folded(new), "{old:?} in {text:?}: {after:?}");
+            if old.contains('\n') && old == text[place.clone()] {
+                assert_eq!(middle, new, "the new text is literal");
+            }
+        }
+        Err(Error::AmbiguousString { .. }) => assert!(n_folded(text, &old) > 1),
+        Err(error) => panic!("{old:?} in {text:?}: {error}"),
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2_000))]
+
+    #[test]
+    fn a_string_copied_from_the_text_replaces_that_place(
+        text in "([abä]{0,3}(\n|\r\n)){0,8}[ab]{0,2}",
+        ends in (0usize..40, 0usize..40),
+        new in "([xy]{0,2}(\n|\r\n)){0,3}[xy]{0,2}",
+    ) {
+        check_place(&text, ends, &new, str::to_string);
+    }
+
+    #[test]
+    fn strings_with_only_lf_or_only_crlf_edit_no_other_place(
+        text in "([abä]{0,3}(\n|\r\n)){0,8}[ab]{0,2}",
+        ends in (0usize..40, 0usize..40),
+        new in "([xya]{0,2}\n){0,4}[xy]{0,2}",
+        is_crlf in any::<bool>(),
+    ) {
+        let spell = |text: &str| match is_crlf {
+            true => folded(text).replace('\n', "\r\n"),
+            false => folded(text),
+        };
+        check_place(&text, ends, &spell(&new), spell);
+    }
 }

@@ -51,6 +51,7 @@ impl Rehearser {
 
 fn rehearse(calls: &Calls, tool: &str, arguments: Map<String, Value>) -> Option<Vec<Value>> {
     let tool = calls.served().find(tool).filter(|tool| tool.effect() != Effect::Reads)?;
+    let arguments = tool.normalized(arguments);
     let rehearsed = calls.rehearse(tool, arguments.clone(), &Context::default());
     let (root, served) = (calls.root(), calls.served());
     let call = Witnessed { tool, arguments: &arguments, id: None, root, served };

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use crate::acp::line_sender::LineSender;
 use crate::acp::updates::cut;
 use recto_store::lru::Lru;
-use recto_tools::tools::Tool;
+use recto_tools::tools::{self, Tool};
 
 /// The maximum number of remembered calls.
 pub const MAX_CALLS: usize = 10_000;
@@ -66,8 +66,10 @@ pub struct TrackedCall {
     pub ours: ToolState,
     /// Whether the agent has reported its end.
     pub is_ended: bool,
-    /// Whether the editor has received an event about the call.
+    /// Whether the editor has received an event with this card.
     pub is_shown: bool,
+    /// Whether the editor has received a card of the agent before the call was recognised.
+    pub is_announced: bool,
     /// The tool and arguments, if known.
     pub signature: Option<CallSignature>,
     /// The server that is executing it.
@@ -81,7 +83,8 @@ impl TrackedCall {
         ours: ToolState,
         signature: Option<CallSignature>,
     ) -> TrackedCall {
-        TrackedCall { card, ours, is_ended: false, is_shown: false, signature, server: None }
+        let (is_ended, is_shown, is_announced, server) = (false, false, false, None);
+        TrackedCall { card, ours, is_ended, is_shown, is_announced, signature, server }
     }
 }
 
@@ -96,12 +99,13 @@ pub struct CallSignature {
 impl CallSignature {
     /// Creates the signature of a call of `tool`.
     pub fn new(tool: &Tool, arguments: Option<&Map<String, Value>>) -> CallSignature {
-        CallSignature { tool: tool.name, arguments: arguments.map(hash_of) }
+        CallSignature { tool: tool.name, arguments: arguments.map(|given| hash_of(tool, given)) }
     }
 
     /// Whether the call is known to have these arguments.
     pub fn has_arguments(&self, arguments: &Map<String, Value>) -> bool {
-        self.arguments == Some(hash_of(arguments))
+        let tool = tools::find(self.tool).expect("a signature is of a tool");
+        self.arguments == Some(hash_of(tool, arguments))
     }
 
     /// Whether both may be the same call.
@@ -136,6 +140,8 @@ enum KnownId {
     Call(TrackedCall),
     /// The other id by which the editor knows the call.
     Alias(String),
+    /// A card of the agent that was not recognised as a call of recto's, at least not yet.
+    Announced,
 }
 
 impl TrackedCalls {
@@ -181,7 +187,7 @@ impl TrackedCalls {
     pub fn get_mut(&mut self, key: &Key) -> Option<&mut TrackedCall> {
         match self.known.peek_mut(key)? {
             KnownId::Call(call) => Some(call),
-            KnownId::Alias(_) => None,
+            KnownId::Alias(_) | KnownId::Announced => None,
         }
     }
 
@@ -193,6 +199,18 @@ impl TrackedCalls {
     /// Remembers another id for a call that the editor knows.
     pub fn alias(&mut self, other: &Key, known: &Key) {
         self.remember(other, KnownId::Alias(known.id.clone()));
+    }
+
+    /// Remembers that the editor has a card with this id, unless it is known already.
+    pub fn announce(&mut self, key: &Key) {
+        if self.known.peek(key).is_none() {
+            self.remember(key, KnownId::Announced);
+        }
+    }
+
+    /// Whether the editor has a card with this id.
+    pub fn is_announced(&self, key: &Key) -> bool {
+        matches!(self.known.peek(key), Some(KnownId::Announced))
     }
 
     fn remember(&mut self, key: &Key, known: KnownId) {
@@ -256,10 +274,10 @@ impl TrackedCalls {
     }
 }
 
-/// Hashes the truncated arguments, because recto's updates contain only those.
-fn hash_of(arguments: &Map<String, Value>) -> u64 {
+/// Hashes the arguments in the form that recto's updates contain: normalized, then truncated.
+fn hash_of(tool: &Tool, arguments: &Map<String, Value>) -> u64 {
     let mut hasher = DefaultHasher::new();
-    hash_value(&cut(arguments), &mut hasher);
+    hash_value(&cut(&tool.normalized(arguments.clone())), &mut hasher);
     hasher.finish()
 }
 
@@ -281,5 +299,30 @@ fn hash_value(value: &Value, hasher: &mut DefaultHasher) {
             items.iter().for_each(|item| hash_value(item, hasher));
         }
         scalar => scalar.to_string().hash(hasher),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn calls_match_whatever_form_their_arguments_have() {
+        let tool = tools::find("multi_edit_text_file").unwrap();
+        let declared = json!({"path": "/p/a", "edits": [{"old_string": "a", "new_string": "b"}]});
+        let sent = json!({
+            "file_path": "/p/a",
+            "edits": r#"[{"old_string": "a", "new_string": "b"}]"#,
+            "dry_run": null,
+        });
+        let other = json!({"file_path": "/p/b", "edits": []});
+        let signature = CallSignature::new(tool, declared.as_object());
+        assert!(signature.has_arguments(sent.as_object().unwrap()));
+        assert!(signature.is_like(&CallSignature::new(tool, sent.as_object())));
+        assert!(!signature.has_arguments(other.as_object().unwrap()));
     }
 }

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod agents;
 mod ids;
 
 use expect_test::{Expect, expect};
@@ -82,7 +83,7 @@ impl Scene {
     }
 
     fn end(mut self, id: &str, tool: &str, arguments: Value) -> Scene {
-        let answer = Ok(Answer::new(vec![], json!({})));
+        let answer = Ok(Answer::new("", json!({})));
         let update = with_call(tool, arguments, |call| updates::finished(id, call, &answer));
         let message = self.merger.from_recto("s", update);
         self.saw("recto", vec![message])
@@ -109,6 +110,11 @@ impl Scene {
         let message = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
         let messages = self.merger.from_agent(message, None).into_iter().collect();
         self.saw("asks", messages)
+    }
+
+    fn declines(mut self, id: &str) -> Scene {
+        self.merger.decline("s", id);
+        self
     }
 
     fn check(self, expected: Expect) {
@@ -211,23 +217,23 @@ fn arguments_that_come_later() {
 fn without_a_call_id_events_are_matched_by_their_content() {
     let zed = |id: &str, path: &str| {
         json!({"sessionUpdate": "tool_call", "toolCallId": id, "status": "in_progress",
-            "title": "Tool: recto/text.read", "rawInput": wrapped("text.read", json!({"path": path}))})
+            "title": "Tool: recto/text_read", "rawInput": wrapped("text_read", json!({"path": path}))})
     };
     let own = updates::own_id;
     let file = |path: &str| json!({"path": path});
     scene()
-        .start(&own(1), "text.read", file("a"))
-        .start(&own(2), "text.read", file("b"))
+        .start(&own(1), "text_read", file("a"))
+        .start(&own(2), "text_read", file("b"))
         .agent(zed("b1", "b"))
         .agent(zed("c1", "c"))
         .agent(zed("a1", "a"))
-        .start(&own(3), "text.read", file("c"))
-        .end(&own(3), "text.read", file("c"))
-        .end(&own(1), "text.read", file("a"))
-        .agent(codex_end("a1", "text.read", file("a"), "completed"))
-        .agent(codex_end("c1", "text.read", file("c"), "completed"))
-        .agent(codex_end("b1", "text.read", file("b"), "failed"))
-        .end(&own(2), "text.read", file("b"))
+        .start(&own(3), "text_read", file("c"))
+        .end(&own(3), "text_read", file("c"))
+        .end(&own(1), "text_read", file("a"))
+        .agent(codex_end("a1", "text_read", file("a"), "completed"))
+        .agent(codex_end("c1", "text_read", file("c"), "completed"))
+        .agent(codex_end("b1", "text_read", file("b"), "failed"))
+        .end(&own(2), "text_read", file("b"))
         .check(expect![[r#"
             recto: tool_call #recto-call-1 kind="read" title="Read a" status="pending" locations=[{"path":"/p/a"}] rawInput={"path":"a"}
             recto: tool_call #recto-call-2 kind="read" title="Read b" status="pending" locations=[{"path":"/p/b"}] rawInput={"path":"b"}
@@ -387,14 +393,14 @@ fn memory_is_bounded() {
         let params = json!({"sessionId": "s", "update": event});
         merger.from_agent(json!({"method": "session/update", "params": params}), None);
         let id = updates::own_id(number);
-        merger.from_recto("s", with_call("text.read", read(), |call| updates::started(&id, call)));
+        merger.from_recto("s", with_call("text_read", read(), |call| updates::started(&id, call)));
         merger.open(&id, "/p".into());
         merger.calls.len();
     }
     assert_eq!(merger.calls.len(), MAX_CALLS);
     assert!(merger.roots.len() <= MAX_SESSIONS);
     let long = "x".repeat(1 << 20);
-    let start = with_call("text.read", read(), |call| updates::started(&long, call));
+    let start = with_call("text_read", read(), |call| updates::started(&long, call));
     assert_eq!(merger.from_recto("s", start.clone())["params"]["update"], start);
     assert_eq!(merger.from_recto("s", json!("odd"))["params"]["update"], "odd");
     assert_eq!(merger.calls.len(), MAX_CALLS);

@@ -5,7 +5,7 @@
 //! answers to those requests, and merges events about recto's calls.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use serde::Deserialize;
@@ -16,12 +16,14 @@ use super::editor::EditorRequests;
 use super::inject::{Negotiated, Server, SessionParams, Splice};
 use super::log::MessageLog;
 use super::peek::{MessageKind, Peek, classify};
+use super::permissions::{DeclinedCall, Permissions};
 use crate::acp::line_sender::LineSender;
 use crate::acp::link::Welcome;
 use crate::acp::link::rehearsals::Rehearsals;
 use crate::acp::link::server::{Answer, ChangeRequest, Host};
 use crate::acp::link::tickets::{Ticket, Tickets};
 use crate::acp::merge::{Merger, PermissionRequest};
+use crate::clients;
 use crate::log::say;
 use recto_store::sync::lock;
 use recto_tools::tools::as_integer;
@@ -45,6 +47,8 @@ pub struct Hub {
     pub handshake: Mutex<Handshake>,
     /// Merges recto's events with the agent's.
     pub merger: Mutex<Merger>,
+    /// The permission requests that the editor has not answered yet.
+    pub permissions: Permissions,
     /// The rehearsals requested from servers.
     pub rehearsals: Rehearsals,
     /// The log of messages.
@@ -88,6 +92,9 @@ struct Initialize {
     /// The agent's capabilities.
     #[serde(default)]
     agent_capabilities: Value,
+    /// The agent's name and version.
+    #[serde(default)]
+    agent_info: Value,
     /// The capabilities of either, in version 2.
     #[serde(default)]
     capabilities: Value,
@@ -123,6 +130,8 @@ enum Concern {
     OurAnswer,
     /// Answers a request of the editor whose answer the relay needs.
     Answer,
+    /// Answers a permission request of the agent.
+    Permission,
     /// Starts the handshake.
     Initialize,
     /// Starts a session.
@@ -147,6 +156,10 @@ impl Hub {
                 }
                 Concern::Initialize => {
                     self.read_editor_capabilities(&message);
+                    None
+                }
+                Concern::Permission => {
+                    self.permissions.answer(&message);
                     None
                 }
                 Concern::Session => self.add_server(&line, &message),
@@ -183,7 +196,11 @@ impl Hub {
                     }
                     return;
                 }
-                Concern::None | Concern::OurAnswer | Concern::Initialize | Concern::Session => {}
+                Concern::None
+                | Concern::OurAnswer
+                | Concern::Permission
+                | Concern::Initialize
+                | Concern::Session => {}
             },
             MessageKind::Batch(items) if concerns(&items, |item| self.agent_concern(item)) => {
                 return items.iter().for_each(|item| self.take_from_agent(item.get().into()));
@@ -203,6 +220,7 @@ impl Hub {
     fn editor_concern(&self, message: &Peek<'_>) -> Concern {
         match message.method.as_deref() {
             None if self.editor.is_ours(message) => Concern::OurAnswer,
+            None if self.permissions.is_answer(message) => Concern::Permission,
             Some("initialize") => Concern::Initialize,
             Some("session/new" | "session/load" | "session/resume" | "session/fork") => {
                 Concern::Session
@@ -252,6 +270,7 @@ impl Hub {
                 let Ok(answer) = serde_json::from_str::<Initialize>(result) else { return None };
                 let mut handshake = lock(&self.handshake);
                 handshake.agreed.has_additional_directories = answer.has_additional_directories();
+                handshake.agreed.agent = answer.agent_info["name"].as_str().and_then(clients::find);
                 if let Some(version) = answer.version() {
                     handshake.agreed.protocol_version = version;
                     // Version 2 does not have these methods, even if the editor offered them.
@@ -313,9 +332,10 @@ impl Hub {
         let Ok(event) = serde_json::from_slice::<Value>(&line) else {
             return self.pass_to_editor(line);
         };
+        self.permissions.ask(&event);
         let rehearsed = self.rehearse(&event);
         // Locked until the event is sent, so that events stay in order.
-        let mut merger = lock(&self.merger);
+        let mut merger = self.lock_merger();
         let merged = merger.from_agent(event.clone(), rehearsed);
         if merged.as_ref() == Some(&event) {
             return self.pass_to_editor(line);
@@ -330,9 +350,18 @@ impl Hub {
     /// meanwhile, so that its messages stay in order.
     fn rehearse(&self, event: &Value) -> Option<Vec<Value>> {
         let PermissionRequest { session, tool, arguments } =
-            lock(&self.merger).permission_request(event)?;
+            self.lock_merger().permission_request(event)?;
         let server = self.tickets.server_of(&session)?;
         self.rehearsals.ask(&server, tool, arguments)
+    }
+
+    /// Locks the merger, after it has been informed of the calls that the user declined.
+    fn lock_merger(&self) -> MutexGuard<'_, Merger> {
+        let mut merger = lock(&self.merger);
+        for DeclinedCall { session, id } in self.permissions.take_declined() {
+            merger.decline(&session, &id);
+        }
+        merger
     }
 
     fn send_event(&self, message: &Value) {
@@ -389,7 +418,7 @@ impl Host for Hub {
             return;
         }
         // Locked until the event is sent, so that events stay in order.
-        let mut merger = lock(&self.merger);
+        let mut merger = self.lock_merger();
         let event = merger.from_recto(session_id, update);
         merger.assign_server(&event, server);
         self.send_event(&event);

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use super::peek;
 use crate::acp::link::{SOCKET_VARIABLE, TOKEN_VARIABLE};
+use crate::clients::Client;
 
 /// The name of recto's server.
 pub const NAME: &str = "recto";
@@ -32,6 +33,8 @@ pub struct Negotiated {
     pub protocol_version: u64,
     /// Whether a session may have additional directories.
     pub has_additional_directories: bool,
+    /// The agent, if it is known.
+    pub agent: Option<&'static Client>,
 }
 
 /// The parameters of a request that starts a session.
@@ -132,6 +135,10 @@ impl Server {
             arguments.extend(["--root", root]);
         }
         arguments.extend(self.options.iter().map(String::as_str));
+        let names_client = self.options.iter().any(|option| option.starts_with("--client="));
+        if let Some(agent) = agreed.agent.filter(|_| !names_client) {
+            arguments.extend(["--client", agent.name]);
+        }
         let mut entry = json!({
             "name": NAME,
             "command": self.program,

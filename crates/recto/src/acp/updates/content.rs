@@ -85,7 +85,7 @@ pub fn asked(call: &Witnessed<'_>) -> Vec<Value> {
     let is_base64 = own("encoding").is_some_and(|encoding| encoding == "base64");
     let parts: Vec<(Option<String>, String)> = match call.tool.name {
         "write_text_file" => own("content").map(|new| (None, new)).into_iter().collect(),
-        "file.create" if !is_base64 => own("content").map(|new| (None, new)).into_iter().collect(),
+        "file_create" if !is_base64 => own("content").map(|new| (None, new)).into_iter().collect(),
         "edit_text_file" => replacement(own("old_string"), own("new_string")).into_iter().collect(),
         "multi_edit_text_file" => {
             let edits = call.arguments.get("edits").and_then(Value::as_array);
@@ -95,15 +95,15 @@ pub fn asked(call: &Witnessed<'_>) -> Vec<Value> {
             };
             edits.into_iter().flatten().filter_map(edit).collect()
         }
-        "text.replace" => replacement(own("old"), own("new")).into_iter().collect(),
-        "text.insert" => match (own("anchor"), own("content")) {
+        "text_replace" => replacement(own("old"), own("new")).into_iter().collect(),
+        "text_insert" => match (own("anchor"), own("content")) {
             (Some(anchor), Some(content)) => {
                 let anchor = as_lines(anchor);
                 vec![(Some(anchor.clone()), as_lines(content) + &anchor)]
             }
             _ => Vec::new(),
         },
-        "text.append" => own("content").map(|new| (Some(String::new()), new)).into_iter().collect(),
+        "text_append" => own("content").map(|new| (Some(String::new()), new)).into_iter().collect(),
         _ => Vec::new(),
     };
     if let [(None, new)] = parts.as_slice()

@@ -65,7 +65,7 @@ fn text(text: &str) -> Option<Arc<Document>> {
 }
 
 fn answer(structured: Value) -> Answer {
-    Answer::new(vec![], structured)
+    Answer::new("", structured)
 }
 
 fn changed(
@@ -280,14 +280,14 @@ fn other_outcomes() {
     let file = || json!({"path": "/p/a.txt"});
     let mut table = String::new();
     for (name, tool, result) in [
-        ("removed", "file.remove", changed(json!({"removed": true}), text("a\n"), None)),
-        ("removed binary", "file.remove", changed(json!({"removed": true}), None, None)),
-        ("created", "file.create", changed(json!({"hash": "x"}), None, text(""))),
+        ("removed", "file_remove", changed(json!({"removed": true}), text("a\n"), None)),
+        ("removed binary", "file_remove", changed(json!({"removed": true}), None, None)),
+        ("created", "file_create", changed(json!({"hash": "x"}), None, text(""))),
         ("over binary", "write_text_file", changed(json!({"created": false}), None, text("a"))),
         ("unchanged", "edit_text_file", Ok(answer(json!({"unchanged": true})))),
-        ("unchanged read", "text.read", Ok(answer(json!({"unchanged": true})))),
+        ("unchanged read", "text_read", Ok(answer(json!({"unchanged": true})))),
         ("dry run", "edit_text_file", Ok(answer(json!({"dry_run": true, "diff": "-a\n+b\n"})))),
-        ("notes", "text.read", Ok(answer(json!({})).with_notes(&[Note::Unsaved, Note::Grew]))),
+        ("notes", "text_read", Ok(answer(json!({})).with_notes(&[Note::Unsaved, Note::Grew]))),
     ] {
         let update = end(tool, file(), result);
         table.push_str(&format!("{name}: {}\n{}", locations(&update), blocks(&update)));

@@ -31,7 +31,7 @@ pub fn of_call(call: &Witnessed<'_>) -> String {
     };
     let title = match call.tool.name {
         "read_text_file" => format!("Read {file}{}", lines_read(call)),
-        "text.read" => format!("Read {file}{}", half_open(call)),
+        "text_read" => format!("Read {file}{}", half_open(call)),
         "ReadLines" => match text_or_number(call, "match").filter(|needle| !needle.is_empty()) {
             Some(needle) => {
                 let needle = head(&visible(&needle), MAX_NEEDLE_CHARS);
@@ -42,13 +42,13 @@ pub fn of_call(call: &Witnessed<'_>) -> String {
         "ReadAsTable" => format!("Preview {file}{at}"),
         "ListFiles" => format!("List {file}{at}"),
         "write_text_file" => format!("Write {file}"),
-        "file.create" => format!("Create {file}"),
+        "file_create" => format!("Create {file}"),
         "edit_text_file" => format!("Edit {file}"),
         "multi_edit_text_file" => format!("Edit {file}{}", n_edits(call)),
-        "text.replace" => format!("Edit {file}{}", half_open(call)),
-        "text.insert" => format!("Insert into {file}{}", insertion(call)),
-        "text.append" => format!("Append to {file}"),
-        "file.remove" => format!("Remove {file}"),
+        "text_replace" => format!("Edit {file}{}", half_open(call)),
+        "text_insert" => format!("Insert into {file}{}", insertion(call)),
+        "text_append" => format!("Append to {file}"),
+        "file_remove" => format!("Remove {file}"),
         _ => format!("{}: {file}", call.tool.title),
     };
     let is_dry_run = matches!(call.arguments.get("dry_run"), Some(Value::Bool(true)))

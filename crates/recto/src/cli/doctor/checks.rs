@@ -6,10 +6,12 @@ use std::sync::Arc;
 
 use recto_platform::{SysResult, filesystem_name};
 use recto_store::Error;
+use recto_tools::AnswerForm;
 
 use super::report::Report;
 use crate::acp::link::LinkClient;
 use crate::assemble;
+use crate::clients;
 use crate::config::Config;
 use crate::landlock::{Enforcement, LandlockMode};
 use crate::limits::{self, Amount};
@@ -122,11 +124,10 @@ pub fn sandbox(config: &Config, report: &mut Report) {
     {
         Ok(status @ Enforcement::Full { .. }) => report.fact(format!("Landlock: {status}")),
         Ok(Enforcement::Off) => report.note("Landlock: disabled"),
-        Ok(status @ Enforcement::Partial { .. }) => report.note(format!("Landlock: {status}")),
-        Ok(status) if config.landlock == LandlockMode::BestEffort => {
-            report.problem(format!("Landlock: {status}"), remedy);
+        Ok(status @ Enforcement::Partial { .. }) if config.landlock != LandlockMode::Required => {
+            report.note(format!("Landlock: {status}"));
         }
-        Ok(status) => report.note(format!("Landlock: {status}")),
+        Ok(status) => report.problem(format!("Landlock: {status}"), remedy),
         Err(error) => report.problem(error, remedy),
     }
 }
@@ -134,12 +135,12 @@ pub fn sandbox(config: &Config, report: &mut Report) {
 /// Lists the limits that users ask about.
 pub fn limits(config: &Config, report: &mut Report) {
     report.section("limits (full list: docs/limits.md)");
-    let read = Amount::Bytes(config.max_read_bytes as u64);
     let line = Amount::Bytes(limits::REQUEST_LINE as u64);
     let whole = Amount::Bytes(limits::WHOLE_CHANGE);
     let held = Amount::Bytes(limits::CHANGED_FILE);
-    let n_running = limits::running_calls(config.max_read_bytes);
-    report.fact(format!("request {line}, read {read}"));
+    let n_running =
+        limits::running_calls(config.wire.max_answer_bytes.unwrap_or(limits::ANSWER_BYTES));
+    report.fact(format!("request {line}"));
     report.fact(format!(
         "files up to {whole} are edited in memory, larger ones by excerpt; {held} where the whole file is needed"
     ));
@@ -149,6 +150,21 @@ pub fn limits(config: &Config, report: &mut Report) {
         Amount::Count(limits::WALK_ENTRIES),
         Amount::Time(limits::WALK_TIME),
     ));
+}
+
+/// Lists how the known clients get their answers.
+pub fn clients(config: &Config, report: &mut Report) {
+    report.section("clients (by the name that they report, or --client)");
+    for client in clients::KNOWN.iter().chain([&clients::UNKNOWN]) {
+        let wire = config.wire.for_client(Some(client.name));
+        let form = match wire.delivery.form {
+            AnswerForm::Both => "text and structured",
+            AnswerForm::Text => "text",
+            AnswerForm::Structured => "structured",
+        };
+        let size = Amount::Bytes(wire.delivery.max_bytes as u64);
+        report.fact(format!("{}: {form}, up to {size}", client.name));
+    }
 }
 
 /// Lists, or removes, files left behind by killed processes.
@@ -168,13 +184,15 @@ pub fn leftovers(disk: &LocalStore, clean: bool, report: &mut Report) {
         for (path, _) in left(LeftoverVerdict::Removable).take(MAX_SHOWN) {
             report.fact(path.display().to_string());
         }
-        let remedy = match clean {
-            true => {
-                "recto could not remove them; remove them by hand. They contain no unique text."
-            }
-            false => "Remove them with recto doctor --clean. They contain no unique text.",
+        let (what, them, they) = match n_ours {
+            1 => ("1 file of an interrupted write".into(), "it", "It contains"),
+            n => (format!("{n} files of interrupted writes"), "them", "They contain"),
         };
-        report.problem(format!("{n_ours} files of interrupted writes"), remedy);
+        let remedy = match clean {
+            true => format!("recto could not remove {them}; remove {them} by hand."),
+            false => format!("Remove {them} with recto doctor --clean."),
+        };
+        report.problem(what, format!("{remedy} {they} no unique text."));
     }
     for (path, _) in left(LeftoverVerdict::Unrecognized).take(MAX_SHOWN) {
         report.problem(

@@ -11,6 +11,8 @@ use rmcp::model::{CallToolRequestParams, ProtocolVersion};
 use rmcp::service::{ClientLifecycleMode, ClientServiceExt};
 use serde_json::json;
 
+use recto_tools::delivery::{AnswerForm, Delivery};
+
 use super::*;
 use recto_store::memory::{MemoryStore, Node};
 
@@ -19,7 +21,8 @@ fn handler(content: &str) -> Handler {
     let root = Path::new("/root");
     let nodes = BTreeMap::from([(root.join("a.txt"), Node::File(content.into()))]);
     let store = Arc::new(MemoryStore::new(root, nodes, |_| false));
-    let calls = Calls::new(store.clone(), store, Served::all(), root.into(), 2 << 20);
+    let delivery = Delivery { form: AnswerForm::Both, max_bytes: 2 << 20 };
+    let calls = Calls::new(store.clone(), store, Served::all(), root.into(), delivery);
     Handler::new(calls, Wire::default(), "Reads files.".into(), 1)
 }
 
@@ -41,7 +44,7 @@ async fn check_serves(lifecycle: ClientLifecycleMode) {
         let arguments = json!({"path": "/root/a.txt"}).as_object().unwrap().clone();
         let call = CallToolRequestParams::new("read_text_file").with_arguments(arguments);
         let result = client.call_tool(call).await.unwrap();
-        assert_eq!(result.content[0].as_text().unwrap().text, content);
+        assert_eq!(result.content[1].as_text().unwrap().text, content);
         assert_eq!(result.structured_content.unwrap()["content"], content);
     }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use recto_tools::{Error, Result, Served};
+use recto_tools::{AnswerForm, Error, Result, Served};
 use rmcp::model::{
     CallToolResult, ContentBlock, ErrorCode, ErrorData, MetaObject, Tool as WireTool,
     ToolAnnotations,
@@ -10,11 +10,11 @@ use rmcp::model::{
 use serde_json::{Value, json};
 
 use super::slots::Repeat;
-use crate::config::{Errors, Results, Wire};
+use crate::config::{ClientWire, Errors};
 use recto_tools::tools::{Answer, Effect, Tool};
 
 /// Converts the definition of a tool.
-pub fn tool(tool: &Tool, wire: Wire) -> WireTool {
+pub fn tool(tool: &Tool, wire: ClientWire) -> WireTool {
     let mut annotations = ToolAnnotations::with_title(tool.title).open_world(false);
     annotations = match tool.effect() {
         Effect::Reads => annotations.read_only(true),
@@ -28,46 +28,53 @@ pub fn tool(tool: &Tool, wire: Wire) -> WireTool {
     )
     .with_annotations(annotations);
     // A tool with an output schema must return structured content.
-    if wire.results != Results::Text {
+    if wire.delivery.form != AnswerForm::Text {
         definition = definition.with_raw_output_schema(Arc::new(tool.output_schema()));
     }
+    definition.meta = wire.client.tool_meta(wire.delivery.max_bytes).map(MetaObject);
     definition
 }
 
 /// Converts the result of a call, to a JSON-RPC error if so configured.
 pub fn result(
     result: Result<Answer>,
-    wire: Wire,
+    wire: ClientWire,
     served: &Served,
     repeat: Repeat,
 ) -> Result<CallToolResult, ErrorData> {
     match result {
-        Ok(answer) => Ok(success(answer, wire.results, repeat)),
+        Ok(answer) => Ok(success(answer, wire.delivery.form, repeat)),
         Err(error) if wire.errors == Errors::Jsonrpc => Err(jsonrpc_error(&error, served)),
         Err(error) => Ok(failure(&error, served)),
     }
 }
 
-fn success(answer: Answer, results: Results, repeat: Repeat) -> CallToolResult {
-    let text = |blocks: Vec<String>| blocks.into_iter().map(ContentBlock::text).collect();
-    match results {
-        Results::Text => CallToolResult::success(text(answer.text)),
-        Results::Structured => {
+fn success(answer: Answer, form: AnswerForm, repeat: Repeat) -> CallToolResult {
+    match form {
+        AnswerForm::Text => CallToolResult::success(blocks(answer.head, answer.content)),
+        AnswerForm::Structured => {
             let structured = Value::Object(answer.object().into_owned());
-            let mut result = CallToolResult::success(text(vec![structured.to_string()]));
+            let text = structured.to_string();
+            let mut result = CallToolResult::success(vec![ContentBlock::text(text)]);
             result.structured_content = Some(structured);
             result
         }
-        Results::Both => {
-            let Answer { text: blocks, mut structured, repeated, .. } = answer;
+        AnswerForm::Both => {
+            let Answer { head, content, mut structured, repeated, .. } = answer;
             if let Some(field) = repeated {
-                structured.insert(field.into(), repeat(&blocks[0]).into());
+                structured.insert(field.into(), repeat(&content).into());
             }
-            let mut result = CallToolResult::success(text(blocks));
+            let mut result = CallToolResult::success(blocks(head, content));
             result.structured_content = Some(Value::Object(structured));
             result
         }
     }
+}
+
+/// Returns the blocks of text. At least one model API rejects empty ones.
+fn blocks(head: String, content: String) -> Vec<ContentBlock> {
+    let blocks = [head, content].into_iter().filter(|block| !block.is_empty());
+    blocks.map(ContentBlock::text).collect()
 }
 
 fn failure(error: &Error, served: &Served) -> CallToolResult {

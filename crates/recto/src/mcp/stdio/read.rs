@@ -1,11 +1,12 @@
 //! Reads requests from stdin within the limits, and rejects invalid lines.
 
+use std::io::IsTerminal;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use rmcp::model::{
-    ClientJsonRpcMessage, ClientNotification, ClientRequest, ErrorData, GetExtensions, GetMeta,
-    JsonRpcMessage, ProtocolVersion, RequestId,
+    ClientJsonRpcMessage, ClientNotification, ClientRequest, ErrorCode, ErrorData, GetExtensions,
+    GetMeta, JsonRpcMessage, ProtocolVersion, RequestId,
 };
 use serde_json::Value;
 use tokio::task::JoinHandle;
@@ -14,8 +15,8 @@ use tokio::task::coop::consume_budget;
 use super::admission::Admission;
 use super::write::{Output, Sent};
 use super::{parse, weight};
-use crate::limits;
 use crate::line::{self, Incoming, LineRead};
+use crate::{limits, log};
 
 /// The maximum length of a line.
 const MAX_LINE: usize = limits::REQUEST_LINE;
@@ -32,6 +33,8 @@ pub struct Reader {
     /// anything but a request.
     has_started: bool,
     last_line: LastLine,
+    /// Whether a user types the input.
+    is_terminal: bool,
 }
 
 /// The state of the last line. It is kept here because `rmcp` drops the future of
@@ -64,8 +67,10 @@ impl Reader {
         admission: Arc<Admission>,
         output: Output,
     ) -> std::io::Result<Reader> {
+        let is_terminal = input.is_terminal();
         let incoming = Incoming::new(input, MAX_LINE)?;
-        Ok(Reader { incoming, admission, output, has_started: false, last_line: LastLine::Nothing })
+        let last_line = LastLine::Nothing;
+        Ok(Reader { incoming, admission, output, has_started: false, last_line, is_terminal })
     }
 
     /// Waits until every request is answered.
@@ -144,6 +149,12 @@ impl Reader {
         let (message, weight) = match parsed {
             Parsed::Message { message, weight } => (message, weight),
             Parsed::Refused(error, id) => {
+                if self.is_terminal && error.code == ErrorCode::PARSE_ERROR {
+                    log::say(
+                        "this is not a JSON-RPC message. An MCP client is expected here; to call \
+                         a tool by hand, press Ctrl-C and run `recto call`.",
+                    );
+                }
                 self.refuse(error, id);
                 return None;
             }

@@ -13,19 +13,28 @@ const ON_DISK: &str = "one\ntwo\n";
 const IN_EDITOR: &str = "one\ntwo\nthree\n";
 const SECRET: &str = "the secret text";
 
-/// Makes the agent request permission for a call, as Codex does. Returns the editor's request.
+/// Makes the agent request permission for a call, as Codex does, which the editor declines. Returns
+/// the content of the editor's request.
 fn asked(editor: &Editor, session: &str, tool: &str, arguments: &Value) -> Value {
     let raw = json!({"server": "recto", "tool": tool, "arguments": arguments});
     let call = json!({"toolCallId": "c", "title": format!("mcp.recto.{tool}"), "rawInput": raw});
-    let params = json!({"sessionId": session, "toolCall": call, "options": []});
+    answered(editor, session, &call, "n")["content"].clone()
+}
+
+/// Makes the agent request permission for a call and the editor choose an option, `y` or `n`. Returns
+/// the call in the editor's request.
+fn answered(editor: &Editor, session: &str, call: &Value, option: &str) -> Value {
+    let options = json!([{"optionId": "y", "name": "Allow", "kind": "allow_once"},
+        {"optionId": "n", "name": "Reject", "kind": "reject_once"}]);
+    let params = json!({"sessionId": session, "toolCall": call, "options": options});
     let ask = json!({"method": "session/request_permission", "params": params});
     let answered = editor.ask("test/ask", ask);
     let request: Value = serde_json::from_str(&editor.next_line()).unwrap();
     assert_eq!(request["method"], "session/request_permission");
-    let outcome = json!({"outcome": {"outcome": "cancelled"}});
+    let outcome = json!({"outcome": {"outcome": "selected", "optionId": option}});
     editor.send_line(&json!({"id": request["id"], "result": outcome}).to_string());
     answered.recv().unwrap();
-    request["params"]["toolCall"]["content"].clone()
+    request["params"]["toolCall"].clone()
 }
 
 /// Summarises the blocks: old and new text of a diff, or the message.
@@ -68,21 +77,21 @@ fn the_permission_request_of_every_tool_shows_its_diff() {
         ),
         ("multi_edit_text_file", json!({"path": path, "edits": edits}), "1\n2\nthree\n"),
         (
-            "text.replace",
+            "text_replace",
             json!({"path": "f.txt", "hash": hash, "lines": [3, 4], "old": "three", "new": "3"}),
             "one\ntwo\n3\n",
         ),
         (
-            "text.insert",
+            "text_insert",
             json!({"path": "f.txt", "hash": hash, "line": 2, "anchor": "two", "content": "1.5"}),
             "one\n1.5\ntwo\nthree\n",
         ),
         (
-            "text.append",
+            "text_append",
             json!({"path": "f.txt", "hash": hash, "content": "four\n"}),
             "one\ntwo\nthree\nfour\n",
         ),
-        ("file.remove", json!({"path": "f.txt", "hash": hash}), ""),
+        ("file_remove", json!({"path": "f.txt", "hash": hash}), ""),
     ];
     for (tool, arguments, after) in rows {
         let content = asked(&editor, &session, tool, &arguments);
@@ -94,7 +103,7 @@ fn the_permission_request_of_every_tool_shows_its_diff() {
     }
     for (tool, arguments) in [
         ("write_text_file", json!({"path": editor.spelled("new.txt"), "content": "new\n"})),
-        ("file.create", json!({"path": "a/b/new.txt", "content": "new\n"})),
+        ("file_create", json!({"path": "a/b/new.txt", "content": "new\n"})),
     ] {
         let blocks = shown(&asked(&editor, &session, tool, &arguments));
         assert_eq!(blocks, [r#"new "new\n""#], "{tool}");
@@ -119,8 +128,8 @@ fn a_permission_request_reports_a_call_that_changes_nothing_or_fails() {
     assert_eq!(blocks[0], "Dry run: nothing was written.");
 
     for (tool, arguments, message) in [
-        ("file.create", json!({"path": "saved.txt", "content": "x"}), "File already exists"),
-        ("file.remove", json!({"path": "saved.txt", "hash": "000000000000"}), "File changed since"),
+        ("file_create", json!({"path": "saved.txt", "content": "x"}), "File already exists"),
+        ("file_remove", json!({"path": "saved.txt", "hash": "000000000000"}), "File changed since"),
         (
             "edit_text_file",
             json!({"path": editor.spelled("none.txt"), "old_string": "a", "new_string": "b"}),
@@ -159,9 +168,9 @@ fn a_permission_request_shows_nothing_of_an_inaccessible_file() {
         for (tool, arguments) in [
             ("write_text_file", json!({"path": path, "content": "new\n"})),
             ("edit_text_file", json!({"path": path, "old_string": "secret", "new_string": "x"})),
-            ("text.append", json!({"path": path, "hash": hash, "content": "x"})),
-            ("file.remove", json!({"path": path, "hash": hash})),
-            ("file.create", json!({"path": path, "content": "x"})),
+            ("text_append", json!({"path": path, "hash": hash, "content": "x"})),
+            ("file_remove", json!({"path": path, "hash": hash})),
+            ("file_create", json!({"path": path, "content": "x"})),
         ] {
             let content = asked(&editor, &session, tool, &arguments);
             assert!(!content.to_string().contains(SECRET), "{tool} {path}: {content}");
@@ -210,4 +219,26 @@ fn a_permission_request_does_not_wait_for_a_silent_editor() {
     let blocks = shown(&asked(&editor, &session, "write_text_file", &write));
     assert_eq!(blocks[0], r#"new "new\n""#);
     assert_eq!(editor.state.requests.lock().unwrap().len(), 1);
+}
+
+/// Gemini CLI does not report that a call was declined.
+#[test]
+fn an_edit_is_not_shown_on_the_card_of_a_declined_one() {
+    let (editor, session) = start();
+    let edit = json!({"path": editor.spelled("saved.txt"), "old_string": "two", "new_string": "2"});
+    let text = json!({"type": "text", "text": edit.to_string()});
+    let call = |id: &str| {
+        json!({"toolCallId": id, "status": "pending", "title": "edit_text_file (recto MCP Server)",
+            "content": [{"type": "content", "content": text}], "locations": [], "kind": "other"})
+    };
+    for (id, option) in [("declined", "n"), ("permitted", "y")] {
+        let request = answered(&editor, &session, &call(id), option);
+        assert_eq!(shown(&request["content"]), [r#""one\ntwo\n" -> "one\n2\n""#], "{id}");
+        assert_eq!(request["title"], "Edit saved.txt", "{id}");
+    }
+    editor.call(&session, "edit_text_file", edit);
+    editor.wait_for_ends(1);
+    let updates = editor.state.updates.lock().unwrap();
+    let ids: Vec<_> = updates.iter().map(|update| &update["update"]["toolCallId"]).collect();
+    assert_eq!(ids, ["permitted", "permitted"]);
 }

@@ -52,15 +52,15 @@ fn path_checks_give_the_same_errors_as_on_disk_without_asking_the_editor() {
         for (tool, arguments) in [
             ("read_text_file", json!({})),
             ("edit_text_file", json!({"old_string": "a", "new_string": "b"})),
-            ("text.read", json!({})),
-            ("text.append", json!({"hash": "000000000000", "content": "x\n"})),
-            ("file.remove", json!({"hash": "000000000000"})),
+            ("text_read", json!({})),
+            ("text_append", json!({"hash": "000000000000", "content": "x\n"})),
+            ("file_remove", json!({"hash": "000000000000"})),
             ("write_text_file", json!({"content": "x\n", "dry_run": true})),
             ("write_text_file", json!({"content": "x\n", "expected_hash": "000000000000"})),
             ("ReadLines", json!({})),
             ("ReadAsTable", json!({})),
         ] {
-            let is_read = name == ".git/config" && matches!(tool, "read_text_file" | "text.read");
+            let is_read = name == ".git/config" && matches!(tool, "read_text_file" | "text_read");
             if is_read || (name == ".git/config" && tool.starts_with("Read")) {
                 continue; // This case is permitted.
             }

@@ -136,7 +136,7 @@ fn an_expected_hash_is_stale_if_the_disk_has_another_version() {
     fixture.put("f.txt", ON_DISK);
     let hash = recto_text::Digest::of(IN_EDITOR.as_bytes()).to_string();
     let actual =
-        fixture.call("text.append", json!({"path": "f.txt", "hash": hash, "content": "x\n"}));
+        fixture.call("text_append", json!({"path": "f.txt", "hash": hash, "content": "x\n"}));
     assert!(matches!(actual, Actual::Error { code: -32013, .. }), "{actual:?}");
     assert_eq!(fixture.disk("f.txt").as_deref(), Some(ON_DISK));
 }

@@ -61,15 +61,15 @@ fn calls(fixture: &EditorFixture) -> Vec<(&'static str, &'static str, Value)> {
         ),
         ("write_text_file", "f.csv", json!({"path": old, "content": "written\n"})),
         ("write_text_file", "new.txt", json!({"path": new, "content": "written\n"})),
-        ("file.create", "sub/new.txt", json!({"path": "sub/new.txt", "content": "created\n"})),
-        ("file.remove", "f.csv", json!({"path": old, "hash": ""})),
+        ("file_create", "sub/new.txt", json!({"path": "sub/new.txt", "content": "created\n"})),
+        ("file_remove", "f.csv", json!({"path": old, "hash": ""})),
     ]
 }
 
 /// Summarises the result: what was read, what was changed, or the code; + marks notes.
 fn outcome(fixture: &EditorFixture, tool: &str, name: &str, mut arguments: Value) -> String {
-    if tool == "file.remove" {
-        let hash = match fixture.call("text.read", json!({"path": name})) {
+    if tool == "file_remove" {
+        let hash = match fixture.call("text_read", json!({"path": name})) {
             Actual::Answer { structured, .. } => structured["hash"].clone(),
             Actual::Error { .. } => recto_text::Digest::of(DISK.as_bytes()).to_string().into(),
         };
@@ -96,7 +96,8 @@ fn outcome(fixture: &EditorFixture, tool: &str, name: &str, mut arguments: Value
             false
         }
         Actual::Answer { structured, text } => {
-            let read = text[0].contains("buffer").then_some("buffer");
+            let read =
+                text.last().is_some_and(|block| block.contains("buffer")).then_some("buffer");
             if words.is_empty() {
                 words.push(read.unwrap_or("disk").to_string());
             }

@@ -29,10 +29,10 @@ fn zed() -> Habits {
 fn a_crlf_file_is_lf_in_the_editor_and_stays_crlf_on_the_disk() {
     let fixture = EditorFixture::new(ScriptedEditor::new(zed()));
     let path = fixture.put("f.txt", "one\r\ntwo\r\n");
-    let read = answer(fixture.call("text.read", json!({"path": "f.txt"})));
+    let read = answer(fixture.call("text_read", json!({"path": "f.txt"})));
     assert_eq!((&read["content"], read.get("notes")), (&json!("one\ntwo\n"), None));
     let replaced = answer(fixture.call(
-        "text.replace",
+        "text_replace",
         json!({"path": "f.txt", "hash": read["hash"], "lines": [1, 2], "old": "one", "new": "1"}),
     ));
     assert_eq!(replaced.get("notes"), None);
@@ -40,7 +40,7 @@ fn a_crlf_file_is_lf_in_the_editor_and_stays_crlf_on_the_disk() {
     let edit = json!({"path": path, "old_string": "1\r\ntwo", "new_string": "1\r\n2"});
     let edited = answer(fixture.call("edit_text_file", edit));
     assert_eq!(fixture.disk("f.txt").as_deref(), Some("1\r\n2\r\n"));
-    let removed = fixture.call("file.remove", json!({"path": "f.txt", "hash": edited["hash"]}));
+    let removed = fixture.call("file_remove", json!({"path": "f.txt", "hash": edited["hash"]}));
     assert_eq!(answer(removed)["removed"], true);
     assert_eq!(fixture.disk("f.txt"), None);
 }
@@ -50,19 +50,19 @@ fn a_missing_file_is_reported_even_if_the_editor_returns_text_for_it() {
     let fixture = EditorFixture::new(ScriptedEditor::new(zed()));
     for (tool, arguments) in [
         ("read_text_file", json!({"path": fixture.path("new.txt")})),
-        ("text.read", json!({"path": "new.txt"})),
+        ("text_read", json!({"path": "new.txt"})),
         ("ReadLines", json!({"file_path": "new.txt"})),
         ("ReadAsTable", json!({"file_path": "new.txt"})),
-        ("text.append", json!({"path": "new.txt", "hash": "000000000000", "content": "x\n"})),
-        ("file.remove", json!({"path": "new.txt", "hash": "000000000000"})),
+        ("text_append", json!({"path": "new.txt", "hash": "000000000000", "content": "x\n"})),
+        ("file_remove", json!({"path": "new.txt", "hash": "000000000000"})),
     ] {
         let actual = fixture.call(tool, arguments);
         assert!(matches!(actual, Actual::Error { code: -32001, .. }), "{tool}: {actual:?}");
     }
     let create = json!({"path": "a/b/new.txt", "content": "x\n"});
-    answer(fixture.call("file.create", create.clone()));
+    answer(fixture.call("file_create", create.clone()));
     assert_eq!(fixture.disk("a/b/new.txt").as_deref(), Some("x\n"));
-    let again = fixture.call("file.create", create);
+    let again = fixture.call("file_create", create);
     assert!(matches!(again, Actual::Error { code: -32006, .. }), "{again:?}");
 }
 
@@ -76,11 +76,11 @@ fn the_reported_hash_is_that_of_the_text_the_editor_saved() {
     let edited = answer(fixture.call("edit_text_file", edit));
     assert_eq!(edited["notes"], json!(["the editor changed the text while saving it"]));
     let append = json!({"path": "f.txt", "hash": edited["hash"], "content": "b\n"});
-    let appended = answer(fixture.call("text.append", append));
+    let appended = answer(fixture.call("text_append", append));
     assert_eq!(appended.get("notes"), None);
     assert_eq!(fixture.disk("f.txt").as_deref(), Some("a = 1\nb\n"));
-    let created = answer(fixture.call("file.create", json!({"path": "g.txt", "content": "a=1"})));
-    let read = answer(fixture.call("text.read", json!({"path": "g.txt"})));
+    let created = answer(fixture.call("file_create", json!({"path": "g.txt", "content": "a=1"})));
+    let read = answer(fixture.call("text_read", json!({"path": "g.txt"})));
     assert_eq!((&read["content"], &read["hash"]), (&json!("a = 1"), &created["hash"]));
 }
 
@@ -99,7 +99,7 @@ fn a_write_succeeds_if_the_editor_normalises_it_to_the_old_text() {
             answer(fixture.call("write_text_file", json!({"path": path, "content": content})));
         let says = json!(["the editor changed the text while saving it"]);
         assert_eq!(written["notes"], says, "{content:?}");
-        let read = answer(fixture.call("text.read", json!({"path": "f.txt"})));
+        let read = answer(fixture.call("text_read", json!({"path": "f.txt"})));
         assert_eq!(read["hash"], written["hash"], "{content:?}");
     }
 }
@@ -199,7 +199,7 @@ fn a_change_between_read_and_write_is_not_lost() {
     fixture.put("f.txt", "a\n");
     let hash = recto_text::Digest::of(b"a\n").to_string();
     let append = json!({"path": "f.txt", "hash": hash, "content": "b\n"});
-    let actual = fixture.call("text.append", append);
+    let actual = fixture.call("text_append", append);
     assert!(matches!(actual, Actual::Error { code: -32013, .. }), "{actual:?}");
     assert_eq!(fixture.editor.count(Verb::Write), 0);
 }

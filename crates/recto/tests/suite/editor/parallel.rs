@@ -48,7 +48,7 @@ fn one_of_several_edits_with_the_same_expected_hash_wins() {
     let fixture = EditorFixture::new(out_of_order());
     fixture.put("f.txt", "start\n");
     for round in 0..N_ROUNDS {
-        let read = fixture.call("text.read", json!({"path": "f.txt"}));
+        let read = fixture.call("text_read", json!({"path": "f.txt"}));
         let Actual::Answer { structured, .. } = read else { panic!("{read:?}") };
         let outcomes = std::thread::scope(|scope| {
             let threads = (0..8).map(|thread| {

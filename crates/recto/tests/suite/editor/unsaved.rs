@@ -42,9 +42,9 @@ fn a_new_file_exists_before_it_is_saved() {
     assert_eq!(fixture.buffer("new[1].txt").as_deref(), Some("b\n"));
 
     let create = json!({"path": path, "content": "c\n"});
-    assert_eq!(code(fixture.call("file.create", create)), -32006);
+    assert_eq!(code(fixture.call("file_create", create)), -32006);
     let remove = json!({"path": path, "hash": edited["hash"]});
-    assert_eq!(code(fixture.call("file.remove", remove.clone())), -32017);
+    assert_eq!(code(fixture.call("file_remove", remove.clone())), -32017);
     let listed = answer(fixture.call("ListFiles", json!({"pattern": "*.txt"})));
     let says = "files not yet saved in the editor are not listed";
     assert_eq!((&listed["total"], &listed["notes"]), (&json!(0), &json!([says])));
@@ -53,7 +53,7 @@ fn a_new_file_exists_before_it_is_saved() {
     fixture.put("new[1].txt", "b\n");
     let read = answer(fixture.call("read_text_file", json!({"path": path})));
     assert_eq!(read.get("notes"), None);
-    assert_eq!(answer(fixture.call("file.remove", remove))["removed"], true);
+    assert_eq!(answer(fixture.call("file_remove", remove))["removed"], true);
     assert_eq!(code(fixture.call("read_text_file", json!({"path": path}))), -32001);
 }
 
@@ -69,7 +69,7 @@ fn a_file_that_only_a_lost_editor_had_does_not_exist() {
     let edit = json!({"path": path, "old_string": "a", "new_string": "b"});
     assert_eq!(code(fixture.call("edit_text_file", edit)), -32001);
     let create = json!({"path": path, "content": "AAE=", "encoding": "base64"});
-    answer(fixture.call("file.create", create));
+    answer(fixture.call("file_create", create));
     assert_eq!(fixture.disk("new.txt").as_deref(), Some("\0\u{1}"));
 }
 
@@ -80,7 +80,7 @@ fn unsaved_changes_are_read_edited_and_reported() {
     fixture.editor.open(&path, "buffer\n");
     for (tool, arguments) in [
         ("read_text_file", json!({"path": path})),
-        ("text.read", json!({"path": path})),
+        ("text_read", json!({"path": path})),
         ("ReadLines", json!({"file_path": path})),
         (
             "edit_text_file",
@@ -94,7 +94,7 @@ fn unsaved_changes_are_read_edited_and_reported() {
     assert_eq!(fixture.buffer("f.txt").as_deref(), Some("edited\n"));
     assert_eq!(fixture.disk("f.txt").as_deref(), Some("disk\n"));
     let hash = recto_text::Digest::of(b"edited\n").to_string();
-    let actual = fixture.call("file.remove", json!({"path": path, "hash": hash}));
+    let actual = fixture.call("file_remove", json!({"path": path, "hash": hash}));
     let Actual::Error { code, message, .. } = actual else { panic!("{actual:?}") };
     let says = format!("File has unsaved changes in the editor: {}", path.display());
     assert_eq!((code, message), (-32017, says));
@@ -126,7 +126,7 @@ fn many_files_are_searched_on_the_disk_without_asking() {
     assert_eq!(fixture.editor.count(Verb::Read), 0);
     // Known differences are reported.
     fixture.editor.open(&fixture.path("7.txt"), "nothing\n");
-    answer(fixture.call("text.read", json!({"path": "7.txt"})));
+    answer(fixture.call("text_read", json!({"path": "7.txt"})));
     let found = answer(fixture.call("ReadLines", search));
     let says = "the editor has unsaved changes; this is the text on disk, without them";
     assert_eq!(found["notes"], json!([on_disk, says]));
@@ -147,7 +147,7 @@ fn large_files_and_bytes_stay_on_the_disk() {
         assert_eq!(answer(fixture.call(tool, arguments))["notes"], says, "{tool}");
     }
     let create = json!({"path": "b.txt", "content": "YQ==", "encoding": "base64"});
-    assert_eq!(answer(fixture.call("file.create", create)).get("notes"), None);
+    assert_eq!(answer(fixture.call("file_create", create)).get("notes"), None);
     assert_eq!(fixture.disk("b.txt").as_deref(), Some("a"));
     let new = json!({"path": fixture.path("new.txt"), "content": line.repeat((16 << 20) / 15)});
     assert_eq!(answer(fixture.call("write_text_file", new))["notes"], says);
@@ -160,9 +160,9 @@ fn a_hash_from_a_read_only_editor_is_accepted_by_an_edit() {
     let habits = Habits { lacks_write: true, normalises: true, ..Habits::default() };
     let fixture = EditorFixture::new(ScriptedEditor::new(habits));
     fixture.put("f.txt", "a\r\n");
-    let read = answer(fixture.call("text.read", json!({"path": "f.txt"})));
+    let read = answer(fixture.call("text_read", json!({"path": "f.txt"})));
     assert_eq!(read["content"], "a\r\n");
     let append = json!({"path": "f.txt", "hash": read["hash"], "content": "b\r\n"});
-    answer(fixture.call("text.append", append));
+    answer(fixture.call("text_append", append));
     assert_eq!(fixture.disk("f.txt").as_deref(), Some("a\r\nb\r\n"));
 }

@@ -172,7 +172,7 @@ fn two_writers_that_open_late_lose_nothing() {
 /// name of the same file.
 #[test]
 fn a_late_write_is_never_lost() {
-    let remove = ("file.remove", json!({"hash": Digest::of(OLD.as_bytes()).to_string()}));
+    let remove = ("file_remove", json!({"hash": Digest::of(OLD.as_bytes()).to_string()}));
     let edit = ("edit_text_file", json!({"old_string": "two", "new_string": "TWO"}));
     for (tool, arguments) in [edit, remove] {
         for how in [Action::Appends, Action::AppendsAndStays, Action::WritesOver] {

@@ -87,7 +87,7 @@ fn unreadable_files_and_directories_are_counted() {
     };
     let found: Vec<String> = rows(&structured).into_iter().map(|(path, ..)| path).collect();
     assert_eq!(found, [&expected[0][..], &expected[3]]);
-    assert!(text[1].contains("not readable: 3"), "{text:?}");
+    assert!(text[0].contains("not readable: 3"), "{text:?}");
     for tool in ["ReadLines", "ReadAsTable"] {
         for path in ["closed.txt", "no-enter/a.txt"] {
             assert_eq!(session.code(tool, json!({"file_path": path})), -32002, "{tool} {path}");
@@ -108,7 +108,7 @@ fn a_directory_of_twenty_thousand_files_is_listed_in_order() {
         std::fs::write(dir.path(format!("root/d/{}", name(n))), "").unwrap();
     }
     dir.file("root/d/.gitignore", "*7-*\n").file("root/d/00000-first.txt", INSIDE);
-    let session = dir.serve(&["--max-read-bytes", "10000000"]);
+    let session = dir.serve(&["--max-answer-bytes", "10000000"]);
     let path = |name: String| dir.spelled(&format!("root/d/{name}"));
     let mut expected = vec![path("00000-first.txt".into())];
     expected.extend((0..20_000).filter(|n| n % 10 != 7).map(name).map(path));

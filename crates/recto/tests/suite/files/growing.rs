@@ -43,7 +43,7 @@ fn check_log(session: &Session, path: &str) -> bool {
         ("ReadLines", json!({"file_path": path, "lines": "+3-"})),
         ("ReadLines", json!({"file_path": path, "match": "line 77 of", "ctx": 1})),
         ("ReadLines", json!({"file_path": path, "lines": "1,500,900"})),
-        ("text.read", json!({"path": path, "lines": [-2, 0]})),
+        ("text_read", json!({"path": path, "lines": [-2, 0]})),
     ];
     let mut has_notes = false;
     for (tool, arguments) in calls {

@@ -45,7 +45,7 @@ fn check_rows(answer: &Value, expected: impl IntoIterator<Item = u64>, shown: &s
 
 /// Reads a file in every way.
 fn check(session: &Session, path: &str, n_ranges: u64) {
-    let hash = session.answer("text.read", json!({"path": path, "lines": [1, 2]}))["hash"].clone();
+    let hash = session.answer("text_read", json!({"path": path, "lines": [1, 2]}))["hash"].clone();
     for (lines, expected) in [
         ("1", vec![1]),
         ("9000", vec![9000]),
@@ -199,7 +199,7 @@ fn cached_lines_are_the_same_in_every_encoding() {
         let hash = |session: &Calls| {
             let page =
                 json!({"path": dir.spelled(&format!("root/{name}")), "lines": [9_001, 9_002]});
-            let answer = answer(session, "text.read", &page);
+            let answer = answer(session, "text_read", &page);
             (answer["hash"].clone(), answer["lines"].clone())
         };
         assert_eq!(hash(&session), hash(&start()), "{name}");
@@ -380,7 +380,7 @@ fn a_large_binary_file_is_reported_with_its_hash() {
     dir.file("root/f.bin", &bytes);
     let session = dir.serve(&[]);
     let hash = Digest::of(&bytes).to_string();
-    for (tool, name) in [("text.read", "path"), ("ReadLines", "file_path")] {
+    for (tool, name) in [("text_read", "path"), ("ReadLines", "file_path")] {
         match session.call(tool, json!({name: "f.bin"})) {
             Actual::Error { code: -32004, hint, .. } => {
                 let hint = hint.unwrap();
@@ -389,6 +389,6 @@ fn a_large_binary_file_is_reported_with_its_hash() {
             other => panic!("{tool}: {other:?}"),
         }
     }
-    session.answer("file.remove", json!({"path": "f.bin", "hash": hash}));
+    session.answer("file_remove", json!({"path": "f.bin", "hash": hash}));
     assert!(!dir.path("root/f.bin").exists());
 }

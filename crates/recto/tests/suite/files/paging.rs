@@ -88,7 +88,7 @@ fn around(lines: &BTreeSet<u64>, ctx: u64, n_lines: u64) -> BTreeSet<u64> {
 fn pages_of_ranges_and_matches_joined_give_the_whole_request() {
     let dir = TestDir::new();
     let budgets = ["1", "40", "100", "333", "2000"];
-    let sessions = budgets.map(|budget| dir.serve(&["--max-read-bytes", budget]));
+    let sessions = budgets.map(|budget| dir.serve(&["--max-answer-bytes", budget]));
     for seed in 0..250 {
         let mut random = Random::new(seed);
         let text = text(&mut random);
@@ -135,7 +135,7 @@ fn pages_with_context_end_and_omit_nothing() {
     let hits = BTreeSet::from([10, 30, 50]);
     let mut failures = Vec::new();
     for budget in ["130", "200", "500"] {
-        let session = dir.serve(&["--max-read-bytes", budget]);
+        let session = dir.serve(&["--max-answer-bytes", budget]);
         for (arguments, named) in [
             (json!({"file_path": "f", "lines": "10,30,50"}), &hits),
             (json!({"file_path": "f", "match": "hit"}), &hits),
@@ -166,7 +166,7 @@ fn every_hit_of_a_file_is_found() {
     let dir = TestDir::new();
     dir.file("root/f", "x\n".repeat(30_000));
     for budget in ["1000000", "10000000"] {
-        let session = dir.serve(&["--max-read-bytes", budget]);
+        let session = dir.serve(&["--max-answer-bytes", budget]);
         let found = follow(&session, json!({"file_path": "f", "match": "X"}));
         let is_each = found.iter().zip(1..).all(|((line, _), n)| *line == n);
         assert!(is_each && found.len() == 30_000, "{} rows, {budget} bytes each", found.len());

@@ -38,12 +38,12 @@ pub struct Terms {
 impl Action {
     pub fn tool(&self) -> &'static str {
         match self {
-            Action::Read { .. } => "text.read",
-            Action::Replace { .. } => "text.replace",
-            Action::Insert { .. } => "text.insert",
-            Action::Append { .. } => "text.append",
-            Action::CreateText { .. } | Action::CreateBytes { .. } => "file.create",
-            Action::Remove { .. } => "file.remove",
+            Action::Read { .. } => "text_read",
+            Action::Replace { .. } => "text_replace",
+            Action::Insert { .. } => "text_insert",
+            Action::Append { .. } => "text_append",
+            Action::CreateText { .. } | Action::CreateBytes { .. } => "file_create",
+            Action::Remove { .. } => "file_remove",
             Action::Edit { .. } => "edit_text_file",
             Action::MultiEdit { .. } => "multi_edit_text_file",
             Action::Write { .. } => "write_text_file",

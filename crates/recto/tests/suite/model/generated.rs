@@ -265,7 +265,7 @@ pub fn broken(
     mut arguments: Map<String, Value>,
 ) -> Map<String, Value> {
     let optional: &[&str] = match tool {
-        "text.read" => &["lines", "since"],
+        "text_read" => &["lines", "since"],
         _ => &["encoding", "expected_hash", "dry_run"],
     };
     let is_required = |name: &&String| !optional.contains(&name.as_str());

@@ -90,7 +90,7 @@ pub fn read(text: &str, [start, end]: [i64; 2], max_bytes: usize) -> Result<Page
     Ok(Page { first_line: first as usize, content, extent })
 }
 
-/// "An answer over `--max-read-bytes` is cut at a line end. A single line longer than that is
+/// "An answer over `--max-answer-bytes` is cut at a line end. A single line longer than that is
 /// cut inside."
 fn within(lines: &[Line], max_bytes: usize) -> (String, Extent) {
     let n_fitting =
@@ -127,21 +127,57 @@ fn from_either_end(number: i64, n: i64) -> i64 {
     if number < 0 { number.saturating_add(n + 1) } else { number }
 }
 
-/// "The ending of the first matched line, or where that has none, of the nearest earlier line;
-/// in an empty file `\n`."
-pub fn ending_near(lines: &[Line], index: usize) -> &'static str {
+/// "The ending of the first matched line, or if that line has none, of the nearest earlier line that
+/// has one."
+pub fn ending_near(lines: &[Line], index: usize) -> Option<&'static str> {
     let up_to = &lines[..lines.len().min(index + 1)];
-    up_to.iter().rev().map(|line| line.ending).find(|ending| !ending.is_empty()).unwrap_or("\n")
+    up_to.iter().rev().map(|line| line.ending).find(|ending| !ending.is_empty())
 }
 
-/// "Literal if `old` contains a line break and matched exactly, or if the new text itself
-/// contains `\r\n`. Otherwise each `\n` in it takes the ending" of its place.
-pub fn spelled(new: &str, old: &str, how: Match, ending: &str) -> String {
-    if is_literal(new, old, how) { new.to_string() } else { new.replace('\n', ending) }
+/// "Every line break of the new text takes the ending; with no line break in the file, literal."
+pub fn spelled(new: &str, ending: Option<&str>) -> String {
+    let Some(ending) = ending else { return new.to_string() };
+    let one = |line: &Line| match line.ending {
+        "" => line.text.clone(),
+        _ => format!("{}{ending}", line.text),
+    };
+    lines(new).iter().map(one).collect()
 }
 
-fn is_literal(new: &str, old: &str, how: Match) -> bool {
-    new.contains("\r\n") || (old.contains('\n') && how == Match::Exact)
+/// "Leading and trailing lines that are equal in old and new text keep their endings; between them
+/// the k-th new line takes the ending of the k-th replaced line, further ones that of the last; where
+/// no line was replaced, that of the line before." `matched` are the endings of the matched lines in
+/// the file, `before` that of the line before them.
+pub fn line_by_line(
+    old: &str,
+    new: &str,
+    matched: &[Option<&'static str>],
+    before: Option<&'static str>,
+) -> String {
+    let (mut old, mut new, mut matched) = (lines(old), lines(new), matched.to_vec());
+    let is_same = |one: &Line, other: &Line| {
+        one.text == other.text && one.ending.is_empty() == other.ending.is_empty()
+    };
+    let spelled = |line: &Line, ending: Option<&str>| match line.ending {
+        "" => line.text.clone(),
+        _ => format!("{}{}", line.text, ending.unwrap()),
+    };
+    let (mut head, mut tail) = (String::new(), String::new());
+    let mut before = before.or(matched[0]);
+    while !old.is_empty() && !new.is_empty() && is_same(&old[0], &new[0]) {
+        before = matched.remove(0);
+        head += &spelled(&new.remove(0), before);
+        old.remove(0);
+    }
+    while !old.is_empty() && !new.is_empty() && is_same(&old[old.len() - 1], &new[new.len() - 1]) {
+        old.pop();
+        tail = spelled(&new.pop().unwrap(), matched.pop().unwrap()) + &tail;
+    }
+    let last = *matched.last().unwrap_or(&before);
+    for (k, line) in new.iter().enumerate() {
+        head += &spelled(line, *matched.get(k).unwrap_or(&last));
+    }
+    head + &tail
 }
 
 /// Compares lines: the ending of a wanted line may be missing if `may_be_open`; a different one is
@@ -174,10 +210,6 @@ fn places(lines: &[Line], wanted: &[Line], first: usize, past: usize) -> Vec<(us
             None => {}
         }
     }
-    // "Exact matches are counted first; tolerant ones count only when there is no exact one."
-    if found.iter().any(|(_, how)| *how == Match::Exact) {
-        found.retain(|(_, how)| *how == Match::Exact);
-    }
     found
 }
 
@@ -194,11 +226,24 @@ pub fn replace(text: &str, range: [i64; 2], old: &str, new: &str) -> Result<Chan
     };
     let after = at + wanted.len();
     let last_ending = stored[after - 1].ending;
-    let mut middle = spelled(new, old, how, ending_near(&stored, at));
-    // "A `new` without a final ending gets one, except at the end of the file when the file has
-    // no final ending or `old` named it. `new: \"\"` removes the lines."
+    // "End non-empty text with the ending of the last replaced line. Exceptions: the file had no final
+    // ending and the text becomes its last line; `old` ends with the file's final line break and `new`
+    // does not."
     let is_free = after == stored.len() && (last_ending.is_empty() || old.ends_with('\n'));
-    if !new.is_empty() && !is_free && !middle.ends_with('\n') {
+    let lacks_ending = !new.is_empty() && !new.ends_with('\n') && !is_free;
+    let mut middle = match how {
+        _ if !old.contains('\n') => spelled(new, ending_near(&stored, at)),
+        Match::Exact => new.to_string(),
+        Match::Eol => {
+            // Both texts end with an ending, or neither does.
+            let mut wanted = wanted;
+            wanted.last_mut().unwrap().ending = if lacks_ending { "" } else { last_ending };
+            let matched: Vec<_> = (at..after).map(|index| ending_near(&stored, index)).collect();
+            let before = at.checked_sub(1).and_then(|index| ending_near(&stored, index));
+            line_by_line(&joined(&wanted), new, &matched, before)
+        }
+    };
+    if lacks_ending {
         middle.push_str(last_ending);
     }
     let text = format!("{}{middle}{}", joined(&stored[..at]), joined(&stored[after..]));
@@ -225,22 +270,28 @@ pub fn insert(text: &str, line: i64, anchor: &str, content: &str) -> Result<Chan
         _ => None,
     };
     let how = how.ok_or(-32014)?;
+    // "An `anchor` with its ending that matched exactly makes `content` literal."
+    let is_literal = anchor.contains('\n') && how == Match::Exact;
     let ending = ending_near(&stored, at);
-    let mut content = spelled(content, anchor, how, ending);
+    let mut content = if is_literal { content.to_string() } else { spelled(content, ending) };
     if !content.ends_with('\n') {
-        content.push_str(ending);
+        content.push_str(ending.unwrap_or("\n"));
     }
     let text = format!("{}{content}{}", joined(&stored[..at]), joined(&stored[at..]));
     Ok(Changed { text, how })
 }
 
-/// "Starts on a new line if the file's last line has no ending; `content` is always literal."
+/// "Starts on a new line. `append` ends non-empty text with the ending of the last line that has one,
+/// unless the file had no final ending. In an empty file append does not."
 pub fn append(text: &str, content: &str) -> String {
     let stored = lines(text);
+    let ending = ending_near(&stored, stored.len());
+    let content = spelled(content, ending);
+    let ending = ending.unwrap_or("\n");
     match stored.last() {
-        Some(last) if last.ending.is_empty() => {
-            format!("{text}{}{content}", ending_near(&stored, stored.len() - 1))
-        }
-        _ => format!("{text}{content}"),
+        None => content,
+        Some(last) if last.ending.is_empty() => format!("{text}{ending}{content}"),
+        Some(_) if content.ends_with('\n') => format!("{text}{content}"),
+        Some(_) => format!("{text}{content}{ending}"),
     }
 }

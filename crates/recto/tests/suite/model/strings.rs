@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::lines::{Match, ending_near, lines, spelled};
+use super::lines::{Match, ending_near, line_by_line, lines, spelled};
 
 /// The result of one edit or several.
 pub struct Edited {
@@ -40,15 +40,25 @@ pub fn edit_all(text: &str, edits: &[Edit]) -> Result<Edited, i32> {
 type EditedOnce = (String, Match, (usize, usize));
 
 fn edit_one(text: &str, (old, new): &Edit) -> Result<EditedOnce, i32> {
-    let (places, how) = find(text, old);
-    let place = match &places[..] {
+    let place = match &find(text, old)[..] {
         [] => return Err(-32010),
         [only] => only.clone(),
         _ => return Err(-32011),
     };
+    let how = if text[place.clone()] == **old { Match::Exact } else { Match::Eol };
     let line_of = |offset: usize| text[..offset].matches('\n').count();
     let (first_line, last_line) = (line_of(place.start), line_of_last(text, &place));
-    let new = spelled(new, old, how, ending_near(&lines(text), first_line));
+    let stored = lines(text);
+    let new = match how {
+        _ if !old.contains('\n') => spelled(new, ending_near(&stored, first_line)),
+        Match::Exact => new.clone(),
+        Match::Eol => {
+            let matched: Vec<_> =
+                (first_line..=last_line).map(|index| ending_near(&stored, index)).collect();
+            let before = first_line.checked_sub(1).and_then(|index| ending_near(&stored, index));
+            line_by_line(old, new, &matched, before)
+        }
+    };
     let after = format!("{}{new}{}", &text[..place.start], &text[place.end..]);
     Ok((after, how, (first_line + 1, last_line + 1)))
 }
@@ -63,7 +73,7 @@ fn line_of_last(text: &str, place: &Range<usize>) -> usize {
 /// because edit j changed it, and is not edit j's own `old_string`; j is the first edit after which
 /// the string no longer occurs.
 fn not_found(staged: &[String], edits: &[Edit], old: &str) -> i32 {
-    let occurs = |text: &String| !find(text, old).0.is_empty();
+    let occurs = |text: &String| !find(text, old).is_empty();
     if !occurs(&staged[0]) {
         return -32010;
     }
@@ -71,27 +81,28 @@ fn not_found(staged: &[String], edits: &[Edit], old: &str) -> i32 {
     if edits[j].0 == old { -32010 } else { -32012 }
 }
 
-/// "Overlapping occurrences count. `\n` and `\r\n` match each other both ways; a match never
-/// starts between `\r` and `\n`. Tolerant ones count only when there is no exact one."
-pub fn find(text: &str, wanted: &str) -> (Vec<Range<usize>>, Match) {
-    let mut exact = Vec::new();
+/// "Overlapping occurrences count. In a string with a line break, `\n` and `\r\n` match each other
+/// both ways; a match never starts between `\r` and `\n`."
+pub fn find(text: &str, wanted: &str) -> Vec<Range<usize>> {
+    let mut places = Vec::new();
     for (at, _) in text.char_indices() {
         let is_inside_ending = text[at..].starts_with('\n') && text[..at].ends_with('\r');
         if text[at..].starts_with(wanted) && !is_inside_ending {
-            exact.push(at..at + wanted.len());
+            places.push(at..at + wanted.len());
         }
     }
-    if !exact.is_empty() {
-        return (exact, Match::Exact);
+    if !wanted.contains('\n') {
+        return places;
     }
     let (text, wanted) = (symbols(text), symbols(wanted));
-    let mut tolerant = Vec::new();
     for window in text.windows(wanted.len()) {
-        if window.iter().zip(&wanted).all(|(one, other)| one.1 == other.1) {
-            tolerant.push(window[0].0.start..window[window.len() - 1].0.end);
+        let place = window[0].0.start..window[window.len() - 1].0.end;
+        let is_match = window.iter().zip(&wanted).all(|(one, other)| one.1 == other.1);
+        if is_match && !places.contains(&place) {
+            places.push(place);
         }
     }
-    (tolerant, Match::Eol)
+    places
 }
 
 /// Returns characters and their positions, with every line ending as one `\n`.

@@ -38,21 +38,33 @@ fn initialize_returns_the_server_info_and_capabilities() {
 }
 
 #[test]
-fn the_instructions_say_what_paths_are_relative_to() {
+fn the_instructions_say_which_tool_is_for_what() {
     for (options, said) in [
         (
             &[][..],
-            "Reads and edits files under ROOT. *_text_file tools require absolute paths; others also accept paths relative to ROOT.",
+            "Files under ROOT. To find files: ListFiles; search, or read numbered lines or old \
+             revisions: ReadLines; read exact text: read_text_file; change text: edit_text_file; \
+             change several places: multi_edit_text_file; replace a whole file: write_text_file; \
+             create a file: file_create; preview data files: ReadAsTable; edit by line number and \
+             hash: text_replace. *_text_file tools need absolute paths; others also take paths \
+             relative to ROOT.",
         ),
-        (&["--tools", "edit"], "Reads and edits files under ROOT. Paths are absolute."),
-        (&["--tools", "files"], "Reads files under ROOT. Paths are absolute or relative to ROOT."),
-        (&["--tools", "edit", "--read-only"], "Reads files under ROOT. Paths are absolute."),
+        (
+            &["--tools", "text", "--tool-names", "dotted"],
+            "Files under ROOT. To create a file: file.create; edit by line number and hash: \
+             text.replace. Paths are absolute or relative to ROOT.",
+        ),
+        (
+            &["--tools", "edit", "--read-only"],
+            "Files under ROOT. To read exact text: read_text_file. Paths are absolute.",
+        ),
     ] {
         let mut server = Server::start(options);
         let result = server.initialize("2025-06-18");
         let root = server.spelled("");
         let said = said.replace("ROOT", root.trim_end_matches('/'));
         assert_eq!(result["instructions"], said);
+        assert!(said.replace(&root, "").chars().count() / 4 <= 120, "{said}");
     }
 }
 

@@ -76,7 +76,7 @@ fn non_blocking_pipes_work() {
         fcntl_setfl(end, fcntl_getfl(end).unwrap() | OFlags::NONBLOCK).unwrap();
     }
     let mut child = Command::new(BINARY)
-        .args(["serve", "--max-read-bytes", "1000000"])
+        .args(["serve", "--max-answer-bytes", "1000000"])
         .arg(folder.path())
         .stdin(stdin)
         .stdout(stdout)

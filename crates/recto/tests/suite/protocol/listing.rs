@@ -3,7 +3,7 @@
 use std::process::Command;
 
 use recto_text::Digest;
-use recto_tools::tools::{self, Tool};
+use recto_tools::tools::{self, Toolset};
 use recto_tools::{Error, Names, Served};
 use serde_json::{Map, Value, json};
 
@@ -32,7 +32,7 @@ fn options_select_the_tools() {
         ["read_text_file", "edit_text_file"]
     );
     assert_eq!(names(&["--tools", "write_text_file", "--read-only"]), [] as [&str; 0]);
-    assert_eq!(names(&["--tools", "edit", "--tool-names", "underscore"]), ALL);
+    assert_eq!(names(&["--tools", "edit", "--tool-names", "dotted"]), ALL);
     let (all, reading) = (names(&[]), names(&["--read-only"]));
     assert!(ALL.iter().all(|tool| all.iter().any(|name| name == tool)), "{all:?}");
     assert!(!ALL[1..].iter().any(|tool| reading.iter().any(|name| name == tool)), "{reading:?}");
@@ -46,14 +46,18 @@ fn a_read_only_server_lists_only_tools_that_read() {
 }
 
 #[test]
-fn tool_names_have_no_dots_for_clients_that_reject_dots() {
+fn tool_names_have_dots_only_if_asked_for() {
     let is_plain = |name: &String| name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
-    assert!(names(&["--tool-names", "underscore"]).iter().all(is_plain));
+    assert!(names(&[]).iter().all(is_plain));
+    let dotted = names(&["--tool-names", "dotted", "--tools", "text"]);
+    let expected =
+        ["text.read", "text.replace", "text.insert", "text.append", "file.create", "file.remove"];
+    assert_eq!(dotted, expected);
 }
 
 #[test]
 fn messages_spell_tool_names_as_the_client_does() {
-    let mut server = Server::ready(&["--tool-names", "underscore", "--tools", "text"]);
+    let mut server = Server::ready(&["--tool-names", "dotted", "--tools", "text"]);
     std::fs::write(server.path("code.rs"), "text.replace(a, b);\n").unwrap();
     let hash = |text: &str| Digest::of(text.as_bytes()).to_string();
 
@@ -61,14 +65,14 @@ fn messages_spell_tool_names_as_the_client_does() {
     assert_eq!(
         unknown["error"]["message"],
         "Unknown tool: text.reed. \
-         Tools: text_read, text_replace, text_insert, text_append, file_create, file_remove"
+         Tools: text.read, text.replace, text.insert, text.append, file.create, file.remove"
     );
     let past_the_end = server.call(
         "text_insert",
         json!({"path": "inside.txt", "hash": hash("inside\n"), "line": 9, "anchor": "inside", "content": "x"}),
     );
     let hint = &past_the_end["result"]["_meta"]["error"]["hint"];
-    assert!(hint.as_str().is_some_and(|hint| hint.contains("use text_append")), "{hint}");
+    assert!(hint.as_str().is_some_and(|hint| hint.contains("use text.append")), "{hint}");
 
     // The text of a file is shown unchanged.
     let similar = server.call(
@@ -82,15 +86,15 @@ fn messages_spell_tool_names_as_the_client_does() {
 
 #[test]
 fn hints_name_only_served_tools_by_their_published_names() {
-    let has_dot = |tool: &&&Tool| tool.name.contains('.');
-    let underscored = Served::new(tools::ALL.to_vec(), Names::Underscore);
+    let text_tools = || tools::ALL.iter().filter(|tool| tool.toolset == Toolset::Text);
+    let dotted = Served::new(tools::ALL.to_vec(), Names::Dotted);
     let none = Served::new(Vec::new(), Names::Dotted);
     let text = |error: &Error, served| error.hint(served).map(|hint| hint.text).unwrap_or_default();
     let mut n_named = 0;
     for error in crate::errors::examples() {
-        let hint = text(&error, &underscored);
-        let dotted = tools::ALL.iter().filter(has_dot).find(|tool| hint.contains(tool.name));
-        assert!(dotted.is_none(), "{error:?}: {hint}");
+        let hint = text(&error, &dotted);
+        let underscored = text_tools().find(|tool| hint.contains(tool.name));
+        assert!(underscored.is_none(), "{error:?}: {hint}");
         n_named += usize::from(hint != text(&error, &none));
         let hint = text(&error, &none);
         let named = tools::ALL.iter().find(|tool| hint.contains(tool.name));
@@ -243,8 +247,7 @@ fn the_edit_toolset_costs_a_model_less_than_1200_tokens() {
 
 #[test]
 fn the_command_line_prints_the_list_that_a_client_gets() {
-    for options in [&[][..], &["--tool-names", "underscore", "--results", "text"], &["--read-only"]]
-    {
+    for options in [&[][..], &["--tool-names", "dotted", "--results", "text"], &["--read-only"]] {
         let printed = Command::new(BINARY).args(["tools", "--json"]).args(options).output();
         let printed: Value = serde_json::from_slice(&printed.unwrap().stdout).unwrap();
         assert_eq!(printed, Value::Array(listed(options)), "{options:?}");
@@ -253,7 +256,7 @@ fn the_command_line_prints_the_list_that_a_client_gets() {
 
 #[test]
 fn the_command_line_describes_each_argument() {
-    let printed = Command::new(BINARY).args(["tools", "--tools", "file.create"]).output().unwrap();
+    let printed = Command::new(BINARY).args(["tools", "--tools", "file_create"]).output().unwrap();
     let printed = String::from_utf8(printed.stdout).unwrap();
     assert!(printed.contains("\n    encoding (utf-8 or base64, optional): "), "{printed}");
 }

@@ -146,7 +146,7 @@ fn invalid_arguments_are_tool_results() {
         (json!(null), "Missing argument: path"),
         (json!({}), "Missing argument: path"),
         (json!({"path": 5}), "Argument path must be a string: 5"),
-        (json!({"path": null}), "Argument path must be a string: null"),
+        (json!({"path": null}), "Missing argument: path"),
         (json!({"path": ["/x"]}), "Argument path must be a string: [\"/x\"]"),
         (json!({"path": "/x", "file": 1}), "Unknown argument: file"),
         (json!({"path": "/x", "line": "ten"}), "Argument line must be an integer: \"ten\""),

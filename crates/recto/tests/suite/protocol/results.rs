@@ -55,17 +55,17 @@ fn text_and_structured_content_are_sent_by_default() {
             assert!(structured.is_object(), "{result}");
             let text = blocks(&result);
             match tool["name"].as_str().unwrap() {
-                // The file's text alone, then its position and version.
+                // The position and version, then the file's text alone.
                 "read_text_file" => {
-                    assert_eq!(text[0], structured["content"]);
+                    assert_eq!(text[1], structured["content"]);
                     assert_eq!(text.len(), 2);
-                    assert!(text[1].contains(structured["_meta"]["hash"].as_str().unwrap()));
-                    assert!(!text[1].contains('\n'));
+                    assert!(text[0].contains(structured["_meta"]["hash"].as_str().unwrap()));
+                    assert!(!text[0].contains('\n'));
                 }
                 "write_text_file" => {
                     assert!(text[0].contains(structured["hash"].as_str().unwrap()));
                 }
-                _ => assert_eq!(text[0], structured["diff"]),
+                _ => assert_eq!(text[1], structured["diff"]),
             }
         }
     }
@@ -120,7 +120,7 @@ fn structured_results_match_their_schema() {
         ("edit_text_file", json!({"path": path, "old_string": "in", "new_string": "out"})),
         ("write_text_file", json!({"path": path, "content": "x".repeat(5 << 20), "dry_run": true})),
         (
-            "text.append",
+            "text_append",
             json!({"path": twin, "hash": Digest::of(b"a\n").to_string(), "content": "b"}),
         ),
     ] {

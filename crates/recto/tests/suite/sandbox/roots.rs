@@ -169,7 +169,7 @@ fn a_root_that_was_moved_or_replaced_is_not_served() {
         for (tool, arguments) in [
             ("read_text_file", json!({"path": path})),
             ("write_text_file", json!({"path": path, "content": "written\n"})),
-            ("file.create", json!({"path": "new.txt", "content": "created\n"})),
+            ("file_create", json!({"path": "new.txt", "content": "created\n"})),
             ("ListFiles", json!({"pattern": "**"})),
             ("ReadLines", json!({"file_path": "*", "match": "i"})),
         ] {
@@ -202,9 +202,9 @@ fn links_do_not_lead_into_a_root_that_was_replaced() {
     dir.file("other/inside.txt", "another folder\n");
     for (tool, arguments) in [
         ("read_text_file", json!({"path": dir.spelled("root/file")})),
-        ("text.read", json!({"path": "folder/inside.txt"})),
+        ("text_read", json!({"path": "folder/inside.txt"})),
         ("write_text_file", json!({"path": dir.spelled("root/file"), "content": "written\n"})),
-        ("file.create", json!({"path": "folder/new.txt", "content": "created\n"})),
+        ("file_create", json!({"path": "folder/new.txt", "content": "created\n"})),
         ("ReadLines", json!({"file_path": "folder/inside.txt"})),
     ] {
         check_replaced(&session, tool, arguments);
@@ -223,7 +223,7 @@ fn a_root_whose_link_was_retargeted_is_not_served() {
     for path in ["current/inside.txt", "v1/inside.txt"] {
         check_replaced(&session, "read_text_file", json!({"path": dir.spelled(path)}));
     }
-    check_replaced(&session, "text.read", json!({"path": "inside.txt"}));
+    check_replaced(&session, "text_read", json!({"path": "inside.txt"}));
     check_replaced(&session, "ListFiles", json!({"pattern": "**"}));
 }
 
@@ -254,7 +254,7 @@ fn a_nested_root_may_be_recreated() {
         dir.file("root/build/new.txt", INSIDE);
         let path = dir.spelled("root/build/new.txt");
         assert_eq!(session.answer("read_text_file", json!({"path": path}))["content"], INSIDE);
-        session.answer("file.create", json!({"path": "build/made.txt", "content": "made\n"}));
+        session.answer("file_create", json!({"path": "build/made.txt", "content": "made\n"}));
         let listed = ["made.txt", "new.txt"].map(|name| format!("{inner}/{name}"));
         assert_eq!(session.list("build/*"), listed);
     }

@@ -88,19 +88,19 @@ impl Toolset {
                 (read, vec![write, create])
             }
             Toolset::Text => {
-                let read = call("text.read", json!({"path": path})).await;
+                let read = call("text_read", json!({"path": path})).await;
                 let mut writes = Vec::new();
                 if let Actual::Answer { structured, .. } = &read {
                     let (hash, old) = (&structured["hash"], structured["content"].clone());
                     let old = old.as_str().unwrap().trim_end();
                     let new = content.trim_end();
                     let replace = json!({"path": path, "hash": hash, "lines": [1, 2], "old": old, "new": new});
-                    writes.push(call("text.replace", replace).await);
+                    writes.push(call("text_replace", replace).await);
                 }
-                let created = call("file.create", json!({"path": new, "content": content})).await;
+                let created = call("file_create", json!({"path": new, "content": content})).await;
                 if let Actual::Answer { structured, .. } = &created {
                     let remove = json!({"path": new, "hash": structured["hash"]});
-                    writes.push(call("file.remove", remove).await);
+                    writes.push(call("file_remove", remove).await);
                 }
                 writes.push(created);
                 (read, writes)

@@ -209,7 +209,7 @@ fn a_call_that_runs_while_its_session_is_loaded_keeps_its_card() {
     let own = updates::own_id(1);
     let mut scene = scene()
         .agent(codex("7", "read_text_file", read()))
-        .agent(codex("8", "text.read", read()))
+        .agent(codex("8", "text_read", read()))
         .start(&own, "read_text_file", read());
     scene.merger.reopen("s");
     assert_eq!(scene.merger.calls.len(), 2, "the call and its other id");

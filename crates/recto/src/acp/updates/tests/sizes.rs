@@ -45,7 +45,7 @@ fn large_content_is_described_instead_of_shown() {
         assert!(said.ends_with(note), "{said}");
     }
     let result = changed(json!({}), None, text(&large(20_000, &[])));
-    let update = end("file.create", json!({"path": "a.txt"}), result);
+    let update = end("file_create", json!({"path": "a.txt"}), result);
     assert_eq!(blocks(&update), "\"Too large to show: 20000 lines, 2228894 bytes.\"\n");
 }
 
@@ -86,18 +86,18 @@ fn a_preview_is_made_from_the_arguments() {
     let mut table = String::new();
     for (tool, arguments) in [
         ("write_text_file", json!({"path": "/p/a", "content": "\u{feff}a\n"})),
-        ("file.create", json!({"path": "a", "content": "a\n"})),
-        ("file.create", json!({"path": "a", "content": "AA==", "encoding": "base64"})),
+        ("file_create", json!({"path": "a", "content": "a\n"})),
+        ("file_create", json!({"path": "a", "content": "AA==", "encoding": "base64"})),
         ("edit_text_file", json!({"path": "/p/a", "old_string": "a", "new_string": "b"})),
         ("edit_text_file", json!({"path": "/p/a", "old_string": "a"})),
         (
             "multi_edit_text_file",
             json!({"path": "/p/a", "edits": [{"old_string": "a", "new_string": "b"}, {}, 5]}),
         ),
-        ("text.replace", json!({"path": "a", "old": "a", "new": "b"})),
-        ("text.insert", json!({"path": "a", "line": 2, "anchor": "a", "content": "b"})),
-        ("text.append", json!({"path": "a", "content": "b\n"})),
-        ("file.remove", json!({"path": "a"})),
+        ("text_replace", json!({"path": "a", "old": "a", "new": "b"})),
+        ("text_insert", json!({"path": "a", "line": 2, "anchor": "a", "content": "b"})),
+        ("text_append", json!({"path": "a", "content": "b\n"})),
+        ("file_remove", json!({"path": "a"})),
         ("read_text_file", json!({"path": "/p/a"})),
         ("write_text_file", json!({"path": "/p/a", "content": "a".repeat(MAX_SHOWN_TEXT + 1)})),
     ] {
@@ -109,21 +109,21 @@ fn a_preview_is_made_from_the_arguments() {
         write_text_file
         null → "a\n" 
         "The current content of the file, if it exists, is not shown."
-        file.create
+        file_create
         null → "a\n" 
-        file.create
+        file_create
         edit_text_file
         "a" → "b" {"recto":{"excerpt":true}}
         edit_text_file
         multi_edit_text_file
         "a" → "b" {"recto":{"excerpt":true}}
-        text.replace
+        text_replace
         "a" → "b" {"recto":{"excerpt":true}}
-        text.insert
+        text_insert
         "a\n" → "b\na\n" {"recto":{"excerpt":true}}
-        text.append
+        text_append
         "" → "b\n" {"recto":{"excerpt":true}}
-        file.remove
+        file_remove
         read_text_file
         write_text_file
         "Too large to show: 1 line, 1048577 bytes."

@@ -1,0 +1,214 @@
+//! The options that commands share, in groups, so that a command accepts only options that have an
+//! effect on it.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use recto_store::local::HiddenPaths;
+
+use super::logging::Logging;
+use super::{acp, value_name};
+use crate::clients::{self, Client};
+use crate::config::{Config, Errors, Results, ToolNames, Wire};
+use crate::landlock::LandlockMode;
+use crate::limits;
+
+/// The options of a server. A command that accepts only some groups uses the defaults of the others.
+#[derive(Args, Default)]
+pub struct Options {
+    #[command(flatten)]
+    pub roots: RootOptions,
+
+    #[command(flatten)]
+    pub selection: ToolSelection,
+
+    #[command(flatten)]
+    pub writes: WriteOptions,
+
+    #[command(flatten)]
+    pub limits: LimitOptions,
+
+    #[command(flatten)]
+    pub definitions: DefinitionOptions,
+
+    /// How to report failed calls
+    #[arg(long, value_enum, default_value_t)]
+    pub errors: Errors,
+
+    #[command(flatten)]
+    pub landlock: LandlockOptions,
+
+    #[command(flatten)]
+    pub logging: Logging,
+}
+
+/// Which files are accessible.
+#[derive(Args, Default)]
+pub struct RootOptions {
+    /// Directory to serve; may be repeated
+    #[arg(long = "root", value_name = "DIR")]
+    pub roots: Vec<PathBuf>,
+
+    /// Hide matching paths; may be repeated. `*.pem` matches at any depth, `/secrets` only at a root
+    #[arg(long, value_name = "GLOB")]
+    pub deny: Vec<String>,
+
+    /// Allow reading this git directory outside the roots; may be repeated
+    #[arg(long, value_name = "DIR")]
+    pub git_dir: Vec<PathBuf>,
+}
+
+/// Which tools are offered.
+#[derive(Args, Default)]
+pub struct ToolSelection {
+    /// Comma-separated tools or toolsets to offer: default, all, coding, edit, text, files
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    pub tools: Vec<String>,
+
+    /// Offer only tools that do not modify files
+    #[arg(long)]
+    pub read_only: bool,
+}
+
+/// How files are written.
+#[derive(Args, Default)]
+pub struct WriteOptions {
+    /// Allow writes inside .git
+    #[arg(long)]
+    pub allow_git_writes: bool,
+
+    /// What a completed write survives: `full` a power failure, `rename` a crash of recto
+    #[arg(long, value_enum, default_value_t)]
+    pub durability: Durability,
+}
+
+/// The bounds of an answer.
+#[derive(Args, Default)]
+pub struct LimitOptions {
+    /// Maximum bytes of one answer [default: depends on the client]
+    #[arg(long, alias = "max-read-bytes", value_name = "N", value_parser = parse_max_answer_bytes)]
+    pub max_answer_bytes: Option<usize>,
+}
+
+/// What clients see of the tools' definitions.
+#[derive(Args, Default)]
+pub struct DefinitionOptions {
+    /// Treat the client as this one, such as codex or claude-code [default: the name it reports]
+    #[arg(long, value_name = "NAME", value_parser = parse_client)]
+    pub client: Option<&'static Client>,
+
+    /// Parts of a result to send [default: depends on the client]
+    #[arg(long, value_enum)]
+    pub results: Option<Results>,
+
+    /// How to spell tool names; calls may use either spelling [default: underscore]
+    #[arg(long, value_enum)]
+    pub tool_names: Option<ToolNames>,
+}
+
+/// Whether the kernel restricts the process.
+#[derive(Args, Default)]
+pub struct LandlockOptions {
+    /// Refuse to start unless Landlock is fully enforced
+    #[arg(long, conflicts_with = "no_landlock")]
+    pub require_landlock: bool,
+
+    /// Run without Landlock
+    #[arg(long)]
+    pub no_landlock: bool,
+}
+
+/// What a completed write survives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub enum Durability {
+    #[default]
+    Full,
+    Rename,
+}
+
+fn parse_max_answer_bytes(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(n_bytes) if (1..=limits::MOST_ANSWER_BYTES).contains(&n_bytes) => Ok(n_bytes),
+        _ => Err(format!("must be between 1 and {} bytes", limits::MOST_ANSWER_BYTES)),
+    }
+}
+
+fn parse_client(text: &str) -> Result<&'static Client, String> {
+    clients::find(text).ok_or_else(|| {
+        let known: Vec<_> = clients::KNOWN.iter().map(|client| client.name).collect();
+        format!("known clients are {}", known.join(", "))
+    })
+}
+
+impl LandlockOptions {
+    fn mode(&self) -> LandlockMode {
+        match (self.require_landlock, self.no_landlock) {
+            (true, _) => LandlockMode::Required,
+            (_, true) => LandlockMode::Off,
+            _ => LandlockMode::BestEffort,
+        }
+    }
+}
+
+impl Options {
+    /// Validates the options. Serves `more_roots` too, and the working directory if no root is
+    /// named.
+    pub fn config(self, more_roots: Vec<PathBuf>) -> Result<Config, String> {
+        let Options { roots: RootOptions { roots, deny, git_dir }, selection, writes, .. } = self;
+        let mut roots: Vec<_> = more_roots.into_iter().chain(roots).collect();
+        if roots.is_empty() {
+            let here = std::env::current_dir();
+            roots.push(
+                here.map_err(|error| format!("cannot serve the working directory: {error}"))?,
+            );
+        }
+        Ok(Config {
+            roots,
+            landlock: self.landlock.mode(),
+            hidden: HiddenPaths::parse(&deny).map_err(|error| format!("--deny: {error}"))?,
+            git_dirs: git_dir,
+            tools: selection.tools,
+            is_read_only: selection.read_only,
+            allows_git_writes: writes.allow_git_writes,
+            is_durable: writes.durability == Durability::Full,
+            wire: Wire {
+                client: self.definitions.client,
+                form: self.definitions.results.map(Into::into),
+                max_answer_bytes: self.limits.max_answer_bytes,
+                names: self.definitions.tool_names.map(Into::into),
+                errors: self.errors,
+            },
+        })
+    }
+
+    /// Returns the options for a child process that may start in any directory, without the roots.
+    pub fn arguments(&self) -> Result<Vec<String>, String> {
+        let mut arguments = vec![
+            format!("--durability={}", value_name(self.writes.durability)),
+            format!("--errors={}", value_name(self.errors)),
+        ];
+        let DefinitionOptions { client, results, tool_names } = &self.definitions;
+        let max_answer_bytes = self.limits.max_answer_bytes;
+        arguments.extend(max_answer_bytes.map(|n| format!("--max-answer-bytes={n}")));
+        arguments.extend(client.map(|client| format!("--client={}", client.name)));
+        arguments.extend(results.map(|results| format!("--results={}", value_name(results))));
+        arguments.extend(tool_names.map(|names| format!("--tool-names={}", value_name(names))));
+        if !self.selection.tools.is_empty() {
+            arguments.push(format!("--tools={}", self.selection.tools.join(",")));
+        }
+        for (is_set, name) in [
+            (self.selection.read_only, "--read-only"),
+            (self.writes.allow_git_writes, "--allow-git-writes"),
+            (self.landlock.require_landlock, "--require-landlock"),
+            (self.landlock.no_landlock, "--no-landlock"),
+        ] {
+            arguments.extend(is_set.then(|| name.to_string()));
+        }
+        arguments.extend(self.logging.arguments());
+        arguments.extend(self.roots.deny.iter().map(|glob| format!("--deny={glob}")));
+        for git_dir in &self.roots.git_dir {
+            arguments.push(format!("--git-dir={}", acp::absolute_string(git_dir)?));
+        }
+        Ok(arguments)
+    }
+}
