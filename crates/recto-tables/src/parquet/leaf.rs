@@ -1,7 +1,8 @@
 //! The values of one leaf column, with their definition and repetition levels.
 
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl, get_column_reader};
 use parquet::data_type::{AsBytes, DataType};
@@ -53,7 +54,8 @@ pub struct ReadExtent {
 }
 
 impl Leaf {
-    /// Reads the first rows of a column chunk.
+    /// Reads the first rows of a column chunk: with only the start of large pages, and if that is too
+    /// little, with all of them.
     pub fn read(
         source: Arc<dyn Source>,
         chunk: &ColumnChunkMetaData,
@@ -61,8 +63,30 @@ impl Leaf {
         extent: ReadExtent,
         rows: &mut RowBudget,
     ) -> Result<Leaf> {
+        let is_shortened = Arc::new(AtomicBool::new(false));
+        let mut rows_then = rows.clone();
+        let start = Some(is_shortened.clone());
+        // The library panics on some pages that are incomplete.
+        let read = catch_unwind(AssertUnwindSafe(|| {
+            Leaf::read_pages(source.clone(), chunk, scalar, extent, &mut rows_then, start)
+        }));
+        if is_shortened.load(Ordering::Relaxed) && !matches!(read, Ok(Ok(_))) {
+            return Leaf::read_pages(source, chunk, scalar, extent, rows, None);
+        }
+        *rows = rows_then;
+        read.unwrap_or_else(|panic| resume_unwind(panic))
+    }
+
+    fn read_pages(
+        source: Arc<dyn Source>,
+        chunk: &ColumnChunkMetaData,
+        scalar: &Scalar,
+        extent: ReadExtent,
+        rows: &mut RowBudget,
+        may_shorten: Option<Arc<AtomicBool>>,
+    ) -> Result<Leaf> {
         let column = chunk.column_descr_ptr();
-        let (pages, is_cut) = Pages::new(source, chunk, extent.n_in_lists)?;
+        let (pages, is_cut) = Pages::new(source, chunk, extent.n_in_lists, may_shorten)?;
         let mut leaf = Leaf {
             max_def_level: column.max_def_level(),
             def_levels: Vec::new(),

@@ -22,6 +22,9 @@ use crate::source::Source;
 /// The most bytes of a page, compressed or not.
 pub const MAX_PAGE: u64 = 256 << 20;
 
+/// The bytes of a large page that are inflated at first.
+const START_BYTES: u64 = 4 << 20;
+
 /// The most bytes of a page header, which may contain minimum and maximum values.
 const MAX_HEADER: u64 = 1 << 20;
 
@@ -55,6 +58,8 @@ pub struct Pages {
     max_rep_level: i16,
     /// The remaining number of values in lists.
     n_in_lists: u64,
+    /// Set once only the start of a page was inflated, if that is permitted.
+    is_shortened: Option<Arc<AtomicBool>>,
     has_dictionary: bool,
     /// Set once values were left out, so that the last record may be incomplete.
     is_cut: Arc<AtomicBool>,
@@ -63,10 +68,14 @@ pub struct Pages {
 impl Pages {
     /// Returns the pages of a column chunk, and a flag that is set when values are left out. That
     /// happens after `n_in_lists` values if the column has lists.
+    ///
+    /// With `may_shorten`, only the start of a large page is inflated. If that turns out to be too
+    /// little, decoding fails, and `is_shortened` is set.
     pub fn new(
         source: Arc<dyn Source>,
         chunk: &ColumnChunkMetaData,
         n_in_lists: u64,
+        may_shorten: Option<Arc<AtomicBool>>,
     ) -> Result<(Pages, Arc<AtomicBool>)> {
         if chunk.file_path().is_some_and(|path| !path.is_empty()) {
             return Err(broken("its rows are in other files"));
@@ -97,6 +106,7 @@ impl Pages {
             max_def_level: column.max_def_level(),
             max_rep_level: column.max_rep_level(),
             n_in_lists,
+            is_shortened: may_shorten,
             has_dictionary: false,
             is_cut: is_cut.clone(),
         };
@@ -121,9 +131,11 @@ impl Pages {
             if matches!(header.version, Version::Other) || is_empty && !header.is_dictionary() {
                 continue;
             }
-            let body = self.read_body(start, n_bytes)?;
+            let is_short = self.may_shorten(&header);
+            let n_read = if is_short { n_bytes.min(START_BYTES * 2) } else { n_bytes };
+            let body = self.read_body(start, n_read)?;
             let Some(n_values) = self.n_values_kept(&header) else { break };
-            return self.decode(&header, n_values, body).map(Some);
+            return self.decode(&header, n_values, body, is_short).map(Some);
         }
         Ok(None)
     }
@@ -159,8 +171,30 @@ impl Pages {
         Ok(body)
     }
 
-    fn decode(&mut self, header: &Header, num_values: u32, body: Vec<u8>) -> Result<Page> {
-        let buf = Bytes::from(self.inflate(header, body)?);
+    /// Returns whether only the start of a page is inflated, and records it. Other encodings than
+    /// these have to be decoded whole.
+    fn may_shorten(&self, header: &Header) -> bool {
+        let is_serial = matches!(
+            header.encoding,
+            Encoding::PLAIN | Encoding::RLE_DICTIONARY | Encoding::PLAIN_DICTIONARY
+        );
+        let is_known =
+            !matches!(self.codec, Compression::LZ4 | Compression::LZ4_RAW | Compression::LZO);
+        let is_large = header.n_inflated > START_BYTES * 2 && !header.is_dictionary();
+        let Some(is_shortened) = &self.is_shortened else { return false };
+        let is_short = is_serial && is_known && is_large;
+        is_shortened.fetch_or(is_short, Ordering::Relaxed);
+        is_short
+    }
+
+    fn decode(
+        &mut self,
+        header: &Header,
+        num_values: u32,
+        body: Vec<u8>,
+        is_short: bool,
+    ) -> Result<Page> {
+        let buf = Bytes::from(self.inflate(header, body, is_short)?);
         let encoding = header.encoding;
         let statistics = None;
         match header.version {
@@ -201,7 +235,7 @@ impl Pages {
         }
     }
 
-    fn inflate(&self, header: &Header, body: Vec<u8>) -> Result<Vec<u8>> {
+    fn inflate(&self, header: &Header, body: Vec<u8>, is_short: bool) -> Result<Vec<u8>> {
         let n_inflated = header.n_inflated as usize;
         let n_levels = match header.version {
             Version::Two { n_def_bytes, n_rep_bytes, .. } => (n_def_bytes + n_rep_bytes) as usize,
@@ -217,6 +251,10 @@ impl Pages {
         // In version 2, levels come before the values and are not compressed. If all values are
         // null, there is nothing to inflate.
         let (levels, values) = body.split_at(n_levels);
+        if is_short {
+            let start = codec::inflate_start(self.codec, values, START_BYTES as usize);
+            return Ok([levels, &start.unwrap_or_default()].concat());
+        }
         if levels.is_empty() && n_inflated > 0 {
             return codec::inflate(self.codec, values, n_inflated);
         }

@@ -265,6 +265,31 @@ fn what_would_end_the_process_is_refused() {
 }
 
 #[test]
+fn inflates_the_start_of_a_large_page_unless_more_is_needed() {
+    let n_rows = 12_000_u32;
+    let text = |row: u32| format!("{row:<900}");
+    let value = |row: u32| [&900_u32.to_le_bytes()[..], text(row).as_bytes()].concat();
+    let body: Vec<u8> = (0..n_rows).flat_map(value).collect();
+    let snappy = snap::raw::Encoder::new().compress_vec(&body).unwrap();
+    for (codec, stored) in [(0, body.clone()), (1, snappy)] {
+        let page = page(false, body.len() as i64, i64::from(n_rows), 0, &stored);
+        let schema = [element(None, None, Some(1)), element(Some(TEXT), Some(0), None)];
+        let row_group = row_group(TEXT, codec, i64::from(n_rows), page.len());
+        let bytes = Arc::new(file(&page, &metadata(&schema, &[row_group])));
+        for (offset, limit) in [(0, 3), (0, 12_000), (11_990, 5), (4_000, 1_000)] {
+            let request = Request { offset, ..Request::new("x", limit, 64 << 20) };
+            let rows = preview(bytes.clone(), &request).unwrap().rows;
+            assert_eq!(rows.len(), limit);
+            for (index, row) in rows.iter().enumerate() {
+                let Value::Text(shown) = &row[0] else { unreachable!("a text") };
+                let expected = scalar::hex(&text((offset + index) as u32).as_bytes()[..64]);
+                assert!(shown.starts_with(&expected), "{codec} {offset} {index}: {shown}");
+            }
+        }
+    }
+}
+
+#[test]
 fn a_page_inflates_to_its_declared_size_or_is_rejected() {
     use std::io::Write;
     let mut bomb = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
