@@ -54,6 +54,8 @@ const OTHERS: &[(&[u8], &str)] = &[
     (b"BZh", "a bzip2 file"),
     (b"\xfd7zXZ\0", "an xz file"),
     (b"ARROW1", "an Arrow file"),
+    (b"FEA1", "an Arrow file"),
+    (b"Obj\x01", "an Avro file"),
     (ZIP, "a zip archive"),
     (OLE2, "an Office document"),
 ];

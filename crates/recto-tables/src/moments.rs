@@ -260,7 +260,7 @@ impl<'a> Time<'a> {
             return None;
         }
         let mut rest = rest.trim_start();
-        let is_half = !rest.bytes().nth(2).is_some_and(|byte| byte.is_ascii_alphabetic());
+        let is_half = !rest.as_bytes().get(2).is_some_and(u8::is_ascii_alphabetic);
         let half = rest.get(..2).filter(|_| is_half).map(str::to_ascii_uppercase);
         if let Some(half @ ("AM" | "PM")) = half.as_deref() {
             if !(1..=12).contains(&hour) {

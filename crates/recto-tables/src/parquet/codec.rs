@@ -131,6 +131,8 @@ fn truncated(mut bytes: Vec<u8>, n_bytes: usize) -> Vec<u8> {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
+
     use super::*;
 
     #[test]
