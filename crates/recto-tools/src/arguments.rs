@@ -49,6 +49,8 @@ pub enum ParamKind {
     Word(&'static [&'static str]),
     /// Two integers, `[start, end)`.
     Lines,
+    /// A list of strings, or a string with commas between them.
+    Strings,
     /// A list of objects.
     Objects(&'static [Param]),
 }
@@ -82,6 +84,7 @@ pub fn schema(params: &[Param]) -> Map<String, Value> {
             ParamKind::Lines => {
                 json!({"type": "array", "items": {"type": "integer"}, "minItems": 2, "maxItems": 2})
             }
+            ParamKind::Strings => json!({"type": "array", "items": {"type": "string"}}),
             ParamKind::Objects(members) => json!({"type": "array", "items": schema(members)}),
         };
         if !param.description.is_empty() {
@@ -154,6 +157,7 @@ enum Argument {
     Boolean(bool),
     Hash(Digest),
     Lines(Interval),
+    Strings(Vec<String>),
     Objects(Vec<Arguments>),
 }
 
@@ -231,6 +235,12 @@ impl Arguments {
         self.take(name, |it| if let Argument::Lines(lines) = it { Some(lines) } else { None })
     }
 
+    /// Returns a list of strings, which defaults to empty.
+    pub fn strings(&mut self, name: &str) -> Vec<String> {
+        let strings = |it| if let Argument::Strings(strings) = it { Some(strings) } else { None };
+        self.take(name, strings).unwrap_or_default()
+    }
+
     /// Returns the items of a list of objects, which defaults to empty.
     pub fn objects(&mut self, name: &str) -> Vec<Arguments> {
         let objects = |it| if let Argument::Objects(items) = it { Some(items) } else { None };
@@ -290,6 +300,10 @@ fn checked(name: &str, kind: ParamKind, value: Value) -> Result<Argument> {
             }
             _ => wrong("two integers [start, end]".into(), &value),
         },
+        (ParamKind::Strings, value) => match as_strings(&value) {
+            Some(strings) => Ok(Argument::Strings(strings)),
+            None => wrong("an array of strings".into(), &value),
+        },
         (ParamKind::Objects(members), Value::Array(items)) => {
             let mut checked = Vec::with_capacity(items.len());
             for (index, item) in items.into_iter().enumerate() {
@@ -303,6 +317,18 @@ fn checked(name: &str, kind: ParamKind, value: Value) -> Result<Argument> {
             Ok(Argument::Objects(checked))
         }
         (ParamKind::Objects(_), value) => wrong("an array".into(), &value),
+    }
+}
+
+/// Returns strings that are given as an array, as JSON in a string, or with commas between them.
+fn as_strings(value: &Value) -> Option<Vec<String>> {
+    match value {
+        Value::Array(items) => items.iter().map(|it| it.as_str().map(String::from)).collect(),
+        Value::String(text) if text.trim_start().starts_with('[') => {
+            serde_json::from_str(text).ok()
+        }
+        Value::String(text) => Some(text.split(',').map(|it| it.trim().into()).collect()),
+        _ => None,
     }
 }
 

@@ -164,6 +164,7 @@ impl ParamKind {
             ParamKind::Integer { minimum: None } => "integer".into(),
             ParamKind::Word(words) => words.join(" or "),
             ParamKind::Lines => "[integer, integer]".into(),
+            ParamKind::Strings => "array of strings".into(),
             ParamKind::Boolean => "boolean".into(),
             ParamKind::Hash => "string, 12 hex digits".into(),
             ParamKind::Objects(_) => "array of objects".into(),

@@ -1,5 +1,6 @@
-//! `ReadAsTable`: previews the first typed rows of a data file, on disk or at a commit.
+//! `ReadAsTable`: previews typed rows of a data file, on disk or at a commit.
 
+use std::borrow::Cow;
 use std::sync::{Arc, Mutex};
 
 use crate::budget::{Budget, json_size, shortened};
@@ -27,6 +28,9 @@ pub static TOOL: Tool = Tool {
     params: &[
         Param::required("file_path", ParamKind::String, "Absolute or relative path"),
         Param::optional("limit", ParamKind::Integer { minimum: Some(1) }, "Rows; default 100"),
+        Param::optional("offset", ParamKind::Integer { minimum: Some(0) }, "Rows to skip"),
+        Param::optional("columns", ParamKind::Strings, "Names; default all"),
+        Param::optional("sheet", ParamKind::String, "Sheet of a workbook"),
         COMMIT,
     ],
     output,
@@ -36,14 +40,21 @@ pub static TOOL: Tool = Tool {
 struct Request {
     file_path: String,
     limit: usize,
+    offset: usize,
+    columns: Vec<String>,
+    sheet: Option<String>,
     commit: Option<String>,
 }
 
 fn request(mut arguments: Arguments) -> Result<Request> {
     let limit = arguments.integer("limit").unwrap_or(DEFAULT_LIMIT);
     let positive = usize::try_from(limit).ok().filter(|limit| *limit > 0);
+    let offset = arguments.integer("offset").unwrap_or(0);
     Ok(Request {
         limit: positive.ok_or(Error::InvalidLimit { limit })?,
+        offset: usize::try_from(offset).map_err(|_| wrong("offset", "an integer >= 0", offset))?,
+        columns: arguments.strings("columns"),
+        sheet: arguments.optional_string("sheet"),
         commit: arguments.optional_string("commit"),
         file_path: arguments.string("file_path"),
     })
@@ -67,7 +78,7 @@ fn fitting(
     let max_bytes = Budget::content(env.delivery).left().bytes;
     let report_within = |max_bytes| -> Result<(Answer, bool)> {
         let table = preview(env, store, path, request, max_bytes)?;
-        Ok(report(env, table, request.limit))
+        Ok(report(env, table, request))
     };
     match report_within(max_bytes)? {
         (_, false) => Ok(report_within(max_bytes / 8)?.0),
@@ -101,7 +112,12 @@ fn preview_once(
     let bytes = store.open(path, env.context);
     let bytes = bytes.map_err(|error| listed(error, request.commit.as_deref()))?;
     let file = Arc::new(File { bytes, error: Mutex::new(None) });
-    let wanted = tables::Request { name: path.file_name(), limit: request.limit, max_bytes };
+    let wanted = tables::Request {
+        offset: request.offset,
+        columns: &request.columns,
+        sheet: request.sheet.as_deref(),
+        ..tables::Request::new(path.file_name(), request.limit, max_bytes)
+    };
     let table = tables::preview(file.clone(), &wanted);
     if let Some(error) = lock(&file.error).take() {
         return Err(error.into());
@@ -114,9 +130,23 @@ fn preview_once(
         tables::Error::Broken { cause } | tables::Error::TooLarge { cause } => {
             Error::BrokenTable { path, cause }
         }
+        tables::Error::NoSheets { sheet } => {
+            wrong("sheet", "omitted, because the file has no sheets", sheet)
+        }
+        tables::Error::NoSuchSheet { sheet, known } => {
+            wrong("sheet", format!("the name of a sheet ({known})"), sheet)
+        }
+        tables::Error::NoSuchColumns { columns, known } => {
+            wrong("columns", format!("names of columns ({known})"), columns)
+        }
         tables::Error::Read { cause } => StoreError::System { path, cause }.into(),
         tables::Error::Stopped => StoreError::Cancelled.into(),
     })
+}
+
+fn wrong(name: &str, expected: impl Into<Cow<'static, str>>, value: impl ToString) -> Error {
+    let (expected, value) = (expected.into(), value.to_string());
+    Error::WrongArgument { name: name.into(), expected, value }
 }
 
 /// A file as a table source. Keeps the first read error in full.
@@ -178,25 +208,14 @@ fn column_json(column: &Column) -> Value {
 }
 
 /// Returns the answer, and whether it has a row if the table has one.
-fn report(env: &ReadEnv<'_>, mut table: Table, limit: usize) -> (Answer, bool) {
+fn report(env: &ReadEnv<'_>, mut table: Table, request: &Request) -> (Answer, bool) {
     let is_empty = table.rows.is_empty();
     let (rows, notes) = cut(env, &mut table);
     let has_row = is_empty || !rows.is_empty();
     let text = tables::render::markdown(&table);
-    let n_rows = table.rows.len();
-    let unit = if n_rows == 1 { "row" } else { "rows" };
-    let mut count = match table.has_more {
-        true => format!("first {n_rows} {unit}; there are more"),
-        false => format!("{n_rows} {unit}"),
-    };
-    let is_full = table.has_more && n_rows < limit;
-    if is_full {
-        count.push_str(" than the size limit allows");
-    }
-    if (is_full || table.n_columns != Some(table.columns.len()))
-        && let Some(tool) = env.served.name("ReadLines")
-    {
-        count.push_str(&format!("; {tool} reads the rest of a text file"));
+    let mut count = count(&table, request);
+    if table.n_columns != Some(table.columns.len()) {
+        count.push_str("; columns selects others");
     }
     let note = if notes.is_empty() { count } else { format!("{count}. {notes}") };
     let columns: Vec<Value> = table.columns.iter().map(column_json).collect();
@@ -205,6 +224,26 @@ fn report(env: &ReadEnv<'_>, mut table: Table, limit: usize) -> (Answer, bool) {
         structured["note"] = notes.into();
     }
     (Answer::new(note, structured).with_content(text), has_row)
+}
+
+/// Says which rows are shown and how to continue.
+fn count(table: &Table, request: &Request) -> String {
+    let (n_rows, offset) = (table.rows.len(), request.offset);
+    let next = offset.saturating_add(n_rows);
+    let rows = if n_rows == 1 { "row" } else { "rows" };
+    let mut count = match (offset, n_rows, table.has_more) {
+        (0, _, false) => format!("{n_rows} {rows}"),
+        (0, _, true) => format!("first {n_rows} {rows}"),
+        (_, 0, _) => format!("no rows from offset {offset} on"),
+        (_, 1, _) => format!("row {next}"),
+        _ => format!("rows {}-{next}", offset + 1),
+    };
+    if table.has_more {
+        let is_full = n_rows < request.limit;
+        let why = if is_full { " than the size limit allows" } else { "" };
+        count.push_str(&format!("; there are more{why}: offset {next}"));
+    }
+    count
 }
 
 fn output() -> Value {
