@@ -22,9 +22,9 @@ pub static TOOL: Tool = Tool {
     name: "ListFiles",
     title: "List files",
     toolset: Toolset::Files,
-    description: "Find files by glob. Returns sorted absolute paths without \
-        git-ignored files, and without hidden ones unless the pattern has the dot. With commit: \
-        paths from the repository root; % means SQL LIKE.",
+    description: "Find files by glob: absolute paths, without git-ignored files, and without hidden \
+        ones unless the pattern has the dot. With commit: paths from the repository root; % means \
+        SQL LIKE.",
     params: &[
         Param::required("pattern", ParamKind::String, "src/**/*.rs; * ? ** [ab] {a,b}"),
         COMMIT,

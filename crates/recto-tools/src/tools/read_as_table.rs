@@ -23,7 +23,7 @@ pub static TOOL: Tool = Tool {
     name: "ReadAsTable",
     title: "Preview table",
     toolset: Toolset::Files,
-    description: "Preview a data file: returns column names, types and the first rows. Reads CSV, \
+    description: "Preview a data file: column names, types and rows. Reads CSV, \
         TSV, JSON, NDJSON (also .gz, .zst), Parquet, Excel, ODS.",
     params: &[
         Param::required("file_path", ParamKind::String, "Absolute or relative path"),

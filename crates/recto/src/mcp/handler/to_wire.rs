@@ -16,7 +16,7 @@ use recto_tools::tools::{Answer, Effect, Tool};
 
 /// Converts the definition of a tool.
 pub fn tool(tool: &Tool, wire: ClientWire) -> WireTool {
-    let mut annotations = ToolAnnotations::with_title(tool.title).open_world(false);
+    let mut annotations = ToolAnnotations::new().open_world(false);
     annotations = match tool.effect() {
         Effect::Reads => annotations.read_only(true),
         Effect::Changes => annotations.read_only(false).destructive(false),
