@@ -26,7 +26,7 @@ pub mod fuzzing;
 
 use std::path::PathBuf;
 
-use recto_text::search::{Hits, Search};
+use recto_text::search::{Hits, LineMatches, Needle, Search};
 use recto_text::window::{Page, Window};
 use recto_text::{Digest, Document};
 
@@ -87,6 +87,9 @@ pub trait Pages {
 
     /// Searches all lines. Memory is bounded by the number of hits.
     fn search(&self, search: &Search<'_>) -> Result<VersionedHits>;
+
+    /// Returns the matches in one line, from 0, of any length.
+    fn find_in_line(&self, needle: &Needle, line: u64) -> Result<Option<LineMatches>>;
 }
 
 impl Text<'_> {
@@ -177,6 +180,10 @@ pub struct Listing {
     pub n_unnamable: u64,
     /// How many directories could not be read.
     pub n_unreadable: u64,
+    /// How many matches were omitted because of a name with a dot. A directory counts as one.
+    pub n_hidden: u64,
+    /// How many matches were omitted because git ignores them. A directory counts as one.
+    pub n_ignored: u64,
     /// Whether the requested directory does not exist.
     pub is_missing: bool,
 }

@@ -142,12 +142,15 @@ impl Store for MemoryStore {
             return Ok(Listing::default());
         }
         let mut listing = Listing { folder: folder.clone(), is_missing, ..Listing::default() };
+        let with_hidden = request.glob.clone().showing_hidden();
         for (path, node) in self.lock().iter() {
             let (Node::File(_), Ok(below)) = (node, path.strip_prefix(&folder)) else { continue };
             let Some(below) = below.to_str().filter(|below| !below.is_empty()) else { continue };
             let is_open = path.strip_prefix(&self.root).is_ok_and(|path| !(self.is_hidden)(path));
             if is_open && request.glob.matches_path(below) {
                 listing.files.push(below.into());
+            } else if is_open && with_hidden.matches_path(below) {
+                listing.n_hidden += 1;
             }
         }
         listing.total = listing.files.len() as u64;

@@ -14,6 +14,7 @@ use serde_json::{Map, Value};
 use tracing::{Level, debug, error};
 
 use crate::LOG_TARGET;
+use crate::budget::ErrorText;
 use crate::delivery::Delivery;
 use crate::error::{Error, Result};
 use crate::seen::Seen;
@@ -65,6 +66,8 @@ pub struct Calls {
     served: Served,
     /// The base of relative paths.
     root: PathBuf,
+    /// The other roots, which relative patterns also cover.
+    more_roots: Arc<[PathBuf]>,
     delivery: Delivery,
     versions: Arc<Versions>,
     seen: Arc<Seen>,
@@ -80,8 +83,14 @@ impl Calls {
         root: PathBuf,
         delivery: Delivery,
     ) -> Calls {
-        let (versions, seen, witness) = (Arc::default(), Arc::default(), None);
-        Calls { store, revisions, served, root, delivery, versions, seen, witness }
+        let (more_roots, versions, seen, witness) =
+            (Arc::default(), Arc::default(), Arc::default(), None);
+        Calls { store, revisions, served, root, more_roots, delivery, versions, seen, witness }
+    }
+
+    /// Returns the same with more roots, which relative patterns also cover.
+    pub fn with_more_roots(self, more_roots: Vec<PathBuf>) -> Calls {
+        Calls { more_roots: more_roots.into(), ..self }
     }
 
     /// Returns the same with a witness for every call.
@@ -92,6 +101,11 @@ impl Calls {
     /// Returns the same for a client that gets its answers in another way.
     pub fn for_client(&self, names: Names, delivery: Delivery) -> Calls {
         Calls { served: self.served.spelled(names), delivery, ..self.clone() }
+    }
+
+    /// Returns the message and hint of an error, within the size of an answer.
+    pub fn error_text(&self, error: &Error) -> ErrorText {
+        ErrorText::new(error, &self.served, self.delivery)
     }
 
     /// Returns the served tools.
@@ -244,6 +258,7 @@ impl Calls {
             revisions: &*self.revisions,
             context,
             root: &self.root,
+            more_roots: &self.more_roots,
             delivery: self.delivery,
             versions,
             seen: &self.seen,

@@ -4,6 +4,7 @@
 //! swapped link cannot lead outside. A link is listed if it leads to a file inside the roots, but
 //! never descended into. FIFOs, sockets and devices are skipped without being opened.
 
+mod batch;
 mod budget;
 
 use std::ffi::{OsStr, OsString};
@@ -25,6 +26,7 @@ use crate::limits;
 use crate::path::AbsPath;
 use crate::sync::{lock, wait};
 use crate::{ListRequest, Listing};
+use batch::Batch;
 pub use budget::WalkBudget;
 
 /// The limits of one walk.
@@ -72,6 +74,7 @@ pub fn list_within(
         roots,
         root: root.unwrap_or(&location.real_path),
         glob: request.glob,
+        glob_with_hidden: request.glob.clone().showing_hidden(),
         shows_ignored: request.shows_ignored,
         limit: request.limit.min(MAX_KEPT),
         real_path: location.real_path.clone(),
@@ -134,11 +137,15 @@ struct ThreadMatches {
     total: u64,
     n_unnamable: u64,
     n_unreadable: u64,
+    n_hidden: u64,
+    n_ignored: u64,
 }
 
 struct ListWalk<'a> {
     roots: &'a Roots,
     glob: &'a Glob,
+    /// The same glob, to count the matches that it omits.
+    glob_with_hidden: Glob,
     shows_ignored: bool,
     limit: usize,
     /// The root that contains the start of the walk.
@@ -319,8 +326,18 @@ impl ListWalk<'_> {
             let whole = Path::new(OsStr::from_bytes(&path));
             match kind {
                 FileKind::Directory => {
-                    let Some(state) = self.glob.enter(&dir.state, name) else { continue };
-                    if ignored::is_ignored(rules, whole, true) || self.is_hidden(whole) {
+                    let Some(state) = self.glob.enter(&dir.state, name) else {
+                        let is_match = self.glob_with_hidden.enter(&dir.state, name).is_some();
+                        if is_match && name != ".git" && self.may_count(whole) {
+                            found.n_hidden += 1;
+                        }
+                        continue;
+                    };
+                    if self.is_hidden(whole) {
+                        continue;
+                    }
+                    if ignored::is_ignored(rules, whole, true) {
+                        found.n_ignored += u64::from(self.may_count(whole));
                         continue;
                     }
                     if dir.depth >= MAX_DEPTH {
@@ -339,13 +356,17 @@ impl ListWalk<'_> {
                     });
                 }
                 FileKind::File | FileKind::Symlink
-                    if self.glob.is_match(&dir.state, name)
-                        && !ignored::is_ignored(rules, whole, false)
-                        && !self.is_hidden(whole)
-                        && self.is_readable(whole)
+                    if self.glob_with_hidden.is_match(&dir.state, name)
+                        && self.may_count(whole)
                         && (kind == FileKind::File || self.leads_to_file(whole)) =>
                 {
-                    found.add(&path[self.n_above..], self.limit);
+                    if !self.glob.is_match(&dir.state, name) {
+                        found.n_hidden += 1;
+                    } else if ignored::is_ignored(rules, whole, false) {
+                        found.n_ignored += 1;
+                    } else {
+                        found.add(&path[self.n_above..], self.limit);
+                    }
                 }
                 _ => {}
             }
@@ -359,6 +380,11 @@ impl ListWalk<'_> {
     /// Returns whether `--deny` hides a path.
     fn is_hidden(&self, path: &Path) -> bool {
         self.roots.has_hidden() && self.roots.hides(&self.real_path_of(path))
+    }
+
+    /// Returns whether an answer may reveal that a path exists.
+    fn may_count(&self, path: &Path) -> bool {
+        !self.is_hidden(path) && self.is_readable(path)
     }
 
     /// Returns whether the client's sandbox allows reading a path.
@@ -422,6 +448,8 @@ impl ListWalk<'_> {
             listing.total += part.total;
             listing.n_unnamable += part.n_unnamable;
             listing.n_unreadable += part.n_unreadable;
+            listing.n_hidden += part.n_hidden;
+            listing.n_ignored += part.n_ignored;
         }
         listing.files.sort_unstable();
         listing.files.truncate(self.limit);
@@ -453,37 +481,6 @@ impl ThreadMatches {
             self.files.select_nth_unstable(limit - 1);
             self.files.truncate(limit);
         }
-    }
-}
-
-/// Entries of a directory, without `.` and `..`.
-#[derive(Default)]
-struct Batch {
-    names: Vec<u8>,
-    /// The end offset and the kind of each name.
-    entries: Vec<(usize, FileKind)>,
-    present: RuleFiles,
-}
-
-impl Batch {
-    fn push(&mut self, name: &[u8], kind: FileKind) {
-        match name {
-            b"." | b".." => return,
-            b".gitignore" => self.present.rules = true,
-            b".git" => self.present.repository = true,
-            _ => {}
-        }
-        self.names.extend_from_slice(name);
-        self.entries.push((self.names.len(), kind));
-    }
-
-    fn iter(&self) -> impl Iterator<Item = (&OsStr, FileKind)> {
-        let mut start = 0;
-        self.entries.iter().map(move |(end, kind)| {
-            let name = OsStr::from_bytes(&self.names[start..*end]);
-            start = *end;
-            (name, *kind)
-        })
     }
 }
 

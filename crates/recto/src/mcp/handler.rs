@@ -117,13 +117,12 @@ impl ServerHandler for Handler {
     ) -> Result<CallToolResponse, ErrorData> {
         let wire = self.wire_for(&context);
         let calls = self.calls.for_client(wire.names, wire.delivery);
-        let served = &calls.served().clone();
-        let Some(tool) = served.find(&request.name) else {
-            return Err(unknown_tool(served, &request.name));
+        let Some(tool) = calls.served().find(&request.name) else {
+            return Err(unknown_tool(calls.served(), &request.name));
         };
         let slot = context.extensions.get::<Slot>().cloned().unwrap_or_default();
         let answer =
-            |result| to_wire::result(result, wire, served, slot.repeat).map(CallToolResponse::from);
+            |result| to_wire::result(result, wire, &calls, slot.repeat).map(CallToolResponse::from);
         let thread = tokio::select! {
             thread = self.slots.start(&slot) => thread,
             () = context.ct.cancelled() => return answer(Err(StoreError::Cancelled.into())),
@@ -138,10 +137,11 @@ impl ServerHandler for Handler {
         let meta = context.meta;
         let arguments = request.arguments.unwrap_or_default();
         let path = call::path_of(&arguments).map(String::from);
+        let worker = calls.clone();
         let mut running = tokio::task::spawn_blocking(move || {
             let _thread = thread;
             let context = Context { sandbox: codex::sandbox(&meta), ..call.context };
-            calls.call(tool, arguments, &Call { context, ..call })
+            worker.call(tool, arguments, &Call { context, ..call })
         });
         let watch = async {
             tokio::time::sleep(SLOW_CALL).await;

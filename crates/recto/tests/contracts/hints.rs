@@ -17,7 +17,7 @@ use crate::row::{Case, ROOT, Row, Step, rows};
 use crate::tree::commit;
 
 /// The least number of suggested calls, so that hints do not lose them unnoticed.
-const MIN_CALLS: usize = 150;
+const MIN_CALLS: usize = 130;
 
 /// Returns the test of all rows of all tables.
 pub fn trial() -> Trial {
@@ -88,7 +88,6 @@ fn prepare(root: &Path, case: &Case) -> Calls {
     let config = parse_options(&case.options).unwrap();
     let store = Arc::new(local_store(root, &case.options));
     let revisions = Arc::new(GitRevisions::new(store.clone(), Vec::new()));
-    let wire = config.wire.for_client(None);
-    let served = Served::new(config.tools().unwrap(), wire.names);
-    Calls::new(store, revisions, served, root.to_path_buf(), wire.delivery)
+    let served = Served::new(config.tools().unwrap(), config.wire.for_client(None).names);
+    Calls::new(store, revisions, served, root.to_path_buf(), config.wire.for_client(None).delivery)
 }
