@@ -1,17 +1,17 @@
 //! Hints: the next step after an error, worded for a model. A hint does not repeat the message.
 
+mod files;
+
 use std::fmt;
 
 use recto_store::error::{Denial, Error as StoreError, Instead, SizeLimit};
-use recto_text::Digest;
-use recto_text::error::{Error as TextError, NamedAs, Whereabouts};
-use recto_text::line::LineRange;
+use recto_text::error::{Error as TextError, NamedAs, Occurrence, Whereabouts};
 use recto_text::line_spec;
 use recto_text::nearest::Meant;
 use recto_text::quote::{Differing, Quoted, is_same_but_whitespace, unseen_difference};
 use serde_json::{Map, Value, json};
 
-use super::{ChangedText, Error};
+use super::Error;
 use crate::served::Served;
 
 /// Advice after a rejected call.
@@ -26,8 +26,8 @@ pub struct Hint {
 /// A call to make next.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NextCall {
-    /// The declared name of the tool; `None` for the tool that was called, with its other arguments
-    /// unchanged.
+    /// The declared name of the tool; `None` for the tool that was called. The other arguments of the
+    /// call that the tool declares stay unchanged.
     pub tool: Option<&'static str>,
     /// The arguments to send.
     pub arguments: Map<String, Value>,
@@ -67,6 +67,11 @@ impl Error {
         let hint: Hint = match self {
             Error::Text(error) => return text_hint(error, served),
             Error::Store(error) => return store_hint(error, served),
+            Error::Missing { .. }
+            | Error::MissingAt { .. }
+            | Error::MissingParent { .. }
+            | Error::NothingToOverwrite { .. }
+            | Error::NotAbsolute { .. } => return files::missing_hint(self, served),
             Error::FolderToList { path, commit } => folder_hint(path, commit.as_deref(), served),
             Error::UnknownArgument { known, .. } | Error::MissingArgument { known, .. } => {
                 format!("{known}.").into()
@@ -88,15 +93,24 @@ impl Error {
                 let advice = reader.map(|tool| format!(" Read it with {tool}.")).unwrap_or_default();
                 format!("The file is {what}.{advice}").into()
             }
-            Error::Stale { changed, .. } => {
+            Error::Stale { changed, retry, .. } => {
                 let changed: Vec<String> = changed.iter().map(|lines| lines.to_string()).collect();
                 let which = match changed.as_slice() {
                     [] => String::new(),
                     changed => format!("Changed since then: {}. ", changed.join(", ")),
                 };
-                format!("{which}Nothing was written. Read the file again, then retry with the new hash.").into()
+                match retry {
+                    None => format!("{which}Nothing was written. Read the file again, then retry with the new hash.").into(),
+                    Some(arguments) => {
+                        let shown: Vec<String> =
+                            arguments.iter().map(|(name, value)| format!("{name} {value}")).collect();
+                        let text = format!("{which}Nothing was written. The text that you named is unchanged; retry with {}.", shown.join(" and "));
+                        let next = NextCall { tool: None, arguments: arguments.clone() };
+                        Hint { text, next: Some(next) }
+                    }
+                }
             }
-            Error::Unseen { path, seen, changed } => unseen_hint(path, *seen, changed.as_ref(), served),
+            Error::Unseen { path, seen, changed } => files::unseen_hint(path, *seen, changed.as_ref(), served),
             Error::Hanging => "A network or FUSE mount under the roots may have stopped responding. Calls work again once it responds or recto is restarted.".into(),
             Error::OutcomeUnknown => "Read the file before editing it again.".into(),
             Error::WrongArgument { .. }
@@ -109,37 +123,6 @@ impl Error {
         };
         Some(hint)
     }
-}
-
-/// Returns the hint for a file that must be read before it is overwritten.
-fn unseen_hint(path: &str, seen: Digest, changed: Option<&ChangedText>, served: &Served) -> Hint {
-    let mut text = "Nothing was written.".to_string();
-    if let Some(ChangedText { ranges, lines }) = changed {
-        let ranges: Vec<String> = ranges.iter().map(LineRange::to_string).collect();
-        text.push_str(&format!(" Changed since then: {}.", ranges.join(", ")));
-        for (line, content) in lines {
-            text.push_str(&format!("\n{line}: {}", Differing(content, "")));
-        }
-        text.push('\n');
-    } else {
-        text.push(' ');
-    }
-    let (tool, name) = match (changed, served.name("text_read"), served.name("read_text_file")) {
-        (Some(_), Some(_), _) | (None, Some(_), None) => ("text_read", "path"),
-        (_, _, Some(_)) => ("read_text_file", "path"),
-        _ => ("ReadLines", "file_path"),
-    };
-    let Some(published) = served.name(tool) else {
-        return format!("{text}Read the file before overwriting it.").into();
-    };
-    let mut arguments = Map::from_iter([(name.to_string(), path.into())]);
-    let mut since = String::new();
-    if tool == "text_read" {
-        since = format!(" and since {seen}");
-        arguments.insert("since".into(), seen.to_string().into());
-    }
-    let text = format!("{text}Read it with {published}{since}, then retry.");
-    Hint { text, next: Some(NextCall { tool: Some(tool), arguments }) }
 }
 
 fn text_hint(error: &TextError, served: &Served) -> Option<Hint> {
@@ -163,10 +146,10 @@ fn text_hint(error: &TextError, served: &Served) -> Option<Hint> {
         TextError::StringNotFound { nearest: None, .. } => {
             "The file contains no similar text. Read it and copy the text exactly.".into()
         }
-        TextError::AmbiguousString { lines, n_matches, n_lines, .. } => {
-            ambiguous_hint(lines, *n_matches, *n_lines)
+        TextError::AmbiguousString { places, n_matches, n_lines, .. } => {
+            ambiguous_hint(places, *n_matches, *n_lines)
         }
-        TextError::TooFarApart { .. } => "In a file this large, all strings of one call must be within 16 MiB of each other; split the edits into separate calls.".into(),
+        TextError::TooFarApart { .. } => "In a file this large, all strings of one call must be within 16 MiB of each other, and with replace_all all occurrences; split the edits into separate calls, each for one place.".into(),
         TextError::ConflictingEdits { prior_index, .. } => {
             format!("Edit {prior_index} already changed that text. Nothing was written; merge the two edits into one.").into()
         }
@@ -174,6 +157,9 @@ fn text_hint(error: &TextError, served: &Served) -> Option<Hint> {
             Some(hint) => format!("Nothing was written. {hint}").into(),
             None => "Nothing was written.".into(),
         },
+        TextError::Several { failures, n_failed, n_untried } => {
+            several_hint(failures, *n_failed, *n_untried, served).into()
+        }
         TextError::TextMismatch { found, wanted, whereabouts, .. } => {
             let mut hint = whereabouts_hint(whereabouts);
             if matches!(whereabouts, Whereabouts::Near(_) | Whereabouts::PartOf { .. }) {
@@ -246,12 +232,7 @@ fn store_hint(error: &StoreError, served: &Served) -> Option<Hint> {
         StoreError::NoRepository { cause, .. } | StoreError::UnknownRevision { cause, .. } => {
             cause.as_str().into()
         }
-        StoreError::NotInRevision { .. } => {
-            let list = served.name("ListFiles");
-            let list = list.map(|tool| format!("; {tool} with the same commit lists the files"));
-            let list = list.unwrap_or_default();
-            format!("With commit, relative paths start at the repository root{list}.").into()
-        }
+        StoreError::NotInRevision { .. } => files::not_in_revision_hint(served),
         StoreError::TooLarge { limit, .. } => match limit {
             SizeLimit::GitObject => "With commit, only files up to 64 MiB can be read; write a larger one to a file with `git show`.",
             SizeLimit::Change => "Only files up to 1 GiB can be changed.",
@@ -341,11 +322,20 @@ fn line_hint(named_as: NamedAs, line: i64, n_lines: usize, served: &Served) -> H
             format!("Valid lines are 1 to {n_lines}. Use line 1 to insert at the top{append}.")
                 .into()
         }
-        (NamedAs::End { start }, n_lines) if line > 0 => Hint::again(
-            &format!("The end is exclusive; use {{}} or [{start}, 0] to include the last line."),
-            "lines",
-            json!([start, n_lines + 1]),
-        ),
+        (NamedAs::End { start, has_text }, n_lines) if line > 0 => {
+            let mut hint = Hint::again(
+                &format!(
+                    "The end is exclusive; use {{}} or [{start}, 0] to include the last line."
+                ),
+                "lines",
+                json!([start, n_lines + 1]),
+            );
+            if !has_text {
+                hint.text.push_str(" These lines do not contain old; read them again.");
+                hint.next = None;
+            }
+            hint
+        }
         (_, n_lines) => {
             format!("Valid lines are 1 to {n_lines}, or -1 (the last) to -{n_lines}.").into()
         }
@@ -353,17 +343,55 @@ fn line_hint(named_as: NamedAs, line: i64, n_lines: usize, served: &Served) -> H
 }
 
 /// Returns the hint for a string that occurs in several places.
-fn ambiguous_hint(lines: &[usize], n_matches: usize, n_lines: Option<usize>) -> Hint {
-    let more = if n_matches > lines.len() { " and others" } else { "" };
-    let places = format!("Matches start at lines {}{more}.", listed(lines));
-    match (n_lines, lines) {
-        (Some(n_lines), [line, ..]) => Hint::again(
-            &format!("{places} Narrow lines to one of them, e.g. {{}}."),
+fn ambiguous_hint(places: &[Occurrence], n_matches: usize, n_lines: Option<usize>) -> Hint {
+    let mut shown = String::from("Matches start at:\n");
+    for Occurrence { line, column, text } in places {
+        let column = column.map(|column| format!(", column {column}")).unwrap_or_default();
+        shown.push_str(&format!("line {line}{column}: {text}\n"));
+    }
+    if n_matches > places.len() {
+        shown.push_str(&format!("and {} more\n", n_matches - places.len()));
+    }
+    let mut hint = match (n_lines, places) {
+        (Some(n_lines), [Occurrence { line, .. }, ..]) => Hint::again(
+            "Narrow lines to one of them, e.g. {}.",
             "lines",
             json!([line, line + n_lines]),
         ),
-        _ => format!("{places} Include surrounding text to match only one.").into(),
+        _ => Hint::again(
+            "Include surrounding text to match only one, or set replace_all to {}.",
+            "replace_all",
+            true.into(),
+        ),
+    };
+    hint.text.insert_str(0, &shown);
+    hint
+}
+
+/// Returns the hint for several rejected edits: that of the first, then the other errors with theirs.
+fn several_hint(
+    failures: &[TextError],
+    n_failed: usize,
+    n_untried: usize,
+    served: &Served,
+) -> String {
+    let of = |error: &TextError| text_hint(error, served).map(|hint| hint.text).unwrap_or_default();
+    let mut hint = of(&failures[0]);
+    for failure in &failures[1..] {
+        let advice = match failure {
+            TextError::InEdit { source, .. } => of(source),
+            failure => of(failure),
+        };
+        let advice = if advice.is_empty() { advice } else { format!("\n{advice}") };
+        hint.push_str(&format!("\nAlso: {failure}{advice}"));
     }
+    if n_failed > failures.len() {
+        hint.push_str(&format!("\n{} more edits failed.", n_failed - failures.len()));
+    }
+    if n_untried > 0 {
+        hint.push_str(&format!("\nThe last {n_untried} edits were not tried."));
+    }
+    hint
 }
 
 fn denial_hint(denial: &Denial) -> Option<Hint> {
@@ -408,9 +436,6 @@ fn absolute_hint(path: &str, root: Option<&str>) -> Hint {
             true => Hint::again("Remove the file:// prefix: {}", "path", rest.into()),
             false => "Pass a path that starts with /.".into(),
         };
-    }
-    if path.starts_with('~') {
-        return format!("~ is not expanded; write out the home directory.{the_root}").into();
     }
     let path = path.strip_prefix("./").unwrap_or(path);
     match root {

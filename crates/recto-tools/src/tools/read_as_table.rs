@@ -3,8 +3,10 @@
 use std::borrow::Cow;
 use std::sync::{Arc, Mutex};
 
+use crate::budget::{Budget, json_size, shortened};
 use crate::error::{Error, Result};
-use recto_tables::{self as tables, Source, Table};
+use recto_tables::{self as tables, Column, Source, Table};
+use recto_text::Size;
 use serde_json::{Value, json};
 
 use super::paths::{COMMIT, listed};
@@ -61,14 +63,27 @@ fn request(mut arguments: Arguments) -> Result<Request> {
 fn run(env: &ReadEnv<'_>, arguments: Arguments) -> Result<Answer> {
     let request = request(arguments)?;
     let path = AbsPath::resolve("file_path", request.file_path.clone(), env.root)?;
-    let table = match &request.commit {
-        None => preview(env, env.store, &path, &request)?,
-        Some(commit) => {
-            let revision = env.revisions.at(commit, &request.file_path, env.context)?;
-            preview(env, &*revision.store, &revision.path, &request)?
-        }
+    let Some(commit) = &request.commit else { return fitting(env, env.store, &path, &request) };
+    let revision = env.revisions.at(commit, &request.file_path, env.context)?;
+    fitting(env, &*revision.store, &revision.path, &request)
+}
+
+/// Previews a table, with shorter values if otherwise not even one row fits.
+fn fitting(
+    env: &ReadEnv<'_>,
+    store: &(impl Store + ?Sized),
+    path: &AbsPath,
+    request: &Request,
+) -> Result<Answer> {
+    let max_bytes = Budget::content(env.delivery).left().bytes;
+    let report_within = |max_bytes| -> Result<(Answer, bool)> {
+        let table = preview(env, store, path, request, max_bytes)?;
+        Ok(report(env, table, request))
     };
-    Ok(report(table, &request))
+    match report_within(max_bytes)? {
+        (_, false) => Ok(report_within(max_bytes / 8)?.0),
+        (answer, true) => Ok(answer),
+    }
 }
 
 fn preview(
@@ -76,10 +91,13 @@ fn preview(
     store: &(impl Store + ?Sized),
     path: &AbsPath,
     request: &Request,
+    max_bytes: usize,
 ) -> Result<Table> {
-    match preview_once(env, store, path, request) {
+    match preview_once(env, store, path, request, max_bytes) {
         // The concurrent writer may have finished by now.
-        Err(Error::Store(StoreError::Unstable { .. })) => preview_once(env, store, path, request),
+        Err(Error::Store(StoreError::Unstable { .. })) => {
+            preview_once(env, store, path, request, max_bytes)
+        }
         previewed => previewed,
     }
 }
@@ -89,6 +107,7 @@ fn preview_once(
     store: &(impl Store + ?Sized),
     path: &AbsPath,
     request: &Request,
+    max_bytes: usize,
 ) -> Result<Table> {
     let bytes = store.open(path, env.context);
     let bytes = bytes.map_err(|error| listed(error, request.commit.as_deref()))?;
@@ -97,7 +116,7 @@ fn preview_once(
         offset: request.offset,
         columns: &request.columns,
         sheet: request.sheet.as_deref(),
-        ..tables::Request::new(path.file_name(), request.limit, env.delivery.max_bytes)
+        ..tables::Request::new(path.file_name(), request.limit, max_bytes)
     };
     let table = tables::preview(file.clone(), &wanted);
     if let Some(error) = lock(&file.error).take() {
@@ -150,28 +169,61 @@ impl Source for File {
     }
 }
 
-fn report(table: Table, request: &Request) -> Answer {
+/// Drops what exceeds the size of an answer. Returns the rows as JSON, and the notes.
+fn cut(env: &ReadEnv<'_>, table: &mut Table) -> (Vec<Value>, String) {
+    let mut budget = Budget::content(env.delivery);
+    let Size { bytes, json } = budget.left();
+    let quarter = Size { bytes: bytes / 4, json: json / 4 };
+    let size = |column: &Column| {
+        // `| name (type) ` and `| --: `.
+        let name = tables::render::row(&[tables::Value::Text(column.name.clone())]);
+        let bytes = name.len() + column.kind.to_string().len() + 10;
+        Size { bytes, json: json_size(&column_json(column)) }
+    };
+    let columns = table.columns.iter();
+    let n_columns = columns.take_while(|column| budget.spend(size(column))).count();
+    if n_columns < table.columns.len() {
+        table.columns.truncate(n_columns);
+        table.notes.push(format!("Only the first {n_columns} columns are shown."));
+    }
+    let notes = shortened(table.notes.join(" "), quarter);
+    budget.spend(Size::of(&notes));
+    let mut rows = Vec::new();
+    for row in &mut table.rows {
+        row.truncate(n_columns);
+        let value: Value = row.iter().cloned().map(tables::Value::to_json).collect();
+        let size = Size { bytes: tables::render::row(row).len(), json: json_size(&value) };
+        if !budget.spend(size) {
+            break;
+        }
+        rows.push(value);
+    }
+    table.has_more |= rows.len() < table.rows.len();
+    table.rows.truncate(rows.len());
+    (rows, notes)
+}
+
+fn column_json(column: &Column) -> Value {
+    json!({"name": column.name, "type": column.kind.to_string()})
+}
+
+/// Returns the answer, and whether it has a row if the table has one.
+fn report(env: &ReadEnv<'_>, mut table: Table, request: &Request) -> (Answer, bool) {
+    let is_empty = table.rows.is_empty();
+    let (rows, notes) = cut(env, &mut table);
+    let has_row = is_empty || !rows.is_empty();
     let text = tables::render::markdown(&table);
     let mut count = count(&table, request);
     if table.n_columns != Some(table.columns.len()) {
         count.push_str("; columns selects others");
     }
-    let note = match table.notes.join(" ") {
-        notes if notes.is_empty() => count,
-        notes => format!("{count}. {notes}"),
-    };
-    let columns: Vec<Value> = table
-        .columns
-        .iter()
-        .map(|column| json!({"name": column.name, "type": column.kind.to_string()}))
-        .collect();
-    let to_json = |row: Vec<tables::Value>| row.into_iter().map(tables::Value::to_json).collect();
-    let rows: Vec<Value> = table.rows.into_iter().map(to_json).collect();
+    let note = if notes.is_empty() { count } else { format!("{count}. {notes}") };
+    let columns: Vec<Value> = table.columns.iter().map(column_json).collect();
     let mut structured = json!({"columns": columns, "rows": rows, "has_more": table.has_more});
-    if !table.notes.is_empty() {
-        structured["note"] = table.notes.join(" ").into();
+    if !notes.is_empty() {
+        structured["note"] = notes.into();
     }
-    Answer::new(note, structured).with_content(text)
+    (Answer::new(note, structured).with_content(text), has_row)
 }
 
 /// Says which rows are shown and how to continue.

@@ -2,6 +2,8 @@
 
 use recto_text::diff::{Bounds, UnifiedDiff};
 use recto_text::find::MatchKind;
+use recto_text::plan::Found;
+use recto_text::size::Size;
 use serde_json::{Value, json};
 
 use super::Answer;
@@ -17,11 +19,22 @@ fn list_bytes(delivery: Delivery) -> usize {
     delivery.max_bytes / 4
 }
 
-/// Returns the bounds of a diff in an answer whose object also contains a list with that many items,
+/// If an edit replaces more places than this, only the first hunks of the diff are shown: the caller
+/// knows what the others look like, and the answer lists their lines.
+const MANY_PLACES: usize = 5;
+const HUNKS_OF_MANY: usize = 2;
+const DIFF_OF_MANY: usize = 600;
+
+/// Returns the bounds of a diff in an answer whose object also lists where each edit was found,
 /// shortened by [`list`].
-pub fn diff_bounds(delivery: Delivery, max_hunks: usize, n_items: usize) -> Bounds {
-    let n_list = n_items.saturating_mul(ITEM_BYTES).min(list_bytes(delivery));
-    Bounds { max_hunks, max_size: Budget::content(delivery).without(n_list).left() }
+pub fn diff_bounds(delivery: Delivery, found: &[Found]) -> Bounds {
+    let n_list = found.len().saturating_mul(ITEM_BYTES).min(list_bytes(delivery));
+    let max_size = Budget::content(delivery).without(n_list).left();
+    if !found.iter().any(|found| found.n_places > MANY_PLACES) {
+        return Bounds { max_hunks: usize::MAX, max_size };
+    }
+    let bytes = max_size.bytes.min(DIFF_OF_MANY);
+    Bounds { max_hunks: HUNKS_OF_MANY, max_size: Size { bytes, ..max_size } }
 }
 
 /// Adds the items of a list that fit to an answer's object, and the number of the others.
@@ -78,7 +91,8 @@ fn with_notes(edited: &Edited, mut structured: Value, done: String) -> Answer {
         structured["hard_links_broken"] = true.into();
         notes.push("other hard links keep the old content".into());
     }
-    notes.push(format!("hash {}", edited.digest));
+    let of_what = if edited.is_dry_run { " of the proposed text" } else { "" };
+    notes.push(format!("hash{of_what} {}", edited.digest));
     let (head, diff) = (notes.join(", "), edited.diff.text.clone());
     Answer::new(head, structured).with_content(diff).with_change(edited.change.clone())
 }

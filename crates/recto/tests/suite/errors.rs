@@ -3,9 +3,10 @@
 use std::collections::HashSet;
 use std::mem::discriminant;
 
+use recto_store::Nearby;
 use recto_store::error::{Denial, Error as StoreError, Instead, SizeLimit};
 use recto_text::Digest;
-use recto_text::error::{Error as TextError, NamedAs, Whereabouts};
+use recto_text::error::{Error as TextError, NamedAs, Occurrence, Whereabouts};
 use recto_text::line::LineRange;
 use recto_tools::Error;
 use recto_tools::error::ChangedText;
@@ -31,6 +32,24 @@ fn own_examples() -> Vec<Error> {
             name: "path".into(),
             known: "This tool accepts: path, line".into(),
         },
+        Error::Missing {
+            path: "/project/src/mian.rs".into(),
+            argument: "path",
+            nearby: Nearby { files: vec![path()], folder: Some("/project/src".into()) },
+        },
+        Error::MissingAt {
+            path: "src/mian.rs".into(),
+            revision: "HEAD".into(),
+            argument: "file_path",
+            nearby: Nearby { files: vec!["src/main.rs".into()], folder: None },
+        },
+        Error::MissingParent { parent: "/project/new".into() },
+        Error::NothingToOverwrite { path: path(), nearby: Nearby::default() },
+        Error::NotAbsolute {
+            path: "~/src/main.rs".into(),
+            argument: "path",
+            nearby: Nearby { files: Vec::new(), folder: Some("/project".into()) },
+        },
         Error::TwoNames { name: "path", alias: "file_path" },
         Error::UnknownArgument {
             name: "file".into(),
@@ -52,6 +71,17 @@ fn own_examples() -> Vec<Error> {
             expected: digest(b"old"),
             now: digest(b"new"),
             changed: vec![LineRange { start: 3, end: 5 }],
+            retry: None,
+        },
+        Error::Stale {
+            path: path(),
+            expected: digest(b"old"),
+            now: digest(b"new"),
+            changed: vec![LineRange { start: 3, end: 5 }],
+            retry: Some(serde_json::Map::from_iter([
+                ("hash".to_string(), digest(b"new").to_string().into()),
+                ("lines".to_string(), serde_json::json!([9, 12])),
+            ])),
         },
         Error::Unseen {
             path: path(),
@@ -85,7 +115,9 @@ fn text_examples() -> Vec<TextError> {
         TextError::AmbiguousString {
             n_matches: 3,
             old_string: "let".into(),
-            lines: vec![2, 5, 9],
+            places: [(2, "let a = 1;"), (5, "let b = 2;"), (9, "let c = 3;")]
+                .map(|(line, text)| Occurrence::new(line, Some(0), "", text))
+                .to_vec(),
             n_lines: None,
         },
         TextError::ConflictingEdits { index: 1, prior_index: 0 },
@@ -95,6 +127,16 @@ fn text_examples() -> Vec<TextError> {
                 old_string: "line 3".into(),
                 nearest: None,
             }),
+        },
+        TextError::Several {
+            failures: [0, 2]
+                .map(|index| TextError::InEdit {
+                    index,
+                    source: Box::new(TextError::IdenticalStrings),
+                })
+                .to_vec(),
+            n_failed: 2,
+            n_untried: 0,
         },
         TextError::TextMismatch {
             line: 42,

@@ -74,10 +74,10 @@ fn request(random: &mut Random, text: &str) -> (&'static str, Value) {
         line_idx as i64 + 1 + i64::from(random.one_in(6))
     };
     let arguments = match tool {
-        "edit_text_file" => json!({"old_string": quote(random, text), "new_string": new}),
+        "edit_text_file" => string_edit(random, text, new),
         "multi_edit_text_file" => {
             let n_edits = 1 + random.below(4);
-            let edit = |_| json!({"old_string": quote(random, text), "new_string": new});
+            let edit = |_| string_edit(random, text, new);
             json!({"edits": (0..n_edits).map(edit).collect::<Vec<_>>()})
         }
         "text_replace" => {
@@ -90,6 +90,15 @@ fn request(random: &mut Random, text: &str) -> (&'static str, Value) {
         _ => json!({"hash": hash, "content": format!("{new}.")}),
     };
     (tool, arguments)
+}
+
+fn string_edit(random: &mut Random, text: &str, new: &str) -> Value {
+    json!({
+        "old_string": quote(random, text),
+        "new_string": new,
+        "replace_all": random.one_in(3),
+        "whole_word": random.one_in(4),
+    })
 }
 
 /// Returns the part of an answer that must be equal: an excerpt cannot report the closest match in
