@@ -167,14 +167,7 @@ impl Target {
         let n_bom = before.text_with_bom().len() - before.text().len();
         let edits = &*with_bom(edits, n_bom);
         let (before, after) = (before.text_with_bom(), after.text_with_bom());
-        let texts = Texts {
-            before,
-            after,
-            edits,
-            lines_before: 0,
-            has_crlf_around: false,
-            is_whole_lines: true,
-        };
+        let texts = Texts::whole(before, after, edits);
         let bounds = diff_bounds(env.delivery, found);
         unified(self.path.file_name(), old_side, &texts, bounds)
     }
@@ -360,8 +353,9 @@ impl<R: EditRequest> Edit<'_, R> {
             bom => Cow::Owned(format!("{bom}{text}")),
         });
         let edits = &*with_bom(&plan.edits, bom.len());
-        let (before, after, has_crlf_around) = (&*before, &*after, excerpt.has_crlf);
-        let texts = Texts { before, after, edits, lines_before, has_crlf_around, is_whole_lines };
+        let whole = Texts::whole(&before, &after, edits);
+        let has_other_crlf = excerpt.has_crlf;
+        let texts = Texts { lines_before, is_whole_lines, has_other_crlf, ..whole };
         let bounds = diff_bounds(env.delivery, &plan.found);
         unified(target.path.file_name(), OldSide::File, &texts, bounds)
     }
@@ -375,7 +369,7 @@ impl<R: EditRequest> Edit<'_, R> {
         if let Error::Stale { expected, retry, .. } = &mut error {
             let old = env.versions.get(*expected).zip(text);
             let changes = old.map(|(old, text)| changes(old.text(), text));
-            *retry = request.retry(env, part, changes.as_deref());
+            *retry = request.retry(env, part, changes.as_deref()).map(Box::new);
             if let Some(retry) = retry {
                 retry.insert(target.hash_name.into(), now.to_string().into());
             }

@@ -2,11 +2,13 @@
 
 use std::path::Path;
 
+use crate::budget::Budget;
 use crate::error::{Error, Result};
+use recto_text::Size;
 use recto_text::quote::Quoted;
 use serde_json::{Value, json};
 
-use super::paths::{COMMIT, named, shown, start_folder};
+use super::paths::{COMMIT, Matches, list_in_roots, named, start_folder};
 use super::{Answer, Arguments, Param, ParamKind, ReadEnv, Run, Tool, Toolset};
 use recto_store::error::Error as StoreError;
 use recto_store::glob::Glob;
@@ -63,16 +65,19 @@ fn run(env: &ReadEnv<'_>, arguments: Arguments) -> Result<Answer> {
 
 fn on_disk(env: &ReadEnv<'_>, request: &Request) -> Result<Answer> {
     let (start, glob) = Glob::parse(&request.pattern)?;
-    let folder = start_folder(env.root, &start, &request.pattern);
-    let listing = match list(env, env.store, &folder, &glob, request) {
-        // A root itself is an entry of a directory that is not served.
-        Err(Error::Store(StoreError::PermissionDenied { .. }))
-            if is_folder(env, request).unwrap_or(false) =>
-        {
-            Listing::default()
-        }
-        listing => listing?,
-    };
+    let Matches { mut listing, folder, shown } =
+        list_in_roots(env, &start, &request.pattern, |folder| {
+            match list(env, env.store, folder, &glob, request) {
+                // A root itself is an entry of a directory that is not served.
+                Err(Error::Store(StoreError::PermissionDenied { .. }))
+                    if is_folder(env, request).unwrap_or(false) =>
+                {
+                    Ok(Listing::default())
+                }
+                listing => listing,
+            }
+        })?;
+    listing.files.truncate(request.limit);
     let mut notes = Vec::new();
     if listing.is_missing {
         notes.push(format!("directory not found: {}", Quoted(&start)));
@@ -80,7 +85,6 @@ fn on_disk(env: &ReadEnv<'_>, request: &Request) -> Result<Answer> {
         // An error while looking for reasons must not replace the empty list.
         notes.extend(why_empty(env, request, &folder, glob).unwrap_or_default());
     }
-    let shown = shown(&folder, &listing);
     Ok(report(env, listing, &shown, notes))
 }
 
@@ -116,7 +120,8 @@ fn why_empty(
     glob: Glob,
 ) -> Result<Option<String>> {
     if is_folder(env, request).unwrap_or(false) {
-        return Ok(Some(format!("this is a directory; use pattern {}", everything_below(request))));
+        let pattern = everything_below(request);
+        return Ok(Some(format!("this is a directory; use pattern {}", Quoted(&pattern))));
     }
     let everything = Request { shows_ignored: true, limit: 1, ..clone_of(request) };
     let ignored = list(env, env.store, folder, &glob, &everything)?.total;
@@ -144,8 +149,9 @@ fn why_empty(
     let (folder, glob) = Glob::parse(&literal)?;
     let folder = start_folder(env.root, &folder, &literal);
     let found = list(env, env.store, &folder, &glob, &everything)?.total;
-    Ok((found > 0)
-        .then(|| format!("{} if the brackets are literal; use pattern {literal}", n_files(found))))
+    Ok((found > 0).then(|| {
+        format!("{} if the brackets are literal; use pattern {}", n_files(found), Quoted(&literal))
+    }))
 }
 
 /// Whether a pattern without wildcards names a directory that contains files.
@@ -176,9 +182,11 @@ fn n_files(n: u64) -> String {
 fn report(env: &ReadEnv<'_>, listing: Listing, folder: &Path, mut notes: Vec<String>) -> Answer {
     let mut text = String::new();
     let mut files = Vec::new();
+    let mut budget = Budget::content(env.delivery);
     for file in &listing.files {
         let path = folder.join(file).display().to_string();
-        if text.len() + path.len() >= env.delivery.max_bytes {
+        // A line break, or two quotes and a comma.
+        if !budget.spend(Size::of(&path).plus(Size { bytes: 1, json: 3 })) {
             break;
         }
         text.push_str(&path);

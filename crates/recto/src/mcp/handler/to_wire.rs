@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use recto_tools::{AnswerForm, Error, Result, Served};
+use recto_tools::{AnswerForm, Calls, Error, Result};
 use rmcp::model::{
     CallToolResult, ContentBlock, ErrorCode, ErrorData, MetaObject, Tool as WireTool,
     ToolAnnotations,
@@ -27,6 +27,7 @@ pub fn tool(tool: &Tool, wire: ClientWire) -> WireTool {
         Arc::new(tool.input_schema()),
     )
     .with_annotations(annotations);
+    definition.title = Some(tool.title.into());
     // A tool with an output schema must return structured content.
     if wire.delivery.form != AnswerForm::Text {
         definition = definition.with_raw_output_schema(Arc::new(tool.output_schema()));
@@ -39,13 +40,13 @@ pub fn tool(tool: &Tool, wire: ClientWire) -> WireTool {
 pub fn result(
     result: Result<Answer>,
     wire: ClientWire,
-    served: &Served,
+    calls: &Calls,
     repeat: Repeat,
 ) -> Result<CallToolResult, ErrorData> {
     match result {
         Ok(answer) => Ok(success(answer, wire.delivery.form, repeat)),
-        Err(error) if wire.errors == Errors::Jsonrpc => Err(jsonrpc_error(&error, served)),
-        Err(error) => Ok(failure(&error, served)),
+        Err(error) if wire.errors == Errors::Jsonrpc => Err(jsonrpc_error(&error, calls)),
+        Err(error) => Ok(failure(&error, calls)),
     }
 }
 
@@ -77,26 +78,21 @@ fn blocks(head: String, content: String) -> Vec<ContentBlock> {
     blocks.map(ContentBlock::text).collect()
 }
 
-fn failure(error: &Error, served: &Served) -> CallToolResult {
-    let text = match error.hint(served) {
-        Some(hint) => format!("{error}\n\n{hint}"),
-        None => error.to_string(),
-    };
-    let mut result = CallToolResult::error(vec![ContentBlock::text(text)]);
+fn failure(error: &Error, calls: &Calls) -> CallToolResult {
+    let text = calls.error_text(error);
+    let mut result = CallToolResult::error(vec![ContentBlock::text(text.block())]);
     let mut meta = MetaObject::default();
-    meta.insert("error".into(), describe(error, served));
+    // The text has the message and the hint. Some clients show this to the model as well.
+    meta.insert("error".into(), json!({"code": error.code()}));
     result.meta = Some(meta);
     result
 }
 
-fn jsonrpc_error(error: &Error, served: &Served) -> ErrorData {
-    ErrorData::new(ErrorCode(error.code()), error.to_string(), Some(describe(error, served)))
-}
-
-fn describe(error: &Error, served: &Served) -> Value {
-    let mut described = json!({"code": error.code(), "message": error.to_string()});
-    if let Some(hint) = error.hint(served) {
-        described["hint"] = hint.text.into();
+fn jsonrpc_error(error: &Error, calls: &Calls) -> ErrorData {
+    let text = calls.error_text(error);
+    let mut described = json!({"code": error.code(), "message": text.message});
+    if let Some(hint) = text.hint {
+        described["hint"] = hint.into();
     }
-    described
+    ErrorData::new(ErrorCode(error.code()), text.message, Some(described))
 }

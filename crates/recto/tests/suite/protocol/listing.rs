@@ -71,7 +71,7 @@ fn messages_spell_tool_names_as_the_client_does() {
         "text_insert",
         json!({"path": "inside.txt", "hash": hash("inside\n"), "line": 9, "anchor": "inside", "content": "x"}),
     );
-    let hint = &past_the_end["result"]["_meta"]["error"]["hint"];
+    let hint = &past_the_end["result"]["content"][0]["text"];
     assert!(hint.as_str().is_some_and(|hint| hint.contains("use text.append")), "{hint}");
 
     // The text of a file is shown unchanged.
