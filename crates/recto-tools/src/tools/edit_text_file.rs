@@ -26,8 +26,8 @@ pub static TOOL: Tool = Tool {
     title: "Edit file",
     toolset: Toolset::Edit,
     description: "Replace one exact string in a text file. old_string must match exactly one \
-        place; add surrounding lines to make it unique, or set replace_all. Returns the diff. For \
-        several edits use multi_edit_text_file.",
+        place, unless replace_all is set. Returns the diff. For several edits use \
+        multi_edit_text_file.",
     params: &[
         ABSOLUTE_PATH,
         Param::required("old_string", ParamKind::Text, "Exact text, without line numbers"),
