@@ -33,7 +33,7 @@ pub static TOOL: Tool = Tool {
                 Param::optional("replace_all", ParamKind::Boolean, ""),
                 Param::optional("whole_word", ParamKind::Boolean, ""),
             ]),
-            "Edits, in order",
+            "In order",
         ),
         EXPECTED_HASH,
         DRY_RUN,

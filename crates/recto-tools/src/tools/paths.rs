@@ -10,7 +10,7 @@ use super::{Param, ParamKind, ReadEnv};
 use crate::error::{Error, Result};
 
 pub const COMMIT: Param =
-    Param::optional("commit", ParamKind::NumberOrString, "Git revision, such as HEAD~3");
+    Param::optional("commit", ParamKind::NumberOrString, "Git revision, like HEAD~3");
 
 /// The files on disk that match a pattern.
 pub struct Matches {
