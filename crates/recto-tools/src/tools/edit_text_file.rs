@@ -19,15 +19,15 @@ pub const REPLACE_ALL: Param =
     Param::optional("replace_all", ParamKind::Boolean, "Replace every match");
 
 pub const WHOLE_WORD: Param =
-    Param::optional("whole_word", ParamKind::Boolean, "Match only whole identifiers");
+    Param::optional("whole_word", ParamKind::Boolean, "Only whole identifiers");
 
 pub static TOOL: Tool = Tool {
     name: "edit_text_file",
     title: "Edit file",
     toolset: Toolset::Edit,
     description: "Replace one exact string in a text file. old_string must match exactly one \
-        place; add surrounding lines to make it unique, or set replace_all. Returns the diff. For \
-        several edits use multi_edit_text_file.",
+        place, unless replace_all is set. Returns the diff. For several edits use \
+        multi_edit_text_file.",
     params: &[
         ABSOLUTE_PATH,
         Param::required("old_string", ParamKind::Text, "Exact text, without line numbers"),
