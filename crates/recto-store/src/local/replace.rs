@@ -30,6 +30,12 @@ const NOTHING: ContentSource<'static> = ContentSource::Memory(b"");
 /// How long to wait for late writers if there is no sync, which takes longer anyway.
 const LATE_WRITER_WAIT: Duration = Duration::from_millis(2);
 
+/// Returns whether linking a draft may be unsupported: by the file system, or because the kernel
+/// needs `/proc` for it, which is not mounted.
+fn may_lack_links(errno: SysError) -> bool {
+    sys::may_be_unsupported(errno) || errno == SysError::NOENT
+}
+
 /// One write to one name in a locked directory.
 pub struct Protocol<'a> {
     pub sys: &'a dyn Sys,
@@ -51,6 +57,15 @@ struct Draft {
     has_name: bool,
 }
 
+/// What a draft is to contain.
+struct DraftContent<'a> {
+    before: Option<Digest>,
+    digest: Digest,
+    source: &'a ContentSource<'a>,
+    /// The file whose metadata it gets.
+    old: Option<&'a OpenFile>,
+}
+
 /// How a draft got the old file's name.
 enum CommitKind {
     /// By exchange: the draft's temporary name now refers to the old file.
@@ -68,8 +83,14 @@ impl Protocol<'_> {
     ) -> Result<Written, WriteError<'static>> {
         let digests = change.digests();
         let after = &change.after(&old.fd);
-        let mut draft = self.write_draft(Some(digests.before), digests.after, after, Some(old))?;
-        let committed = self.commit_draft(old, change, &mut draft, after);
+        let content = DraftContent {
+            before: Some(digests.before),
+            digest: digests.after,
+            source: after,
+            old: Some(old),
+        };
+        let mut draft = self.write_draft(&content)?;
+        let committed = self.commit_draft(old, change, &mut draft, &content);
         match committed.inspect_err(|_| self.discard(&draft))? {
             CommitKind::Exchanged => self.finish_exchange(old, change, draft)?,
             CommitKind::Renamed => self.sync_dir()?,
@@ -83,9 +104,10 @@ impl Protocol<'_> {
         old: &OpenFile,
         change: ContentChange<'_>,
         draft: &mut Draft,
-        after: &ContentSource<'_>,
+        content: &DraftContent<'_>,
     ) -> Result<CommitKind, WriteError<'static>> {
-        self.name_draft(draft, after)?;
+        let after = content.source;
+        self.name_draft(draft, content)?;
         match retry(|| self.sys.status(self.dir, self.name)) {
             Ok(now) if is_same_content(&now, &old.status) => {}
             Ok(_) | Err(SysError::NOENT) => return Err(WriteError::Conflict),
@@ -110,18 +132,18 @@ impl Protocol<'_> {
 
     /// Creates a file with these bytes. Fails with a conflict if the name exists.
     pub fn create(&self, bytes: &[u8]) -> Result<Written, WriteError<'static>> {
-        let content = &ContentSource::Memory(bytes);
-        let draft = self.write_draft(None, Digest::of(bytes), content, None)?;
-        let committed = if draft.has_name {
-            self.move_to_new_name(&draft)
-        } else {
-            retry(|| self.sys.link(&draft.fd, self.dir, self.name))
-        };
-        let committed = committed.map_err(|errno| match errno {
-            SysError::EXIST => WriteError::Conflict,
-            errno => self.failed(errno, content),
-        });
-        committed.inspect_err(|_| self.discard(&draft))?;
+        let source = &ContentSource::Memory(bytes);
+        let content = DraftContent { before: None, digest: Digest::of(bytes), source, old: None };
+        let mut draft = self.write_draft(&content)?;
+        if !draft.has_name {
+            match retry(|| self.sys.link(&draft.fd, self.dir, self.name)) {
+                Ok(()) => return self.sync_dir().map(|()| Written::default()),
+                Err(SysError::EXIST) => return Err(WriteError::Conflict),
+                Err(errno) if may_lack_links(errno) => draft = self.write_named_draft(&content)?,
+                Err(errno) => return Err(self.failed(errno, source)),
+            }
+        }
+        self.move_to_new_name(&draft, source).inspect_err(|_| self.discard(&draft))?;
         self.sync_dir()?;
         Ok(Written::default())
     }
@@ -197,52 +219,75 @@ impl Protocol<'_> {
         })
     }
 
-    fn move_to_new_name(&self, draft: &Draft) -> Result<(), SysError> {
-        match retry(|| self.sys.rename_new(self.dir, &draft.name, self.name)) {
-            Err(errno) if sys::is_unsupported(errno) => {
-                retry(|| self.sys.link(&draft.fd, self.dir, self.name))?;
-                self.discard(draft);
-                Ok(())
-            }
-            done => done,
-        }
-    }
-
-    /// Writes the content to a draft next to the target, copies the metadata, and syncs it.
-    fn write_draft(
-        &self,
-        before: Option<Digest>,
-        digest: Digest,
-        after: &ContentSource<'_>,
-        old: Option<&OpenFile>,
-    ) -> Result<Draft, WriteError<'static>> {
-        let name = leftovers::name(before, digest);
-        let draft = match retry(|| self.sys.open_nameless(self.dir)) {
-            Ok(fd) => Draft { fd, name, has_name: false },
-            Err(errno) if sys::is_unsupported(errno) => {
-                let partial = leftovers::partial(&name);
-                // The replacement of a private file must be private from its first byte on.
-                let mode = if old.is_some() { 0o600 } else { 0o666 };
-                let fd = retry(|| self.sys.create(self.dir, &partial, mode))
-                    .map_err(|errno| self.failed(errno, after))?;
-                Draft { fd, name: partial, has_name: true }
-            }
-            Err(errno) => return Err(self.failed(errno, after)),
-        };
-        let filled = self.fill(&draft, digest, after, old);
-        if filled.is_err() {
-            self.discard(&draft);
-        }
-        filled.map(|()| draft)
-    }
-
-    fn fill(
+    fn move_to_new_name(
         &self,
         draft: &Draft,
-        digest: Digest,
-        after: &ContentSource<'_>,
-        old: Option<&OpenFile>,
+        content: &ContentSource<'_>,
     ) -> Result<(), WriteError<'static>> {
+        let failed = |errno| match errno {
+            SysError::EXIST => WriteError::Conflict,
+            errno => self.failed(errno, content),
+        };
+        match retry(|| self.sys.rename_new(self.dir, &draft.name, self.name)) {
+            Ok(()) => return Ok(()),
+            Err(errno) if sys::may_be_unsupported(errno) => {}
+            Err(errno) => return Err(failed(errno)),
+        }
+        match retry(|| self.sys.link(&draft.fd, self.dir, self.name)) {
+            Ok(()) => {
+                self.discard(draft);
+                return Ok(());
+            }
+            Err(errno) if may_lack_links(errno) => {}
+            Err(errno) => return Err(failed(errno)),
+        }
+        // Without both calls, an empty file claims the name, and a crash may leave it.
+        let claim = retry(|| self.sys.create(self.dir, self.name, 0o666)).map_err(failed)?;
+        let is_ours = || {
+            let found = recto_platform::status_at(self.dir, self.name).and_then(|found| {
+                claim.status().map(|claim| found.id() == claim.id() && found.size == 0)
+            });
+            found.unwrap_or(false)
+        };
+        if !is_ours() {
+            return Err(WriteError::Conflict);
+        }
+        let renamed = self.commit(draft, || self.sys.rename(self.dir, &draft.name, self.name));
+        let Err(errno) = renamed else { return Ok(()) };
+        if is_ours() && retry(|| self.sys.unlink(self.dir, self.name)).is_err() {
+            let cause = format!("renaming to it failed, and an empty file is left: {errno}");
+            return Err(WriteError::Failed(Error::System { path: self.path.to_string(), cause }));
+        }
+        Err(failed(errno))
+    }
+
+    /// Writes the content to a draft next to the target, copies the metadata, and syncs it. The
+    /// draft has no name yet where the file system supports that.
+    fn write_draft(&self, content: &DraftContent<'_>) -> Result<Draft, WriteError<'static>> {
+        match retry(|| self.sys.open_nameless(self.dir)) {
+            Ok(fd) => {
+                let name = leftovers::name(content.before, content.digest);
+                let draft = Draft { fd, name, has_name: false };
+                self.fill(&draft, content).map(|()| draft)
+            }
+            Err(errno) if sys::may_be_unsupported(errno) => self.write_named_draft(content),
+            Err(errno) => Err(self.failed(errno, content.source)),
+        }
+    }
+
+    fn write_named_draft(&self, content: &DraftContent<'_>) -> Result<Draft, WriteError<'static>> {
+        let name = leftovers::partial(&leftovers::name(content.before, content.digest));
+        // The replacement of a private file must be private from its first byte on.
+        let mode = if content.old.is_some() { 0o600 } else { 0o666 };
+        let fd = retry(|| self.sys.create(self.dir, &name, mode))
+            .map_err(|errno| self.failed(errno, content.source))?;
+        let draft = Draft { fd, name, has_name: true };
+        let filled = self.fill(&draft, content);
+        filled.inspect_err(|_| self.discard(&draft)).map(|()| draft)
+    }
+
+    fn fill(&self, draft: &Draft, content: &DraftContent<'_>) -> Result<(), WriteError<'static>> {
+        let DraftContent { digest, source: after, old, .. } = *content;
         let fd = &draft.fd;
         let mut digester = Digester::default();
         let written = after.for_each(self.sys, |mut rest| {
@@ -276,17 +321,22 @@ impl Protocol<'_> {
     fn name_draft(
         &self,
         draft: &mut Draft,
-        after: &ContentSource<'_>,
+        content: &DraftContent<'_>,
     ) -> Result<(), WriteError<'static>> {
-        let named = if draft.has_name {
-            let complete = leftovers::complete(&draft.name);
-            let renamed = retry(|| self.sys.rename(self.dir, &draft.name, &complete));
-            renamed.map(|()| draft.name = complete)
-        } else {
-            retry(|| self.sys.link(&draft.fd, self.dir, &draft.name))
-        };
-        named.map_err(|errno| self.failed(errno, after))?;
-        draft.has_name = true;
+        if !draft.has_name {
+            match retry(|| self.sys.link(&draft.fd, self.dir, &draft.name)) {
+                Ok(()) => {
+                    draft.has_name = true;
+                    return Ok(());
+                }
+                Err(errno) if may_lack_links(errno) => *draft = self.write_named_draft(content)?,
+                Err(errno) => return Err(self.failed(errno, content.source)),
+            }
+        }
+        let complete = leftovers::complete(&draft.name);
+        retry(|| self.sys.rename(self.dir, &draft.name, &complete))
+            .map_err(|errno| self.failed(errno, content.source))?;
+        draft.name = complete;
         Ok(())
     }
 
