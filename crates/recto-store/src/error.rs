@@ -187,6 +187,8 @@ pub enum Denial {
     System,
     /// The operating system denies writing to the file's directory.
     Folder,
+    /// The directory is append-only, so files in it can be created but not replaced or removed.
+    AppendOnlyFolder,
     /// The file belongs to another user, and replacing it would change its owner.
     ForeignOwner,
     /// The file is a mount point and cannot be replaced.

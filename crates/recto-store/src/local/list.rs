@@ -10,7 +10,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use crate::error::Denial;
 use crate::error::{Error, Result};
@@ -27,7 +27,6 @@ use crate::{ListRequest, Listing};
 
 /// The limits of one walk.
 const MAX_ENTRIES: u64 = limits::WALK_ENTRIES;
-const MAX_TIME: Duration = limits::WALK_TIME;
 const MAX_DEPTH: usize = limits::WALK_DEPTH;
 
 /// The maximum number of paths that are kept, whatever the caller requests.
@@ -67,7 +66,7 @@ pub fn list(roots: &Roots, request: &ListRequest<'_>, context: &Context) -> Resu
         n_above: if below.as_os_str().is_empty() { 0 } else { below.as_os_str().len() + 1 },
         sandbox,
         context,
-        started: Instant::now(),
+        deadline: context.with_walk_deadline().walk_deadline,
         n_entries: AtomicU64::new(0),
         is_stopped: AtomicBool::new(false),
         is_too_deep: AtomicBool::new(false),
@@ -138,7 +137,7 @@ struct ListWalk<'a> {
     n_above: usize,
     sandbox: Sandbox,
     context: &'a Context,
-    started: Instant,
+    deadline: Option<Instant>,
     n_entries: AtomicU64,
     is_stopped: AtomicBool,
     is_too_deep: AtomicBool,
@@ -222,8 +221,8 @@ impl ListWalk<'_> {
 
     /// Returns whether the walk has reached a limit or was cancelled.
     fn should_stop(&self) -> bool {
-        if self.n_entries.load(Ordering::Relaxed) > MAX_ENTRIES || self.started.elapsed() > MAX_TIME
-        {
+        let is_late = self.deadline.is_some_and(|deadline| Instant::now() > deadline);
+        if self.n_entries.load(Ordering::Relaxed) > MAX_ENTRIES || is_late {
             self.is_stopped.store(true, Ordering::Relaxed);
         }
         self.is_stopped.load(Ordering::Relaxed) || self.context.cancel.check().is_err()

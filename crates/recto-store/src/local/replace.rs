@@ -10,7 +10,7 @@ mod concurrent_writers;
 use std::ffi::{OsStr, OsString};
 use std::time::Duration;
 
-use crate::error::Error;
+use crate::error::{Denial, Error};
 use recto_platform::{FileKind, Handle, Status, Sys, SysError};
 use recto_text::Digest;
 use recto_text::digest::Digester;
@@ -22,6 +22,7 @@ use super::metadata;
 use super::read::{Lease, OpenFile};
 use super::sys::{self, retry};
 use crate::context::Cancel;
+use crate::notes::Note;
 use crate::path::AbsPath;
 use crate::{WriteError, Written};
 
@@ -49,9 +50,21 @@ pub struct Protocol<'a> {
     pub cancel: &'a Cancel,
 }
 
+/// A completed write.
+#[derive(Default)]
+pub struct Completed {
+    pub written: Written,
+    /// What the file lost.
+    pub lost: Vec<Note>,
+    /// Whether a temporary file could not be removed.
+    pub is_leftover_kept: bool,
+}
+
 /// New content on disk, not yet committed.
 struct Draft {
     fd: Handle,
+    /// What the old file has and this one has not.
+    lost: Vec<Note>,
     /// The temporary name that it has, or gets before the commit.
     name: OsString,
     has_name: bool,
@@ -80,7 +93,7 @@ impl Protocol<'_> {
         &self,
         old: &OpenFile,
         change: ContentChange<'_>,
-    ) -> Result<Written, WriteError<'static>> {
+    ) -> Result<Completed, WriteError<'static>> {
         let digests = change.digests();
         let after = &change.after(&old.fd);
         let content = DraftContent {
@@ -91,11 +104,17 @@ impl Protocol<'_> {
         };
         let mut draft = self.write_draft(&content)?;
         let committed = self.commit_draft(old, change, &mut draft, &content);
-        match committed.inspect_err(|_| self.discard(&draft))? {
-            CommitKind::Exchanged => self.finish_exchange(old, change, draft)?,
-            CommitKind::Renamed => self.sync_dir()?,
-        }
-        Ok(Written { broke_hard_links: old.status.links > 1, content_after: None })
+        let kind = committed.inspect_err(|_| _ = self.discard(&draft))?;
+        let lost = std::mem::take(&mut draft.lost);
+        let is_leftover_kept = match kind {
+            CommitKind::Exchanged => !self.finish_exchange(old, change, draft)?,
+            CommitKind::Renamed => {
+                self.sync_dir()?;
+                false
+            }
+        };
+        let written = Written { broke_hard_links: old.status.links > 1, content_after: None };
+        Ok(Completed { written, lost, is_leftover_kept })
     }
 
     /// Gives a draft the old file's name. If this fails, nothing has changed.
@@ -131,21 +150,22 @@ impl Protocol<'_> {
     }
 
     /// Creates a file with these bytes. Fails with a conflict if the name exists.
-    pub fn create(&self, bytes: &[u8]) -> Result<Written, WriteError<'static>> {
+    pub fn create(&self, bytes: &[u8]) -> Result<Completed, WriteError<'static>> {
         let source = &ContentSource::Memory(bytes);
         let content = DraftContent { before: None, digest: Digest::of(bytes), source, old: None };
         let mut draft = self.write_draft(&content)?;
         if !draft.has_name {
             match retry(|| self.sys.link(&draft.fd, self.dir, self.name)) {
-                Ok(()) => return self.sync_dir().map(|()| Written::default()),
+                Ok(()) => return self.sync_dir().map(|()| Completed::default()),
                 Err(SysError::EXIST) => return Err(WriteError::Conflict),
                 Err(errno) if may_lack_links(errno) => draft = self.write_named_draft(&content)?,
                 Err(errno) => return Err(self.failed(errno, source)),
             }
         }
-        self.move_to_new_name(&draft, source).inspect_err(|_| self.discard(&draft))?;
+        let moved = self.move_to_new_name(&draft, source);
+        let is_leftover_kept = !moved.inspect_err(|_| _ = self.discard(&draft))?;
         self.sync_dir()?;
-        Ok(Written::default())
+        Ok(Completed { is_leftover_kept, ..Completed::default() })
     }
 
     /// Removes the file if it still contains `before`, which was read from `old`.
@@ -219,25 +239,23 @@ impl Protocol<'_> {
         })
     }
 
+    /// Gives a draft the name of a new file. Returns whether its temporary name is gone.
     fn move_to_new_name(
         &self,
         draft: &Draft,
         content: &ContentSource<'_>,
-    ) -> Result<(), WriteError<'static>> {
+    ) -> Result<bool, WriteError<'static>> {
         let failed = |errno| match errno {
             SysError::EXIST => WriteError::Conflict,
             errno => self.failed(errno, content),
         };
         match retry(|| self.sys.rename_new(self.dir, &draft.name, self.name)) {
-            Ok(()) => return Ok(()),
+            Ok(()) => return Ok(true),
             Err(errno) if sys::may_be_unsupported(errno) => {}
             Err(errno) => return Err(failed(errno)),
         }
         match retry(|| self.sys.link(&draft.fd, self.dir, self.name)) {
-            Ok(()) => {
-                self.discard(draft);
-                return Ok(());
-            }
+            Ok(()) => return Ok(self.discard(draft)),
             Err(errno) if may_lack_links(errno) => {}
             Err(errno) => return Err(failed(errno)),
         }
@@ -253,7 +271,7 @@ impl Protocol<'_> {
             return Err(WriteError::Conflict);
         }
         let renamed = self.commit(draft, || self.sys.rename(self.dir, &draft.name, self.name));
-        let Err(errno) = renamed else { return Ok(()) };
+        let Err(errno) = renamed else { return Ok(true) };
         if is_ours() && retry(|| self.sys.unlink(self.dir, self.name)).is_err() {
             let cause = format!("renaming to it failed, and an empty file is left: {errno}");
             return Err(WriteError::Failed(Error::System { path: self.path.to_string(), cause }));
@@ -267,8 +285,9 @@ impl Protocol<'_> {
         match retry(|| self.sys.open_nameless(self.dir)) {
             Ok(fd) => {
                 let name = leftovers::name(content.before, content.digest);
-                let draft = Draft { fd, name, has_name: false };
-                self.fill(&draft, content).map(|()| draft)
+                let mut draft = Draft { fd, lost: Vec::new(), name, has_name: false };
+                draft.lost = self.fill(&draft, content)?;
+                Ok(draft)
             }
             Err(errno) if sys::may_be_unsupported(errno) => self.write_named_draft(content),
             Err(errno) => Err(self.failed(errno, content.source)),
@@ -277,16 +296,26 @@ impl Protocol<'_> {
 
     fn write_named_draft(&self, content: &DraftContent<'_>) -> Result<Draft, WriteError<'static>> {
         let name = leftovers::partial(&leftovers::name(content.before, content.digest));
+        // A temporary name could not be removed.
+        if self.dir.flags().is_append_only() {
+            let (path, reason) = (self.path.to_string(), Denial::AppendOnlyFolder);
+            return Err(WriteError::Failed(Error::PermissionDenied { path, reason }));
+        }
         // The replacement of a private file must be private from its first byte on.
         let mode = if content.old.is_some() { 0o600 } else { 0o666 };
         let fd = retry(|| self.sys.create(self.dir, &name, mode))
             .map_err(|errno| self.failed(errno, content.source))?;
-        let draft = Draft { fd, name, has_name: true };
-        let filled = self.fill(&draft, content);
-        filled.inspect_err(|_| self.discard(&draft)).map(|()| draft)
+        let mut draft = Draft { fd, lost: Vec::new(), name, has_name: true };
+        draft.lost = self.fill(&draft, content).inspect_err(|_| _ = self.discard(&draft))?;
+        Ok(draft)
     }
 
-    fn fill(&self, draft: &Draft, content: &DraftContent<'_>) -> Result<(), WriteError<'static>> {
+    /// Writes the content and copies the metadata. Returns what is lost.
+    fn fill(
+        &self,
+        draft: &Draft,
+        content: &DraftContent<'_>,
+    ) -> Result<Vec<Note>, WriteError<'static>> {
         let DraftContent { digest, source: after, old, .. } = *content;
         let fd = &draft.fd;
         let mut digester = Digester::default();
@@ -308,13 +337,14 @@ impl Protocol<'_> {
         if matches!(after, ContentSource::Patched(_)) && digester.finish() != digest {
             return Err(WriteError::Conflict);
         }
-        if let Some(old) = old {
-            metadata::copy(self.sys, old, fd, self.path)?;
-        }
+        let lost = match old {
+            Some(old) => metadata::copy(self.sys, old, fd, self.path)?,
+            None => Vec::new(),
+        };
         if self.is_durable {
             retry(|| self.sys.sync(fd)).map_err(|errno| self.failed(errno, after))?;
         }
-        Ok(())
+        Ok(lost)
     }
 
     /// Gives a complete draft the name by which it is recognized after a crash.
@@ -341,6 +371,7 @@ impl Protocol<'_> {
     }
 
     /// Finishes an exchange: unlinks the old file if it is what was read, otherwise restores it.
+    /// Returns whether the temporary name is gone.
     ///
     /// Unlinking comes last. A process may have looked up the old file before the exchange and open
     /// it only now, and its writes to an unlinked file would be lost.
@@ -349,7 +380,7 @@ impl Protocol<'_> {
         old: &OpenFile,
         change: ContentChange<'_>,
         draft: Draft,
-    ) -> Result<(), WriteError<'static>> {
+    ) -> Result<bool, WriteError<'static>> {
         let after = &change.after(&old.fd);
         let verdict = self.verify_unchanged(old, change.before(&draft.fd), &draft.name);
         if let Ok(Some(lease)) = verdict {
@@ -357,8 +388,8 @@ impl Protocol<'_> {
             if self.is_still_unchanged(old, change.before(&draft.fd), &draft.name, lease) {
                 // If this fails, the next change removes the leftover. The new content is committed
                 // in either case.
-                let _ = retry(|| self.sys.unlink(self.dir, &draft.name));
-                return synced;
+                let is_gone = retry(|| self.sys.unlink(self.dir, &draft.name)).is_ok();
+                return synced.map(|()| is_gone);
             }
         }
         let displaced = recto_platform::status_at(self.dir, &draft.name);
@@ -447,12 +478,12 @@ impl Protocol<'_> {
         own.and_then(|own| Ok((own, found?))).is_ok_and(|(own, found)| own.id() == found.id())
     }
 
-    /// Removes an uncommitted draft. If this fails, it is removed later as a leftover.
-    fn discard(&self, draft: &Draft) {
+    /// Removes a draft's temporary name, and returns whether it is gone. If this fails, it is
+    /// removed later as a leftover.
+    fn discard(&self, draft: &Draft) -> bool {
         // Another process may have put a different file at the name.
-        if draft.has_name && self.is_draft(draft, &draft.name) {
-            let _ = retry(|| self.sys.unlink(self.dir, &draft.name));
-        }
+        let is_there = draft.has_name && self.is_draft(draft, &draft.name);
+        !is_there || retry(|| self.sys.unlink(self.dir, &draft.name)).is_ok()
     }
 
     /// Syncs the change before the old file is unlinked. This gives processes that looked up the

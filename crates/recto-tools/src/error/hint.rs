@@ -379,6 +379,7 @@ fn denial_hint(denial: &Denial) -> Option<Hint> {
         Denial::Editor { message } => format!("The editor reported: {}", Quoted(message)).into(),
         Denial::System => return None,
         Denial::ForeignOwner => "The file belongs to another user or group; edits replace the file, which would change its owner.".into(),
+        Denial::AppendOnlyFolder => "The directory is append-only (chattr +a): files can be created in it, but not replaced or removed.".into(),
         Denial::Folder => "The directory is not writable; edits replace the file, so write permission on the directory is required.".into(),
         Denial::MountPoint => "The file is a mount point; edits replace the file, which is not possible here.".into(),
     };

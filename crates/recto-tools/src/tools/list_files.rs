@@ -62,6 +62,7 @@ fn run(env: &ReadEnv<'_>, arguments: Arguments) -> Result<Answer> {
 }
 
 fn on_disk(env: &ReadEnv<'_>, request: &Request) -> Result<Answer> {
+    let env = &ReadEnv { context: &env.context.with_walk_deadline(), ..*env };
     let (start, glob) = Glob::parse(&request.pattern)?;
     let folder = start_folder(env.root, &start, &request.pattern);
     let listing = match list(env, env.store, &folder, &glob, request) {
@@ -119,18 +120,24 @@ fn why_empty(
         return Ok(Some(format!("this is a directory; use pattern {}", everything_below(request))));
     }
     let everything = Request { shows_ignored: true, limit: 1, ..clone_of(request) };
-    let ignored = list(env, env.store, folder, &glob, &everything)?.total;
+    let Listing { total: ignored, stopped, .. } = list(env, env.store, folder, &glob, &everything)?;
     if ignored > 0 {
         return Ok(Some(format!(
             "{} only if ignored files are included; pass ignored: true",
             n_files(ignored)
         )));
     }
-    let hidden = list(env, env.store, folder, &glob.showing_hidden(), &everything)?.total;
+    let Listing { total: hidden, stopped: also_stopped, .. } =
+        list(env, env.store, folder, &glob.showing_hidden(), &everything)?;
     if hidden > 0 {
         return Ok(Some(format!(
             "{} only among hidden files; write the dot, e.g. .*",
             n_files(hidden)
+        )));
+    }
+    if let Some(budget) = stopped.or(also_stopped) {
+        return Ok(Some(format!(
+            "stopped after {budget}; not all ignored and hidden files were checked"
         )));
     }
     if request.pattern.contains('%') {

@@ -11,7 +11,7 @@ mod others;
 use std::collections::HashSet;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use recto_platform::{Linux, Sys, SysError};
 use recto_store::Error as StoreError;
@@ -22,6 +22,7 @@ use recto_tools::tools::Answer;
 use recto_tools::{AnswerForm, Delivery, Error, Served};
 use serde_json::{Value, json};
 
+use crate::in_process;
 use disturbed::{Disturbed, When};
 
 const OLD: &str = "one\ntwo\nthree\n";
@@ -336,6 +337,41 @@ fn a_file_that_appears_while_its_name_is_claimed_is_kept() {
     call(folder.path(), Arc::new(sys), "file_create", json!({"content": NEW})).unwrap_err();
     assert_eq!(read(folder.path()).as_deref(), Some("foreign"));
     assert_eq!(names(folder.path()), ["f.txt"]);
+}
+
+#[test]
+fn a_directory_with_a_leftover_that_could_not_be_removed_is_cleaned_later() {
+    let folder = prepare(&edit_operation());
+    let is_broken = Arc::new(AtomicBool::new(true));
+    let sys = Disturbed::new({
+        let is_broken = is_broken.clone();
+        move |_, name| match name == "unlink" && is_broken.load(Ordering::SeqCst) {
+            true => Err(SysError::IO),
+            false => Ok(()),
+        }
+    });
+    let options = Options {
+        roots: vec![folder.path().to_path_buf()],
+        hidden: Default::default(),
+        allows_git_writes: false,
+        is_durable: true,
+    };
+    let store = LocalStore::with_sys(options, Arc::new(sys)).unwrap();
+    let calls = in_process::calls(folder.path(), &[], store);
+    let write = |content: &str| {
+        let path = folder.path().join("f.txt");
+        let arguments = json!({"path": path, "content": content});
+        let arguments = arguments.as_object().unwrap().clone();
+        calls.call(calls.served().find("write_text_file").unwrap(), arguments, &Call::default())
+    };
+    write("first\n").unwrap();
+    assert_eq!(names(folder.path()).len(), 2, "the old file is left");
+    // The cleanup before the second write fails as well.
+    write("second\n").unwrap();
+    is_broken.store(false, Ordering::SeqCst);
+    write("third\n").unwrap();
+    assert_eq!(names(folder.path()), ["f.txt"]);
+    assert_eq!(read(folder.path()).as_deref(), Some("third\n"));
 }
 
 #[test]

@@ -17,3 +17,4 @@ mod rules;
 mod search;
 mod swaps_while_listing;
 mod trees;
+mod walk_time;
