@@ -13,6 +13,8 @@ use crate::error::Denial;
 use crate::error::{Error, Result};
 use recto_platform::{FileKind, Handle, SysError};
 
+use recto_text::quote::OneLine;
+
 use super::hidden::HiddenPaths;
 use super::sys;
 use crate::context::Sandbox;
@@ -213,8 +215,7 @@ impl Roots {
     /// the end is followed. Does not touch anything that the caller's sandbox denies.
     pub fn resolve(&self, path: &AbsPath, link: LastLink, sandbox: &Sandbox) -> Result<Location> {
         let denied = || {
-            let roots: Vec<_> =
-                self.roots.iter().map(|root| root.real_path.display().to_string()).collect();
+            let roots: Vec<_> = self.roots.iter().map(|root| shown(&root.real_path)).collect();
             let reason = Denial::Outside { roots: roots.join(", ") };
             Error::PermissionDenied { path: path.to_string(), reason }
         };
@@ -303,4 +304,9 @@ impl Roots {
 
 fn asks_for_dir(path: &str) -> bool {
     path.ends_with('/') || path.ends_with("/.")
+}
+
+/// Returns a path for a message, on one line.
+fn shown(path: &Path) -> String {
+    OneLine(&path.to_string_lossy()).to_string()
 }

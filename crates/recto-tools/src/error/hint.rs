@@ -8,7 +8,9 @@ use recto_text::error::{Error as TextError, NamedAs, Whereabouts};
 use recto_text::line::LineRange;
 use recto_text::line_spec;
 use recto_text::nearest::Meant;
-use recto_text::quote::{Differing, Quoted, is_same_but_whitespace, unseen_difference};
+use recto_text::quote::{
+    Differing, Escaped, OneLine, Quoted, is_same_but_whitespace, unseen_difference,
+};
 use serde_json::{Map, Value, json};
 
 use super::{ChangedText, Error};
@@ -244,7 +246,7 @@ fn store_hint(error: &StoreError, served: &Served) -> Option<Hint> {
         StoreError::NotDurable { cause, .. } => format!("The change was written, but {cause}. Read the file before repeating the change.").into(),
         StoreError::BadGlob { cause, .. } => format!("{}. Patterns support *, ?, [abc], {{a,b}} and ** (any number of directories).", capitalized(cause)).into(),
         StoreError::NoRepository { cause, .. } | StoreError::UnknownRevision { cause, .. } => {
-            cause.as_str().into()
+            Escaped(cause).to_string().into()
         }
         StoreError::NotInRevision { .. } => {
             let list = served.name("ListFiles");
@@ -371,7 +373,7 @@ fn denial_hint(denial: &Denial) -> Option<Hint> {
         Denial::Outside { roots } => {
             format!("Only files under these roots are accessible: {roots}").into()
         }
-        Denial::AboveRoot { roots, below } => format!("With commit, relative paths start at the repository root; those under the served root start with {below}/. Only files under these roots are accessible: {roots}").into(),
+        Denial::AboveRoot { roots, below } => format!("With commit, relative paths start at the repository root; those under the served root start with {}/. Only files under these roots are accessible: {roots}", Quoted(below)).into(),
         Denial::RootReplaced { root } => format!("The root {} was moved, removed or replaced after recto started; recto must be restarted.", Quoted(root)).into(),
         Denial::GitFolder => "Writing inside .git is not permitted; the user can start recto with --allow-git-writes.".into(),
         Denial::ClientSandbox => "The client's sandbox does not permit it.".into(),
@@ -391,8 +393,10 @@ fn folder_hint(path: &str, commit: Option<&str>, served: &Served) -> Hint {
     let Some(tool) = served.name("ListFiles") else { return "It is a directory.".into() };
     let pattern = everything_below(path);
     let same_commit = if commit.is_some() { " and the same commit" } else { "" };
-    let text =
-        format!("It is a directory; {tool} with pattern {pattern}{same_commit} lists its files.");
+    let text = format!(
+        "It is a directory; {tool} with pattern {}{same_commit} lists its files.",
+        OneLine(&pattern)
+    );
     let mut arguments = Map::from_iter([("pattern".to_string(), pattern.into())]);
     if let Some(commit) = commit {
         arguments.insert("commit".into(), commit.into());
