@@ -12,6 +12,7 @@ use recto_text::Digest;
 use recto_text::error::Error as TextError;
 use recto_text::line::LineRange;
 use recto_text::quote::Quoted;
+use serde_json::{Map, Value};
 use thiserror::Error;
 
 pub use hint::{Hint, NextCall};
@@ -77,9 +78,16 @@ pub enum Error {
     BrokenTable { path: String, cause: String },
 
     /// The file is not the version that the caller named. `changed` lists the lines that differ, if
-    /// the caller's version is still remembered.
+    /// the caller's version is still remembered; `retry` are the arguments to retry with, if the text
+    /// that the caller named is unchanged.
     #[error("File changed since it was read: {} (expected {expected}, now {now})", Quoted(path))]
-    Stale { path: String, expected: Digest, now: Digest, changed: Vec<LineRange> },
+    Stale {
+        path: String,
+        expected: Digest,
+        now: Digest,
+        changed: Vec<LineRange>,
+        retry: Option<Map<String, Value>>,
+    },
 
     /// A whole file is to be overwritten, but its current version is not the one that the session has
     /// last seen. Nothing here contains the current hash, so that a blind retry cannot overwrite it.
@@ -159,6 +167,7 @@ fn text_code(error: &TextError) -> i32 {
         TextError::NotEncodable { .. } | TextError::NotReadable { .. } => -32016,
         TextError::TooFarApart { .. } => -32019,
         TextError::InEdit { source, .. } => text_code(source),
+        TextError::Several { failures, .. } => text_code(&failures[0]),
     }
 }
 

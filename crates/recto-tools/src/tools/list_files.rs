@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::error::{Error, Result};
-use recto_text::quote::Quoted;
+use recto_text::quote::{OneLine, Quoted};
 use serde_json::{Value, json};
 
 use super::paths::{COMMIT, named, shown, start_folder};
@@ -117,7 +117,10 @@ fn why_empty(
     glob: Glob,
 ) -> Result<Option<String>> {
     if is_folder(env, request).unwrap_or(false) {
-        return Ok(Some(format!("this is a directory; use pattern {}", everything_below(request))));
+        return Ok(Some(format!(
+            "this is a directory; use pattern {}",
+            OneLine(&everything_below(request))
+        )));
     }
     let everything = Request { shows_ignored: true, limit: 1, ..clone_of(request) };
     let Listing { total: ignored, stopped, .. } = list(env, env.store, folder, &glob, &everything)?;
@@ -151,8 +154,9 @@ fn why_empty(
     let (folder, glob) = Glob::parse(&literal)?;
     let folder = start_folder(env.root, &folder, &literal);
     let found = list(env, env.store, &folder, &glob, &everything)?.total;
-    Ok((found > 0)
-        .then(|| format!("{} if the brackets are literal; use pattern {literal}", n_files(found))))
+    Ok((found > 0).then(|| {
+        format!("{} if the brackets are literal; use pattern {}", n_files(found), OneLine(&literal))
+    }))
 }
 
 /// Whether a pattern without wildcards names a directory that contains files.
@@ -185,10 +189,11 @@ fn report(env: &ReadEnv<'_>, listing: Listing, folder: &Path, mut notes: Vec<Str
     let mut files = Vec::new();
     for file in &listing.files {
         let path = folder.join(file).display().to_string();
-        if text.len() + path.len() >= env.delivery.max_bytes {
+        let shown = OneLine(&path).to_string();
+        if text.len() + shown.len() >= env.delivery.max_bytes {
             break;
         }
-        text.push_str(&path);
+        text.push_str(&shown);
         text.push('\n');
         files.push(path);
     }

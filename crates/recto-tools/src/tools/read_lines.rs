@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use crate::error::{Error, Result};
 use recto_text::line_spec::LineSpec;
-use recto_text::quote::{Lines, Quoted};
+use recto_text::quote::{Lines, OneLine, Quoted};
 use recto_text::search::{BadNeedle, MAX_NEEDLE, Needle};
 use serde_json::{Value, json};
 
@@ -246,7 +246,7 @@ fn of_many(
         if !text.is_empty() {
             text.push('\n');
         }
-        text.push_str(&format!("{path}\n"));
+        text.push_str(&format!("{}\n", OneLine(&path)));
         write_rows(&mut text, &read.rows, reader.as_deref());
         rows.extend(read.rows.iter().map(|row| row_of(row, Some(&path))));
     }

@@ -4,6 +4,7 @@
 mod commits;
 mod denied_paths;
 mod disturbances;
+mod forged_names;
 mod globs;
 mod growing;
 mod inside;
