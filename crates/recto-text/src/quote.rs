@@ -314,10 +314,13 @@ mod tests {
             "{shown}"
         );
         for long in ["\u{1}", "\"", "😀", "你\n"].map(|c| c.repeat(300)) {
-            let shown = Quoted(&long).to_string();
-            assert!((390..=MAX_QUOTED_JSON).contains(&Size::of(&shown).json), "{shown:?}");
+            for shown in [Quoted(&long).to_string(), Truncated(&long).to_string()] {
+                assert!((210..=MAX_QUOTED_JSON).contains(&Size::of(&shown).json), "{shown:?}");
+            }
+            let shown = Truncated(&long).to_string();
+            assert!(Size::of(&shown).json >= 390, "{shown:?}");
         }
         let exact = "\u{1}".repeat(100);
-        assert_eq!(Quoted(&exact).to_string(), exact);
+        assert_eq!(Truncated(&exact).to_string(), exact);
     }
 }
