@@ -78,6 +78,11 @@ impl InodeFlags {
         self.0 & IFlags::APPEND.bits() != 0
     }
 
+    /// Returns whether this directory ignores the case of names.
+    pub fn ignores_case(self) -> bool {
+        self.0 & 0x4000_0000 != 0
+    }
+
     /// Returns whether a replacement of this file lacks one of its flags.
     pub fn are_lost_in(self, replacement: InodeFlags) -> bool {
         self.0 & !replacement.0 & InodeFlags::KEEPABLE != 0

@@ -309,7 +309,7 @@ impl ListWalk<'_> {
             match kind {
                 FileKind::Directory => {
                     let Some(state) = self.glob.enter(&dir.state, name) else { continue };
-                    if ignored::is_ignored(rules, whole, true) || self.is_hidden(whole) {
+                    if ignored::is_ignored(rules, whole, true) || self.is_hidden(handle, whole) {
                         continue;
                     }
                     if dir.depth >= MAX_DEPTH {
@@ -330,7 +330,7 @@ impl ListWalk<'_> {
                 FileKind::File | FileKind::Symlink
                     if self.glob.is_match(&dir.state, name)
                         && !ignored::is_ignored(rules, whole, false)
-                        && !self.is_hidden(whole)
+                        && !self.is_hidden(handle, whole)
                         && self.is_readable(whole)
                         && (kind == FileKind::File || self.leads_to_file(whole)) =>
                 {
@@ -346,8 +346,8 @@ impl ListWalk<'_> {
     }
 
     /// Returns whether `--deny` hides a path.
-    fn is_hidden(&self, path: &Path) -> bool {
-        self.roots.has_hidden() && self.roots.hides(&self.real_path_of(path))
+    fn is_hidden(&self, dir: &Handle, path: &Path) -> bool {
+        self.roots.has_hidden() && self.roots.hides_listed(dir, &self.real_path_of(path))
     }
 
     /// Returns whether the client's sandbox allows reading a path.

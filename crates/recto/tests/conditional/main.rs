@@ -38,6 +38,7 @@ mod test_dir;
 mod devices;
 mod hanging;
 mod landlock;
+mod letter_case;
 mod ownership;
 
 use std::process::ExitCode;
@@ -94,7 +95,7 @@ macro_rules! tests {
     };
 }
 
-const TESTS: [Test; 18] = tests![
+const TESTS: [Test; 19] = tests![
     AccessLists: ownership::an_edit_does_not_apply_the_default_access_list_of_the_directory,
     Attributes: ownership::an_edit_keeps_attributes,
     Devices: devices::devices_are_rejected_without_blocking,
@@ -102,6 +103,7 @@ const TESTS: [Test; 18] = tests![
     Flags: ownership::an_edit_reports_dropped_inode_flags,
     Flags: ownership::an_append_only_directory_keeps_no_temporary_file,
     Fuse: hanging::a_hanging_call_can_be_cancelled,
+    Fuse: letter_case::denied_paths_are_hidden_under_every_spelling,
     Fuse: hanging::hanging_calls_are_bounded_and_the_server_keeps_working,
     Fuse: hanging::calls_that_hang_for_long_free_their_slots,
     Landlock: landlock::files_outside_are_neither_read_nor_written,

@@ -12,6 +12,7 @@ use std::sync::Arc;
 
 use recto_platform::{FileKind, Handle, SysError};
 
+use super::super::letter_case::Comparison;
 use super::{LastLink, Location, Root, Roots};
 use crate::context::Sandbox;
 use crate::limits;
@@ -89,9 +90,10 @@ impl<'a> PathWalk<'a> {
                 continue;
             }
             let here = self.real_path.join(&step.name);
-            if roots.hides(&here) {
+            let stored = roots.visible_name(self.dir(), &self.real_path, &step.name);
+            let Some(stored) = stored.filter(|_| !roots.hides(&here)) else {
                 return Err(Stop::Outside);
-            }
+            };
             if self.sandbox.closes(&here, |path| path.canonicalize().ok()) {
                 return Err(Stop::Closed);
             }
@@ -110,7 +112,7 @@ impl<'a> PathWalk<'a> {
                 }
                 continue;
             }
-            match self.enter(roots, &step.name) {
+            match self.enter(roots, &step.name, &stored) {
                 Ok(()) => {}
                 Err(Stop::System(SysError::NOENT | SysError::NOTDIR)) => {
                     return self.missing_location(step.name, roots);
@@ -129,13 +131,13 @@ impl<'a> PathWalk<'a> {
         })
     }
 
-    /// Enters a directory, or follows a link.
-    fn enter(&mut self, roots: &'a Roots, name: &OsStr) -> Result<(), Stop> {
+    /// Enters a directory, or follows a link. `stored` is the name that the directory lists.
+    fn enter(&mut self, roots: &'a Roots, name: &OsStr, stored: &OsStr) -> Result<(), Stop> {
         // Retry a name that changes between directory and link.
         for _ in 0..8 {
             match recto_platform::open_path_at(self.dir(), name) {
                 Ok(dir) => {
-                    self.real_path.push(name);
+                    self.real_path.push(stored);
                     self.dirs.push((Some(Arc::new(dir)), name.to_os_string()));
                     if let Some(index) = self.dirs.len().checked_sub(MAX_OPEN + 1) {
                         self.dirs[index].0 = None;
@@ -248,7 +250,12 @@ impl<'a> PathWalk<'a> {
             missing_dirs.push(step.name);
         }
         let real_path = self.root.real_path.join(relative);
-        if roots.hides(&real_path) {
+        let first = missing_dirs.first().map_or(OsStr::new(""), OsString::as_os_str);
+        if roots.has_hidden()
+            && (roots.hides(&real_path)
+                || roots.hides_folded(&real_path)
+                    && Comparison::of(self.dir(), first) == Comparison::Loose)
+        {
             return Err(Stop::Outside);
         }
         let name = missing_dirs.pop().unwrap_or_default();
