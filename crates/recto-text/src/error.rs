@@ -205,6 +205,8 @@ pub enum NamedAs {
     End {
         /// The first line, which exists, as given.
         start: i64,
+        /// Whether the text to replace, if any, is in the lines up to the end of the file.
+        has_text: bool,
     },
 }
 

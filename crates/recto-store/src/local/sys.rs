@@ -45,9 +45,11 @@ pub fn error(error: SysError, path: &AbsPath, n_bytes: usize) -> Error {
         SysError::NOSPC | SysError::DQUOT | SysError::FBIG => Error::DiskFull { n_bytes, path },
         SysError::BUSY => Error::PermissionDenied { path, reason: Denial::MountPoint },
         SysError::ISDIR => Error::IsDirectory { path },
-        SysError::NXIO | SysError::NODEV | SysError::LOOP => {
-            Error::NotAFile { path, instead: Instead::Other }
+        SysError::LOOP => {
+            let what = "a loop of symbolic links, or a chain of more than 40";
+            Error::NotAFile { path, instead: Instead::Special(what) }
         }
+        SysError::NXIO | SysError::NODEV => Error::NotAFile { path, instead: Instead::Other },
         other => Error::System { path, cause: other.to_string() },
     }
 }

@@ -70,9 +70,8 @@ pub fn describe(texts: &Texts<'_>, changes: &[LineChange]) -> Option<String> {
             &texts.after[change.after.bytes.clone()],
         );
     }
-    let has_crlf =
-        || texts.has_crlf_around || memmem::find(texts.after.as_bytes(), b"\r\n").is_some();
-    if old.crlf.n_lines == 0 && !has_crlf() {
+    let has_crlf = texts.has_other_crlf || old.crlf.n_lines > 0;
+    if !has_crlf && memmem::find(texts.after.as_bytes(), b"\r\n").is_none() {
         return None;
     }
     if let Some(ending) = new.only() {

@@ -1,11 +1,11 @@
 //! Hints: the next step after an error, worded for a model. A hint does not repeat the message.
 
+mod files;
+
 use std::fmt;
 
 use recto_store::error::{Denial, Error as StoreError, Instead, SizeLimit};
-use recto_text::Digest;
 use recto_text::error::{Error as TextError, NamedAs, Occurrence, Whereabouts};
-use recto_text::line::LineRange;
 use recto_text::line_spec;
 use recto_text::nearest::Meant;
 use recto_text::quote::{
@@ -13,7 +13,7 @@ use recto_text::quote::{
 };
 use serde_json::{Map, Value, json};
 
-use super::{ChangedText, Error};
+use super::Error;
 use crate::served::Served;
 
 /// Advice after a rejected call.
@@ -28,8 +28,8 @@ pub struct Hint {
 /// A call to make next.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NextCall {
-    /// The declared name of the tool; `None` for the tool that was called, with its other arguments
-    /// unchanged.
+    /// The declared name of the tool; `None` for the tool that was called. The other arguments of the
+    /// call that the tool declares stay unchanged.
     pub tool: Option<&'static str>,
     /// The arguments to send.
     pub arguments: Map<String, Value>,
@@ -69,6 +69,11 @@ impl Error {
         let hint: Hint = match self {
             Error::Text(error) => return text_hint(error, served),
             Error::Store(error) => return store_hint(error, served),
+            Error::Missing { .. }
+            | Error::MissingAt { .. }
+            | Error::MissingParent { .. }
+            | Error::NothingToOverwrite { .. }
+            | Error::NotAbsolute { .. } => return files::missing_hint(self, served),
             Error::FolderToList { path, commit } => folder_hint(path, commit.as_deref(), served),
             Error::UnknownArgument { known, .. } | Error::MissingArgument { known, .. } => {
                 format!("{known}.").into()
@@ -102,12 +107,12 @@ impl Error {
                         let shown: Vec<String> =
                             arguments.iter().map(|(name, value)| format!("{name} {value}")).collect();
                         let text = format!("{which}Nothing was written. The text that you named is unchanged; retry with {}.", shown.join(" and "));
-                        let next = NextCall { tool: None, arguments: arguments.clone() };
+                        let next = NextCall { tool: None, arguments: (**arguments).clone() };
                         Hint { text, next: Some(next) }
                     }
                 }
             }
-            Error::Unseen { path, seen, changed } => unseen_hint(path, *seen, changed.as_ref(), served),
+            Error::Unseen { path, seen, changed } => files::unseen_hint(path, *seen, changed.as_ref(), served),
             Error::Hanging => "A network or FUSE mount under the roots may have stopped responding. Calls work again once it responds or recto is restarted.".into(),
             Error::OutcomeUnknown => "Read the file before editing it again.".into(),
             Error::WrongArgument { .. }
@@ -120,37 +125,6 @@ impl Error {
         };
         Some(hint)
     }
-}
-
-/// Returns the hint for a file that must be read before it is overwritten.
-fn unseen_hint(path: &str, seen: Digest, changed: Option<&ChangedText>, served: &Served) -> Hint {
-    let mut text = "Nothing was written.".to_string();
-    if let Some(ChangedText { ranges, lines }) = changed {
-        let ranges: Vec<String> = ranges.iter().map(LineRange::to_string).collect();
-        text.push_str(&format!(" Changed since then: {}.", ranges.join(", ")));
-        for (line, content) in lines {
-            text.push_str(&format!("\n{line}: {}", Differing(content, "")));
-        }
-        text.push('\n');
-    } else {
-        text.push(' ');
-    }
-    let (tool, name) = match (changed, served.name("text_read"), served.name("read_text_file")) {
-        (Some(_), Some(_), _) | (None, Some(_), None) => ("text_read", "path"),
-        (_, _, Some(_)) => ("read_text_file", "path"),
-        _ => ("ReadLines", "file_path"),
-    };
-    let Some(published) = served.name(tool) else {
-        return format!("{text}Read the file before overwriting it.").into();
-    };
-    let mut arguments = Map::from_iter([(name.to_string(), path.into())]);
-    let mut since = String::new();
-    if tool == "text_read" {
-        since = format!(" and since {seen}");
-        arguments.insert("since".into(), seen.to_string().into());
-    }
-    let text = format!("{text}Read it with {published}{since}, then retry.");
-    Hint { text, next: Some(NextCall { tool: Some(tool), arguments }) }
 }
 
 fn text_hint(error: &TextError, served: &Served) -> Option<Hint> {
@@ -260,12 +234,7 @@ fn store_hint(error: &StoreError, served: &Served) -> Option<Hint> {
         StoreError::NoRepository { cause, .. } | StoreError::UnknownRevision { cause, .. } => {
             Escaped(cause).to_string().into()
         }
-        StoreError::NotInRevision { .. } => {
-            let list = served.name("ListFiles");
-            let list = list.map(|tool| format!("; {tool} with the same commit lists the files"));
-            let list = list.unwrap_or_default();
-            format!("With commit, relative paths start at the repository root{list}.").into()
-        }
+        StoreError::NotInRevision { .. } => files::not_in_revision_hint(served),
         StoreError::TooLarge { limit, .. } => match limit {
             SizeLimit::GitObject => "With commit, only files up to 64 MiB can be read; write a larger one to a file with `git show`.",
             SizeLimit::Change => "Only files up to 1 GiB can be changed.",
@@ -355,11 +324,20 @@ fn line_hint(named_as: NamedAs, line: i64, n_lines: usize, served: &Served) -> H
             format!("Valid lines are 1 to {n_lines}. Use line 1 to insert at the top{append}.")
                 .into()
         }
-        (NamedAs::End { start }, n_lines) if line > 0 => Hint::again(
-            &format!("The end is exclusive; use {{}} or [{start}, 0] to include the last line."),
-            "lines",
-            json!([start, n_lines + 1]),
-        ),
+        (NamedAs::End { start, has_text }, n_lines) if line > 0 => {
+            let mut hint = Hint::again(
+                &format!(
+                    "The end is exclusive; use {{}} or [{start}, 0] to include the last line."
+                ),
+                "lines",
+                json!([start, n_lines + 1]),
+            );
+            if !has_text {
+                hint.text.push_str(" These lines do not contain old; read them again.");
+                hint.next = None;
+            }
+            hint
+        }
         (_, n_lines) => {
             format!("Valid lines are 1 to {n_lines}, or -1 (the last) to -{n_lines}.").into()
         }
@@ -463,9 +441,6 @@ fn absolute_hint(path: &str, root: Option<&str>) -> Hint {
             true => Hint::again("Remove the file:// prefix: {}", "path", rest.into()),
             false => "Pass a path that starts with /.".into(),
         };
-    }
-    if path.starts_with('~') {
-        return format!("~ is not expanded; write out the home directory.{the_root}").into();
     }
     let path = path.strip_prefix("./").unwrap_or(path);
     match root {

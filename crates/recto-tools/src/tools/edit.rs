@@ -7,8 +7,9 @@ use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
 
-use recto_store::error::{Error as StoreError, Instead};
+use recto_store::error::{Denial, Error as StoreError, Instead};
 use recto_store::path::AbsPath;
+use recto_store::preview::PreviewStore;
 use recto_store::{
     Excerpt, ExcerptSnapshot, FileContent, Hold, Note, Snapshot, Where, Whole, WriteError,
     WriteStore, Written,
@@ -112,6 +113,27 @@ impl Target {
         Error::Stale { path, expected, now, changed, retry: None }
     }
 
+    /// Runs a call. A dry run needs only permission to read, also where the client's sandbox is
+    /// read-only.
+    pub fn run<T>(
+        &self,
+        env: &WriteEnv<'_>,
+        call: impl Fn(&WriteEnv<'_>) -> Result<T>,
+    ) -> Result<T> {
+        let is_denied = |error: &Error| {
+            use StoreError::PermissionDenied;
+            let Error::Store(PermissionDenied { reason, .. }) = error else { return false };
+            *reason == Denial::ClientSandbox
+        };
+        match call(env) {
+            Err(error) if self.is_dry_run && is_denied(&error) => {
+                let preview = PreviewStore(env.store);
+                call(&WriteEnv { store: &preview, ..*env })
+            }
+            result => result,
+        }
+    }
+
     /// Repeats `change` until the file is unchanged between read and write. If the caller named a
     /// version, the next attempt finds a different one and rejects the call.
     pub fn attempt<'a, T>(
@@ -145,14 +167,7 @@ impl Target {
         let n_bom = before.text_with_bom().len() - before.text().len();
         let edits = &*with_bom(edits, n_bom);
         let (before, after) = (before.text_with_bom(), after.text_with_bom());
-        let texts = Texts {
-            before,
-            after,
-            edits,
-            lines_before: 0,
-            has_crlf_around: false,
-            is_whole_lines: true,
-        };
+        let texts = Texts::whole(before, after, edits);
         let bounds = diff_bounds(env.delivery, found);
         unified(self.path.file_name(), old_side, &texts, bounds)
     }
@@ -182,6 +197,7 @@ pub struct Edited {
     /// The version after the edit.
     pub digest: Digest,
     pub is_unchanged: bool,
+    pub is_dry_run: bool,
     pub written: Written,
     /// The change to the file, if it was written.
     pub change: Option<FileChange>,
@@ -215,6 +231,10 @@ pub trait EditRequest {
 
 /// Changes a file as a tool requests.
 pub fn edit(env: &WriteEnv<'_>, target: &Target, request: &impl EditRequest) -> Result<Edited> {
+    target.run(env, |env| edit_once(env, target, request))
+}
+
+fn edit_once(env: &WriteEnv<'_>, target: &Target, request: &impl EditRequest) -> Result<Edited> {
     let edit = Edit { env, target, request };
     target.attempt(env, |store| {
         let held = store.hold(&target.path, env.context);
@@ -290,7 +310,8 @@ impl<R: EditRequest> Edit<'_, R> {
             before: Some(before),
             after: Some(after),
         });
-        Ok(Edited { plan, diff, total_lines, digest, is_unchanged, written, change })
+        let is_dry_run = target.is_dry_run;
+        Ok(Edited { plan, diff, total_lines, digest, is_unchanged, is_dry_run, written, change })
     }
 
     /// Changes some lines of a file that is too large to load.
@@ -316,7 +337,8 @@ impl<R: EditRequest> Edit<'_, R> {
                 written = snapshot.replace(new, digest)?;
             }
         }
-        Ok(Edited { plan, diff, total_lines, digest, is_unchanged, written, change: None })
+        let (is_dry_run, change) = (target.is_dry_run, None);
+        Ok(Edited { plan, diff, total_lines, digest, is_unchanged, is_dry_run, written, change })
     }
 
     /// Returns the diff of an excerpt that `after` replaces.
@@ -331,8 +353,9 @@ impl<R: EditRequest> Edit<'_, R> {
             bom => Cow::Owned(format!("{bom}{text}")),
         });
         let edits = &*with_bom(&plan.edits, bom.len());
-        let (before, after, has_crlf_around) = (&*before, &*after, excerpt.has_crlf);
-        let texts = Texts { before, after, edits, lines_before, has_crlf_around, is_whole_lines };
+        let whole = Texts::whole(&before, &after, edits);
+        let has_other_crlf = excerpt.has_crlf;
+        let texts = Texts { lines_before, is_whole_lines, has_other_crlf, ..whole };
         let bounds = diff_bounds(env.delivery, &plan.found);
         unified(target.path.file_name(), OldSide::File, &texts, bounds)
     }
@@ -346,7 +369,7 @@ impl<R: EditRequest> Edit<'_, R> {
         if let Error::Stale { expected, retry, .. } = &mut error {
             let old = env.versions.get(*expected).zip(text);
             let changes = old.map(|(old, text)| changes(old.text(), text));
-            *retry = request.retry(env, part, changes.as_deref());
+            *retry = request.retry(env, part, changes.as_deref()).map(Box::new);
             if let Some(retry) = retry {
                 retry.insert(target.hash_name.into(), now.to_string().into());
             }

@@ -25,9 +25,8 @@ pub static TOOL: Tool = Tool {
     name: "edit_text_file",
     title: "Edit file",
     toolset: Toolset::Edit,
-    description: "Replace one exact string in a text file. old_string must match exactly one \
-        place; add surrounding lines to make it unique, or set replace_all. Returns the diff. For \
-        several edits use multi_edit_text_file.",
+    description: "Replace an exact string in a text file. It must match one place, unless \
+        replace_all is set. Returns the diff. For several edits use multi_edit_text_file.",
     params: &[
         ABSOLUTE_PATH,
         Param::required("old_string", ParamKind::Text, "Exact text, without line numbers"),

@@ -21,19 +21,19 @@ pub static TOOL: Tool = Tool {
     name: "multi_edit_text_file",
     title: "Edit file",
     toolset: Toolset::Edit,
-    description: "Replace several exact strings in one text file. Edits apply in order; \
-        nothing is written unless all succeed. Returns the diff.",
+    description: "Replace several exact strings in one text file, in order; nothing is written \
+        unless all match. Returns the diff.",
     params: &[
         ABSOLUTE_PATH,
         Param::required(
             "edits",
             ParamKind::Objects(&[
-                Param::required("old_string", ParamKind::Text, "Exact text; must match one place"),
+                Param::required("old_string", ParamKind::Text, "Exact text"),
                 Param::required("new_string", ParamKind::Text, "Replacement; \"\" deletes"),
                 Param::optional("replace_all", ParamKind::Boolean, ""),
                 Param::optional("whole_word", ParamKind::Boolean, ""),
             ]),
-            "Edits, in order",
+            "In order",
         ),
         EXPECTED_HASH,
         DRY_RUN,

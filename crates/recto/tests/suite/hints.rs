@@ -219,6 +219,38 @@ fn a_read_with_since_returns_only_changed_lines() {
 }
 
 #[test]
+fn a_read_with_since_and_lines_returns_changes_that_touch_the_lines() {
+    let text: String = (1..=9).map(|n| format!("line {n}\n")).collect();
+    let process = Process::with(&text);
+    // A search remembers the version, too.
+    let (calls, file) = (&process.calls, json!({"file_path": FILE, "match": "line 9"}));
+    let search = calls.served().find("ReadLines").unwrap();
+    let found = calls.call(search, file.as_object().unwrap().clone(), &Call::default()).unwrap();
+    let seen = found.structured["hash"].clone();
+    let mut hash = seen.clone();
+    for (lines, old, new) in [([7, 8], "line 7", ""), ([3, 4], "line 3", "three")] {
+        let change = json!({"hash": hash, "lines": lines, "old": old, "new": new});
+        hash = process.call("text_replace", &change).unwrap().structured["hash"].clone();
+    }
+    let three = json!({"start": 3, "end": 4, "content": "three\n", "removed": 1});
+    let seven = json!({"start": 7, "end": 7, "content": "", "removed": 1});
+    for (lines, changes) in [
+        ([1, 3], vec![]),
+        ([1, 4], vec![&three]),
+        ([4, 6], vec![]),
+        ([5, 7], vec![&seven]),
+        ([7, 8], vec![&seven]),
+        ([8, 9], vec![]),
+        ([0, 0], vec![&three, &seven]),
+    ] {
+        let changed = process.call("text_read", &json!({"since": seen, "lines": lines})).unwrap();
+        assert_eq!(changed.structured["changes"], json!(changes), "{lines:?}");
+        let is_unchanged = changed.head.contains("unchanged");
+        assert_eq!(is_unchanged, changes.is_empty(), "{}", changed.head);
+    }
+}
+
+#[test]
 fn a_created_file_is_a_remembered_version() {
     let process = Process::with("old\n");
     let old = json!({"hash": hash("old\n")});

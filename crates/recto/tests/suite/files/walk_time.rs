@@ -6,8 +6,8 @@ use std::time::Instant;
 
 use recto_store::path::AbsPath;
 use recto_store::{
-    BulkReader, Bytes, Context, GitRevisions, Hold, ListRequest, Listing, LocalStore, Removal,
-    Result, Slot, Store, Text, WriteStore,
+    BulkReader, Bytes, Context, GitRevisions, Hold, ListRequest, Listing, LocalStore, Nearby,
+    Removal, Result, Slot, Store, Text, WriteStore,
 };
 use recto_tools::call::{Call, Calls};
 use recto_tools::{AnswerForm, Delivery, Served};
@@ -37,6 +37,9 @@ impl Store for EmptyWalks {
     }
     fn real_path(&self, path: &AbsPath, context: &Context) -> Option<PathBuf> {
         self.local.real_path(path, context)
+    }
+    fn nearby(&self, path: &AbsPath, context: &Context) -> Nearby {
+        self.local.nearby(path, context)
     }
     fn list(&self, _: &ListRequest<'_>, context: &Context) -> Result<Listing> {
         let mut deadlines = self.deadlines.lock().unwrap();

@@ -116,7 +116,7 @@ pub fn check(served: &Served, git: &Git, revision: &str) {
                 let Text::Whole(document) = &text else { panic!("{path} is read by pages") };
                 assert_eq!(document.bytes(), bytes);
                 assert_eq!(document.digest(), Digest::of(&bytes));
-                let window = Window { first_line: 2, max_lines: 3, max_size: Size::utf8(1 << 20) };
+                let window = Window::lines(2, 3, Size::utf8(1 << 20));
                 let page = text.page(window).unwrap();
                 assert_eq!(page.page, window.page(document.text()));
                 assert_eq!(page.digest, document.digest());
