@@ -5,7 +5,7 @@ use crate::budget::Budget;
 use crate::error::{Error, Result};
 use recto_text::Size;
 use recto_text::line_spec::LineSpec;
-use recto_text::quote::Lines;
+use recto_text::quote::{Lines, OneLine};
 use recto_text::search::{BadNeedle, MAX_NEEDLE, Needle};
 use serde_json::{Value, json};
 
@@ -127,6 +127,7 @@ fn run(env: &ReadEnv<'_>, arguments: Arguments) -> Result<Answer> {
             if is_one {
                 return of_one(env, env.store, &path, &request);
             }
+            let env = &ReadEnv { context: &env.context.with_walk_deadline(), ..*env };
             let (start, glob) = Glob::parse(&request.file_path)?;
             let list = |folder: &AbsPath| list(env, env.store, folder, &glob);
             let matches = list_in_roots(env, &start, &request.file_path, list)?;
@@ -287,7 +288,7 @@ fn of_many(
         if !text.is_empty() {
             text.push('\n');
         }
-        text.push_str(&format!("{path}\n"));
+        text.push_str(&format!("{}\n", OneLine(path)));
         write_rows(&mut text, &read.rows);
         rows.extend(read.rows.iter().map(|row| row.to_json(Some(path))));
     }

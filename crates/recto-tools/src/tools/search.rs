@@ -13,6 +13,7 @@ use recto_store::{Context, Listing, Store};
 
 use super::ReadEnv;
 use recto_text::Size;
+use recto_text::quote::OneLine;
 
 use super::rows::{self, FileRows, Limits, Wanted};
 use crate::budget::Budget;
@@ -79,9 +80,9 @@ impl<'a, S: Store + ?Sized> ManyFiles<'a, S> {
             let Some(mut read) = read.filter(|read| !read.rows.is_empty()) else { continue };
             let path = shown.join(file).display().to_string();
             // In the text, a path has its own line after an empty one; in the object, each row has it.
-            let size = Size::of(&path);
-            let has_path = budget.spend(Size { bytes: size.bytes + 2, json: 0 });
-            let in_row = Size { bytes: 0, json: size.json + r#","file_path":"""#.len() };
+            let n_shown = OneLine(&path).to_string().len();
+            let has_path = budget.spend(Size { bytes: n_shown + 2, json: 0 });
+            let in_row = Size { bytes: 0, json: Size::of(&path).json + r#","file_path":"""#.len() };
             is_cut |= !has_path || read.cut(max_rows, &mut budget, in_row) || read.next.is_some();
             if !has_path || read.rows.is_empty() {
                 break;
