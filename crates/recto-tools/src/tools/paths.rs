@@ -73,6 +73,12 @@ fn shown(folder: &AbsPath, listing: &Listing) -> PathBuf {
     if goes_up { listing.folder.clone() } else { folder.as_path().to_path_buf() }
 }
 
+/// Returns a path relative to the first root, if it is below it.
+pub fn relative<'a>(env: &ReadEnv<'_>, path: &'a str) -> Option<&'a str> {
+    let relative = Path::new(path).strip_prefix(env.root).ok()?.to_str()?;
+    (!relative.is_empty()).then_some(relative)
+}
+
 /// Returns the directory that a pattern starts in. Messages show the pattern instead.
 pub fn start_folder(root: &Path, folder: &str, pattern: &str) -> AbsPath {
     // Collecting the components removes `.` and repeated slashes.
