@@ -116,7 +116,7 @@ impl GitRevisions {
         let git_error = |error: GitError| error.into_error(path.as_str());
         let repository =
             Repository::open(access.clone(), &found.dot_git, context).map_err(git_error)?;
-        let objects = repository.objects(context).map_err(git_error)?;
+        let objects = repository.objects();
         let resolver = Resolver {
             repository: &repository,
             objects: &objects,

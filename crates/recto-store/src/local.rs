@@ -14,6 +14,7 @@ pub(crate) mod ignored;
 mod index;
 mod large;
 pub mod leftovers;
+mod letter_case;
 mod list;
 mod lock;
 pub(crate) mod locked;

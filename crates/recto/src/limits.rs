@@ -242,6 +242,9 @@ limits! {
     /// Size of a git object, such as a file at a revision.
     GIT_OBJECT: bytes u64 = recto_store::limits::GIT_OBJECT,
         "-32019, before the object is decompressed", By("a_file_over_the_limit_is_rejected_by_its_header");
+    /// Size of all pack indexes of a git repository together.
+    GIT_PACK_INDEXES: bytes u64 = recto_store::limits::GIT_PACK_INDEXES,
+        "the repository is treated as damaged", By("a_huge_pack_index_is_not_read");
     /// Entries that one walk of a git tree visits.
     GIT_WALK_ENTRIES: count u64 = recto_store::limits::GIT_WALK_ENTRIES,
         "`truncated`", By("an_endless_tree_is_listed_up_to_the_budget");

@@ -5,7 +5,7 @@ use std::path::Path;
 use crate::budget::Budget;
 use crate::error::{Error, Result};
 use recto_text::Size;
-use recto_text::quote::Quoted;
+use recto_text::quote::{OneLine, Quoted};
 use serde_json::{Value, json};
 
 use super::paths::{COMMIT, Matches, list_in_roots, named, start_folder};
@@ -64,6 +64,7 @@ fn run(env: &ReadEnv<'_>, arguments: Arguments) -> Result<Answer> {
 }
 
 fn on_disk(env: &ReadEnv<'_>, request: &Request) -> Result<Answer> {
+    let env = &ReadEnv { context: &env.context.with_walk_deadline(), ..*env };
     let (start, glob) = Glob::parse(&request.pattern)?;
     let Matches { mut listing, folder, shown } =
         list_in_roots(env, &start, &request.pattern, |folder| {
@@ -124,18 +125,24 @@ fn why_empty(
         return Ok(Some(format!("this is a directory; use pattern {}", Quoted(&pattern))));
     }
     let everything = Request { shows_ignored: true, limit: 1, ..clone_of(request) };
-    let ignored = list(env, env.store, folder, &glob, &everything)?.total;
+    let Listing { total: ignored, stopped, .. } = list(env, env.store, folder, &glob, &everything)?;
     if ignored > 0 {
         return Ok(Some(format!(
             "{} only if ignored files are included; pass ignored: true",
             n_files(ignored)
         )));
     }
-    let hidden = list(env, env.store, folder, &glob.showing_hidden(), &everything)?.total;
+    let Listing { total: hidden, stopped: also_stopped, .. } =
+        list(env, env.store, folder, &glob.showing_hidden(), &everything)?;
     if hidden > 0 {
         return Ok(Some(format!(
             "{} only among hidden files; write the dot, e.g. .*",
             n_files(hidden)
+        )));
+    }
+    if let Some(budget) = stopped.or(also_stopped) {
+        return Ok(Some(format!(
+            "stopped after {budget}; not all ignored and hidden files were checked"
         )));
     }
     if request.pattern.contains('%') {
@@ -185,11 +192,13 @@ fn report(env: &ReadEnv<'_>, listing: Listing, folder: &Path, mut notes: Vec<Str
     let mut budget = Budget::content(env.delivery);
     for file in &listing.files {
         let path = folder.join(file).display().to_string();
+        let shown = OneLine(&path).to_string();
         // A line break, or two quotes and a comma.
-        if !budget.spend(Size::of(&path).plus(Size { bytes: 1, json: 3 })) {
+        let size = Size { bytes: shown.len() + 1, json: Size::of(&path).json + 3 };
+        if !budget.spend(size) {
             break;
         }
-        text.push_str(&path);
+        text.push_str(&shown);
         text.push('\n');
         files.push(path);
     }

@@ -5,6 +5,7 @@ use std::path::{Component, Path, PathBuf};
 use recto_store::Listing;
 use recto_store::error::{Error as StoreError, Instead};
 use recto_store::path::AbsPath;
+use recto_text::quote::OneLine;
 
 use super::{Param, ParamKind, ReadEnv};
 use crate::error::{Error, Result};
@@ -77,6 +78,11 @@ fn shown(folder: &AbsPath, listing: &Listing) -> PathBuf {
 pub fn relative<'a>(env: &ReadEnv<'_>, path: &'a str) -> Option<&'a str> {
     let relative = Path::new(path).strip_prefix(env.root).ok()?.to_str()?;
     (!relative.is_empty()).then_some(relative)
+}
+
+/// Returns the part of an answer's first line that names the first root.
+pub fn relative_to(env: &ReadEnv<'_>) -> String {
+    format!("paths relative to {}", OneLine(&env.root.display().to_string()))
 }
 
 /// Returns the directory that a pattern starts in. Messages show the pattern instead.

@@ -10,11 +10,11 @@ use crate::budget::Budget;
 use crate::error::{Error, Result};
 use recto_text::Size;
 use recto_text::line_spec::LineSpec;
-use recto_text::quote::Lines;
+use recto_text::quote::{Lines, OneLine};
 use recto_text::search::{BadNeedle, MAX_NEEDLE, Needle};
 use serde_json::{Value, json};
 
-use super::paths::{COMMIT, Matches, list_in_roots, listed, named, relative};
+use super::paths::{COMMIT, Matches, list_in_roots, listed, named, relative, relative_to};
 use super::row::write_rows;
 use super::rows::{
     self, FileRows, Limits, MAX_LINES_ARGUMENT, NextLines, Wanted, column_without_line,
@@ -160,6 +160,7 @@ fn run(env: &ReadEnv<'_>, arguments: Arguments) -> Result<Answer> {
 }
 
 fn on_disk(env: &ReadEnv<'_>, request: &Request) -> Result<Answer> {
+    let env = &ReadEnv { context: &env.context.with_walk_deadline(), ..*env };
     let path = AbsPath::resolve("file_path", request.file_path.clone(), env.root)?;
     let (start, glob) = match is_one(env, env.store, &path, request)? {
         false => Glob::parse(&request.file_path)?,
@@ -369,7 +370,7 @@ fn of_many(
 /// there.
 fn in_text(env: &ReadEnv<'_>, path: &str, request: &Request) -> String {
     let relative = if request.commit.is_none() { relative(env, path) } else { None };
-    relative.unwrap_or(path).into()
+    OneLine(relative.unwrap_or(path)).to_string()
 }
 
 /// The result of a search of many files.
@@ -420,9 +421,10 @@ fn report(env: &ReadEnv<'_>, request: &Request, listing: &Listing, found: Found<
         (_, 1) if rows.len() == 1 => format!("1 row in 1 of {n_files}"),
         (_, n_found) => format!("{} rows in {n_found} of {n_files}", rows.len()),
     };
-    let is_relative = chosen.iter().any(|file| file.in_text.len() < file.path.len());
+    let is_relative =
+        request.commit.is_none() && chosen.iter().any(|file| relative(env, &file.path).is_some());
     let mut notes = vec![match is_relative {
-        true => format!("{count}, paths relative to {}", env.root.display()),
+        true => format!("{count}, {}", relative_to(env)),
         false => count,
     }];
     if chosen.is_empty() && request.is_like_regex {
