@@ -35,8 +35,10 @@ pub struct Wanted {
     pub lines: Option<LineSpec>,
     /// The number of context lines before and after.
     pub context: u64,
-    /// A string that the lines must contain.
+    /// What the lines must match.
     pub needle: Option<Needle>,
+    /// Whether lines that match are only counted.
+    pub is_count: bool,
     /// The first character of the only line, from 1.
     pub column: Option<u64>,
 }
@@ -62,6 +64,8 @@ pub struct FileRows {
     pub next: Option<NextLines>,
     /// The number of matching lines that the search collected.
     pub n_hits: u64,
+    /// Whether the search was stopped.
+    pub is_stopped: bool,
     /// The text, if it was read whole.
     pub document: Option<Arc<Document>>,
 }
@@ -99,8 +103,14 @@ impl FileRows {
     }
 }
 
-/// Reads the requested lines of a file. `path` is for messages.
-pub fn read(text: Text<'_>, path: &AbsPath, wanted: &Wanted, limits: Limits) -> Result<FileRows> {
+/// Reads the requested lines of a file. `path` is for messages; `stop` ends a search.
+pub fn read(
+    text: Text<'_>,
+    path: &AbsPath,
+    wanted: &Wanted,
+    limits: Limits,
+    stop: &dyn Fn() -> bool,
+) -> Result<FileRows> {
     let mut reader: Box<dyn Reader + '_> = match text {
         Text::Whole(document) => {
             Box::new(InMemory { document: Arc::new(document), line: 0, offset: 0 })
@@ -108,7 +118,7 @@ pub fn read(text: Text<'_>, path: &AbsPath, wanted: &Wanted, limits: Limits) -> 
         Text::Paged(pages) => Box::new(Paged::open(pages, path)?),
     };
     let total_lines = reader.total_lines();
-    let chosen = wanted.choose(&mut *reader, total_lines)?;
+    let chosen = wanted.choose(&mut *reader, total_lines, stop)?;
     let Wanted { needle, column, .. } = wanted;
     if let Some(column) = column
         && chosen.ranges.iter().map(|range| range.end - range.start).sum::<u64>() > 1
@@ -126,13 +136,16 @@ pub fn read(text: Text<'_>, path: &AbsPath, wanted: &Wanted, limits: Limits) -> 
             break;
         }
     }
-    if next.is_none() && chosen.has_more {
-        let reached = chosen.ranges.last().map_or(0, |range| range.end);
+    if next.is_none()
+        && let Some(reached) = chosen.reached
+        && reached < total_lines
+    {
         next = Some(wanted.rest(reached, Vec::new(), total_lines));
     }
     let (rows, n_hits) = (taken.rows, chosen.n_hits);
     let (digest, document) = (reader.digest(), reader.document());
-    Ok(FileRows { rows, total_lines, digest, next, n_hits, document })
+    let is_stopped = chosen.is_stopped;
+    Ok(FileRows { rows, total_lines, digest, next, n_hits, is_stopped, document })
 }
 
 /// Returns the error for a column that does not belong to exactly one line.
@@ -150,27 +163,43 @@ struct Chosen {
     ranges: Vec<Range<u64>>,
     /// The number of matching lines.
     n_hits: u64,
-    /// Whether the search stopped at its limit.
-    has_more: bool,
+    /// The line that the search reached, 0-based, if it ended early.
+    reached: Option<u64>,
+    is_stopped: bool,
 }
 
 impl Wanted {
-    fn choose(&self, reader: &mut dyn Reader, total_lines: u64) -> Result<Chosen> {
+    fn choose(
+        &self,
+        reader: &mut dyn Reader,
+        total_lines: u64,
+        stop: &dyn Fn() -> bool,
+    ) -> Result<Chosen> {
         let from = self.lines.as_ref().map_or(0, |lines| lines.from() - 1);
         let Some(needle) = &self.needle else {
             let ranges = after(from, self.named(total_lines, self.context));
-            return Ok(Chosen { ranges, n_hits: 0, has_more: false });
+            return Ok(Chosen { ranges, n_hits: 0, reached: None, is_stopped: false });
         };
         // Skip hits whose context was already returned.
         let within = after(from.saturating_sub(self.context), self.named(total_lines, 0));
-        let hits = reader.search(&Search { needle, within, max_hits: MAX_HITS })?;
+        let hits = reader.search(&Search {
+            needle,
+            within,
+            max_hits: (!self.is_count).then_some(MAX_HITS),
+            stop,
+        })?;
         let around = |line: &u64| {
             let start = (line - 1).saturating_sub(self.context);
             start..line.saturating_add(self.context).min(total_lines)
         };
         let ranges = after(from, merge(hits.lines.iter().map(around).collect()));
-        let n_hits = hits.lines.iter().filter(|line| **line > from).count() as u64;
-        Ok(Chosen { ranges, n_hits, has_more: hits.has_more })
+        let n_hits = match self.is_count {
+            true => hits.n_lines,
+            false => hits.lines.iter().filter(|line| **line > from).count() as u64,
+        };
+        let at_limit = || ranges.last().map_or(0, |range| range.end);
+        let reached = hits.stopped_at.or_else(|| hits.has_more.then(at_limit));
+        Ok(Chosen { n_hits, reached, is_stopped: hits.stopped_at.is_some(), ranges })
     }
 
     /// Returns the lines that the caller named, extended by `n_more` on both sides.
