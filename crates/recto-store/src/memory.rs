@@ -147,11 +147,19 @@ impl Store for MemoryStore {
     }
 }
 
+fn no_repository(path: &str) -> Error {
+    let cause = "Files in memory have no git repository.".into();
+    Error::NoRepository { path: path.into(), cause }
+}
+
 /// Files in memory have no revisions.
 impl Revisions for MemoryStore {
     fn at(&self, _revision: &str, path: &str, _caller: &Context) -> Result<AtRevision> {
-        let cause = "Files in memory have no git repository.".into();
-        Err(Error::NoRepository { path: path.into(), cause })
+        Err(no_repository(path))
+    }
+
+    fn history(&self, path: &str, _context: &Context) -> Result<crate::History> {
+        Err(no_repository(path))
     }
 }
 

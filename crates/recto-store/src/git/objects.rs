@@ -11,9 +11,10 @@ use std::sync::{Arc, Mutex};
 
 use gix_hash::{Kind as HashKind, ObjectId, Prefix, oid};
 use gix_object::Kind;
+use gix_pack::cache::Never;
 
 use super::git_dir_access::{GitDirAccess, GitError, broken};
-use super::packs::Pack;
+use super::packs::{BaseCache, Pack};
 use crate::context::Context;
 use crate::limits;
 use crate::sync::lock;
@@ -80,18 +81,28 @@ impl Objects {
 
     /// Reads an object.
     pub fn find(&self, id: &oid, context: &Context) -> Result<ObjectLookup, GitError> {
+        self.find_with(id, &mut Never, context)
+    }
+
+    /// Reads an object, with a cache for the bases of deltas.
+    pub fn find_with(
+        &self,
+        id: &oid,
+        bases: &mut impl BaseCache,
+        context: &Context,
+    ) -> Result<ObjectLookup, GitError> {
         context.cancel.check()?;
         let replaced = self.replaced.iter().find(|(from, _)| from.as_ref() == id);
         let id = replaced.map_or(id, |(_, to)| to);
         let (packs, is_new) = self.packs(context)?;
-        if let Some(found) = self.find_in(&packs, id, context)? {
+        if let Some(found) = self.find_in(&packs, id, bases, context)? {
             return Ok(found);
         }
         // A concurrent `git gc` may have moved the object to a new pack: load the packs again.
         let mut has_broken = packs.has_broken;
         if !is_new {
             let packs = self.load_packs(context)?;
-            if let Some(found) = self.find_in(&packs, id, context)? {
+            if let Some(found) = self.find_in(&packs, id, bases, context)? {
                 return Ok(found);
             }
             has_broken = packs.has_broken;
@@ -140,10 +151,11 @@ impl Objects {
         &self,
         packs: &Packs,
         id: &oid,
+        bases: &mut impl BaseCache,
         context: &Context,
     ) -> Result<Option<ObjectLookup>, GitError> {
         for pack in &packs.packs {
-            if let Some(found) = pack.find(id, &self.access, context)? {
+            if let Some(found) = pack.find(id, &self.access, bases, context)? {
                 return Ok(Some(found));
             }
         }

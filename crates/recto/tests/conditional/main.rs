@@ -37,6 +37,7 @@ mod test_dir;
 
 mod devices;
 mod hanging;
+mod history;
 mod landlock;
 mod ownership;
 
@@ -52,6 +53,7 @@ enum Need {
     Attributes,
     Devices,
     Fuse,
+    Histories,
     Landlock,
     LandlockForNetwork,
     LandlockForSignals,
@@ -66,6 +68,7 @@ impl Need {
             Need::Attributes => ("needs user attributes", ownership::can_have_attributes()),
             Need::Devices => ("needs device nodes", devices::can_be_made()),
             Need::Fuse => ("needs a FUSE mount", hanging::can_mount()),
+            Need::Histories => ("needs git directories in RECTO_HISTORIES", history::is_given()),
             Need::Landlock => {
                 let is_met =
                     !matches!(landlock::status(), Enforcement::Missing | Enforcement::Disabled);
@@ -92,7 +95,7 @@ macro_rules! tests {
     };
 }
 
-const TESTS: [Test; 15] = tests![
+const TESTS: [Test; 16] = tests![
     AccessLists: ownership::an_edit_does_not_apply_the_default_access_list_of_the_directory,
     Attributes: ownership::an_edit_keeps_attributes,
     Devices: devices::devices_are_rejected_without_blocking,
@@ -100,6 +103,7 @@ const TESTS: [Test; 15] = tests![
     Fuse: hanging::a_hanging_call_can_be_cancelled,
     Fuse: hanging::hanging_calls_are_bounded_and_the_server_keeps_working,
     Fuse: hanging::calls_that_hang_for_long_free_their_slots,
+    Histories: history::the_history_of_real_repositories_matches_git,
     Landlock: landlock::files_outside_are_neither_read_nor_written,
     Landlock: landlock::the_steps_of_a_write_are_permitted,
     LandlockForNetwork: landlock::network_connections_are_rejected,
