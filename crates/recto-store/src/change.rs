@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use recto_text::find::Needle;
 use recto_text::line::Ending;
 use recto_text::line_range::Interval;
+use recto_text::plan::Replacement;
 use recto_text::{Digest, Document};
 
 use crate::context::Cancelled;
@@ -217,8 +217,8 @@ pub enum Removed {
 /// The location of a change in a file.
 #[derive(Debug, Clone)]
 pub enum Where<'a> {
-    /// The occurrences of these strings.
-    Strings(Vec<Needle<'a>>),
+    /// The occurrences of the strings to replace.
+    Strings(&'a [Replacement]),
     /// These lines.
     Lines(Interval),
     /// Before this line.
@@ -238,14 +238,15 @@ pub struct Excerpt {
     pub lines_before: usize,
     /// How many lines follow.
     pub lines_after: usize,
+    /// Whether its first line starts before it, and its last line ends after it, because they are
+    /// very long.
+    pub is_cut: [bool; 2],
     /// The ending of every line of the file, if the excerpt is inside a line and lacks it.
     pub ending: Option<Ending>,
     /// The size of the file.
     pub n_bytes: u64,
     /// The version of the file.
     pub digest: Digest,
-    /// Whether it starts and ends at line boundaries. Very long lines are cut.
-    pub is_whole_lines: bool,
     /// The index of the first string that is too far from the others to be in the excerpt, and the
     /// error for it.
     pub far: Option<(usize, recto_text::Error)>,

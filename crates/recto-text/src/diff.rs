@@ -1,21 +1,22 @@
-//! Unified diffs that `git apply` and `patch` accept.
+//! Unified diffs that `git apply` and `patch` accept, unless they are shortened to fit an answer.
 //!
 //! The edits are known, so only the lines they touch are compared; the rest of a large file is
 //! scanned once to count its lines.
 
-use std::fmt::Write;
 use std::ops::Range;
 
 use imara_diff::{Algorithm, Diff, InternedInput};
-use memchr::{memchr_iter, memrchr_iter};
+use memchr::memchr_iter;
 
 use crate::edits::Edits;
 use crate::line;
+use crate::size::Size;
 
-/// The largest diff, in bytes. A larger one is omitted.
-pub const MAX_DIFF_BYTES: usize = 4 << 20;
+mod endings;
+mod render;
 
-const N_CONTEXT: usize = 3;
+pub use endings::style as ending_style;
+pub use render::MAX_LINE_CHARS;
 
 /// Above this number of line pairs, lines are not compared, because repetitive text would take
 /// minutes. The whole region is then one change, which is also a valid diff.
@@ -30,55 +31,54 @@ pub enum OldSide {
     Nothing,
 }
 
-/// Returns the diff from `before` to `after`, or `None` if it is larger than [`MAX_DIFF_BYTES`].
-/// Equal texts have an empty diff.
-///
-/// `edits` must turn `before` into `after`.
-pub fn unified(
-    name: &str,
-    old_side: OldSide,
-    before: &str,
-    after: &str,
-    edits: &Edits,
-) -> Option<String> {
-    unified_part(name, old_side, before, after, edits, 0)
+/// Two versions of a text, or of a part of it.
+#[derive(Debug, Clone, Copy)]
+pub struct Texts<'a> {
+    /// The old version.
+    pub before: &'a str,
+    /// The new version.
+    pub after: &'a str,
+    /// The edits that turn `before` into `after`.
+    pub edits: &'a Edits,
+    /// How many lines precede both texts.
+    pub lines_before: usize,
+    /// Whether both texts start and end at line boundaries. A part then has three lines on either
+    /// side of every edit, unless the whole text starts or ends there.
+    pub is_whole_lines: bool,
 }
 
-/// Returns the diff of a part of a text that follows `lines_before` other lines. The part must have
-/// three lines on either side of every edit, unless the text starts or ends there.
-pub fn unified_part(
-    name: &str,
-    old_side: OldSide,
-    before: &str,
-    after: &str,
-    edits: &Edits,
-    lines_before: usize,
-) -> Option<String> {
-    let changes = changed_lines(before, after, edits);
-    if changes.is_empty() {
-        return Some(String::new());
-    }
-    let mut out = String::new();
-    let header = header_name(name);
-    let old_header = match old_side {
-        OldSide::File => header.as_str(),
-        OldSide::Nothing => "/dev/null",
-    };
-    out.push_str(&format!("--- {old_header}\n+++ {header}\n"));
-    let mut rest = changes.as_slice();
-    while !rest.is_empty() {
-        let is_near = |pair: &[LineChange]| {
-            pair[1].before.lines.start - pair[0].before.lines.end <= 2 * N_CONTEXT
-        };
-        let n_joined = 1 + rest.windows(2).take_while(|pair| is_near(pair)).count();
-        let (hunk, later) = rest.split_at(n_joined);
-        write_hunk(&mut out, before, after, hunk, lines_before);
-        if out.len() > MAX_DIFF_BYTES {
-            return None;
-        }
-        rest = later;
-    }
-    Some(out)
+/// Bounds on a diff. Lines over [`MAX_LINE_CHARS`] characters are always shortened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Bounds {
+    /// The maximum number of hunks.
+    pub max_hunks: usize,
+    /// The maximum size.
+    pub max_size: Size,
+}
+
+impl Bounds {
+    /// No bounds but on the length of a line.
+    pub const NONE: Bounds = Bounds { max_hunks: usize::MAX, max_size: Size::utf8(usize::MAX) };
+}
+
+/// A diff to show.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnifiedDiff {
+    /// The hunks, or nothing for equal texts. A shortened diff has no header, so that `git apply`
+    /// rejects it, and names the hunks that it omits.
+    pub text: String,
+    /// Whether hunks or parts of lines are omitted.
+    pub is_shortened: bool,
+    /// The line endings of the changed lines, if not every line ends with LF.
+    pub endings: Option<String>,
+}
+
+/// Returns the diff of a file with this name.
+pub fn unified(name: &str, old_side: OldSide, texts: &Texts<'_>, bounds: Bounds) -> UnifiedDiff {
+    let changes = changed_lines(texts.before, texts.after, texts.edits);
+    let endings = endings::describe(texts, &changes);
+    let (text, is_shortened) = render::diff(name, old_side, texts, &changes, bounds);
+    UnifiedDiff { text, is_shortened, endings }
 }
 
 /// Lines that replaced other lines.
@@ -222,104 +222,6 @@ fn span(cursor: LineCursor, offsets: &[usize], lines: Range<u32>) -> Span {
         lines: cursor.line_idx + start..cursor.line_idx + end,
         bytes: cursor.offset + offsets[start]..cursor.offset + offsets[end],
     }
-}
-
-/// Writes changes that are close to each other as one hunk with context. `n_earlier` lines precede
-/// both texts.
-fn write_hunk(
-    out: &mut String,
-    before: &str,
-    after: &str,
-    changes: &[LineChange],
-    n_earlier: usize,
-) {
-    let (first, last) = (&changes[0], &changes[changes.len() - 1]);
-    let (head_start, n_head) = lines_before(before, first.before.bytes.start);
-    let (tail_end, n_tail) = lines_after(before, last.before.bytes.end);
-    let n_before = last.before.lines.end + n_tail - (first.before.lines.start - n_head);
-    let n_after = last.after.lines.end + n_tail - (first.after.lines.start - n_head);
-    out.push_str("@@ -");
-    write_range(out, n_earlier + first.before.lines.start - n_head, n_before);
-    out.push_str(" +");
-    write_range(out, n_earlier + first.after.lines.start - n_head, n_after);
-    out.push_str(" @@\n");
-
-    let mut shown_to = head_start;
-    for change in changes {
-        write_lines(out, ' ', &before[shown_to..change.before.bytes.start]);
-        write_lines(out, '-', &before[change.before.bytes.clone()]);
-        write_lines(out, '+', &after[change.after.bytes.clone()]);
-        shown_to = change.before.bytes.end;
-    }
-    write_lines(out, ' ', &before[shown_to..tail_end]);
-}
-
-/// Returns the start and number of up to three lines before `offset`, a line start.
-fn lines_before(text: &str, offset: usize) -> (usize, usize) {
-    let (mut start, mut n_lines) = (offset, 0);
-    while start > 0 && n_lines < N_CONTEXT {
-        start = memrchr_iter(b'\n', &text.as_bytes()[..start - 1])
-            .next()
-            .map_or(0, |newline| newline + 1);
-        n_lines += 1;
-    }
-    (start, n_lines)
-}
-
-/// Returns the end and number of up to three lines after `offset`.
-fn lines_after(text: &str, offset: usize) -> (usize, usize) {
-    let (mut end, mut n_lines) = (offset, 0);
-    while end < text.len() && n_lines < N_CONTEXT {
-        end = line::end_of(text, end);
-        n_lines += 1;
-    }
-    (end, n_lines)
-}
-
-/// Writes a range: `3,2`, `3` for one line, or `2,0` for no lines after line 2.
-fn write_range(out: &mut String, line_idx: usize, n_lines: usize) {
-    let written = match n_lines {
-        0 => write!(out, "{line_idx},0"),
-        1 => write!(out, "{}", line_idx + 1),
-        _ => write!(out, "{},{n_lines}", line_idx + 1),
-    };
-    written.expect("writing to a string cannot fail");
-}
-
-fn write_lines(out: &mut String, mark: char, lines: &str) {
-    for line in line::lines(lines) {
-        out.push(mark);
-        out.push_str(line);
-        if !line.ends_with('\n') {
-            out.push_str("\n\\ No newline at end of file\n");
-        }
-    }
-}
-
-/// Quotes a name for `patch` and `git`: a name with spaces needs a tab after it; control
-/// characters, quotes and backslashes need a C string.
-fn header_name(name: &str) -> String {
-    let needs_quotes = |c: char| c.is_control() || c == '"' || c == '\\';
-    if !name.contains(needs_quotes) {
-        return if name.contains(' ') { format!("{name}\t") } else { name.to_string() };
-    }
-    let mut quoted = String::from("\"");
-    for c in name.chars() {
-        match c {
-            '"' | '\\' => quoted.extend(['\\', c]),
-            '\n' => quoted.push_str("\\n"),
-            '\t' => quoted.push_str("\\t"),
-            c if c.is_control() => {
-                let mut bytes = [0; 4];
-                for byte in c.encode_utf8(&mut bytes).bytes() {
-                    quoted.push_str(&format!("\\{byte:03o}"));
-                }
-            }
-            c => quoted.push(c),
-        }
-    }
-    quoted.push('"');
-    quoted
 }
 
 #[cfg(test)]

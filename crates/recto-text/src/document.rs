@@ -78,6 +78,14 @@ impl Document {
         }
     }
 
+    /// Returns the text with its BOM if the bytes are UTF-8. Tools such as `git apply` see this text.
+    pub fn text_with_bom(&self) -> &str {
+        match &self.stored {
+            Stored::Utf8(stored) => stored,
+            Stored::Decoded { text, .. } => text,
+        }
+    }
+
     /// Returns the bytes as stored, with BOM.
     pub fn bytes(&self) -> &[u8] {
         match &self.stored {

@@ -50,6 +50,15 @@ impl Edits {
         Edits { edits, n_bytes: text.len() }
     }
 
+    /// Returns the same edits for a text with `n_bytes` more at its start.
+    pub fn moved(&self, n_bytes: usize) -> Edits {
+        let moved = |Edit { range, text }: &Edit| Edit {
+            range: range.start + n_bytes..range.end + n_bytes,
+            text: text.clone(),
+        };
+        Edits { edits: self.edits.iter().map(moved).collect(), n_bytes: self.n_bytes + n_bytes }
+    }
+
     /// Iterates over the edits in order.
     pub fn iter(&self) -> std::slice::Iter<'_, Edit> {
         self.edits.iter()
@@ -90,6 +99,67 @@ impl Edits {
         self.edits.splice(first..end, [added]);
     }
 
+    /// Adds the edits of another text that follows this one.
+    pub(crate) fn append(&mut self, later: Edits) {
+        let n_bytes = self.n_bytes;
+        let moved = |edit: Edit| Edit {
+            range: edit.range.start + n_bytes..edit.range.end + n_bytes,
+            text: edit.text,
+        };
+        self.edits.extend(later.edits.into_iter().map(moved));
+        self.n_bytes += later.n_bytes;
+    }
+
+    /// Adds edits of `after`, which is the text after these edits.
+    pub(crate) fn compose(&mut self, after: &str, later: Edits) {
+        let n_bytes = self.n_bytes;
+        let mut earlier = std::mem::take(&mut self.edits).into_iter().peekable();
+        let mut later = later.edits.into_iter().peekable();
+        let mut n_grown = 0isize;
+        let after_range = |edit: &Edit, n_grown: isize| {
+            let start = edit.range.start.strict_add_signed(n_grown);
+            start..start + edit.text.len()
+        };
+        // Each round joins the next edit with all that overlap it, earlier or later.
+        while earlier.peek().is_some() || later.peek().is_some() {
+            let first_earlier = earlier.peek().map(|edit| after_range(edit, n_grown));
+            let first_later = later.peek().map(|edit| edit.range.clone());
+            let is_earlier = match (&first_earlier, &first_later) {
+                (Some(one), Some(other)) => (one.start, one.end) <= (other.start, other.end),
+                (one, _) => one.is_some(),
+            };
+            let first = if is_earlier { first_earlier } else { first_later };
+            let mut joined = first.expect("one of them was peeked");
+            let start = joined.start.strict_add_signed(-n_grown);
+            let (mut text, mut n_copied) = (String::new(), joined.start);
+            let mut is_first = true;
+            loop {
+                let overlaps =
+                    |range: &Range<usize>| range.start < joined.end && range.end > joined.start;
+                if let Some(range) = earlier.peek().map(|edit| after_range(edit, n_grown))
+                    && ((is_first && is_earlier) || overlaps(&range))
+                {
+                    n_grown += earlier.next().map_or(0, |edit| edit.growth());
+                    joined.end = joined.end.max(range.end);
+                } else if let Some(edit) =
+                    later.next_if(|edit| (is_first && !is_earlier) || overlaps(&edit.range))
+                {
+                    text.push_str(&after[n_copied..edit.range.start]);
+                    text.push_str(&edit.text);
+                    n_copied = edit.range.end;
+                    joined.end = joined.end.max(edit.range.end);
+                } else {
+                    break;
+                }
+                is_first = false;
+            }
+            text.push_str(&after[n_copied..joined.end]);
+            let end = joined.end.strict_add_signed(-n_grown);
+            self.edits.push(Edit { range: start..end, text });
+        }
+        self.n_bytes = n_bytes;
+    }
+
     /// Applies the edits and returns the new text.
     ///
     /// # Panics
@@ -110,7 +180,7 @@ impl Edits {
     }
 }
 
-fn common_prefix(left: &str, right: &str) -> usize {
+pub(crate) fn common_prefix(left: &str, right: &str) -> usize {
     let n_equal = left.bytes().zip(right.bytes()).take_while(|(a, b)| a == b).count();
     (0..=n_equal)
         .rev()
@@ -118,7 +188,7 @@ fn common_prefix(left: &str, right: &str) -> usize {
         .unwrap_or(0)
 }
 
-fn common_suffix(left: &str, right: &str) -> usize {
+pub(crate) fn common_suffix(left: &str, right: &str) -> usize {
     let n_equal = left.bytes().rev().zip(right.bytes().rev()).take_while(|(a, b)| a == b).count();
     let is_boundary = |n: &usize| {
         left.is_char_boundary(left.len() - n) && right.is_char_boundary(right.len() - n)
@@ -168,6 +238,35 @@ mod tests {
                 staged.replace_range(range, &new);
             }
             prop_assert_eq!(edits.apply(&text), staged);
+            let is_sorted = edits.iter().zip(edits.iter().skip(1)).all(|(a, b)| a.range.end <= b.range.start);
+            prop_assert!(is_sorted);
+        }
+
+        #[test]
+        fn composed_sets_equal_sequential_sets(
+            text in "[abä\\n]{0,30}",
+            first in proptest::collection::vec((0usize..9, 0usize..5, "[xyö\\n]{0,4}"), 0..6),
+            second in proptest::collection::vec((0usize..9, 0usize..5, "[xyö\\n]{0,4}"), 0..6),
+        ) {
+            let sorted = |text: &str, steps: Vec<(usize, usize, String)>| {
+                let mut at = 0;
+                let boundary = |at: usize| text.ceil_char_boundary(at.min(text.len()));
+                let mut edits = Vec::new();
+                for (n_skipped, n_bytes, new) in steps {
+                    let range = boundary(at + n_skipped)..boundary(at + n_skipped + n_bytes);
+                    at = range.end;
+                    if !range.is_empty() {
+                        edits.push(Edit { range, text: new });
+                    }
+                }
+                Edits::sorted(text, edits)
+            };
+            let mut edits = sorted(&text, first);
+            let after = edits.apply(&text);
+            let later = sorted(&after, second);
+            let expected = later.apply(&after);
+            edits.compose(&after, later);
+            prop_assert_eq!(edits.apply(&text), expected);
             let is_sorted = edits.iter().zip(edits.iter().skip(1)).all(|(a, b)| a.range.end <= b.range.start);
             prop_assert!(is_sorted);
         }

@@ -5,7 +5,7 @@
 
 use thiserror::Error;
 
-use crate::line::LineRange;
+use crate::line::{self, LineRange};
 use crate::nearest::{Meant, Nearest};
 use crate::quote::{Differing, Lines, Quoted};
 
@@ -36,17 +36,18 @@ pub enum Error {
     #[error("String not found in file: {}", Quoted(old_string))]
     StringNotFound { old_string: String, nearest: Option<Nearest> },
 
-    /// The text to replace occurs in the file more than once. `lines` are the first few lines where
-    /// it starts; `n_lines` is its length where the caller named the lines to search.
+    /// The text to replace occurs in the file more than once. `places` are the first few; `n_lines` is
+    /// its length where the caller named the lines to search.
     #[error("String appears {n_matches} times (must be unique): {}", Quoted(old_string))]
     AmbiguousString {
         n_matches: usize,
         old_string: String,
-        lines: Vec<usize>,
+        places: Vec<Occurrence>,
         n_lines: Option<usize>,
     },
 
-    /// The strings of one call occur too far apart in a file of which only an excerpt is read.
+    /// The strings of one call, or the occurrences of one string, are too far apart in a file of which
+    /// only an excerpt is read.
     #[error("File too large ({n_bytes} bytes): {}", Quoted(path))]
     TooFarApart { path: String, n_bytes: u64 },
 
@@ -57,6 +58,11 @@ pub enum Error {
     /// One of several edits was rejected, so none was applied. Counted from 0.
     #[error("Edit {index}: {}", source.within_an_edit())]
     InEdit { index: usize, source: Box<Error> },
+
+    /// Several edits of one call were rejected: the first few, how many, and how many were not tried
+    /// for lack of time.
+    #[error("{}", failures[0])]
+    Several { failures: Vec<Error>, n_failed: usize, n_untried: usize },
 
     /// A line that the caller named contains another text.
     #[error("Line {line} contains {}, not {}", Differing(found, wanted), Differing(wanted, found))]
@@ -88,6 +94,21 @@ pub enum Error {
 }
 
 impl Error {
+    /// How many rejected edits of one call are described.
+    pub const MAX_DESCRIBED: usize = 10;
+
+    /// Returns the error for rejected edits of one call, if there are any. `n_more` were rejected but
+    /// are not described, `n_untried` were not tried.
+    pub fn several(mut failures: Vec<Error>, n_more: usize, n_untried: usize) -> Option<Error> {
+        let n_failed = failures.len() + n_more;
+        failures.truncate(Error::MAX_DESCRIBED);
+        match n_failed {
+            0 => None,
+            1 if n_untried == 0 => failures.pop(),
+            _ => Some(Error::Several { failures, n_failed, n_untried }),
+        }
+    }
+
     /// Returns the message as it reads after "Edit 1: ". Two messages are shorter there.
     fn within_an_edit(&self) -> String {
         match self {
@@ -99,6 +120,46 @@ impl Error {
             }
             other => other.to_string(),
         }
+    }
+}
+
+/// One occurrence of a text that occurs more than once.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Occurrence {
+    /// The line where it starts.
+    pub line: usize,
+    /// The character of the line at which it starts, where the line is too long to show.
+    pub column: Option<usize>,
+    /// The line, or the text around the occurrence.
+    pub text: String,
+}
+
+impl Occurrence {
+    /// How many bytes before and after the start of an occurrence are used.
+    pub const MAX_BYTES: usize = 800;
+
+    /// How many characters of a line are shown, and how many of a long line before the occurrence.
+    const MAX_CHARS: usize = 100;
+    const MAX_HEAD: usize = 30;
+
+    /// Describes an occurrence after `n_chars` characters of a line, if that is known. `head` and
+    /// `rest` are the text before and from there on; more than the line is ignored.
+    pub fn new(line: usize, n_chars: Option<usize>, head: &str, rest: &str) -> Occurrence {
+        let head = &head[line::start_of(head, head.len())..];
+        let rest = line::without_ending(&rest[..line::end_of(rest, 0)]);
+        let n_head = head.chars().count();
+        if n_chars == Some(n_head) && n_head + rest.chars().count() <= Occurrence::MAX_CHARS {
+            return Occurrence { line, column: None, text: format!("{head}{rest}") };
+        }
+        let n_skipped = n_head.saturating_sub(Occurrence::MAX_HEAD);
+        let head: String = head.chars().skip(n_skipped).collect();
+        let n_rest = Occurrence::MAX_CHARS - head.chars().count();
+        let shown: String = rest.chars().take(n_rest).collect();
+        let is_cut = n_skipped > 0 || n_chars != Some(n_head);
+        let (before, after) =
+            (if is_cut { "…" } else { "" }, if shown.len() < rest.len() { "…" } else { "" });
+        let column = n_chars.map(|n_chars| n_chars + 1);
+        Occurrence { line, column, text: format!("{before}{head}{shown}{after}") }
     }
 }
 

@@ -84,19 +84,8 @@ pub fn find<'a>(text: &str, needle: impl Into<Needle<'a>>) -> Option<Matches> {
     (found.n_matches > 0).then_some(found)
 }
 
-/// Returns every match that does not overlap an earlier one.
-pub fn find_all<'a>(text: &str, needle: impl Into<Needle<'a>>) -> Vec<Range<usize>> {
-    let mut places: Vec<Range<usize>> = Vec::new();
-    Search::new(needle.into()).for_each(&Haystack::new(text.as_bytes()), |place| {
-        if places.last().is_none_or(|last| last.end <= place.start) {
-            places.push(place);
-        }
-    });
-    places
-}
-
 /// A string prepared for a search.
-struct Search<'a> {
+pub(crate) struct Search<'a> {
     needle: Needle<'a>,
     /// If the string contains a line break: the string with `\n` for every `\r\n`, without a final
     /// `\r`, which may match the first half of a `\r\n`.
@@ -104,7 +93,7 @@ struct Search<'a> {
 }
 
 impl<'a> Search<'a> {
-    fn new(needle: Needle<'a>) -> Search<'a> {
+    pub(crate) fn new(needle: Needle<'a>) -> Search<'a> {
         let Needle { string, .. } = needle;
         let folded = string
             .contains('\n')
@@ -113,7 +102,7 @@ impl<'a> Search<'a> {
     }
 
     /// Visits every match in order.
-    fn for_each(&self, text: &Haystack<'_>, mut visit: impl FnMut(Range<usize>)) {
+    pub(crate) fn for_each(&self, text: &Haystack<'_>, mut visit: impl FnMut(Range<usize>)) {
         let mut visit = |place: Range<usize>| {
             if !self.needle.is_whole_word || text.is_whole_word(&place) {
                 visit(place);
@@ -146,17 +135,24 @@ impl<'a> Search<'a> {
 }
 
 /// A text to search.
-struct Haystack<'a> {
+pub(crate) struct Haystack<'a> {
     /// The bytes to search.
     bytes: &'a [u8],
     /// The same, and bytes behind them that decide where a word ends.
     context: &'a [u8],
+    /// Whether a word may continue before and after the context.
+    is_cut: [bool; 2],
     folded: OnceCell<Folded>,
 }
 
 impl<'a> Haystack<'a> {
-    fn new(bytes: &'a [u8]) -> Haystack<'a> {
-        Haystack { bytes, context: bytes, folded: OnceCell::new() }
+    pub(crate) fn new(bytes: &'a [u8]) -> Haystack<'a> {
+        Haystack { bytes, context: bytes, is_cut: [false; 2], folded: OnceCell::new() }
+    }
+
+    /// Returns the same text as a part of one in which words may continue before and after it.
+    pub(crate) fn cut(self, is_cut: [bool; 2]) -> Haystack<'a> {
+        Haystack { is_cut, ..self }
     }
 
     /// Whether no word continues before or after a place.
@@ -166,12 +162,13 @@ impl<'a> Haystack<'a> {
         let first = after.utf8_chunks().next().and_then(|chunk| chunk.valid().chars().next());
         let last = before.utf8_chunks().last().filter(|chunk| chunk.invalid().is_empty());
         let last = last.and_then(|chunk| chunk.valid().chars().next_back());
-        !first.is_some_and(is_word) && !last.is_some_and(is_word)
+        let is_word = |character: Option<char>, is_cut| character.map_or(is_cut, is_word);
+        !is_word(last, self.is_cut[0]) && !is_word(first, self.is_cut[1])
     }
 }
 
 /// The most bytes of a character.
-const MAX_CHAR: usize = 4;
+pub(crate) const MAX_CHAR: usize = 4;
 
 /// Whether a character can be part of an identifier: Unicode's `XID_Continue`, which includes
 /// letters, digits, marks and `_`.
@@ -180,14 +177,14 @@ fn is_word(character: char) -> bool {
 }
 
 /// A text in which every `\r\n` was replaced with `\n`.
-struct Folded {
-    bytes: Vec<u8>,
+pub(crate) struct Folded {
+    pub(crate) bytes: Vec<u8>,
     /// The offsets in `bytes` of each `\n` that replaced `\r\n`, ascending.
     shortened: Vec<usize>,
 }
 
 impl Folded {
-    fn new(text: &[u8]) -> Folded {
+    pub(crate) fn new(text: &[u8]) -> Folded {
         let mut folded = Folded { bytes: Vec::with_capacity(text.len()), shortened: Vec::new() };
         let mut rest = text;
         while let Some(at) = memmem::find(rest, b"\r\n") {

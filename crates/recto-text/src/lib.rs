@@ -16,6 +16,8 @@ pub mod document;
 
 pub mod digest;
 
+pub mod size;
+
 pub mod window;
 
 pub mod search;
@@ -39,3 +41,4 @@ pub use document::Document;
 pub use edits::Edits;
 pub use encoding::Encoding;
 pub use error::{Error, Result};
+pub use size::Size;

@@ -40,6 +40,11 @@ impl Nearest {
         Nearest(shown.into())
     }
 
+    /// Returns the description for a string that occurs, but not as a whole word.
+    pub fn part_of_words() -> Nearest {
+        Nearest("It occurs only as a part of longer words; whole_word excludes those.".into())
+    }
+
     /// Returns the description for a string that an earlier edit of the same call replaced.
     pub fn replaced_by(edit_index: usize) -> Nearest {
         Nearest(format!(

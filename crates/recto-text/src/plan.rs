@@ -2,7 +2,8 @@
 
 pub mod anchored;
 mod endings;
-mod independent;
+mod keys;
+mod staged;
 mod strings;
 
 pub use strings::{Replacement, string, strings};
@@ -21,6 +22,8 @@ pub struct TextPart<'a> {
     pub lines_before: usize,
     /// How many lines follow.
     pub lines_after: usize,
+    /// Whether its first line starts before it, and its last line ends after it.
+    pub is_cut: [bool; 2],
     /// The ending of every line of the text, if the part is inside a line and lacks it.
     pub ending: Option<Ending>,
     /// The index of the first string that is too far from the others to be in this part, and the
@@ -31,7 +34,7 @@ pub struct TextPart<'a> {
 impl TextPart<'_> {
     /// Whether this is the whole text.
     fn is_whole(&self) -> bool {
-        self.lines_before == 0 && self.lines_after == 0 && self.ending.is_none()
+        self.lines_before == 0 && self.lines_after == 0 && self.is_cut == [false; 2]
     }
 
     /// Returns the ending of the line at `offset`, or of the nearest earlier line if it has none.
@@ -47,7 +50,14 @@ impl TextPart<'_> {
 
 impl<'a> From<&'a str> for TextPart<'a> {
     fn from(text: &'a str) -> TextPart<'a> {
-        TextPart { text, lines_before: 0, lines_after: 0, ending: None, far: None }
+        TextPart {
+            text,
+            lines_before: 0,
+            lines_after: 0,
+            is_cut: [false; 2],
+            ending: None,
+            far: None,
+        }
     }
 }
 
@@ -56,8 +66,35 @@ impl<'a> From<&'a str> for TextPart<'a> {
 pub struct Plan {
     /// The changes.
     pub edits: Edits,
-    /// The lines on which each replacement was found, in the text as the previous ones left it.
-    pub line_ranges: Vec<LineRange>,
+    /// Where the text of each replacement was found, in the text as the previous ones left it.
+    pub found: Vec<Found>,
     /// `Eol` if any replacement matched with other line endings.
     pub kind: MatchKind,
+}
+
+/// The places of one replacement.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Found {
+    /// How many there are.
+    pub n_places: usize,
+    /// Their lines, in order, with consecutive ones joined. Not empty.
+    pub lines: Vec<LineRange>,
+}
+
+impl Found {
+    fn new(places: &[LineRange]) -> Found {
+        let mut lines: Vec<LineRange> = Vec::new();
+        for place in places {
+            match lines.last_mut() {
+                Some(last) if place.start <= last.end + 1 => last.end = last.end.max(place.end),
+                _ => lines.push(*place),
+            }
+        }
+        Found { n_places: places.len(), lines }
+    }
+
+    /// Returns the range from the first line to the last.
+    pub fn hull(&self) -> LineRange {
+        LineRange { start: self.lines[0].start, end: self.lines[self.lines.len() - 1].end }
+    }
 }

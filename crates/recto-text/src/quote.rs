@@ -2,27 +2,45 @@
 
 use std::fmt;
 
-use crate::line;
+use crate::line::{self, LineRange};
+use crate::size::Size;
 
 /// The maximum number of characters that a message quotes.
 pub const MAX_QUOTED: usize = 200;
 
-/// Displays a string, truncated in the middle beyond [`MAX_QUOTED`] characters.
+/// The maximum bytes that a quoted string has in JSON: three for each character.
+const MAX_QUOTED_JSON: usize = 3 * MAX_QUOTED;
+
+/// Displays a string, truncated in the middle beyond [`MAX_QUOTED`] characters, or fewer if they are
+/// long in JSON.
 pub struct Quoted<'a>(pub &'a str);
 
 impl fmt::Display for Quoted<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let text = self.0;
-        // A character has at least one byte, so short strings need no counting.
-        if text.len() <= MAX_QUOTED || text.chars().nth(MAX_QUOTED).is_none() {
+        // A character has at least one byte and at most six, so short strings need no counting.
+        let is_short = text.len() <= MAX_QUOTED_JSON / 6
+            || text.len() <= MAX_QUOTED_JSON
+                && text.chars().nth(MAX_QUOTED).is_none()
+                && Size::of(text).json <= MAX_QUOTED_JSON;
+        if is_short {
             return f.write_str(text);
         }
         let n_kept = MAX_QUOTED - 1;
-        let head_end = nth_boundary(text.char_indices(), n_kept.div_ceil(2), text.len());
-        let tail_start =
-            text.char_indices().rev().nth(n_kept / 2 - 1).map_or(text.len(), |(at, _)| at);
-        write!(f, "{}…{}", &text[..head_end], &text[tail_start..])
+        let head = quoted_bytes(text.chars(), n_kept.div_ceil(2));
+        let tail = quoted_bytes(text.chars().rev(), n_kept / 2);
+        write!(f, "{}…{}", &text[..head], &text[text.len() - tail..])
     }
+}
+
+/// Returns the bytes of the first `n` characters, or of fewer within their share of the JSON.
+fn quoted_bytes(chars: impl Iterator<Item = char>, n: usize) -> usize {
+    let mut n_json = 0;
+    let fits = |c: &char| {
+        n_json += Size::of(c.encode_utf8(&mut [0; 4])).json;
+        n_json <= n * MAX_QUOTED_JSON / MAX_QUOTED
+    };
+    chars.take(n).take_while(fits).map(char::len_utf8).sum()
 }
 
 /// Displays a number of lines: `1 line`, `2 lines`.
@@ -34,6 +52,24 @@ impl fmt::Display for Lines {
             1 => f.write_str("1 line"),
             n_lines => write!(f, "{n_lines} lines"),
         }
+    }
+}
+
+/// Displays lines as numbers: `line 3`, `lines 3-5, 9`.
+pub struct LineNumbers<'a>(pub &'a [LineRange]);
+
+impl fmt::Display for LineNumbers<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let is_one = matches!(self.0, [range] if range.start == range.end);
+        f.write_str(if is_one { "line " } else { "lines " })?;
+        for (idx, LineRange { start, end }) in self.0.iter().enumerate() {
+            f.write_str(if idx == 0 { "" } else { ", " })?;
+            match start == end {
+                true => write!(f, "{start}")?,
+                false => write!(f, "{start}-{end}")?,
+            }
+        }
+        Ok(())
     }
 }
 
@@ -127,10 +163,6 @@ pub fn has_no_shape(c: char) -> bool {
     matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
 }
 
-fn nth_boundary(mut indices: impl Iterator<Item = (usize, char)>, n: usize, end: usize) -> usize {
-    indices.nth(n).map_or(end, |(at, _)| at)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -189,5 +221,11 @@ mod tests {
             shown.starts_with("ää") && shown.ends_with("zz") && shown.contains("ä…z"),
             "{shown}"
         );
+        for long in ["\u{1}", "\"", "😀", "你\n"].map(|c| c.repeat(300)) {
+            let shown = Quoted(&long).to_string();
+            assert!((390..=MAX_QUOTED_JSON).contains(&Size::of(&shown).json), "{shown:?}");
+        }
+        let exact = "\u{1}".repeat(100);
+        assert_eq!(Quoted(&exact).to_string(), exact);
     }
 }

@@ -6,6 +6,8 @@ use std::ops::Range;
 
 use memchr::{memchr_iter, memrchr};
 
+use crate::size::Size;
+
 /// The lines to return, and limits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Window {
@@ -13,8 +15,8 @@ pub struct Window {
     pub first_line: u64,
     /// The most lines.
     pub max_lines: u64,
-    /// The most bytes of UTF-8.
-    pub max_bytes: usize,
+    /// The largest size.
+    pub max_size: Size,
 }
 
 /// The lines of a window, unchanged.
@@ -41,6 +43,9 @@ impl Page {
 }
 
 impl Window {
+    /// No lines. Its page has the total number of lines.
+    pub const COUNT: Window = Window { first_line: 1, max_lines: 0, max_size: Size::utf8(0) };
+
     /// Returns the page of a whole text.
     pub fn page(self, text: &str) -> Page {
         let mut scan = PageScan::new(self);
@@ -127,10 +132,10 @@ impl PageScan {
             let line = self.line;
             let later = self.skip_lines(rest, end_line);
             self.n_endings += self.line - line;
-            let n_room = self.window.max_bytes.saturating_add(1) - self.kept.len();
+            let n_room = self.window.max_size.bytes.saturating_add(1) - self.kept.len();
             kept.end += (rest.len() - later.len()).min(n_room);
             self.is_page_complete =
-                self.line >= end_line || self.kept.len() + kept.len() > self.window.max_bytes;
+                self.line >= end_line || self.kept.len() + kept.len() > self.window.max_size.bytes;
             rest = later;
         }
         self.line += memchr_iter(b'\n', rest).count() as u64;
@@ -140,14 +145,14 @@ impl PageScan {
     /// Returns the page, after the last piece.
     pub fn finish(mut self) -> Result<Page, NotText> {
         let total_lines = self.line - 1 + u64::from(self.is_inside_line);
-        let max_bytes = self.window.max_bytes;
+        let n_fitting = self.window.max_size.fitting(&self.kept);
         let mut is_cut = false;
-        if self.kept.len() > max_bytes {
-            match memrchr(b'\n', &self.kept[..max_bytes]) {
+        if n_fitting < self.kept.len() {
+            match memrchr(b'\n', &self.kept[..n_fitting]) {
                 Some(newline) => self.kept.truncate(newline + 1),
                 None => {
                     is_cut = true;
-                    self.kept.truncate(floor_char_boundary(&self.kept, max_bytes));
+                    self.kept.truncate(n_fitting);
                 }
             }
             self.n_endings = memchr_iter(b'\n', &self.kept).count() as u64;
@@ -178,12 +183,6 @@ impl PageScan {
         }
         &[]
     }
-}
-
-/// Returns the last character boundary at or before `at`.
-fn floor_char_boundary(bytes: &[u8], at: usize) -> usize {
-    let is_boundary = |index: &usize| (bytes[*index] as i8) >= -0x40;
-    (at.saturating_sub(3)..=at).rev().find(is_boundary).unwrap_or(at)
 }
 
 #[cfg(test)]

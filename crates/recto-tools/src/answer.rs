@@ -92,7 +92,10 @@ impl Answer {
         if !notes.is_empty() {
             let notes: Vec<&str> = notes.iter().map(|note| words(*note)).collect();
             self.head = format!("{}; {}", self.head, notes.join("; "));
-            self.structured.insert("notes".into(), notes.into());
+            let all = self.structured.entry("notes").or_insert_with(|| Value::Array(Vec::new()));
+            all.as_array_mut()
+                .expect("notes are a list")
+                .extend(notes.into_iter().map(Value::from));
         }
         self
     }

@@ -159,6 +159,7 @@ fn text_code(error: &TextError) -> i32 {
         TextError::NotEncodable { .. } | TextError::NotReadable { .. } => -32016,
         TextError::TooFarApart { .. } => -32019,
         TextError::InEdit { source, .. } => text_code(source),
+        TextError::Several { failures, .. } => text_code(&failures[0]),
     }
 }
 

@@ -41,6 +41,7 @@
 
 pub mod answer;
 pub mod arguments;
+pub mod budget;
 pub mod call;
 pub mod delivery;
 pub mod error;

@@ -20,3 +20,5 @@ pub const HITS: usize = 20_000;
 pub const SEARCHED_FILES: usize = 200_000;
 /// Duration of a search of many files.
 pub const SEARCH_TIME: Duration = Duration::from_secs(20);
+/// Time to report further rejected edits after the first.
+pub const FAILURES_TIME: Duration = Duration::from_millis(300);

@@ -199,6 +199,14 @@ limits! {
 
     // Writing.
 
+    /// Rejected edits of one call that are described.
+    REJECTED_EDITS: count usize = recto_text::Error::MAX_DESCRIBED,
+        "further ones are counted", By("rejected_edits_are_tried_and_counted_while_there_is_time");
+    /// Time to report further rejected edits after the first.
+    FAILURES_TIME: time Duration = recto_tools::limits::FAILURES_TIME,
+        "later edits are not tried, and the hint says how many",
+        By("rejected_edits_are_tried_and_counted_while_there_is_time");
+
     /// Size up to which a file is edited in memory; of a larger file only the affected lines are loaded.
     WHOLE_CHANGE: bytes u64 = recto_store::limits::WHOLE_CHANGE,
         "no visible difference", By("a_large_file_is_edited_without_loading_it");
@@ -211,9 +219,9 @@ limits! {
     /// Time that a write waits for the lock of the directory.
     LOCK_WAIT: time Duration = recto_store::limits::LOCK_WAIT,
         "-32017", By("a_directory_that_stays_locked_is_reported_as_busy");
-    /// Length of the diff in an answer.
-    DIFF_BYTES: bytes usize = recto_text::diff::MAX_DIFF_BYTES,
-        "the diff is omitted", By("a_diff_above_the_limit_is_omitted");
+    /// Length of a line in a diff, in characters.
+    DIFF_LINE: count usize = recto_text::diff::MAX_LINE_CHARS,
+        "an excerpt is shown, and `diff_shortened`", By("a_long_line_is_shown_as_an_excerpt_around_the_change");
     /// Size of a file left behind by a killed process that a write removes automatically.
     LEFTOVER_BYTES: bytes u64 = recto_store::limits::LEFTOVER_BYTES,
         "the file stays until it is removed by hand",
@@ -297,8 +305,7 @@ pub fn running_calls(max_answer_bytes: usize) -> usize {
     /// How often an answer's text exists in memory before it is written: as text, as structured
     /// content, and as the JSON of both.
     const COPIES: usize = 4;
-    let max_answer = max_answer_bytes.max(DIFF_BYTES / 4);
-    (UNREAD_ANSWER_BYTES / (COPIES * max_answer)).clamp(4, RUNNING_CALLS)
+    (UNREAD_ANSWER_BYTES / (COPIES * max_answer_bytes)).clamp(4, RUNNING_CALLS)
 }
 
 impl std::fmt::Display for Amount {

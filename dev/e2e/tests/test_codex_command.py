@@ -1,6 +1,7 @@
 """`recto codex`: the adapter that it starts, its settings for Codex, and use by current models."""
 
 import json
+import re
 import unittest
 
 from harness import acpx
@@ -102,7 +103,9 @@ class Codex(unittest.TestCase):
                 output = model.output(0)
                 self.assertGreater(len(output), 32_000)
                 self.assertNotIn("truncated", output)
-                self.assertRegex(output, r"next line \d+, hash [0-9a-f]{12}$")
+                position = r"^lines 1-(\d+) of 5000, next line \d+, hash [0-9a-f]{12}\n"
+                (n_lines,) = re.findall(position, output, re.MULTILINE)
+                self.assertEqual(output.splitlines()[-1], f"line {int(n_lines) - 1} of a long file")
 
     def test_a_server_of_the_same_name_gives_way(self):
         own = '[mcp_servers.recto]\ncommand = "/nowhere"\nargs = ["x"]\n'

@@ -6,7 +6,7 @@
 use recto_text::digest::Digester;
 use recto_text::search::{self, Needle, Search};
 use recto_text::window::{self, Page, Window};
-use recto_text::{Digest, Document, Encoding, line};
+use recto_text::{Digest, Document, Encoding, Size, line};
 
 use crate::fields::{Fields, pieces};
 
@@ -76,7 +76,7 @@ fn check_pages(text: &str, sizes: &[u8]) {
     let mut joined = String::new();
     let mut first_line = 1;
     loop {
-        let window = Window { first_line, max_lines, max_bytes };
+        let window = Window { first_line, max_lines, max_size: Size::utf8(max_bytes) };
         let page = window.page(text);
         check_page(text, window, &page, sizes);
         if page.is_cut || page.n_lines == 0 {
@@ -92,7 +92,7 @@ fn check_pages(text: &str, sizes: &[u8]) {
 }
 
 fn check_page(text: &str, window: Window, page: &Page, sizes: &[u8]) {
-    assert!(page.content.len() <= window.max_bytes);
+    assert!(page.content.len() <= window.max_size.bytes);
     assert!(page.n_lines <= window.max_lines.max(u64::from(page.is_cut)));
     assert_eq!(page.total_lines, line::count(text) as u64);
     let lines = line::lines(text).skip(window.first_line as usize - 1);

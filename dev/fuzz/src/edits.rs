@@ -8,7 +8,7 @@ mod model;
 
 use std::ops::Range;
 
-use recto_text::diff::{OldSide, changes, unified, unified_part};
+use recto_text::diff::{Bounds, OldSide, Texts, changes, unified};
 use recto_text::edits::{Edit, Edits};
 use recto_text::find::{MAX_PLACES, Needle, StreamFinder, find};
 use recto_text::line_range::{Interval, line_to_change};
@@ -71,9 +71,13 @@ fn check_strings(text: &str, mut fields: Fields<'_>) {
     let mut replacements = Vec::new();
     while fields.has_more() && replacements.len() < 8 {
         let (old, new) = (fields.text().into_owned(), fields.text().into_owned());
-        replacements.extend(Replacement::parse(old, new));
+        let (replaces_all, is_whole_word) = (old.len() % 3 == 2, new.len() % 5 == 4);
+        let replacement = Replacement::parse(old, new);
+        let replacement = replacement
+            .map(|replacement| replacement.everywhere(replaces_all).whole_words(is_whole_word));
+        replacements.extend(replacement);
     }
-    let strings = |part: TextPart<'_>| plan::strings(part, &replacements, || Ok(()));
+    let strings = |part: TextPart<'_>| plan::strings(part, &replacements, || Ok(()), || true);
     let planned = strings(text.into());
     check_steps(text, &replacements, &planned);
     let mut hull = None;
@@ -92,7 +96,7 @@ fn check_strings(text: &str, mut fields: Fields<'_>) {
 fn check_steps(text: &str, replacements: &[Replacement], planned: &Result<Plan>) {
     let mut staged = text.to_string();
     for replacement in replacements {
-        check_found(&staged, replacement.old());
+        check_found(&staged, replacement.needle().string);
         match plan::string(&*staged, replacement) {
             Ok(plan) => staged = plan.edits.apply(&staged),
             Err(error) => {
@@ -104,7 +108,7 @@ fn check_steps(text: &str, replacements: &[Replacement], planned: &Result<Plan>)
     }
     let plan = planned.as_ref().expect("none of them fails");
     assert_eq!(plan.edits.apply(text), staged);
-    assert_eq!(plan.line_ranges.len(), replacements.len());
+    assert_eq!(plan.found.len(), replacements.len());
 }
 
 /// Checks that an error is short, whatever it quotes.
@@ -160,8 +164,17 @@ fn check_plan(
     };
     let after = plan.edits.apply(text);
     check_edits(text, &after, &plan.edits);
-    let diff = unified("f", OldSide::File, text, &after, &plan.edits).expect("it is short");
-    assert_eq!(model::patched(text, &diff), after, "{diff}");
+    let whole = Texts {
+        before: text,
+        after: &after,
+        edits: &plan.edits,
+        lines_before: 0,
+        is_whole_lines: true,
+    };
+    let diff = unified("f", OldSide::File, &whole, Bounds::NONE);
+    if !diff.is_shortened {
+        assert_eq!(model::patched(text, &diff.text), after, "{}", diff.text);
+    }
     check_changes(text, &after);
 
     // The same on an excerpt.
@@ -179,11 +192,17 @@ fn check_plan(
     };
     let moved: Vec<Edit> = in_part.edits.iter().map(moved).collect();
     assert_eq!(moved, plan.edits.iter().cloned().collect::<Vec<_>>());
-    assert_eq!((&in_part.line_ranges, in_part.kind), (&plan.line_ranges, plan.kind));
+    assert_eq!((&in_part.found, in_part.kind), (&plan.found, plan.kind));
     let part_after = in_part.edits.apply(part.text);
-    let part_diff =
-        unified_part("f", OldSide::File, part.text, &part_after, &in_part.edits, lines_before);
-    assert_eq!(part_diff, Some(diff));
+    let texts = Texts {
+        before: part.text,
+        after: &part_after,
+        edits: &in_part.edits,
+        lines_before,
+        is_whole_lines: true,
+    };
+    let part_diff = unified("f", OldSide::File, &texts, Bounds::NONE);
+    assert_eq!((part_diff.text, part_diff.is_shortened), (diff.text, diff.is_shortened));
 }
 
 fn check_edits(before: &str, after: &str, edits: &Edits) {

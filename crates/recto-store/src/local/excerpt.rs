@@ -10,9 +10,11 @@ use memchr::{memchr, memchr_iter, memmem, memrchr_iter};
 use recto_text::Document;
 use recto_text::digest::Digester;
 use recto_text::encoding::Encoding;
+use recto_text::error::Occurrence;
 use recto_text::find::{Needle, StreamFinder, StreamMatches};
 use recto_text::line::Ending;
 use recto_text::line_range::line_to_change;
+use recto_text::plan::Replacement;
 
 use super::index::{Index, PIECE};
 use super::read::OpenFile;
@@ -49,8 +51,8 @@ struct ScanResult {
 }
 
 /// Returns how far edits of these strings can reach together.
-fn reach_of(strings: &[Needle<'_>]) -> u64 {
-    strings.iter().map(|string| string.reach() as u64).sum()
+fn reach_of(strings: &[Replacement]) -> u64 {
+    strings.iter().map(|string| string.needle().reach() as u64).sum()
 }
 
 impl ExcerptScan<'_> {
@@ -77,7 +79,10 @@ impl ExcerptScan<'_> {
     /// Scans the file once. Returns `None` if it is not valid UTF-8.
     fn scan(&self, wanted: &Where<'_>) -> Result<Option<ScanResult>> {
         let mut strings = match wanted {
-            Where::Strings(strings) => StreamFinder::new(strings),
+            Where::Strings(strings) => {
+                let needles: Vec<Needle<'_>> = strings.iter().map(Replacement::needle).collect();
+                StreamFinder::new(&needles)
+            }
             Where::Lines(_) | Where::Line(_) | Where::End => StreamFinder::new(&[]),
         };
         let mut digester = Digester::default();
@@ -127,7 +132,11 @@ impl ExcerptScan<'_> {
         Ok(Some(ScanResult { index, strings: strings.finish(), has_crlf, has_line_breaks }))
     }
 
-    fn around_strings(&self, scan: &ScanResult, strings: &[Needle<'_>]) -> Result<Option<Excerpt>> {
+    fn around_strings(
+        &self,
+        scan: &ScanResult,
+        strings: &[Replacement],
+    ) -> Result<Option<Excerpt>> {
         let mut span: Option<Range<u64>> = None;
         let mut far = None;
         for (index, places) in scan.strings.iter().enumerate() {
@@ -184,7 +193,8 @@ impl ExcerptScan<'_> {
         let start = bytes.start + n_head as u64;
         let excerpt = self.excerpt_of(scan, start, text[n_head..n_head + n_kept].to_vec())?;
         let ending = scan.has_line_breaks.then_some(Ending::Lf);
-        Ok(excerpt.map(|excerpt| Excerpt { is_whole_lines: false, ending, ..excerpt }))
+        let is_cut = [start > scan.n_bom(), start + (n_kept as u64) < scan.index.n_bytes];
+        Ok(excerpt.map(|excerpt| Excerpt { is_cut, ending, ..excerpt }))
     }
 
     /// Returns the error for a string whose matches are too far apart, or too far from earlier
@@ -192,7 +202,7 @@ impl ExcerptScan<'_> {
     fn too_far(
         &self,
         scan: &ScanResult,
-        strings: &[Needle<'_>],
+        strings: &[Replacement],
         index: usize,
         before: Option<&Range<u64>>,
     ) -> Result<recto_text::Error> {
@@ -204,21 +214,35 @@ impl ExcerptScan<'_> {
                 place.start >= before.end + margin || place.end + margin <= before.start
             })
         };
-        if places.first_few.iter().filter(is_untouched).count() < 2 {
+        let is_ambiguous = !strings[index].replaces_all();
+        if !is_ambiguous || places.first_few.iter().filter(is_untouched).count() < 2 {
             return Ok(recto_text::Error::TooFarApart {
                 path: self.path.to_string(),
                 n_bytes: scan.index.n_bytes,
             });
         }
-        let lines = places.first_few.iter().map(|place| {
-            Ok(usize::try_from(self.line_at(scan, place.start)? + 1).unwrap_or(usize::MAX))
-        });
+        let occurrences = places.first_few.iter().map(|place| self.occurrence(scan, place.start));
         Ok(recto_text::Error::AmbiguousString {
             n_matches: places.n_matches,
-            old_string: strings[index].string.to_string(),
-            lines: lines.collect::<Result<_>>()?,
+            old_string: strings[index].needle().string.to_string(),
+            places: occurrences.collect::<Result<_>>()?,
             n_lines: None,
         })
+    }
+
+    /// Describes an occurrence for an error.
+    fn occurrence(&self, scan: &ScanResult, start: u64) -> Result<Occurrence> {
+        let line = usize::try_from(self.line_at(scan, start)? + 1).unwrap_or(usize::MAX);
+        let n_shown = Occurrence::MAX_BYTES as u64;
+        let from = start.saturating_sub(n_shown).max(scan.n_bom());
+        let [head, rest] = [from..start, start..(start + n_shown).min(scan.index.n_bytes)];
+        let [head, rest] = [self.read(head)?, self.read(rest)?];
+        let [head, rest] = [&head, &rest].map(|bytes| String::from_utf8_lossy(bytes));
+        // The line may start before the text that was read.
+        let in_line = head.rsplit('\n').next().filter(|line| line.len() < head.len());
+        let in_line = in_line.or((from == scan.n_bom()).then_some(&*head));
+        let n_chars = in_line.map(|head| head.chars().count());
+        Ok(Occurrence::new(line, n_chars, &head, &rest))
     }
 
     /// Widens a range to whole lines with context.
@@ -244,10 +268,10 @@ impl ExcerptScan<'_> {
             lines_before: lines_before as usize,
             // The write protocol detects a file that grew since.
             lines_after: scan.index.total_lines.saturating_sub(lines_before + n_lines) as usize,
+            is_cut: [false; 2],
             ending: None,
             n_bytes: scan.index.n_bytes,
             digest: scan.index.digest,
-            is_whole_lines: true,
             far: None,
         }))
     }

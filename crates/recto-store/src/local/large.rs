@@ -172,7 +172,7 @@ impl<'a> LargeFile<'a> {
         let end_line = (window.first_line - 1).saturating_add(window.max_lines);
         let n_possible = index.end_of(end_line).saturating_sub(offset);
         let n_bom = if offset == 0 { index.encoding.bom().len() } else { 0 };
-        let n_most = (PIECE + n_bom + 1).saturating_add(window.max_bytes);
+        let n_most = (PIECE + n_bom + 1).saturating_add(window.max_size.bytes);
         let n_bytes = usize::try_from(n_possible).map_or(n_most, |n| n.min(n_most));
         let mut bytes = self.file.bytes_at(&self.path, n_bytes, offset)?;
         bytes.drain(..n_bom.min(bytes.len()));

@@ -7,8 +7,15 @@ use proptest::prelude::*;
 
 use super::*;
 
+use super::render::header_name;
+
+fn edited(before: &str, after: &str, edits: &Edits, bounds: Bounds) -> UnifiedDiff {
+    let texts = Texts { before, after, edits, lines_before: 0, is_whole_lines: true };
+    unified("f", OldSide::File, &texts, bounds)
+}
+
 fn diff(before: &str, after: &str) -> String {
-    unified("f", OldSide::File, before, after, &Edits::whole(before, after)).unwrap()
+    edited(before, after, &Edits::whole(before, after), Bounds::NONE).text
 }
 
 fn check(before: &str, after: &str, expected: Expect) {
@@ -113,29 +120,17 @@ fn only_close_changes_share_a_hunk() {
     near.then(0..1, "A"); // line 1
     near.then(14..15, "B"); // line 8: six lines between
     let after = near.apply(&before);
-    assert_eq!(
-        unified("f", OldSide::File, &before, &after, &near).unwrap().matches("@@ ").count(),
-        1
-    );
+    assert_eq!(edited(&before, &after, &near, Bounds::NONE).text.matches("@@ ").count(), 1);
     let mut far = Edits::none(&before);
     far.then(0..1, "A");
     far.then(16..17, "B"); // line 9: seven
     let after = far.apply(&before);
-    assert_eq!(
-        unified("f", OldSide::File, &before, &after, &far).unwrap().matches("@@ ").count(),
-        2
-    );
+    assert_eq!(edited(&before, &after, &far, Bounds::NONE).text.matches("@@ ").count(), 2);
 }
 
 #[test]
 fn equal_texts_have_no_diff() {
     assert_eq!(diff("a\n", "a\n"), "");
-}
-
-#[test]
-fn a_diff_above_the_limit_is_omitted() {
-    let (before, after) = ("a\n".repeat(MAX_DIFF_BYTES / 3), "b\n".repeat(MAX_DIFF_BYTES / 3));
-    assert_eq!(unified("f", OldSide::File, &before, &after, &Edits::whole(&before, &after)), None);
 }
 
 #[test]
@@ -195,7 +190,234 @@ proptest! {
                 after.replace_range(range, &new);
             }
         }
-        let diff = unified("f", OldSide::File, &before, &after, &edits).unwrap();
+        let diff = edited(&before, &after, &edits, Bounds::NONE).text;
         prop_assert_eq!(apply(&before, &diff), after);
+    }
+}
+
+fn bounded(before: &str, after: &str, max_hunks: usize, max_bytes: usize) -> UnifiedDiff {
+    let max_size = Size { bytes: max_bytes, json: max_bytes };
+    let bounds = Bounds { max_hunks, max_size };
+    edited(before, after, &Edits::whole(before, after), bounds)
+}
+
+fn check_shortened(before: &str, after: &str, max_hunks: usize, max_bytes: usize, text: Expect) {
+    let diff = bounded(before, after, max_hunks, max_bytes);
+    assert!(diff.is_shortened);
+    assert!(Size::of(&diff.text).json <= max_bytes, "{}", diff.text);
+    text.assert_eq(&diff.text);
+}
+
+/// Returns numbered lines, with these ones changed.
+fn numbered(changed: &[usize]) -> String {
+    let line = |n: usize| if changed.contains(&n) { format!("{n}!\n") } else { format!("{n}\n") };
+    (1..=200).map(line).collect()
+}
+
+#[test]
+fn whole_hunks_are_kept_and_the_rest_is_named() {
+    let (before, after) = (numbered(&[]), numbered(&[2, 20, 21, 60, 80, 82, 84]));
+    check_shortened(
+        &before,
+        &after,
+        1,
+        4000,
+        expect![[r#"
+        @@ -1,5 +1,5 @@
+         1
+        -2
+        +2!
+         3
+         4
+         5
+        [3 more hunks: lines 20-21, 60, 80-84]
+    "#]],
+    );
+    check_shortened(
+        &before,
+        &after,
+        usize::MAX,
+        200,
+        expect![[r#"
+        @@ -1,5 +1,5 @@
+         1
+        -2
+        +2!
+         3
+         4
+         5
+        @@ -17,8 +17,8 @@
+         17
+         18
+         19
+        -20
+        -21
+        +20!
+        +21!
+         22
+         23
+         24
+        [2 more hunks: lines 60, 80-84]
+    "#]],
+    );
+    check_shortened(
+        &before,
+        &after,
+        0,
+        4000,
+        expect![[r#"
+        [4 more hunks: lines 2, 20-21, 60, 80-84]
+    "#]],
+    );
+}
+
+#[test]
+fn a_hunk_that_does_not_fit_does_not_hide_a_later_one() {
+    let many: Vec<usize> = (50..150).collect();
+    let (before, after) = (numbered(&[]), numbered(&[&many[..], &[190]].concat()));
+    check_shortened(
+        &before,
+        &after,
+        usize::MAX,
+        300,
+        expect![[r#"
+        @@ -187,7 +187,7 @@
+         187
+         188
+         189
+        -190
+        +190!
+         191
+         192
+         193
+        [1 more hunk: lines 50-149]
+    "#]],
+    );
+}
+
+#[test]
+fn a_single_hunk_over_the_bound_shows_the_start_of_both_sides() {
+    let (before, after) = (numbered(&[]), numbered(&(1..=100).collect::<Vec<_>>()));
+    let after = after.replace("104\n", "changed\n");
+    check_shortened(
+        &before,
+        &after,
+        usize::MAX,
+        250,
+        expect![[r#"
+            @@ -1,107 +1,107 @@
+            -1
+            -2
+            -3
+            -4
+            -5
+            -6
+            -7
+            -8
+            -9
+            -10
+            [90 more removed lines]
+            +1!
+            +2!
+            +3!
+            +4!
+            +5!
+            +6!
+            +7!
+            +8!
+            +9!
+            +10!
+            +11!
+            [89 more added lines]
+            [1 more hunk: line 104]
+        "#]],
+    );
+}
+
+#[test]
+fn at_most_twenty_hunks_are_named() {
+    let changed: Vec<usize> = (1..=200).step_by(8).collect();
+    let diff = bounded(&numbered(&[]), &numbered(&changed), 0, 4000);
+    assert!(diff.text.starts_with("[25 more hunks: lines 1, 9, "), "{}", diff.text);
+    assert!(diff.text.ends_with(", 153, …]\n"), "{}", diff.text);
+}
+
+#[test]
+fn a_long_line_is_shown_as_an_excerpt_around_the_change() {
+    let around = |changed: &str| {
+        format!("{}\n{}{changed}{}\n", "c".repeat(2001), "ä".repeat(3000), "b".repeat(3000))
+    };
+    check_shortened(
+        &around("old"),
+        &around("new"),
+        usize::MAX,
+        4000,
+        expect![[r#"
+        @@ -1,2 +1,2 @@
+         [column 1] cccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccc…
+        -[column 2941] …ääääääääääääääääääääääääääääääääääääääääääääääääääääääääääääoldbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb…
+        +[column 2941] …äääääääääääääääääääääääääääääääääääääääääääääääääääääääääääänewbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb…
+    "#]],
+    );
+    // Both ends of a long change.
+    let far = |changed: &str| format!("{changed}{}{changed}", around("").replace('\n', ""));
+    let diff = bounded(&far("1"), &far("2"), usize::MAX, 4000);
+    assert_eq!(diff.text.matches("[column ").count(), 4, "{}", diff.text);
+    assert!(diff.text.contains("+[column 1] 2ccc") && diff.text.ends_with("b2\n"), "{}", diff.text);
+    // A short line before it is not its counterpart.
+    let diff = bounded(&around("old"), &format!("short\n{}", around("new")), usize::MAX, 4000);
+    assert!(diff.text.contains("änewb"), "{}", diff.text);
+    // 2,000 characters are shown whole.
+    let exact = "ä".repeat(2000);
+    assert!(!bounded(&format!("{exact}\n"), &format!("{exact}\r\n"), 1, 20_000).is_shortened);
+}
+
+#[test]
+fn a_part_of_a_line_is_marked() {
+    let (before, after) = ("xxxoldyyy", "xxxnewyyy");
+    let edits = &Edits::whole(before, after);
+    let texts = Texts { before, after, edits, lines_before: 6, is_whole_lines: false };
+    let diff = unified("f", OldSide::File, &texts, Bounds::NONE);
+    assert!(diff.is_shortened);
+    assert_eq!(diff.text, "@@ -7 +7 @@\n-…xxxoldyyy…\n+…xxxnewyyy…\n");
+}
+
+#[test]
+fn the_endings_of_changed_lines_are_described() {
+    for (before, after, expected) in [
+        ("a\nb\n", "a\nB\n", None),
+        ("a\nb", "a\nB", None),
+        ("a\r\nb\r\n", "a\r\nB\r\n", Some("the changed line ends with CRLF")),
+        ("a\r\nb\r\n", "A\r\nB\r\n", Some("the changed lines end with CRLF")),
+        ("a\r\nb\n", "a\r\nB\n", Some("the changed line ends with LF")),
+        ("a\r\n", "a\n", Some("the changed line ends with LF (before: CRLF)")),
+        ("a\n", "a\r\n", Some("the changed line ends with CRLF (before: LF)")),
+        ("a\r\nb\r\nc\r\n", "A\r\nB\nC\r\n", Some("changed lines: line 2 LF, others CRLF")),
+        ("a\nb\n", "A\nB\nC\nD\r\nE\r\n", Some("changed lines: lines 4-5 CRLF, others LF")),
+        ("a\r\nb\r\n", "a\r\n", None),
+        ("a\r\nb", "a\r\nB", None),
+    ] {
+        let diff = edited(before, after, &Edits::whole(before, after), Bounds::NONE);
+        assert_eq!(diff.endings.as_deref(), expected, "{before:?} {after:?}");
+    }
+    let mixed = "x\ny\r\n".repeat(6);
+    let diff = edited("\n", &mixed, &Edits::whole("\n", &mixed), Bounds::NONE);
+    assert_eq!(diff.endings.as_deref(), Some("changed lines: 6 LF, 6 CRLF"));
+}
+
+proptest! {
+    #[test]
+    fn a_shortened_diff_is_within_its_bounds(
+        before in "([ab\t]{0,4}\r?\n){0,60}",
+        after in "([ab\t]{0,4}\r?\n){0,60}",
+        max_hunks in 0usize..6,
+        max_bytes in 0usize..600,
+    ) {
+        let diff = bounded(&before, &after, max_hunks, max_bytes);
+        prop_assert!(Size::of(&diff.text).json <= max_bytes, "{}", diff.text);
+        prop_assert!(diff.text.matches("@@ ").count() <= 2 * max_hunks);
+        if !diff.is_shortened {
+            prop_assert_eq!(apply(&before, &diff.text), after);
+        }
     }
 }

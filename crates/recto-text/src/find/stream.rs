@@ -2,7 +2,6 @@
 //!
 //! The results are the same as those of [`super::find`].
 
-use std::cell::OnceCell;
 use std::ops::Range;
 
 use super::{Haystack, MAX_CHAR, MAX_PLACES, Needle, Search};
@@ -75,8 +74,7 @@ impl<'a> StreamFinder<'a> {
     }
 
     fn search(&mut self, end: usize) {
-        let window =
-            Haystack { bytes: &self.window[..end], context: &self.window, folded: OnceCell::new() };
+        let window = Haystack { bytes: &self.window[..end], ..Haystack::new(&self.window) };
         for (search, found) in &mut self.needles {
             search.for_each(&window, |place| {
                 // A match that ends in the part searched before was already found.

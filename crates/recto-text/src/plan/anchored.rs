@@ -3,16 +3,13 @@
 use std::ops::Range;
 
 use crate::edits::Edits;
-use crate::error::{Error, Result, Whereabouts};
-use crate::find::{MatchKind, find};
+use crate::error::{Error, Occurrence, Result, Whereabouts};
+use crate::find::{MAX_PLACES, MatchKind, find};
 use crate::line::{self, Ending, LineRange};
 use crate::line_range::{Interval, line_to_change};
 use crate::nearest::{Meant, nearest};
-use crate::plan::{Plan, TextPart, endings};
+use crate::plan::{Found, Plan, TextPart, endings};
 use crate::quote::is_same_but_whitespace;
-
-/// How many other occurrences of a text are reported.
-const MAX_PLACES: usize = 8;
 
 const BOM: char = '\u{feff}';
 
@@ -43,7 +40,7 @@ pub fn replace(source: FileText<'_>, lines: Interval, old: &str, new: &str) -> R
         return Err(Error::AmbiguousString {
             n_matches: places.len(),
             old_string: old.into(),
-            lines: table.first_few(&places),
+            places: table.occurrences(&places),
             n_lines: Some(old_lines.len()),
         });
     }
@@ -65,13 +62,14 @@ pub fn replace(source: FileText<'_>, lines: Interval, old: &str, new: &str) -> R
             let open = range.start..range.end - last_ending.len();
             let old = old_lines[..old_lines.len() - 1].concat()
                 + line::without_ending(old_lines[old_lines.len() - 1]);
-            endings::by_line(source.part, &open, &old, new)
+            endings::by_line(&(source.part, &open), &text[open.clone()], &old, new)
         }
         (true, MatchKind::Eol) if names_last_ending => {
-            endings::by_line(source.part, &range, old, new)
+            endings::by_line(&(source.part, &range), &text[range.clone()], old, new)
         }
         (true, MatchKind::Eol) => {
-            endings::by_line(source.part, &range, &format!("{old}{last_ending}"), new)
+            let old = format!("{old}{last_ending}");
+            endings::by_line(&(source.part, &range), &text[range.clone()], &old, new)
         }
     };
     new.push_str(added_ending);
@@ -131,7 +129,7 @@ pub fn append<'a>(part: impl Into<TextPart<'a>>, content: &str) -> Plan {
 fn plan(text: &str, range: Range<usize>, new: &str, kind: MatchKind, lines: LineRange) -> Plan {
     let mut edits = Edits::none(text);
     edits.then(range, new);
-    Plan { edits, line_ranges: vec![lines], kind }
+    Plan { edits, found: vec![Found { n_places: 1, lines: vec![lines] }], kind }
 }
 
 /// Removes a leading U+FEFF from the text that a caller names and from the new text, because some
@@ -203,6 +201,13 @@ impl<'a> LineTable<'a> {
 
     fn first_few(&self, places: &[usize]) -> Vec<usize> {
         places.iter().take(MAX_PLACES).map(|line_idx| self.number(*line_idx)).collect()
+    }
+
+    fn occurrences(&self, places: &[usize]) -> Vec<Occurrence> {
+        let places = places.iter().take(MAX_PLACES);
+        places
+            .map(|place| Occurrence::new(self.number(*place), Some(0), "", self.line(*place)))
+            .collect()
     }
 
     fn offset(&self, line_idx: usize) -> usize {

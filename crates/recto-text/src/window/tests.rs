@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use super::*;
 
 fn page(text: &str, first_line: u64, max_lines: u64, max_bytes: usize) -> Page {
-    Window { first_line, max_lines, max_bytes }.page(text)
+    Window { first_line, max_lines, max_size: Size::utf8(max_bytes) }.page(text)
 }
 
 /// Checks content, returned lines, next line and cut.
@@ -50,6 +50,19 @@ fn a_line_longer_than_the_page_is_cut_between_characters() {
     check("x\nabcdef", (2, 9, 3), ("abc", 1, None, true));
 }
 
+#[test]
+fn escapes_count_in_json() {
+    let page = |json| {
+        let window = Window { first_line: 1, max_lines: 9, max_size: Size { bytes: 99, json } };
+        let page = window.page("a\"\nb\n");
+        (page.content, page.is_cut)
+    };
+    assert_eq!(page(8), ("a\"\nb\n".into(), false));
+    assert_eq!(page(7), ("a\"\n".into(), false));
+    assert_eq!(page(4), ("a\"".into(), true));
+    assert_eq!(page(2), ("a".into(), true));
+}
+
 proptest! {
     #[test]
     fn pages_joined_give_the_whole(text in "[ab\\r\\n你]{0,60}", max_lines in 1u64..5, max_bytes in 200usize..300) {
@@ -63,8 +76,8 @@ proptest! {
     }
 
     #[test]
-    fn pieces_give_the_same_page(text in "[ab\\n你]{0,40}", first_line in 1u64..6, max_lines in 0u64..5, max_bytes in 0usize..30, size in 1usize..9) {
-        let window = Window { first_line, max_lines, max_bytes };
+    fn pieces_give_the_same_page(text in "[ab\\n你]{0,40}", first_line in 1u64..6, max_lines in 0u64..5, bytes in 0usize..30, json in 0usize..30, size in 1usize..9) {
+        let window = Window { first_line, max_lines, max_size: Size { bytes, json } };
         let mut scan = PageScan::new(window);
         for piece in text.as_bytes().chunks(size) {
             scan.push(piece);

@@ -4,7 +4,7 @@ use std::fmt;
 
 use recto_store::error::{Denial, Error as StoreError, Instead, SizeLimit};
 use recto_text::Digest;
-use recto_text::error::{Error as TextError, NamedAs, Whereabouts};
+use recto_text::error::{Error as TextError, NamedAs, Occurrence, Whereabouts};
 use recto_text::line::LineRange;
 use recto_text::line_spec;
 use recto_text::nearest::Meant;
@@ -163,10 +163,10 @@ fn text_hint(error: &TextError, served: &Served) -> Option<Hint> {
         TextError::StringNotFound { nearest: None, .. } => {
             "The file contains no similar text. Read it and copy the text exactly.".into()
         }
-        TextError::AmbiguousString { lines, n_matches, n_lines, .. } => {
-            ambiguous_hint(lines, *n_matches, *n_lines)
+        TextError::AmbiguousString { places, n_matches, n_lines, .. } => {
+            ambiguous_hint(places, *n_matches, *n_lines)
         }
-        TextError::TooFarApart { .. } => "In a file this large, all strings of one call must be within 16 MiB of each other; split the edits into separate calls.".into(),
+        TextError::TooFarApart { .. } => "In a file this large, all strings of one call must be within 16 MiB of each other, and with replace_all all occurrences; split the edits into separate calls, each for one place.".into(),
         TextError::ConflictingEdits { prior_index, .. } => {
             format!("Edit {prior_index} already changed that text. Nothing was written; merge the two edits into one.").into()
         }
@@ -174,6 +174,9 @@ fn text_hint(error: &TextError, served: &Served) -> Option<Hint> {
             Some(hint) => format!("Nothing was written. {hint}").into(),
             None => "Nothing was written.".into(),
         },
+        TextError::Several { failures, n_failed, n_untried } => {
+            several_hint(failures, *n_failed, *n_untried, served).into()
+        }
         TextError::TextMismatch { found, wanted, whereabouts, .. } => {
             let mut hint = whereabouts_hint(whereabouts);
             if matches!(whereabouts, Whereabouts::Near(_) | Whereabouts::PartOf { .. }) {
@@ -353,17 +356,55 @@ fn line_hint(named_as: NamedAs, line: i64, n_lines: usize, served: &Served) -> H
 }
 
 /// Returns the hint for a string that occurs in several places.
-fn ambiguous_hint(lines: &[usize], n_matches: usize, n_lines: Option<usize>) -> Hint {
-    let more = if n_matches > lines.len() { " and others" } else { "" };
-    let places = format!("Matches start at lines {}{more}.", listed(lines));
-    match (n_lines, lines) {
-        (Some(n_lines), [line, ..]) => Hint::again(
-            &format!("{places} Narrow lines to one of them, e.g. {{}}."),
+fn ambiguous_hint(places: &[Occurrence], n_matches: usize, n_lines: Option<usize>) -> Hint {
+    let mut shown = String::from("Matches start at:\n");
+    for Occurrence { line, column, text } in places {
+        let column = column.map(|column| format!(", column {column}")).unwrap_or_default();
+        shown.push_str(&format!("line {line}{column}: {text}\n"));
+    }
+    if n_matches > places.len() {
+        shown.push_str(&format!("and {} more\n", n_matches - places.len()));
+    }
+    let mut hint = match (n_lines, places) {
+        (Some(n_lines), [Occurrence { line, .. }, ..]) => Hint::again(
+            "Narrow lines to one of them, e.g. {}.",
             "lines",
             json!([line, line + n_lines]),
         ),
-        _ => format!("{places} Include surrounding text to match only one.").into(),
+        _ => Hint::again(
+            "Include surrounding text to match only one, or set replace_all to {}.",
+            "replace_all",
+            true.into(),
+        ),
+    };
+    hint.text.insert_str(0, &shown);
+    hint
+}
+
+/// Returns the hint for several rejected edits: that of the first, then the other errors with theirs.
+fn several_hint(
+    failures: &[TextError],
+    n_failed: usize,
+    n_untried: usize,
+    served: &Served,
+) -> String {
+    let of = |error: &TextError| text_hint(error, served).map(|hint| hint.text).unwrap_or_default();
+    let mut hint = of(&failures[0]);
+    for failure in &failures[1..] {
+        let advice = match failure {
+            TextError::InEdit { source, .. } => of(source),
+            failure => of(failure),
+        };
+        let advice = if advice.is_empty() { advice } else { format!("\n{advice}") };
+        hint.push_str(&format!("\nAlso: {failure}{advice}"));
     }
+    if n_failed > failures.len() {
+        hint.push_str(&format!("\n{} more edits failed.", n_failed - failures.len()));
+    }
+    if n_untried > 0 {
+        hint.push_str(&format!("\nThe last {n_untried} edits were not tried."));
+    }
+    hint
 }
 
 fn denial_hint(denial: &Denial) -> Option<Hint> {

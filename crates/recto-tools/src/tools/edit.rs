@@ -3,6 +3,7 @@
 //! Holds the file, reads it, plans, writes once. The write detects a change by another process. The
 //! call then fails if the caller named a version, and otherwise plans again.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use recto_store::error::{Error as StoreError, Instead};
@@ -11,14 +12,15 @@ use recto_store::{
     Excerpt, ExcerptSnapshot, FileContent, Hold, Note, Snapshot, Where, Whole, WriteError,
     WriteStore, Written,
 };
-use recto_text::diff::{ChangedLines, OldSide, changes, unified, unified_part};
+use recto_text::diff::{ChangedLines, OldSide, Texts, UnifiedDiff, changes, unified};
 use recto_text::document::Unencodable;
 use recto_text::edits::Edits;
 use recto_text::error::Error as TextError;
 use recto_text::line::{self, LineRange};
-use recto_text::plan::{Plan, TextPart};
+use recto_text::plan::{Found, Plan, TextPart};
 use recto_text::{Digest, Document};
 
+use super::report::diff_bounds;
 use super::{Arguments, FileChange, Param, ParamKind, WriteEnv};
 use crate::error::{Error, Result};
 
@@ -122,15 +124,22 @@ impl Target {
         Err(StoreError::Unstable { path: self.path.to_string() }.into())
     }
 
-    /// Returns the diff, or `None` if it is too large to show.
+    /// Returns the diff between two documents in the same encoding, for an answer that lists `found`.
     pub fn diff(
         &self,
+        env: &WriteEnv<'_>,
         old_side: OldSide,
-        before: &str,
-        after: &str,
+        (before, after): (&Document, &Document),
         edits: &Edits,
-    ) -> Option<String> {
-        unified(self.path.file_name(), old_side, before, after, edits)
+        found: &[Found],
+    ) -> UnifiedDiff {
+        // Other programs see the BOM as a part of the first line.
+        let n_bom = before.text_with_bom().len() - before.text().len();
+        let edits = &*with_bom(edits, n_bom);
+        let (before, after) = (before.text_with_bom(), after.text_with_bom());
+        let texts = Texts { before, after, edits, lines_before: 0, is_whole_lines: true };
+        let bounds = diff_bounds(env.delivery, found);
+        unified(self.path.file_name(), old_side, &texts, bounds)
     }
 
     /// Returns the contract's error for text that the file's encoding cannot represent.
@@ -152,8 +161,7 @@ pub fn not_encodable(encoding: &'static str, path: &AbsPath, error: Unencodable)
 /// The result of an edit or of a dry run.
 pub struct Edited {
     pub plan: Plan,
-    /// `None` if it is too large to show.
-    pub diff: Option<String>,
+    pub diff: UnifiedDiff,
     /// The number of lines after the edit.
     pub total_lines: usize,
     /// The version after the edit.
@@ -215,7 +223,7 @@ where
         };
         target.check_version(env, before.digest(), Some(before.text()))?;
         let (plan, after) = self.planned(before.text().into(), &before)?;
-        let diff = target.diff(OldSide::File, before.text(), after.text(), &plan.edits);
+        let diff = target.diff(env, OldSide::File, (&before, &after), &plan.edits, &plan.found);
         let is_unchanged = before.bytes() == after.bytes();
         let mut written = Written::default();
         if !is_unchanged && !target.is_dry_run {
@@ -238,18 +246,17 @@ where
     /// Changes some lines of a file that is too large to load.
     fn excerpt<'s>(&self, snapshot: ExcerptSnapshot<'s>) -> Result<Edited, Attempt<'s>> {
         let Edit { env, target, .. } = self;
-        let Excerpt { lines: before, lines_before, lines_after, ending, is_whole_lines, .. } =
+        let Excerpt { lines: before, lines_before, lines_after, is_cut, ending, .. } =
             snapshot.excerpt();
-        let (lines_before, lines_after, ending) = (*lines_before, *lines_after, *ending);
+        let (lines_before, lines_after) = (*lines_before, *lines_after);
         let mut digest = snapshot.excerpt().digest;
         target.check_version(env, digest, None)?;
         let far = snapshot.excerpt().far.as_ref();
-        let part = TextPart { text: before.text(), lines_before, lines_after, ending, far };
+        let (text, is_cut, ending) = (before.text(), *is_cut, *ending);
+        let part = TextPart { text, lines_before, lines_after, is_cut, ending, far };
         let (plan, after) = self.planned(part, before)?;
-        let (name, old, new) = (target.path.file_name(), before.text(), after.text());
-        let diff = is_whole_lines
-            .then(|| unified_part(name, OldSide::File, old, new, &plan.edits, lines_before))
-            .flatten();
+        let (old, new) = (before.text(), after.text());
+        let diff = self.diff_of_excerpt(snapshot.excerpt(), new, &plan);
         let is_unchanged = old == new;
         let total_lines = lines_before + line::count(new) + lines_after;
         let mut written = Written::default();
@@ -260,6 +267,23 @@ where
             }
         }
         Ok(Edited { plan, diff, total_lines, digest, is_unchanged, written, change: None })
+    }
+
+    /// Returns the diff of an excerpt that `after` replaces.
+    fn diff_of_excerpt(&self, excerpt: &Excerpt, after: &str, plan: &Plan) -> UnifiedDiff {
+        let Edit { env, target, .. } = self;
+        let &Excerpt { lines_before, is_cut, start, .. } = excerpt;
+        let is_whole_lines = is_cut == [false; 2];
+        // Bytes before the first line are a BOM, which other programs see as a part of that line.
+        let bom = if is_whole_lines && lines_before == 0 && start > 0 { "\u{feff}" } else { "" };
+        let [before, after] = [excerpt.lines.text(), after].map(|text| match bom {
+            "" => Cow::Borrowed(text),
+            bom => Cow::Owned(format!("{bom}{text}")),
+        });
+        let edits = &*with_bom(&plan.edits, bom.len());
+        let texts = Texts { before: &before, after: &after, edits, lines_before, is_whole_lines };
+        let bounds = diff_bounds(env.delivery, &plan.found);
+        unified(target.path.file_name(), OldSide::File, &texts, bounds)
     }
 
     /// Returns the plan for a part of a file and the resulting text.
@@ -281,6 +305,14 @@ pub fn content_after(env: &WriteEnv<'_>, written: &mut Written, after: Document)
             saved
         }
         _ => after,
+    }
+}
+
+/// Returns the same edits for a text with its BOM.
+fn with_bom(edits: &Edits, n_bom: usize) -> Cow<'_, Edits> {
+    match n_bom {
+        0 => Cow::Borrowed(edits),
+        _ => Cow::Owned(edits.moved(n_bom)),
     }
 }
 

@@ -1,7 +1,10 @@
 //! `edit_text_file`: replaces one exact string.
 
 use crate::error::Result;
-use recto_text::plan::{self, Replacement};
+use recto_text::error::Error as TextError;
+use recto_text::line::LineRange;
+use recto_text::plan::{self, Found, Replacement};
+use recto_text::quote::LineNumbers;
 use serde_json::{Value, json};
 
 use super::edit::{ABSOLUTE_PATH, DRY_RUN, EXPECTED_HASH, Target, edit};
@@ -9,17 +12,28 @@ use super::report;
 use super::{Answer, Arguments, Param, ParamKind, Run, Tool, Toolset, WriteEnv};
 use recto_store::Where;
 
+/// How many ranges of lines an answer lists.
+const MAX_RANGES: usize = 80;
+
+pub const REPLACE_ALL: Param =
+    Param::optional("replace_all", ParamKind::Boolean, "Replace every match");
+
+pub const WHOLE_WORD: Param =
+    Param::optional("whole_word", ParamKind::Boolean, "Match only whole identifiers");
+
 pub static TOOL: Tool = Tool {
     name: "edit_text_file",
     title: "Edit file",
     toolset: Toolset::Edit,
     description: "Replace one exact string in a text file. old_string must match exactly one \
-        place; add surrounding lines to make it unique. Returns the diff. For several \
-        edits use multi_edit_text_file.",
+        place; add surrounding lines to make it unique, or set replace_all. Returns the diff. For \
+        several edits use multi_edit_text_file.",
     params: &[
         ABSOLUTE_PATH,
         Param::required("old_string", ParamKind::Text, "Exact text, without line numbers"),
         Param::required("new_string", ParamKind::Text, "Replacement; \"\" deletes"),
+        REPLACE_ALL,
+        WHOLE_WORD,
         EXPECTED_HASH,
         DRY_RUN,
     ],
@@ -34,29 +48,74 @@ struct Request {
 
 fn request(env: &WriteEnv<'_>, mut arguments: Arguments) -> Result<Request> {
     let target = Target::parse(env, &mut arguments)?;
+    Ok(Request { target, replacement: replacement(&mut arguments)? })
+}
+
+/// Parses what an edit replaces.
+pub fn replacement(arguments: &mut Arguments) -> Result<Replacement, TextError> {
     let (old, new) = (arguments.string("old_string"), arguments.string("new_string"));
-    Ok(Request { target, replacement: Replacement::parse(old, new)? })
+    let replacement = Replacement::parse(old, new)?;
+    let replacement = replacement.everywhere(arguments.boolean("replace_all"));
+    Ok(replacement.whole_words(arguments.boolean("whole_word")))
 }
 
 fn run(env: &WriteEnv<'_>, arguments: Arguments) -> Result<Answer> {
     let Request { target, replacement } = request(env, arguments)?;
-    let place = Where::Strings(vec![replacement.needle()]);
+    let place = Where::Strings(std::slice::from_ref(&replacement));
     let edited =
         edit(env, &target, place, |part| plan::string(part, &replacement), |_, error| error)?;
-    let lines = edited.plan.line_ranges[0];
-    let structured = json!({
-        "success": true,
-        "line_range": {"start": lines.start, "end": lines.end},
-    });
-    Ok(report::edited(&target, &edited, structured, "1 edit"))
+    let found = &edited.plan.found[0];
+    let LineRange { start, end } = found.hull();
+    let mut structured = json!({"success": true, "line_range": {"start": start, "end": end}});
+    let mut what = "1 edit".to_string();
+    if replacement.replaces_all() {
+        add_places(&mut structured, found);
+        what = shown_places(found);
+    }
+    Ok(report::edited(&target, &edited, structured, &what))
+}
+
+/// Adds the places of an edit that replaces all of them to its object, with the lines in the form that
+/// ReadLines takes.
+pub fn add_places(structured: &mut Value, found: &Found) {
+    let (lines, n_omitted) = first_lines(found);
+    structured["replacements"] = found.n_places.into();
+    let shown = LineNumbers(lines).to_string();
+    structured["lines"] = shown.trim_start_matches(char::is_alphabetic).replace(' ', "").into();
+    if n_omitted > 0 {
+        structured["lines_omitted"] = n_omitted.into();
+    }
+}
+
+/// Describes the places of an edit that replaces all of them.
+fn shown_places(found: &Found) -> String {
+    let (lines, n_omitted) = first_lines(found);
+    let replacements = if found.n_places == 1 { "replacement" } else { "replacements" };
+    let more = if n_omitted > 0 { format!(" and {n_omitted} more") } else { String::new() };
+    format!("{} {replacements} in {}{more}", found.n_places, LineNumbers(lines))
+}
+
+/// Returns the first lines of an edit, and the number of ranges that were left out.
+fn first_lines(found: &Found) -> (&[LineRange], usize) {
+    let shown = &found.lines[..found.lines.len().min(MAX_RANGES)];
+    (shown, found.lines.len() - shown.len())
 }
 
 fn output() -> Value {
-    report::schema(json!({
+    let mut schema = report::schema(json!({
         "line_range": {
             "type": "object",
             "properties": {"start": {"type": "integer"}, "end": {"type": "integer"}},
             "required": ["start", "end"],
         },
-    }))
+    }));
+    add_places_schema(&mut schema);
+    schema
+}
+
+/// Adds the members that an edit which replaces all places has.
+pub fn add_places_schema(schema: &mut Value) {
+    schema["properties"]["replacements"] = json!({"type": "integer"});
+    schema["properties"]["lines"] = json!({"type": "string"});
+    schema["properties"]["lines_omitted"] = json!({"type": "integer"});
 }

@@ -1,12 +1,18 @@
 //! `multi_edit_text_file`: replaces several exact strings, all or none.
 
+use std::cell::OnceCell;
+use std::time::Instant;
+
 use crate::error::{Error, Result};
+use crate::limits;
 use recto_text::Document;
 use recto_text::error::Error as TextError;
+use recto_text::line::LineRange;
 use recto_text::plan::{self, Replacement};
 use serde_json::{Value, json};
 
 use super::edit::{ABSOLUTE_PATH, DRY_RUN, EXPECTED_HASH, Target, edit};
+use super::edit_text_file::{add_places, add_places_schema, replacement};
 use super::report;
 use super::{Answer, Arguments, Param, ParamKind, Run, Tool, Toolset, WriteEnv};
 use recto_store::Where;
@@ -24,6 +30,8 @@ pub static TOOL: Tool = Tool {
             ParamKind::Objects(&[
                 Param::required("old_string", ParamKind::Text, "Exact text; must match one place"),
                 Param::required("new_string", ParamKind::Text, "Replacement; \"\" deletes"),
+                Param::optional("replace_all", ParamKind::Boolean, ""),
+                Param::optional("whole_word", ParamKind::Boolean, ""),
             ]),
             "Edits, in order",
         ),
@@ -36,59 +44,63 @@ pub static TOOL: Tool = Tool {
 
 struct Request {
     target: Target,
-    edits: Vec<Edit>,
-}
-
-struct Edit {
-    new: String,
-    replacement: Replacement,
+    replacements: Vec<Replacement>,
 }
 
 fn request(env: &WriteEnv<'_>, mut arguments: Arguments) -> Result<Request> {
     let target = Target::parse(env, &mut arguments)?;
-    let mut edits = Vec::new();
+    let (mut replacements, mut failures) = (Vec::new(), Vec::new());
     for (index, mut edit) in arguments.objects("edits").into_iter().enumerate() {
-        let (old, new) = (edit.string("old_string"), edit.string("new_string"));
-        let replacement = Replacement::parse(old, new.clone())
-            .map_err(|error| TextError::InEdit { index, source: Box::new(error) })?;
-        edits.push(Edit { new, replacement });
+        match replacement(&mut edit) {
+            Ok(replacement) => replacements.push(replacement),
+            Err(error) => failures.push(TextError::InEdit { index, source: Box::new(error) }),
+        }
     }
-    if edits.is_empty() {
+    if let Some(error) = TextError::several(failures, 0, 0) {
+        return Err(error.into());
+    }
+    if replacements.is_empty() {
         return Err(Error::NoEdits);
     }
-    Ok(Request { target, edits })
+    Ok(Request { target, replacements })
 }
 
 fn run(env: &WriteEnv<'_>, arguments: Arguments) -> Result<Answer> {
-    let Request { target, edits } = request(env, arguments)?;
-    let replacements: Vec<_> = edits.iter().map(|edit| edit.replacement.clone()).collect();
+    let Request { target, replacements } = request(env, arguments)?;
+    let first_failure = OnceCell::new();
+    let has_time = || first_failure.get_or_init(Instant::now).elapsed() < limits::FAILURES_TIME;
+    let go_on = || Ok(env.context.cancel.check()?);
     let edited = edit(
         env,
         &target,
-        Where::Strings(replacements.iter().map(Replacement::needle).collect()),
-        |part| plan::strings::<Error>(part, &replacements, || Ok(env.context.cancel.check()?)),
-        |document, error| blame(&edits, document, error),
+        Where::Strings(&replacements),
+        |part| plan::strings::<Error>(part, &replacements, go_on, has_time),
+        |document, error| blame(&replacements, document, error),
     )?;
-    let line_ranges: Vec<_> = edited
-        .plan
-        .line_ranges
-        .iter()
-        .enumerate()
-        .map(|(index, lines)| json!({"edit_index": index, "start": lines.start, "end": lines.end}))
-        .collect();
-    let structured = json!({
-        "success": true,
-        "applied_count": line_ranges.len(),
-        "line_ranges": line_ranges,
+    let found = edited.plan.found.iter().zip(&replacements).enumerate();
+    let line_ranges = found.map(|(index, (found, replacement))| {
+        let LineRange { start, end } = found.hull();
+        let mut lines = json!({"edit_index": index, "start": start, "end": end});
+        if replacement.replaces_all() {
+            add_places(&mut lines, found);
+        }
+        lines
     });
-    let n_edits = edits.len();
-    let what = if n_edits == 1 { "1 edit".to_string() } else { format!("{n_edits} edits") };
+    let line_ranges: Vec<Value> = line_ranges.collect();
+    let n_edits = replacements.len();
+    let mut structured = json!({"success": true, "applied_count": n_edits});
+    report::list(&mut structured, "line_ranges", line_ranges, env.delivery);
+    let mut what = if n_edits == 1 { "1 edit".to_string() } else { format!("{n_edits} edits") };
+    if replacements.iter().any(Replacement::replaces_all) {
+        let n_places: usize = edited.plan.found.iter().map(|found| found.n_places).sum();
+        what.push_str(&format!(" in {n_places} place{}", if n_places == 1 { "" } else { "s" }));
+    }
     Ok(report::edited(&target, &edited, structured, &what))
 }
 
 /// Names the edit whose text the encoding cannot represent.
-fn blame(edits: &[Edit], document: &Document, error: TextError) -> TextError {
-    let is_refused = |edit: &Edit| document.encoding().encode(&edit.new).is_err();
+fn blame(edits: &[Replacement], document: &Document, error: TextError) -> TextError {
+    let is_refused = |edit: &Replacement| document.encoding().encode(edit.new_text()).is_err();
     match edits.iter().position(is_refused) {
         Some(index) if matches!(error, TextError::NotEncodable { .. }) => {
             TextError::InEdit { index, source: Box::new(error) }
@@ -98,19 +110,20 @@ fn blame(edits: &[Edit], document: &Document, error: TextError) -> TextError {
 }
 
 fn output() -> Value {
-    report::schema(json!({
-        "applied_count": {"type": "integer"},
-        "line_ranges": {
-            "type": "array",
-            "items": {
-                "type": "object",
-                "properties": {
-                    "edit_index": {"type": "integer"},
-                    "start": {"type": "integer"},
-                    "end": {"type": "integer"},
-                },
-                "required": ["edit_index", "start", "end"],
-            },
+    let mut lines = json!({
+        "type": "object",
+        "properties": {
+            "edit_index": {"type": "integer"},
+            "start": {"type": "integer"},
+            "end": {"type": "integer"},
         },
-    }))
+        "required": ["edit_index", "start", "end"],
+    });
+    add_places_schema(&mut lines);
+    let mut schema = report::schema(json!({
+        "applied_count": {"type": "integer"},
+        "line_ranges": {"type": "array", "items": lines},
+    }));
+    schema["properties"]["line_ranges_omitted"] = json!({"type": "integer"});
+    schema
 }

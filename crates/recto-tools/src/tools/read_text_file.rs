@@ -39,7 +39,7 @@ fn request(env: &ReadEnv<'_>, mut arguments: Arguments) -> Result<Request> {
     let window = Window {
         first_line: first_line.ok_or(Error::InvalidLine { line })?,
         max_lines: max_lines.ok_or(Error::InvalidLimit { limit })?,
-        max_bytes: env.delivery.max_bytes,
+        max_size: recto_text::Size::utf8(env.delivery.max_bytes),
     };
     Ok(Request { path, window })
 }

@@ -1,18 +1,63 @@
 //! The report of an edit: the diff, and one line about the version.
 
+use recto_text::diff::{Bounds, UnifiedDiff};
 use recto_text::find::MatchKind;
+use recto_text::plan::Found;
+use recto_text::size::Size;
 use serde_json::{Value, json};
 
 use super::Answer;
 use super::edit::{Edited, Target};
+use crate::budget::{Budget, json_size};
+use crate::delivery::Delivery;
+
+/// The size of an item such as `{"edit_index":12345,"start":123456,"end":123456},`.
+const ITEM_BYTES: usize = 50;
+
+/// Returns the bytes of an answer's object that a list may have.
+fn list_bytes(delivery: Delivery) -> usize {
+    delivery.max_bytes / 4
+}
+
+/// If an edit replaces more places than this, only the first hunks of the diff are shown: the caller
+/// knows what the others look like, and the answer lists their lines.
+const MANY_PLACES: usize = 5;
+const HUNKS_OF_MANY: usize = 2;
+const DIFF_OF_MANY: usize = 600;
+
+/// Returns the bounds of a diff in an answer whose object also lists where each edit was found,
+/// shortened by [`list`].
+pub fn diff_bounds(delivery: Delivery, found: &[Found]) -> Bounds {
+    let n_list = found.len().saturating_mul(ITEM_BYTES).min(list_bytes(delivery));
+    let max_size = Budget::content(delivery).without(n_list).left();
+    if !found.iter().any(|found| found.n_places > MANY_PLACES) {
+        return Bounds { max_hunks: usize::MAX, max_size };
+    }
+    let bytes = max_size.bytes.min(DIFF_OF_MANY);
+    Bounds { max_hunks: HUNKS_OF_MANY, max_size: Size { bytes, ..max_size } }
+}
+
+/// Adds the items of a list that fit to an answer's object, and the number of the others.
+pub fn list(structured: &mut Value, name: &str, mut items: Vec<Value>, delivery: Delivery) {
+    let (n_items, mut n_left) = (items.len(), list_bytes(delivery));
+    let mut fits = |item: &&Value| {
+        let left = n_left.checked_sub(json_size(item));
+        left.inspect(|left| n_left = *left).is_some()
+    };
+    items.truncate(items.iter().take_while(|item| fits(item)).count());
+    if items.len() < n_items {
+        structured[format!("{name}_omitted")] = (n_items - items.len()).into();
+    }
+    structured[name] = items.into();
+}
 
 /// Returns the answer of a tool of the edit toolset. `structured` contains tool-specific fields.
 pub fn edited(target: &Target, edited: &Edited, mut structured: Value, what: &str) -> Answer {
     structured["match"] = edited.plan.kind.as_str().into();
     structured["hash"] = edited.digest.to_string().into();
-    structured["diff"] = edited.diff.as_deref().unwrap_or_default().into();
-    if edited.diff.is_none() {
-        structured["diff_omitted"] = true.into();
+    structured["diff"] = edited.diff.text.as_str().into();
+    if edited.diff.is_shortened {
+        structured["diff_shortened"] = true.into();
     }
     if target.is_dry_run {
         structured["dry_run"] = true.into();
@@ -41,16 +86,20 @@ fn with_notes(edited: &Edited, mut structured: Value, done: String) -> Answer {
     if edited.plan.kind == MatchKind::Eol {
         notes.push("matched despite different line endings".into());
     }
-    if edited.diff.is_none() {
-        notes.push("the diff is too large to show".into());
-    }
+    notes.extend(diff_notes(&edited.diff));
     if edited.written.broke_hard_links {
         structured["hard_links_broken"] = true.into();
         notes.push("other hard links keep the old content".into());
     }
     notes.push(format!("hash {}", edited.digest));
-    let diff = edited.diff.clone().unwrap_or_default();
-    Answer::new(notes.join(", "), structured).with_content(diff).with_change(edited.change.clone())
+    let (head, diff) = (notes.join(", "), edited.diff.text.clone());
+    Answer::new(head, structured).with_content(diff).with_change(edited.change.clone())
+}
+
+/// Returns the notes on a diff for the head of an answer.
+pub fn diff_notes(diff: &UnifiedDiff) -> impl Iterator<Item = String> {
+    let shortened = diff.is_shortened.then(|| "diff shortened".to_string());
+    diff.endings.clone().into_iter().chain(shortened)
 }
 
 /// Returns the output schema of a tool of the text toolset.
@@ -91,7 +140,7 @@ pub fn schema(own: Value) -> Value {
 
 /// Adds the flags that an answer of the edit toolset contains only if true.
 pub fn with_flags(mut schema: Value) -> Value {
-    for name in ["dry_run", "unchanged", "diff_omitted", "hard_links_broken"] {
+    for name in ["dry_run", "unchanged", "diff_shortened", "hard_links_broken"] {
         schema["properties"][name] = json!({"type": "boolean"});
     }
     schema

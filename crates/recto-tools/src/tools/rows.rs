@@ -10,7 +10,7 @@ use crate::error::Result;
 use recto_text::line_spec::{LineSpec, merge};
 use recto_text::search::{Hits, Needle, Search};
 use recto_text::window::{Page, Window};
-use recto_text::{Digest, Document, line};
+use recto_text::{Digest, Document, Size, line};
 
 use crate::limits;
 use recto_store::error::Error as StoreError;
@@ -277,7 +277,7 @@ const PAGE: usize = 64 << 10;
 
 impl<'a> Paged<'a> {
     fn open(pages: Box<dyn Pages + 'a>, path: &'a AbsPath) -> Result<Paged<'a>> {
-        let count_only = Window { first_line: 1, max_lines: 0, max_bytes: 0 };
+        let count_only = Window::COUNT;
         let VersionedPage { page, digest } = pages.page(count_only)?;
         Ok(Paged { pages, path, digest, total_lines: page.total_lines, page })
     }
@@ -289,7 +289,7 @@ impl<'a> Paged<'a> {
         if held.contains(&first_line) {
             return Ok(());
         }
-        let wide = Window { first_line, max_lines: u64::MAX, max_bytes: PAGE };
+        let wide = Window { first_line, max_lines: u64::MAX, max_size: Size::utf8(PAGE) };
         let exact = Window { max_lines: end - index, ..wide };
         let VersionedPage { page, digest } = match self.pages.page(wide) {
             // The bytes after the requested lines may be binary.

@@ -57,13 +57,13 @@ fn run(env: &ReadEnv<'_>, arguments: Arguments) -> Result<Answer> {
         Ok(Window {
             first_line: range.start + 1,
             max_lines: range.end - range.start,
-            max_bytes: env.delivery.max_bytes,
+            max_size: recto_text::Size::utf8(env.delivery.max_bytes),
         })
     };
     let (document, digest) = match read::text(env, &request.path)? {
         Read::Whole(document, digest) => (document, digest),
         Read::Paged(pages) => {
-            let counted = pages.page(Window { first_line: 1, max_lines: 0, max_bytes: 0 })?;
+            let counted = pages.page(Window::COUNT)?;
             if request.since == Some(counted.digest) {
                 return Ok(unchanged(counted.digest, counted.page.total_lines));
             }

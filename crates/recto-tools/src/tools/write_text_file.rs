@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::error::{ChangedText, Error, Result};
-use recto_text::diff::{OldSide, changes};
+use recto_text::diff::{OldSide, UnifiedDiff, changes, ending_style};
 use recto_text::edits::Edits;
 use recto_text::{Digest, Document};
 use serde_json::{Value, json};
@@ -13,7 +13,7 @@ use super::edit::{
     ABSOLUTE_PATH, Attempt, DRY_RUN, EXPECTED_HASH, Target, changed_lines, content_after,
     not_encodable,
 };
-use super::report::with_flags;
+use super::report::{diff_notes, with_flags};
 use super::{Answer, Arguments, FileChange, Param, ParamKind, Run, Tool, Toolset, WriteEnv};
 use recto_store::error::Error as StoreError;
 use recto_store::path::AbsPath;
@@ -47,7 +47,10 @@ fn request(env: &WriteEnv<'_>, mut arguments: Arguments) -> Result<Request> {
 
 /// The result of a write or of a dry run.
 struct Outcome {
-    diff: Option<String>,
+    /// The diff of a dry run, unless the file was binary.
+    diff: Option<UnifiedDiff>,
+    /// How the line endings change.
+    endings: Option<String>,
     n_bytes: usize,
     digest: Digest,
     is_new: bool,
@@ -80,7 +83,7 @@ fn create<'s>(
     if target.is_dry_run {
         slot.check()?;
         let edits = Edits::whole("", after.text());
-        diff = target.diff(OldSide::Nothing, "", after.text(), &edits);
+        diff = Some(target.diff(env, OldSide::Nothing, (&empty, &after), &edits, &[]));
     } else {
         written = slot.create_text(&after)?;
     }
@@ -108,11 +111,12 @@ fn overwrite<'s>(
     if !is_unchanged && !target.is_dry_run && target.expected.is_none() {
         check_seen(env, target, file.content())?;
     }
+    let endings = text.and_then(|before| change_of_endings(before, after.text()));
     let (mut diff, mut written) = (None, Written::default());
     if target.is_dry_run {
-        diff = before.as_ref().and_then(|before| {
+        diff = before.as_deref().map(|before| {
             let edits = Edits::whole(before.text(), after.text());
-            target.diff(OldSide::File, before.text(), after.text(), &edits)
+            target.diff(env, OldSide::File, (before, &after), &edits, &[])
         });
     } else if !is_unchanged {
         written = file.replace(&after)?;
@@ -120,7 +124,13 @@ fn overwrite<'s>(
     let outcome = Outcome::of(env, target, written, after);
     let change = outcome.change.filter(|_| !is_unchanged);
     let change = change.map(|change| FileChange { before, ..change });
-    Ok(Outcome { diff, is_unchanged, change, ..outcome })
+    Ok(Outcome { diff, endings, is_unchanged, change, ..outcome })
+}
+
+/// Describes the change if both texts have line endings, but not the same ones.
+fn change_of_endings(before: &str, after: &str) -> Option<String> {
+    let (before, after) = (ending_style(before)?, ending_style(after)?);
+    (before != after).then(|| format!("line endings change from {before} to {after}"))
 }
 
 /// Rejects a file whose current version is not the one that the session has last seen. A file that it
@@ -165,7 +175,16 @@ impl Outcome {
         let change = FileChange { path, before: None, after: Some(after) };
         let change = (!target.is_dry_run).then_some(change);
         let (is_new, is_unchanged) = (false, false);
-        Outcome { diff: None, n_bytes, digest, is_new, is_unchanged, written, change }
+        Outcome {
+            diff: None,
+            endings: None,
+            n_bytes,
+            digest,
+            is_new,
+            is_unchanged,
+            written,
+            change,
+        }
     }
 }
 
@@ -191,18 +210,33 @@ fn report(target: &Target, outcome: &Outcome) -> Answer {
         structured["hard_links_broken"] = true.into();
         notes.push("other hard links keep the old content".into());
     }
+    if let Some(endings) = &outcome.endings {
+        structured["notes"] = json!([endings]);
+        notes.push(endings.clone());
+    }
     if !target.is_dry_run {
         let head = notes.join(", ");
         return Answer::new(head, structured).with_change(outcome.change.clone());
     }
     structured["dry_run"] = true.into();
-    match &outcome.diff {
-        Some(diff) => structured["diff"] = diff.as_str().into(),
-        None => structured["diff_omitted"] = true.into(),
+    let Some(diff) = &outcome.diff else {
+        let note = "no diff, because the file is binary";
+        structured["notes"] = json!([note]);
+        notes.push(note.into());
+        return Answer::new(dry_run_head(&notes), structured);
+    };
+    structured["diff"] = diff.text.as_str().into();
+    if diff.is_shortened {
+        structured["diff_shortened"] = true.into();
     }
-    let diff = outcome.diff.clone().unwrap_or_else(|| "no diff to show".into());
-    let head = format!("dry run, nothing written; would be {}", notes.join(", "));
-    Answer::new(head, structured).with_content(diff)
+    let is_repeated =
+        |note: &String| outcome.endings.is_some() && diff.endings.as_ref() == Some(note);
+    notes.extend(diff_notes(diff).filter(|note| !is_repeated(note)));
+    Answer::new(dry_run_head(&notes), structured).with_content(diff.text.clone())
+}
+
+fn dry_run_head(notes: &[String]) -> String {
+    format!("dry run, nothing written; would be {}", notes.join(", "))
 }
 
 fn output() -> Value {

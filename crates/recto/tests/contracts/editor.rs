@@ -3,7 +3,7 @@
 
 use recto_store::Context;
 use recto_store::glob::Glob;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::client::Actual;
 use crate::row::{Case, Row, Step};
@@ -67,11 +67,16 @@ pub fn check(tool: &str, row: &Row) -> Result<(), String> {
         && is_stale
     {
         let is_still_nowhere = structured["created"] == true && structured["dry_run"] == true;
-        let notes = structured.as_object_mut().unwrap().remove("notes");
-        if is_still_nowhere && notes.is_none() {
+        // A row names the notes of the tool, which precede the note on the editor.
+        let mut notes = structured.as_object_mut().unwrap().remove("notes");
+        let last = notes.as_mut().and_then(|notes| notes.as_array_mut()?.pop());
+        if is_still_nowhere && last.is_none() {
             // The file exists neither on disk nor in the editor, so there is nothing to note.
-        } else if notes != Some(vec![UNSAVED].into()) || !drop_note(text, UNSAVED) {
-            return Err(format!("the notes on a stale disk are {notes:?}"));
+        } else if last != Some(UNSAVED.into()) || !drop_note(text, UNSAVED) {
+            return Err(format!("the last note on a stale disk is {last:?}"));
+        }
+        if let Some(notes) = notes.filter(|notes| *notes != json!([])) {
+            structured["notes"] = notes;
         }
     }
     if let Actual::Answer { structured, text } = &mut actual

@@ -5,7 +5,7 @@ use std::mem::discriminant;
 
 use recto_store::error::{Denial, Error as StoreError, Instead, SizeLimit};
 use recto_text::Digest;
-use recto_text::error::{Error as TextError, NamedAs, Whereabouts};
+use recto_text::error::{Error as TextError, NamedAs, Occurrence, Whereabouts};
 use recto_text::line::LineRange;
 use recto_tools::Error;
 use recto_tools::error::ChangedText;
@@ -85,7 +85,9 @@ fn text_examples() -> Vec<TextError> {
         TextError::AmbiguousString {
             n_matches: 3,
             old_string: "let".into(),
-            lines: vec![2, 5, 9],
+            places: [(2, "let a = 1;"), (5, "let b = 2;"), (9, "let c = 3;")]
+                .map(|(line, text)| Occurrence::new(line, Some(0), "", text))
+                .to_vec(),
             n_lines: None,
         },
         TextError::ConflictingEdits { index: 1, prior_index: 0 },
@@ -95,6 +97,16 @@ fn text_examples() -> Vec<TextError> {
                 old_string: "line 3".into(),
                 nearest: None,
             }),
+        },
+        TextError::Several {
+            failures: [0, 2]
+                .map(|index| TextError::InEdit {
+                    index,
+                    source: Box::new(TextError::IdenticalStrings),
+                })
+                .to_vec(),
+            n_failed: 2,
+            n_untried: 0,
         },
         TextError::TextMismatch {
             line: 42,

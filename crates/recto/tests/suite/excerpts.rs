@@ -74,10 +74,10 @@ fn request(random: &mut Random, text: &str) -> (&'static str, Value) {
         line_idx as i64 + 1 + i64::from(random.one_in(6))
     };
     let arguments = match tool {
-        "edit_text_file" => json!({"old_string": quote(random, text), "new_string": new}),
+        "edit_text_file" => string_edit(random, text, new),
         "multi_edit_text_file" => {
             let n_edits = 1 + random.below(4);
-            let edit = |_| json!({"old_string": quote(random, text), "new_string": new});
+            let edit = |_| string_edit(random, text, new);
             json!({"edits": (0..n_edits).map(edit).collect::<Vec<_>>()})
         }
         "text_replace" => {
@@ -90,6 +90,15 @@ fn request(random: &mut Random, text: &str) -> (&'static str, Value) {
         _ => json!({"hash": hash, "content": format!("{new}.")}),
     };
     (tool, arguments)
+}
+
+fn string_edit(random: &mut Random, text: &str, new: &str) -> Value {
+    json!({
+        "old_string": quote(random, text),
+        "new_string": new,
+        "replace_all": random.one_in(3),
+        "whole_word": random.one_in(4),
+    })
 }
 
 /// Returns the part of an answer that must be equal: an excerpt cannot report the closest match in
@@ -139,7 +148,7 @@ fn check_rounds(n_rounds: usize) {
 }
 
 #[test]
-fn lines_of_megabytes_are_edited_without_a_diff() {
+fn lines_of_megabytes_are_edited_with_an_excerpt_as_diff() {
     let folders = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
     let stores = [(&folders[0], 0), (&folders[1], u64::MAX)]
         .map(|(folder, max)| (folder.path().canonicalize().unwrap(), max))
@@ -166,10 +175,11 @@ fn lines_of_megabytes_are_edited_without_a_diff() {
                 let arguments = json!({"path": path, "edits": edits});
                 let arguments = arguments.as_object().unwrap().clone();
                 let (mut said, _) = comparable(call(calls, "multi_edit_text_file", arguments));
-                if let Some(said) = said.as_object_mut() {
-                    // The whole text is small enough for one excerpt.
-                    said.remove("diff");
-                    said.remove("diff_omitted");
+                // An excerpt of a line does not know its columns.
+                if let Some(diff) = said.get_mut("diff").map(Value::take) {
+                    let diff = diff.as_str().unwrap();
+                    assert!(diff.len() < 2000 && diff.contains("HERE"), "{edits}: {diff}");
+                    assert_eq!(said["diff_shortened"], true);
                 }
                 (said, std::fs::read_to_string(path).unwrap())
             });

@@ -239,10 +239,19 @@ impl Session {
     }
 }
 
-/// Whether an answer has these members; null means that it must not have one.
+/// Whether an answer has these members; null means that it must not have one. A list may be
+/// shortened if the answer says by how much.
 fn has_members(expected: &Value, found: &Map<String, Value>) -> bool {
-    let expected = expected.as_object().unwrap();
-    expected.iter().all(|(name, value)| found.get(name).unwrap_or(&Value::Null) == value)
+    let is_found = |(name, expected): (&String, &Value)| {
+        let value = found.get(name).unwrap_or(&Value::Null);
+        match (found.get(&format!("{name}_omitted")), expected, value) {
+            (Some(n_omitted), Value::Array(expected), Value::Array(value)) => {
+                expected.starts_with(value) && *n_omitted == expected.len() - value.len()
+            }
+            _ => value == expected,
+        }
+    };
+    expected.as_object().unwrap().iter().all(is_found)
 }
 
 fn occurs_in(model: &Files) -> Tree {

@@ -16,9 +16,19 @@ const FILE: &str = "/test/f.txt";
 
 /// Makes one call on one file in memory; returns the answer and the file afterwards.
 fn call(bytes: &[u8], tool: &str, arguments: Value) -> (Result<Answer, Error>, Vec<u8>) {
+    call_within(1 << 20, bytes, tool, arguments)
+}
+
+/// Makes one call whose answer has at most `max_bytes`.
+fn call_within(
+    max_bytes: usize,
+    bytes: &[u8],
+    tool: &str,
+    arguments: Value,
+) -> (Result<Answer, Error>, Vec<u8>) {
     let root = Path::new("/test");
     let nodes = [(FILE.into(), Node::File(bytes.to_vec()))].into();
-    let (calls, store) = in_memory(root, nodes, 1 << 20);
+    let (calls, store) = in_memory(root, nodes, max_bytes);
     let Value::Object(mut arguments) = arguments else { unreachable!() };
     arguments.insert("path".into(), FILE.into());
     let answer = calls.call(calls.served().find(tool).unwrap(), arguments, &Call::default());
@@ -104,6 +114,106 @@ proptest! {
     }
 }
 
+/// Checks that the blocks of an answer and its object fit, and that the head is one line.
+fn check_size(answer: &Answer, max_bytes: usize) {
+    let blocks: Vec<&str> = answer.blocks().collect();
+    assert!(blocks.iter().all(|block| !block.is_empty()));
+    assert!(!answer.head.is_empty() && !answer.head.contains('\n'), "{:?}", answer.head);
+    let n_bytes: usize = blocks.iter().map(|block| block.len()).sum();
+    assert!(n_bytes <= max_bytes, "{n_bytes} bytes of text for {max_bytes}");
+    let n_bytes = Value::from(answer.object().into_owned()).to_string().len();
+    assert!(n_bytes <= max_bytes, "{n_bytes} bytes of JSON for {max_bytes}");
+}
+
+/// Texts with lines of up to a few thousand characters.
+fn long_lines() -> impl Strategy<Value = String> {
+    let line = ("[ab\t\"ä]{0,3}", prop_oneof![4 => 0usize..4, 1 => 900usize..1200], "\r?\n")
+        .prop_map(|(text, n_times, ending)| text.repeat(n_times) + &ending);
+    proptest::collection::vec(line, 0..60).prop_map(|lines| lines.concat())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+
+    #[test]
+    fn answers_of_edits_fit_their_size(
+        (before, after) in (long_lines(), long_lines()),
+        n_edits in 1usize..40,
+        max_bytes in 1024usize..5000,
+        is_dry_run in any::<bool>(),
+    ) {
+        let arguments = json!({"content": after, "dry_run": is_dry_run});
+        let (answer, _) = call_within(max_bytes, before.as_bytes(), "write_text_file", arguments);
+        check_size(&answer.unwrap(), max_bytes);
+
+        let text = format!("<<\n{before}>>\n");
+        let arguments =
+            json!({"old_string": text, "new_string": format!("{after}!"), "dry_run": is_dry_run});
+        let (answer, _) = call_within(max_bytes, text.as_bytes(), "edit_text_file", arguments);
+        check_size(&answer.unwrap(), max_bytes);
+
+        let text: String = (0..n_edits).map(|n| format!("<{n}>\n{before}")).collect();
+        let edit = |n| json!({"old_string": format!("<{n}>"), "new_string": format!("{{{n}}}")});
+        let edits: Vec<_> = (0..n_edits).map(edit).collect();
+        let arguments = json!({"edits": edits, "dry_run": is_dry_run});
+        let (answer, _) = call_within(max_bytes, text.as_bytes(), "multi_edit_text_file", arguments);
+        check_size(&answer.unwrap(), max_bytes);
+    }
+}
+
+#[test]
+fn twenty_thousand_edits_are_answered_within_the_size() {
+    let text: String = (0..20_000).map(|n| format!("<{n}>\n\n\n\n\n\n\n\n")).collect();
+    let edit = |n| json!({"old_string": format!("<{n}>"), "new_string": format!("{{{n}}}")});
+    let edits: Vec<_> = (0..20_000).map(edit).collect();
+    let (answer, _) =
+        call_within(40_000, text.as_bytes(), "multi_edit_text_file", json!({"edits": edits}));
+    let answer = answer.unwrap();
+    check_size(&answer, 40_000);
+    let object = answer.object();
+    let n_ranges = object["line_ranges"].as_array().unwrap().len();
+    assert!(n_ranges > 150, "{n_ranges}");
+    assert_eq!(object["line_ranges_omitted"], 20_000 - n_ranges);
+    let diff = object["diff"].as_str().unwrap();
+    let n_hunks = diff.matches("@@ -").count();
+    assert!(n_hunks > 300, "{n_hunks}");
+    let rest = diff.lines().last().unwrap();
+    let first = 8 * n_hunks + 1;
+    let expected = format!("[{} more hunks: lines {first}, ", 20_000 - n_hunks);
+    assert!(rest.starts_with(&expected) && rest.ends_with(", …]"), "{rest}");
+}
+
+#[test]
+fn a_character_in_a_long_line_takes_few_tokens() {
+    let half = "var a=1;".repeat(37_500);
+    let text = format!("{half}X{half}\n");
+    let arguments = json!({"old_string": "X", "new_string": "Y"});
+    let (answer, _) = call_within(40_000, text.as_bytes(), "edit_text_file", arguments);
+    let answer = answer.unwrap();
+    let n_chars: usize = answer.blocks().map(|block| block.chars().count()).sum();
+    assert!(n_chars / 4 < 150, "{n_chars} characters");
+    assert!(answer.content.contains("[column 299941] …") && answer.content.contains(";Yvar"));
+}
+
+#[test]
+fn git_rejects_a_shortened_diff() {
+    let folder = tempfile::tempdir().unwrap();
+    let before: String = (0..200).map(|n| format!("line {n}\n")).collect();
+    let after = before.replace("0\n", "zero\n");
+    let arguments = json!({"content": after, "dry_run": true});
+    let (answer, _) = call_within(1500, before.as_bytes(), "write_text_file", arguments);
+    let answer = answer.unwrap();
+    assert_eq!(answer.structured["diff_shortened"], true);
+    std::fs::write(folder.path().join("f.txt"), &before).unwrap();
+    std::fs::write(folder.path().join("change.diff"), &answer.content).unwrap();
+    let applied = Command::new("git")
+        .args(["apply", "-p0", "change.diff"])
+        .current_dir(folder.path())
+        .output()
+        .unwrap();
+    assert!(!applied.status.success(), "{}", answer.content);
+}
+
 /// Deterministic numbers.
 fn random(seed: &mut u64, below: u64) -> u64 {
     *seed ^= *seed << 13;
@@ -124,6 +234,9 @@ fn git_apply_and_patch_agree_with_every_diff() {
             .collect();
         if random(&mut seed, 3) == 0 {
             text.truncate(text.trim_end().len());
+        }
+        if random(&mut seed, 3) == 0 {
+            text.insert(0, '\u{feff}');
         }
         let edits: Vec<_> = (0..=random(&mut seed, 4))
             .map(|_| {

@@ -1,7 +1,8 @@
 //! Real changes, replayed: `text.*` calls turn the old version of a file into the new one, byte for
 //! byte, and so does one `multi_edit_text_file`.
 //!
-//! `hunks` finds the changes, `pairs` provides the files.
+//! `hunks` finds the changes, `pairs` provides the files, and `endings` replays the changes with
+//! other line endings.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -14,6 +15,7 @@ use recto_text::Digest;
 use recto_tools::call::{Call, Calls};
 use serde_json::{Map, Value, json};
 
+mod endings;
 mod hunks;
 mod pairs;
 
@@ -71,9 +73,14 @@ fn real_changes_give_the_same_bytes_by_lines_and_by_strings() {
 #[test]
 #[ignore = "long: the whole history of this repository, or of the one in RECTO_REPLAY"]
 fn real_changes_give_the_same_bytes_by_lines_and_by_strings_long() {
+    check(vec![("commits", long_pairs())]);
+}
+
+/// Returns the history of this repository, or of the one in `RECTO_REPLAY`.
+fn long_pairs() -> Vec<Pair> {
     let top = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let repository = std::env::var_os("RECTO_REPLAY").map_or(top, PathBuf::from);
-    check(vec![("commits", pairs::history(&repository).collect())]);
+    pairs::history(&repository).collect()
 }
 
 fn check(sources: Vec<(&'static str, Vec<Pair>)>) {
@@ -216,23 +223,19 @@ impl Case<'_> {
         content: String,
     ) -> (&'static str, Value) {
         if let Some(rest) = appended(current, old, &content) {
-            // Appended text is always literal.
-            let rest = if self.is_written_as_lf { as_crlf(rest) } else { rest.to_string() };
             return ("text_append", json!({"content": rest}));
         }
-        let first_line = current[old.start];
         // Text without a line break is not literal.
-        let is_safe = first_line.contains('\n') || self.is_written_as_lf;
+        let is_safe =
+            current.get(old.start).is_some_and(|line| line.contains('\n') || self.is_written_as_lf);
         if old.is_empty() && is_safe {
+            let anchor = current[old.start];
             let line = old.start as i64 + 1;
             let line = if random.below(3) == 0 { line - current.len() as i64 - 1 } else { line };
-            return (
-                "text_insert",
-                json!({"line": line, "anchor": first_line, "content": content}),
-            );
+            return ("text_insert", json!({"line": line, "anchor": anchor, "content": content}));
         }
         let first = if is_safe { old.start } else { old.start.saturating_sub(1) };
-        let past = old.end.max(old.start + 1);
+        let past = old.end.max(old.start + 1).min(current.len());
         let (before, after) = (&current[first..old.start], &current[old.end..past]);
         let lines = spelled(random, first as i64, past as i64, current.len() as i64);
         let new = format!("{}{content}{}", before.concat(), after.concat());
@@ -241,18 +244,24 @@ impl Case<'_> {
 }
 
 /// Returns the text to append if the change is an append: after the last line, which may need an
-/// ending first.
+/// ending first. Appended lines get the ending of the last line that has one, also the last line if
+/// the file ends with one.
 fn appended<'a>(current: &[&str], old: &Range<usize>, content: &'a str) -> Option<&'a str> {
+    let ending = current.iter().rev().find_map(|line| endings::ending(line));
+    let is_literal = |text: &&str| {
+        let mut own = lines(text).into_iter().filter_map(endings::ending);
+        ending.is_none_or(|ending| own.all(|own| own == ending))
+    };
+    let last = current.last().copied().unwrap_or_default();
     if old.start == current.len() {
-        return Some(content);
+        let is_whole = content.ends_with('\n') || current.is_empty();
+        return Some(content).filter(is_literal).filter(|_| is_whole);
     }
-    let last = current.last()?;
     if *old != (current.len() - 1..current.len()) || last.ends_with('\n') {
         return None;
     }
-    let is_crlf = current.iter().rev().nth(1).is_some_and(|line| line.ends_with("\r\n"));
-    let rest = content.strip_prefix(last)?.strip_prefix(if is_crlf { "\r\n" } else { "\n" })?;
-    (!rest.is_empty()).then_some(rest)
+    let rest = content.strip_prefix(last)?.strip_prefix(ending.unwrap_or("\n"))?;
+    Some(rest).filter(is_literal).filter(|rest| !rest.is_empty())
 }
 
 /// Returns the hunks in the order of application, each at its position at that time: from the
@@ -304,9 +313,11 @@ fn unique_edit(staged: &[&str], old: &Range<usize>, content: &str) -> Value {
     }
 }
 
-/// Whether a string that occurs in a text occurs once, counting overlapping matches.
+/// Whether a string that occurs in a text occurs once, counting overlapping matches and ignoring
+/// line endings.
 fn is_unique(text: &str, wanted: &str) -> bool {
-    text.find(wanted) == text.rfind(wanted)
+    let (text, wanted) = (as_lf(text), as_lf(wanted));
+    text.find(&wanted) == text.rfind(&wanted)
 }
 
 /// One file in memory, changed call by call.

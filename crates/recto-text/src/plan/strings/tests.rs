@@ -23,9 +23,13 @@ fn check_all<const N: usize>(
     edits: [(&str, &str); N],
     expected: Result<(&str, &[(usize, usize)]), &str>,
 ) {
-    let found = strings::<Error>(text, &edits.map(replacement), || Ok(())).map(|plan| {
-        let ranges: Vec<_> =
-            plan.line_ranges.iter().map(|LineRange { start, end }| (*start, *end)).collect();
+    let found = strings::<Error>(text, &edits.map(replacement), || Ok(()), || true).map(|plan| {
+        let ranges: Vec<_> = plan
+            .found
+            .iter()
+            .map(Found::hull)
+            .map(|LineRange { start, end }| (start, end))
+            .collect();
         (plan.edits.apply(text), ranges)
     });
     match (found, expected) {
@@ -168,4 +172,35 @@ proptest! {
         };
         check_place(&text, ends, &spell(&new), spell);
     }
+}
+
+#[test]
+fn rejected_edits_are_tried_and_counted_while_there_is_time() {
+    let edits: Vec<Replacement> =
+        (0..30).map(|n| replacement((&format!("missing {n}"), "x"))).collect();
+    let error = |n_calls: usize| {
+        let n_left = std::cell::Cell::new(n_calls);
+        let has_time = || {
+            n_left.set(n_left.get().saturating_sub(1));
+            n_left.get() > 0
+        };
+        strings::<Error>("text", &edits, || Ok(()), has_time).unwrap_err()
+    };
+    for (n_calls, n_described, counted, untried) in [(100, 10, 30, 0), (5, 4, 4, 26), (1, 1, 1, 29)]
+    {
+        let Error::Several { failures, n_failed, n_untried } = error(n_calls) else { panic!() };
+        assert_eq!((failures.len(), n_failed, n_untried), (n_described, counted, untried));
+        assert_eq!(failures[0].to_string(), "Edit 0: String not found: missing 0");
+    }
+}
+
+#[test]
+fn all_places_are_replaced_as_if_one_by_one_from_the_end() {
+    let everywhere = |text: &str, edit: (&str, &str)| {
+        let plan = string(text, &replacement(edit).everywhere(true)).unwrap();
+        (plan.edits.apply(text), plan.found[0].n_places)
+    };
+    assert_eq!(everywhere("a\r\nb\na\n", ("a", "x\ny")), ("x\r\ny\r\nb\nx\ny\n".into(), 2));
+    assert_eq!(everywhere("a\n\n\n\nb", ("\n\n", "\n")), ("a\n\nb".into(), 2));
+    assert_eq!(everywhere("aaa", ("a", "")), (String::new(), 3));
 }

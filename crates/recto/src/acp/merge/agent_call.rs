@@ -197,12 +197,12 @@ mod tests {
             ("mcp__recto__edit_text_file", Some("edit_text_file")),
             ("recto: edit text file", Some("edit_text_file")),
             ("recto: edit text file · /p/a: b · c.txt", Some("edit_text_file")),
-            ("recto: text.read · a.txt", Some("text.read")),
-            ("recto: text read", Some("text.read")),
+            ("recto: text.read · a.txt", Some("text_read")),
+            ("recto: text read", Some("text_read")),
             ("recto: ReadLines", Some("ReadLines")),
             ("edit_text_file (recto MCP Server)", Some("edit_text_file")),
-            ("text.read (recto MCP Server)", Some("text.read")),
-            ("text_read (recto MCP Server)", Some("text.read")),
+            ("text.read (recto MCP Server)", Some("text_read")),
+            ("text_read (recto MCP Server)", Some("text_read")),
             ("mcp.director.read_text_file", None),
             ("mcp__rector__read_text_file", None),
             ("mcp.other.read_text_file", None),
@@ -227,8 +227,8 @@ mod tests {
     fn a_name_beats_a_title() {
         let title = "recto: edit text file";
         for (meta, tool) in [
-            (serde_json::json!({"toolName": "mcp__recto__text_read_0c3xny5"}), Some("text.read")),
-            (serde_json::json!({"toolName": "mcp__recto__text_read"}), Some("text.read")),
+            (serde_json::json!({"toolName": "mcp__recto__text_read_0c3xny5"}), Some("text_read")),
+            (serde_json::json!({"toolName": "mcp__recto__text_read"}), Some("text_read")),
             (serde_json::json!({"toolName": "mcp__recto__text_read_x"}), None),
             (serde_json::json!({"toolName": "tool_search"}), None),
             (serde_json::json!({"claudeCode": {"toolName": "ToolSearch"}}), None),

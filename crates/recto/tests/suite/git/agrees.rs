@@ -7,8 +7,8 @@ use std::path::Path;
 
 use recto_store::error::Instead;
 use recto_store::{Error, Text};
-use recto_text::Digest;
 use recto_text::window::Window;
+use recto_text::{Digest, Size};
 
 use super::fixture::{Git, RepoDir, Served, absolute, serve};
 use recto_store::Revisions;
@@ -116,7 +116,7 @@ pub fn check(served: &Served, git: &Git, revision: &str) {
                 let Text::Whole(document) = &text else { panic!("{path} is read by pages") };
                 assert_eq!(document.bytes(), bytes);
                 assert_eq!(document.digest(), Digest::of(&bytes));
-                let window = Window { first_line: 2, max_lines: 3, max_bytes: 1 << 20 };
+                let window = Window { first_line: 2, max_lines: 3, max_size: Size::utf8(1 << 20) };
                 let page = text.page(window).unwrap();
                 assert_eq!(page.page, window.page(document.text()));
                 assert_eq!(page.digest, document.digest());

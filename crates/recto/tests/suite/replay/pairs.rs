@@ -33,10 +33,15 @@ pub struct Pair {
 
 /// Returns the pairs of each source.
 pub fn all() -> Vec<(&'static str, Vec<Pair>)> {
-    let commits = decode(include_bytes!("history.json.zst"));
+    let commits = commits();
     let others = neighbours(&commits);
     let mutations = mutations(&commits);
     vec![("commits", commits), ("neighbouring files", others), ("mutations", mutations)]
+}
+
+/// Returns the changes in the archive.
+pub fn commits() -> Vec<Pair> {
+    decode(include_bytes!("history.json.zst"))
 }
 
 fn encode(pairs: &[Pair]) -> Vec<u8> {
