@@ -7,6 +7,7 @@
 mod blame;
 mod commits;
 mod config;
+pub mod dates;
 mod diff;
 mod files;
 mod git_dir_access;
@@ -116,15 +117,19 @@ impl Revisions for GitRevisions {
         if let Some(denied) = denied.map_err(|error| search.explained(error, tops))? {
             return Err(denied);
         }
+        let is_given_from_top = found.is_some();
         let found = match found {
             Some(found) => found,
             None => search.repository_of(&path)?,
         };
+        let is_shown_from_top = is_given_from_top || search.is_of_first_root(&found);
         let git_error = |error: GitError| error.into_error(path.as_str());
         let repository =
             Repository::open(access.clone(), &found.dot_git, context).map_err(git_error)?;
         let objects = repository.objects(context).map_err(git_error)?;
-        let (local, tops) = (self.local.clone(), found.tops);
+        let local = self.local.clone();
+        // Without a slash at the end.
+        let tops: Vec<PathBuf> = found.tops.iter().map(|top| top.components().collect()).collect();
         let below = paths::relative(&local, &tops, &path, context)?;
         let below = below.ok_or_else(|| Error::NoRepository {
             path: path.to_string(),
@@ -137,6 +142,7 @@ impl Revisions for GitRevisions {
             tops,
             path,
             below,
+            is_shown_from_top,
             context: context.clone(),
             started: Instant::now(),
             max_time: history::MAX_TIME,
@@ -159,11 +165,7 @@ impl GitRevisions {
             Some(found) => found,
             None => search.repository_of(&path)?,
         };
-        let is_of_first_root = || {
-            let first = search.of_first_root().ok().flatten();
-            first.is_some_and(|first| first.tops[0] == found.tops[0])
-        };
-        let is_shown_from_top = is_given_from_top || is_of_first_root();
+        let is_shown_from_top = is_given_from_top || search.is_of_first_root(&found);
         let git_error = |error: GitError| error.into_error(path.as_str());
         let repository =
             Repository::open(access.clone(), &found.dot_git, context).map_err(git_error)?;

@@ -9,8 +9,9 @@ use crate::error::{Denial, Error, Instead, Result};
 use crate::path::AbsPath;
 use crate::sync::lock;
 use crate::{
-    AtRevision, BulkReader, Bytes, HeldFile, Hold, ListRequest, Listing, Removal, Remove, Removed,
-    Replace, Revisions, Slot, Store, Text, Whole, WriteError, WriteStore, Written, text_of,
+    AtRevision, BulkReader, Bytes, HeldFile, History, Hold, ListRequest, Listing, Removal, Remove,
+    Removed, Replace, Revisions, Slot, Store, Text, Whole, WriteError, WriteStore, Written,
+    text_of,
 };
 
 /// A file or directory.
@@ -158,7 +159,7 @@ impl Revisions for MemoryStore {
         Err(no_repository(path))
     }
 
-    fn history(&self, path: &str, _context: &Context) -> Result<crate::History> {
+    fn history(&self, path: &str, _context: &Context) -> Result<History> {
         Err(no_repository(path))
     }
 }

@@ -4,6 +4,7 @@
 use std::fmt::Write;
 use std::ops::Range;
 
+use crate::Size;
 use imara_diff::{Algorithm, Diff, InternedInput};
 
 /// The most lines of both versions together that are compared. Beyond it all lines count as changed.
@@ -60,10 +61,9 @@ impl<'a> LineDiff<'a> {
         self.changes.iter().map(|change| change.before.len()).sum()
     }
 
-    /// Writes hunks of a unified diff with some lines of context, as long as they are at most
-    /// `max_bytes` long. Returns how many changes the written hunks contain.
-    pub fn write_hunks(&self, out: &mut String, context: usize, max_bytes: usize) -> usize {
-        let start = out.len();
+    /// Writes hunks of a unified diff with some lines of context, as long as they fit. Returns how many changes the written hunks contain.
+    pub fn write_hunks(&self, out: &mut String, context: usize, max: Size) -> usize {
+        let mut left = max;
         let mut n_written = 0;
         while let Some(first) = self.changes.get(n_written) {
             let rest = &self.changes[n_written..];
@@ -74,9 +74,12 @@ impl<'a> LineDiff<'a> {
             let last = &rest[n_joined - 1];
             let before_hunk = out.len();
             self.write_hunk(out, &rest[..n_joined], (first, last), context);
-            if out.len() - start > max_bytes {
-                out.truncate(before_hunk);
-                break;
+            match left.minus(Size::of(&out[before_hunk..])) {
+                Some(rest) => left = rest,
+                None => {
+                    out.truncate(before_hunk);
+                    break;
+                }
             }
             n_written += n_joined;
         }
@@ -175,7 +178,10 @@ mod tests {
     fn hunks(before: &str, after: &str, context: usize) -> String {
         let mut out = String::new();
         let diff = LineDiff::new(before.as_bytes(), after.as_bytes());
-        assert_eq!(diff.write_hunks(&mut out, context, usize::MAX), diff.changes().len());
+        assert_eq!(
+            diff.write_hunks(&mut out, context, Size::utf8(usize::MAX)),
+            diff.changes().len()
+        );
         out
     }
 
@@ -206,7 +212,7 @@ mod tests {
         let after = before.replace("0\n", "x\n");
         let diff = LineDiff::new(before.as_bytes(), after.as_bytes());
         let mut out = "head\n".to_string();
-        let n_written = diff.write_hunks(&mut out, 0, 60);
+        let n_written = diff.write_hunks(&mut out, 0, Size::utf8(60));
         assert!((1..10).contains(&n_written) && out.len() <= 65, "{n_written} {out}");
         assert!(out.starts_with("head\n@@ -1 +1 @@\n-0\n+x\n@@ -11 +11 @@\n"), "{out}");
     }

@@ -4,6 +4,7 @@
 //! commit. Renames are followed.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::ops::Range;
 use std::os::unix::ffi::OsStrExt;
 
@@ -71,7 +72,8 @@ impl History {
         wanted: Range<usize>,
     ) -> Result<Vec<BlameRun>> {
         let id = self.resolve(revision, Peel::Commit)?;
-        let too_slow = "following these lines through history takes too long; name fewer lines";
+        let too_slow =
+            "following these lines through history takes too long; ask for fewer `lines`";
         self.blame_from(id, revision, current, wanted).map_err(|stop| self.error(stop, too_slow))
     }
 
@@ -244,11 +246,14 @@ impl Blame<'_> {
             }
             let (mut commit, mut other_path) = (None, None);
             if let Some(origin) = &origin {
-                if !commits.contains_key(&origin.commit) {
-                    let text = self.history.commit_text(&origin.commit)?;
-                    commits.insert(origin.commit, text.into_info(&origin.commit));
-                }
-                commit = commits.get(&origin.commit).cloned();
+                let info = match commits.entry(origin.commit) {
+                    Entry::Occupied(known) => known.into_mut(),
+                    Entry::Vacant(vacant) => {
+                        let text = self.history.commit_text(&origin.commit)?;
+                        vacant.insert(text.into_info(&origin.commit))
+                    }
+                };
+                commit = Some(info.clone());
                 other_path = (origin.path != path).then(|| lossy(&origin.path));
             }
             runs.push((origin, BlameRun { lines, commit, path: other_path }));

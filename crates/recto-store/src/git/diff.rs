@@ -112,13 +112,18 @@ impl FileChange {
         lossy(&self.path)
     }
 
+    /// Returns the old path of a renamed file as text.
+    pub fn shown_old(&self) -> Option<String> {
+        self.old_path.as_ref().map(|path| lossy(path))
+    }
+
     /// Whether the new version is a regular file on disk.
     pub fn is_on_disk(&self) -> bool {
         let after = self.after.as_ref();
         after.is_some_and(|after| matches!(after, NewSide::Disk(kind) if *kind != EntryKind::Link))
     }
 
-    /// Whether the new version is a file with another mode, and nothing else differs.
+    /// Returns how the mode of a regular file differs.
     pub fn mode_change(&self) -> Option<&'static str> {
         let kinds = (self.before?.kind, self.after.as_ref()?.kind());
         match kinds {
@@ -191,7 +196,19 @@ impl History {
             let request =
                 ListRequest { folder: &folder, glob, shows_ignored: false, limit: MAX_LISTED };
             let prefix = if below.is_empty() { Vec::new() } else { [below, b"/"].concat() };
-            for file in self.local.list(&request, &self.context)?.files {
+            let is_submodule = |path: &[u8]| {
+                let entry = paths.get(path).copied().flatten();
+                entry.is_some_and(|entry| entry.kind == EntryKind::Commit)
+            };
+            let mut listed = self.local.list(&request, &self.context)?.files;
+            listed.retain(|file| {
+                let path = [&prefix[..], file.as_bytes()].concat();
+                let slashes = memchr::memchr_iter(b'/', &path);
+                // A work tree inside this one belongs to another repository.
+                file.split('/').all(|part| part != ".git")
+                    && !slashes.into_iter().any(|slash| is_submodule(&path[..slash]))
+            });
+            for file in listed {
                 paths.entry([&prefix[..], file.as_bytes()].concat()).or_default();
             }
         } else if !below.is_empty() {

@@ -1,5 +1,6 @@
 //! The history of one repository, for one call: objects are cached, and the time is bounded.
 
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -8,6 +9,7 @@ use gix_hash::ObjectId;
 use gix_object::Kind;
 
 use super::git_dir_access::{GitError, broken};
+use super::log::lossy;
 use super::objects::{GitObject, ObjectLookup, Objects};
 use super::packs::DeltaBases;
 use super::repository::Repository;
@@ -39,6 +41,8 @@ pub struct History {
     pub(super) path: AbsPath,
     /// The same, relative to the top.
     pub(super) below: PathBuf,
+    /// Whether relative paths start at the top.
+    pub(super) is_shown_from_top: bool,
     pub(super) context: Context,
     pub(super) started: Instant,
     pub(super) max_time: Duration,
@@ -83,6 +87,14 @@ impl History {
         &self.below
     }
 
+    /// Returns a path below the top as answers show it, valid as input.
+    pub(super) fn shown(&self, path: &[u8]) -> String {
+        match self.is_shown_from_top {
+            true => lossy(path),
+            false => lossy(&[self.tops[0].as_os_str().as_bytes(), b"/", path].concat()),
+        }
+    }
+
     /// Whether the clone is shallow, so that older commits are missing.
     pub fn is_shallow(&self) -> bool {
         self.repository.shallow(&self.context).is_ok_and(|ends| !ends.is_empty())
@@ -101,10 +113,15 @@ impl History {
         error.into_error(self.path.as_str())
     }
 
+    /// Whether the time of the call is over.
+    pub fn is_time_over(&self) -> bool {
+        self.started.elapsed() > self.max_time
+    }
+
     /// Fails if the call was cancelled or its time is over.
     pub(super) fn check(&self) -> Result<(), Stop> {
         self.context.cancel.check()?;
-        match self.started.elapsed() > self.max_time {
+        match self.is_time_over() {
             true => Err(Stop::Time),
             false => Ok(()),
         }
@@ -178,7 +195,6 @@ impl History {
 
     /// Returns a filter for the paths below the top that the caller may see.
     pub(super) fn visible(&self) -> impl Fn(&[u8]) -> bool {
-        use std::os::unix::ffi::OsStrExt;
         let visible = self.local.visible(&self.context);
         let top = self.tops[0].clone();
         move |path: &[u8]| visible.contains(&top.join(std::ffi::OsStr::from_bytes(path)))

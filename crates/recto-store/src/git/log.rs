@@ -55,6 +55,8 @@ pub struct LogEntry {
     pub commit: CommitInfo,
     /// The path before the commit renamed or copied it.
     pub renamed_from: Option<String>,
+    /// How to list this commit and older ones.
+    pub from_here: LogContinuation,
 }
 
 /// The arguments that list older commits.
@@ -103,6 +105,7 @@ impl History {
         match listing.run(start, n_skipped, &mut log) {
             Ok(()) => {}
             Err(Stop::Error(error)) => {
+                log.next = None;
                 let error = error.into_error(self.path.as_str());
                 if log.commits.is_empty() || error == Error::Cancelled {
                     return Err(error);
@@ -143,7 +146,7 @@ impl Listing<'_> {
                     true => commit.id.to_string(),
                     false => format!("{start}+{n_walked}"),
                 };
-                let path = self.is_renamed.then(|| lossy(&self.path));
+                let path = self.is_renamed.then(|| history.shown(&self.path));
                 log.next = Some(LogContinuation { revision, path });
                 log.is_stuck = n_walked == n_skipped;
                 if log.commits.len() >= self.query.limit {
@@ -155,13 +158,19 @@ impl Listing<'_> {
             if self.query.since.is_some_and(|since| commit.time < since) {
                 continue;
             }
-            for parent in &commit.parents {
-                walk.add(parent, |id| history.commit(id))?;
-            }
             log.is_cut_off |= history.is_shallow_end(&commit.id)?;
-            if is_listed {
-                log.commits.extend(self.listed(&commit)?);
+            let entry = if is_listed { self.listed(&commit)? } else { None };
+            let mut parents = commit.parents.iter();
+            let added: Result<(), Stop> =
+                parents.try_for_each(|id| walk.add(id, |id| history.commit(id)));
+            // The list continues at this commit if there is no time for its parents, and ends after
+            // it if one is missing.
+            if added != Err(Stop::Time)
+                && let (Some((commit, renamed_from)), Some(from_here)) = (entry, log.next.clone())
+            {
+                log.commits.push(LogEntry { commit, renamed_from, from_here });
             }
+            added?;
             self.is_linear &= commit.parents.len() < 2;
         }
         log.next = None;
@@ -169,7 +178,7 @@ impl Listing<'_> {
     }
 
     /// Returns a commit as it is listed, unless it does not match.
-    fn listed(&mut self, commit: &Commit) -> Result<Option<LogEntry>, Stop> {
+    fn listed(&mut self, commit: &Commit) -> Result<Option<(CommitInfo, Option<String>)>, Stop> {
         if self.query.until.is_some_and(|until| commit.time > until) {
             return Ok(None);
         }
@@ -190,8 +199,8 @@ impl Listing<'_> {
             return Ok(None);
         }
         let text = self.history.commit_text(&commit.id)?;
-        let renamed_from = renamed_from.map(|path| lossy(&path));
-        Ok(Some(LogEntry { commit: text.into_info(&commit.id), renamed_from }))
+        let renamed_from = renamed_from.map(|path| self.history.shown(&path));
+        Ok(Some((text.into_info(&commit.id), renamed_from)))
     }
 
     fn matches_text(&self, commit: &Commit) -> Result<bool, Stop> {

@@ -190,9 +190,6 @@ where
             let mut best: Vec<Scored> = Vec::new();
             for &source in &sources {
                 let score = self.score(source, target, MIN_SCORE, prints)?;
-                if score < MIN_SCORE {
-                    continue;
-                }
                 let names = (self.sources[source].path, self.targets[target].path);
                 let has_same_name = basename(names.0) == basename(names.1);
                 let scored = Scored { source, target, score, has_same_name };
@@ -205,7 +202,8 @@ where
                     *worst = scored;
                 }
             }
-            all.extend(best);
+            // Git remembers scores below the minimum too, which decides between equal ones.
+            all.extend(best.into_iter().filter(|it| it.score >= MIN_SCORE));
         }
         all.sort_by(|one, other| {
             (other.score, other.has_same_name).cmp(&(one.score, one.has_same_name))
