@@ -176,7 +176,7 @@ struct Hunks {
 }
 
 impl Hunks {
-    /// Adds the hunks of a file, as far as they fit. Returns false at the first that does not.
+    /// Adds the hunks of a file until one does not fit. Returns whether all did.
     fn add(
         &mut self,
         env: &ReadEnv<'_>,
