@@ -243,6 +243,8 @@ pub struct Excerpt {
     pub is_cut: [bool; 2],
     /// The ending of every line of the file, if the excerpt is inside a line and lacks it.
     pub ending: Option<Ending>,
+    /// Whether a line of the file ends with CRLF.
+    pub has_crlf: bool,
     /// The size of the file.
     pub n_bytes: u64,
     /// The version of the file.

@@ -126,7 +126,7 @@ impl Revisions for GitRevisions {
         let git_error = |error: GitError| error.into_error(path.as_str());
         let repository =
             Repository::open(access.clone(), &found.dot_git, context).map_err(git_error)?;
-        let objects = repository.objects(context).map_err(git_error)?;
+        let objects = repository.objects();
         let local = self.local.clone();
         // Without a slash at the end.
         let tops: Vec<PathBuf> = found.tops.iter().map(|top| top.components().collect()).collect();
@@ -169,7 +169,7 @@ impl GitRevisions {
         let git_error = |error: GitError| error.into_error(path.as_str());
         let repository =
             Repository::open(access.clone(), &found.dot_git, context).map_err(git_error)?;
-        let objects = repository.objects(context).map_err(git_error)?;
+        let objects = repository.objects();
         let resolver = Resolver {
             repository: &repository,
             objects: &objects,

@@ -14,6 +14,7 @@ pub mod limits;
 pub mod local;
 pub mod lru;
 pub mod memory;
+pub mod nearby;
 pub mod notes;
 pub mod path;
 pub mod preview;
@@ -25,7 +26,7 @@ pub mod fuzzing;
 
 use std::path::PathBuf;
 
-use recto_text::search::{Hits, Search};
+use recto_text::search::{Hits, LineMatches, Needle, Search};
 use recto_text::window::{Page, Window};
 use recto_text::{Digest, Document};
 
@@ -38,6 +39,7 @@ pub use error::{Error, Result};
 pub use git::{GitRevisions, History};
 pub use local::LocalStore;
 pub use memory::MemoryStore;
+pub use nearby::Nearby;
 pub use notes::Note;
 pub use workspace::Workspace;
 
@@ -63,6 +65,9 @@ pub trait Store: Send + Sync {
     /// not exist.
     fn real_path(&self, path: &AbsPath, context: &Context) -> Option<PathBuf>;
 
+    /// Returns what exists near a path that does not, for a hint. Takes a few milliseconds at most.
+    fn nearby(&self, path: &AbsPath, context: &Context) -> Nearby;
+
     /// Lists the files below a directory that match a pattern. A missing directory has none.
     fn list(&self, request: &ListRequest<'_>, context: &Context) -> Result<Listing>;
 }
@@ -82,6 +87,9 @@ pub trait Pages {
 
     /// Searches all lines. Memory is bounded by the number of hits.
     fn search(&self, search: &Search<'_>) -> Result<VersionedHits>;
+
+    /// Returns the matches in one line, from 0, of any length.
+    fn find_in_line(&self, needle: &Needle, line: u64) -> Result<Option<LineMatches>>;
 }
 
 impl Text<'_> {
@@ -172,6 +180,10 @@ pub struct Listing {
     pub n_unnamable: u64,
     /// How many directories could not be read.
     pub n_unreadable: u64,
+    /// How many matches were omitted because of a name with a dot. A directory counts as one.
+    pub n_hidden: u64,
+    /// How many matches were omitted because git ignores them. A directory counts as one.
+    pub n_ignored: u64,
     /// Whether the requested directory does not exist.
     pub is_missing: bool,
 }

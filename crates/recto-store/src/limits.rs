@@ -15,6 +15,10 @@ pub const WHOLE_FILE: u64 = 16 << 20;
 pub const WALK_ENTRIES: u64 = 5_000_000;
 /// How long one walk runs.
 pub const WALK_TIME: Duration = Duration::from_secs(20);
+/// Directory entries that are inspected to suggest a path for one that does not exist.
+pub const NEARBY_ENTRIES: u64 = 20_000;
+/// How long that takes, once it has inspected a thousand entries.
+pub const NEARBY_TIME: Duration = Duration::from_millis(8);
 /// How many levels of directories a walk descends.
 pub const WALK_DEPTH: usize = 256;
 /// Paths that a walk keeps.
@@ -47,6 +51,8 @@ pub const LEFTOVER_BYTES: u64 = 256 << 20;
 pub const REVISION: usize = 1024;
 /// Size of a git object, such as a file at a commit.
 pub const GIT_OBJECT: u64 = 64 << 20;
+/// Size of all pack indexes of a repository together.
+pub const GIT_PACK_INDEXES: u64 = 2 << 30;
 /// Tree entries that one walk of a commit inspects.
 pub const GIT_WALK_ENTRIES: u64 = 2_000_000;
 /// How long one walk of a commit runs.

@@ -14,6 +14,7 @@ pub(crate) mod ignored;
 mod index;
 mod large;
 pub mod leftovers;
+mod letter_case;
 mod list;
 mod lock;
 pub(crate) mod locked;
@@ -39,15 +40,17 @@ use recto_platform::{FileKind, Linux, Sys};
 
 use crate::context::{Access, Context};
 use crate::limits;
+use crate::nearby;
 use crate::path::AbsPath;
 use crate::{
-    BulkReader, Bytes, Hold, ListRequest, Listing, Removal, Slot, Store, Text, WriteStore,
+    BulkReader, Bytes, Hold, ListRequest, Listing, Nearby, Removal, Slot, Store, Text, WriteStore,
 };
 use editor_hold::{EditorHold, OnDisk};
 pub use hidden::HiddenPaths;
 use index::{Index, Indexes};
 use large::LargeFile;
 use leftovers::Leftovers;
+use list::WalkBudget;
 use lock::Locks;
 use locked::{LockedPath, Purpose};
 use probe::{PathInfo, Visible};
@@ -210,6 +213,16 @@ impl Store for LocalStore {
     fn real_path(&self, path: &AbsPath, context: &Context) -> Option<PathBuf> {
         let location = self.resolve(path, LastLink::Follow, context, Access::Read);
         location.ok().map(|location| location.real_path)
+    }
+
+    fn nearby(&self, path: &AbsPath, context: &Context) -> Nearby {
+        let budget = WalkBudget::nearby();
+        let list = |request: &ListRequest<'_>| {
+            list::list_within(&self.roots, request, budget, context).ok()
+        };
+        let roots: Vec<PathBuf> =
+            self.roots().iter().map(|root| self.roots.as_given(root)).collect();
+        nearby::find(path, &roots, list)
     }
 
     fn list(&self, request: &ListRequest<'_>, context: &Context) -> Result<Listing> {

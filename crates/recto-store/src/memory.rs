@@ -6,11 +6,12 @@ use std::sync::{Mutex, MutexGuard};
 
 use crate::context::{Access, Context};
 use crate::error::{Denial, Error, Instead, Result};
+use crate::nearby;
 use crate::path::AbsPath;
 use crate::sync::lock;
 use crate::{
-    AtRevision, BulkReader, Bytes, HeldFile, History, Hold, ListRequest, Listing, Removal, Remove,
-    Removed, Replace, Revisions, Slot, Store, Text, Whole, WriteError, WriteStore, Written,
+    AtRevision, BulkReader, Bytes, HeldFile, History, Hold, ListRequest, Listing, Nearby, Removal,
+    Remove, Removed, Replace, Revisions, Slot, Store, Text, Whole, WriteError, WriteStore, Written,
     text_of,
 };
 
@@ -129,16 +130,27 @@ impl Store for MemoryStore {
         self.locate(path, context, Access::Read).ok()
     }
 
+    fn nearby(&self, path: &AbsPath, context: &Context) -> Nearby {
+        let list = |request: &ListRequest<'_>| self.list(request, context).ok();
+        nearby::find(path, std::slice::from_ref(&self.root), list)
+    }
+
     fn list(&self, request: &ListRequest<'_>, context: &Context) -> Result<Listing> {
         let folder = self.locate(request.folder, context, Access::Read)?;
         let is_missing = folder != self.root && !self.lock().contains_key(&folder);
+        if matches!(self.lock().get(&folder), Some(Node::File(_))) {
+            return Ok(Listing::default());
+        }
         let mut listing = Listing { folder: folder.clone(), is_missing, ..Listing::default() };
+        let with_hidden = request.glob.clone().showing_hidden();
         for (path, node) in self.lock().iter() {
             let (Node::File(_), Ok(below)) = (node, path.strip_prefix(&folder)) else { continue };
             let Some(below) = below.to_str().filter(|below| !below.is_empty()) else { continue };
             let is_open = path.strip_prefix(&self.root).is_ok_and(|path| !(self.is_hidden)(path));
             if is_open && request.glob.matches_path(below) {
                 listing.files.push(below.into());
+            } else if is_open && with_hidden.matches_path(below) {
+                listing.n_hidden += 1;
             }
         }
         listing.total = listing.files.len() as u64;

@@ -10,8 +10,8 @@ use crate::error::{Error, Result, SizeLimit};
 use crate::limits;
 use crate::path::AbsPath;
 use crate::{
-    BulkReader, Bytes, Context, HeldFile, Hold, ListRequest, Listing, Removal, Remove, Removed,
-    Replace, Slot, Store, Text, Whole, WriteError, WriteStore, Written,
+    BulkReader, Bytes, Context, HeldFile, Hold, ListRequest, Listing, Nearby, Removal, Remove,
+    Removed, Replace, Slot, Store, Text, Whole, WriteError, WriteStore, Written,
 };
 
 /// Wraps another store and only reads from it.
@@ -36,6 +36,10 @@ impl Store for PreviewStore<'_> {
 
     fn real_path(&self, path: &AbsPath, context: &Context) -> Option<PathBuf> {
         self.0.real_path(path, context)
+    }
+
+    fn nearby(&self, path: &AbsPath, context: &Context) -> Nearby {
+        self.0.nearby(path, context)
     }
 
     fn list(&self, request: &ListRequest<'_>, context: &Context) -> Result<Listing> {

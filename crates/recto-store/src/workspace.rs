@@ -15,8 +15,8 @@ use crate::error::Result;
 use crate::local::locked::Purpose;
 use crate::path::AbsPath;
 use crate::{
-    BulkReader, Bytes, Context, Hold, ListRequest, Listing, LocalStore, Note, Removal, Slot, Store,
-    Text, WriteStore, text_of,
+    BulkReader, Bytes, Context, Hold, ListRequest, Listing, LocalStore, Nearby, Note, Removal,
+    Slot, Store, Text, WriteStore, text_of,
 };
 use held::WorkspaceHold;
 use unsaved::Unsaved;
@@ -98,6 +98,10 @@ impl Store for Workspace {
 
     fn real_path(&self, path: &AbsPath, context: &Context) -> Option<PathBuf> {
         self.disk.real_path(path, context)
+    }
+
+    fn nearby(&self, path: &AbsPath, context: &Context) -> Nearby {
+        self.disk.nearby(path, context)
     }
 
     fn list(&self, request: &ListRequest<'_>, context: &Context) -> Result<Listing> {

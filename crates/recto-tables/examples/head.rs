@@ -26,7 +26,7 @@ fn main() -> std::result::Result<(), Box<dyn Error>> {
     let start = Instant::now();
     let file = File::open(&path)?;
     let size = file.metadata()?.len();
-    let request = Request { name: &path, limit: 100, max_bytes: 256 << 10 };
+    let request = Request::new(&path, 100, 256 << 10);
     let table = preview(Arc::new(OnDisk(file, size)), &request)?;
     let text = render::markdown(&table);
     eprintln!("{} rows in {:.1} ms", table.rows.len(), start.elapsed().as_secs_f64() * 1e3);

@@ -12,7 +12,7 @@ use serde_json::{Value as Json, json};
 fn main() -> Result<(), Box<dyn Error>> {
     for path in std::env::args().skip(1) {
         let bytes = std::fs::read(&path)?;
-        let request = Request { name: &path, limit: 100_000, max_bytes: 64 << 20 };
+        let request = Request::new(&path, 100_000, 64 << 20);
         let answer = match preview(Arc::new(bytes), &request) {
             Ok(table) => {
                 let columns: Vec<[String; 2]> =

@@ -25,6 +25,17 @@ pub fn time(nanos: i64) -> String {
     }
 }
 
+/// Formats ticks since midnight, with a sign before midnight.
+pub fn duration(ticks: i64, n_per_second: i64) -> String {
+    let (seconds, tick) =
+        (ticks.unsigned_abs() / n_per_second as u64, ticks.unsigned_abs() % n_per_second as u64);
+    let sign = if ticks < 0 { "-" } else { "" };
+    let (hours, seconds) = (seconds / 3600, seconds % 3600);
+    let rest =
+        time(seconds as i64 * NANOS_PER_SECOND + tick as i64 * (NANOS_PER_SECOND / n_per_second));
+    format!("{sign}{hours:02}{}", &rest[2..])
+}
+
 /// Formats a timestamp in ticks from 1970-01-01T00:00:00, with `n_per_second` ticks a second.
 pub fn timestamp(ticks: i64, n_per_second: i64) -> String {
     let n_per_day = 86_400 * n_per_second;
@@ -79,6 +90,19 @@ mod tests {
         }
         date(i64::MIN);
         date(i64::MAX);
+    }
+
+    #[test]
+    fn times_outside_their_day_are_readable() {
+        for (ticks, n_per_second, shown) in [
+            (-1, 1_000, "-00:00:00.001"),
+            (-3_600_000_000, 1_000_000, "-01:00:00"),
+            (86_400_000, 1_000, "24:00:00"),
+            (90_061_000, 1_000, "25:01:01"),
+        ] {
+            assert_eq!(duration(ticks, n_per_second), shown);
+        }
+        duration(i64::MIN, 1_000);
     }
 
     #[test]

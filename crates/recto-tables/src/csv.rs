@@ -39,6 +39,9 @@ const SAMPLE_BYTES: usize = 4 << 20;
 /// comments.
 const MAX_BYTES: usize = 64 << 20;
 
+/// The same if rows are skipped.
+const MAX_SKIPPED_BYTES: usize = 1 << 30;
+
 /// The longest record. A quote may have been opened by mistake.
 pub(crate) const MAX_RECORD_BYTES: usize = 16 << 20;
 
@@ -48,10 +51,15 @@ pub fn preview(input: &mut dyn Read, request: &Request<'_>) -> Result<Table> {
     let layout = layout(&mut text, expected_delimiter(request.name))?;
     let mut rows = CsvRows::new(&layout, request);
     let mut n_bytes = 0;
-    while !rows.is_complete(n_bytes) {
+    let max_bytes = if request.offset > 0 { MAX_SKIPPED_BYTES } else { MAX_BYTES };
+    while n_bytes < max_bytes && !rows.is_complete(n_bytes) {
         let is_last = text.is_complete() || text.rest().len() >= MAX_RECORD_BYTES;
         let mut fields = Vec::with_capacity(layout.n_columns);
         let next = match layout.dialect.split(text.rest(), is_last, &mut fields) {
+            ParsedLine::Record(next) if layout.may_be_comment(&fields) => {
+                rows.has_comments = true;
+                next
+            }
             ParsedLine::Record(next) => {
                 rows.push(&fields);
                 next
@@ -79,7 +87,10 @@ pub fn preview(input: &mut dyn Read, request: &Request<'_>) -> Result<Table> {
         text.advance(next);
     }
     let is_at_end = text.is_complete() && text.rest().is_empty();
-    let notes = Notes::new(&layout, text.encoding(), request.name);
+    let mut notes = Notes::new(&layout, text.encoding(), request.name);
+    if text.has_invalid() {
+        notes.invalid();
+    }
     Ok(rows.into_table(notes, is_at_end))
 }
 
@@ -157,6 +168,8 @@ struct CsvRows<'a> {
     /// Consecutive blank lines, which are rows only if another row follows.
     n_blank: usize,
     n_rows: usize,
+    /// The number of rows before those that are shown.
+    offset: usize,
     /// The most fields of a shown row, up to its last value.
     n_filled: usize,
     has_short: bool,
@@ -176,6 +189,7 @@ impl<'a> CsvRows<'a> {
             n_records: 0,
             n_blank: 0,
             n_rows: 0,
+            offset: request.offset,
             n_filled: 0,
             has_short: false,
             first_long_row: None,
@@ -186,8 +200,8 @@ impl<'a> CsvRows<'a> {
     /// Returns whether more text would change nothing.
     fn is_complete(&self, n_bytes: usize) -> bool {
         let is_sampled = self.n_rows + self.n_blank >= SAMPLE_ROWS || n_bytes >= SAMPLE_BYTES;
-        let has_more = self.n_rows > self.shown.len();
-        n_bytes >= MAX_BYTES || (is_sampled && has_more)
+        let has_more = self.n_rows > self.n_shown_or_skipped();
+        is_sampled && has_more
     }
 
     fn push<F: AsRef<str>>(&mut self, fields: &[F]) {
@@ -210,10 +224,13 @@ impl<'a> CsvRows<'a> {
 
     fn push_row<F: AsRef<str>>(&mut self, fields: &[F]) {
         self.n_rows += 1;
+        if self.n_rows > SAMPLE_ROWS && self.n_rows <= self.offset {
+            return;
+        }
         for (candidates, field) in self.columns.iter_mut().zip(fields) {
             candidates.observe(field.as_ref());
         }
-        if self.budget.is_spent() {
+        if self.n_rows <= self.offset || self.budget.is_spent() {
             return;
         }
         let n_filled = fields.iter().rposition(|field| !field.as_ref().is_empty());
@@ -238,8 +255,13 @@ impl<'a> CsvRows<'a> {
         self.shown.push(row);
     }
 
+    /// Returns how many rows are skipped or shown.
+    fn n_shown_or_skipped(&self) -> usize {
+        self.offset.saturating_add(self.shown.len())
+    }
+
     fn into_table(mut self, mut notes: Notes, is_at_end: bool) -> Table {
-        let has_more = self.n_rows > self.shown.len() || !is_at_end;
+        let has_more = self.n_rows > self.n_shown_or_skipped() || !is_at_end;
         self.drop_trailing_columns();
         let n_columns = self.n_columns();
         let delimiter = self.layout.dialect.delimiter;
@@ -263,6 +285,10 @@ impl<'a> CsvRows<'a> {
             .collect();
         if self.has_comments {
             notes.comments(self.layout.dialect.comment);
+        }
+        let n_names = header.len() - usize::from(self.layout.has_row_names);
+        if !header.is_empty() && self.first_long_row.is_none() && n_names < n_columns {
+            notes.missing_names(n_names, n_columns, self.layout.has_row_names);
         }
         if self.has_short {
             notes.short_rows();

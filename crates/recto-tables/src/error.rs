@@ -33,6 +33,31 @@ pub enum Error {
         cause: String,
     },
 
+    /// A sheet was asked for, and the file is not a workbook.
+    #[error("the file has no sheets")]
+    NoSheets {
+        /// The name that was given.
+        sheet: String,
+    },
+
+    /// The workbook has no sheet with that name.
+    #[error("it has no sheet {sheet}")]
+    NoSuchSheet {
+        /// The name that was given.
+        sheet: String,
+        /// The names of its sheets.
+        known: String,
+    },
+
+    /// The table has no columns with these names.
+    #[error("it has no columns {columns}")]
+    NoSuchColumns {
+        /// The names that were not found.
+        columns: String,
+        /// The names of its columns.
+        known: String,
+    },
+
     /// The bytes could not be read.
     #[error("{cause}")]
     Read {

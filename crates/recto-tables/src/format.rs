@@ -7,7 +7,7 @@ use recto_text::Encoding;
 
 use crate::compression::Codec;
 use crate::error::{Error, Result};
-use crate::text::has_stray_nuls;
+use crate::text::{self, has_stray_nuls};
 use crate::{csv, json};
 
 /// The container format.
@@ -54,6 +54,8 @@ const OTHERS: &[(&[u8], &str)] = &[
     (b"BZh", "a bzip2 file"),
     (b"\xfd7zXZ\0", "an xz file"),
     (b"ARROW1", "an Arrow file"),
+    (b"FEA1", "an Arrow file"),
+    (b"Obj\x01", "an Avro file"),
     (ZIP, "a zip archive"),
     (OLE2, "an Office document"),
 ];
@@ -129,7 +131,7 @@ pub fn without_compression(name: &str) -> &str {
 /// delimited file: there a field may contain it.
 fn encoding(ending: &str, head: &[u8]) -> Option<Encoding> {
     let is_delimited = || DELIMITED_ENDINGS.contains(&ending) && has_stray_nuls(head);
-    Encoding::sniff(head).or_else(|| is_delimited().then_some(Encoding::Utf8))
+    text::encoding(head).or_else(|| is_delimited().then_some(Encoding::Utf8))
 }
 
 /// Returns the extension, in lower case.
@@ -151,7 +153,7 @@ fn holds_sheets(head: &[u8]) -> bool {
 
 fn decode(encoding: Encoding, bytes: &[u8]) -> String {
     let mut text = String::new();
-    encoding.decoder().push(bytes, false, &mut text);
+    text::decoder(encoding, bytes).push(bytes, false, &mut text);
     text
 }
 

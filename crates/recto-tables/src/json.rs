@@ -14,7 +14,7 @@ use crate::budget::{Budget, max_cell_chars};
 use crate::error::Result;
 use crate::names;
 use crate::table::{Column, Table, Type, Value};
-use crate::text::Text;
+use crate::text::{INVALID, Text};
 
 mod columns;
 
@@ -36,6 +36,9 @@ const SAMPLE_BYTES: usize = 1 << 20;
 /// The most bytes of text read to find rows to show.
 const MAX_BYTES: usize = 64 << 20;
 
+/// The same if rows are skipped.
+const MAX_SKIPPED_BYTES: usize = 1 << 30;
+
 /// The column of values that are not objects.
 const ONLY_COLUMN: &str = "json";
 
@@ -46,9 +49,11 @@ pub fn preview(input: &mut dyn Read, request: &Request<'_>) -> Result<Table> {
     if is_geojson {
         values.enter_member("features");
     }
+    let items = if is_geojson { None } else { values.enter_items()? };
     let mut rows = JsonRows::new(request);
     let mut failed = None;
-    while !rows.is_complete(values.n_bytes()) {
+    let max_bytes = if request.offset > 0 { MAX_SKIPPED_BYTES } else { MAX_BYTES };
+    while values.n_bytes() < max_bytes && !rows.is_complete(values.n_bytes()) {
         match values.next_value() {
             Ok(Some(value)) => rows.push(&value, is_geojson),
             Ok(None) => break,
@@ -63,10 +68,16 @@ pub fn preview(input: &mut dyn Read, request: &Request<'_>) -> Result<Table> {
     if let Some(error) = failed.take_if(|_| rows.n_rows == 0 || !values.ends_unfinished()) {
         return Err(error);
     }
-    let is_cut_short = values.n_bytes() >= MAX_BYTES;
+    let is_cut_short = values.n_bytes() >= max_bytes;
     let mut table = rows.into_table(is_cut_short);
+    if let Some(key) = items {
+        table.notes.push(format!("The rows are the {key} of a JSON object."));
+    }
     if failed.is_some() {
         table.notes.push("The last line is incomplete and was skipped.".into());
+    }
+    if values.has_invalid() {
+        table.notes.push(INVALID.into());
     }
     if values.has_nan() {
         table.notes.push("NaN and Infinity are shown as null.".into());
@@ -125,19 +136,23 @@ impl<'a> JsonRows<'a> {
     }
 
     fn has_more(&self) -> bool {
-        self.n_rows > self.shown.len()
+        self.n_rows > self.request.offset.saturating_add(self.shown.len())
     }
 
     /// Returns whether more text would change nothing.
     fn is_complete(&self, n_bytes: usize) -> bool {
         let is_sampled = self.n_rows >= SAMPLE_ROWS || n_bytes >= SAMPLE_BYTES;
-        n_bytes >= MAX_BYTES || (is_sampled && self.has_more())
+        is_sampled && self.has_more()
     }
 
     fn push(&mut self, value: &str, is_geojson: bool) {
         self.n_rows += 1;
+        let is_skipped = self.n_rows <= self.request.offset;
+        if is_skipped && self.n_rows > SAMPLE_ROWS {
+            return;
+        }
         self.whole.observe(value);
-        let is_shown = !self.budget.is_spent();
+        let is_shown = !is_skipped && !self.budget.is_spent();
         if !value.starts_with('{') {
             self.has_others |= value != "null";
             if is_shown {

@@ -23,6 +23,8 @@ mod budget;
 
 mod fit;
 
+mod select;
+
 mod calendar;
 
 mod names;
@@ -61,16 +63,42 @@ pub struct Request<'a> {
     /// About the most bytes to return, names and types included. A longer table is cut and sets
     /// `has_more`; of very many columns only the first are shown.
     pub max_bytes: usize,
+    /// The number of rows to skip.
+    pub offset: usize,
+    /// The sheet of a workbook; by default the first visible one that is not empty.
+    pub sheet: Option<&'a str>,
+    /// The names of the columns to return, in this order; all if empty.
+    pub columns: &'a [String],
 }
 
-/// Returns the first rows of a file in any supported format.
+impl<'a> Request<'a> {
+    /// Asks for the first rows with all columns.
+    pub const fn new(name: &'a str, limit: usize, max_bytes: usize) -> Request<'a> {
+        Request { name, limit, max_bytes, offset: 0, sheet: None, columns: &[] }
+    }
+}
+
+/// If columns are selected afterwards, this many times the bytes are read.
+const SELECTED_FACTOR: usize = 16;
+
+/// Returns rows of a file in any supported format.
 pub fn preview(source: Arc<dyn Source>, request: &Request<'_>) -> Result<Table> {
-    Ok(fit::fit(preview_of(source, request)?, request.max_bytes))
+    let factor = if request.columns.is_empty() { 1 } else { SELECTED_FACTOR };
+    let all = Request { max_bytes: request.max_bytes.saturating_mul(factor), ..*request };
+    let mut table = preview_of(source, &all)?;
+    if !request.columns.is_empty() {
+        select::select(&mut table, request.columns)?;
+    }
+    Ok(fit::fit(table, request.max_bytes))
 }
 
 fn preview_of(source: Arc<dyn Source>, request: &Request<'_>) -> Result<Table> {
     let head = read_up_to(&mut Reader::new(source.clone()), HEAD_BYTES)?;
-    match format::container(request.name, &head)? {
+    let container = format::container(request.name, &head)?;
+    if let Some(sheet) = request.sheet.filter(|_| container != Container::Sheets) {
+        return Err(Error::NoSheets { sheet: sheet.into() });
+    }
+    match container {
         Container::Parquet => parquet::preview(source, request),
         Container::Sheets => sheets::preview(source, request),
         Container::Compressed(kind) => {

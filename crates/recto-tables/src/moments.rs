@@ -65,8 +65,19 @@ struct Time<'a> {
     second: u16,
     /// The digits after the decimal point of the second.
     fraction: &'a str,
+    zone: Zone<'a>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Zone<'a> {
     /// The offset from UTC in minutes, positive to the east.
-    zone: Option<i16>,
+    offset: Option<i16>,
+    /// `CET`, `Europe/Berlin` or, after an offset, `[Europe/Berlin]`. Its offset is not known here.
+    name: &'a str,
+}
+
+impl Zone<'_> {
+    const NONE: Zone<'static> = Zone { offset: None, name: "" };
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -110,7 +121,8 @@ impl<'a> Moment<'a> {
         if before.is_empty() {
             let time = Time::parse(time)?;
             // A time with a zone but without a date is text, as in DuckDB.
-            return time.zone.is_none().then_some(Moment { date: None, time: Some(time) });
+            let is_local = time.zone == Zone::NONE;
+            return is_local.then_some(Moment { date: None, time: Some(time) });
         }
         let date = before.strip_suffix(['T', 't', ' '])?;
         Some(Moment { date: Some(Date::parse(date.trim_end())?), time: Some(Time::parse(time)?) })
@@ -145,7 +157,7 @@ impl<'a> Moment<'a> {
         if !time.fraction.is_empty() {
             let _ = write!(iso, ".{}", time.fraction);
         }
-        match time.zone {
+        match time.zone.offset {
             None => {}
             Some(0) => iso.push('Z'),
             Some(minutes) => {
@@ -154,7 +166,10 @@ impl<'a> Moment<'a> {
                 let _ = write!(iso, "{sign}{:02}:{:02}", minutes / 60, minutes % 60);
             }
         }
-        iso
+        if time.zone.offset.is_none() && !time.zone.name.is_empty() {
+            iso.push(' ');
+        }
+        iso + time.zone.name
     }
 }
 
@@ -223,7 +238,7 @@ impl<'a> Time<'a> {
     fn parse(text: &'a str) -> Option<Time<'a>> {
         let (hour, hour_width, rest) = number(text)?;
         let (minute, minute_width, rest) = number(rest.strip_prefix(':')?)?;
-        let mut time = Time { hour, minute, second: 0, fraction: "", zone: None };
+        let mut time = Time { hour, minute, second: 0, fraction: "", zone: Zone::NONE };
         let mut rest = rest;
         if let Some(after) = rest.strip_prefix(':') {
             let (second, width, after) = number(after)?;
@@ -245,7 +260,8 @@ impl<'a> Time<'a> {
             return None;
         }
         let mut rest = rest.trim_start();
-        let half = rest.get(..2).map(str::to_ascii_uppercase);
+        let is_half = !rest.as_bytes().get(2).is_some_and(u8::is_ascii_alphabetic);
+        let half = rest.get(..2).filter(|_| is_half).map(str::to_ascii_uppercase);
         if let Some(half @ ("AM" | "PM")) = half.as_deref() {
             if !(1..=12).contains(&hour) {
                 return None;
@@ -254,10 +270,46 @@ impl<'a> Time<'a> {
             rest = rest[2..].trim_start();
         }
         if !rest.is_empty() {
-            time.zone = Some(zone(rest)?);
+            time.zone = Zone::parse(rest)?;
         }
         Some(time)
     }
+}
+
+/// Abbreviations of time zones. Some have several meanings, so they are kept as written.
+const ZONE_NAMES: &[&str] = &[
+    "ACDT", "ACST", "ADT", "AEDT", "AEST", "AKDT", "AKST", "AST", "AWST", "BRT", "BST", "CDT",
+    "CEST", "CET", "CST", "EAT", "EDT", "EEST", "EET", "EST", "HKT", "HST", "IDT", "IST", "JST",
+    "KST", "MDT", "MESZ", "MEZ", "MSK", "MST", "NDT", "NST", "NZDT", "NZST", "PDT", "PKT", "PST",
+    "SAST", "SGT", "WAT", "WEST", "WET", "WIB",
+];
+
+impl<'a> Zone<'a> {
+    /// Parses an offset, a name, or an offset with a name in brackets.
+    fn parse(text: &'a str) -> Option<Zone<'a>> {
+        if let Some(at) = text.find('[') {
+            let (offset, name) = text.split_at(at);
+            let is_place = name[1..].strip_suffix(']').is_some_and(is_place_or_utc);
+            return is_place.then_some(Zone { offset: Some(zone(offset)?), name });
+        }
+        if ZONE_NAMES.contains(&text) || is_place(text) {
+            return Some(Zone { offset: None, name: text });
+        }
+        Some(Zone { offset: Some(zone(text)?), name: "" })
+    }
+}
+
+fn is_place_or_utc(text: &str) -> bool {
+    is_place(text) || matches!(text, "UTC" | "GMT" | "Z")
+}
+
+/// Returns whether a text is like `America/New_York`.
+fn is_place(text: &str) -> bool {
+    let is_part = |part: &str| {
+        let is_inside = |byte: u8| byte.is_ascii_alphanumeric() || b"_-+".contains(&byte);
+        part.starts_with(|c: char| c.is_ascii_uppercase()) && part.bytes().all(is_inside)
+    };
+    text.contains('/') && text.split('/').all(is_part)
 }
 
 /// Parses `Z`, `UTC`, `+02`, `+0200` or `-05:30` as an offset in minutes.

@@ -15,6 +15,7 @@ pub(crate) mod pages;
 mod rows;
 mod scalar;
 mod thrift;
+mod variant;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -36,6 +37,9 @@ use rows::RowBudget;
 /// The most values in the lists of a field, in all its columns together.
 const MAX_IN_LISTS: u64 = 1 << 18;
 
+/// The most values in the lists of a column in which rows are skipped.
+const MAX_SKIPPED_IN_LISTS: u64 = 1 << 24;
+
 /// The least number of values that is read of a column of lists.
 const MIN_IN_LISTS: u64 = 64;
 
@@ -47,17 +51,19 @@ pub fn preview(source: Arc<dyn Source>, request: &Request<'_>) -> Result<Table> 
 }
 
 fn read(source: Arc<dyn Source>, request: &Request<'_>) -> Result<Table> {
-    let footer = footer::read(&*source, request.limit)?;
+    let footer = footer::read(&*source, request.offset, request.limit)?;
     let schema = footer.metadata.file_metadata().schema_descr();
     let fields = schema.root_schema().get_fields();
     let n_all = fields.len();
     let n_columns = n_all.min(MAX_COLUMNS);
     let fields = &fields[..n_columns];
 
-    let n_rows = usize::try_from(footer.n_rows).unwrap_or(usize::MAX).min(request.limit);
+    let n_after = footer.n_rows.saturating_sub(request.offset as u64);
+    let n_rows = usize::try_from(n_after).unwrap_or(usize::MAX).min(request.limit);
     let mut table = ColumnReader {
         source,
         row_groups: footer.metadata.row_groups(),
+        n_skipped: request.offset.saturating_sub(footer.n_before as usize),
         rows: RowBudget::new(n_rows, n_columns, request.max_bytes),
         max_cell: max_cell_chars(n_columns, request.max_bytes),
     };
@@ -67,13 +73,14 @@ fn read(source: Arc<dyn Source>, request: &Request<'_>) -> Result<Table> {
     let names = names::unique(fields.iter().map(|it| it.name()), n_all);
     for (field, name) in fields.iter().zip(names) {
         let node = builder.field(field);
-        let column = table.column(&node);
+        let is_wanted = request.columns.is_empty() || request.columns.contains(&name);
+        let column = if is_wanted { table.column(&node) } else { Ok(Vec::new()) };
         values.push(column.map_err(|error| in_column(error, &name))?);
         columns.push(Column { name, kind: node.kind() });
     }
 
     let n_rows = if columns.is_empty() { 0 } else { table.rows.n_rows() };
-    let has_more = !columns.is_empty() && (n_rows as u64) < footer.n_rows;
+    let has_more = !columns.is_empty() && (n_rows as u64) < n_after;
     let rows = if footer.n_rows == 1 { "row" } else { "rows" };
     let note = has_more.then(|| format!("The file has {} {rows}.", grouped(footer.n_rows)));
     Ok(Table {
@@ -89,6 +96,8 @@ fn read(source: Arc<dyn Source>, request: &Request<'_>) -> Result<Table> {
 struct ColumnReader<'a> {
     source: Arc<dyn Source>,
     row_groups: &'a [RowGroupMetaData],
+    /// The rows to skip at the start of the first row group.
+    n_skipped: usize,
     rows: RowBudget,
     max_cell: usize,
 }
@@ -97,15 +106,19 @@ impl ColumnReader<'_> {
     /// Returns the values of a column in the first rows. It may turn out that fewer rows fit.
     fn column(&mut self, node: &Node) -> Result<Vec<Value>> {
         let mut values = Vec::new();
-        for row_group in self.row_groups {
+        let n_in_lists = (MAX_IN_LISTS / node.leaves.len().max(1) as u64).max(MIN_IN_LISTS);
+        for (index, row_group) in self.row_groups.iter().enumerate() {
             if values.len() >= self.rows.n_rows() {
                 break;
             }
+            let n_skipped = if index == 0 { self.n_skipped } else { 0 };
+            let n_rows = usize::try_from(row_group.num_rows()).unwrap_or(0);
             let extent = ReadExtent {
                 first_row: values.len(),
-                n_rows: usize::try_from(row_group.num_rows()).unwrap_or(0),
+                n_skipped,
+                n_rows: n_rows.saturating_sub(n_skipped),
                 max_cell: self.max_cell,
-                n_in_lists: (MAX_IN_LISTS / node.leaves.len().max(1) as u64).max(MIN_IN_LISTS),
+                n_in_lists: if n_skipped > 0 { MAX_SKIPPED_IN_LISTS } else { n_in_lists },
             };
             let mut leaves = Vec::new();
             for (index, scalar) in node.leaves.clone().zip(node.scalars()) {

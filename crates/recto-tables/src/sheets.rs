@@ -1,12 +1,13 @@
 //! The first rows of a workbook: Excel's formats and OpenDocument.
 //!
-//! The first visible sheet that is not empty is shown; the others are named. Formulas are shown as
+//! The first visible sheet that is not empty is shown unless another is asked for; all are named. Formulas are shown as
 //! the values stored in the file.
 
 pub(crate) mod archive;
 mod cell;
 mod grid;
 mod ods;
+mod repair;
 pub(crate) mod xls;
 
 use std::io::{Cursor, Read};
@@ -19,6 +20,7 @@ use calamine::{Xls, XlsError, Xlsb, XlsbError, Xlsx, XlsxError};
 use crate::Request;
 use crate::budget::cut;
 use crate::error::{Error, Result};
+use crate::select;
 use crate::source::Source;
 use crate::table::Table;
 
@@ -64,10 +66,23 @@ fn read(source: Arc<dyn Source>, request: &Request<'_>) -> Result<Workbook> {
     if magic == xls::MAGIC {
         return read_xls(bytes, &failure, request);
     }
-    match archive::check(archive::reopen(&bytes), &failure)? {
-        WorkbookKind::Ods => ods::read(bytes, &failure, request),
-        WorkbookKind::Xlsx => read_xlsx(bytes, &failure, request),
-        WorkbookKind::Xlsb => read_xlsb(bytes, &failure, request),
+    let n_bytes = bytes.get_ref().size();
+    match read_archive(archive::reopen(&bytes), &failure, request) {
+        Err(Error::Broken { cause }) => {
+            let repaired = repair::repair(bytes, n_bytes, &failure).ok().flatten();
+            let Some(repaired) = repaired else { return Err(Error::Broken { cause }) };
+            let (bytes, failure) = archive::open(Arc::new(repaired))?;
+            read_archive(bytes, &failure, request)
+        }
+        outcome => outcome,
+    }
+}
+
+fn read_archive(bytes: Bytes, failure: &Failure, request: &Request<'_>) -> Result<Workbook> {
+    match archive::check(archive::reopen(&bytes), failure)? {
+        WorkbookKind::Ods => ods::read(bytes, failure, request),
+        WorkbookKind::Xlsx => read_xlsx(bytes, failure, request),
+        WorkbookKind::Xlsb => read_xlsb(bytes, failure, request),
     }
 }
 
@@ -75,7 +90,7 @@ fn read_xlsx(bytes: Bytes, failure: &Failure, request: &Request<'_>) -> Result<W
     let explain = |error: XlsxError| failure.explain(&error);
     let mut workbook = Xlsx::new(bytes).map_err(explain)?;
     let sheets = workbook.sheets_metadata().to_vec();
-    Workbook::read(&sheets, |name| {
+    Workbook::read(&sheets, request, |name| {
         let mut cells = workbook.worksheet_cells_reader(name).map_err(explain)?;
         read_cells(request, || cells.next_cell().map_err(explain))
     })
@@ -85,7 +100,7 @@ fn read_xlsb(bytes: Bytes, failure: &Failure, request: &Request<'_>) -> Result<W
     let explain = |error: XlsbError| failure.explain(&error);
     let mut workbook = Xlsb::new(bytes).map_err(explain)?;
     let sheets = workbook.sheets_metadata().to_vec();
-    Workbook::read(&sheets, |name| {
+    Workbook::read(&sheets, request, |name| {
         let mut cells = workbook.worksheet_cells_reader(name).map_err(explain)?;
         read_cells(request, || cells.next_cell().map_err(explain))
     })
@@ -107,10 +122,13 @@ fn read_cells<'a>(
 
 fn read_xls(bytes: Bytes, failure: &Failure, request: &Request<'_>) -> Result<Workbook> {
     let mut grid = Grid::new(request);
-    let prepared = xls::prepare(bytes, failure, grid.max_rows())?;
+    let prepared = xls::prepare(bytes, failure, grid.max_rows(), request.sheet)?;
     let explain = |error: XlsError| failure.explain(&error);
     let mut workbook: Xls<_> = Xls::new(Cursor::new(prepared.file)).map_err(explain)?;
     let sheets = workbook.sheets_metadata().to_vec();
+    if let Some(sheet) = request.sheet.filter(|it| sheets.iter().all(|sheet| sheet.name != **it)) {
+        return Err(no_such_sheet(sheet, &Workbook::new(&sheets, None)));
+    }
     let Some((index, sheet)) = prepared.shown.and_then(|index| Some((index, sheets.get(index)?)))
     else {
         return Ok(Workbook::new(&sheets, None));
@@ -118,7 +136,9 @@ fn read_xls(bytes: Bytes, failure: &Failure, request: &Request<'_>) -> Result<Wo
     let range = workbook.worksheet_range(&sheet.name).map_err(explain)?;
     let (first_row, first_column) = range.start().unwrap_or_default();
     for (row, column, data) in range.used_cells() {
-        let at = (first_row + row as u32, first_column + column as u32);
+        let row = first_row + row as u32;
+        let row = prepared.rows.get(row as usize).map_or(row, |row| u32::from(*row));
+        let at = (row, first_column + column as u32);
         if !push(&mut grid, at, &borrowed(data)) {
             break;
         }
@@ -151,8 +171,16 @@ impl Workbook {
     /// Reads the visible sheets until one is not empty.
     fn read(
         sheets: &[calamine::Sheet],
+        request: &Request<'_>,
         mut read: impl FnMut(&str) -> Result<Grid>,
     ) -> Result<Workbook> {
+        if let Some(sheet) = request.sheet {
+            let is_wanted =
+                |it: &calamine::Sheet| it.name == sheet && it.typ == SheetType::WorkSheet;
+            let index = sheets.iter().position(is_wanted);
+            let index = index.ok_or_else(|| no_such_sheet(sheet, &Workbook::new(sheets, None)))?;
+            return Ok(Workbook::new(sheets, Some((index, read(sheet)?))));
+        }
         for (index, sheet) in sheets.iter().enumerate() {
             let is_candidate =
                 sheet.visible == SheetVisible::Visible && sheet.typ == SheetType::WorkSheet;
@@ -173,6 +201,11 @@ impl Workbook {
     }
 }
 
+fn no_such_sheet(sheet: &str, workbook: &Workbook) -> Error {
+    let known = select::list(workbook.sheets.iter().map(|sheet| sheet.name.as_str()));
+    Error::NoSuchSheet { sheet: sheet.into(), known }
+}
+
 /// Names the sheets, if there are others than the one shown.
 fn note(workbook: &Workbook) -> Option<String> {
     let names = workbook.sheets.iter().map(|sheet| match sheet.is_visible {
@@ -182,15 +215,12 @@ fn note(workbook: &Workbook) -> Option<String> {
     let names = cut(&names.collect::<Vec<_>>().join(", "), MAX_NAMES);
     let n_sheets = workbook.sheets.len();
     match &workbook.shown {
-        None if n_sheets == 1 => Some(format!("the sheet {names} is empty or hidden")),
-        None => Some(format!("all {n_sheets} sheets are empty or hidden: {names}")),
+        None if n_sheets == 1 => Some(format!("The sheet {names} is empty or hidden.")),
+        None => Some(format!("All {n_sheets} sheets are empty or hidden: {names}.")),
         Some(_) if n_sheets == 1 => None,
         Some((index, _)) => {
             let shown = &workbook.sheets[*index].name;
-            Some(format!(
-                "{n_sheets} sheets: {names}; this is {shown}, the first with data, and the others \
-                 cannot be asked for"
-            ))
+            Some(format!("This is sheet {shown} of {n_sheets}: {names}."))
         }
     }
 }

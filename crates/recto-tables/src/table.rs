@@ -94,7 +94,8 @@ pub enum Value {
     Null,
     /// true or false.
     Boolean(bool),
-    /// An integer. Larger ones are [`Value::Text`] with their digits.
+    /// An integer. One that only fits an unsigned integer is [`Value::Json`], a larger one is
+    /// [`Value::Text`] with its digits.
     Integer(i64),
     /// A finite number with a fraction. NaN and the infinities are [`Value::Text`].
     Number(f64),
@@ -105,6 +106,15 @@ pub enum Value {
 }
 
 impl Value {
+    /// Returns an integer, given as digits with an optional minus.
+    pub fn integer(digits: &str) -> Value {
+        match (digits.parse(), digits.parse::<u64>()) {
+            (Ok(number), _) => Value::Integer(number),
+            (Err(_), Ok(number)) => Value::Json(number.into()),
+            (Err(_), Err(_)) => Value::Text(digits.into()),
+        }
+    }
+
     /// Converts the value to JSON. Dates, and numbers that are [`Value::Text`], become strings.
     pub fn to_json(self) -> serde_json::Value {
         match self {

@@ -16,6 +16,9 @@ const FIRST_BYTES: usize = 256 * 1024;
 /// The number of bytes from which a legacy encoding is guessed.
 const GUESS_BYTES: usize = 64 * 1024;
 
+/// The note on text with invalid bytes.
+pub const INVALID: &str = "Some bytes are not valid in this encoding; they are shown as \u{fffd}.";
+
 /// The decoded text that was read and not used yet.
 pub struct Text<'a> {
     input: &'a mut dyn Read,
@@ -26,23 +29,26 @@ pub struct Text<'a> {
     start: usize,
     is_complete: bool,
     encoding: Encoding,
+    has_invalid: bool,
 }
 
 impl<'a> Text<'a> {
     /// Reads the start. Bytes that are not text are not a table.
     pub fn open(input: &'a mut dyn Read) -> Result<Text<'a>> {
         let head = read_up_to(input, FIRST_BYTES)?;
-        let Some(encoding) = sniff(&head) else {
+        let stray = || has_stray_nuls(&head).then_some(Encoding::Utf8);
+        let Some(encoding) = encoding(&head).or_else(stray) else {
             return Err(Error::NotATable { what: "a binary file".into(), is_text: false });
         };
         let mut text = Text {
             input,
-            decoder: encoding.decoder(),
+            decoder: decoder(encoding, &head),
             piece: String::new(),
             buffer: String::new(),
             start: 0,
             is_complete: false,
             encoding,
+            has_invalid: false,
         };
         text.push(&head, FIRST_BYTES);
         Ok(text)
@@ -61,6 +67,11 @@ impl<'a> Text<'a> {
     /// Returns the encoding.
     pub fn encoding(&self) -> Encoding {
         self.encoding
+    }
+
+    /// Returns whether bytes were replaced because they are not text in the encoding.
+    pub fn has_invalid(&self) -> bool {
+        self.has_invalid
     }
 
     /// Discards the first `n_bytes` of the buffered text.
@@ -93,13 +104,39 @@ impl<'a> Text<'a> {
 
     fn push(&mut self, bytes: &[u8], n_wanted: usize) {
         self.is_complete = bytes.len() < n_wanted;
-        self.decoder.push(bytes, self.is_complete, &mut self.piece);
+        self.has_invalid |= self.decoder.push(bytes, self.is_complete, &mut self.piece);
         self.buffer.push_str(&self.piece);
     }
 }
 
-/// Returns whether bytes are UTF-8 with a few NULs, as programs write that pad fields. In UTF-16
-/// without a BOM about every second byte is NUL.
+/// Returns the decoder of a text that starts with `head`.
+pub fn decoder(encoding: Encoding, head: &[u8]) -> Decoder {
+    if Encoding::has_bom(head) { encoding.decoder() } else { encoding.decoder_inside() }
+}
+
+/// Detects the encoding from the first bytes; `None` if they are not text. In addition to text that
+/// can be edited, UTF-16 without a BOM and damaged UTF-8 can be previewed.
+pub fn encoding(head: &[u8]) -> Option<Encoding> {
+    if Encoding::has_bom(head) {
+        return Encoding::sniff(head);
+    }
+    if head.contains(&0) {
+        return utf16(head);
+    }
+    if is_utf8(head) {
+        return Some(Encoding::Utf8);
+    }
+    let n_valid = head.utf8_chunks().next().map_or(0, |chunk| chunk.valid().len());
+    let line_start = head[..n_valid].iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+    let is_damaged = head.len() > GUESS_BYTES && !head[..line_start].is_ascii();
+    // A legacy encoding is guessed from the first line that is not UTF-8.
+    let guess_start = if head.len() > GUESS_BYTES { line_start } else { 0 };
+    let guessed = &head[guess_start..head.len().min(guess_start + GUESS_BYTES)];
+    let legacy = if is_damaged { None } else { Encoding::sniff(guessed) };
+    legacy.or_else(|| is_mostly_utf8(head).then_some(Encoding::Utf8))
+}
+
+/// Returns whether bytes are UTF-8 with a few NULs, as programs write that pad fields.
 pub fn has_stray_nuls(head: &[u8]) -> bool {
     let n_nuls = head.iter().filter(|byte| **byte == 0).count();
     n_nuls < head.len() / 4 && is_utf8(head)
@@ -113,18 +150,42 @@ fn is_utf8(head: &[u8]) -> bool {
     }
 }
 
-/// Detects the encoding from the first bytes. A legacy encoding is guessed from the first line that
-/// is not UTF-8.
-fn sniff(head: &[u8]) -> Option<Encoding> {
-    if is_utf8(head) || Encoding::has_bom(head) || head.len() <= GUESS_BYTES {
-        return Encoding::sniff(head).or_else(|| has_stray_nuls(head).then_some(Encoding::Utf8));
-    }
-    let n_valid = head.utf8_chunks().next().map_or(0, |chunk| chunk.valid().len());
-    let line_start = head[..n_valid].iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
-    if head[..line_start].contains(&0) {
+/// Returns whether bytes are text, most of whose characters outside ASCII are valid UTF-8.
+fn is_mostly_utf8(head: &[u8]) -> bool {
+    let n_invalid = head.utf8_chunks().filter(|chunk| !chunk.invalid().is_empty()).count();
+    let valid = || head.utf8_chunks().flat_map(|chunk| chunk.valid().chars());
+    let n_valid = valid().filter(|c| !c.is_ascii()).count();
+    n_invalid <= n_valid && !valid().any(is_control)
+}
+
+/// Returns the byte order of UTF-16 without a BOM: all is text, with line endings, and only in that
+/// order. A few NULs in a text without other control characters do not make it UTF-16.
+fn utf16(head: &[u8]) -> Option<Encoding> {
+    let is_control_byte = |byte: &u8| *byte != 0 && is_control(char::from(*byte));
+    if has_stray_nuls(head) && !head.iter().filter(|byte| byte.is_ascii()).any(is_control_byte) {
         return None;
     }
-    Encoding::sniff(&head[line_start..head.len().min(line_start + GUESS_BYTES)])
+    let is_text = |to_unit: fn([u8; 2]) -> u16| {
+        let mut units: Vec<u16> =
+            head.chunks_exact(2).map(|pair| to_unit([pair[0], pair[1]])).collect();
+        // The last character may be cut.
+        units.pop_if(|unit| (0xd800..0xdc00).contains(unit));
+        let is_plain = |c: char| {
+            let is_odd = matches!(c, '\0' | '\u{e000}'..='\u{f8ff}' | '\u{fff0}'..='\u{ffff}');
+            !is_odd && !is_control(c)
+        };
+        units.contains(&u16::from(b'\n'))
+            && char::decode_utf16(units).all(|c| c.is_ok_and(is_plain))
+    };
+    match (is_text(u16::from_le_bytes), is_text(u16::from_be_bytes)) {
+        (true, false) => Some(Encoding::Utf16Le),
+        (false, true) => Some(Encoding::Utf16Be),
+        _ => None,
+    }
+}
+
+fn is_control(c: char) -> bool {
+    c.is_control() && !matches!(c, '\t' | '\r' | '\n' | '\u{c}' | '\u{1b}')
 }
 
 #[cfg(test)]

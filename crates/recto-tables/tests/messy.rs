@@ -24,7 +24,7 @@ fn expectations() -> Vec<toml::Table> {
 }
 
 fn show(name: &str, bytes: Vec<u8>) -> Result<Table> {
-    preview(Arc::new(bytes), &Request { name, limit: 100, max_bytes: 1 << 20 })
+    preview(Arc::new(bytes), &Request::new(name, 100, 1 << 20))
 }
 
 /// Summarises the result in the format of `expected.toml`.
@@ -96,7 +96,7 @@ fn fewer_rows_are_the_first_ones() {
     for expectation in expectations() {
         let name = expectation["name"].as_str().unwrap();
         let bytes = Arc::new(fs::read(folder().join(name)).unwrap());
-        let ask = |limit| preview(bytes.clone(), &Request { name, limit, max_bytes: 1 << 20 });
+        let ask = |limit| preview(bytes.clone(), &Request::new(name, limit, 1 << 20));
         let Ok(all) = ask(100) else { continue };
         let one = ask(1).unwrap();
         assert_eq!(one.has_more, all.rows.len() > 1, "{name}");

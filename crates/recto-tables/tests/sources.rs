@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use recto_tables::{Error, Request, Result, Source, preview};
 
-const REQUEST: Request<'_> = Request { name: "a.csv", limit: 100, max_bytes: 100_000 };
+const REQUEST: Request<'_> = Request::new("a.csv", 100, 100_000);
 
 /// Endless rows, with an error from some offset on.
 struct EndlessRows {

@@ -45,6 +45,16 @@ pub struct Texts<'a> {
     /// Whether both texts start and end at line boundaries. A part then has three lines on either
     /// side of every edit, unless the whole text starts or ends there.
     pub is_whole_lines: bool,
+    /// Whether a line that is not in the texts ends with CRLF.
+    pub has_other_crlf: bool,
+}
+
+impl<'a> Texts<'a> {
+    /// Returns two versions of a whole text.
+    pub fn whole(before: &'a str, after: &'a str, edits: &'a Edits) -> Texts<'a> {
+        let (lines_before, is_whole_lines, has_other_crlf) = (0, true, false);
+        Texts { before, after, edits, lines_before, is_whole_lines, has_other_crlf }
+    }
 }
 
 /// Bounds on a diff. Lines over [`MAX_LINE_CHARS`] characters are always shortened.

@@ -76,6 +76,15 @@ impl Edits {
             n_grown += edit.growth();
             first += 1;
         }
+        if let Some(edit) = self.edits.get_mut(first)
+            && let start = after_start(edit, n_grown)
+            && start <= range.start
+            && range.end <= start + edit.text.len()
+        {
+            // Inside one edit: only its text changes.
+            edit.text.replace_range(range.start - start..range.end - start, text);
+            return;
+        }
         let mut added =
             Edit { range: range.start.strict_add_signed(-n_grown)..0, text: String::new() };
         let mut end = first;

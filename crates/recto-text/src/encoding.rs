@@ -175,6 +175,9 @@ fn encode_utf16(bom: &[u8], text: &str, to_bytes: fn(u16) -> [u8; 2]) -> Vec<u8>
 /// Detects a legacy encoding. The bytes must not look like damaged UTF-8, contain no control
 /// characters unusual in text, and survive a round trip through the encoding.
 fn detect_legacy(bytes: &[u8]) -> Option<Encoding> {
+    if has_only_signs(bytes) {
+        return Some(Encoding::Legacy(encoding_rs::WINDOWS_1252));
+    }
     let mut detector = EncodingDetector::new(Iso2022JpDetection::Deny);
     detector.feed(bytes, true);
     let encoding = detector.guess(None, Utf8Detection::Deny);
@@ -189,6 +192,31 @@ fn detect_legacy(bytes: &[u8]) -> Option<Encoding> {
         return None;
     }
     (encoding.encode(&text).as_deref() == Ok(bytes)).then_some(encoding)
+}
+
+/// Whether all bytes outside ASCII are Western European signs beside digits or units, as in `£5`, `±1`,
+/// `5 µm`, `20 °C`, `3 m²`. The detector takes so few bytes for letters of other languages.
+fn has_only_signs(bytes: &[u8]) -> bool {
+    let is_letter =
+        |at: usize| bytes.get(at).is_some_and(|it| it.is_ascii_alphabetic() || !it.is_ascii());
+    let is_sign = |at: usize| {
+        let before = at.checked_sub(1).filter(|before| is_letter(*before)).map(|at| bytes[at]);
+        match bytes[at] {
+            b'\xa2' | b'\xa3' | b'\xa5' | b'\xa7' | b'\xb1' | b'\xbc'..=b'\xbe' => {
+                before.is_none() && !is_letter(at + 1)
+            }
+            b'\xb0' | b'\xb5' => before.is_none() && bytes.get(at + 1).is_none_or(u8::is_ascii),
+            b'\xb2' | b'\xb3' => before.is_none_or(|unit| unit == b'm') && !is_letter(at + 1),
+            _ => false,
+        }
+    };
+    let is_text = |at: usize| match bytes[at] {
+        byte if byte.is_ascii_control() => {
+            matches!(byte, b'\t' | b'\r' | b'\n' | b'\x0c' | b'\x1b')
+        }
+        byte => byte.is_ascii() || is_sign(at),
+    };
+    (0..bytes.len()).all(is_text)
 }
 
 /// Whether bytes look like damaged UTF-8. For a single-byte encoding, one valid multi-byte UTF-8

@@ -58,7 +58,7 @@ impl Interval {
             0 => n + 1,
             end if (1..=n + 1).contains(&end) => end,
             end if (-n..0).contains(&end) => n + 1 + end,
-            end => return Err(outside(end, NamedAs::End { start: self.start })),
+            end => return Err(outside(end, NamedAs::End { start: self.start, has_text: true })),
         };
         let range = self.checked(start, end)?;
         Ok(range.start as usize..range.end as usize)

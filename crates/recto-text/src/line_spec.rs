@@ -142,8 +142,11 @@ fn parse_range(text: &str) -> Option<(Bound, Bound)> {
         let bound = Bound::parse(text)?;
         return Some((bound, bound));
     };
+    let first = Bound::parse(first)?;
     let last = if last.is_empty() { Bound::FromEnd(1) } else { Bound::parse(last)? };
-    Some((Bound::parse(first)?, last))
+    // A range such as `+3-2` is more likely a mistake for `+3 -2`, or for the last lines.
+    let is_mixed = matches!((first, last), (Bound::FromEnd(_), Bound::FromStart(_)));
+    (!is_mixed).then_some((first, last))
 }
 
 /// Parses `+/-C`, `-B`, `+A`, `-B+A` or an empty string: the number of lines before and after.

@@ -13,6 +13,8 @@ use crate::size::Size;
 pub struct Window {
     /// The first line, from 1.
     pub first_line: u64,
+    /// The first character of that line, from 1.
+    pub first_column: u64,
     /// The most lines.
     pub max_lines: u64,
     /// The largest size.
@@ -30,7 +32,7 @@ pub struct Page {
     pub n_lines: u64,
     /// How many lines the whole text has.
     pub total_lines: u64,
-    /// Whether the page is one line that was cut to fit.
+    /// Whether the page is one line whose end was cut to fit.
     pub is_cut: bool,
 }
 
@@ -44,7 +46,12 @@ impl Page {
 
 impl Window {
     /// No lines. Its page has the total number of lines.
-    pub const COUNT: Window = Window { first_line: 1, max_lines: 0, max_size: Size::utf8(0) };
+    pub const COUNT: Window = Window::lines(1, 0, Size::utf8(0));
+
+    /// Returns the window of whole lines.
+    pub const fn lines(first_line: u64, max_lines: u64, max_size: Size) -> Window {
+        Window { first_line, first_column: 1, max_lines, max_size }
+    }
 
     /// Returns the page of a whole text.
     pub fn page(self, text: &str) -> Page {
@@ -69,6 +76,8 @@ pub struct PageScan {
     /// How many line endings the page would have without the byte limit.
     n_endings: u64,
     is_page_complete: bool,
+    /// The characters of the first line to skip, until that is done.
+    n_skipped: Option<u64>,
 }
 
 impl PageScan {
@@ -86,6 +95,7 @@ impl PageScan {
             kept: Vec::new(),
             n_endings: 0,
             is_page_complete: window.max_lines == 0,
+            n_skipped: Some(window.first_column - 1).filter(|n_skipped| *n_skipped > 0),
         }
     }
 
@@ -124,6 +134,9 @@ impl PageScan {
         let mut rest = piece;
         if self.line < self.window.first_line {
             rest = self.skip_lines(rest, self.window.first_line);
+        }
+        if self.n_skipped.is_some() && self.line == self.window.first_line {
+            rest = self.skip_characters(rest);
         }
         let start = piece.len() - rest.len();
         let mut kept = start..start;
@@ -167,6 +180,20 @@ impl PageScan {
         })
     }
 
+    /// Skips characters of the first line, and returns the rest.
+    fn skip_characters<'a>(&mut self, piece: &'a [u8]) -> &'a [u8] {
+        let n_left = self.n_skipped.get_or_insert(0);
+        let is_end = |byte: &u8| {
+            let is_start = is_character_start(*byte);
+            let is_end = is_start && (*n_left == 0 || *byte == b'\n');
+            *n_left -= u64::from(is_start && !is_end);
+            is_end
+        };
+        let Some(at) = piece.iter().position(is_end) else { return &[] };
+        self.n_skipped = None;
+        &piece[at..]
+    }
+
     /// Skips whole lines up to the start of `end_line`, and returns the rest.
     fn skip_lines<'a>(&mut self, piece: &'a [u8], end_line: u64) -> &'a [u8] {
         // Counting is several times as fast as finding each line.
@@ -183,6 +210,11 @@ impl PageScan {
         }
         &[]
     }
+}
+
+/// Whether a byte is not a later byte of a character in UTF-8.
+pub fn is_character_start(byte: u8) -> bool {
+    (byte as i8) >= -0x40
 }
 
 #[cfg(test)]

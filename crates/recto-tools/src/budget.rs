@@ -102,7 +102,7 @@ impl ErrorText {
 }
 
 /// Returns a text, or its start and `…` if it exceeds a size.
-fn shortened(mut text: String, max: Size) -> String {
+pub fn shortened(mut text: String, max: Size) -> String {
     if max.fitting(text.as_bytes()) < text.len() {
         let max = max.minus(Size::of("…")).unwrap_or_default();
         text.truncate(fitting(&text, max).len());

@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use recto_store::error::{Error as StoreError, Instead};
+use recto_store::path::AbsPath;
 use recto_store::preview::PreviewStore;
 use recto_store::{Context, Revisions, WriteStore};
 use serde_json::{Map, Value};
@@ -18,6 +20,9 @@ use crate::seen::Seen;
 use crate::served::{Names, Served};
 use crate::tools::{Answer, Env, SUBJECTS, Tool};
 use crate::versions::Versions;
+
+/// The maximum number of new directories that a hint suggests to create.
+const MAX_NEW_DIRS: usize = 32;
 
 /// One call. The worker that runs it owns it and may outlive the request.
 #[derive(Debug, Clone, Default)]
@@ -60,6 +65,8 @@ pub struct Calls {
     served: Served,
     /// The base of relative paths.
     root: PathBuf,
+    /// The other roots, which relative patterns also cover.
+    more_roots: Arc<[PathBuf]>,
     delivery: Delivery,
     versions: Arc<Versions>,
     seen: Arc<Seen>,
@@ -76,7 +83,13 @@ impl Calls {
         delivery: Delivery,
     ) -> Calls {
         let (versions, seen, witness) = (Arc::default(), Arc::default(), None);
-        Calls { store, revisions, served, root, delivery, versions, seen, witness }
+        let more_roots = Arc::default();
+        Calls { store, revisions, served, root, more_roots, delivery, versions, seen, witness }
+    }
+
+    /// Returns the same with more roots, which relative patterns also cover.
+    pub fn with_more_roots(self, more_roots: Vec<PathBuf>) -> Calls {
+        Calls { more_roots: more_roots.into(), ..self }
     }
 
     /// Returns the same with a witness for every call.
@@ -147,6 +160,63 @@ impl Calls {
         self.run(tool, arguments, context, &store, &Versions::default())
     }
 
+    /// Adds to an error about the named path what exists near it, so that the hint is a call that works.
+    fn with_nearby(
+        &self,
+        error: Error,
+        tool: &Tool,
+        path: Option<String>,
+        store: &dyn WriteStore,
+        context: &Context,
+    ) -> Error {
+        let absolute = |path: &str| AbsPath::of(self.root.join(path), path.to_string());
+        let nearby = |path: &str| store.nearby(&absolute(path), context);
+        let is_file = |path: &AbsPath| store.is_file(path, context).unwrap_or(false);
+        let param = tool.params.iter().find(|param| SUBJECTS.contains(&param.name));
+        let argument = param.map_or("path", |param| param.name);
+        let creates = tool.name == "write_text_file";
+        match error {
+            Error::Store(StoreError::FileNotFound { path }) if creates => {
+                let nearby = nearby(&path);
+                Error::NothingToOverwrite { path, nearby }
+            }
+            Error::Store(StoreError::FileNotFound { path }) if !path.ends_with('/') => {
+                let nearby = nearby(&path);
+                Error::Missing { path, argument, nearby }
+            }
+            Error::Store(StoreError::ParentNotFound { parent })
+                if creates
+                    && path.is_some_and(|path| {
+                        // Not if a link leads there, or `..` leaves again.
+                        absolute(&path).parent() == parent
+                            && !parent.split('/').any(|part| part == "..")
+                            && can_create_dirs(store, Path::new(&parent), context)
+                    }) =>
+            {
+                Error::MissingParent { parent }
+            }
+            Error::Store(StoreError::NotInRevision { path, revision }) => {
+                let at = self.revisions.at(&revision, &path, context);
+                let nearby = at.map(|at| at.store.nearby(&at.path, context)).unwrap_or_default();
+                Error::MissingAt { path, revision, argument, nearby }
+            }
+            Error::Store(StoreError::RelativePath { path, root })
+                if !path.starts_with("file://") && !path.is_empty() =>
+            {
+                let whole = self.root.join(path.strip_prefix("./").unwrap_or(&path));
+                let given =
+                    if path.starts_with('~') { path.clone() } else { whole.display().to_string() };
+                let nearby = store.nearby(&AbsPath::of(whole.clone(), given), context);
+                let has_dir = whole.parent().and_then(Path::to_str) == nearby.folder.as_deref();
+                match is_file(&absolute(&path)) || (creates && has_dir) {
+                    true => Error::Store(StoreError::RelativePath { path, root }),
+                    false => Error::NotAbsolute { path, argument, nearby },
+                }
+            }
+            error => error,
+        }
+    }
+
     /// Returns the path of the current file that a call names.
     fn file_of(&self, arguments: &Map<String, Value>) -> Option<PathBuf> {
         let is_current = !arguments.contains_key("commit");
@@ -182,13 +252,18 @@ impl Calls {
             revisions: &*self.revisions,
             context,
             root: &self.root,
+            more_roots: &self.more_roots,
             delivery: self.delivery,
             versions,
             seen: &self.seen,
             served: &self.served,
         };
+        let path = subject(&arguments).map(String::from);
         // The store keeps its state consistent on a panic, and nothing else outlives the call.
-        let run = AssertUnwindSafe(|| tool.call(&env, arguments));
+        let run = AssertUnwindSafe(|| {
+            let result = tool.call(&env, arguments);
+            result.map_err(|error| self.with_nearby(error, tool, path, store, context))
+        });
         let result = catch_unwind(run).unwrap_or_else(|panic| {
             let cause = panic
                 .downcast_ref::<&str>()
@@ -207,6 +282,26 @@ pub fn path_of(arguments: &Map<String, Value>) -> Option<&str> {
     const MAX_BYTES: usize = 2048;
     let path = subject(arguments)?;
     Some(&path[..path.floor_char_boundary(MAX_BYTES)])
+}
+
+/// Whether nothing but a directory is in the way of a missing directory.
+fn can_create_dirs(store: &dyn WriteStore, dir: &Path, context: &Context) -> bool {
+    for dir in dir.ancestors().take(MAX_NEW_DIRS) {
+        let dir = AbsPath::of(dir.to_path_buf(), String::new());
+        // First, because an editor is asked for a file that is opened.
+        if store.is_file(&dir, context).unwrap_or(true) {
+            return false;
+        }
+        match store.open(&dir, context).err() {
+            Some(StoreError::FileNotFound { .. }) => {}
+            error => {
+                let is_folder =
+                    |error| matches!(error, StoreError::NotAFile { instead: Instead::Folder, .. });
+                return error.is_some_and(is_folder);
+            }
+        }
+    }
+    false
 }
 
 fn subject(arguments: &Map<String, Value>) -> Option<&str> {

@@ -7,11 +7,13 @@ pub mod hint;
 
 use std::borrow::Cow;
 
+use recto_store::Nearby;
 use recto_store::error::Error as StoreError;
 use recto_text::Digest;
 use recto_text::error::Error as TextError;
 use recto_text::line::LineRange;
 use recto_text::quote::Quoted;
+use serde_json::{Map, Value};
 use thiserror::Error;
 
 pub use hint::{Hint, NextCall};
@@ -34,6 +36,26 @@ pub enum Error {
     /// A directory was named where a file is required, by a caller that can list it.
     #[error("{} is not a file", Quoted(path))]
     FolderToList { path: String, commit: Option<String> },
+
+    /// The file that `argument` names does not exist.
+    #[error("File not found: {}", Quoted(path))]
+    Missing { path: String, argument: &'static str, nearby: Nearby },
+
+    /// The file to overwrite does not exist, but the caller named its version.
+    #[error("File not found: {}", Quoted(path))]
+    NothingToOverwrite { path: String, nearby: Nearby },
+
+    /// The directory of a new file does not exist, but `file_create` can create it.
+    #[error("Parent directory not found: {}", Quoted(parent))]
+    MissingParent { parent: String },
+
+    /// The file that `argument` names does not exist at a revision.
+    #[error("File not found at {}: {}", Quoted(revision), Quoted(path))]
+    MissingAt { path: String, revision: String, argument: &'static str, nearby: Nearby },
+
+    /// A relative path where an absolute one is required, and no file is there below the root.
+    #[error("Path must be absolute: {}", Quoted(path))]
+    NotAbsolute { path: String, argument: &'static str, nearby: Nearby },
 
     /// A required argument is absent. Nested ones are named `edits[0].old_string`. `known` lists the
     /// declared ones.
@@ -77,9 +99,16 @@ pub enum Error {
     BrokenTable { path: String, cause: String },
 
     /// The file is not the version that the caller named. `changed` lists the lines that differ, if
-    /// the caller's version is still remembered.
+    /// the caller's version is still remembered; `retry` are the arguments to retry with, if the text
+    /// that the caller named is unchanged.
     #[error("File changed since it was read: {} (expected {expected}, now {now})", Quoted(path))]
-    Stale { path: String, expected: Digest, now: Digest, changed: Vec<LineRange> },
+    Stale {
+        path: String,
+        expected: Digest,
+        now: Digest,
+        changed: Vec<LineRange>,
+        retry: Option<Box<Map<String, Value>>>,
+    },
 
     /// A whole file is to be overwritten, but its current version is not the one that the session has
     /// last seen. Nothing here contains the current hash, so that a blind retry cannot overwrite it.
@@ -116,12 +145,17 @@ impl Error {
             Error::Store(error) => store_code(error),
             Error::MissingArgument { .. }
             | Error::TwoNames { .. }
+            | Error::NotAbsolute { .. }
             | Error::UnknownArgument { .. }
             | Error::WrongArgument { .. }
             | Error::InvalidLine { .. }
             | Error::InvalidLimit { .. }
             | Error::NoEdits
             | Error::EmptyText { .. } => -32600,
+            Error::Missing { .. }
+            | Error::MissingAt { .. }
+            | Error::MissingParent { .. }
+            | Error::NothingToOverwrite { .. } => -32001,
             Error::FolderToList { .. } => -32003,
             Error::NotATable { .. } | Error::BrokenTable { .. } => -32004,
             Error::Stale { .. } | Error::Unseen { .. } => -32013,

@@ -12,8 +12,6 @@ pub const LINE: usize = 4096;
 pub const LINE_OF_MANY: usize = 512;
 /// Lines in an answer about many files.
 pub const ROWS_OF_MANY: usize = 1000;
-/// Bytes of text in an answer about many files.
-pub const BYTES_OF_MANY: usize = 128 << 10;
 /// Matching lines that a search collects from one file.
 pub const HITS: usize = 20_000;
 /// Files that one call searches.

@@ -8,6 +8,7 @@ mod edit;
 mod paths;
 mod read;
 mod report;
+mod row;
 mod rows;
 mod search;
 
@@ -31,7 +32,7 @@ mod read_text_file;
 mod write_text_file;
 
 use std::borrow::Cow;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use recto_store::{Context, Revisions, Store, WriteStore};
 use serde_json::{Map, Value, json};
@@ -169,6 +170,7 @@ impl ParamKind {
             ParamKind::Integer { minimum: None } => "integer".into(),
             ParamKind::Word(words) => words.join(" or "),
             ParamKind::Lines => "[integer, integer]".into(),
+            ParamKind::Strings => "array of strings".into(),
             ParamKind::Boolean => "boolean".into(),
             ParamKind::Hash => "string, 12 hex digits".into(),
             ParamKind::Objects(_) => "array of objects".into(),
@@ -186,6 +188,8 @@ pub struct Env<'a, S: ?Sized> {
     pub context: &'a Context,
     /// The base of relative paths.
     pub root: &'a Path,
+    /// The other roots, which relative patterns also cover.
+    pub more_roots: &'a [PathBuf],
     /// How the client gets its answers.
     pub delivery: Delivery,
     /// Texts that were recently read or written.
@@ -205,8 +209,9 @@ pub type WriteEnv<'a> = Env<'a, dyn WriteStore + 'a>;
 impl<'a> WriteEnv<'a> {
     /// Returns the same environment without the ability to write.
     fn to_read(&self) -> ReadEnv<'a> {
-        let Env { store, revisions, context, root, delivery, versions, seen, served } = *self;
-        Env { store, revisions, context, root, delivery, versions, seen, served }
+        let Env { store, revisions, context, root, more_roots, delivery, versions, seen, served } =
+            *self;
+        Env { store, revisions, context, root, more_roots, delivery, versions, seen, served }
     }
 }
 

@@ -82,10 +82,13 @@ fn calls(
     store: Arc<dyn WriteStore>,
     disk: Arc<LocalStore>,
 ) -> Result<Calls, String> {
-    let root = disk.roots().into_iter().next().unwrap_or_default();
+    let mut roots = disk.roots().into_iter();
+    let root = roots.next().unwrap_or_default();
+    let more_roots = roots.collect();
     check_git_dirs(config)?;
     let revisions = Arc::new(GitRevisions::new(disk, config.git_dirs.clone()));
     let wire = config.wire.for_client(None);
     let served = Served::new(config.tools()?, wire.names);
-    Ok(Calls::new(store, revisions, served, root, wire.delivery))
+    let calls = Calls::new(store, revisions, served, root, wire.delivery);
+    Ok(calls.with_more_roots(more_roots))
 }

@@ -125,15 +125,25 @@ limits! {
     LINKS: count usize = recto_store::limits::LINKS,
         "-32003", By("at_most_forty_links_are_followed");
 
+    /// Directory entries inspected to suggest a path for one that does not exist.
+    NEARBY_ENTRIES: count u64 = recto_store::limits::NEARBY_ENTRIES,
+        "the hint has fewer suggestions", By("suggestions_come_from_a_bounded_number_of_entries");
+    /// Duration of that, once a thousand entries were inspected.
+    NEARBY_TIME: time Duration = recto_store::limits::NEARBY_TIME,
+        "the hint has fewer suggestions", Not("depends on the speed of the disk");
+
     // Reading.
 
-    /// Text returned by one read, unless set by `--max-answer-bytes`.
-    ANSWER_BYTES: bytes usize = 1 << 20,
-        "the answer ends after a complete line and says how to continue",
+    /// Text of an answer, and separately its structured content as JSON, unless set by `--max-answer-bytes`.
+    ANSWER_BYTES: bytes usize = 40_000,
+        "the answer ends after a complete line or entry and says how to continue",
         By("a_read_returns_up_to_its_limit_and_names_the_next_page");
+    /// Minimum of `--max-answer-bytes`.
+    LEAST_ANSWER_BYTES: bytes usize = 1 << 10,
+        "recto does not start", By("the_limits_of_an_answer_size_are_checked");
     /// Maximum of `--max-answer-bytes`.
     MOST_ANSWER_BYTES: bytes usize = 16 << 20,
-        "recto does not start", By("a_read_limit_above_16_mebibytes_is_rejected");
+        "recto does not start", By("the_limits_of_an_answer_size_are_checked");
     /// Size up to which a file is read whole; larger files are read in parts.
     WHOLE_FILE: bytes u64 = recto_store::limits::WHOLE_FILE,
         "no visible difference",
@@ -146,9 +156,6 @@ limits! {
         "the line is truncated and marked", By("lines_are_truncated_earlier_in_a_search_of_many_files");
     /// Lines returned for several files.
     ROWS_OF_MANY: count usize = recto_tools::limits::ROWS_OF_MANY,
-        "`truncated`; the first lines are returned", By("search_results_are_bounded_and_start_with_the_first_hit");
-    /// Text returned for several files.
-    BYTES_OF_MANY: bytes usize = recto_tools::limits::BYTES_OF_MANY,
         "`truncated`; the first lines are returned", By("search_results_are_bounded_and_start_with_the_first_hit");
     /// Matching lines searched for in one file.
     HITS: count usize = recto_tools::limits::HITS,
@@ -235,6 +242,9 @@ limits! {
     /// Size of a git object, such as a file at a revision.
     GIT_OBJECT: bytes u64 = recto_store::limits::GIT_OBJECT,
         "-32019, before the object is decompressed", By("a_file_over_the_limit_is_rejected_by_its_header");
+    /// Size of all pack indexes of a git repository together.
+    GIT_PACK_INDEXES: bytes u64 = recto_store::limits::GIT_PACK_INDEXES,
+        "the repository is treated as damaged", By("a_huge_pack_index_is_not_read");
     /// Entries that one walk of a git tree visits.
     GIT_WALK_ENTRIES: count u64 = recto_store::limits::GIT_WALK_ENTRIES,
         "`truncated`", By("an_endless_tree_is_listed_up_to_the_budget");

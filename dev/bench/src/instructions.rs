@@ -124,7 +124,7 @@ fn count_session(
     command.args(["--addr-no-randomize", "valgrind", "--tool=callgrind"]);
     command.arg(format!("--log-file={}", log.display()));
     command.arg(format!("--callgrind-out-file={}", out.display()));
-    command.arg(recto).arg("serve").arg(files.root());
+    command.arg(recto).arg("serve").arg(files.root()).args(crate::programs::MAX_ANSWER);
     let mut client = Client::start(&mut command)?;
     client.initialize()?;
     for round in 0..n_calls {

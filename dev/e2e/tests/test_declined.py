@@ -25,7 +25,6 @@ class Declined(unittest.TestCase):
         card = session.cards()[call_id(0, 0)]
         self.assertEqual(card["statuses"][-1], "failed")
         self.assertEqual(error_of(card)["code"], -32002)
-        self.assertTrue(error_of(card)["hint"])
         _, invalid = session.validity()
         self.assertEqual(invalid, [])
         return output, session

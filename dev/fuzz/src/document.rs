@@ -76,7 +76,7 @@ fn check_pages(text: &str, sizes: &[u8]) {
     let mut joined = String::new();
     let mut first_line = 1;
     loop {
-        let window = Window { first_line, max_lines, max_size: Size::utf8(max_bytes) };
+        let window = Window::lines(first_line, max_lines, Size::utf8(max_bytes));
         let page = window.page(text);
         check_page(text, window, &page, sizes);
         if page.is_cut || page.n_lines == 0 {

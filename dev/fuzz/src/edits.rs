@@ -164,13 +164,7 @@ fn check_plan(
     };
     let after = plan.edits.apply(text);
     check_edits(text, &after, &plan.edits);
-    let whole = Texts {
-        before: text,
-        after: &after,
-        edits: &plan.edits,
-        lines_before: 0,
-        is_whole_lines: true,
-    };
+    let whole = Texts::whole(text, &after, &plan.edits);
     let diff = unified("f", OldSide::File, &whole, Bounds::NONE);
     if !diff.is_shortened {
         assert_eq!(model::patched(text, &diff.text), after, "{}", diff.text);
@@ -194,13 +188,8 @@ fn check_plan(
     assert_eq!(moved, plan.edits.iter().cloned().collect::<Vec<_>>());
     assert_eq!((&in_part.found, in_part.kind), (&plan.found, plan.kind));
     let part_after = in_part.edits.apply(part.text);
-    let texts = Texts {
-        before: part.text,
-        after: &part_after,
-        edits: &in_part.edits,
-        lines_before,
-        is_whole_lines: true,
-    };
+    let whole = Texts::whole(part.text, &part_after, &in_part.edits);
+    let texts = Texts { lines_before, has_other_crlf: text.contains("\r\n"), ..whole };
     let part_diff = unified("f", OldSide::File, &texts, Bounds::NONE);
     assert_eq!((part_diff.text, part_diff.is_shortened), (diff.text, diff.is_shortened));
 }

@@ -33,7 +33,7 @@ pub fn check(input: &[u8]) {
     let [name, limits, bytes @ ..] = input else { return };
     let name = NAMES[usize::from(*name) % NAMES.len()];
     let (limit, max_bytes) = LIMITS[usize::from(*limits) % LIMITS.len()];
-    let request = Request { name, limit, max_bytes };
+    let request = Request::new(name, limit, max_bytes);
     let table = match preview(Arc::new(bytes.to_vec()), &request) {
         Ok(table) => table,
         Err(error) => return assert!(error.to_string().len() < 1000, "{error}"),

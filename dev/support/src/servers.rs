@@ -56,11 +56,14 @@ impl Server {
         self.program.exists()
     }
 
-    /// Returns the command that serves a directory for reading and writing, with default settings.
+    /// Returns the command that serves a directory for reading and writing, with default settings but
+    /// for the size of answers: the other servers have no limit.
     pub fn command(&self, root: &Path) -> Command {
         let mut command = Command::new(&self.program);
         match self.kind {
-            ServerKind::Recto => command.arg("serve").arg(root),
+            ServerKind::Recto => {
+                command.arg("serve").arg(root).args(["--max-answer-bytes", "4194304"])
+            }
             ServerKind::Official => command.arg(root),
             ServerKind::RustMcp => command.arg("--allow-write").arg(root),
             // It has no roots.

@@ -17,8 +17,11 @@ use super::resolve::read;
 use super::tree::{self, TreeEntry, TreeWalk};
 use super::tree_cache::TreeCache;
 use crate::context::Context;
+use crate::nearby;
 use crate::path::AbsPath;
-use crate::{BulkReader, Bytes, ListRequest, Listing, LocalStore, Note, Store, Text, text_of};
+use crate::{
+    BulkReader, Bytes, ListRequest, Listing, LocalStore, Nearby, Note, Store, Text, text_of,
+};
 
 /// The files of one tree.
 pub struct GitFiles {
@@ -60,6 +63,11 @@ impl Store for GitFiles {
         Some(self.tops[0].join(self.relative(path, context).ok()??))
     }
 
+    fn nearby(&self, path: &AbsPath, context: &Context) -> Nearby {
+        // Without roots, only directories of the path are listed: a walk of all trees is not quick.
+        nearby::find(path, &[], |request| self.list(request, context).ok())
+    }
+
     fn list(&self, request: &ListRequest<'_>, context: &Context) -> Result<Listing> {
         let git_error = |error: GitError| error.into_error(request.folder.as_str());
         let Some((entry, relative)) = self.entry(request.folder, context)? else {
@@ -76,7 +84,8 @@ impl Store for GitFiles {
             is_visible: &|path| visible.contains(path),
             may_contain_visible: &|folder| visible.may_contain(folder),
         };
-        walk.run(entry.id, |id| self.read_tree(id, context)).map_err(git_error)
+        let listing = walk.run(entry.id, |id| self.read_tree(id, context)).map_err(git_error)?;
+        Ok(Listing { folder: walk.folder.to_path_buf(), ..listing })
     }
 }
 

@@ -153,33 +153,6 @@ impl Refs<'_> {
         Ok(log.split(|byte| *byte == b'\n').filter_map(entry).collect())
     }
 
-    /// Returns the objects that `refs/replace` replaces, with their replacements.
-    pub fn replaced(&self) -> Result<Vec<(ObjectId, ObjectId)>, GitError> {
-        if self.repository.has_reftable() {
-            return Ok(Vec::new());
-        }
-        let prefix = "refs/replace/";
-        let common = &self.repository.common_dir;
-        let loose = self.repository.access.names(common, "refs/replace", 10_000, self.context)?;
-        let mut names: Vec<String> =
-            loose.into_iter().filter_map(|name| name.into_string().ok()).collect();
-        let packed = self.packed()?;
-        for at in memmem::find_iter(packed, format!(" {prefix}").as_bytes()) {
-            let name = &packed[at + 1 + prefix.len()..];
-            let end = memchr::memchr(b'\n', name).unwrap_or(name.len());
-            names.push(String::from_utf8_lossy(&name[..end]).into_owned());
-        }
-        let mut replaced = Vec::new();
-        for name in names {
-            if let Some(from) = self.parse_id(&name)
-                && let Some(to) = self.id(&format!("{prefix}{name}"))?
-            {
-                replaced.push((from, to));
-            }
-        }
-        Ok(replaced)
-    }
-
     fn target(&self, name: &str) -> Result<Option<RefTarget>, GitError> {
         if !is_name(name) {
             return Ok(None);

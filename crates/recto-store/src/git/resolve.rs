@@ -117,11 +117,10 @@ impl Resolver<'_> {
     fn abbreviated(&self, digits: &str) -> Result<ObjectId> {
         let mut ids = Vec::new();
         for id in self.checked(self.objects.with_prefix(digits, self.context))? {
-            if let ObjectLookup::Whole(object) =
-                self.checked(self.objects.find(&id, self.context))?
-                && object.kind != Kind::Blob
+            if let Some(kind) = self.checked(self.objects.kind(&id, self.context))?
+                && kind != Kind::Blob
             {
-                ids.push((id, object.kind));
+                ids.push((id, kind));
             }
         }
         // Like git, prefer commits and tags to trees.

@@ -270,6 +270,7 @@ impl ExcerptScan<'_> {
             lines_after: scan.index.total_lines.saturating_sub(lines_before + n_lines) as usize,
             is_cut: [false; 2],
             ending: None,
+            has_crlf: scan.has_crlf,
             n_bytes: scan.index.n_bytes,
             digest: scan.index.digest,
             far: None,

@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 use recto_platform::Status;
 use recto_text::digest::{Digest, Digester};
 use recto_text::encoding::Encoding;
-use recto_text::search::{Hits, Search, SearchScan};
+use recto_text::search::{Hits, LineMatches, LineScan, Needle, Search, SearchScan};
 use recto_text::window::{Page, PageScan, Window};
 
 use super::index::{self, Index, Indexes, PIECE};
@@ -51,6 +51,18 @@ impl Pages for LargeFile<'_> {
         self.with_index(|index| {
             let hits = self.hits(index, search)?;
             Ok(VersionedHits { hits, digest: index.digest })
+        })
+    }
+
+    fn find_in_line(&self, needle: &Needle, line: u64) -> Result<Option<LineMatches>> {
+        self.with_index(|index| {
+            let (offset, first) = self.start_of_text(index, line)?;
+            let mut scan = LineScan::inside(needle, line, first);
+            self.for_each_text(index, offset, |text, _| {
+                scan.push(text);
+                if scan.is_done() { Next::Stop } else { Next::Continue }
+            })?;
+            Ok(scan.finish())
         })
     }
 }
@@ -138,10 +150,10 @@ impl<'a> LargeFile<'a> {
         let mut has_broken_page = false;
         if window.max_lines == 0 || window.first_line > index.total_lines {
             // The page is empty.
-        } else if is_utf8(index.encoding) {
+        } else if is_utf8(index.encoding) && window.first_column == 1 {
             scan.push_owned(self.bytes_around(index, offset, window)?);
         } else {
-            let (offset, line) = self.next_line(index.encoding, offset, line)?;
+            let (offset, line) = self.start_of_text(index, window.first_line - 1)?;
             scan = PageScan::inside(window, line + 1);
             has_broken_page = self.for_each_text(index, offset, |text, is_broken| {
                 scan.push(text);
@@ -154,6 +166,15 @@ impl<'a> LargeFile<'a> {
             return Err(binary());
         }
         Ok(Page { total_lines: index.total_lines, ..page })
+    }
+
+    /// Returns an offset at or before a line from which text can be decoded, and the line there.
+    fn start_of_text(&self, index: &Index, line: u64) -> Result<(u64, u64)> {
+        let (offset, line) = index.start_of(line);
+        match is_utf8(index.encoding) {
+            true => Ok((offset, line)),
+            false => self.next_line(index.encoding, offset, line),
+        }
     }
 
     /// Returns the start of the next line after an offset other than 0, so that decoding does not
@@ -181,10 +202,7 @@ impl<'a> LargeFile<'a> {
 
     fn hits(&self, index: &Index, search: &Search<'_>) -> Result<Hits> {
         let first = search.within.first().map_or(0, |lines| lines.start);
-        let (mut offset, mut line) = index.start_of(first);
-        if !is_utf8(index.encoding) {
-            (offset, line) = self.next_line(index.encoding, offset, line)?;
-        }
+        let (offset, line) = self.start_of_text(index, first)?;
         let mut scan = SearchScan::inside(search, line);
         self.for_each_text(index, offset, |text, _| {
             scan.push(text);

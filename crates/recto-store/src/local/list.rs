@@ -4,13 +4,15 @@
 //! swapped link cannot lead outside. A link is listed if it leads to a file inside the roots, but
 //! never descended into. FIFOs, sockets and devices are skipped without being opened.
 
+mod batch;
+mod budget;
+
 use std::ffi::{OsStr, OsString};
 use std::mem::MaybeUninit;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
-use std::time::{Duration, Instant};
 
 use crate::error::Denial;
 use crate::error::{Error, Result};
@@ -24,10 +26,11 @@ use crate::limits;
 use crate::path::AbsPath;
 use crate::sync::{lock, wait};
 use crate::{ListRequest, Listing};
+use batch::Batch;
+pub use budget::WalkBudget;
 
 /// The limits of one walk.
 const MAX_ENTRIES: u64 = limits::WALK_ENTRIES;
-const MAX_TIME: Duration = limits::WALK_TIME;
 const MAX_DEPTH: usize = limits::WALK_DEPTH;
 
 /// The maximum number of paths that are kept, whatever the caller requests.
@@ -42,6 +45,16 @@ const MAX_BATCH: usize = 1 << 20;
 
 /// Lists the matching files below a directory.
 pub fn list(roots: &Roots, request: &ListRequest<'_>, context: &Context) -> Result<Listing> {
+    list_within(roots, request, WalkBudget::whole(context), context)
+}
+
+/// Lists the matching files that a walk finds within a budget.
+pub fn list_within(
+    roots: &Roots,
+    request: &ListRequest<'_>,
+    budget: WalkBudget,
+    context: &Context,
+) -> Result<Listing> {
     let sandbox = context.sandbox.resolved(|path| path.canonicalize().ok());
     let location = match roots.resolve(request.folder, LastLink::Follow, &sandbox) {
         // A directory that the client's sandbox denies is listed as empty, like a missing one.
@@ -61,13 +74,14 @@ pub fn list(roots: &Roots, request: &ListRequest<'_>, context: &Context) -> Resu
         roots,
         root: root.unwrap_or(&location.real_path),
         glob: request.glob,
+        glob_with_hidden: request.glob.clone().showing_hidden(),
         shows_ignored: request.shows_ignored,
         limit: request.limit.min(MAX_KEPT),
         real_path: location.real_path.clone(),
         n_above: if below.as_os_str().is_empty() { 0 } else { below.as_os_str().len() + 1 },
         sandbox,
         context,
-        started: Instant::now(),
+        budget,
         n_entries: AtomicU64::new(0),
         is_stopped: AtomicBool::new(false),
         is_too_deep: AtomicBool::new(false),
@@ -123,11 +137,15 @@ struct ThreadMatches {
     total: u64,
     n_unnamable: u64,
     n_unreadable: u64,
+    n_hidden: u64,
+    n_ignored: u64,
 }
 
 struct ListWalk<'a> {
     roots: &'a Roots,
     glob: &'a Glob,
+    /// The same glob, to count the matches that it omits.
+    glob_with_hidden: Glob,
     shows_ignored: bool,
     limit: usize,
     /// The root that contains the start of the walk.
@@ -138,7 +156,7 @@ struct ListWalk<'a> {
     n_above: usize,
     sandbox: Sandbox,
     context: &'a Context,
-    started: Instant,
+    budget: WalkBudget,
     n_entries: AtomicU64,
     is_stopped: AtomicBool,
     is_too_deep: AtomicBool,
@@ -222,8 +240,7 @@ impl ListWalk<'_> {
 
     /// Returns whether the walk has reached a limit or was cancelled.
     fn should_stop(&self) -> bool {
-        if self.n_entries.load(Ordering::Relaxed) > MAX_ENTRIES || self.started.elapsed() > MAX_TIME
-        {
+        if self.budget.is_spent(self.n_entries.load(Ordering::Relaxed)) {
             self.is_stopped.store(true, Ordering::Relaxed);
         }
         self.is_stopped.load(Ordering::Relaxed) || self.context.cancel.check().is_err()
@@ -307,10 +324,21 @@ impl ListWalk<'_> {
             path.truncate(dir.path.len());
             path.extend_from_slice(name.as_bytes());
             let whole = Path::new(OsStr::from_bytes(&path));
+            let is_dotted = name.as_bytes().starts_with(b".");
+            let glob = if is_dotted { &self.glob_with_hidden } else { self.glob };
             match kind {
                 FileKind::Directory => {
-                    let Some(state) = self.glob.enter(&dir.state, name) else { continue };
-                    if ignored::is_ignored(rules, whole, true) || self.is_hidden(whole) {
+                    let Some(state) = self.glob.enter(&dir.state, name) else {
+                        let is_match = || self.glob_with_hidden.enter(&dir.state, name).is_some();
+                        let is_counted = is_dotted && name != ".git" && is_match();
+                        found.n_hidden += u64::from(is_counted && self.may_count(handle, whole));
+                        continue;
+                    };
+                    if self.is_hidden(handle, whole) {
+                        continue;
+                    }
+                    if ignored::is_ignored(rules, whole, true) {
+                        found.n_ignored += u64::from(self.may_count(handle, whole));
                         continue;
                     }
                     if dir.depth >= MAX_DEPTH {
@@ -329,13 +357,17 @@ impl ListWalk<'_> {
                     });
                 }
                 FileKind::File | FileKind::Symlink
-                    if self.glob.is_match(&dir.state, name)
-                        && !ignored::is_ignored(rules, whole, false)
-                        && !self.is_hidden(whole)
-                        && self.is_readable(whole)
+                    if glob.is_match(&dir.state, name)
+                        && self.may_count(handle, whole)
                         && (kind == FileKind::File || self.leads_to_file(whole)) =>
                 {
-                    found.add(&path[self.n_above..], self.limit);
+                    if is_dotted && !self.glob.is_match(&dir.state, name) {
+                        found.n_hidden += 1;
+                    } else if ignored::is_ignored(rules, whole, false) {
+                        found.n_ignored += 1;
+                    } else {
+                        found.add(&path[self.n_above..], self.limit);
+                    }
                 }
                 _ => {}
             }
@@ -347,8 +379,13 @@ impl ListWalk<'_> {
     }
 
     /// Returns whether `--deny` hides a path.
-    fn is_hidden(&self, path: &Path) -> bool {
-        self.roots.has_hidden() && self.roots.hides(&self.real_path_of(path))
+    fn is_hidden(&self, dir: &Handle, path: &Path) -> bool {
+        self.roots.has_hidden() && self.roots.hides_listed(dir, &self.real_path_of(path))
+    }
+
+    /// Returns whether an answer may reveal that a path exists.
+    fn may_count(&self, dir: &Handle, path: &Path) -> bool {
+        !self.is_hidden(dir, path) && self.is_readable(path)
     }
 
     /// Returns whether the client's sandbox allows reading a path.
@@ -412,6 +449,8 @@ impl ListWalk<'_> {
             listing.total += part.total;
             listing.n_unnamable += part.n_unnamable;
             listing.n_unreadable += part.n_unreadable;
+            listing.n_hidden += part.n_hidden;
+            listing.n_ignored += part.n_ignored;
         }
         listing.files.sort_unstable();
         listing.files.truncate(self.limit);
@@ -446,37 +485,6 @@ impl ThreadMatches {
     }
 }
 
-/// Entries of a directory, without `.` and `..`.
-#[derive(Default)]
-struct Batch {
-    names: Vec<u8>,
-    /// The end offset and the kind of each name.
-    entries: Vec<(usize, FileKind)>,
-    present: RuleFiles,
-}
-
-impl Batch {
-    fn push(&mut self, name: &[u8], kind: FileKind) {
-        match name {
-            b"." | b".." => return,
-            b".gitignore" => self.present.rules = true,
-            b".git" => self.present.repository = true,
-            _ => {}
-        }
-        self.names.extend_from_slice(name);
-        self.entries.push((self.names.len(), kind));
-    }
-
-    fn iter(&self) -> impl Iterator<Item = (&OsStr, FileKind)> {
-        let mut start = 0;
-        self.entries.iter().map(move |(end, kind)| {
-            let name = OsStr::from_bytes(&self.names[start..*end]);
-            start = *end;
-            (name, *kind)
-        })
-    }
-}
-
 fn exists(dir: &Handle, name: &str) -> bool {
     recto_platform::status_at(dir, name).is_ok()
 }
@@ -484,3 +492,6 @@ fn exists(dir: &Handle, name: &str) -> bool {
 fn kind_of(dir: &Handle, name: &OsStr) -> FileKind {
     recto_platform::status_at(dir, name).map_or(FileKind::Unknown, |status| status.kind())
 }
+
+#[cfg(test)]
+mod tests;

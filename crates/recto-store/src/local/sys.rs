@@ -27,6 +27,11 @@ pub fn is_unsupported(error: SysError) -> bool {
     matches!(error, SysError::OPNOTSUPP | SysError::INVAL | SysError::NOSYS | SysError::ISDIR)
 }
 
+/// Returns whether the file system may lack a call. Some report that as a missing permission.
+pub fn may_be_unsupported(error: SysError) -> bool {
+    is_unsupported(error) || matches!(error, SysError::PERM | SysError::ACCESS)
+}
+
 /// Returns the store's error for a system error on a path.
 pub fn error(error: SysError, path: &AbsPath, n_bytes: usize) -> Error {
     let path = path.to_string();
@@ -40,9 +45,11 @@ pub fn error(error: SysError, path: &AbsPath, n_bytes: usize) -> Error {
         SysError::NOSPC | SysError::DQUOT | SysError::FBIG => Error::DiskFull { n_bytes, path },
         SysError::BUSY => Error::PermissionDenied { path, reason: Denial::MountPoint },
         SysError::ISDIR => Error::IsDirectory { path },
-        SysError::NXIO | SysError::NODEV | SysError::LOOP => {
-            Error::NotAFile { path, instead: Instead::Other }
+        SysError::LOOP => {
+            let what = "a loop of symbolic links, or a chain of more than 40";
+            Error::NotAFile { path, instead: Instead::Special(what) }
         }
+        SysError::NXIO | SysError::NODEV => Error::NotAFile { path, instead: Instead::Other },
         other => Error::System { path, cause: other.to_string() },
     }
 }

@@ -64,6 +64,10 @@ pub struct Sample<'t> {
     pub comment_header: Option<Fields<'t>>,
     /// The share of the records with that many fields.
     pub consistency: f64,
+    /// Whether a line starts with the character that starts comments.
+    pub has_marks: bool,
+    /// The index of the first record that a blank line separates from another one above it.
+    pub gap_idx: Option<usize>,
 }
 
 /// Returns the sample with the dialect that fits a text best. `is_whole` means that the text is
@@ -89,13 +93,13 @@ pub fn detect<'t>(text: &'t str, is_whole: bool, expected: Option<u8>) -> Sample
         }
     }
     // A delimiter missing in the first record is part of the values if another one fits all
-    // records. But commas may be decimal commas, which is why the file uses semicolons.
+    // records. But below a title with a comma, commas may be decimal commas.
     let is_even = |(_, sample): &&(f64, Sample<'t>)| sample.is_even() && sample.records.len() > 2;
     if let Some((_, even)) = tried.iter().find(is_even) {
-        let has_commas = even.dialect.delimiter == Some(b',');
+        let has_title = even.dialect.delimiter == Some(b',') && has_prose_above(&even.records);
         tried.retain(|(_, sample)| {
             let has_delimiter = sample.records.first().is_some_and(|first| first.len() > 1);
-            has_delimiter || has_commas && sample.dialect.delimiter == Some(b';')
+            has_delimiter || has_title && sample.dialect.delimiter == Some(b';')
         });
     }
     let better = |one: (f64, Sample<'t>), other: (f64, Sample<'t>)| {
@@ -105,6 +109,13 @@ pub fn detect<'t>(text: &'t str, is_whole: bool, expected: Option<u8>) -> Sample
         Some((_, sample)) => sample,
         None => spaced(text, is_whole).unwrap_or_else(|| Sample::read(text, is_whole, None)),
     }
+}
+
+/// Returns whether a space follows a delimiter in the first record and not in all others, as in a
+/// title.
+fn has_prose_above(records: &[Fields<'_>]) -> bool {
+    let is_prose = |record: &Fields<'_>| record.iter().skip(1).any(|field| field.starts_with(' '));
+    records.first().is_some_and(is_prose) && !records.iter().all(is_prose)
 }
 
 /// Samples a table with spaces between its fields: numbers, and words in less than half of its
@@ -147,8 +158,22 @@ impl<'t> Sample<'t> {
         let plain =
             Dialect { delimiter, quote: Some(quote), escape: Escape::Doubled, comment: None };
         let dialect = with_escape(plain, text, is_whole);
-        let lines = Lines::read(text, is_whole, dialect);
-        lines.into_sample(dialect)
+        let sample = Lines::read(text, is_whole, dialect).into_sample(dialect);
+        if !sample.may_have_literal_quotes(is_whole) {
+            return sample;
+        }
+        let literal = Dialect { quote: None, ..dialect };
+        let literal_sample = Lines::read(text, is_whole, literal).into_sample(literal);
+        if literal_sample.is_even() { literal_sample } else { sample }
+    }
+
+    /// Returns whether quotes may be part of the values: between tabs they join lines that have
+    /// tabs, or one opens a field that does not end in the sample.
+    fn may_have_literal_quotes(&self, is_whole: bool) -> bool {
+        let is_joined = |field: &Cow<'_, str>| field.contains('\t') && field.contains('\n');
+        let is_tabbed = self.dialect.delimiter == Some(b'\t');
+        !is_whole && self.records.len() < 2
+            || is_tabbed && self.records.iter().flatten().any(is_joined)
     }
 
     /// Returns whether every record has the same number of fields, at least two.
@@ -268,6 +293,8 @@ struct Lines<'t> {
     comment: u8,
     /// For each record, whether it starts like a comment, and what follows the character.
     marks: Vec<Option<Mark>>,
+    /// The index of the first record below a blank line.
+    gap_idx: Option<usize>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -281,7 +308,7 @@ enum Mark {
 impl<'t> Lines<'t> {
     fn read(text: &'t str, is_whole: bool, dialect: Dialect) -> Lines<'t> {
         let comment = comment(text);
-        let mut lines = Lines { records: Vec::new(), comment, marks: Vec::new() };
+        let mut lines = Lines { records: Vec::new(), comment, marks: Vec::new(), gap_idx: None };
         let mut rest = text;
         while lines.records.len() < MAX_RECORDS {
             let mut fields = Vec::new();
@@ -291,7 +318,12 @@ impl<'t> Lines<'t> {
                     lines.records.push(fields);
                     rest = &rest[next..];
                 }
-                ParsedLine::Blank(next) | ParsedLine::Comment(next) => rest = &rest[next..],
+                ParsedLine::Blank(next) | ParsedLine::Comment(next) => {
+                    if !lines.records.is_empty() {
+                        lines.gap_idx.get_or_insert(lines.records.len());
+                    }
+                    rest = &rest[next..];
+                }
                 ParsedLine::Incomplete | ParsedLine::End => break,
             }
         }
@@ -308,22 +340,33 @@ impl<'t> Lines<'t> {
             .collect();
         let (n_columns, consistency) = n_columns(&counts);
         let has_comments = self.has_comments(n_columns);
-        let sample =
-            Sample { dialect, records: Vec::new(), n_columns, comment_header: None, consistency };
+        let sample = Sample {
+            dialect,
+            records: Vec::new(),
+            n_columns,
+            comment_header: None,
+            consistency,
+            has_marks: self.marks.iter().any(Option::is_some),
+            gap_idx: self.gap_idx.filter(|_| !has_comments),
+        };
         if !has_comments {
             let counts: Vec<Count> = self.records.iter().map(n_fields).collect();
             let (n_columns, consistency) = self::n_columns(&counts);
             return Sample { records: self.records, n_columns, consistency, ..sample };
         }
         let n_leading = self.marks.iter().take_while(|mark| mark.is_some()).count();
+        // Below the names there may be a line of dashes.
+        let has_letters =
+            |record: &Fields<'_>| record.iter().any(|field| field.contains(char::is_alphanumeric));
+        let last_comment = self.records[..n_leading].iter().rposition(has_letters);
         let mut comment_header = None;
         let mut records = Vec::new();
         for (record_idx, (record, mark)) in self.records.into_iter().zip(self.marks).enumerate() {
             if mark.is_none() {
                 records.push(record);
-            } else if record_idx + 1 == n_leading
+            } else if Some(record_idx) == last_comment
                 && record.len() == n_columns
-                && n_columns > 1
+                && (n_columns > 1 || mark == Some(Mark::Tight) && !record[0].contains(' '))
                 && self.comment == b'#'
             {
                 comment_header = Some(record);

@@ -13,6 +13,8 @@ enum Form {
     Uuid,
     /// `731`, `00731`
     Digits,
+    /// `Dec 8, 2022`
+    DateInWords,
 }
 
 /// Returns whether a text cannot be a column name. A number can.
@@ -21,6 +23,7 @@ pub fn is_value(text: &str) -> bool {
     match Form::of(text) {
         Some(Form::Address | Form::Link | Form::Uuid) => true,
         Some(Form::Digits) => has_leading_zeros(text),
+        Some(Form::DateInWords) => false,
         None => text.eq_ignore_ascii_case("true") || text.eq_ignore_ascii_case("false"),
     }
 }
@@ -63,6 +66,9 @@ fn without_digits(text: &str) -> impl Iterator<Item = u8> {
 
 impl Form {
     fn of(text: &str) -> Option<Form> {
+        if is_date_in_words(text) {
+            return Some(Form::DateInWords);
+        }
         if text.is_empty() || text.contains(char::is_whitespace) {
             return None;
         }
@@ -78,6 +84,29 @@ impl Form {
             None
         }
     }
+}
+
+/// Returns whether a text consists of the name of a month and two or more numbers, and perhaps the
+/// name of a day or half of the day.
+fn is_date_in_words(text: &str) -> bool {
+    const MONTHS: &str = "jan feb mar apr may jun jul aug sep oct nov dec";
+    const OTHERS: &str = "mon tue wed thu fri sat sun am pm utc gmt";
+    if text.len() > 48 || !has_digits(text) {
+        return false;
+    }
+    let (mut n_months, mut n_numbers) = (0, 0);
+    let mut parts =
+        text.split(|c: char| !c.is_ascii_alphanumeric()).filter(|part| !part.is_empty());
+    let is_known = parts.all(|part| {
+        let number = part.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+        let is_number = number.bytes().all(|byte| byte.is_ascii_digit()) && !number.is_empty();
+        let name = part.get(..3).unwrap_or(part).to_ascii_lowercase();
+        let is_month = name.len() == 3 && MONTHS.contains(&name);
+        n_months += usize::from(is_month);
+        n_numbers += usize::from(is_number);
+        is_month || is_number || OTHERS.contains(&name)
+    });
+    is_known && n_months == 1 && n_numbers > 1
 }
 
 fn is_address(text: &str) -> bool {

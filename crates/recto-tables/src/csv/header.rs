@@ -12,6 +12,9 @@ use super::splitter::Dialect;
 use super::types::{Candidates, Reading, is_placeholder};
 use crate::moments::MomentKind;
 
+/// The most lines of keys and values above a header.
+const MAX_KEYS: usize = 20;
+
 /// With fewer values, categories cannot be recognised.
 const MIN_CATEGORIZED: usize = 8;
 
@@ -28,6 +31,11 @@ pub struct Layout {
     pub header: Option<Vec<String>>,
     /// The number of columns; single records may have more.
     pub n_columns: usize,
+    /// Whether the first column has no name because the header is one name short.
+    pub has_row_names: bool,
+    /// Whether a line further below that starts with `#` may be a comment, because no line of the
+    /// sample starts so.
+    pub may_have_comments: bool,
 }
 
 /// The evidence that a record is a header.
@@ -54,12 +62,15 @@ impl Layout {
             n_preamble: first_idx,
             header: None,
             n_columns: sample.n_columns,
+            has_row_names: false,
+            may_have_comments: !sample.has_marks && sample.n_columns > 1,
         };
         let first = records.get(first_idx);
         let from_comment = sample.comment_header.as_ref().filter(|fields| {
             let is_tight = fields.first().is_some_and(|first| !first.starts_with("# "));
-            let is_better =
-                is_tight || has_names(fields) && lacks_names(first, &records[first_idx..]);
+            let is_better = is_tight
+                || has_names(fields)
+                    && (has_only_words(fields) || lacks_names(first, &records[first_idx..]));
             evidence == Evidence::None || (is_better && evidence == Evidence::Weak)
         });
         if let Some(fields) = from_comment {
@@ -69,11 +80,20 @@ impl Layout {
         {
             let below = &records[first_idx + 1..];
             let names = fields.iter().map(|name| name.to_string());
-            let unnamed = has_row_names(fields, below, sample.n_columns).then(String::new);
+            layout.has_row_names = has_row_names(fields, below, sample.n_columns);
+            let unnamed = layout.has_row_names.then(String::new);
             layout.header = Some(unnamed.into_iter().chain(names).collect());
             layout.n_skipped += 1;
         }
         layout
+    }
+
+    /// Returns whether a record far below the sample is a comment.
+    pub fn may_be_comment(&self, fields: &Fields<'_>) -> bool {
+        let is_marked = |first: &Cow<'_, str>| first.starts_with('#');
+        self.may_have_comments
+            && fields.first().is_some_and(is_marked)
+            && (fields.len() != self.n_columns || fields[0].starts_with("# "))
     }
 }
 
@@ -81,6 +101,11 @@ impl Layout {
 fn has_names(fields: &Fields<'_>) -> bool {
     let mut seen = HashSet::new();
     fields.iter().all(|field| !field.trim().is_empty() && seen.insert(field.trim()))
+}
+
+/// Returns whether all fields of a comment are single words.
+fn has_only_words(fields: &Fields<'_>) -> bool {
+    fields.iter().all(|field| uncomment(field).split_whitespace().count() == 1)
 }
 
 /// Returns whether a record is empty in a column in which most other records are empty too.
@@ -123,19 +148,49 @@ fn first_record(records: &[Fields<'_>], sample: &Sample<'_>) -> (usize, Evidence
     let evidence = |idx: usize| header_evidence(&records[idx], &records[idx + 1..], sample);
     let has_value = |field: &Cow<'_, str>| is_number_or_moment(field, sample.dialect.delimiter);
     let at_full = evidence(full_idx);
-    // Group names or a row count may be above the names. A header that lacks a name or two is still
-    // a header.
+    // Group names, a row count or keys with values may be above the names. A header that lacks a
+    // name or two is still a header.
     let is_empty = |field: &&Cow<'_, str>| field.trim().is_empty();
-    let n_empty = records[full_idx].iter().filter(is_empty).count();
+    let n_empty = |record: &Fields<'_>| record.iter().filter(is_empty).count();
+    let is_sparse = |record: &&Fields<'_>| n_empty(record) * 2 >= n_columns;
+    let has_pair = |record: &Fields<'_>| n_columns.saturating_sub(n_empty(record)) <= 2;
+    let n_sparse = records[full_idx..].iter().take(MAX_KEYS).take_while(is_sparse).count();
+    let below_idx = full_idx + n_sparse;
     if at_full != Evidence::Strong
         && n_columns > 2
-        && n_empty * 2 >= n_columns
-        && let Some(below) = records.get(full_idx + 1)
+        && n_sparse > 0
+        && let Some(below) = records.get(below_idx)
         && is_full(below)
         && !below.iter().any(|field| is_empty(&field) || has_value(field))
-        && evidence(full_idx + 1) == Evidence::Strong
+        && evidence(below_idx) == Evidence::Strong
     {
-        return (full_idx + 1, Evidence::Strong);
+        return (below_idx, Evidence::Strong);
+    }
+    let has_pairs = |records: &[Fields<'_>]| records.len() > 1 && records.iter().all(has_pair);
+    let n_pairs =
+        records[full_idx..].iter().take(MAX_KEYS).take_while(|it| n_empty(it) > 0).count();
+    let pairs_end = full_idx + n_pairs;
+    if at_full != Evidence::Strong
+        && n_columns > 2
+        && has_pairs(&records[full_idx..pairs_end])
+        && records.len() > pairs_end + 2
+        && records[pairs_end..]
+            .iter()
+            .all(|record| record.len() == n_columns && n_empty(record) == 0)
+        && !records[pairs_end].iter().any(has_value)
+        && evidence(pairs_end) != Evidence::None
+    {
+        return (pairs_end, evidence(pairs_end));
+    }
+    // Keys with values may be as wide as the table, above a blank line.
+    if at_full != Evidence::Strong
+        && let Some(gap_idx) =
+            sample.gap_idx.and_then(|idx| idx.checked_sub(sample.records.len() - records.len()))
+        && (full_idx + 1..=full_idx + MAX_KEYS).contains(&gap_idx)
+        && records.get(gap_idx).is_some_and(is_full)
+        && evidence(gap_idx) == Evidence::Strong
+    {
+        return (gap_idx, Evidence::Strong);
     }
     let Some(before_idx) = full_idx.checked_sub(1) else { return (full_idx, at_full) };
     // A header may be shorter than the records below it.
@@ -239,7 +294,7 @@ enum Verdict {
     Fits,
     /// It is a number with a fraction above integers.
     FractionAboveIntegers,
-    /// It is a year above numbers that are not years.
+    /// It is a year above numbers that are not years, or a number above words.
     YearAboveOthers,
     /// It is text above text or above an empty column.
     Open,
@@ -275,6 +330,9 @@ impl HeaderCell {
         let verdict = match (column.reading(delimiter), with_field.reading(delimiter)) {
             _ if !column.has_fields() => Verdict::above_nothing(field, below, delimiter),
             (Reading::Integer, Reading::Number) => Verdict::FractionAboveIntegers,
+            (Reading::Text, _) if is_number_above_words(field, column_idx, below) => {
+                Verdict::YearAboveOthers
+            }
             (Reading::Text, _) if is_number_or_moment(field, delimiter) => Verdict::Fits,
             (Reading::Text, _) if is_all(form::is_alike) => Verdict::IsValue,
             (Reading::Text, _) if is_all(form::counts_on) => Verdict::Fits,
@@ -329,6 +387,19 @@ fn is_year(field: &str) -> bool {
 fn is_year_above_others(field: &str, column_idx: usize, below: &[Fields<'_>]) -> bool {
     let mut values = below.iter().filter_map(|record| record.get(column_idx));
     is_year(field) && values.any(|value| !value.trim().is_empty() && !is_year(value))
+}
+
+/// Returns whether a field is an integer above words: at least two, none of which has a digit.
+fn is_number_above_words(field: &str, column_idx: usize, below: &[Fields<'_>]) -> bool {
+    let values = || below.iter().filter_map(|record| record.get(column_idx));
+    let is_word = |value: &str| !value.bytes().any(|byte| byte.is_ascii_digit());
+    field.trim().bytes().all(|byte| byte.is_ascii_digit())
+        && !form::has_leading_zeros(field)
+        && values()
+            .filter(|value| !value.trim().is_empty() && !is_placeholder(value))
+            .nth(1)
+            .is_some()
+        && values().all(|value| is_word(value))
 }
 
 #[cfg(test)]

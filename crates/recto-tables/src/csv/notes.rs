@@ -6,6 +6,7 @@ use super::expected_delimiter;
 use super::header::Layout;
 use super::types::Reading;
 use crate::table::{Column, Type};
+use crate::text::INVALID;
 
 /// Notes, the most important ones first.
 pub struct Notes {
@@ -36,10 +37,23 @@ impl Notes {
         Notes { notes }
     }
 
+    /// Notes that some bytes are not text in the encoding.
+    pub fn invalid(&mut self) {
+        self.notes.push(INVALID.into());
+    }
+
     /// Notes that lines among the rows were skipped as comments.
     pub fn comments(&mut self, mark: Option<u8>) {
         let mark = char::from(mark.unwrap_or(b'#'));
         self.notes.push(format!("Lines starting with {mark} were skipped."));
+    }
+
+    /// Notes that the header has fewer names than there are columns.
+    pub fn missing_names(&mut self, n_names: usize, n_columns: usize, has_row_names: bool) {
+        let names = if n_names == 1 { "name" } else { "names" };
+        let which = if has_row_names { "; the first column has none" } else { "" };
+        self.notes
+            .push(format!("The header has {n_names} {names} for {n_columns} columns{which}."));
     }
 
     /// Notes that some rows have fewer fields than there are columns.

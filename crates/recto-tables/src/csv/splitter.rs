@@ -153,6 +153,12 @@ impl Dialect {
         let mut copied = start;
         let mut at = start;
         let mut must_close_before = usize::MAX;
+        let (mut n_scanned, mut has_lines) = (start, false);
+        let mut is_on_later_line = |at: usize| {
+            has_lines |= memchr(b'\n', &bytes[n_scanned..at]).is_some();
+            n_scanned = at;
+            has_lines
+        };
         loop {
             let found = match self.escape {
                 Escape::Doubled => memchr(quote, &bytes[at..]),
@@ -193,6 +199,10 @@ impl Dialect {
                 Some(byte) if Some(*byte) == self.delimiter => {}
                 // `"a" "b"` are two strings, and the quotes belong to the value.
                 Some(byte) if *byte == quote => return Quoted::NotClosed,
+                // A quote that opens a field on a later line means that this one was never closed.
+                Some(_) if is_on_later_line(found) && Some(bytes[found - 1]) == self.delimiter => {
+                    return Quoted::NotClosed;
+                }
                 Some(_) => {
                     // The field does not end here, so the quote does not close it. Another quote on
                     // the same line may; one many lines later would swallow records.

@@ -6,7 +6,7 @@ use super::{is_convincing, preview};
 use crate::{Error, Request, Table, Value};
 
 fn read(text: &str, limit: usize, max_bytes: usize) -> Table {
-    let request = Request { name: "a.csv", limit, max_bytes };
+    let request = Request::new("a.csv", limit, max_bytes);
     preview(&mut text.as_bytes(), &request).unwrap()
 }
 
@@ -61,7 +61,7 @@ fn cuts_long_values_and_says_by_how_much() {
 fn a_record_has_a_longest_length() {
     let outcome = |n_bytes: usize| {
         let text = "a".repeat(n_bytes) + "\n1\n";
-        let request = Request { name: "a.csv", limit: 10, max_bytes: 1 << 20 };
+        let request = Request::new("a.csv", 10, 1 << 20);
         preview(&mut text.as_bytes(), &request).map(|table| table.rows.len())
     };
     assert_eq!(outcome(15 << 20), Ok(1));
@@ -85,6 +85,23 @@ fn continues_after_an_accidental_quote() {
     let table = read(&text, 3, 1_000);
     assert_eq!(table.rows.len(), 3);
     assert_eq!(table.rows[0][1], Value::Text("\"open".into()));
+}
+
+#[test]
+fn a_quote_that_opens_a_large_file_is_a_character() {
+    let rows: String = (0..300_000).map(|row| format!("{row},name {row},x\n")).collect();
+    let table = read(&format!("\"id,name,kind\n{rows}"), 2, 1_000);
+    assert_eq!(names(&table), ["\"id integer", "name text", "kind text"]);
+}
+
+#[test]
+fn notes_numbers_beyond_64_bits_and_missing_names() {
+    let table = crate::fit::fit(read("a,b\n1,18446744073709551616,3\n1,5,6\n", 10, 1_000), 1_000);
+    let names = "The header has 2 names for 3 columns.";
+    assert_eq!(table.notes, [names, "Numbers beyond 64 bits are text in: b."]);
+    let row_names = read("a,b\n1,2,3\n2,5,6\n", 10, 1_000);
+    let none = "The header has 2 names for 3 columns; the first column has none.";
+    assert_eq!(row_names.notes, [none]);
 }
 
 #[test]
@@ -152,13 +169,9 @@ fn time_depends_only_on_size() {
         "'a ",
     ] {
         let text = piece.repeat((1 << 20) / piece.len());
-        let _ =
-            preview(&mut text.as_bytes(), &Request { name: "a.csv", limit: 10, max_bytes: 1_000 });
+        let _ = preview(&mut text.as_bytes(), &Request::new("a.csv", 10, 1_000));
         let headed = format!("a,b\n1,2\n{text}");
-        let _ = preview(
-            &mut headed.as_bytes(),
-            &Request { name: "a.csv", limit: 10, max_bytes: 1_000 },
-        );
+        let _ = preview(&mut headed.as_bytes(), &Request::new("a.csv", 10, 1_000));
     }
     let taken = processor_time() - start;
     assert!(taken.as_secs() < 30, "{taken:?}");
@@ -194,5 +207,31 @@ fn accepts_only_tables() {
     ];
     for text in others {
         assert!(!is_convincing(text), "{text:?}");
+    }
+}
+
+/// Pages joined give the whole.
+#[test]
+fn pages_join() {
+    let rows: String = (0..500).map(|row| format!("{row},name {row}\n\n")).collect();
+    let text = format!("title\nid,name\n{rows}");
+    let ask = |offset, limit| {
+        let request = Request { offset, ..Request::new("a.csv", limit, 2_000) };
+        crate::preview(std::sync::Arc::new(text.clone().into_bytes()), &request).unwrap()
+    };
+    for limit in [7, 100, 1_000] {
+        let mut n_rows = 0;
+        loop {
+            let page = ask(n_rows, limit);
+            assert_eq!(names(&page), ["id integer", "name text"]);
+            for row in &page.rows {
+                assert_eq!(row[0], Value::Integer(n_rows as i64));
+                n_rows += 1;
+            }
+            if !page.has_more {
+                break;
+            }
+        }
+        assert_eq!(n_rows, 500);
     }
 }

@@ -212,6 +212,8 @@ impl Reading {
             Reading::Text => None,
             _ if trimmed.is_empty() => Some(Value::Null),
             Reading::Integer => integer(trimmed),
+            // A large integer among other numbers keeps its digits.
+            Reading::Number if is_integer(trimmed) && is_inexact(trimmed) => integer(trimmed),
             Reading::Number => number(trimmed),
             Reading::DecimalComma => {
                 decimal_point(trimmed).and_then(|decimal| number(&decimal.with_point))
@@ -260,8 +262,12 @@ fn integer(field: &str) -> Option<Value> {
     if !is_integer(field) {
         return None;
     }
-    // Integers beyond 64 bits stay text.
-    Some(field.parse().map_or_else(|_| Value::Text(field.into()), Value::Integer))
+    Some(Value::integer(field))
+}
+
+/// Returns whether an integer may lose digits as a 64-bit float.
+fn is_inexact(integer: &str) -> bool {
+    integer.parse::<i64>().map_or(true, |number| number.unsigned_abs() >= 1 << f64::MANTISSA_DIGITS)
 }
 
 /// Returns whether a field has a fraction, an exponent or both, including `.5` and `1.`.

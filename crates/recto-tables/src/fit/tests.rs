@@ -51,7 +51,38 @@ fn keeps_one_column_and_row_of_any_size() {
 fn cuts_notes_that_name_every_column() {
     let notes = vec!["name, ".repeat(1_000); 100];
     let table = Table { columns: vec![], n_columns: Some(0), rows: vec![], has_more: false, notes };
-    let notes = fit(table, 1_000).notes;
+    let few = fit(table.clone(), 1_000).notes;
+    assert_eq!(few.len(), 1);
+    let notes = fit(table, 100_000).notes;
     assert_eq!(notes.len(), 16);
     assert!(notes[0].len() < 600);
+}
+
+#[test]
+fn a_table_fits_as_text_and_as_json() {
+    let values = [
+        Value::Text("ä\"\n\u{1}".repeat(400)),
+        Value::Json(serde_json::json!({ "a": "long ".repeat(2_000) })),
+        Value::Integer(7),
+    ];
+    let column = |idx: usize| Column { name: format!("{idx}\"name"), kind: Type::Text };
+    for max_bytes in [1_000, 2_000, 40_000] {
+        let table = Table {
+            columns: (0..3).map(column).collect(),
+            n_columns: Some(3),
+            rows: vec![values.to_vec(); 50],
+            has_more: false,
+            notes: vec!["A note.".into(); 10],
+        };
+        let table = fit(table, max_bytes);
+        let n_notes: usize = table.notes.iter().map(|note| note.len() + 1).sum();
+        assert!(markdown(&table).len() + n_notes <= max_bytes, "{max_bytes}");
+        let names: Vec<_> =
+            table.columns.iter().map(|it| (&it.name, it.kind.to_string())).collect();
+        let names = serde_json::to_string(&names).map_or(0, |names| names.len());
+        let rows = table.rows.into_iter().map(|row| row.into_iter().map(Value::to_json).collect());
+        let rows: Vec<serde_json::Value> = rows.collect();
+        let n_rows = serde_json::to_string(&rows).map_or(0, |rows| rows.len());
+        assert!(names + n_rows + n_notes <= max_bytes, "{max_bytes}");
+    }
 }

@@ -77,8 +77,8 @@ fn allows_a_nul_in_a_file_with_a_data_extension() {
     for name in ["a.txt", "a.json", "a"] {
         assert_eq!(refusal(name, head), "it is a binary file", "{name}");
     }
-    // UTF-16 without BOM, UTF-32, and bytes that are not text otherwise.
-    for head in [&b"a\0,\0b\0\n\0"[..], b"\xff\xfe\0\0a\0\0\0", b"a,b,c\n\0,2,\xff\n"] {
+    // UTF-16 without a BOM and without a line ending, UTF-32, and bytes that are not text otherwise.
+    for head in [&b"a\0,\0b\0"[..], b"\xff\xfe\0\0a\0\0\0", b"a,b,c\n\0,2,\xff\n"] {
         assert_eq!(refusal("a.csv", head), "it is a binary file", "{head:?}");
     }
 }

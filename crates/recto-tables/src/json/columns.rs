@@ -11,6 +11,9 @@ use crate::table::{Type, Value};
 /// Objects with more keys than this may be maps, not records.
 const MANY_KEYS: usize = 200;
 
+/// Integers are exact in a float up to here.
+const MAX_EXACT: f64 = (1_u64 << f64::MANTISSA_DIGITS) as f64;
+
 /// The columns of objects, in the order in which they were first seen.
 #[derive(Debug, Default)]
 pub struct Columns {
@@ -208,10 +211,15 @@ impl JsonCell {
             (JsonCell::Whole(Json::Null), _) => Value::Null,
             (JsonCell::Whole(value), Type::Json) => Value::Json(value),
             (JsonCell::Whole(Json::Bool(flag)), _) => Value::Boolean(flag),
-            (JsonCell::Whole(Json::Number(number)), Type::Integer) => match number.as_i64() {
-                Some(number) => Value::Integer(number),
-                None => Value::Text(number.to_string()),
-            },
+            (JsonCell::Whole(Json::Number(number)), Type::Integer) => {
+                Value::integer(&number.to_string())
+            }
+            // A large integer among other numbers keeps its digits.
+            (JsonCell::Whole(Json::Number(number)), _)
+                if !number.is_f64() && number.as_f64().is_none_or(|it| it.abs() >= MAX_EXACT) =>
+            {
+                Value::integer(&number.to_string())
+            }
             (JsonCell::Whole(Json::Number(number)), _) => {
                 number.as_f64().map_or_else(|| Value::Text(number.to_string()), Value::Number)
             }

@@ -80,6 +80,21 @@ impl<'a> Values<'a> {
         }
     }
 
+    /// Enters the list of records that an object at the start wraps, as answers of web services do.
+    /// Returns its key.
+    pub fn enter_items(&mut self) -> Result<Option<&'static str>> {
+        if self.state != StreamState::Sequence || self.skip_space()? != Some(b'{') {
+            return Ok(None);
+        }
+        let Some((key, n_bytes)) = wrapped_array(self.text.rest(), self.text.is_complete()) else {
+            return Ok(None);
+        };
+        self.advance(n_bytes);
+        self.state = StreamState::ArrayStart;
+        self.is_member = true;
+        Ok(Some(key))
+    }
+
     /// Returns the next value as JSON text, which is valid.
     pub fn next_value(&mut self) -> Result<Option<Cow<'_, str>>> {
         let Some(byte) = self.skip_space()? else {
@@ -120,6 +135,11 @@ impl<'a> Values<'a> {
     /// Returns whether there were values that Python writes and JSON does not have.
     pub fn has_nan(&self) -> bool {
         self.has_nan
+    }
+
+    /// Returns whether bytes were replaced because they are not text in the encoding.
+    pub fn has_invalid(&self) -> bool {
+        self.text.has_invalid()
     }
 
     /// Returns whether the rest is an incomplete line of values, because it is still being written.
@@ -310,6 +330,43 @@ fn member_array(text: &str, key: &str) -> Option<usize> {
         let ValueExtent::Whole(n_bytes) = extent(rest) else { return None };
         rest = rest[n_bytes..].trim_start().strip_prefix(',')?.trim_start();
     }
+}
+
+/// Keys of lists of records.
+const ITEM_KEYS: [&str; 8] =
+    ["items", "data", "results", "rows", "records", "entries", "values", "hits"];
+
+/// Finds the only list of objects in the object at the start: its key is a usual one, and the other
+/// members are not lists. Nothing but the object may be in the text. Returns the key and where the
+/// elements start.
+fn wrapped_array(text: &str, is_whole: bool) -> Option<(&'static str, usize)> {
+    let mut rest = text.strip_prefix('{')?.trim_start();
+    let mut found = None;
+    loop {
+        let name_end = string_end(rest.strip_prefix('"')?.as_bytes(), 0)? + 1;
+        let (name, after) = rest.split_at(name_end);
+        rest = after.trim_start().strip_prefix(':')?.trim_start();
+        if let Some(elements) = rest.strip_prefix('[') {
+            let key = ITEM_KEYS.iter().find(|key| name.trim_matches('"') == **key)?;
+            let is_list_of_objects = elements.trim_start().starts_with('{');
+            if found.is_some() || !is_list_of_objects {
+                return None;
+            }
+            found = Some((*key, text.len() - elements.len()));
+        }
+        match extent(rest) {
+            ValueExtent::Whole(n_bytes) => rest = rest[n_bytes..].trim_start(),
+            // The list may be longer than the text that was read so far.
+            ValueExtent::Open if !is_whole => return found,
+            _ => return None,
+        }
+        match rest.strip_prefix(',') {
+            Some(after) => rest = after.trim_start(),
+            None => break,
+        }
+    }
+    let is_end = rest.strip_prefix('}').is_some_and(|after| after.trim_start().is_empty());
+    found.filter(|_| is_end)
 }
 
 /// Replaces NaN and Infinity, which Python writes, with `null`, if there are any.

@@ -6,7 +6,7 @@ use super::{is_convincing, preview};
 use crate::{Request, Table, Value};
 
 fn read(name: &str, text: &str, limit: usize) -> Table {
-    preview(&mut text.as_bytes(), &Request { name, limit, max_bytes: 10_000 }).unwrap()
+    preview(&mut text.as_bytes(), &Request::new(name, limit, 10_000)).unwrap()
 }
 
 fn names(table: &Table) -> Vec<String> {
@@ -31,7 +31,7 @@ fn uses_keys_and_types_of_rows_that_are_not_shown() {
 fn ignores_errors_after_the_requested_rows() {
     let text = "{\"a\": 1}\n{\"a\": 2}\n{broken\n";
     assert_eq!(read("a.ndjson", text, 1).rows.len(), 1);
-    let request = Request { name: "a.ndjson", limit: 5, max_bytes: 10_000 };
+    let request = Request::new("a.ndjson", 5, 10_000);
     assert!(preview(&mut text.as_bytes(), &request).is_err());
 }
 
@@ -45,7 +45,7 @@ fn skips_an_incomplete_last_line() {
     }
     // Errors elsewhere, or of another kind, are still reported.
     for text in ["{\"a\": ", "[{\"a\": 1}, {\"a\": ", "{\"a\": 1}\n{\"a\": \n", "{}\n{\"a\" 1"] {
-        let request = Request { name: "a.ndjson", limit: 5, max_bytes: 10_000 };
+        let request = Request::new("a.ndjson", 5, 10_000);
         assert!(preview(&mut text.as_bytes(), &request).is_err(), "{text}");
     }
 }
@@ -81,7 +81,7 @@ fn flattens_features() {
 #[test]
 fn reads_only_as_much_as_it_needs() {
     let endless = std::io::Read::chain(&b"[1"[..], Elements);
-    let request = Request { name: "a.json", limit: 10, max_bytes: 10_000 };
+    let request = Request::new("a.json", 10, 10_000);
     let table = preview(&mut { endless }, &request).unwrap();
     assert_eq!(table.rows.len(), 10);
     assert!(table.has_more);

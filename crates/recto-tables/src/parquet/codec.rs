@@ -34,6 +34,65 @@ pub fn inflate(codec: Compression, compressed: &[u8], n_bytes: usize) -> Result<
     }
 }
 
+/// Inflates the first bytes of a page, of which the end may be missing; `None` if the codec has to
+/// inflate all of it.
+pub fn inflate_start(codec: Compression, compressed: &[u8], n_bytes: usize) -> Option<Vec<u8>> {
+    let start = |reader: &mut dyn Read| {
+        let mut inflated = Vec::new();
+        // An error at the missing end does not matter.
+        let _ = reader.take(n_bytes as u64).read_to_end(&mut inflated);
+        inflated
+    };
+    match codec {
+        Compression::UNCOMPRESSED => Some(start(&mut &*compressed)),
+        Compression::SNAPPY => Some(snappy_start(compressed, n_bytes)),
+        Compression::GZIP(_) => Some(start(&mut MultiGzDecoder::new(compressed))),
+        Compression::BROTLI(_) => Some(start(&mut Decompressor::new(compressed, 4096))),
+        Compression::ZSTD(_) => {
+            Some(start(&mut zstd::stream::read::Decoder::with_buffer(compressed).ok()?))
+        }
+        _ => None,
+    }
+}
+
+/// Inflates Snappy up to `n_bytes` or the first error. The library only inflates all.
+fn snappy_start(compressed: &[u8], n_bytes: usize) -> Vec<u8> {
+    let mut inflated = Vec::new();
+    let n_in_size = compressed.iter().take_while(|byte| **byte >= 0x80).count() + 1;
+    let mut rest = compressed.get(n_in_size..).unwrap_or_default();
+    while inflated.len() < n_bytes && snappy_element(&mut rest, &mut inflated).is_some() {}
+    inflated.truncate(n_bytes);
+    inflated
+}
+
+/// Reads a literal, or copies bytes that were inflated before.
+fn snappy_element(rest: &mut &[u8], inflated: &mut Vec<u8>) -> Option<()> {
+    let mut take = |n_bytes: usize| -> Option<&[u8]> {
+        let (taken, after) = rest.split_at_checked(n_bytes)?;
+        *rest = after;
+        Some(taken)
+    };
+    let number = |bytes: &[u8]| bytes.iter().rev().fold(0, |n, byte| n << 8 | usize::from(*byte));
+    let tag = usize::from(take(1)?[0]);
+    let (n_bytes, offset) = match (tag & 3, tag >> 2) {
+        (0, n @ 0..60) => {
+            inflated.extend_from_slice(take(n + 1)?);
+            return Some(());
+        }
+        (0, n) => {
+            let n_bytes = number(take(n - 59)?) + 1;
+            inflated.extend_from_slice(take(n_bytes)?);
+            return Some(());
+        }
+        (1, n) => ((n & 7) + 4, (n >> 3) << 8 | number(take(1)?)),
+        (2, n) => (n + 1, number(take(2)?)),
+        (_, n) => (n + 1, number(take(4)?)),
+    };
+    let start = inflated.len().checked_sub(offset).filter(|_| offset > 0)?;
+    (start..start + n_bytes).for_each(|at| inflated.push(inflated[at]));
+    Some(())
+}
+
 /// Reads one byte more than expected to detect a page that is larger than its header says.
 fn read(reader: impl Read, n_bytes: usize) -> Option<Vec<u8>> {
     let mut inflated = Vec::new();
@@ -72,6 +131,8 @@ fn truncated(mut bytes: Vec<u8>, n_bytes: usize) -> Vec<u8> {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
+
     use super::*;
 
     #[test]
@@ -97,5 +158,30 @@ mod tests {
                 assert!(inflate(codec, compressed, n_bytes).is_err(), "{codec} {n_bytes}");
             }
         }
+    }
+
+    #[test]
+    fn the_start_is_the_start_of_the_whole() {
+        let mut text = Vec::new();
+        for number in 0_u32..20_000 {
+            text.extend(
+                format!("{} {};", number * 7_919 % 1_013, "ab".repeat(number as usize % 40))
+                    .bytes(),
+            );
+        }
+        let compressed = snap::raw::Encoder::new().compress_vec(&text).unwrap();
+        for n_bytes in [0, 1, 60, 4_096, 100_000, text.len(), text.len() + 9] {
+            let expected = &text[..n_bytes.min(text.len())];
+            assert_eq!(snappy_start(&compressed, n_bytes), expected, "{n_bytes}");
+        }
+        for n_bytes in 0..200 {
+            let cut = snappy_start(&compressed[..n_bytes], usize::MAX);
+            assert!(text.starts_with(&cut));
+        }
+        let zstd = zstd::encode_all(text.as_slice(), 3).unwrap();
+        let level = parquet::basic::ZstdLevel::default();
+        let start =
+            inflate_start(Compression::ZSTD(level), &zstd[..zstd.len() / 2], 10_000).unwrap();
+        assert_eq!(start, &text[..10_000]);
     }
 }

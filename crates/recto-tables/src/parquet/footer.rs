@@ -5,6 +5,7 @@
 //! claims two billion children makes it allocate 16 GB. Row groups that a preview does not reach
 //! are left out, because parsing thousands of them would cost more than reading the rows.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use parquet::file::metadata::{
@@ -27,6 +28,9 @@ pub const MAX_SCHEMA: u64 = 100_000;
 /// The deepest nesting of columns.
 const MAX_DEPTH: usize = 64;
 
+/// The end of a structure.
+const END: u8 = 0;
+
 const MAGIC: &[u8] = b"PAR1";
 const TAIL: u64 = 8;
 
@@ -37,12 +41,15 @@ pub struct Footer {
     pub metadata: ParquetMetaData,
     /// The number of rows in the whole file.
     pub n_rows: u64,
+    /// The number of rows in the row groups before the first one here.
+    pub n_before: u64,
 }
 
-/// Reads the metadata, with row groups for `limit` rows.
-pub fn read(source: &dyn Source, limit: usize) -> Result<Footer> {
+/// Reads the metadata, with row groups for `limit` rows from `offset` on.
+pub fn read(source: &dyn Source, offset: usize, limit: usize) -> Result<Footer> {
     let bytes = read_metadata(source)?;
-    let outline = outline(&bytes, limit).map_err(|_| broken("its metadata is damaged"))?;
+    let rows = offset as u64..offset.saturating_add(limit) as u64;
+    let outline = outline(&bytes, rows).map_err(|_| broken("its metadata is damaged"))?;
     if outline.is_encrypted {
         return Err(broken("it is encrypted"));
     }
@@ -51,11 +58,13 @@ pub fn read(source: &dyn Source, limit: usize) -> Result<Footer> {
         .with_column_stats_policy(ParquetStatisticsPolicy::SkipAll)
         .with_size_stats_policy(ParquetStatisticsPolicy::SkipAll)
         .with_encoding_stats_policy(ParquetStatisticsPolicy::SkipAll);
-    let metadata =
-        ParquetMetaDataReader::decode_metadata_with_options(&outline.write(&bytes), Some(&options));
+    let schema = known_types_only(&bytes[outline.schema.clone()]);
+    let schema = schema.map_err(|_| broken("its schema is damaged"))?;
+    let metadata = outline.write(&schema);
+    let metadata = ParquetMetaDataReader::decode_metadata_with_options(&metadata, Some(&options));
     let metadata =
         metadata.map_err(|error| broken(&format!("its metadata is damaged: {error}")))?;
-    Ok(Footer { metadata, n_rows: outline.n_rows })
+    Ok(Footer { metadata, n_rows: outline.n_rows, n_before: outline.n_before })
 }
 
 fn read_metadata(source: &dyn Source) -> Result<Vec<u8>> {
@@ -108,12 +117,17 @@ struct Outline {
     n_rows: u64,
     /// The number of row groups that are kept.
     n_row_groups: u64,
-    /// The row groups that are kept, without the header of their list.
-    row_groups: Range<usize>,
+    /// The bytes of the first one.
+    n_first: usize,
+    /// The number of rows before it.
+    n_before: u64,
+    /// The row groups that are kept, without the header of their list and without fields that are
+    /// not needed: some writers use their numbers for other types than the library expects.
+    row_groups: Vec<u8>,
     is_encrypted: bool,
 }
 
-fn outline(bytes: &[u8], limit: usize) -> thrift::Result<Outline> {
+fn outline(bytes: &[u8], rows: Range<u64>) -> thrift::Result<Outline> {
     let mut outline = Outline::default();
     let mut input = Input::new(bytes);
     input.fields(|input, id, kind| {
@@ -124,7 +138,7 @@ fn outline(bytes: &[u8], limit: usize) -> thrift::Result<Outline> {
                 input.skip(kind)?;
                 outline.schema = start..input.position();
             }
-            (4, WireType::List) => outline_row_groups(input, limit, &mut outline)?,
+            (4, WireType::List) => outline_row_groups(input, &rows, &mut outline)?,
             (8, WireType::Struct) => {
                 outline.is_encrypted = true;
                 input.skip(kind)?;
@@ -138,57 +152,151 @@ fn outline(bytes: &[u8], limit: usize) -> thrift::Result<Outline> {
 
 fn outline_row_groups(
     input: &mut Input<'_>,
-    limit: usize,
+    rows: &Range<u64>,
     outline: &mut Outline,
 ) -> thrift::Result<()> {
     let (kind, n_row_groups) = input.list()?;
     if n_row_groups > 0 && kind != WireType::Struct {
         return Err(Malformed);
     }
-    let start = input.position();
-    outline.row_groups = start..start;
-    let mut end_of_first = start;
-    for index in 0..n_row_groups {
-        let mut n_rows = 0;
-        input.fields(|input, id, kind| match (id, kind) {
-            (3, WireType::Integer) => {
-                n_rows = u64::try_from(input.integer()?).map_err(|_| Malformed)?;
-                Ok(())
-            }
-            _ => input.skip(kind),
-        })?;
-        if index == 0 {
-            end_of_first = input.position();
-        }
-        let is_needed = outline.n_rows < limit as u64 && outline.n_row_groups == index;
-        if is_needed && input.position() - end_of_first <= MAX_MORE_ROW_GROUPS {
+    let mut is_full = false;
+    for _ in 0..n_row_groups {
+        let n_kept = outline.row_groups.len();
+        let may_be_needed = !is_full && outline.n_rows < rows.end;
+        let n_rows = if may_be_needed {
+            copy_row_group(input, &mut outline.row_groups)?
+        } else {
+            read_row_group(input, &mut Vec::new(), |_, input| input.skip(WireType::List))?
+        };
+        let end = outline.n_rows.checked_add(n_rows).ok_or(Malformed)?;
+        let is_first = outline.n_row_groups == 0;
+        is_full |= !is_first && outline.row_groups.len() - outline.n_first > MAX_MORE_ROW_GROUPS;
+        if may_be_needed && !is_full && end > rows.start {
             outline.n_row_groups += 1;
-            outline.row_groups.end = input.position();
+            if is_first {
+                outline.n_first = outline.row_groups.len();
+                outline.n_before = outline.n_rows;
+            }
+        } else {
+            outline.row_groups.truncate(n_kept);
         }
-        outline.n_rows = outline.n_rows.checked_add(n_rows).ok_or(Malformed)?;
+        outline.n_rows = end;
     }
     Ok(())
 }
 
+/// Copies a row group with what is needed of its columns. Returns its number of rows.
+fn copy_row_group(input: &mut Input<'_>, output: &mut Vec<u8>) -> thrift::Result<u64> {
+    read_row_group(input, output, |output, input| {
+        let (kind, n_columns) = input.list()?;
+        if n_columns > 0 && kind != WireType::Struct {
+            return Err(Malformed);
+        }
+        thrift::write_list(output, n_columns);
+        (0..n_columns).try_for_each(|_| copy_column(input, output))
+    })
+}
+
+fn read_row_group(
+    input: &mut Input<'_>,
+    output: &mut Vec<u8>,
+    copy_columns: impl Fn(&mut Vec<u8>, &mut Input<'_>) -> thrift::Result<()>,
+) -> thrift::Result<u64> {
+    let mut n_rows = 0;
+    input.fields(|input, id, kind| match (id, kind) {
+        (1, WireType::List) => {
+            thrift::write_field(output, id, kind);
+            copy_columns(output, input)
+        }
+        (2 | 3, WireType::Integer) => {
+            let number = input.integer()?;
+            if id == 3 {
+                n_rows = u64::try_from(number).map_err(|_| Malformed)?;
+            }
+            thrift::write_field(output, id, kind);
+            thrift::write_integer(output, number);
+            Ok(())
+        }
+        (1..=3, _) => Err(Malformed),
+        _ => input.skip(kind),
+    })?;
+    output.push(END);
+    Ok(n_rows)
+}
+
+/// Copies a column chunk: its file, and where and how its values are stored.
+fn copy_column(input: &mut Input<'_>, output: &mut Vec<u8>) -> thrift::Result<()> {
+    input.fields(|input, id, kind| match (id, kind) {
+        (1, WireType::Binary) | (2, WireType::Integer) => {
+            thrift::write_field(output, id, kind);
+            output.extend_from_slice(input.raw(kind)?);
+            Ok(())
+        }
+        (3, WireType::Struct) => {
+            thrift::write_field(output, id, kind);
+            input.fields(|input, id, kind| {
+                let is_expected = match id {
+                    2 | 3 => kind == WireType::List,
+                    1 | 4..=7 | 9..=11 => kind == WireType::Integer,
+                    _ => return input.skip(kind),
+                };
+                thrift::write_field(output, id, kind);
+                output.extend_from_slice(input.raw(kind)?);
+                if is_expected { Ok(()) } else { Err(Malformed) }
+            })?;
+            output.push(END);
+            Ok(())
+        }
+        (1..=3, _) => Err(Malformed),
+        _ => input.skip(kind),
+    })?;
+    output.push(END);
+    Ok(())
+}
+
+/// Returns the list of schema elements without converted types that the library does not know. It
+/// would reject the file, but they only say how to show a value.
+fn known_types_only(bytes: &[u8]) -> thrift::Result<Cow<'_, [u8]>> {
+    const LAST_CONVERTED_TYPE: i64 = 21;
+    let mut input = Input::new(bytes);
+    let (_, n_elements) = input.list()?;
+    let mut output = Vec::new();
+    thrift::write_list(&mut output, n_elements);
+    let mut is_changed = false;
+    for _ in 0..n_elements {
+        input.fields(|input, id, kind| {
+            if (id, kind) == (6, WireType::Integer) {
+                let converted = input.integer()?;
+                if (0..=LAST_CONVERTED_TYPE).contains(&converted) {
+                    thrift::write_field(&mut output, id, kind);
+                    thrift::write_integer(&mut output, converted);
+                } else {
+                    is_changed = true;
+                }
+                return Ok(());
+            }
+            thrift::write_field(&mut output, id, kind);
+            output.extend_from_slice(input.raw(kind)?);
+            Ok(())
+        })?;
+        output.push(END);
+    }
+    Ok(if is_changed { Cow::Owned(output) } else { Cow::Borrowed(bytes) })
+}
+
 impl Outline {
     /// Returns metadata with only the parts that are kept.
-    fn write(&self, bytes: &[u8]) -> Vec<u8> {
-        // Field numbers are consecutive, so each header is a delta of one and a type.
-        const INT32_FIELD: u8 = 0x15;
-        const INT64_FIELD: u8 = 0x16;
-        const LIST_FIELD: u8 = 0x19;
-        const LONG_LIST_OF_STRUCTS: u8 = 0xfc;
-        const END: u8 = 0;
-        let mut output = Vec::with_capacity(self.schema.len() + self.row_groups.len() + 64);
-        output.push(INT32_FIELD);
+    fn write(&self, schema: &[u8]) -> Vec<u8> {
+        let mut output = Vec::with_capacity(schema.len() + self.row_groups.len() + 64);
+        thrift::write_field(&mut output, 1, WireType::Integer);
         thrift::write_integer(&mut output, i64::from(self.version as i32));
-        output.push(LIST_FIELD);
-        output.extend_from_slice(&bytes[self.schema.clone()]);
-        output.push(INT64_FIELD);
+        thrift::write_field(&mut output, 2, WireType::List);
+        output.extend_from_slice(schema);
+        thrift::write_field(&mut output, 3, WireType::Integer);
         thrift::write_integer(&mut output, self.n_rows as i64);
-        output.extend([LIST_FIELD, LONG_LIST_OF_STRUCTS]);
-        thrift::write_varint(&mut output, self.n_row_groups);
-        output.extend_from_slice(&bytes[self.row_groups.clone()]);
+        thrift::write_field(&mut output, 4, WireType::List);
+        thrift::write_list(&mut output, self.n_row_groups);
+        output.extend_from_slice(&self.row_groups);
         output.push(END);
         output
     }

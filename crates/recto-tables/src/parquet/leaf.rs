@@ -1,7 +1,8 @@
 //! The values of one leaf column, with their definition and repetition levels.
 
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl, get_column_reader};
 use parquet::data_type::{AsBytes, DataType};
@@ -42,7 +43,9 @@ pub struct Leaf {
 pub struct ReadExtent {
     /// The number of rows before this chunk.
     pub first_row: usize,
-    /// The number of rows in the chunk.
+    /// The number of rows to skip at the start of this chunk.
+    pub n_skipped: usize,
+    /// The number of rows after them in the chunk.
     pub n_rows: usize,
     /// About the most bytes of a cell; later values are not kept.
     pub max_cell: usize,
@@ -51,7 +54,8 @@ pub struct ReadExtent {
 }
 
 impl Leaf {
-    /// Reads the first rows of a column chunk.
+    /// Reads the first rows of a column chunk: with only the start of large pages, and if that is too
+    /// little, with all of them.
     pub fn read(
         source: Arc<dyn Source>,
         chunk: &ColumnChunkMetaData,
@@ -59,8 +63,30 @@ impl Leaf {
         extent: ReadExtent,
         rows: &mut RowBudget,
     ) -> Result<Leaf> {
+        let is_shortened = Arc::new(AtomicBool::new(false));
+        let mut rows_then = rows.clone();
+        let start = Some(is_shortened.clone());
+        // The library panics on some pages that are incomplete.
+        let read = catch_unwind(AssertUnwindSafe(|| {
+            Leaf::read_pages(source.clone(), chunk, scalar, extent, &mut rows_then, start)
+        }));
+        if is_shortened.load(Ordering::Relaxed) && !matches!(read, Ok(Ok(_))) {
+            return Leaf::read_pages(source, chunk, scalar, extent, rows, None);
+        }
+        *rows = rows_then;
+        read.unwrap_or_else(|panic| resume_unwind(panic))
+    }
+
+    fn read_pages(
+        source: Arc<dyn Source>,
+        chunk: &ColumnChunkMetaData,
+        scalar: &Scalar,
+        extent: ReadExtent,
+        rows: &mut RowBudget,
+        may_shorten: Option<Arc<AtomicBool>>,
+    ) -> Result<Leaf> {
         let column = chunk.column_descr_ptr();
-        let (pages, is_cut) = Pages::new(source, chunk, extent.n_in_lists)?;
+        let (pages, is_cut) = Pages::new(source, chunk, extent.n_in_lists, may_shorten)?;
         let mut leaf = Leaf {
             max_def_level: column.max_def_level(),
             def_levels: Vec::new(),
@@ -73,6 +99,7 @@ impl Leaf {
             value_idx: 0,
         };
         let mut reader = get_column_reader(column, Box::new(pages));
+        leaf.skip(&mut reader, extent.n_skipped, scalar)?;
         let mut pass = rows.pass(extent.first_row);
         let n_missing = loop {
             let n_missing = pass.n_left().min(extent.n_rows - leaf.n_rows);
@@ -133,6 +160,22 @@ impl Leaf {
         self.values
             .get_mut(self.value_idx - 1)
             .map_or(Value::Null, |value| std::mem::replace(value, Value::Null))
+    }
+
+    /// Reads rows and discards them.
+    fn skip(&mut self, reader: &mut ColumnReader, n_rows: usize, scalar: &Scalar) -> Result<()> {
+        while self.n_rows < n_rows {
+            let n_left = n_rows - self.n_rows;
+            if self.read_some(reader, n_left, scalar, 0)?.is_empty() {
+                return Err(broken("it has fewer values than rows"));
+            }
+            self.def_levels.clear();
+            self.rep_levels.clear();
+            self.values.clear();
+            self.n_levels = 0;
+        }
+        self.n_rows = 0;
+        Ok(())
     }
 
     /// Reads more values. Returns the size of each row read.

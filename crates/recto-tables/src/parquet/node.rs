@@ -12,11 +12,15 @@ use serde_json::{Map, Value as Json};
 
 use super::leaf::{Leaf, size};
 use super::scalar::Scalar;
+use super::variant::Names;
 use crate::budget::cut;
 use crate::table::{Alignment, Type, Value};
 
 /// The most characters of a type's name, which contains the names of all fields of a structure.
 const MAX_TYPE_CHARS: usize = 200;
+
+/// The quotes, and the comma or colon, of a text inside a nested value.
+const QUOTES: usize = 4;
 
 /// A field, or a part of one.
 pub struct Node {
@@ -32,6 +36,8 @@ enum NodeKind {
     Struct(Vec<(String, Node)>),
     List(Box<Node>, Repeated),
     Map(Box<Node>, Box<Node>, Repeated),
+    /// A VARIANT, whose columns are those of a structure.
+    Variant(Box<Node>),
 }
 
 /// The levels at which elements exist and at which they continue the same list.
@@ -45,6 +51,8 @@ struct Repeated {
 #[derive(Default)]
 pub struct Builder {
     n_leaves: usize,
+    /// Whether the fields are parts of a VARIANT.
+    is_variant: bool,
 }
 
 /// The levels that enclose a field.
@@ -82,7 +90,14 @@ impl Builder {
         let start = self.n_leaves;
         let shape = if field.is_primitive() {
             self.n_leaves += 1;
-            NodeKind::Scalar(Scalar::new(field))
+            let is_raw = self.is_variant && matches!(field.name(), "metadata" | "value");
+            NodeKind::Scalar(if is_raw { Scalar::raw() } else { Scalar::new(field) })
+        } else if is_variant(field) && !self.is_variant {
+            self.is_variant = true;
+            let shape = self.structure(field.get_fields(), levels);
+            self.is_variant = false;
+            let leaves = start..self.n_leaves;
+            NodeKind::Variant(Box::new(Node { shape, leaves, def_level: levels.def }))
         } else {
             match (kind_of_group(field), field.get_fields()) {
                 (Group::List, [repeated]) => self.list(field, repeated, levels),
@@ -132,6 +147,10 @@ enum Group {
     Struct,
 }
 
+fn is_variant(group: &SchemaType) -> bool {
+    matches!(group.get_basic_info().logical_type_ref(), Some(LogicalType::Variant(_)))
+}
+
 /// Classifies a group: lists and maps have one repeated field.
 fn kind_of_group(group: &SchemaType) -> Group {
     let info = group.get_basic_info();
@@ -173,6 +192,7 @@ impl Node {
             NodeKind::Struct(fields) => fields.iter().flat_map(|(_, it)| it.scalars()).collect(),
             NodeKind::List(element, _) => element.scalars(),
             NodeKind::Map(key, value, _) => [key.scalars(), value.scalars()].concat(),
+            NodeKind::Variant(parts) => parts.scalars(),
         }
     }
 
@@ -213,6 +233,7 @@ impl Node {
                 value.write_name(name);
                 *name += ">";
             }
+            NodeKind::Variant(_) => *name += "variant",
         }
     }
 
@@ -227,7 +248,10 @@ impl Node {
             NodeKind::Scalar(_) => leaves.take(self.leaves.start),
             _ if def_level < self.def_level => leaves.skip(self.leaves.clone()),
             NodeKind::Struct(fields) => {
-                let take = |(name, node): &(String, Node)| (name.clone(), json(node.take(leaves)));
+                let take = |(name, node): &(String, Node)| {
+                    leaves.n_bytes += name.len() + QUOTES;
+                    (name.clone(), json(node.take(leaves)))
+                };
                 Value::Json(Json::Object(fields.iter().map(take).collect()))
             }
             NodeKind::List(element, repeated) => {
@@ -252,6 +276,7 @@ impl Node {
                 entries.extend(n_more.map(|n_more| ("…".into(), format!("({n_more})").into())));
                 Value::Json(map(entries))
             }
+            NodeKind::Variant(parts) => variant(parts, parts.take(leaves)),
         }
     }
 
@@ -307,7 +332,7 @@ impl<'a> Leaves<'a> {
 
     fn take(&mut self, index: usize) -> Value {
         let value = self.leaves[index - self.first].take();
-        self.n_bytes += size(&value);
+        self.n_bytes += size(&value) + if matches!(value, Value::Text(_)) { QUOTES } else { 0 };
         value
     }
 
@@ -338,6 +363,66 @@ fn map(entries: Vec<(Json, Json)>) -> Json {
         }
     }
     Json::Object(object)
+}
+
+/// Puts the parts of a VARIANT together.
+fn variant(parts: &Node, value: Value) -> Value {
+    let Value::Json(Json::Object(mut taken)) = value else { return value };
+    let metadata = taken.shift_remove("metadata").map(bytes).unwrap_or_default();
+    let unreadable = || Value::Text("(not a VARIANT, or too long)".into());
+    let Some(names) = Names::parse(&metadata) else { return unreadable() };
+    match unshred(parts, Json::Object(taken), &names) {
+        Some(Some(value)) => Value::Json(value),
+        Some(None) => Value::Null,
+        None => unreadable(),
+    }
+}
+
+/// Returns the value of a pair of `value` and `typed_value`. The inner `None` is a missing value.
+fn unshred(pair: &Node, taken: Json, names: &Names<'_>) -> Option<Option<Json>> {
+    // The mark for elements that are not shown.
+    let Json::Object(mut taken) = taken else { return Some(Some(taken)) };
+    let encoded = taken.shift_remove("value").filter(|it| !it.is_null());
+    let encoded = match encoded {
+        Some(encoded) => Some(names.decode(&bytes(encoded))?),
+        None => None,
+    };
+    let Some(typed) = taken.shift_remove("typed_value").filter(|it| !it.is_null()) else {
+        return Some(encoded);
+    };
+    let NodeKind::Struct(fields) = &pair.shape else { return None };
+    let node = fields.iter().find(|(name, _)| name == "typed_value").map(|(_, node)| node)?;
+    match (&node.shape, typed) {
+        (NodeKind::List(element, _), Json::Array(elements)) => {
+            let element = |it| unshred(element, it, names).map(Option::unwrap_or_default);
+            let elements: Option<Vec<Json>> = elements.into_iter().map(element).collect();
+            Some(Some(Json::Array(elements?)))
+        }
+        (NodeKind::Struct(members), Json::Object(mut typed)) => {
+            let mut object = Map::new();
+            for (name, member) in members {
+                let taken = typed.shift_remove(name).unwrap_or_default();
+                if !taken.is_null()
+                    && let Some(value) = unshred(member, taken, names)?
+                {
+                    object.insert(name.clone(), value);
+                }
+            }
+            if let Some(Json::Object(others)) = encoded {
+                others.into_iter().for_each(|(name, value)| {
+                    object.entry(name).or_insert(value);
+                });
+            }
+            Some(Some(Json::Object(object)))
+        }
+        (_, typed) => Some(Some(typed)),
+    }
+}
+
+/// Returns the bytes of a part of a VARIANT.
+fn bytes(raw: Json) -> Vec<u8> {
+    let text = raw.as_str().unwrap_or_default();
+    text.chars().map(|c| u8::try_from(c).unwrap_or_default()).collect()
 }
 
 fn json(value: Value) -> Json {

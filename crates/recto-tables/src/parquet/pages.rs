@@ -22,8 +22,15 @@ use crate::source::Source;
 /// The most bytes of a page, compressed or not.
 pub const MAX_PAGE: u64 = 256 << 20;
 
+/// The bytes of a large page that are inflated at first.
+const START_BYTES: u64 = 4 << 20;
+
 /// The most bytes of a page header, which may contain minimum and maximum values.
 const MAX_HEADER: u64 = 1 << 20;
+
+/// Old writers did not count the header of the dictionary as part of the column, so the last page may
+/// end this far behind it.
+const MAX_DICTIONARY_HEADER: u64 = 100;
 
 /// The size of the first read, for the header and the bytes after it.
 const N_FIRST_READ: u64 = 8 << 10;
@@ -39,6 +46,8 @@ pub struct Pages {
     source: Arc<dyn Source>,
     offset: u64,
     end: u64,
+    /// Where the last page may end.
+    last_end: u64,
     /// Bytes that were read, and their offset. They include the last header.
     window: Vec<u8>,
     window_at: u64,
@@ -49,6 +58,8 @@ pub struct Pages {
     max_rep_level: i16,
     /// The remaining number of values in lists.
     n_in_lists: u64,
+    /// Set once only the start of a page was inflated, if that is permitted.
+    is_shortened: Option<Arc<AtomicBool>>,
     has_dictionary: bool,
     /// Set once values were left out, so that the last record may be incomplete.
     is_cut: Arc<AtomicBool>,
@@ -57,10 +68,14 @@ pub struct Pages {
 impl Pages {
     /// Returns the pages of a column chunk, and a flag that is set when values are left out. That
     /// happens after `n_in_lists` values if the column has lists.
+    ///
+    /// With `may_shorten`, only the start of a large page is inflated. If that turns out to be too
+    /// little, decoding fails, and `is_shortened` is set.
     pub fn new(
         source: Arc<dyn Source>,
         chunk: &ColumnChunkMetaData,
         n_in_lists: u64,
+        may_shorten: Option<Arc<AtomicBool>>,
     ) -> Result<(Pages, Arc<AtomicBool>)> {
         if chunk.file_path().is_some_and(|path| !path.is_empty()) {
             return Err(broken("its rows are in other files"));
@@ -75,12 +90,14 @@ impl Pages {
             Some((start, end)) if end <= source.size() => (start, end),
             _ => return Err(broken("its metadata points behind its end; it may be cut off")),
         };
+        let size = source.size();
         let column = chunk.column_descr();
         let is_cut = Arc::new(AtomicBool::new(false));
         let pages = Pages {
             source,
             offset,
             end,
+            last_end: end.saturating_add(MAX_DICTIONARY_HEADER).min(size),
             window: Vec::new(),
             window_at: offset,
             codec: chunk.compression(),
@@ -89,6 +106,7 @@ impl Pages {
             max_def_level: column.max_def_level(),
             max_rep_level: column.max_rep_level(),
             n_in_lists,
+            is_shortened: may_shorten,
             has_dictionary: false,
             is_cut: is_cut.clone(),
         };
@@ -100,7 +118,7 @@ impl Pages {
             let header = self.read_header()?;
             let n_bytes = header.n_compressed;
             let start = self.offset + header.n_bytes;
-            if n_bytes > self.end - start {
+            if n_bytes > self.last_end.saturating_sub(start) {
                 return Err(broken("a page is longer than its column"));
             }
             if n_bytes > MAX_PAGE || header.n_inflated > MAX_PAGE {
@@ -113,16 +131,18 @@ impl Pages {
             if matches!(header.version, Version::Other) || is_empty && !header.is_dictionary() {
                 continue;
             }
-            let body = self.read_body(start, n_bytes)?;
+            let is_short = self.may_shorten(&header);
+            let n_read = if is_short { n_bytes.min(START_BYTES * 2) } else { n_bytes };
+            let body = self.read_body(start, n_read)?;
             let Some(n_values) = self.n_values_kept(&header) else { break };
-            return self.decode(&header, n_values, body).map(Some);
+            return self.decode(&header, n_values, body, is_short).map(Some);
         }
         Ok(None)
     }
 
     fn read_header(&mut self) -> Result<Header> {
-        let n_left = self.end - self.offset;
-        let mut n_bytes = N_FIRST_READ.min(n_left);
+        let n_left = self.last_end - self.offset;
+        let mut n_bytes = N_FIRST_READ.min(self.end - self.offset);
         loop {
             let known = self.offset.checked_sub(self.window_at).map(|start| start as usize);
             let window = known.and_then(|start| self.window.get(start..)).unwrap_or_default();
@@ -151,8 +171,30 @@ impl Pages {
         Ok(body)
     }
 
-    fn decode(&mut self, header: &Header, num_values: u32, body: Vec<u8>) -> Result<Page> {
-        let buf = Bytes::from(self.inflate(header, body)?);
+    /// Returns whether only the start of a page is inflated, and records it. Other encodings than
+    /// these have to be decoded whole.
+    fn may_shorten(&self, header: &Header) -> bool {
+        let is_serial = matches!(
+            header.encoding,
+            Encoding::PLAIN | Encoding::RLE_DICTIONARY | Encoding::PLAIN_DICTIONARY
+        );
+        let is_known =
+            !matches!(self.codec, Compression::LZ4 | Compression::LZ4_RAW | Compression::LZO);
+        let is_large = header.n_inflated > START_BYTES * 2 && !header.is_dictionary();
+        let Some(is_shortened) = &self.is_shortened else { return false };
+        let is_short = is_serial && is_known && is_large;
+        is_shortened.fetch_or(is_short, Ordering::Relaxed);
+        is_short
+    }
+
+    fn decode(
+        &mut self,
+        header: &Header,
+        num_values: u32,
+        body: Vec<u8>,
+        is_short: bool,
+    ) -> Result<Page> {
+        let buf = Bytes::from(self.inflate(header, body, is_short)?);
         let encoding = header.encoding;
         let statistics = None;
         match header.version {
@@ -193,7 +235,7 @@ impl Pages {
         }
     }
 
-    fn inflate(&self, header: &Header, body: Vec<u8>) -> Result<Vec<u8>> {
+    fn inflate(&self, header: &Header, body: Vec<u8>, is_short: bool) -> Result<Vec<u8>> {
         let n_inflated = header.n_inflated as usize;
         let n_levels = match header.version {
             Version::Two { n_def_bytes, n_rep_bytes, .. } => (n_def_bytes + n_rep_bytes) as usize,
@@ -209,6 +251,10 @@ impl Pages {
         // In version 2, levels come before the values and are not compressed. If all values are
         // null, there is nothing to inflate.
         let (levels, values) = body.split_at(n_levels);
+        if is_short {
+            let start = codec::inflate_start(self.codec, values, START_BYTES as usize);
+            return Ok([levels, &start.unwrap_or_default()].concat());
+        }
         if levels.is_empty() && n_inflated > 0 {
             return codec::inflate(self.codec, values, n_inflated);
         }

@@ -7,7 +7,7 @@
 const SEPARATOR_BYTES: usize = 2;
 
 /// The number of rows to read, given the values so far.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct RowBudget {
     /// The bytes of each row, over all columns so far.
     n_bytes: Vec<usize>,

@@ -11,6 +11,9 @@ use crate::budget::cut;
 use crate::calendar;
 use crate::table::{Alignment, Type, Value};
 
+/// The most bytes of a part of a VARIANT.
+const MAX_RAW_BYTES: usize = 64 << 10;
+
 /// The most bytes shown of binary data.
 const MAX_HEX_BYTES: usize = 64;
 
@@ -38,6 +41,8 @@ pub enum Meaning {
     Uuid,
     Float16,
     Interval,
+    /// Part of a VARIANT, decoded later.
+    Raw,
 }
 
 /// A column of values without nested values.
@@ -67,6 +72,11 @@ impl Scalar {
         Scalar { meaning, kind: Type::Exact(name, alignment) }
     }
 
+    /// Returns a column with bytes of VARIANTs, which become characters up to `ÿ`.
+    pub fn raw() -> Scalar {
+        Scalar { meaning: Meaning::Raw, kind: Type::Exact("binary".into(), Alignment::Left) }
+    }
+
     /// Shows a value.
     pub fn show_i32(&self, value: i32) -> Value {
         match self.meaning {
@@ -78,13 +88,11 @@ impl Scalar {
     /// Shows a value.
     pub fn show_i64(&self, value: i64) -> Value {
         match self.meaning {
-            Meaning::Unsigned if value < 0 => Value::Text((value as u64).to_string()),
+            Meaning::Unsigned if value < 0 => Value::Json((value as u64).into()),
             Meaning::Decimal { scale } => decimal::show(&value.to_be_bytes(), scale),
             Meaning::Date => Value::Text(calendar::date(value)),
-            // A time outside its day is shown as stored.
-            Meaning::Time(n_per_second) if (0..=86_400 * n_per_second).contains(&value) => {
-                Value::Text(calendar::time(value * (NANOS / n_per_second)))
-            }
+            // A time outside its day has a sign or more than 23 hours.
+            Meaning::Time(n_per_second) => Value::Text(calendar::duration(value, n_per_second)),
             Meaning::Timestamp { n_per_second, is_utc } => {
                 let zone = if is_utc { "Z" } else { "" };
                 Value::Text(calendar::timestamp(value, n_per_second) + zone)
@@ -107,10 +115,10 @@ impl Scalar {
         match (self.meaning, bytes.len()) {
             (Meaning::Text, _) => Value::Text(cut(&String::from_utf8_lossy(bytes), max_chars)),
             (Meaning::Decimal { scale }, _) => decimal::show(bytes, scale),
-            (Meaning::Uuid, 16) => {
-                let hex = hex(bytes);
-                let parts = [&hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..]];
-                Value::Text(parts.join("-"))
+            (Meaning::Uuid, 16) => Value::Text(uuid(bytes)),
+            (Meaning::Raw, n_bytes) => {
+                let n_kept = n_bytes.min(MAX_RAW_BYTES);
+                Value::Text(bytes[..n_kept].iter().map(|byte| char::from(*byte)).collect())
             }
             (Meaning::Float16, 2) => show_f32(widen(u16::from_le_bytes([bytes[0], bytes[1]]))),
             (Meaning::Interval, 12) => Value::Text(interval(bytes)),
@@ -262,6 +270,13 @@ fn widen(half: u16) -> f32 {
     sign * magnitude
 }
 
-fn hex(bytes: &[u8]) -> String {
+/// Formats sixteen bytes as a UUID.
+pub fn uuid(bytes: &[u8]) -> String {
+    let hex = hex(bytes);
+    [&hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..]].join("-")
+}
+
+/// Formats bytes as hexadecimal digits.
+pub fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -39,7 +39,7 @@ pub const ALL: [&str; 18] = [
 ];
 
 fn preview_of(name: &str, limit: usize, max_bytes: usize) -> Table {
-    preview(Arc::new(fixture(name)), &Request { name, limit, max_bytes }).unwrap()
+    preview(Arc::new(fixture(name)), &Request::new(name, limit, max_bytes)).unwrap()
 }
 
 fn plain(value: &Value) -> Json {
@@ -176,6 +176,50 @@ fn types_have_their_names_in_the_format() {
     check("no_columns", expect![[r#""#]]);
 }
 
+/// Files of `apache/parquet-testing` that break the rules of the format, or use new ones.
+#[test]
+fn odd_files_are_read_as_by_others() {
+    let first = |name: &str| {
+        let table = preview_of(&format!("odd/{name}"), 3, 1 << 20);
+        table.rows.iter().map(|row| Json::Array(row.iter().map(plain).collect())).collect::<Json>()
+    };
+    // The offset of the dictionary is 0, and a field has another type than today.
+    assert_eq!(first("dictionary_at_zero"), serde_json::json!([[1552], [1552], [1552]]));
+    // The last page ends behind its column.
+    let nations = first("page_beyond_column");
+    assert_eq!(nations[2][1], "4252415a494c");
+    assert_eq!(nations.as_array().unwrap().len(), 3);
+    let expected = serde_json::json!([
+        [0, null],
+        [1, {"c": {"b": "iceberg"}}],
+        [2, {"c": 8, "d": -0.0}],
+    ]);
+    assert_eq!(first("variant"), expected);
+    let expected = serde_json::json!([
+        [1, [{"a": 1, "b": "comedy"}, {"a": 2, "b": "drama"}]],
+        [2, [{"a": 3, "b": "action", "c": "str"}, {"a": 4, "b": "horror", "d": "2024-01-30"}]],
+    ]);
+    assert_eq!(first("variant_in_lists"), expected);
+    assert_eq!(preview_of("odd/variant", 1, 1 << 20).columns[1].kind.to_string(), "variant");
+}
+
+#[test]
+fn a_time_before_midnight_is_readable() {
+    let schema =
+        parse_message_type("message m { required int64 a (TIME(MICROS, true)); }").unwrap();
+    let scalar = scalar::Scalar::new(&schema.get_fields()[0]);
+    assert_eq!(scalar.show_i64(-1_500_000), Value::Text("-00:00:01.500".into()));
+}
+
+#[test]
+fn a_nested_value_is_cut_like_any_other() {
+    let request = Request::new("nested", 100, 1 << 20);
+    let table = crate::preview(Arc::new(fixture("nested")), &request).unwrap();
+    let shown = table.rows.iter().flatten().map(|value| plain(value).to_string());
+    let n_most = shown.map(|text| text.chars().count()).max();
+    assert!(n_most.is_some_and(|n| n <= crate::budget::MAX_CELL_CHARS + 100), "{n_most:?}");
+}
+
 #[test]
 fn lists_of_older_writers_are_lists() {
     for (field, name) in [
@@ -273,8 +317,45 @@ fn reads_only_needed_bytes() {
     }
     for (name, limit, n_bytes) in [("groups", 0, 700), ("groups", 10, 1000), ("pages", 2, 8130)] {
         let source = Arc::new(Counted(fixture(name), Mutex::new(0)));
-        preview(source.clone(), &Request { name, limit, max_bytes: 1 << 20 }).unwrap();
+        preview(source.clone(), &Request::new(name, limit, 1 << 20)).unwrap();
         let n_read = *source.1.lock().unwrap();
         assert!(n_read <= n_bytes, "{name} {limit}: {n_read}");
     }
+}
+
+/// Pages joined give the whole.
+#[test]
+fn pages_join() {
+    for name in ["groups", "pages", "nested", "v2", "nested_v2"] {
+        let ask = |offset, limit| {
+            let request = Request { offset, ..Request::new(name, limit, 1 << 20) };
+            preview(Arc::new(fixture(name)), &request).unwrap()
+        };
+        let whole = ask(0, usize::MAX);
+        for limit in [1, 2, 7, 1_000] {
+            if whole.rows.len() / limit > 500 {
+                continue;
+            }
+            let mut joined = Vec::new();
+            loop {
+                let page = ask(joined.len(), limit);
+                joined.extend(page.rows);
+                if !page.has_more {
+                    break;
+                }
+            }
+            assert_eq!(joined, whole.rows, "{name}: {limit}");
+        }
+        assert_eq!(ask(whole.rows.len() + 5, 5).rows.len(), 0);
+    }
+}
+
+#[test]
+fn reads_only_the_columns_that_are_asked_for() {
+    let columns = ["lists".to_string(), "ints".to_string()];
+    let request = Request { columns: &columns, ..Request::new("nested", 3, 1 << 20) };
+    let table = crate::preview(Arc::new(fixture("nested")), &request).unwrap();
+    let all = preview_of("nested", 3, 1 << 20);
+    assert_eq!(table.columns, [all.columns[1].clone(), all.columns[0].clone()]);
+    assert_eq!(table.rows[0], [all.rows[0][1].clone(), all.rows[0][0].clone()]);
 }

@@ -88,6 +88,13 @@ impl<'a> Input<'a> {
         Ok((WireType::parse(header & 0x0f)?, n_elements))
     }
 
+    /// Skips a value and returns its bytes.
+    pub fn raw(&mut self, kind: WireType) -> Result<&'a [u8]> {
+        let start = self.at;
+        self.skip(kind)?;
+        Ok(&self.bytes[start..self.at])
+    }
+
     /// Reads an integer of any size.
     pub fn integer(&mut self) -> Result<i64> {
         let zigzag = self.varint()?;
@@ -166,6 +173,22 @@ impl<'a> Input<'a> {
 }
 
 impl WireType {
+    /// Returns the type's code in the header of a field.
+    pub fn code(self) -> u8 {
+        match self {
+            WireType::Boolean(true) => 1,
+            WireType::Boolean(false) => 2,
+            WireType::Byte => 3,
+            WireType::Integer => 5,
+            WireType::Double => 7,
+            WireType::Binary => 8,
+            WireType::List => 9,
+            WireType::Map => 11,
+            WireType::Struct => 12,
+            WireType::Uuid => 13,
+        }
+    }
+
     fn parse(code: u8) -> Result<WireType> {
         match code {
             1 => Ok(WireType::Boolean(true)),
@@ -181,6 +204,18 @@ impl WireType {
             _ => Err(Malformed),
         }
     }
+}
+
+/// Writes the header of a field, in the form that does not depend on the field before it.
+pub fn write_field(output: &mut Vec<u8>, id: i16, kind: WireType) {
+    output.push(kind.code());
+    write_integer(output, id.into());
+}
+
+/// Writes the header of a list of structures.
+pub fn write_list(output: &mut Vec<u8>, n_elements: u64) {
+    output.push(0xfc);
+    write_varint(output, n_elements);
 }
 
 /// Writes an integer.

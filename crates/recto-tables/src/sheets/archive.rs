@@ -74,6 +74,13 @@ pub fn reopen(bytes: &Bytes) -> Bytes {
     BufReader::with_capacity(N_BUFFERED, bytes.get_ref().clone())
 }
 
+impl Cursor {
+    /// Returns the number of bytes of the source.
+    pub fn size(&self) -> u64 {
+        self.source.size()
+    }
+}
+
 impl Read for Cursor {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let n_read = self.source.read_at(buffer, self.offset).inspect_err(|error| {

@@ -1,12 +1,16 @@
 //! The value of a cell in any workbook format.
 
-use calamine::{DataRef, ExcelDateTime};
+use calamine::{DataRef, ExcelDateTime, ExcelDateTimeType};
 
+use crate::budget::cut;
 use crate::calendar;
 use crate::table::{Type, Value};
 
 /// The end of Excel's calendar: after 9999-12-31.
 const END_OF_DAYS: f64 = 2_958_466.0;
+
+/// 0001-01-01.
+const FIRST_DAY: f64 = -693_593.0;
 
 /// Integers are exact up to here.
 const MAX_EXACT: f64 = 9_007_199_254_740_992.0;
@@ -68,6 +72,21 @@ impl SheetCell {
         }
     }
 
+    /// Cuts a long text. A date or time of that length is not one.
+    pub fn cut(self, max_chars: usize) -> SheetCell {
+        match self {
+            SheetCell::Text(text)
+            | SheetCell::Date(text)
+            | SheetCell::Time(text)
+            | SheetCell::Timestamp(text)
+                if text.len() > max_chars =>
+            {
+                SheetCell::Text(cut(&text, max_chars))
+            }
+            cell => cell,
+        }
+    }
+
     /// Returns about how many bytes it has when it is shown.
     pub fn size(&self) -> usize {
         match self {
@@ -126,8 +145,11 @@ pub fn is_integral(number: f64) -> bool {
 /// Converts an Excel serial number, which counts days. Below 1 it has no date, so it is a time.
 fn from_serial(moment: &ExcelDateTime) -> SheetCell {
     let serial = moment.as_f64();
-    if !(0.0..END_OF_DAYS).contains(&serial) {
+    if !(FIRST_DAY..END_OF_DAYS).contains(&serial) {
         return SheetCell::Number(serial);
+    }
+    if serial < 0.0 {
+        return before_epoch(moment, serial);
     }
     if moment.is_duration() {
         return SheetCell::Text(duration((serial * 86_400_000.0).round() as i64));
@@ -142,6 +164,22 @@ fn from_serial(moment: &ExcelDateTime) -> SheetCell {
         SheetCell::Date(date)
     } else {
         SheetCell::Timestamp(format!("{date}T{time}"))
+    }
+}
+
+/// Converts a negative serial number as LibreOffice does; Excel shows none.
+fn before_epoch(moment: &ExcelDateTime, serial: f64) -> SheetCell {
+    let millis = (serial * 86_400_000.0).round() as i64;
+    if moment.is_duration() {
+        return SheetCell::Text(format!("-{}", duration(-millis)));
+    }
+    // 1899-12-30 or, as some programs for the Mac count, 1904-01-01.
+    let is_1904 = *moment == ExcelDateTime::new(serial, ExcelDateTimeType::DateTime, true);
+    let epoch = if is_1904 { -24_107 } else { -25_569 };
+    let day = epoch + millis.div_euclid(86_400_000);
+    match millis.rem_euclid(86_400_000) {
+        0 => SheetCell::Date(calendar::date(day)),
+        rest => SheetCell::Timestamp(calendar::timestamp_of_day(day, rest * 1_000_000)),
     }
 }
 

@@ -11,18 +11,34 @@ use crate::table::{Column, Table, Value};
 /// The number of rows above a header that may contain titles and notes.
 const MAX_ABOVE: usize = 10;
 
+/// The number of rows that are read to find the header.
+const MAX_HEAD: usize = MAX_ABOVE + 2;
+
 /// The most characters that are reported of text above a header.
 const MAX_ABOVE_CHARS: usize = 200;
+
+/// The characters that are kept of a cell beyond the size of an answer.
+const MIN_CELL_CHARS: usize = 16;
 
 /// The first rows of a sheet that have cells.
 pub struct Grid {
     /// Each has at least one cell.
     rows: BTreeMap<u32, BTreeMap<u32, SheetCell>>,
     max_rows: usize,
+    /// The rows below those that may contain the header, and above those that are shown.
+    skipped: Skipped,
     n_bytes: usize,
     max_bytes: usize,
     max_cell: usize,
     has_more: bool,
+}
+
+/// Rows that are counted and not kept.
+struct Skipped {
+    n_rows: usize,
+    max_rows: usize,
+    /// The last one.
+    last: Option<u32>,
 }
 
 impl Grid {
@@ -30,7 +46,12 @@ impl Grid {
     pub fn new(request: &Request<'_>) -> Grid {
         Grid {
             rows: BTreeMap::new(),
-            max_rows: request.limit.saturating_add(MAX_ABOVE + 2),
+            max_rows: request.limit.saturating_add(MAX_HEAD + request.offset.min(MAX_HEAD)),
+            skipped: Skipped {
+                n_rows: 0,
+                max_rows: request.offset.saturating_sub(MAX_HEAD),
+                last: None,
+            },
             n_bytes: 0,
             max_bytes: request.max_bytes,
             max_cell: max_cell_chars(1, request.max_bytes),
@@ -40,7 +61,12 @@ impl Grid {
 
     /// Returns how many rows may be read.
     pub fn max_rows(&self) -> usize {
-        self.max_rows
+        self.max_rows.saturating_add(self.skipped.max_rows)
+    }
+
+    /// Returns the most characters of a cell.
+    pub fn max_cell(&self) -> usize {
+        self.max_cell
     }
 
     /// Returns whether there is nothing to show.
@@ -52,17 +78,37 @@ impl Grid {
     pub fn push(&mut self, row: u32, column: u32, cell: SheetCell) -> bool {
         let is_new = !self.rows.contains_key(&row);
         // Beyond the bytes of an answer, there must be enough rows to find the header.
-        let is_full = self.n_bytes > self.max_bytes && self.rows.len() > MAX_ABOVE + 2;
+        let is_full = self.n_bytes > self.max_bytes && self.rows.len() > MAX_HEAD;
+        if is_new && self.rows.len() >= MAX_HEAD && self.skip(row) {
+            return true;
+        }
         if is_new && (self.rows.len() >= self.max_rows || is_full) {
             self.has_more = true;
             return false;
         }
-        let cell = match cell {
-            SheetCell::Text(text) => SheetCell::Text(cut(&text, self.max_cell)),
-            cell => cell,
-        };
+        // A row that alone exceeds the answer has many columns, which will be cut further.
+        let is_wide = self.n_bytes > self.max_bytes.saturating_mul(2);
+        let cell = cell.cut(if is_wide { MIN_CELL_CHARS } else { self.max_cell });
         self.n_bytes = self.n_bytes.saturating_add(cell.size() + 8);
         self.rows.entry(row).or_default().insert(column, cell);
+        true
+    }
+
+    /// Counts a row if it is one of those to skip.
+    fn skip(&mut self, row: u32) -> bool {
+        let skipped = &mut self.skipped;
+        if skipped.last == Some(row) {
+            return true;
+        }
+        if skipped.n_rows >= skipped.max_rows {
+            return false;
+        }
+        if skipped.n_rows == 0 {
+            // What was kept so far does not count as part of the answer.
+            self.n_bytes = 0;
+        }
+        skipped.n_rows += 1;
+        skipped.last = Some(row);
         true
     }
 
@@ -79,9 +125,6 @@ impl Grid {
             .fold((u32::MAX, 0), |(first, last), column| (first.min(column), last.max(column)));
         let n_all = if self.rows.is_empty() { 0 } else { (last - first) as usize + 1 };
         let n_columns = n_all.min(MAX_COLUMNS);
-        if n_all > n_columns {
-            notes.push(format!("only the first {n_columns} of {n_all} columns"));
-        }
 
         let mut rows: Vec<(u32, BTreeMap<u32, SheetCell>)> = self.rows.into_iter().collect();
         let names = match find_header(&rows, n_columns) {
@@ -96,14 +139,17 @@ impl Grid {
         let columns = (first..).take(n_columns);
         let names = columns.clone().map(|it| names.get(&it).map(name).unwrap_or_default());
         let names = names::unique(names.collect::<Vec<_>>().iter().map(String::as_str), n_all);
+        // Skipped rows are behind those that may contain the header, and count too.
+        let n_skipped = request.offset.saturating_sub(self.skipped.n_rows).min(rows.len());
+        rows.drain(..n_skipped);
+        let is_more = self.has_more || rows.len() > request.limit;
+        rows.truncate(request.limit);
         let n_blank = n_blank_between(&rows);
         if n_blank > 0 {
             let (plural, verb) = if n_blank == 1 { ("", "is") } else { ("s", "are") };
             notes.push(format!("{n_blank} empty row{plural} {verb} left out"));
         }
 
-        let is_more = self.has_more || rows.len() > request.limit;
-        rows.truncate(request.limit);
         let kind = |column: u32| cell::kind_of(rows.iter().filter_map(|(_, row)| row.get(&column)));
         let columns: Vec<(u32, Column)> =
             columns.zip(names).map(|(at, name)| (at, Column { name, kind: kind(at) })).collect();

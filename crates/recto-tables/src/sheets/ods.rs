@@ -5,6 +5,7 @@
 
 use std::collections::HashSet;
 use std::io::{BufReader, Read};
+use std::ops::Range;
 
 use quick_xml::events::{BytesStart, Event};
 use quick_xml::{Reader as XmlReader, XmlVersion};
@@ -13,7 +14,7 @@ use zip::ZipArchive;
 use super::archive::{Bytes, Failure, Pieces};
 use super::cell::SheetCell;
 use super::grid::Grid;
-use super::{Sheet, Workbook};
+use super::{Sheet, Workbook, no_such_sheet};
 use crate::Request;
 use crate::error::{Error, Result};
 
@@ -42,6 +43,9 @@ pub fn read(bytes: Bytes, failure: &Failure, request: &Request<'_>) -> Result<Wo
             workbook.sheets.push(Sheet { name: "…".into(), is_visible: true });
         }
         outcome => outcome?,
+    }
+    if let Some(sheet) = request.sheet.filter(|_| workbook.shown.is_none()) {
+        return Err(no_such_sheet(sheet, &workbook));
     }
     Ok(workbook)
 }
@@ -96,12 +100,13 @@ impl<R: Read> SheetStream<'_, R> {
                     let name = tag.get("table:name").unwrap_or_default().to_owned();
                     let style = tag.get("table:style-name").unwrap_or_default();
                     let is_visible = !hidden.contains(style);
+                    let is_wanted = request.sheet.map_or(is_visible, |it| it == name);
                     let index = workbook.sheets.len();
                     workbook.sheets.push(Sheet { name, is_visible });
-                    if is_visible && workbook.shown.is_none() {
+                    if is_wanted && workbook.shown.is_none() {
                         let mut grid = Grid::new(request);
                         let is_at_end = self.read_sheet(&mut grid)?;
-                        if !grid.is_empty() {
+                        if !grid.is_empty() || request.sheet.is_some() {
                             workbook.shown = Some((index, grid));
                         }
                         if is_at_end {
@@ -124,7 +129,7 @@ impl<R: Read> SheetStream<'_, R> {
                 Token::End(name) if name == "table:table" => return Ok(true),
                 Token::Start(tag) if tag.name == "table:table-row" => {
                     let n_rows = tag.n_repeated("table:number-rows-repeated");
-                    let cells = self.read_row()?;
+                    let cells = self.read_row(grid.max_cell())?;
                     if !push_row(grid, row, n_rows, &cells) {
                         return Ok(false);
                     }
@@ -152,8 +157,8 @@ impl<R: Read> SheetStream<'_, R> {
         Ok(())
     }
 
-    /// Reads to the end of a row. Returns the cells that are not empty.
-    fn read_row(&mut self) -> Result<Vec<(u32, SheetCell)>> {
+    /// Reads to the end of a row. Returns the cells that are not empty, each with its columns.
+    fn read_row(&mut self, max_cell: usize) -> Result<Vec<(Range<u32>, SheetCell)>> {
         let mut cells = Vec::new();
         let mut column = 0_u32;
         loop {
@@ -162,9 +167,7 @@ impl<R: Read> SheetStream<'_, R> {
                     let n_columns = tag.n_repeated("table:number-columns-repeated");
                     let cell = self.read_cell(&tag)?;
                     let end = column.saturating_add(n_columns).min(MAX_COLUMN);
-                    if let Some(cell) = cell {
-                        cells.extend((column..end).map(|column| (column, cell.clone())));
-                    }
+                    cells.extend(cell.map(|cell| (column..end, cell.cut(max_cell))));
                     column = end;
                 }
                 Token::End(name) if name == "table:table-row" => return Ok(cells),
@@ -248,13 +251,13 @@ impl<R: Read> SheetStream<'_, R> {
     }
 }
 
-fn push_row(grid: &mut Grid, row: u32, n_rows: u32, cells: &[(u32, SheetCell)]) -> bool {
+fn push_row(grid: &mut Grid, row: u32, n_rows: u32, cells: &[(Range<u32>, SheetCell)]) -> bool {
     if cells.is_empty() {
         return true;
     }
     for row in row..row.saturating_add(n_rows.min(MAX_REPEATED)) {
-        for (column, cell) in cells {
-            if !grid.push(row, *column, cell.clone()) {
+        for (columns, cell) in cells {
+            if !columns.clone().all(|column| grid.push(row, column, cell.clone())) {
                 return false;
             }
         }

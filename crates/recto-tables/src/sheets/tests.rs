@@ -17,7 +17,7 @@ pub fn fixture(name: &str) -> Vec<u8> {
 }
 
 pub fn preview_of(bytes: Vec<u8>, limit: usize, max_bytes: usize) -> Result<Table> {
-    preview(Arc::new(bytes), &Request { name: "x", limit, max_bytes })
+    preview(Arc::new(bytes), &Request::new("x", limit, max_bytes))
 }
 
 fn shown(table: &Table) -> String {
@@ -78,7 +78,7 @@ fn excel_97_and_opendocument_show_the_same() {
         1 "Ann" 1.5 "2024-01-31T12:34:56" "2024-02-29" "08:30:00" "PT26H30M0S" true "00123" 1
         2 "Bob | \n" 2.0 "2024-01-31T00:00:00" "1900-03-01" "23:59:59" "PT0H0M1.500S" false "04567" "x"
         3 - -0.25 - - - - - - "2024-01-01"
-        (4 sheets: Empty, Secret (hidden), Data, More; this is Data, the first with data, and the others cannot be asked for)
+        (This is sheet Data of 4: Empty, Secret (hidden), Data, More.)
     "#]],
     );
     check(
@@ -88,7 +88,7 @@ fn excel_97_and_opendocument_show_the_same() {
         1 "Ann" 1.5 "2024-01-31T12:34:56" "2024-02-29" "08:30:00" "PT26H30M0S" true "00123" 1
         2 "Bob | \n" 2.0 "2024-01-31T00:00:00" "1900-03-01" "23:59:59" "00:00:01.500" false "04567" "x"
         3 - -0.25 - - - - - - "2024-01-01"
-        (4 sheets: Empty, Secret (hidden), Data, More; this is Data, the first with data, and the others cannot be asked for)
+        (This is sheet Data of 4: Empty, Secret (hidden), Data, More.)
     "#]],
     );
     check(
@@ -111,7 +111,7 @@ fn finds_the_table_among_other_cells() {
         "Spain" 3.0 4.0 "late"
         (above the header: Report of 2024)
         (1 empty row is left out)
-        (4 sheets: Empty, Secret (hidden), Data, More; this is Data, the first with data, and the others cannot be asked for)
+        (This is sheet Data of 4: Empty, Secret (hidden), Data, More.)
     "#]],
     );
 }
@@ -143,7 +143,7 @@ fn every_column_gets_a_unique_name() {
         "blank.xlsx",
         expect![[r#"
 
-        (the sheet Sheet is empty or hidden)
+        (The sheet Sheet is empty or hidden.)
     "#]],
     );
 }
@@ -196,4 +196,99 @@ fn rows_and_bytes_are_bounded() {
             assert_eq!(table.columns.len(), 10);
         }
     }
+}
+
+#[test]
+fn reads_what_other_programs_read() {
+    check(
+        "utf16.xlsx",
+        expect![[r#"
+        a: integer; a_1: integer; column2: integer; b: integer; a_2: integer; 
+        1 2 3 4 5
+    "#]],
+    );
+    check(
+        "macros.xlsx",
+        expect![[r#"
+        a: integer; a_1: integer; column2: integer; b: integer; a_2: integer; 
+        1 2 3 4 5
+        (This is sheet Sheet of 2: Sheet, Macro1.)
+    "#]],
+    );
+    check(
+        "new_errors.xlsx",
+        expect![[r##"
+        a: text; b: text; c: integer; 
+        "#SPILL!" "#DIV/0!" 3
+    "##]],
+    );
+    check(
+        "before_1900.xlsx",
+        expect![[r#"
+        day: timestamp; n: integer; 
+        "1899-12-29T00:00:00" 0
+        "1799-12-30T00:00:00" 1
+        "2023-03-15T12:00:00" 2
+    "#]],
+    );
+    let far = preview_of(fixture("far.xls"), 100, 1 << 20).unwrap();
+    assert_eq!((far.rows.len(), far.columns.len()), (3, 256));
+    assert_eq!(far.rows[2][255], Value::Text("end".into()));
+    assert_eq!(far.notes, ["65533 empty rows are left out"]);
+}
+
+#[test]
+fn reads_the_sheet_that_is_asked_for() {
+    for name in ["around.xlsx", "types.xls", "types_1904.xls", "types.ods"] {
+        let ask = |sheet| {
+            let request = Request { sheet: Some(sheet), ..Request::new("x", 10, 1 << 20) };
+            preview(Arc::new(fixture(name)), &request)
+        };
+        let more = ask("More").unwrap();
+        assert_eq!(more.rows, [[Value::Integer(1)]], "{name}");
+        assert_eq!(more.notes, ["This is sheet More of 4: Empty, Secret (hidden), Data, More."]);
+        assert_eq!(ask("Secret").unwrap().columns[0].name, "hidden", "{name}");
+        let known = "Empty, Secret, Data, More".into();
+        assert_eq!(ask("Dat"), Err(Error::NoSuchSheet { sheet: "Dat".into(), known }), "{name}");
+        assert_eq!(ask("Empty").unwrap().rows.len(), 0, "{name}");
+    }
+}
+
+/// Pages joined give the whole.
+#[test]
+fn pages_of_a_sheet_join() {
+    let row = |row: u32| {
+        let cell = |number: u32| {
+            format!(r#"<table:table-cell office:value-type="float" office:value="{number}"/>"#)
+        };
+        format!("<table:table-row>{}{}</table:table-row>", cell(row), cell(row * 7))
+    };
+    let text = |text: &str| {
+        format!(r#"<table:table-cell office:value-type="string" office:string-value="{text}"/>"#)
+    };
+    let header = format!("<table:table-row>{}{}</table:table-row>", text("a"), text("b"));
+    let title = format!("<table:table-row>{}</table:table-row>", text("title"));
+    let rows: String = (0..60).map(row).collect();
+    let content = format!(r#"<table:table table:name="a">{title}{header}{rows}</table:table>"#);
+    let bytes = hostile::ods_archive(&content);
+    let ask = |offset, limit| {
+        let request = Request { offset, ..Request::new("x", limit, 1 << 20) };
+        preview(Arc::new(bytes.clone()), &request).unwrap()
+    };
+    let whole = ask(0, 100);
+    assert_eq!((whole.rows.len(), whole.columns[0].name.as_str()), (60, "a"));
+    for limit in [1, 7, 13, 50] {
+        let mut joined = Vec::new();
+        loop {
+            let page = ask(joined.len(), limit);
+            assert_eq!(page.columns, whole.columns);
+            joined.extend(page.rows);
+            if !page.has_more {
+                break;
+            }
+        }
+        assert_eq!(joined, whole.rows, "{limit}");
+    }
+    assert_eq!(ask(60, 5).rows.len(), 0);
+    assert_eq!(ask(600, 5).rows.len(), 0);
 }

@@ -35,10 +35,17 @@ pub struct Prepared {
     pub shown: Option<usize>,
     /// Whether it had more rows.
     pub has_more: bool,
+    /// The numbers that the rows had, if they were numbered anew because they lie far apart.
+    pub rows: Vec<u16>,
 }
 
-/// Keeps the first rows with cells of the first visible sheet that has any.
-pub fn prepare(mut bytes: Bytes, failure: &Failure, max_rows: usize) -> Result<Prepared> {
+/// Keeps the first rows with cells of a sheet: the named one, or the first visible one that has any.
+pub fn prepare(
+    mut bytes: Bytes,
+    failure: &Failure,
+    max_rows: usize,
+    sheet: Option<&str>,
+) -> Result<Prepared> {
     let mut file = Vec::new();
     bytes.seek(SeekFrom::Start(0)).map_err(|error| failure.explain(&error))?;
     let read = bytes.take(MAX_SOURCE + 1).read_to_end(&mut file);
@@ -49,8 +56,11 @@ pub fn prepare(mut bytes: Bytes, failure: &Failure, max_rows: usize) -> Result<P
     }
     let mut stream = Compound::parse(&file).ok_or_else(damaged)?.workbook()?;
     drop(file);
-    let (shown, has_more) = keep_rows(&mut stream, max_rows)?;
-    Ok(Prepared { file: wrap(stream), shown, has_more })
+    let (shown, has_more, rows) = match keep_rows(&mut stream, max_rows, sheet)? {
+        Some((shown, kept)) => (Some(shown), kept.has_more, kept.numbers),
+        None => (None, false, Vec::new()),
+    };
+    Ok(Prepared { file: wrap(stream), shown, has_more, rows })
 }
 
 fn damaged() -> Error {
@@ -174,16 +184,21 @@ const STRING: u16 = 0x0207;
 /// A type that no record has, for removed records.
 const NOTHING: u16 = 0xffff;
 
-/// Removes all cells except the first rows of the sheet that is shown. Returns that sheet's index,
-/// and whether it has more rows.
-fn keep_rows(stream: &mut [u8], max_rows: usize) -> Result<(Option<usize>, bool)> {
+/// Removes all cells except the first rows of the sheet that is shown. Returns that sheet's index
+/// and what was kept.
+fn keep_rows(
+    stream: &mut [u8],
+    max_rows: usize,
+    wanted: Option<&str>,
+) -> Result<Option<(usize, Kept)>> {
     let mut sheets = Vec::new();
     for (kind, at, n_bytes) in records(stream, 0) {
         let record = &stream[at..at + n_bytes];
         match kind {
             BOUND_SHEET if n_bytes >= 6 => {
                 let is_visible = record[4] & 0x3f == 0 && record[5] == 0;
-                sheets.push((u32_at(record, 0).unwrap_or(0) as usize, is_visible));
+                let is_wanted = wanted.map_or(is_visible, |wanted| is_called(record, wanted));
+                sheets.push((u32_at(record, 0).unwrap_or(0) as usize, is_wanted));
             }
             EOF => break,
             _ => {}
@@ -193,28 +208,78 @@ fn keep_rows(stream: &mut [u8], max_rows: usize) -> Result<(Option<usize>, bool)
         return Err(Error::TooLarge { cause: format!("it has more than {MAX_SHEETS} sheets") });
     }
     let mut shown = None;
-    let mut has_more = false;
     // Sheets are consecutive; if they are not, scanning them could take forever.
     let mut n_left = stream.len().saturating_mul(2);
-    for (index, (start, is_visible)) in sheets.into_iter().enumerate() {
-        let n_kept = if is_visible && shown.is_none() { max_rows } else { 0 };
-        let sheet = keep_rows_of_sheet(stream, start, n_kept, &mut n_left)?;
+    for (index, (start, is_wanted)) in sheets.into_iter().enumerate() {
+        let n_kept = if is_wanted && shown.is_none() { max_rows } else { 0 };
+        let mut sheet = keep_rows_of_sheet(stream, start, n_kept, &mut n_left)?;
         if sheet.area > MAX_AREA {
-            let cause = format!("its cells lie too far apart, over {} places", sheet.area);
-            return Err(Error::TooLarge { cause });
+            sheet.numbers = number_anew(stream, start, &sheet.rows);
+            let area = sheet.area / sheet.height * sheet.rows.len() as u64;
+            if area > MAX_AREA {
+                let cause = format!("its cells lie too far apart, over {area} places");
+                return Err(Error::TooLarge { cause });
+            }
         }
         if sheet.area > 0 {
-            shown = Some(index);
-            has_more = sheet.has_more;
+            shown = Some((index, sheet));
         }
     }
-    Ok((shown, has_more))
+    Ok(shown)
+}
+
+/// Returns whether a sheet has that name, whose characters have one or two bytes. Excel 5 stores no
+/// byte that says which.
+fn is_called(record: &[u8], wanted: &str) -> bool {
+    let text = |start: usize| record.get(start..).unwrap_or_default();
+    let n_chars = record.get(6).copied().map_or(0, usize::from);
+    let narrow = |start: usize| {
+        let text = text(start).iter().take(n_chars).map(|byte| char::from(*byte));
+        text.filter(|c| *c != '\0').eq(wanted.chars())
+    };
+    let wide = || {
+        let units =
+            text(8).chunks_exact(2).take(n_chars).map(|it| u16::from_le_bytes([it[0], it[1]]));
+        units.eq(wanted.encode_utf16())
+    };
+    match record.get(7) {
+        Some(0) => narrow(8),
+        Some(1) => wide(),
+        _ => narrow(7),
+    }
+}
+
+/// Numbers the kept rows of a sheet without gaps, because the library allocates every cell between
+/// the outermost ones. Returns the numbers that they had.
+fn number_anew(stream: &mut [u8], start: usize, rows: &BTreeSet<u16>) -> Vec<u16> {
+    let numbers: Vec<u16> = rows.iter().copied().collect();
+    let mut depth = 0_usize;
+    let all: Vec<(u16, usize, usize)> = records(stream, start).collect();
+    for (kind, at, n_bytes) in all {
+        match kind {
+            BOF => depth += 1,
+            EOF if depth <= 1 => break,
+            EOF => depth -= 1,
+            _ if depth == 1 && is_cell(kind) && n_bytes >= 6 => {
+                let row = u16_at(stream, at).unwrap_or(0);
+                let number = numbers.binary_search(&row).unwrap_or(0);
+                stream[at..at + 2].copy_from_slice(&(number as u16).to_le_bytes());
+            }
+            _ => {}
+        }
+    }
+    numbers
 }
 
 struct Kept {
     /// The number of cells between the outermost ones that are kept.
     area: u64,
+    /// The number of rows between the outermost ones.
+    height: u64,
     has_more: bool,
+    rows: BTreeSet<u16>,
+    /// The rows, if they were numbered anew.
+    numbers: Vec<u16>,
 }
 
 fn keep_rows_of_sheet(
@@ -269,7 +334,9 @@ fn keep_rows_of_sheet(
     }
     let height = rows.last().zip(rows.first()).map(|(last, first)| u64::from(last - first) + 1);
     let width = columns.map(|(low, high)| u64::from(high - low) + 1);
-    Ok(Kept { area: height.unwrap_or(0) * width.unwrap_or(0), has_more })
+    let height = height.unwrap_or(0);
+    let area = height * width.unwrap_or(0);
+    Ok(Kept { area, height, has_more, rows, numbers: Vec::new() })
 }
 
 /// Returns whether a record is a formula, number, text, boolean or error; all start with row and

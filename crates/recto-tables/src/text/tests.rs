@@ -44,7 +44,33 @@ fn rejects_binary() {
 
 #[test]
 fn keeps_a_few_nuls() {
-    assert_eq!(whole(b"a,b,c\n\0,2,3\n"), ("a,b,c\n\0,2,3\n".into(), Encoding::Utf8));
+    for text in ["a,b,c\n\0,2,3\n", "id,note\n1,\0\n2,x\n"] {
+        assert_eq!(whole(text.as_bytes()), (text.into(), Encoding::Utf8));
+    }
+}
+
+#[test]
+fn recognises_utf16_without_a_byte_order_mark() {
+    let bytes = |to_bytes: fn(u16) -> [u8; 2], text: &str| -> Vec<u8> {
+        text.encode_utf16().flat_map(to_bytes).collect()
+    };
+    for text in ["id,name\n1,Béla\n", "имя,город\nАнна,Москва\n", "名,市\n安,京🦀\n"]
+    {
+        assert_eq!(whole(&bytes(u16::to_le_bytes, text)), (text.into(), Encoding::Utf16Le));
+        assert_eq!(whole(&bytes(u16::to_be_bytes, text)), (text.into(), Encoding::Utf16Be));
+    }
+    assert!(Text::open(&mut &[0x0a, 0, 1, 0, 0x41, 0][..]).is_err());
+}
+
+#[test]
+fn replaces_a_few_invalid_bytes() {
+    let check = |bytes: &[u8], text: &str| {
+        let (found, encoding) = whole(bytes);
+        assert_eq!((found.as_str(), encoding), (text, Encoding::Utf8));
+    };
+    check(b"Z\xc3\xbcrich,M\xfcnchen\n", "Zürich,M\u{fffd}nchen\n");
+    let valid = "Zürich\n".repeat(20_000);
+    check(&[valid.as_bytes(), b"M\xfcnchen\n"].concat(), &format!("{valid}M\u{fffd}nchen\n"));
 }
 
 #[test]

@@ -163,7 +163,7 @@ def shown(scalar):
             return {"nan": "NaN"}.get(str(value), str(value))
         return value if types.is_float64(kind) else shortest(value)
     if types.is_integer(kind):
-        return value if value < 2**63 else str(value)
+        return value
     if types.is_fixed_size_binary(kind) and kind.byte_width == 12:
         months, days, millis = struct.unpack("<III", value)
         return f"P{months // 12}Y{months % 12}M{days}DT{millis / 1000:.3f}S"

@@ -112,6 +112,53 @@ def shared(parts):
 xlsx("shared", lambda book: None)
 rezip("shared", shared)
 
+
+def utf16(parts):
+    for part in ["xl/workbook.xml", "xl/worksheets/sheet1.xml", "xl/sharedStrings.xml"]:
+        if part in parts:
+            text = parts[part].decode().split("?>", 1)[-1]
+            parts[part] = ('<?xml version="1.0" encoding="UTF-16"?>' + text).encode("utf-16")
+
+
+def macros(parts):
+    workbook, relations = "xl/workbook.xml", "xl/_rels/workbook.xml.rels"
+    sheet = b'<sheet name="Macro1" sheetId="9" r:id="rIdMacro"/></sheets>'
+    namespace = b'xmlns:r="http://schemas.openxmlformats.org/officeDocument/2006/relationships" '
+    parts[workbook] = parts[workbook].replace(b"</sheets>", sheet)
+    if b"xmlns:r=" not in parts[workbook].split(b"<sheets>")[0]:
+        parts[workbook] = parts[workbook].replace(b"<workbook ", b"<workbook " + namespace, 1)
+    relation = b'<Relationship Id="rIdMacro" Target="macrosheets/sheet1.xml" Type="http://schemas.microsoft.com/office/2006/relationships/xlMacrosheet"/>'
+    parts[relations] = parts[relations].replace(b"</Relationships>", relation + b"</Relationships>")
+    parts["xl/macrosheets/sheet1.xml"] = b"<xm:macrosheet/>"
+
+
+def new_errors(parts):
+    cells = b'<row r="2"><c r="A2" t="e"><v>#SPILL!</v></c><c r="B2" t="e"><v>#DIV/0!</v></c><c r="C2"><v>3</v></c></row>'
+    sheet = "xl/worksheets/sheet1.xml"
+    parts[sheet] = parts[sheet].replace(b"</sheetData>", cells + b"</sheetData>")
+
+
+def before_1900(book):
+    book.active.append(["day", "n"])
+    for number, serial in enumerate([-1, -36524, 45000.5]):
+        book.active.append([serial, number])
+        book.active.cell(number + 2, 1).number_format = "yyyy-mm-dd hh:mm"
+
+
+for name, change in [("utf16", utf16), ("macros", macros)]:
+    xlsx(name, names)
+    rezip(name, change)
+xlsx("new_errors", lambda book: book.active.append(["a", "b", "c"]))
+rezip("new_errors", new_errors)
+xlsx("before_1900", before_1900)
+
+# Cells far apart
+book = xlwt.Workbook()
+sheet = book.add_sheet("Far")
+for row, column, value in [(0, 0, "id"), (0, 1, "name"), (1, 0, 1), (1, 1, "Ann"), (65535, 0, 2), (65535, 255, "end")]:
+    sheet.write(row, column, value)
+book.save(here / "far.xls")
+
 # Excel 97
 for name, is_1904 in [("types", False), ("types_1904", True)]:
     book = xlwt.Workbook()

@@ -70,7 +70,8 @@ pub fn describe(texts: &Texts<'_>, changes: &[LineChange]) -> Option<String> {
             &texts.after[change.after.bytes.clone()],
         );
     }
-    if old.crlf.n_lines == 0 && memmem::find(texts.after.as_bytes(), b"\r\n").is_none() {
+    let has_crlf = texts.has_other_crlf || old.crlf.n_lines > 0;
+    if !has_crlf && memmem::find(texts.after.as_bytes(), b"\r\n").is_none() {
         return None;
     }
     if let Some(ending) = new.only() {

@@ -10,8 +10,7 @@ use super::*;
 use super::render::header_name;
 
 fn edited(before: &str, after: &str, edits: &Edits, bounds: Bounds) -> UnifiedDiff {
-    let texts = Texts { before, after, edits, lines_before: 0, is_whole_lines: true };
-    unified("f", OldSide::File, &texts, bounds)
+    unified("f", OldSide::File, &Texts::whole(before, after, edits), bounds)
 }
 
 fn diff(before: &str, after: &str) -> String {
@@ -376,7 +375,8 @@ fn a_long_line_is_shown_as_an_excerpt_around_the_change() {
 fn a_part_of_a_line_is_marked() {
     let (before, after) = ("xxxoldyyy", "xxxnewyyy");
     let edits = &Edits::whole(before, after);
-    let texts = Texts { before, after, edits, lines_before: 6, is_whole_lines: false };
+    let whole = Texts::whole(before, after, edits);
+    let texts = Texts { lines_before: 6, is_whole_lines: false, ..whole };
     let diff = unified("f", OldSide::File, &texts, Bounds::NONE);
     assert!(diff.is_shortened);
     assert_eq!(diff.text, "@@ -7 +7 @@\n-…xxxoldyyy…\n+…xxxnewyyy…\n");

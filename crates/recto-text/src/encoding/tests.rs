@@ -58,6 +58,17 @@ fn legacy_text_is_recognised() {
 }
 
 #[test]
+fn a_few_signs_are_western_european() {
+    for text in ["tea,£3\n", "5 µm\n", "±1\n", "20 °C\n", "3 m²\n", "½ cup\n"] {
+        check(&legacy("windows-1252", text), Some(("windows-1252", text)));
+    }
+    for text in ["Łódź\n", "Gdańsk, Łuków\n"] {
+        check(&legacy("windows-1250", text), Some(("windows-1250", text)));
+    }
+    check(&legacy("gb18030", "北京,北\n"), Some(("GBK", "北京,北\n")));
+}
+
+#[test]
 fn an_unencodable_character_is_reported() {
     let windows = Encoding::detect(&legacy("windows-1252", "déjà vu, café")).unwrap();
     assert_eq!(windows.encode("ok 你"), Err('你'));

@@ -79,7 +79,8 @@ pub fn place(
     }
     let n_more = differing.len().saturating_sub(MAX_SHOWN) + behind.n_differing;
     if n_more > 0 {
-        shown.push_str(&format!("\n{n_more} more lines differ."));
+        let lines = if n_more == 1 { "line differs" } else { "lines differ" };
+        shown.push_str(&format!("\n{n_more} more {lines}."));
     }
     if let Some(also) = also {
         shown.push_str(&format!("\nAlso close: line {}.", also + 1));

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use crate::edits::Edits;
-use crate::error::{Error, Occurrence, Result, Whereabouts};
+use crate::error::{Error, NamedAs, Occurrence, Result, Whereabouts};
 use crate::find::{MAX_PLACES, MatchKind, find};
 use crate::line::{self, Ending, LineRange};
 use crate::line_range::{Interval, line_to_change};
@@ -28,7 +28,8 @@ pub struct FileText<'a> {
 pub fn replace(source: FileText<'_>, lines: Interval, old: &str, new: &str) -> Result<Plan> {
     let text = source.part.text;
     let table = LineTable::new(source.part);
-    let within = table.indices(lines.to_change(source.path, table.total())?);
+    let within = lines.to_change(source.path, table.total());
+    let within = table.indices(within.map_err(|error| with_text(&table, lines, old, error))?);
     let occurs = |old: &str| !table.find(&lines_of(old), within.clone()).is_empty();
     let [old, new] = without_bom([old, new], occurs);
     let old_lines = lines_of(old);
@@ -74,6 +75,16 @@ pub fn replace(source: FileText<'_>, lines: Interval, old: &str, new: &str) -> R
     };
     new.push_str(added_ending);
     Ok(plan(text, range, &new, kind, table.numbers(found)))
+}
+
+/// Notes in the error for a range past the end whether `old` is in the lines that exist.
+fn with_text(table: &LineTable<'_>, lines: Interval, old: &str, mut error: Error) -> Error {
+    if let Error::NoSuchLine { path, named_as: NamedAs::End { has_text, .. }, .. } = &mut error {
+        let rest = Interval { end: 0, ..lines }.to_change(path, table.total());
+        *has_text =
+            rest.is_ok_and(|rest| !table.find(&lines_of(old), table.indices(rest)).is_empty());
+    }
+    error
 }
 
 /// Plans to insert `content` as whole lines before line `number`, whose text must be `anchor`.

@@ -22,11 +22,7 @@ impl Key {
     pub fn of(needle: Needle<'_>) -> Option<Key> {
         let folded = Folded::new(needle.string.as_bytes()).bytes;
         let longest = folded.split(|byte| *byte == b'\r').map(<[u8]>::len).max()?;
-        let n_bytes = match longest {
-            MAX_KEY.. => MAX_KEY,
-            4.. => 4,
-            n_bytes => n_bytes,
-        };
+        let n_bytes = longest.min(MAX_KEY);
         let keys = folded.split(|byte| *byte == b'\r').filter(|run| !run.is_empty());
         let rarity = |key: &&[u8]| key.iter().map(rarity).sum::<u32>();
         keys.flat_map(|run| run.windows(n_bytes.max(1))).max_by_key(rarity).map(Key::new)
@@ -103,14 +99,15 @@ impl Keys {
                 chunks.push(chunk);
             }
         };
-        for n_bytes in &self.lengths {
-            match *n_bytes {
-                // Almost all strings are longer, so this one must be fast.
-                MAX_KEY => text.array_windows::<MAX_KEY>().for_each(|window| {
-                    visit(Key { bytes: u64::from_le_bytes(*window), n_bytes: MAX_KEY as u8 })
-                }),
-                n_bytes => text.windows(n_bytes).for_each(|window| visit(Key::new(window))),
+        for &n_bytes in &self.lengths {
+            // Loading all bytes and masking some is much faster than copying a few.
+            let mask = u64::MAX >> (8 * (MAX_KEY - n_bytes));
+            for window in text.array_windows::<MAX_KEY>() {
+                let bytes = u64::from_le_bytes(*window) & mask;
+                visit(Key { bytes, n_bytes: n_bytes as u8 });
             }
+            let tail = &text[text.len().saturating_sub(MAX_KEY - 1)..];
+            tail.windows(n_bytes).for_each(|window| visit(Key::new(window)));
         }
     }
 }

@@ -109,3 +109,26 @@ proptest! {
         prop_assert_eq!(whole.total_lines as usize, crate::line::count(&text));
     }
 }
+
+#[test]
+fn one_line_of_any_length_is_searched() {
+    let needle = needle("hit");
+    let long = "ä".repeat(MAX_BUFFERED);
+    for (line, matches) in [
+        (format!("{long}HIT{long}hithit"), Some((long.len() / 2 + 1, long.len() + 3, 3))),
+        ("ä hit".into(), Some((3, 6, 1))),
+        ("hi t".into(), None),
+    ] {
+        let text = format!("hit\n{line}\r\nhit\n");
+        for size in [3, 1000, MAX_BUFFERED - 1, text.len()] {
+            let mut scan = LineScan::inside(&needle, 1, 0);
+            text.as_bytes().chunks(size).for_each(|piece| scan.push(piece));
+            assert!(scan.is_done());
+            let found = scan.finish();
+            assert_eq!(found, needle.find_in(&line));
+            let found =
+                found.map(|found| (found.column as usize, found.end as usize, found.n_matches));
+            assert_eq!(found, matches, "{size}");
+        }
+    }
+}

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use super::*;
 
 fn page(text: &str, first_line: u64, max_lines: u64, max_bytes: usize) -> Page {
-    Window { first_line, max_lines, max_size: Size::utf8(max_bytes) }.page(text)
+    Window::lines(first_line, max_lines, Size::utf8(max_bytes)).page(text)
 }
 
 /// Checks content, returned lines, next line and cut.
@@ -51,9 +51,21 @@ fn a_line_longer_than_the_page_is_cut_between_characters() {
 }
 
 #[test]
+fn a_page_starts_at_a_character_of_its_first_line() {
+    let page = |first_column| {
+        let window = Window { first_column, ..Window::lines(2, 2, Size::utf8(99)) };
+        let page = window.page("0\na你好b\nc\nd\n");
+        (page.content.clone(), page.n_lines, page.next_line(), page.total_lines)
+    };
+    for (column, content) in [(1, "a你好b\nc\n"), (3, "好b\nc\n"), (5, "\nc\n"), (9, "\nc\n")] {
+        assert_eq!(page(column), (content.into(), 2, Some(4), 4), "{column}");
+    }
+}
+
+#[test]
 fn escapes_count_in_json() {
     let page = |json| {
-        let window = Window { first_line: 1, max_lines: 9, max_size: Size { bytes: 99, json } };
+        let window = Window::lines(1, 9, Size { bytes: 99, json });
         let page = window.page("a\"\nb\n");
         (page.content, page.is_cut)
     };
@@ -76,8 +88,8 @@ proptest! {
     }
 
     #[test]
-    fn pieces_give_the_same_page(text in "[ab\\n你]{0,40}", first_line in 1u64..6, max_lines in 0u64..5, bytes in 0usize..30, json in 0usize..30, size in 1usize..9) {
-        let window = Window { first_line, max_lines, max_size: Size { bytes, json } };
+    fn pieces_give_the_same_page(text in "[ab\\n你]{0,40}", first_line in 1u64..6, first_column in 1u64..9, max_lines in 0u64..5, bytes in 0usize..30, json in 0usize..30, size in 1usize..9) {
+        let window = Window { first_line, first_column, max_lines, max_size: Size { bytes, json } };
         let mut scan = PageScan::new(window);
         for piece in text.as_bytes().chunks(size) {
             scan.push(piece);

@@ -1,17 +1,19 @@
 //! Hints: the next step after an error, worded for a model. A hint does not repeat the message.
 
+mod files;
+
 use std::fmt;
 
 use recto_store::error::{Denial, Error as StoreError, Instead, SizeLimit};
-use recto_text::Digest;
 use recto_text::error::{Error as TextError, NamedAs, Occurrence, Whereabouts};
-use recto_text::line::LineRange;
 use recto_text::line_spec;
 use recto_text::nearest::Meant;
-use recto_text::quote::{Differing, Quoted, is_same_but_whitespace, unseen_difference};
+use recto_text::quote::{
+    Differing, Escaped, OneLine, Quoted, is_same_but_whitespace, unseen_difference,
+};
 use serde_json::{Map, Value, json};
 
-use super::{ChangedText, Error};
+use super::Error;
 use crate::served::Served;
 
 /// Advice after a rejected call.
@@ -26,8 +28,8 @@ pub struct Hint {
 /// A call to make next.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NextCall {
-    /// The declared name of the tool; `None` for the tool that was called, with its other arguments
-    /// unchanged.
+    /// The declared name of the tool; `None` for the tool that was called. The other arguments of the
+    /// call that the tool declares stay unchanged.
     pub tool: Option<&'static str>,
     /// The arguments to send.
     pub arguments: Map<String, Value>,
@@ -67,6 +69,11 @@ impl Error {
         let hint: Hint = match self {
             Error::Text(error) => return text_hint(error, served),
             Error::Store(error) => return store_hint(error, served),
+            Error::Missing { .. }
+            | Error::MissingAt { .. }
+            | Error::MissingParent { .. }
+            | Error::NothingToOverwrite { .. }
+            | Error::NotAbsolute { .. } => return files::missing_hint(self, served),
             Error::FolderToList { path, commit } => folder_hint(path, commit.as_deref(), served),
             Error::UnknownArgument { known, .. } | Error::MissingArgument { known, .. } => {
                 format!("{known}.").into()
@@ -88,15 +95,24 @@ impl Error {
                 let advice = reader.map(|tool| format!(" Read it with {tool}.")).unwrap_or_default();
                 format!("The file is {what}.{advice}").into()
             }
-            Error::Stale { changed, .. } => {
+            Error::Stale { changed, retry, .. } => {
                 let changed: Vec<String> = changed.iter().map(|lines| lines.to_string()).collect();
                 let which = match changed.as_slice() {
                     [] => String::new(),
                     changed => format!("Changed since then: {}. ", changed.join(", ")),
                 };
-                format!("{which}Nothing was written. Read the file again, then retry with the new hash.").into()
+                match retry {
+                    None => format!("{which}Nothing was written. Read the file again, then retry with the new hash.").into(),
+                    Some(arguments) => {
+                        let shown: Vec<String> =
+                            arguments.iter().map(|(name, value)| format!("{name} {value}")).collect();
+                        let text = format!("{which}Nothing was written. The text that you named is unchanged; retry with {}.", shown.join(" and "));
+                        let next = NextCall { tool: None, arguments: (**arguments).clone() };
+                        Hint { text, next: Some(next) }
+                    }
+                }
             }
-            Error::Unseen { path, seen, changed } => unseen_hint(path, *seen, changed.as_ref(), served),
+            Error::Unseen { path, seen, changed } => files::unseen_hint(path, *seen, changed.as_ref(), served),
             Error::Hanging => "A network or FUSE mount under the roots may have stopped responding. Calls work again once it responds or recto is restarted.".into(),
             Error::OutcomeUnknown => "Read the file before editing it again.".into(),
             Error::WrongArgument { .. }
@@ -109,37 +125,6 @@ impl Error {
         };
         Some(hint)
     }
-}
-
-/// Returns the hint for a file that must be read before it is overwritten.
-fn unseen_hint(path: &str, seen: Digest, changed: Option<&ChangedText>, served: &Served) -> Hint {
-    let mut text = "Nothing was written.".to_string();
-    if let Some(ChangedText { ranges, lines }) = changed {
-        let ranges: Vec<String> = ranges.iter().map(LineRange::to_string).collect();
-        text.push_str(&format!(" Changed since then: {}.", ranges.join(", ")));
-        for (line, content) in lines {
-            text.push_str(&format!("\n{line}: {}", Differing(content, "")));
-        }
-        text.push('\n');
-    } else {
-        text.push(' ');
-    }
-    let (tool, name) = match (changed, served.name("text_read"), served.name("read_text_file")) {
-        (Some(_), Some(_), _) | (None, Some(_), None) => ("text_read", "path"),
-        (_, _, Some(_)) => ("read_text_file", "path"),
-        _ => ("ReadLines", "file_path"),
-    };
-    let Some(published) = served.name(tool) else {
-        return format!("{text}Read the file before overwriting it.").into();
-    };
-    let mut arguments = Map::from_iter([(name.to_string(), path.into())]);
-    let mut since = String::new();
-    if tool == "text_read" {
-        since = format!(" and since {seen}");
-        arguments.insert("since".into(), seen.to_string().into());
-    }
-    let text = format!("{text}Read it with {published}{since}, then retry.");
-    Hint { text, next: Some(NextCall { tool: Some(tool), arguments }) }
 }
 
 fn text_hint(error: &TextError, served: &Served) -> Option<Hint> {
@@ -247,14 +232,9 @@ fn store_hint(error: &StoreError, served: &Served) -> Option<Hint> {
         StoreError::NotDurable { cause, .. } => format!("The change was written, but {cause}. Read the file before repeating the change.").into(),
         StoreError::BadGlob { cause, .. } => format!("{}. Patterns support *, ?, [abc], {{a,b}} and ** (any number of directories).", capitalized(cause)).into(),
         StoreError::NoRepository { cause, .. } | StoreError::UnknownRevision { cause, .. } => {
-            cause.as_str().into()
+            Escaped(cause).to_string().into()
         }
-        StoreError::NotInRevision { .. } => {
-            let list = served.name("ListFiles");
-            let list = list.map(|tool| format!("; {tool} with the same commit lists the files"));
-            let list = list.unwrap_or_default();
-            format!("With commit, relative paths start at the repository root{list}.").into()
-        }
+        StoreError::NotInRevision { .. } => files::not_in_revision_hint(served),
         StoreError::TooLarge { limit, .. } => match limit {
             SizeLimit::GitObject => "With commit, only files up to 64 MiB can be read; write a larger one to a file with `git show`.",
             SizeLimit::Change => "Only files up to 1 GiB can be changed.",
@@ -344,11 +324,20 @@ fn line_hint(named_as: NamedAs, line: i64, n_lines: usize, served: &Served) -> H
             format!("Valid lines are 1 to {n_lines}. Use line 1 to insert at the top{append}.")
                 .into()
         }
-        (NamedAs::End { start }, n_lines) if line > 0 => Hint::again(
-            &format!("The end is exclusive; use {{}} or [{start}, 0] to include the last line."),
-            "lines",
-            json!([start, n_lines + 1]),
-        ),
+        (NamedAs::End { start, has_text }, n_lines) if line > 0 => {
+            let mut hint = Hint::again(
+                &format!(
+                    "The end is exclusive; use {{}} or [{start}, 0] to include the last line."
+                ),
+                "lines",
+                json!([start, n_lines + 1]),
+            );
+            if !has_text {
+                hint.text.push_str(" These lines do not contain old; read them again.");
+                hint.next = None;
+            }
+            hint
+        }
         (_, n_lines) => {
             format!("Valid lines are 1 to {n_lines}, or -1 (the last) to -{n_lines}.").into()
         }
@@ -412,7 +401,7 @@ fn denial_hint(denial: &Denial) -> Option<Hint> {
         Denial::Outside { roots } => {
             format!("Only files under these roots are accessible: {roots}").into()
         }
-        Denial::AboveRoot { roots, below } => format!("With commit, relative paths start at the repository root; those under the served root start with {below}/. Only files under these roots are accessible: {roots}").into(),
+        Denial::AboveRoot { roots, below } => format!("With commit, relative paths start at the repository root; those under the served root start with {}/. Only files under these roots are accessible: {roots}", Quoted(below)).into(),
         Denial::RootReplaced { root } => format!("The root {} was moved, removed or replaced after recto started; recto must be restarted.", Quoted(root)).into(),
         Denial::GitFolder => "Writing inside .git is not permitted; the user can start recto with --allow-git-writes.".into(),
         Denial::ClientSandbox => "The client's sandbox does not permit it.".into(),
@@ -420,6 +409,7 @@ fn denial_hint(denial: &Denial) -> Option<Hint> {
         Denial::Editor { message } => format!("The editor reported: {}", Quoted(message)).into(),
         Denial::System => return None,
         Denial::ForeignOwner => "The file belongs to another user or group; edits replace the file, which would change its owner.".into(),
+        Denial::AppendOnlyFolder => "The directory is append-only (chattr +a): files can be created in it, but not replaced or removed.".into(),
         Denial::Folder => "The directory is not writable; edits replace the file, so write permission on the directory is required.".into(),
         Denial::MountPoint => "The file is a mount point; edits replace the file, which is not possible here.".into(),
     };
@@ -431,8 +421,10 @@ fn folder_hint(path: &str, commit: Option<&str>, served: &Served) -> Hint {
     let Some(tool) = served.name("ListFiles") else { return "It is a directory.".into() };
     let pattern = everything_below(path);
     let same_commit = if commit.is_some() { " and the same commit" } else { "" };
-    let text =
-        format!("It is a directory; {tool} with pattern {pattern}{same_commit} lists its files.");
+    let text = format!(
+        "It is a directory; {tool} with pattern {}{same_commit} lists its files.",
+        OneLine(&pattern)
+    );
     let mut arguments = Map::from_iter([("pattern".to_string(), pattern.into())]);
     if let Some(commit) = commit {
         arguments.insert("commit".into(), commit.into());
@@ -449,9 +441,6 @@ fn absolute_hint(path: &str, root: Option<&str>) -> Hint {
             true => Hint::again("Remove the file:// prefix: {}", "path", rest.into()),
             false => "Pass a path that starts with /.".into(),
         };
-    }
-    if path.starts_with('~') {
-        return format!("~ is not expanded; write out the home directory.{the_root}").into();
     }
     let path = path.strip_prefix("./").unwrap_or(path);
     match root {

@@ -4,10 +4,12 @@
 //! call then fails if the caller named a version, and otherwise plans again.
 
 use std::borrow::Cow;
+use std::ops::Range;
 use std::sync::Arc;
 
-use recto_store::error::{Error as StoreError, Instead};
+use recto_store::error::{Denial, Error as StoreError, Instead};
 use recto_store::path::AbsPath;
+use recto_store::preview::PreviewStore;
 use recto_store::{
     Excerpt, ExcerptSnapshot, FileContent, Hold, Note, Snapshot, Where, Whole, WriteError,
     WriteStore, Written,
@@ -21,6 +23,8 @@ use recto_text::plan::{Found, Plan, TextPart};
 use recto_text::{Digest, Document};
 
 use super::report::diff_bounds;
+use serde_json::{Map, Value};
+
 use super::{Arguments, FileChange, Param, ParamKind, WriteEnv};
 use crate::error::{Error, Result};
 
@@ -42,6 +46,8 @@ pub const DRY_RUN: Param = Param::optional("dry_run", ParamKind::Boolean, "Only 
 pub struct Target {
     pub path: AbsPath,
     pub expected: Option<Digest>,
+    /// The name of the argument that `expected` is from.
+    hash_name: &'static str,
     pub is_dry_run: bool,
 }
 
@@ -69,16 +75,18 @@ impl Target {
     /// Parses the target of the edit toolset: an absolute path and an optional version.
     pub fn parse(env: &WriteEnv<'_>, arguments: &mut Arguments) -> Result<Target> {
         let is_dry_run = arguments.boolean("dry_run");
-        let expected = arguments.hash("expected_hash");
+        let hash_name = EXPECTED_HASH.name;
+        let expected = arguments.hash(hash_name);
         let path = AbsPath::parse_beside(arguments.string("path"), env.root)?;
-        Ok(Target { path, expected, is_dry_run })
+        Ok(Target { path, expected, hash_name, is_dry_run })
     }
 
     /// Parses the target of the text toolset: any path and a required version.
     pub fn parse_verified(env: &WriteEnv<'_>, arguments: &mut Arguments) -> Result<Target> {
-        let expected = arguments.hash("hash");
+        let hash_name = HASH.name;
+        let expected = arguments.hash(hash_name);
         let path = AbsPath::resolve("path", arguments.string("path"), env.root)?;
-        Ok(Target { path, expected, is_dry_run: false })
+        Ok(Target { path, expected, hash_name, is_dry_run: false })
     }
 
     /// Rejects a version other than the one the caller named. `text` is the current content, if it
@@ -101,7 +109,29 @@ impl Target {
         let old = env.versions.get(expected);
         let changed = old.zip(text).map(|(old, text)| changed_lines(old.text(), text));
         let path = self.path.to_string();
-        Error::Stale { path, expected, now, changed: changed.unwrap_or_default() }
+        let changed = changed.unwrap_or_default();
+        Error::Stale { path, expected, now, changed, retry: None }
+    }
+
+    /// Runs a call. A dry run needs only permission to read, also where the client's sandbox is
+    /// read-only.
+    pub fn run<T>(
+        &self,
+        env: &WriteEnv<'_>,
+        call: impl Fn(&WriteEnv<'_>) -> Result<T>,
+    ) -> Result<T> {
+        let is_denied = |error: &Error| {
+            use StoreError::PermissionDenied;
+            let Error::Store(PermissionDenied { reason, .. }) = error else { return false };
+            *reason == Denial::ClientSandbox
+        };
+        match call(env) {
+            Err(error) if self.is_dry_run && is_denied(&error) => {
+                let preview = PreviewStore(env.store);
+                call(&WriteEnv { store: &preview, ..*env })
+            }
+            result => result,
+        }
     }
 
     /// Repeats `change` until the file is unchanged between read and write. If the caller named a
@@ -137,7 +167,7 @@ impl Target {
         let n_bom = before.text_with_bom().len() - before.text().len();
         let edits = &*with_bom(edits, n_bom);
         let (before, after) = (before.text_with_bom(), after.text_with_bom());
-        let texts = Texts { before, after, edits, lines_before: 0, is_whole_lines: true };
+        let texts = Texts::whole(before, after, edits);
         let bounds = diff_bounds(env.delivery, found);
         unified(self.path.file_name(), old_side, &texts, bounds)
     }
@@ -167,27 +197,51 @@ pub struct Edited {
     /// The version after the edit.
     pub digest: Digest,
     pub is_unchanged: bool,
+    pub is_dry_run: bool,
     pub written: Written,
     /// The change to the file, if it was written.
     pub change: Option<FileChange>,
 }
 
-/// Changes a file by a plan for its text, or for the part of it around `place`. `blame` may name the
-/// part of the request that the encoding rejects.
-pub fn edit<E: Into<Error>>(
-    env: &WriteEnv<'_>,
-    target: &Target,
-    place: Where<'_>,
-    plan: impl Fn(TextPart<'_>) -> Result<Plan, E>,
-    blame: impl Fn(&Document, TextError) -> TextError,
-) -> Result<Edited> {
-    let edit = Edit { env, target, plan, blame };
+/// What a tool changes in a file.
+pub trait EditRequest {
+    /// Returns where the change is, for a file that is too large to read whole.
+    fn place(&self) -> Where<'_>;
+
+    /// Plans the change of a text, or of the part of it around the place.
+    fn plan(&self, env: &WriteEnv<'_>, part: TextPart<'_>) -> Result<Plan>;
+
+    /// Names the part of the request that the encoding rejects.
+    fn blame(&self, _document: &Document, error: TextError) -> TextError {
+        error
+    }
+
+    /// Returns the arguments, apart from the hash, with which the same change can be made to another
+    /// version than the caller read, if the text that the caller names is unchanged. `changes` lead
+    /// to the current version, if the caller's is known.
+    fn retry(
+        &self,
+        env: &WriteEnv<'_>,
+        part: TextPart<'_>,
+        _changes: Option<&[ChangedLines]>,
+    ) -> Option<Map<String, Value>> {
+        self.plan(env, part).ok().map(|_| Map::new())
+    }
+}
+
+/// Changes a file as a tool requests.
+pub fn edit(env: &WriteEnv<'_>, target: &Target, request: &impl EditRequest) -> Result<Edited> {
+    target.run(env, |env| edit_once(env, target, request))
+}
+
+fn edit_once(env: &WriteEnv<'_>, target: &Target, request: &impl EditRequest) -> Result<Edited> {
+    let edit = Edit { env, target, request };
     target.attempt(env, |store| {
         let held = store.hold(&target.path, env.context);
         let Hold::File(held) = held.map_err(|error| as_edit_error(target, error))? else {
             return Err(StoreError::FileNotFound { path: target.path.to_string() }.into());
         };
-        let snapshot = held.snapshot(&place).map_err(|error| match error {
+        let snapshot = held.snapshot(&request.place()).map_err(|error| match error {
             WriteError::Failed(error) => WriteError::Failed(as_edit_error(target, error)),
             error => error,
         })?;
@@ -198,20 +252,35 @@ pub fn edit<E: Into<Error>>(
     })
 }
 
-/// One call of a tool that edits.
-struct Edit<'a, P, B> {
-    env: &'a WriteEnv<'a>,
-    target: &'a Target,
-    plan: P,
-    blame: B,
+/// Returns where lines of an old version are now, counted from 0, if none of them changed.
+pub fn moved_lines(changes: &[ChangedLines], lines: Range<usize>) -> Option<Range<usize>> {
+    let mut n_moved = 0isize;
+    for ChangedLines { old_lines, lines: new_lines, .. } in changes {
+        if old_lines.start < lines.end && old_lines.end > lines.start {
+            return None;
+        }
+        if old_lines.end <= lines.start {
+            n_moved += new_lines.len() as isize - old_lines.len() as isize;
+        }
+    }
+    Some(lines.start.strict_add_signed(n_moved)..lines.end.strict_add_signed(n_moved))
 }
 
-impl<E, P, B> Edit<'_, P, B>
-where
-    E: Into<Error>,
-    P: Fn(TextPart<'_>) -> Result<Plan, E>,
-    B: Fn(&Document, TextError) -> TextError,
-{
+/// Returns the number of lines before changes that lead to `n_lines`.
+pub fn old_count(changes: &[ChangedLines], n_lines: usize) -> usize {
+    changes
+        .iter()
+        .fold(n_lines, |n_lines, change| n_lines + change.old_lines.len() - change.lines.len())
+}
+
+/// One call of a tool that edits.
+struct Edit<'a, R> {
+    env: &'a WriteEnv<'a>,
+    target: &'a Target,
+    request: &'a R,
+}
+
+impl<R: EditRequest> Edit<'_, R> {
     fn whole<'s>(&self, file: Whole<'s>) -> Result<Edited, Attempt<'s>> {
         let Edit { env, target, .. } = self;
         let before = match file.content() {
@@ -221,8 +290,9 @@ where
                 return Err(StoreError::BinaryFile { verb: "edit", path, hash }.into());
             }
         };
-        target.check_version(env, before.digest(), Some(before.text()))?;
-        let (plan, after) = self.planned(before.text().into(), &before)?;
+        let part = TextPart::from(before.text());
+        self.check_version(before.digest(), part)?;
+        let (plan, after) = self.planned(part, &before)?;
         let diff = target.diff(env, OldSide::File, (&before, &after), &plan.edits, &plan.found);
         let is_unchanged = before.bytes() == after.bytes();
         let mut written = Written::default();
@@ -240,20 +310,21 @@ where
             before: Some(before),
             after: Some(after),
         });
-        Ok(Edited { plan, diff, total_lines, digest, is_unchanged, written, change })
+        let is_dry_run = target.is_dry_run;
+        Ok(Edited { plan, diff, total_lines, digest, is_unchanged, is_dry_run, written, change })
     }
 
     /// Changes some lines of a file that is too large to load.
     fn excerpt<'s>(&self, snapshot: ExcerptSnapshot<'s>) -> Result<Edited, Attempt<'s>> {
-        let Edit { env, target, .. } = self;
+        let Edit { target, .. } = self;
         let Excerpt { lines: before, lines_before, lines_after, is_cut, ending, .. } =
             snapshot.excerpt();
         let (lines_before, lines_after) = (*lines_before, *lines_after);
         let mut digest = snapshot.excerpt().digest;
-        target.check_version(env, digest, None)?;
         let far = snapshot.excerpt().far.as_ref();
         let (text, is_cut, ending) = (before.text(), *is_cut, *ending);
         let part = TextPart { text, lines_before, lines_after, is_cut, ending, far };
+        self.check_version(digest, part)?;
         let (plan, after) = self.planned(part, before)?;
         let (old, new) = (before.text(), after.text());
         let diff = self.diff_of_excerpt(snapshot.excerpt(), new, &plan);
@@ -266,7 +337,8 @@ where
                 written = snapshot.replace(new, digest)?;
             }
         }
-        Ok(Edited { plan, diff, total_lines, digest, is_unchanged, written, change: None })
+        let (is_dry_run, change) = (target.is_dry_run, None);
+        Ok(Edited { plan, diff, total_lines, digest, is_unchanged, is_dry_run, written, change })
     }
 
     /// Returns the diff of an excerpt that `after` replaces.
@@ -281,18 +353,38 @@ where
             bom => Cow::Owned(format!("{bom}{text}")),
         });
         let edits = &*with_bom(&plan.edits, bom.len());
-        let texts = Texts { before: &before, after: &after, edits, lines_before, is_whole_lines };
+        let whole = Texts::whole(&before, &after, edits);
+        let has_other_crlf = excerpt.has_crlf;
+        let texts = Texts { lines_before, is_whole_lines, has_other_crlf, ..whole };
         let bounds = diff_bounds(env.delivery, &plan.found);
         unified(target.path.file_name(), OldSide::File, &texts, bounds)
     }
 
+    /// Rejects a version other than the one that the caller named, with the arguments to retry with.
+    fn check_version(&self, now: Digest, part: TextPart<'_>) -> Result<()> {
+        let Edit { env, target, request } = self;
+        let is_part = part.lines_before > 0 || part.lines_after > 0 || part.is_cut != [false; 2];
+        let text = (!is_part).then_some(part.text);
+        let Err(mut error) = target.check_version(env, now, text) else { return Ok(()) };
+        if let Error::Stale { expected, retry, .. } = &mut error {
+            let old = env.versions.get(*expected).zip(text);
+            let changes = old.map(|(old, text)| changes(old.text(), text));
+            *retry = request.retry(env, part, changes.as_deref()).map(Box::new);
+            if let Some(retry) = retry {
+                retry.insert(target.hash_name.into(), now.to_string().into());
+            }
+        }
+        Err(error)
+    }
+
     /// Returns the plan for a part of a file and the resulting text.
     fn planned(&self, part: TextPart<'_>, before: &Document) -> Result<(Plan, Document)> {
-        let plan = (self.plan)(part).map_err(Into::into)?;
+        let plan = self.request.plan(self.env, part)?;
         self.env.context.cancel.check()?;
         let after = before.with_text(&plan.edits.apply(before.text()));
-        let after = after
-            .map_err(|error| (self.blame)(before, self.target.not_encodable(before, error)))?;
+        let after = after.map_err(|error| {
+            self.request.blame(before, self.target.not_encodable(before, error))
+        })?;
         Ok((plan, after))
     }
 }

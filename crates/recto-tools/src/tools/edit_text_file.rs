@@ -3,11 +3,11 @@
 use crate::error::Result;
 use recto_text::error::Error as TextError;
 use recto_text::line::LineRange;
-use recto_text::plan::{self, Found, Replacement};
+use recto_text::plan::{self, Found, Plan, Replacement, TextPart};
 use recto_text::quote::LineNumbers;
 use serde_json::{Value, json};
 
-use super::edit::{ABSOLUTE_PATH, DRY_RUN, EXPECTED_HASH, Target, edit};
+use super::edit::{ABSOLUTE_PATH, DRY_RUN, EXPECTED_HASH, EditRequest, Target, edit};
 use super::report;
 use super::{Answer, Arguments, Param, ParamKind, Run, Tool, Toolset, WriteEnv};
 use recto_store::Where;
@@ -19,15 +19,14 @@ pub const REPLACE_ALL: Param =
     Param::optional("replace_all", ParamKind::Boolean, "Replace every match");
 
 pub const WHOLE_WORD: Param =
-    Param::optional("whole_word", ParamKind::Boolean, "Match only whole identifiers");
+    Param::optional("whole_word", ParamKind::Boolean, "Only whole identifiers");
 
 pub static TOOL: Tool = Tool {
     name: "edit_text_file",
     title: "Edit file",
     toolset: Toolset::Edit,
-    description: "Replace one exact string in a text file. old_string must match exactly one \
-        place; add surrounding lines to make it unique, or set replace_all. Returns the diff. For \
-        several edits use multi_edit_text_file.",
+    description: "Replace an exact string in a text file. It must match one place, unless \
+        replace_all is set. Returns the diff. For several edits use multi_edit_text_file.",
     params: &[
         ABSOLUTE_PATH,
         Param::required("old_string", ParamKind::Text, "Exact text, without line numbers"),
@@ -59,11 +58,19 @@ pub fn replacement(arguments: &mut Arguments) -> Result<Replacement, TextError> 
     Ok(replacement.whole_words(arguments.boolean("whole_word")))
 }
 
+impl EditRequest for Replacement {
+    fn place(&self) -> Where<'_> {
+        Where::Strings(std::slice::from_ref(self))
+    }
+
+    fn plan(&self, _: &WriteEnv<'_>, part: TextPart<'_>) -> Result<Plan> {
+        Ok(plan::string(part, self)?)
+    }
+}
+
 fn run(env: &WriteEnv<'_>, arguments: Arguments) -> Result<Answer> {
     let Request { target, replacement } = request(env, arguments)?;
-    let place = Where::Strings(std::slice::from_ref(&replacement));
-    let edited =
-        edit(env, &target, place, |part| plan::string(part, &replacement), |_, error| error)?;
+    let edited = edit(env, &target, &replacement)?;
     let found = &edited.plan.found[0];
     let LineRange { start, end } = found.hull();
     let mut structured = json!({"success": true, "line_range": {"start": start, "end": end}});

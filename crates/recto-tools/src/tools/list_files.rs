@@ -2,11 +2,13 @@
 
 use std::path::Path;
 
+use crate::budget::Budget;
 use crate::error::{Error, Result};
-use recto_text::quote::Quoted;
+use recto_text::Size;
+use recto_text::quote::{OneLine, Quoted};
 use serde_json::{Value, json};
 
-use super::paths::{COMMIT, named, shown, start_folder};
+use super::paths::{COMMIT, Matches, list_in_roots, named, start_folder};
 use super::{Answer, Arguments, Param, ParamKind, ReadEnv, Run, Tool, Toolset};
 use recto_store::error::Error as StoreError;
 use recto_store::glob::Glob;
@@ -20,9 +22,9 @@ pub static TOOL: Tool = Tool {
     name: "ListFiles",
     title: "List files",
     toolset: Toolset::Files,
-    description: "Find files by glob. Returns sorted absolute paths without \
-        git-ignored files, and without hidden ones unless the pattern has the dot. With commit: \
-        paths from the repository root; % means SQL LIKE.",
+    description: "Find files by glob: absolute paths, without git-ignored files, and without hidden \
+        ones unless the pattern has the dot. With commit: paths from the repository root; % means \
+        SQL LIKE.",
     params: &[
         Param::required("pattern", ParamKind::String, "src/**/*.rs; * ? ** [ab] {a,b}"),
         COMMIT,
@@ -62,17 +64,21 @@ fn run(env: &ReadEnv<'_>, arguments: Arguments) -> Result<Answer> {
 }
 
 fn on_disk(env: &ReadEnv<'_>, request: &Request) -> Result<Answer> {
+    let env = &ReadEnv { context: &env.context.with_walk_deadline(), ..*env };
     let (start, glob) = Glob::parse(&request.pattern)?;
-    let folder = start_folder(env.root, &start, &request.pattern);
-    let listing = match list(env, env.store, &folder, &glob, request) {
-        // A root itself is an entry of a directory that is not served.
-        Err(Error::Store(StoreError::PermissionDenied { .. }))
-            if is_folder(env, request).unwrap_or(false) =>
-        {
-            Listing::default()
-        }
-        listing => listing?,
-    };
+    let Matches { mut listing, folder, shown } =
+        list_in_roots(env, &start, &request.pattern, |folder| {
+            match list(env, env.store, folder, &glob, request) {
+                // A root itself is an entry of a directory that is not served.
+                Err(Error::Store(StoreError::PermissionDenied { .. }))
+                    if is_folder(env, request).unwrap_or(false) =>
+                {
+                    Ok(Listing::default())
+                }
+                listing => listing,
+            }
+        })?;
+    listing.files.truncate(request.limit);
     let mut notes = Vec::new();
     if listing.is_missing {
         notes.push(format!("directory not found: {}", Quoted(&start)));
@@ -80,7 +86,6 @@ fn on_disk(env: &ReadEnv<'_>, request: &Request) -> Result<Answer> {
         // An error while looking for reasons must not replace the empty list.
         notes.extend(why_empty(env, request, &folder, glob).unwrap_or_default());
     }
-    let shown = shown(&folder, &listing);
     Ok(report(env, listing, &shown, notes))
 }
 
@@ -116,21 +121,28 @@ fn why_empty(
     glob: Glob,
 ) -> Result<Option<String>> {
     if is_folder(env, request).unwrap_or(false) {
-        return Ok(Some(format!("this is a directory; use pattern {}", everything_below(request))));
+        let pattern = everything_below(request);
+        return Ok(Some(format!("this is a directory; use pattern {}", Quoted(&pattern))));
     }
     let everything = Request { shows_ignored: true, limit: 1, ..clone_of(request) };
-    let ignored = list(env, env.store, folder, &glob, &everything)?.total;
+    let Listing { total: ignored, stopped, .. } = list(env, env.store, folder, &glob, &everything)?;
     if ignored > 0 {
         return Ok(Some(format!(
             "{} only if ignored files are included; pass ignored: true",
             n_files(ignored)
         )));
     }
-    let hidden = list(env, env.store, folder, &glob.showing_hidden(), &everything)?.total;
+    let Listing { total: hidden, stopped: also_stopped, .. } =
+        list(env, env.store, folder, &glob.showing_hidden(), &everything)?;
     if hidden > 0 {
         return Ok(Some(format!(
             "{} only among hidden files; write the dot, e.g. .*",
             n_files(hidden)
+        )));
+    }
+    if let Some(budget) = stopped.or(also_stopped) {
+        return Ok(Some(format!(
+            "stopped after {budget}; not all ignored and hidden files were checked"
         )));
     }
     if request.pattern.contains('%') {
@@ -144,8 +156,9 @@ fn why_empty(
     let (folder, glob) = Glob::parse(&literal)?;
     let folder = start_folder(env.root, &folder, &literal);
     let found = list(env, env.store, &folder, &glob, &everything)?.total;
-    Ok((found > 0)
-        .then(|| format!("{} if the brackets are literal; use pattern {literal}", n_files(found))))
+    Ok((found > 0).then(|| {
+        format!("{} if the brackets are literal; use pattern {}", n_files(found), Quoted(&literal))
+    }))
 }
 
 /// Whether a pattern without wildcards names a directory that contains files.
@@ -176,12 +189,16 @@ fn n_files(n: u64) -> String {
 fn report(env: &ReadEnv<'_>, listing: Listing, folder: &Path, mut notes: Vec<String>) -> Answer {
     let mut text = String::new();
     let mut files = Vec::new();
+    let mut budget = Budget::content(env.delivery);
     for file in &listing.files {
         let path = folder.join(file).display().to_string();
-        if text.len() + path.len() >= env.delivery.max_bytes {
+        let shown = OneLine(&path).to_string();
+        // A line break, or two quotes and a comma.
+        let size = Size { bytes: shown.len() + 1, json: Size::of(&path).json + 3 };
+        if !budget.spend(size) {
             break;
         }
-        text.push_str(&path);
+        text.push_str(&shown);
         text.push('\n');
         files.push(path);
     }
@@ -191,6 +208,7 @@ fn report(env: &ReadEnv<'_>, listing: Listing, folder: &Path, mut notes: Vec<Str
         (0, _) => "no file matches".to_string(),
         (1, false) => "1 file".to_string(),
         (total, false) => format!("{total} files"),
+        (1, true) => format!("first {n_listed} of 1 file; narrow the pattern"),
         (total, true) => format!("first {n_listed} of {total} files; narrow the pattern"),
     };
     notes.insert(0, count);

@@ -8,10 +8,10 @@ use crate::limits;
 use recto_text::Document;
 use recto_text::error::Error as TextError;
 use recto_text::line::LineRange;
-use recto_text::plan::{self, Replacement};
+use recto_text::plan::{self, Plan, Replacement, TextPart};
 use serde_json::{Value, json};
 
-use super::edit::{ABSOLUTE_PATH, DRY_RUN, EXPECTED_HASH, Target, edit};
+use super::edit::{ABSOLUTE_PATH, DRY_RUN, EXPECTED_HASH, EditRequest, Target, edit};
 use super::edit_text_file::{add_places, add_places_schema, replacement};
 use super::report;
 use super::{Answer, Arguments, Param, ParamKind, Run, Tool, Toolset, WriteEnv};
@@ -21,19 +21,19 @@ pub static TOOL: Tool = Tool {
     name: "multi_edit_text_file",
     title: "Edit file",
     toolset: Toolset::Edit,
-    description: "Replace several exact strings in one text file. Edits apply in order; \
-        nothing is written unless all succeed. Returns the diff.",
+    description: "Replace several exact strings in one text file, in order; nothing is written \
+        unless all match. Returns the diff.",
     params: &[
         ABSOLUTE_PATH,
         Param::required(
             "edits",
             ParamKind::Objects(&[
-                Param::required("old_string", ParamKind::Text, "Exact text; must match one place"),
+                Param::required("old_string", ParamKind::Text, "Exact text"),
                 Param::required("new_string", ParamKind::Text, "Replacement; \"\" deletes"),
                 Param::optional("replace_all", ParamKind::Boolean, ""),
                 Param::optional("whole_word", ParamKind::Boolean, ""),
             ]),
-            "Edits, in order",
+            "In order",
         ),
         EXPECTED_HASH,
         DRY_RUN,
@@ -65,18 +65,31 @@ fn request(env: &WriteEnv<'_>, mut arguments: Arguments) -> Result<Request> {
     Ok(Request { target, replacements })
 }
 
+impl EditRequest for Vec<Replacement> {
+    fn place(&self) -> Where<'_> {
+        Where::Strings(self)
+    }
+
+    fn plan(&self, env: &WriteEnv<'_>, part: TextPart<'_>) -> Result<Plan> {
+        let first_failure = OnceCell::new();
+        let has_time = || first_failure.get_or_init(Instant::now).elapsed() < limits::FAILURES_TIME;
+        plan::strings(part, self, || Ok(env.context.cancel.check()?), has_time)
+    }
+
+    fn blame(&self, document: &Document, error: TextError) -> TextError {
+        let is_rejected = |edit: &Replacement| document.encoding().encode(edit.new_text()).is_err();
+        match self.iter().position(is_rejected) {
+            Some(index) if matches!(error, TextError::NotEncodable { .. }) => {
+                TextError::InEdit { index, source: Box::new(error) }
+            }
+            _ => error,
+        }
+    }
+}
+
 fn run(env: &WriteEnv<'_>, arguments: Arguments) -> Result<Answer> {
     let Request { target, replacements } = request(env, arguments)?;
-    let first_failure = OnceCell::new();
-    let has_time = || first_failure.get_or_init(Instant::now).elapsed() < limits::FAILURES_TIME;
-    let go_on = || Ok(env.context.cancel.check()?);
-    let edited = edit(
-        env,
-        &target,
-        Where::Strings(&replacements),
-        |part| plan::strings::<Error>(part, &replacements, go_on, has_time),
-        |document, error| blame(&replacements, document, error),
-    )?;
+    let edited = edit(env, &target, &replacements)?;
     let found = edited.plan.found.iter().zip(&replacements).enumerate();
     let line_ranges = found.map(|(index, (found, replacement))| {
         let LineRange { start, end } = found.hull();
@@ -96,17 +109,6 @@ fn run(env: &WriteEnv<'_>, arguments: Arguments) -> Result<Answer> {
         what.push_str(&format!(" in {n_places} place{}", if n_places == 1 { "" } else { "s" }));
     }
     Ok(report::edited(&target, &edited, structured, &what))
-}
-
-/// Names the edit whose text the encoding cannot represent.
-fn blame(edits: &[Replacement], document: &Document, error: TextError) -> TextError {
-    let is_refused = |edit: &Replacement| document.encoding().encode(edit.new_text()).is_err();
-    match edits.iter().position(is_refused) {
-        Some(index) if matches!(error, TextError::NotEncodable { .. }) => {
-            TextError::InEdit { index, source: Box::new(error) }
-        }
-        _ => error,
-    }
 }
 
 fn output() -> Value {

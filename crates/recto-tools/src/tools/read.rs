@@ -30,7 +30,7 @@ pub fn text<'a>(env: &ReadEnv<'a>, path: &AbsPath) -> Result<Read<'a>> {
 }
 
 /// Returns the line that reports the position and version of a page.
-pub fn position(page: &Page, digest: Digest, max_read_bytes: usize) -> String {
+pub fn position(env: &ReadEnv<'_>, page: &Page, digest: Digest) -> String {
     let Page { first_line, n_lines, total_lines, is_cut, .. } = *page;
     let part = if total_lines == 0 {
         "empty file".to_string()
@@ -44,10 +44,15 @@ pub fn position(page: &Page, digest: Digest, max_read_bytes: usize) -> String {
         format!("lines {first_line}-{} of {total_lines}", first_line + n_lines - 1)
     };
     let next = page.next_line().map(|line| format!(", next line {line}")).unwrap_or_default();
-    let cut = if is_cut {
-        format!(", line {first_line} truncated to {max_read_bytes} bytes (--max-answer-bytes)")
-    } else {
-        String::new()
-    };
+    let mut cut = String::new();
+    if is_cut {
+        let n_shown = page.content.chars().count();
+        let unit = if n_shown == 1 { "character" } else { "characters" };
+        cut = format!(", line {first_line} truncated after {n_shown} {unit}");
+        if let Some(tool) = env.served.name("ReadLines") {
+            let next = n_shown + 1;
+            cut.push_str(&format!("; {tool} with lines {first_line}, column {next} continues"));
+        }
+    }
     format!("{part}{next}{cut}, hash {digest}")
 }

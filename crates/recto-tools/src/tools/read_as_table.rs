@@ -1,9 +1,12 @@
-//! `ReadAsTable`: previews the first typed rows of a data file, on disk or at a commit.
+//! `ReadAsTable`: previews typed rows of a data file, on disk or at a commit.
 
+use std::borrow::Cow;
 use std::sync::{Arc, Mutex};
 
+use crate::budget::{Budget, json_size, shortened};
 use crate::error::{Error, Result};
-use recto_tables::{self as tables, Source, Table};
+use recto_tables::{self as tables, Column, Source, Table};
+use recto_text::Size;
 use serde_json::{Value, json};
 
 use super::paths::{COMMIT, listed};
@@ -20,11 +23,14 @@ pub static TOOL: Tool = Tool {
     name: "ReadAsTable",
     title: "Preview table",
     toolset: Toolset::Files,
-    description: "Preview a data file: returns column names, types and the first rows. Reads CSV, \
+    description: "Preview a data file: column names, types and rows. Reads CSV, \
         TSV, JSON, NDJSON (also .gz, .zst), Parquet, Excel, ODS.",
     params: &[
-        Param::required("file_path", ParamKind::String, "Absolute or relative path"),
+        Param::required("file_path", ParamKind::String, "File path"),
         Param::optional("limit", ParamKind::Integer { minimum: Some(1) }, "Rows; default 100"),
+        Param::optional("offset", ParamKind::Integer { minimum: Some(0) }, "Rows to skip"),
+        Param::optional("columns", ParamKind::Strings, "Default all"),
+        Param::optional("sheet", ParamKind::String, "Sheet of a workbook"),
         COMMIT,
     ],
     output,
@@ -34,14 +40,21 @@ pub static TOOL: Tool = Tool {
 struct Request {
     file_path: String,
     limit: usize,
+    offset: usize,
+    columns: Vec<String>,
+    sheet: Option<String>,
     commit: Option<String>,
 }
 
 fn request(mut arguments: Arguments) -> Result<Request> {
     let limit = arguments.integer("limit").unwrap_or(DEFAULT_LIMIT);
     let positive = usize::try_from(limit).ok().filter(|limit| *limit > 0);
+    let offset = arguments.integer("offset").unwrap_or(0);
     Ok(Request {
         limit: positive.ok_or(Error::InvalidLimit { limit })?,
+        offset: usize::try_from(offset).map_err(|_| wrong("offset", "an integer >= 0", offset))?,
+        columns: arguments.strings("columns"),
+        sheet: arguments.optional_string("sheet"),
         commit: arguments.optional_string("commit"),
         file_path: arguments.string("file_path"),
     })
@@ -50,14 +63,27 @@ fn request(mut arguments: Arguments) -> Result<Request> {
 fn run(env: &ReadEnv<'_>, arguments: Arguments) -> Result<Answer> {
     let request = request(arguments)?;
     let path = AbsPath::resolve("file_path", request.file_path.clone(), env.root)?;
-    let table = match &request.commit {
-        None => preview(env, env.store, &path, &request)?,
-        Some(commit) => {
-            let revision = env.revisions.at(commit, &request.file_path, env.context)?;
-            preview(env, &*revision.store, &revision.path, &request)?
-        }
+    let Some(commit) = &request.commit else { return fitting(env, env.store, &path, &request) };
+    let revision = env.revisions.at(commit, &request.file_path, env.context)?;
+    fitting(env, &*revision.store, &revision.path, &request)
+}
+
+/// Previews a table, with shorter values if otherwise not even one row fits.
+fn fitting(
+    env: &ReadEnv<'_>,
+    store: &(impl Store + ?Sized),
+    path: &AbsPath,
+    request: &Request,
+) -> Result<Answer> {
+    let max_bytes = Budget::content(env.delivery).left().bytes;
+    let report_within = |max_bytes| -> Result<(Answer, bool)> {
+        let table = preview(env, store, path, request, max_bytes)?;
+        Ok(report(env, table, request))
     };
-    Ok(report(env, table, request.limit))
+    match report_within(max_bytes)? {
+        (_, false) => Ok(report_within(max_bytes / 8)?.0),
+        (answer, true) => Ok(answer),
+    }
 }
 
 fn preview(
@@ -65,10 +91,13 @@ fn preview(
     store: &(impl Store + ?Sized),
     path: &AbsPath,
     request: &Request,
+    max_bytes: usize,
 ) -> Result<Table> {
-    match preview_once(env, store, path, request) {
+    match preview_once(env, store, path, request, max_bytes) {
         // The concurrent writer may have finished by now.
-        Err(Error::Store(StoreError::Unstable { .. })) => preview_once(env, store, path, request),
+        Err(Error::Store(StoreError::Unstable { .. })) => {
+            preview_once(env, store, path, request, max_bytes)
+        }
         previewed => previewed,
     }
 }
@@ -78,14 +107,16 @@ fn preview_once(
     store: &(impl Store + ?Sized),
     path: &AbsPath,
     request: &Request,
+    max_bytes: usize,
 ) -> Result<Table> {
     let bytes = store.open(path, env.context);
     let bytes = bytes.map_err(|error| listed(error, request.commit.as_deref()))?;
     let file = Arc::new(File { bytes, error: Mutex::new(None) });
     let wanted = tables::Request {
-        name: path.file_name(),
-        limit: request.limit,
-        max_bytes: env.delivery.max_bytes,
+        offset: request.offset,
+        columns: &request.columns,
+        sheet: request.sheet.as_deref(),
+        ..tables::Request::new(path.file_name(), request.limit, max_bytes)
     };
     let table = tables::preview(file.clone(), &wanted);
     if let Some(error) = lock(&file.error).take() {
@@ -99,9 +130,23 @@ fn preview_once(
         tables::Error::Broken { cause } | tables::Error::TooLarge { cause } => {
             Error::BrokenTable { path, cause }
         }
+        tables::Error::NoSheets { sheet } => {
+            wrong("sheet", "omitted, because the file has no sheets", sheet)
+        }
+        tables::Error::NoSuchSheet { sheet, known } => {
+            wrong("sheet", format!("the name of a sheet ({known})"), sheet)
+        }
+        tables::Error::NoSuchColumns { columns, known } => {
+            wrong("columns", format!("names of columns ({known})"), columns)
+        }
         tables::Error::Read { cause } => StoreError::System { path, cause }.into(),
         tables::Error::Stopped => StoreError::Cancelled.into(),
     })
+}
+
+fn wrong(name: &str, expected: impl Into<Cow<'static, str>>, value: impl ToString) -> Error {
+    let (expected, value) = (expected.into(), value.to_string());
+    Error::WrongArgument { name: name.into(), expected, value }
 }
 
 /// A file as a table source. Keeps the first read error in full.
@@ -124,39 +169,81 @@ impl Source for File {
     }
 }
 
-fn report(env: &ReadEnv<'_>, table: Table, limit: usize) -> Answer {
+/// Drops what exceeds the size of an answer. Returns the rows as JSON, and the notes.
+fn cut(env: &ReadEnv<'_>, table: &mut Table) -> (Vec<Value>, String) {
+    let mut budget = Budget::content(env.delivery);
+    let Size { bytes, json } = budget.left();
+    let quarter = Size { bytes: bytes / 4, json: json / 4 };
+    let size = |column: &Column| {
+        // `| name (type) ` and `| --: `.
+        let name = tables::render::row(&[tables::Value::Text(column.name.clone())]);
+        let bytes = name.len() + column.kind.to_string().len() + 10;
+        Size { bytes, json: json_size(&column_json(column)) }
+    };
+    let columns = table.columns.iter();
+    let n_columns = columns.take_while(|column| budget.spend(size(column))).count();
+    if n_columns < table.columns.len() {
+        table.columns.truncate(n_columns);
+        table.notes.push(format!("Not all columns are shown, only the first {n_columns}."));
+    }
+    let notes = shortened(table.notes.join(" "), quarter);
+    budget.spend(Size::of(&notes));
+    let mut rows = Vec::new();
+    for row in &mut table.rows {
+        row.truncate(n_columns);
+        let value: Value = row.iter().cloned().map(tables::Value::to_json).collect();
+        let size = Size { bytes: tables::render::row(row).len(), json: json_size(&value) };
+        if !budget.spend(size) {
+            break;
+        }
+        rows.push(value);
+    }
+    table.has_more |= rows.len() < table.rows.len();
+    table.rows.truncate(rows.len());
+    (rows, notes)
+}
+
+fn column_json(column: &Column) -> Value {
+    json!({"name": column.name, "type": column.kind.to_string()})
+}
+
+/// Returns the answer, and whether it has a row if the table has one.
+fn report(env: &ReadEnv<'_>, mut table: Table, request: &Request) -> (Answer, bool) {
+    let is_empty = table.rows.is_empty();
+    let (rows, notes) = cut(env, &mut table);
+    let has_row = is_empty || !rows.is_empty();
     let text = tables::render::markdown(&table);
-    let n_rows = table.rows.len();
-    let rows = if n_rows == 1 { "row" } else { "rows" };
-    let mut count = match table.has_more {
-        true => format!("first {n_rows} {rows}; there are more"),
-        false => format!("{n_rows} {rows}"),
-    };
-    let is_full = table.has_more && n_rows < limit;
-    if is_full {
-        count.push_str(" than the size limit allows");
+    let mut count = count(&table, request);
+    if table.n_columns != Some(table.columns.len()) {
+        count.push_str("; columns selects others");
     }
-    if (is_full || table.n_columns != Some(table.columns.len()))
-        && let Some(tool) = env.served.name("ReadLines")
-    {
-        count.push_str(&format!("; {tool} reads the rest of a text file"));
-    }
-    let note = match table.notes.join(" ") {
-        notes if notes.is_empty() => count,
-        notes => format!("{count}. {notes}"),
-    };
-    let columns: Vec<Value> = table
-        .columns
-        .iter()
-        .map(|column| json!({"name": column.name, "type": column.kind.to_string()}))
-        .collect();
-    let to_json = |row: Vec<tables::Value>| row.into_iter().map(tables::Value::to_json).collect();
-    let rows: Vec<Value> = table.rows.into_iter().map(to_json).collect();
+    let note = if notes.is_empty() { count } else { format!("{count}. {notes}") };
+    let columns: Vec<Value> = table.columns.iter().map(column_json).collect();
     let mut structured = json!({"columns": columns, "rows": rows, "has_more": table.has_more});
-    if !table.notes.is_empty() {
-        structured["note"] = table.notes.join(" ").into();
+    if !notes.is_empty() {
+        structured["note"] = notes.into();
     }
-    Answer::new(note, structured).with_content(text)
+    (Answer::new(note, structured).with_content(text), has_row)
+}
+
+/// Says which rows are shown and how to continue.
+fn count(table: &Table, request: &Request) -> String {
+    let (n_rows, offset) = (table.rows.len(), request.offset);
+    let next = offset.saturating_add(n_rows);
+    let rows = if n_rows == 1 { "row" } else { "rows" };
+    let mut count = match (offset, n_rows, table.has_more) {
+        (0, _, false) => format!("{n_rows} {rows}"),
+        (0, _, true) => format!("first {n_rows} {rows}"),
+        (_, 0, _) => format!("no rows from offset {offset} on"),
+        (_, 1, _) => format!("row {next}"),
+        _ => format!("rows {}-{next}", offset + 1),
+    };
+    if table.has_more {
+        let is_full = n_rows < request.limit;
+        let why = if is_full { " than the size limit allows" } else { "" };
+        count.push_str(&format!("; there are more{why}: offset {next}"));
+    }
+    count
 }
 
 fn output() -> Value {

@@ -1,31 +1,33 @@
 //! `ReadLines`: reads lines of a file by number or by content, on disk or at a commit; with a glob,
 //! of many files.
 
-use std::borrow::Cow;
-use std::path::PathBuf;
-
+use crate::budget::Budget;
 use crate::error::{Error, Result};
+use recto_text::Size;
 use recto_text::line_spec::LineSpec;
-use recto_text::quote::{Lines, Quoted};
+use recto_text::quote::{Lines, OneLine};
 use recto_text::search::{BadNeedle, MAX_NEEDLE, Needle};
 use serde_json::{Value, json};
 
-use super::paths::{COMMIT, listed, named, shown, start_folder};
-use super::rows::{self, Budget, FileRows, Row, Wanted};
+use super::paths::{COMMIT, Matches, list_in_roots, listed, named};
+use super::row::write_rows;
+use super::rows::{
+    self, FileRows, Limits, MAX_LINES_ARGUMENT, NextLines, Wanted, column_without_line,
+};
 use super::search::ManyFiles;
 use super::{Answer, Arguments, Param, ParamKind, ReadEnv, Run, Tool, Toolset};
 use crate::limits;
 use recto_store::error::Error as StoreError;
 use recto_store::glob::Glob;
 use recto_store::path::AbsPath;
-use recto_store::{ListRequest, Store};
+use recto_store::{AtRevision, ListRequest, Listing, Store};
 
 pub static TOOL: Tool = Tool {
     name: "ReadLines",
     title: "Read lines",
     toolset: Toolset::Files,
-    description: "Read numbered lines, or search: match is literal text (no regex), \
-        case-insensitive. A glob as file_path reads or searches many files.",
+    description: "Read numbered lines, also at a git revision, or search: match is literal text (no \
+        regex), case-insensitive. A glob as file_path reads or searches many files.",
     params: &[
         Param::required("file_path", ParamKind::String, "Path or glob"),
         Param::optional(
@@ -41,6 +43,11 @@ pub static TOOL: Tool = Tool {
             "Return only lines containing this text",
         ),
         COMMIT,
+        Param::optional(
+            "column",
+            ParamKind::Integer { minimum: Some(1) },
+            "First character, of one line",
+        ),
     ],
     output,
     run: Run::Reads(run),
@@ -70,12 +77,25 @@ fn request(mut arguments: Arguments) -> Result<Request> {
             value: context.to_string(),
         })?,
         needle: needle.as_deref().map(parse_needle).transpose()?,
+        column: arguments.integer("column").map(parse_column).transpose()?,
     };
+    if let (Some(_), Some(column)) = (&wanted.needle, wanted.column) {
+        return Err(column_without_line(column));
+    }
     let n_first = lines.as_ref().and_then(|lines| lines.trim().strip_prefix('-')?.parse().ok());
     let is_like_regex = needle.as_deref().is_some_and(is_like_regex);
     let commit = arguments.optional_string("commit");
     let file_path = arguments.string("file_path");
     Ok(Request { file_path, commit, lines, wanted, n_first, is_like_regex })
+}
+
+fn parse_column(column: i64) -> Result<u64> {
+    let positive = u64::try_from(column).ok().filter(|column| *column > 0);
+    positive.ok_or_else(|| Error::WrongArgument {
+        name: "column".into(),
+        expected: "1 or more".into(),
+        value: column.to_string(),
+    })
 }
 
 fn parse_needle(text: &str) -> Result<Needle> {
@@ -107,9 +127,11 @@ fn run(env: &ReadEnv<'_>, arguments: Arguments) -> Result<Answer> {
             if is_one {
                 return of_one(env, env.store, &path, &request);
             }
-            let (folder, glob) = Glob::parse(&request.file_path)?;
-            let folder = start_folder(env.root, &folder, &request.file_path);
-            of_many(env, env.store, &folder, None, &glob, &request)
+            let env = &ReadEnv { context: &env.context.with_walk_deadline(), ..*env };
+            let (start, glob) = Glob::parse(&request.file_path)?;
+            let list = |folder: &AbsPath| list(env, env.store, folder, &glob);
+            let matches = list_in_roots(env, &start, &request.file_path, list)?;
+            of_many(env, env.store, &matches, &request)
         }
         Some(commit) => {
             let at = |path: &str| env.revisions.at(commit, path, env.context);
@@ -128,8 +150,9 @@ fn run(env: &ReadEnv<'_>, arguments: Arguments) -> Result<Answer> {
             }
             let folder = at(if folder.is_empty() { "." } else { &folder })
                 .map_err(|error| named(error, &request.file_path))?;
-            let (store, shown) = (&*folder.store, Some(folder.shown));
-            of_many(env, store, &folder.path, shown, &glob.showing_hidden(), &request)
+            let AtRevision { store, path: folder, shown, .. } = folder;
+            let listing = list(env, &*store, &folder, &glob.showing_hidden())?;
+            of_many(env, &*store, &Matches { listing, folder, shown }, &request)
         }
     }
 }
@@ -157,24 +180,25 @@ fn of_one(
     path: &AbsPath,
     request: &Request,
 ) -> Result<Answer> {
-    let budget = Budget {
-        max_bytes: env.delivery.max_bytes,
-        max_rows: usize::MAX,
-        max_line: limits::LINE.min(env.delivery.max_bytes),
-    };
+    let budget = Budget::content(env.delivery);
+    let limits = Limits { budget, max_rows: usize::MAX, max_line: Size::utf8(limits::LINE) };
     let text = store.text(path, env.context);
     let text = text.map_err(|error| listed(error, request.commit.as_deref()))?;
-    let read = rows::read(text, path, &request.wanted, budget)?;
-    let reader = reader_of_long_lines(env, request);
+    let read = rows::read(text, path, &request.wanted, limits)?;
+    if let Some(document) = &read.document {
+        env.versions.remember(read.digest, document);
+    }
     let mut text = String::new();
-    write_rows(&mut text, &read.rows, reader.as_deref());
+    write_rows(&mut text, &read.rows);
     let mut structured = json!({
-        "rows": read.rows.iter().map(|row| row_of(row, None)).collect::<Vec<_>>(),
+        "rows": read.rows.iter().map(|row| row.to_json(None)).collect::<Vec<_>>(),
         "total_lines": read.total_lines,
         "hash": read.digest.to_string(),
     });
-    if let Some(next) = &read.next {
-        structured["next"] = next.as_str().into();
+    match &read.next {
+        Some(NextLines::Lines(next)) => structured["next"] = next.as_str().into(),
+        Some(next @ NextLines::SameFrom(_)) => structured["note"] = next.to_string().into(),
+        None => {}
     }
     Ok(Answer::new(position(&read, request), structured).with_content(text))
 }
@@ -182,24 +206,31 @@ fn of_one(
 /// Returns the line that reports the position and version of the rows.
 fn position(read: &FileRows, request: &Request) -> String {
     let total_lines = read.total_lines;
-    let within = request.lines.as_ref().map(|lines| format!(" in lines {}", Quoted(lines)));
-    let within = within.unwrap_or_default();
+    let within = match &request.lines {
+        None => String::new(),
+        Some(lines) if lines.len() <= MAX_LINES_ARGUMENT => format!(" in lines {lines}"),
+        Some(_) => " in the named lines".into(),
+    };
     let mut part = match (&read.rows[..], &request.wanted.needle) {
         ([], _) if total_lines == 0 => "empty file".to_string(),
         ([], Some(_)) => format!("no match{within}; the file has {}", Lines(total_lines)),
         ([], None) => format!("no such line; the file has {}", Lines(total_lines)),
         (rows, Some(_)) if read.next.is_some() => match request.wanted.context {
-            0 => {
+            0 if rows.len() > 1 => {
                 format!("first {} matches{within}; the file has {}", rows.len(), Lines(total_lines))
             }
+            0 => format!("first match{within}; the file has {}", Lines(total_lines)),
             _ => format!("first matches{within}; the file has {}", Lines(total_lines)),
         },
         (_, Some(_)) if !within.is_empty() => {
             let matches = if read.n_hits == 1 { "match" } else { "matches" };
             format!("{} {matches}{within}; the file has {}", read.n_hits, Lines(total_lines))
         }
+        (_, Some(_)) if total_lines == 1 => "1 of 1 line matches".to_string(),
         (_, Some(_)) => format!("{} of {total_lines} lines match", read.n_hits),
-        (rows, None) if rows.len() as u64 == total_lines => Lines(total_lines).to_string(),
+        (rows, None) if rows.len() as u64 == total_lines && request.wanted.column.is_none() => {
+            Lines(total_lines).to_string()
+        }
         ([row], None) => format!("line {} of {total_lines}", row.line),
         ([first, .., last], None) if last.line - first.line + 1 == read.rows.len() as u64 => {
             format!("lines {}-{} of {total_lines}", first.line, last.line)
@@ -214,41 +245,52 @@ fn position(read: &FileRows, request: &Request) -> String {
     if read.rows.is_empty() && request.is_like_regex {
         part.push_str(&format!("; {IS_LITERAL}"));
     }
+    match (&read.rows[..], request.wanted.column) {
+        ([row], Some(column)) if row.content.is_empty() && column > 1 => {
+            part.push_str(&format!("; it ends before column {column}"));
+        }
+        ([_], Some(column)) => part.push_str(&format!(" from column {column}")),
+        _ => {}
+    }
     if let Some(next) = &read.next {
-        part.push_str(&format!("; continue with lines {}", Quoted(next)));
+        part.push_str(&format!("; {next}"));
     }
     format!("{part}, hash {}", read.digest)
+}
+
+fn list(
+    env: &ReadEnv<'_>,
+    store: &(impl Store + ?Sized),
+    folder: &AbsPath,
+    glob: &Glob,
+) -> Result<Listing> {
+    let request = ListRequest { folder, glob, shows_ignored: false, limit: limits::SEARCHED_FILES };
+    Ok(store.list(&request, env.context)?)
 }
 
 fn of_many(
     env: &ReadEnv<'_>,
     store: &(impl Store + ?Sized),
-    folder: &AbsPath,
-    // The directory as shown in paths, at a commit.
-    at_commit: Option<PathBuf>,
-    glob: &Glob,
+    Matches { listing, folder, shown }: &Matches,
     request: &Request,
 ) -> Result<Answer> {
-    let list = ListRequest { folder, glob, shows_ignored: false, limit: limits::SEARCHED_FILES };
-    let listing = store.list(&list, env.context)?;
-    let search = ManyFiles::new(env, store, folder, &request.wanted, &listing);
-    let (chosen, is_cut) = search.choose()?;
-    let reader = reader_of_long_lines(env, request);
+    if let Some(column) = request.wanted.column {
+        return Err(column_without_line(column));
+    }
+    let search = ManyFiles::new(env, store, folder, &request.wanted, listing);
+    let (chosen, is_cut) = search.choose(shown)?;
     let mut text = String::new();
     let (mut rows, mut seen) = (Vec::new(), Vec::new());
-    let is_current = at_commit.is_none();
-    let shown = at_commit.unwrap_or_else(|| shown(folder, &listing));
-    for (file, read) in &chosen {
-        if is_current {
-            seen.push((shown.join(file), read.digest));
+    for (path, read) in &chosen {
+        if request.commit.is_none() {
+            seen.push((path.into(), read.digest));
         }
-        let path = shown.join(file).display().to_string();
         if !text.is_empty() {
             text.push('\n');
         }
-        text.push_str(&format!("{path}\n"));
-        write_rows(&mut text, &read.rows, reader.as_deref());
-        rows.extend(read.rows.iter().map(|row| row_of(row, Some(&path))));
+        text.push_str(&format!("{}\n", OneLine(path)));
+        write_rows(&mut text, &read.rows);
+        rows.extend(read.rows.iter().map(|row| row.to_json(Some(path))));
     }
     let n_files = match listing.total {
         1 => "1 file".to_string(),
@@ -278,50 +320,21 @@ fn of_many(
     if n_unreadable > 0 {
         notes.push(format!("skipped, not readable: {n_unreadable}"));
     }
-    let structured = json!({
+    let left_out = [(listing.n_hidden, "hidden"), (listing.n_ignored, "ignored")];
+    let left_out = left_out.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{n} {what}"));
+    let left_out: Vec<String> = left_out.collect();
+    let left_out = format!("not searched: {}", left_out.join(", "));
+    let mut structured = json!({
         "rows": rows,
         "files": listing.total,
         "binary_files": n_binary,
         "truncated": is_cut,
     });
+    if listing.n_hidden + listing.n_ignored > 0 {
+        structured["note"] = left_out.as_str().into();
+        notes.push(left_out);
+    }
     Ok(Answer { seen, ..Answer::new(notes.join("; "), structured).with_content(text) })
-}
-
-/// Returns the name of the tool that reads more of a long line. It cannot read commits.
-fn reader_of_long_lines(env: &ReadEnv<'_>, request: &Request) -> Option<Cow<'static, str>> {
-    env.served.name("read_text_file").filter(|_| request.commit.is_none())
-}
-
-/// Writes lines with right-aligned numbers and `--` between lines that are not adjacent.
-fn write_rows(text: &mut String, rows: &[Row], reader: Option<&str>) {
-    let width = rows.last().map_or(1, |row| row.line.to_string().len());
-    let mut expected = None;
-    for row in rows {
-        if expected.is_some_and(|expected| expected != row.line) {
-            text.push_str("--\n");
-        }
-        expected = Some(row.line + 1);
-        text.push_str(&format!("{:>width$}\t{}", row.line, row.content));
-        match reader {
-            Some(tool) if row.is_cut => {
-                text.push_str(&format!(" … (truncated; {tool} returns more of line {})", row.line));
-            }
-            None if row.is_cut => text.push_str(" … (truncated)"),
-            _ => {}
-        }
-        text.push('\n');
-    }
-}
-
-fn row_of(row: &Row, file_path: Option<&str>) -> Value {
-    let mut value = json!({"line_number": row.line, "content": row.content});
-    if row.is_cut {
-        value["cut"] = true.into();
-    }
-    if let Some(file_path) = file_path {
-        value["file_path"] = file_path.into();
-    }
-    value
 }
 
 fn output() -> Value {
@@ -337,6 +350,9 @@ fn output() -> Value {
                         "content": {"type": "string"},
                         "file_path": {"type": "string"},
                         "cut": {"type": "boolean"},
+                        "next_column": {"type": "integer"},
+                        "column": {"type": "integer"},
+                        "matches": {"type": "integer"},
                     },
                     "required": ["line_number", "content"],
                 },
@@ -347,6 +363,7 @@ fn output() -> Value {
             "files": {"type": "integer"},
             "binary_files": {"type": "integer"},
             "truncated": {"type": "boolean"},
+            "note": {"type": "string"},
         },
         "required": ["rows"],
     })

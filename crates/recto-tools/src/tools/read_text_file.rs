@@ -1,5 +1,6 @@
 //! `read_text_file`: reads a text file or a range of its lines.
 
+use crate::budget::Budget;
 use crate::error::{Error, Result};
 use recto_text::window::Window;
 use serde_json::{Value, json};
@@ -14,8 +15,8 @@ pub static TOOL: Tool = Tool {
     name: "read_text_file",
     title: "Read file",
     toolset: Toolset::Edit,
-    description: "Read a text file or a range of its lines. Returns the exact text and its hash. \
-        Long files are cut at a line end; continue from next_line.",
+    description: "Read exact text to copy into edits, and its hash. Long files are cut at a \
+        line end; continue from next_line.",
     params: &[
         ABSOLUTE_PATH,
         Param::optional("line", ParamKind::Integer { minimum: Some(1) }, "First line, 1-based"),
@@ -36,12 +37,10 @@ fn request(env: &ReadEnv<'_>, mut arguments: Arguments) -> Result<Request> {
     let first_line = u64::try_from(line).ok().filter(|line| *line > 0);
     let limit = arguments.integer("limit").unwrap_or(i64::MAX);
     let max_lines = u64::try_from(limit).ok().filter(|limit| *limit > 0);
-    let window = Window {
-        first_line: first_line.ok_or(Error::InvalidLine { line })?,
-        max_lines: max_lines.ok_or(Error::InvalidLimit { limit })?,
-        max_size: recto_text::Size::utf8(env.delivery.max_bytes),
-    };
-    Ok(Request { path, window })
+    let first_line = first_line.ok_or(Error::InvalidLine { line })?;
+    let max_lines = max_lines.ok_or(Error::InvalidLimit { limit })?;
+    let max_size = Budget::content(env.delivery).left();
+    Ok(Request { path, window: Window::lines(first_line, max_lines, max_size) })
 }
 
 fn run(env: &ReadEnv<'_>, arguments: Arguments) -> Result<Answer> {
@@ -52,7 +51,7 @@ fn run(env: &ReadEnv<'_>, arguments: Arguments) -> Result<Answer> {
         }
         Read::Paged(pages) => pages.page(request.window)?,
     };
-    let position = read::position(&page, digest, env.delivery.max_bytes);
+    let position = read::position(env, &page, digest);
     let mut meta = json!({
         "total_lines": page.total_lines,
         "returned_lines": page.n_lines,

@@ -91,7 +91,8 @@ fn with_notes(edited: &Edited, mut structured: Value, done: String) -> Answer {
         structured["hard_links_broken"] = true.into();
         notes.push("other hard links keep the old content".into());
     }
-    notes.push(format!("hash {}", edited.digest));
+    let of_what = if edited.is_dry_run { " of the proposed text" } else { "" };
+    notes.push(format!("hash{of_what} {}", edited.digest));
     let (head, diff) = (notes.join(", "), edited.diff.text.clone());
     Answer::new(head, structured).with_content(diff).with_change(edited.change.clone())
 }

@@ -3,15 +3,21 @@
 //! Ranges are applied first, then the search for a string, then the context around matches. A file
 //! that is too large to load is read in pages.
 
+use std::fmt;
 use std::iter::once;
 use std::ops::Range;
 
-use crate::error::Result;
+use std::sync::Arc;
+
+use crate::budget::Budget;
+use crate::error::{Error, Result};
 use recto_text::line_spec::{LineSpec, merge};
-use recto_text::search::{Hits, Needle, Search};
+use recto_text::search::{Hits, LineMatches, Needle, Search};
+use recto_text::size::fitting;
 use recto_text::window::{Page, Window};
 use recto_text::{Digest, Document, Size, line};
 
+use super::row::{Cut, Row};
 use crate::limits;
 use recto_store::error::Error as StoreError;
 use recto_store::path::AbsPath;
@@ -20,8 +26,8 @@ use recto_store::{Pages, Text, VersionedPage};
 /// The maximum number of matching lines that a search collects from one file.
 const MAX_HITS: usize = limits::HITS;
 
-/// The cost of a row beyond its text, in bytes.
-const ROW_OVERHEAD: usize = 32;
+/// The longest `lines` argument that an answer repeats.
+pub const MAX_LINES_ARGUMENT: usize = 120;
 
 /// The requested lines of a file.
 pub struct Wanted {
@@ -31,28 +37,19 @@ pub struct Wanted {
     pub context: u64,
     /// A string that the lines must contain.
     pub needle: Option<Needle>,
+    /// The first character of the only line, from 1.
+    pub column: Option<u64>,
 }
 
 /// The limits of an answer.
 #[derive(Debug, Clone, Copy)]
-pub struct Budget {
-    /// Total bytes.
-    pub max_bytes: usize,
+pub struct Limits {
+    /// The size of all rows.
+    pub budget: Budget,
     /// Total rows.
     pub max_rows: usize,
-    /// Bytes of one line.
-    pub max_line: usize,
-}
-
-/// A line.
-#[derive(Debug, PartialEq, Eq)]
-pub struct Row {
-    /// The line number, 1-based.
-    pub line: u64,
-    /// The text without its line ending.
-    pub content: String,
-    /// Whether the text is truncated.
-    pub is_cut: bool,
+    /// The size of one line.
+    pub max_line: Size,
 }
 
 /// The requested lines of one file.
@@ -61,39 +58,65 @@ pub struct FileRows {
     pub rows: Vec<Row>,
     pub total_lines: u64,
     pub digest: Digest,
-    /// The remaining lines, as a caller would write them.
-    pub next: Option<String>,
+    /// How to get the remaining lines.
+    pub next: Option<NextLines>,
     /// The number of matching lines that the search collected.
     pub n_hits: u64,
-    /// The cost of the rows.
-    pub n_bytes: usize,
+    /// The text, if it was read whole.
+    pub document: Option<Arc<Document>>,
+}
+
+/// How to get the remaining lines.
+#[derive(Debug, PartialEq, Eq)]
+pub enum NextLines {
+    /// The `lines` argument for them.
+    Lines(String),
+    /// The caller's own, long argument, followed by ` from ` and this line, from 1.
+    SameFrom(u64),
+}
+
+impl fmt::Display for NextLines {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            NextLines::Lines(lines) => write!(f, "continue with lines {lines}"),
+            NextLines::SameFrom(line) => {
+                write!(f, "continue with the same lines, followed by \" from {line}\"")
+            }
+        }
+    }
 }
 
 impl FileRows {
-    /// Drops rows beyond the limits and returns whether any were dropped.
-    pub fn cut(&mut self, max_rows: usize, max_bytes: usize) -> bool {
-        let mut n_bytes = 0;
-        let n_fitting = self.rows.iter().take(max_rows).take_while(|row| {
-            n_bytes += row.content.len() + ROW_OVERHEAD;
-            n_bytes <= max_bytes
-        });
-        let (n_fitting, n_rows) = (n_fitting.count(), self.rows.len());
+    /// Drops rows beyond the limits and returns whether any were dropped. Each row also takes
+    /// `more` bytes.
+    pub fn cut(&mut self, max_rows: usize, budget: &mut Budget, more: Size) -> bool {
+        let n_rows = self.rows.len();
+        let rows = self.rows.iter().take(max_rows);
+        let n_fitting = rows.take_while(|row| budget.spend(row.size(self.total_lines).plus(more)));
+        let n_fitting = n_fitting.count();
         self.rows.truncate(n_fitting);
-        self.n_bytes = self.rows.iter().map(|row| row.content.len() + ROW_OVERHEAD).sum();
         n_fitting < n_rows
     }
 }
 
 /// Reads the requested lines of a file. `path` is for messages.
-pub fn read(text: Text<'_>, path: &AbsPath, wanted: &Wanted, budget: Budget) -> Result<FileRows> {
+pub fn read(text: Text<'_>, path: &AbsPath, wanted: &Wanted, limits: Limits) -> Result<FileRows> {
     let mut reader: Box<dyn Reader + '_> = match text {
-        Text::Whole(document) => Box::new(InMemory { document, line: 0, offset: 0 }),
+        Text::Whole(document) => {
+            Box::new(InMemory { document: Arc::new(document), line: 0, offset: 0 })
+        }
         Text::Paged(pages) => Box::new(Paged::open(pages, path)?),
     };
     let total_lines = reader.total_lines();
     let chosen = wanted.choose(&mut *reader, total_lines)?;
-    let needle = wanted.needle.as_ref();
-    let mut taken = Taken { rows: Vec::new(), n_bytes: 0, budget, needle };
+    let Wanted { needle, column, .. } = wanted;
+    if let Some(column) = column
+        && chosen.ranges.iter().map(|range| range.end - range.start).sum::<u64>() > 1
+    {
+        return Err(column_without_line(*column));
+    }
+    let (needle, column) = (needle.as_ref(), *column);
+    let mut taken = Taken { rows: Vec::new(), limits, total_lines, needle, column };
     let mut next = None;
     for (index, range) in chosen.ranges.iter().enumerate() {
         let reached = reader.take(range.clone(), &mut taken)?;
@@ -107,9 +130,18 @@ pub fn read(text: Text<'_>, path: &AbsPath, wanted: &Wanted, budget: Budget) -> 
         let reached = chosen.ranges.last().map_or(0, |range| range.end);
         next = Some(wanted.rest(reached, Vec::new(), total_lines));
     }
-    let Taken { rows, n_bytes, .. } = taken;
-    let n_hits = chosen.n_hits;
-    Ok(FileRows { rows, total_lines, digest: reader.digest(), next, n_hits, n_bytes })
+    let (rows, n_hits) = (taken.rows, chosen.n_hits);
+    let (digest, document) = (reader.digest(), reader.document());
+    Ok(FileRows { rows, total_lines, digest, next, n_hits, document })
+}
+
+/// Returns the error for a column that does not belong to exactly one line.
+pub fn column_without_line(column: u64) -> Error {
+    Error::WrongArgument {
+        name: "column".into(),
+        expected: "used with one line of one file, such as lines 5".into(),
+        value: column.to_string(),
+    }
 }
 
 /// The lines to return.
@@ -149,11 +181,20 @@ impl Wanted {
         }
     }
 
-    /// Returns the `lines` argument for the remaining lines. `reached` is 0-based.
-    fn rest(&self, reached: u64, left: Vec<Range<u64>>, total_lines: u64) -> String {
+    /// Returns how to get the remaining lines. `reached` is 0-based.
+    fn rest(&self, reached: u64, left: Vec<Range<u64>>, total_lines: u64) -> NextLines {
+        let from = LineSpec::from_line(self.lines.as_ref(), reached + 1);
+        let spelled = [self.spell(reached, left, total_lines), Some(from)];
+        match spelled.into_iter().flatten().find(|lines| lines.len() <= MAX_LINES_ARGUMENT) {
+            Some(lines) => NextLines::Lines(lines),
+            None => NextLines::SameFrom(reached + 1),
+        }
+    }
+
+    /// Returns the remaining lines as ranges, unless context around them would repeat lines.
+    fn spell(&self, reached: u64, left: Vec<Range<u64>>, total_lines: u64) -> Option<String> {
         let left = match &self.needle {
-            // Context around the remaining lines would repeat returned lines.
-            _ if self.context > 0 => return LineSpec::from_line(self.lines.as_ref(), reached + 1),
+            _ if self.context > 0 => return None,
             None => left,
             // The search continues in the named lines.
             Some(_) => after(reached, self.named(total_lines, 0)),
@@ -163,11 +204,9 @@ impl Wanted {
             (first, last) if first == last => format!("{first}"),
             (first, last) => format!("{first}-{last}"),
         };
-        match left.len() {
-            0..=50 => left.into_iter().map(spelled).collect::<Vec<_>>().join(","),
-            // A long list of ranges costs more than it helps.
-            _ => LineSpec::from_line(self.lines.as_ref(), reached + 1),
-        }
+        // A longer list would not be repeated.
+        let left = left.into_iter().take(MAX_LINES_ARGUMENT);
+        Some(left.map(spelled).collect::<Vec<_>>().join(","))
     }
 }
 
@@ -180,42 +219,89 @@ fn after(line: u64, ranges: Vec<Range<u64>>) -> Vec<Range<u64>> {
 /// Collects rows within a budget.
 struct Taken<'a> {
     rows: Vec<Row>,
-    n_bytes: usize,
-    budget: Budget,
+    limits: Limits,
+    total_lines: u64,
     /// The string that was searched.
     needle: Option<&'a Needle>,
+    /// The first character of the line.
+    column: Option<u64>,
+}
+
+/// The part of a long line that is shown.
+struct Excerpt<'a> {
+    /// The text from the first shown character on.
+    text: &'a str,
+    /// The first shown character, from 1.
+    first_column: u64,
+    /// Whether the line continues after the text.
+    has_more: bool,
+    matches: Option<LineMatches>,
 }
 
 impl Taken<'_> {
-    /// Adds a line, or returns false if the budget is used up. The first line is always added.
-    fn add(&mut self, index: u64, line: &str, is_cut: bool) -> bool {
-        let content = line::without_ending(line);
-        let start = self.first_shown(content);
-        let kept = &content[start..];
-        let kept = &kept[..kept.floor_char_boundary(self.budget.max_line)];
-        let n_bytes = self.n_bytes + kept.len() + ROW_OVERHEAD;
-        let has_room = self.rows.len() < self.budget.max_rows && n_bytes <= self.budget.max_bytes;
-        if !self.rows.is_empty() && !has_room {
-            return false;
+    /// Adds a line, or returns false if the budget is used up.
+    fn add(&mut self, index: u64, line: &str) -> bool {
+        let line = line::without_ending(line);
+        let whole = Excerpt { text: line, first_column: 1, has_more: false, matches: None };
+        let n_shown = self.max_line().fitting(line.as_bytes());
+        if n_shown == line.len() && self.column.is_none() {
+            return self.add_excerpt(index, whole);
         }
-        self.n_bytes = n_bytes;
-        let is_cut = is_cut || kept.len() < content.len();
-        let content = if start > 0 { format!("…{kept}") } else { kept.into() };
-        self.rows.push(Row { line: index + 1, content, is_cut });
-        true
+        let matches = self.needle.and_then(|needle| needle.find_in(line));
+        let first_column = self.first_column(matches, n_shown);
+        let text = line.char_indices().nth((first_column - 1) as usize);
+        let text = text.map_or("", |(start, _)| &line[start..]);
+        self.add_excerpt(index, Excerpt { text, first_column, matches, ..whole })
     }
 
-    /// Returns the offset at which a line is shown: in a long line, shortly before the match.
-    fn first_shown(&self, content: &str) -> usize {
-        let max_line = self.budget.max_line;
-        if content.len() <= max_line {
-            return 0;
+    /// Returns the largest part of the next line that is shown. The first line of a page is cut to
+    /// fit; a later one starts the next page.
+    fn max_line(&self) -> Size {
+        let Limits { max_line, budget, .. } = self.limits;
+        if !self.rows.is_empty() {
+            return max_line;
         }
-        match self.needle.and_then(|needle| needle.find(content)) {
-            Some(found) if found.end > max_line => {
-                content.floor_char_boundary(found.start.saturating_sub(max_line / 4))
+        // `…` at both ends, and how to continue.
+        let overhead = Row::overhead(self.total_lines, true).plus(Size::of("……"));
+        let left = budget.left().minus(overhead).unwrap_or_default();
+        match self.column {
+            Some(_) => left,
+            None => {
+                Size { bytes: left.bytes.min(max_line.bytes), json: left.json.min(max_line.json) }
             }
-            _ => 0,
+        }
+    }
+
+    /// Adds a part of a line, or returns false if the budget is used up.
+    fn add_excerpt(&mut self, index: u64, excerpt: Excerpt<'_>) -> bool {
+        if self.rows.len() >= self.limits.max_rows {
+            return false;
+        }
+        let Excerpt { text, first_column, has_more, matches } = excerpt;
+        let kept = fitting(text, self.max_line());
+        let has_more = has_more || kept.len() < text.len();
+        let next_column = has_more.then(|| first_column + kept.chars().count() as u64);
+        let is_excerpt = first_column > 1 && self.column.is_none();
+        let content = if is_excerpt { format!("…{kept}") } else { kept.into() };
+        let cut = (is_excerpt || has_more).then_some(Cut { next_column, matches });
+        let row = Row { line: index + 1, content, cut };
+        let is_added = self.limits.budget.spend(row.size(self.total_lines));
+        if is_added {
+            self.rows.push(row);
+        }
+        is_added
+    }
+
+    /// Returns the first character to show of a line: shortly before the first match, if that is
+    /// not in the first `n_shown` bytes.
+    fn first_column(&self, matches: Option<LineMatches>, n_shown: usize) -> u64 {
+        match (self.column, matches) {
+            (Some(column), _) => column,
+            (None, Some(LineMatches { column, end, .. })) if end > n_shown as u64 => {
+                // In JSON, a character can take as many bytes as eight of most texts.
+                column.saturating_sub(self.max_line().bytes as u64 / 8).max(1)
+            }
+            (None, _) => 1,
         }
     }
 }
@@ -224,6 +310,8 @@ impl Taken<'_> {
 trait Reader {
     fn total_lines(&self) -> u64;
     fn digest(&self) -> Digest;
+    /// Returns the text, if it was read whole.
+    fn document(&self) -> Option<Arc<Document>>;
     fn search(&mut self, search: &Search<'_>) -> Result<Hits>;
     /// Reads lines until the budget is used up; returns the 0-based line it reached.
     fn take(&mut self, range: Range<u64>, taken: &mut Taken<'_>) -> Result<u64>;
@@ -231,7 +319,7 @@ trait Reader {
 
 /// A text in memory.
 struct InMemory {
-    document: Document,
+    document: Arc<Document>,
     /// The current 0-based line and its offset.
     line: u64,
     offset: usize,
@@ -246,6 +334,10 @@ impl Reader for InMemory {
         self.document.digest()
     }
 
+    fn document(&self) -> Option<Arc<Document>> {
+        Some(self.document.clone())
+    }
+
     fn search(&mut self, search: &Search<'_>) -> Result<Hits> {
         Ok(search.hits(self.document.text()))
     }
@@ -253,7 +345,7 @@ impl Reader for InMemory {
     fn take(&mut self, range: Range<u64>, taken: &mut Taken<'_>) -> Result<u64> {
         for line in line::lines(&self.document.text()[self.offset..]) {
             let is_wanted = self.line >= range.start;
-            if self.line >= range.end || (is_wanted && !taken.add(self.line, line, false)) {
+            if self.line >= range.end || (is_wanted && !taken.add(self.line, line)) {
                 break;
             }
             self.line += 1;
@@ -289,7 +381,7 @@ impl<'a> Paged<'a> {
         if held.contains(&first_line) {
             return Ok(());
         }
-        let wide = Window { first_line, max_lines: u64::MAX, max_size: Size::utf8(PAGE) };
+        let wide = Window::lines(first_line, u64::MAX, Size::utf8(PAGE));
         let exact = Window { max_lines: end - index, ..wide };
         let VersionedPage { page, digest } = match self.pages.page(wide) {
             // The bytes after the requested lines may be binary.
@@ -299,6 +391,25 @@ impl<'a> Paged<'a> {
         self.check(digest)?;
         self.page = page;
         Ok(())
+    }
+
+    /// Adds a part of a line that may be longer than a page.
+    fn take_part(&mut self, index: u64, taken: &mut Taken<'_>) -> Result<bool> {
+        let matches = match taken.needle {
+            Some(needle) => self.pages.find_in_line(needle, index)?,
+            None => None,
+        };
+        // A character takes at most six times as many bytes in JSON.
+        let n_shown = taken.max_line().bytes / 6;
+        let first_column = taken.first_column(matches, n_shown);
+        let mut max_size = Size::utf8(PAGE);
+        max_size.bytes = max_size.bytes.max(taken.max_line().bytes);
+        let window = Window { first_column, ..Window::lines(index + 1, 1, max_size) };
+        let VersionedPage { page, digest } = self.pages.page(window)?;
+        self.check(digest)?;
+        let text = line::without_ending(&page.content);
+        let excerpt = Excerpt { text, first_column, has_more: page.is_cut, matches };
+        Ok(taken.add_excerpt(index, excerpt))
     }
 
     fn check(&self, digest: Digest) -> Result<()> {
@@ -318,6 +429,10 @@ impl Reader for Paged<'_> {
         self.digest
     }
 
+    fn document(&self) -> Option<Arc<Document>> {
+        None
+    }
+
     fn search(&mut self, search: &Search<'_>) -> Result<Hits> {
         let found = self.pages.search(search)?;
         self.check(found.digest)?;
@@ -328,10 +443,17 @@ impl Reader for Paged<'_> {
         let mut index = range.start;
         while index < range.end {
             self.load(index, range.end)?;
+            if self.page.is_cut || taken.column.is_some() {
+                if !self.take_part(index, taken)? {
+                    return Ok(index);
+                }
+                index += 1;
+                continue;
+            }
             let n_before = (index + 1 - self.page.first_line) as usize;
             let start = index;
             for line in line::lines(&self.page.content).skip(n_before) {
-                if index == range.end || !taken.add(index, line, self.page.is_cut) {
+                if index == range.end || !taken.add(index, line) {
                     return Ok(index);
                 }
                 index += 1;

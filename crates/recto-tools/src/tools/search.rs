@@ -4,13 +4,19 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
+use std::path::Path;
+
 use recto_store::error::Error as StoreError;
 use recto_store::path::AbsPath;
 use recto_store::sync::lock;
 use recto_store::{Context, Listing, Store};
 
 use super::ReadEnv;
-use super::rows::{self, Budget, FileRows, Wanted};
+use recto_text::Size;
+use recto_text::quote::OneLine;
+
+use super::rows::{self, FileRows, Limits, Wanted};
+use crate::budget::Budget;
 use crate::error::{Error, Result};
 use crate::limits;
 
@@ -25,11 +31,12 @@ pub struct ManyFiles<'a, S: ?Sized> {
     folder: &'a AbsPath,
     wanted: &'a Wanted,
     files: &'a [String],
-    budget: Budget,
+    limits: Limits,
     started: Instant,
     next: AtomicUsize,
     n_rows: AtomicUsize,
-    n_bytes: AtomicUsize,
+    left: Mutex<Budget>,
+    is_full: AtomicBool,
     is_over: AtomicBool,
     n_binary: AtomicU64,
     n_unreadable: AtomicU64,
@@ -43,45 +50,45 @@ impl<'a, S: Store + ?Sized> ManyFiles<'a, S> {
         wanted: &'a Wanted,
         listing: &'a Listing,
     ) -> ManyFiles<'a, S> {
+        let limits = limits_of_many(env);
         ManyFiles {
             context: env.context,
             store,
             folder,
             wanted,
             files: &listing.files,
-            budget: Budget {
-                max_bytes: limits::BYTES_OF_MANY.min(env.delivery.max_bytes),
-                max_rows: limits::ROWS_OF_MANY,
-                max_line: limits::LINE_OF_MANY,
-            },
+            limits,
             started: Instant::now(),
             next: AtomicUsize::new(0),
             n_rows: AtomicUsize::new(0),
-            n_bytes: AtomicUsize::new(0),
+            left: Mutex::new(limits.budget),
+            is_full: AtomicBool::new(false),
             is_over: AtomicBool::new(listing.stopped.is_some()),
             n_binary: AtomicU64::new(0),
             n_unreadable: AtomicU64::new(0),
         }
     }
 
-    /// Returns the first files with rows, up to the budget, and whether there are more.
-    pub fn choose(&self) -> Result<(Vec<(&'a str, FileRows)>, bool)> {
+    /// Returns the first files with rows, up to the budget, and whether there are more. Paths are
+    /// shown relative to `shown`.
+    pub fn choose(&self, shown: &Path) -> Result<(Vec<(String, FileRows)>, bool)> {
         let found = self.run()?;
         let mut chosen = Vec::new();
-        let (mut n_rows, mut n_bytes) = (limits::ROWS_OF_MANY, self.budget.max_bytes);
+        let Limits { mut max_rows, mut budget, .. } = self.limits;
         let mut is_cut = self.is_over.load(Ordering::Relaxed);
         for (file, read) in self.files.iter().zip(found) {
             let Some(mut read) = read.filter(|read| !read.rows.is_empty()) else { continue };
-            // The first file always contributes a row.
-            let max_bytes = if chosen.is_empty() { usize::MAX } else { n_bytes };
-            is_cut |= read.cut(n_rows, max_bytes) || read.next.is_some();
-            if read.rows.is_empty() {
-                is_cut = true;
+            let path = shown.join(file).display().to_string();
+            // In the text, a path has its own line after an empty one; in the object, each row has it.
+            let n_shown = OneLine(&path).to_string().len();
+            let has_path = budget.spend(Size { bytes: n_shown + 2, json: 0 });
+            let in_row = Size { bytes: 0, json: Size::of(&path).json + r#","file_path":"""#.len() };
+            is_cut |= !has_path || read.cut(max_rows, &mut budget, in_row) || read.next.is_some();
+            if !has_path || read.rows.is_empty() {
                 break;
             }
-            n_rows -= read.rows.len();
-            n_bytes = n_bytes.saturating_sub(read.n_bytes);
-            chosen.push((file.as_str(), read));
+            max_rows -= read.rows.len();
+            chosen.push((path, read));
         }
         Ok((chosen, is_cut))
     }
@@ -92,10 +99,9 @@ impl<'a, S: Store + ?Sized> ManyFiles<'a, S> {
         let n_left = self.files.len().saturating_sub(n_seen);
         let is_late = self.started.elapsed() > limits::SEARCH_TIME;
         (is_late && n_left > 0).then(|| {
-            format!(
-                "stopped after {} s; {n_left} files were not searched",
-                limits::SEARCH_TIME.as_secs()
-            )
+            let files = if n_left == 1 { "file was" } else { "files were" };
+            let n_seconds = limits::SEARCH_TIME.as_secs();
+            format!("stopped after {n_seconds} s; {n_left} {files} not searched")
         })
     }
 
@@ -133,8 +139,8 @@ impl<'a, S: Store + ?Sized> ManyFiles<'a, S> {
         let mut reader = self.store.bulk(self.context);
         loop {
             if self.started.elapsed() > limits::SEARCH_TIME
-                || self.n_rows.load(Ordering::Relaxed) > self.budget.max_rows
-                || self.n_bytes.load(Ordering::Relaxed) > self.budget.max_bytes
+                || self.n_rows.load(Ordering::Relaxed) > self.limits.max_rows
+                || self.is_full.load(Ordering::Relaxed)
                 || self.context.cancel.check().is_err()
             {
                 self.is_over.store(true, Ordering::Relaxed);
@@ -144,11 +150,15 @@ impl<'a, S: Store + ?Sized> ManyFiles<'a, S> {
             let Some(file) = self.files.get(index) else { return };
             let path = AbsPath::of(self.folder.as_path().join(file), file.clone());
             let text = reader.text(&path).map_err(Error::from);
-            match text.and_then(|text| rows::read(text, &path, self.wanted, self.budget)) {
+            match text.and_then(|text| rows::read(text, &path, self.wanted, self.limits)) {
                 Ok(rows) if rows.rows.is_empty() => {}
                 Ok(rows) => {
                     self.n_rows.fetch_add(rows.rows.len(), Ordering::Relaxed);
-                    self.n_bytes.fetch_add(rows.n_bytes, Ordering::Relaxed);
+                    let mut left = lock(&self.left);
+                    if !rows.rows.iter().all(|row| left.spend(row.size(rows.total_lines))) {
+                        self.is_full.store(true, Ordering::Relaxed);
+                    }
+                    drop(left);
                     lock(found).push((index, rows));
                 }
                 Err(Error::Store(StoreError::BinaryFile { .. })) => {
@@ -165,5 +175,17 @@ impl<'a, S: Store + ?Sized> ManyFiles<'a, S> {
                 }
             }
         }
+    }
+}
+
+/// Returns the limits of an answer about many files.
+fn limits_of_many(env: &ReadEnv<'_>) -> Limits {
+    let budget = Budget::content(env.delivery);
+    // Of a small answer, one line takes only a part.
+    let max_line = limits::LINE_OF_MANY.min(budget.left().bytes / 4);
+    Limits {
+        budget,
+        max_rows: limits::ROWS_OF_MANY,
+        max_line: Size { bytes: max_line, json: 2 * max_line },
     }
 }

@@ -1,9 +1,14 @@
 //! `text_insert`: inserts lines before a line whose text the caller names.
 
 use crate::error::{Error, Result};
+use recto_text::diff::ChangedLines;
+use recto_text::line;
+use recto_text::line_range::line_to_change;
 use recto_text::plan::anchored::{self, FileText};
+use recto_text::plan::{Plan, TextPart};
+use serde_json::{Map, Value};
 
-use super::edit::{HASH, PATH, Target, edit};
+use super::edit::{EditRequest, HASH, PATH, Target, edit, moved_lines, old_count};
 use super::report;
 use super::{Answer, Arguments, Param, ParamKind, Run, Tool, Toolset, WriteEnv};
 use recto_store::Where;
@@ -45,16 +50,44 @@ fn request(env: &WriteEnv<'_>, mut arguments: Arguments) -> Result<Request> {
     Ok(Request { target, line, anchor, content })
 }
 
+impl Request {
+    fn plan_before(&self, part: TextPart<'_>, line: i64) -> Result<Plan> {
+        let source = FileText { path: self.target.path.as_str(), part };
+        Ok(anchored::insert(source, line, &self.anchor, &self.content)?)
+    }
+}
+
+impl EditRequest for Request {
+    fn place(&self) -> Where<'_> {
+        Where::Line(self.line)
+    }
+
+    fn plan(&self, _: &WriteEnv<'_>, part: TextPart<'_>) -> Result<Plan> {
+        self.plan_before(part, self.line)
+    }
+
+    fn retry(
+        &self,
+        env: &WriteEnv<'_>,
+        part: TextPart<'_>,
+        changes: Option<&[ChangedLines]>,
+    ) -> Option<Map<String, Value>> {
+        let moved = changes.and_then(|changes| {
+            let n_lines = old_count(changes, line::count(part.text));
+            let line_idx = line_to_change(self.line, "", n_lines).ok()?;
+            let line = moved_lines(changes, line_idx..line_idx + 1)?.start as i64 + 1;
+            self.plan_before(part, line).ok().map(|_| line)
+        });
+        match moved {
+            Some(line) => Some(Map::from_iter([("line".into(), line.into())])),
+            None => self.plan(env, part).ok().map(|_| Map::new()),
+        }
+    }
+}
+
 fn run(env: &WriteEnv<'_>, arguments: Arguments) -> Result<Answer> {
-    let Request { target, line, anchor, content } = request(env, arguments)?;
-    let path = target.path.as_str();
-    let edited = edit(
-        env,
-        &target,
-        Where::Line(line),
-        |part| anchored::insert(FileText { path, part }, line, &anchor, &content),
-        |_, error| error,
-    )?;
+    let request = request(env, arguments)?;
+    let edited = edit(env, &request.target, &request)?;
     let mut answer = report::verified(&edited, "lines inserted");
     answer.structured.insert("match".into(), edited.plan.kind.as_str().into());
     Ok(answer)

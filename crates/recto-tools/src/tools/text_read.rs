@@ -2,13 +2,14 @@
 
 use std::ops::Range;
 
+use crate::budget::{Budget, json_size};
 use crate::error::Result;
 use recto_text::diff::changes;
 use recto_text::line::{self, LineRange};
 use recto_text::line_range::Interval;
 use recto_text::quote::Lines;
 use recto_text::window::{Page, Window};
-use recto_text::{Digest, Document};
+use recto_text::{Digest, Document, Size};
 use serde_json::{Value, json};
 
 use super::read::{self, Read};
@@ -20,8 +21,7 @@ pub static TOOL: Tool = Tool {
     name: "text_read",
     title: "Read lines",
     toolset: Toolset::Text,
-    description: "Read a text file or a range of its lines. Returns the text and the hash that \
-        every edit requires.",
+    description: "Read text or a range of lines, with the hash that the text tools require.",
     params: &[
         Param::required("path", ParamKind::String, "Absolute or relative path"),
         Param::optional(
@@ -54,11 +54,8 @@ fn run(env: &ReadEnv<'_>, arguments: Arguments) -> Result<Answer> {
     let lines = request.lines.unwrap_or(Interval::ALL);
     let window = |n_lines: u64| -> Result<Window> {
         let range = lines.to_read(request.path.as_str(), n_lines)?;
-        Ok(Window {
-            first_line: range.start + 1,
-            max_lines: range.end - range.start,
-            max_size: recto_text::Size::utf8(env.delivery.max_bytes),
-        })
+        let max_size = Budget::content(env.delivery).left();
+        Ok(Window::lines(range.start + 1, range.end - range.start, max_size))
     };
     let (document, digest) = match read::text(env, &request.path)? {
         Read::Whole(document, digest) => (document, digest),
@@ -75,14 +72,13 @@ fn run(env: &ReadEnv<'_>, arguments: Arguments) -> Result<Answer> {
     if request.since == Some(digest) {
         return Ok(unchanged(digest, n_lines));
     }
+    let window = window(n_lines)?;
     if let Some(since) = request.since
-        && request.lines.is_none()
         && let Some(old) = env.versions.get(since)
-        && let Some(answer) = changed(env, &old, &document, digest)
+        && let Some(answer) = changed(env, &request, window, &old, &document, digest)
     {
         return Ok(answer);
     }
-    let window = window(n_lines)?;
     let page = window.page(document.text());
     Ok(report(env, &request, window, VersionedPage { page, digest }))
 }
@@ -107,7 +103,7 @@ fn report(env: &ReadEnv<'_>, request: &Request, window: Window, read: VersionedP
     if is_cut {
         structured["cut_line"] = first_line.into();
     }
-    let position = read::position(&page, digest, env.delivery.max_bytes);
+    let position = read::position(env, &page, digest);
     Answer::new(position, structured).with_content_in("content", page.content)
 }
 
@@ -116,35 +112,57 @@ fn unchanged(digest: Digest, n_lines: u64) -> Answer {
     Answer::new(format!("unchanged, {}, hash {digest}", Lines(n_lines)), structured)
 }
 
-/// Returns the changes since `old`, or `None` if they exceed the size of one answer.
-fn changed(env: &ReadEnv<'_>, old: &Document, new: &Document, digest: Digest) -> Option<Answer> {
-    let changes = changes(old.text(), new.text());
-    let n_bytes: usize = changes.iter().map(|change| change.bytes.len()).sum();
-    if n_bytes > env.delivery.max_bytes {
-        return None;
-    }
+/// Returns the changes since `old` that touch the window, or `None` if they exceed the size of one
+/// answer.
+fn changed(
+    env: &ReadEnv<'_>,
+    request: &Request,
+    window: Window,
+    old: &Document,
+    new: &Document,
+    digest: Digest,
+) -> Option<Answer> {
+    let asked = window.first_line as usize - 1..(window.first_line + window.max_lines) as usize - 1;
+    let mut budget = Budget::content(env.delivery);
     let n_lines = line::count(new.text()) as u64;
     let mut text = String::new();
     let mut list = Vec::new();
-    for change in changes {
+    for change in changes(old.text(), new.text()) {
+        // Lines that were removed touch the lines on both sides.
+        let is_outside = match change.lines.is_empty() {
+            true => change.lines.start < asked.start || change.lines.start > asked.end,
+            false => change.lines.end <= asked.start || change.lines.start >= asked.end,
+        };
+        if is_outside && request.lines.is_some() {
+            continue;
+        }
         let content = &new.text()[change.bytes];
         let (start, end) = (change.lines.start + 1, change.lines.end + 1);
         let lines = |lines: &Range<usize>| LineRange { start: lines.start + 1, end: lines.end };
         let (was, now) = (lines(&change.old_lines), lines(&change.lines));
-        text.push_str(&match (change.old_lines.is_empty(), change.lines.is_empty()) {
+        let mut shown = match (change.old_lines.is_empty(), change.lines.is_empty()) {
             (true, _) => format!("added, now {now}:\n{content}"),
             (_, true) => format!("removed, formerly {was}, before what is now line {start}\n"),
             (false, false) => format!("changed, formerly {was}, now {now}:\n{content}"),
-        });
-        if !text.ends_with('\n') {
-            text.push('\n');
+        };
+        if !shown.ends_with('\n') {
+            shown.push('\n');
         }
         // `removed` lets a program reconstruct the new text from the old one.
         let n_removed = change.old_lines.len();
-        list.push(json!({"start": start, "end": end, "content": content, "removed": n_removed}));
+        let value = json!({"start": start, "end": end, "content": content, "removed": n_removed});
+        if !budget.spend(Size { bytes: shown.len(), json: json_size(&value) }) {
+            return None;
+        }
+        text.push_str(&shown);
+        list.push(value);
     }
-    let structured = json!({"changes": list, "hash": digest.to_string(), "total_lines": n_lines});
-    let head = format!("{}, hash {digest}", Lines(n_lines));
+    let structured = json!({"changes": &list, "hash": digest.to_string(), "total_lines": n_lines});
+    let mut head = format!("{}, hash {digest}", Lines(n_lines));
+    if list.is_empty() {
+        let lines = LineRange { start: asked.start + 1, end: asked.end };
+        head = format!("{lines} unchanged, {head}");
+    }
     Some(Answer::new(head, structured).with_content(text))
 }
 

@@ -1,10 +1,14 @@
 //! `text_replace`: replaces whole lines whose position and text the caller names.
 
 use crate::error::Result;
+use recto_text::diff::ChangedLines;
+use recto_text::line;
 use recto_text::line_range::Interval;
 use recto_text::plan::anchored::{self, FileText};
+use recto_text::plan::{Plan, TextPart};
+use serde_json::{Map, Value, json};
 
-use super::edit::{HASH, PATH, Target, edit};
+use super::edit::{EditRequest, HASH, PATH, Target, edit, moved_lines, old_count};
 use super::report;
 use super::{Answer, Arguments, Param, ParamKind, Run, Tool, Toolset, WriteEnv};
 use recto_store::Where;
@@ -39,16 +43,46 @@ fn request(env: &WriteEnv<'_>, mut arguments: Arguments) -> Result<Request> {
     Ok(Request { target, lines, old: arguments.string("old"), new: arguments.string("new") })
 }
 
+impl Request {
+    fn plan_in(&self, part: TextPart<'_>, lines: Interval) -> Result<Plan> {
+        let source = FileText { path: self.target.path.as_str(), part };
+        Ok(anchored::replace(source, lines, &self.old, &self.new)?)
+    }
+}
+
+impl EditRequest for Request {
+    fn place(&self) -> Where<'_> {
+        Where::Lines(self.lines)
+    }
+
+    fn plan(&self, _: &WriteEnv<'_>, part: TextPart<'_>) -> Result<Plan> {
+        self.plan_in(part, self.lines)
+    }
+
+    fn retry(
+        &self,
+        env: &WriteEnv<'_>,
+        part: TextPart<'_>,
+        changes: Option<&[ChangedLines]>,
+    ) -> Option<Map<String, Value>> {
+        let moved = changes.and_then(|changes| {
+            let n_lines = old_count(changes, line::count(part.text));
+            let lines = moved_lines(changes, self.lines.to_change("", n_lines).ok()?)?;
+            let lines = Interval { start: lines.start as i64 + 1, end: lines.end as i64 + 1 };
+            self.plan_in(part, lines).ok().map(|_| lines)
+        });
+        match moved {
+            Some(lines) => {
+                Some(Map::from_iter([("lines".into(), json!([lines.start, lines.end]))]))
+            }
+            None => self.plan(env, part).ok().map(|_| Map::new()),
+        }
+    }
+}
+
 fn run(env: &WriteEnv<'_>, arguments: Arguments) -> Result<Answer> {
-    let Request { target, lines, old, new } = request(env, arguments)?;
-    let path = target.path.as_str();
-    let edited = edit(
-        env,
-        &target,
-        Where::Lines(lines),
-        |part| anchored::replace(FileText { path, part }, lines, &old, &new),
-        |_, error| error,
-    )?;
+    let request = request(env, arguments)?;
+    let edited = edit(env, &request.target, &request)?;
     let mut answer = report::verified(&edited, "lines replaced");
     answer.structured.insert("match".into(), edited.plan.kind.as_str().into());
     Ok(answer)

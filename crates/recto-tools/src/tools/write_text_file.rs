@@ -24,10 +24,10 @@ pub static TOOL: Tool = Tool {
     title: "Write file",
     toolset: Toolset::Edit,
     description: "Create a text file or replace its whole content, keeping its encoding. The \
-        directory must exist. To change part of a file use edit_text_file.",
+        directory must exist. To change part of it use edit_text_file.",
     params: &[
         ABSOLUTE_PATH,
-        Param::required("content", ParamKind::Text, "Complete new content"),
+        Param::required("content", ParamKind::Text, "Whole new text"),
         EXPECTED_HASH,
         DRY_RUN,
     ],
@@ -61,9 +61,11 @@ struct Outcome {
 
 fn run(env: &WriteEnv<'_>, arguments: Arguments) -> Result<Answer> {
     let Request { target, content } = request(env, arguments)?;
-    let outcome = target.attempt(env, |store| match store.hold(&target.path, env.context)? {
-        Hold::Vacant(slot) => create(env, &target, slot, &content),
-        Hold::File(held) => overwrite(env, &target, held.whole()?, &content),
+    let outcome = target.run(env, |env| {
+        target.attempt(env, |store| match store.hold(&target.path, env.context)? {
+            Hold::Vacant(slot) => create(env, &target, slot, &content),
+            Hold::File(held) => overwrite(env, &target, held.whole()?, &content),
+        })
     })?;
     Ok(report(&target, &outcome))
 }
@@ -87,7 +89,7 @@ fn create<'s>(
     } else {
         written = slot.create_text(&after)?;
     }
-    let outcome = Outcome { diff, is_new: true, ..Outcome::of(env, target, written, after) };
+    let outcome = Outcome { diff, is_new: true, ..Outcome::of(env, target, None, written, after) };
     Ok(outcome)
 }
 
@@ -111,7 +113,6 @@ fn overwrite<'s>(
     if !is_unchanged && !target.is_dry_run && target.expected.is_none() {
         check_seen(env, target, file.content())?;
     }
-    let endings = text.and_then(|before| change_of_endings(before, after.text()));
     let (mut diff, mut written) = (None, Written::default());
     if target.is_dry_run {
         diff = before.as_deref().map(|before| {
@@ -121,10 +122,9 @@ fn overwrite<'s>(
     } else if !is_unchanged {
         written = file.replace(&after)?;
     }
-    let outcome = Outcome::of(env, target, written, after);
+    let outcome = Outcome::of(env, target, before, written, after);
     let change = outcome.change.filter(|_| !is_unchanged);
-    let change = change.map(|change| FileChange { before, ..change });
-    Ok(Outcome { diff, endings, is_unchanged, change, ..outcome })
+    Ok(Outcome { diff, is_unchanged, change, ..outcome })
 }
 
 /// Describes the change if both texts have line endings, but not the same ones.
@@ -165,26 +165,25 @@ fn new_document() -> Document {
 
 impl Outcome {
     /// Returns the fields that every write has: the new version and the change.
-    fn of(env: &WriteEnv<'_>, target: &Target, mut written: Written, after: Document) -> Outcome {
+    fn of(
+        env: &WriteEnv<'_>,
+        target: &Target,
+        before: Option<Arc<Document>>,
+        mut written: Written,
+        after: Document,
+    ) -> Outcome {
         let after = Arc::new(content_after(env, &mut written, after));
+        let text = before.as_deref().map(Document::text);
+        let endings = text.and_then(|before| change_of_endings(before, after.text()));
         let (n_bytes, digest) = (after.bytes().len(), after.digest());
         if !target.is_dry_run {
             env.versions.remember(digest, &after);
         }
         let path = target.path.as_path().to_path_buf();
-        let change = FileChange { path, before: None, after: Some(after) };
+        let change = FileChange { path, before, after: Some(after) };
         let change = (!target.is_dry_run).then_some(change);
         let (is_new, is_unchanged) = (false, false);
-        Outcome {
-            diff: None,
-            endings: None,
-            n_bytes,
-            digest,
-            is_new,
-            is_unchanged,
-            written,
-            change,
-        }
+        Outcome { diff: None, endings, n_bytes, digest, is_new, is_unchanged, written, change }
     }
 }
 
@@ -202,7 +201,8 @@ fn report(target: &Target, outcome: &Outcome) -> Answer {
         (false, false) => "overwritten",
     };
     let unit = if n_bytes == 1 { "byte" } else { "bytes" };
-    let mut notes = vec![format!("{what}, {n_bytes} {unit}, hash {digest}")];
+    let of_what = if target.is_dry_run { " of the proposed text" } else { "" };
+    let mut notes = vec![format!("{what}, {n_bytes} {unit}, hash{of_what} {digest}")];
     if is_unchanged {
         structured["unchanged"] = true.into();
     }

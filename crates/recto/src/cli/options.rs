@@ -127,9 +127,10 @@ pub enum Durability {
 }
 
 fn parse_max_answer_bytes(text: &str) -> Result<usize, String> {
+    let (least, most) = (limits::LEAST_ANSWER_BYTES, limits::MOST_ANSWER_BYTES);
     match text.parse() {
-        Ok(n_bytes) if (1..=limits::MOST_ANSWER_BYTES).contains(&n_bytes) => Ok(n_bytes),
-        _ => Err(format!("must be between 1 and {} bytes", limits::MOST_ANSWER_BYTES)),
+        Ok(n_bytes) if (least..=most).contains(&n_bytes) => Ok(n_bytes),
+        _ => Err(format!("must be between {least} and {most} bytes")),
     }
 }
 

@@ -129,6 +129,7 @@ fn example(param: &Param) -> Value {
         (_, ParamKind::Hash) => "0123456789ab".into(),
         (_, ParamKind::Word(words)) => words[0].into(),
         (_, ParamKind::Lines) => vec![3, 4].into(),
+        (_, ParamKind::Strings) => vec!["name"].into(),
         (_, ParamKind::Objects(members)) => {
             let members = members.iter().filter(|member| member.is_required);
             vec![Value::Object(members.map(|it| (it.name.into(), example(it))).collect())].into()

@@ -16,7 +16,7 @@ use recto_tools::{Error, Served};
 use rmcp::ServerHandler;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CompleteRequestMethod, CompleteRequestParams,
-    CompleteResult, CustomRequest, CustomResult, ErrorCode, ErrorData, Implementation,
+    CompleteResult, ConstString, CustomRequest, CustomResult, ErrorCode, ErrorData, Implementation,
     ListPromptsRequestMethod, ListPromptsResult, ListResourceTemplatesRequestMethod,
     ListResourceTemplatesResult, ListResourcesRequestMethod, ListResourcesResult, ListToolsResult,
     PaginatedRequestParams, RequestMetaObject, ServerCapabilities, ServerConfig,
@@ -178,8 +178,7 @@ impl ServerHandler for Handler {
             let message = "tools/call needs params with a string name and an object arguments";
             return Err(ErrorData::invalid_params(message, None));
         }
-        let message = format!("Method not found: {}", request.method);
-        Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, message, None))
+        Err(method_not_found(&request.method))
     }
 
     // Methods of capabilities that are not declared do not exist. By default `rmcp` answers them
@@ -190,7 +189,7 @@ impl ServerHandler for Handler {
         _request: Option<PaginatedRequestParams>,
         _context: RequestContext<RoleServer>,
     ) -> Result<ListPromptsResult, ErrorData> {
-        Err(ErrorData::method_not_found::<ListPromptsRequestMethod>())
+        Err(method_not_found(ListPromptsRequestMethod::VALUE))
     }
 
     async fn list_resources(
@@ -198,7 +197,7 @@ impl ServerHandler for Handler {
         _request: Option<PaginatedRequestParams>,
         _context: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
-        Err(ErrorData::method_not_found::<ListResourcesRequestMethod>())
+        Err(method_not_found(ListResourcesRequestMethod::VALUE))
     }
 
     async fn list_resource_templates(
@@ -206,7 +205,7 @@ impl ServerHandler for Handler {
         _request: Option<PaginatedRequestParams>,
         _context: RequestContext<RoleServer>,
     ) -> Result<ListResourceTemplatesResult, ErrorData> {
-        Err(ErrorData::method_not_found::<ListResourceTemplatesRequestMethod>())
+        Err(method_not_found(ListResourceTemplatesRequestMethod::VALUE))
     }
 
     async fn complete(
@@ -214,7 +213,7 @@ impl ServerHandler for Handler {
         _request: CompleteRequestParams,
         _context: RequestContext<RoleServer>,
     ) -> Result<CompleteResult, ErrorData> {
-        Err(ErrorData::method_not_found::<CompleteRequestMethod>())
+        Err(method_not_found(CompleteRequestMethod::VALUE))
     }
 }
 
@@ -222,6 +221,10 @@ impl ServerHandler for Handler {
 fn call_id(meta: &RequestMetaObject) -> Option<String> {
     let id = ["callId", "claudecode/toolUseId"].iter().find_map(|key| meta.get(*key)?.as_str())?;
     (!id.is_empty() && id.len() <= 256).then(|| id.to_string())
+}
+
+fn method_not_found(method: &str) -> ErrorData {
+    ErrorData::new(ErrorCode::METHOD_NOT_FOUND, format!("Method not found: {method}"), None)
 }
 
 fn unknown_tool(served: &Served, name: &str) -> ErrorData {

@@ -6,17 +6,20 @@
 //! - `binary`: the built binary and an MCP client, with a handshake and errors as tool results.
 //! - `binary_stateless`: the same without a handshake and with JSON-RPC errors.
 //!
+//! [`hints`] makes the calls that the errors of all rows suggest.
+//!
 //! With every driver, the tool's output schema must name every member of the answer.
 //!
 //! A test is called `<tool>::<row>::<driver>`, with underscores for spaces and punctuation, so that
 //! `cargo test --test contracts stale_hash` runs the rows with these words in their names.
 
-#![allow(clippy::unwrap_used, missing_docs)]
+#![allow(clippy::unwrap_used, clippy::print_stdout, missing_docs)]
 
 #[path = "../support/client.rs"]
 #[allow(dead_code, reason = "the suite uses the rest")]
 mod client;
 mod editor;
+mod hints;
 #[path = "../support/in_process.rs"]
 #[allow(dead_code, reason = "the suite uses the rest")]
 mod in_process;
@@ -75,7 +78,8 @@ const NUMBERED: [(&str, &str, std::ops::RangeInclusive<u32>); 7] = [
 
 fn main() -> ExitCode {
     let arguments = Arguments::from_args();
-    let trials = tools::ALL.iter().flat_map(|tool| trials(tool.name)).collect();
+    let mut trials: Vec<Trial> = tools::ALL.iter().flat_map(|tool| trials(tool.name)).collect();
+    trials.push(hints::trial());
     libtest_mimic::run(&arguments, trials).exit_code()
 }
 

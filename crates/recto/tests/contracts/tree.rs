@@ -217,6 +217,7 @@ fn entry(value: &toml::Value) -> Option<Entry> {
         return Some(Entry::File { bytes: text.into_bytes(), mode });
     }
     if let Some(hex) = string("hex") {
+        let hex = hex + &repeated(table).unwrap_or_default();
         return Some(Entry::File { bytes: bytes_of_hex(&hex), mode });
     }
     if let Some(target) = string("link") {

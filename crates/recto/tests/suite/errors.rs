@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::mem::discriminant;
 
+use recto_store::Nearby;
 use recto_store::error::{Denial, Error as StoreError, Instead, SizeLimit};
 use recto_text::Digest;
 use recto_text::error::{Error as TextError, NamedAs, Occurrence, Whereabouts};
@@ -31,6 +32,24 @@ fn own_examples() -> Vec<Error> {
             name: "path".into(),
             known: "This tool accepts: path, line".into(),
         },
+        Error::Missing {
+            path: "/project/src/mian.rs".into(),
+            argument: "path",
+            nearby: Nearby { files: vec![path()], folder: Some("/project/src".into()) },
+        },
+        Error::MissingAt {
+            path: "src/mian.rs".into(),
+            revision: "HEAD".into(),
+            argument: "file_path",
+            nearby: Nearby { files: vec!["src/main.rs".into()], folder: None },
+        },
+        Error::MissingParent { parent: "/project/new".into() },
+        Error::NothingToOverwrite { path: path(), nearby: Nearby::default() },
+        Error::NotAbsolute {
+            path: "~/src/main.rs".into(),
+            argument: "path",
+            nearby: Nearby { files: Vec::new(), folder: Some("/project".into()) },
+        },
         Error::TwoNames { name: "path", alias: "file_path" },
         Error::UnknownArgument {
             name: "file".into(),
@@ -52,6 +71,17 @@ fn own_examples() -> Vec<Error> {
             expected: digest(b"old"),
             now: digest(b"new"),
             changed: vec![LineRange { start: 3, end: 5 }],
+            retry: None,
+        },
+        Error::Stale {
+            path: path(),
+            expected: digest(b"old"),
+            now: digest(b"new"),
+            changed: vec![LineRange { start: 3, end: 5 }],
+            retry: Some(Box::new(serde_json::Map::from_iter([
+                ("hash".to_string(), digest(b"new").to_string().into()),
+                ("lines".to_string(), serde_json::json!([9, 12])),
+            ]))),
         },
         Error::Unseen {
             path: path(),

@@ -105,14 +105,11 @@ fn the_call_that_a_hint_proposes_works() {
         arguments["old"] = serde_json::from_str(hint.rsplit(": ").next().unwrap()).unwrap();
     };
     check("\tlet a;\n", "text_replace", part, take_line, "x\n");
-    // The hash is stale: the message names the new one.
+    // The hash is stale, but the lines are unchanged.
     let stale = json!({"hash": "0123456789ab", "lines": [2, 3], "old": "b", "new": "x"});
-    let take_hash = |error: &Error, arguments: &mut Value| {
-        let message = error.to_string();
-        let now = message.split("now ").nth(1).unwrap().trim_end_matches(')');
-        arguments["hash"] = now.into();
-    };
-    check(text, "text_replace", stale, take_hash, "a\nx\nc\nd\n");
+    check(text, "text_replace", stale, take_next, "a\nx\nc\nd\n");
+    let stale = json!({"hash": "0123456789ab", "line": 2, "anchor": "b", "content": "x"});
+    check(text, "text_insert", stale, take_next, "a\nx\nb\nc\nd\n");
     // Past the end: the hint names the tool that appends.
     let process = Process::with(text);
     let insert = json!({"hash": hash(text), "line": 5, "anchor": "", "content": "e"});
@@ -120,6 +117,59 @@ fn the_call_that_a_hint_proposes_works() {
     assert!(hint(&error).text.contains("text_append"), "{error}");
     process.call("text_append", &json!({"hash": hash(text), "content": "e\n"})).unwrap();
     assert_eq!(process.text(), "a\nb\nc\nd\ne\n");
+}
+
+/// Reads a file, changes it with `change` and makes a call with the old hash, then the call that the
+/// hint suggests.
+fn check_stale(tool: &str, arguments: Value, change: (&str, &str), after: Option<&str>) {
+    let process = Process::with("a\nb\nc\nb\nd\n");
+    let seen = process.call("text_read", &json!({})).unwrap().structured["hash"].clone();
+    let mut arguments = arguments;
+    let is_text = tool.starts_with("text");
+    arguments[if is_text { "hash" } else { "expected_hash" }] = seen;
+    let call = |tool: &str, mut arguments: Value| {
+        arguments["path"] = FILE.into();
+        let Value::Object(arguments) = arguments else { unreachable!() };
+        let tool = process.calls.served().find(tool).unwrap();
+        process.calls.call(tool, arguments, &Call::default())
+    };
+    call("edit_text_file", json!({"old_string": change.0, "new_string": change.1})).unwrap();
+    let error = call(tool, arguments.clone()).unwrap_err();
+    assert_eq!(error.code(), -32013);
+    match after {
+        None => assert_eq!(hint(&error).next, None, "{error}: {:?}", hint(&error)),
+        Some(after) => {
+            take_next(&error, &mut arguments);
+            call(tool, arguments).unwrap();
+            assert_eq!(process.text(), after, "{:?}", hint(&error));
+        }
+    }
+}
+
+#[test]
+fn a_stale_hash_with_unchanged_lines_is_retried_without_a_read() {
+    let replace = |lines: Value, old: &str| json!({"lines": lines, "old": old, "new": "x"});
+    let insert = |line: i64, anchor: &str| json!({"line": line, "anchor": anchor, "content": "x"});
+    let top = ("a\n", "1\n2\na\n");
+    // The lines moved; the second b is meant.
+    check_stale("text_replace", replace(json!([4, 5]), "b"), top, Some("1\n2\na\nb\nc\nx\nd\n"));
+    check_stale("text_replace", replace(json!([-2, -1]), "b"), top, Some("1\n2\na\nb\nc\nx\nd\n"));
+    check_stale("text_replace", replace(json!([1, 3]), "a\nb"), ("d\n", ""), Some("x\nc\nb\n"));
+    check_stale("text_insert", insert(4, "b"), top, Some("1\n2\na\nb\nc\nx\nb\nd\n"));
+    check_stale("text_insert", insert(5, "d"), ("a\nb\n", ""), Some("c\nb\nx\nd\n"));
+    check_stale("text_append", json!({"content": "x"}), top, Some("1\n2\na\nb\nc\nb\nd\nx\n"));
+    let edit = json!({"old_string": "c", "new_string": "x"});
+    check_stale("edit_text_file", edit.clone(), top, Some("1\n2\na\nb\nx\nb\nd\n"));
+    let edits = json!({"edits": [edit, {"old_string": "d", "new_string": "y"}]});
+    check_stale("multi_edit_text_file", edits, top, Some("1\n2\na\nb\nx\nb\ny\n"));
+    // The lines changed, or other lines have their text now.
+    check_stale("text_replace", replace(json!([1, 2]), "a"), ("a\n", "A\n"), None);
+    check_stale("text_replace", replace(json!([3, 4]), "c"), ("c\n", "C\n"), None);
+    check_stale("text_insert", insert(5, "d"), ("d\n", "D\n"), None);
+    check_stale("text_append", json!({"content": "x"}), ("d\n", "D\n"), None);
+    check_stale("text_append", json!({"content": "x"}), ("d\n", "d\ne\n"), None);
+    let edit = json!({"old_string": "a", "new_string": "x"});
+    check_stale("edit_text_file", edit, ("a\n", "A\n"), None);
 }
 
 #[test]
@@ -166,6 +216,38 @@ fn a_read_with_since_returns_only_changed_lines() {
     );
     assert_eq!(changed.structured["total_lines"], 1999);
     assert_eq!(changed.content, "changed, formerly lines 1000-1001, now line 1000:\none line\n");
+}
+
+#[test]
+fn a_read_with_since_and_lines_returns_changes_that_touch_the_lines() {
+    let text: String = (1..=9).map(|n| format!("line {n}\n")).collect();
+    let process = Process::with(&text);
+    // A search remembers the version, too.
+    let (calls, file) = (&process.calls, json!({"file_path": FILE, "match": "line 9"}));
+    let search = calls.served().find("ReadLines").unwrap();
+    let found = calls.call(search, file.as_object().unwrap().clone(), &Call::default()).unwrap();
+    let seen = found.structured["hash"].clone();
+    let mut hash = seen.clone();
+    for (lines, old, new) in [([7, 8], "line 7", ""), ([3, 4], "line 3", "three")] {
+        let change = json!({"hash": hash, "lines": lines, "old": old, "new": new});
+        hash = process.call("text_replace", &change).unwrap().structured["hash"].clone();
+    }
+    let three = json!({"start": 3, "end": 4, "content": "three\n", "removed": 1});
+    let seven = json!({"start": 7, "end": 7, "content": "", "removed": 1});
+    for (lines, changes) in [
+        ([1, 3], vec![]),
+        ([1, 4], vec![&three]),
+        ([4, 6], vec![]),
+        ([5, 7], vec![&seven]),
+        ([7, 8], vec![&seven]),
+        ([8, 9], vec![]),
+        ([0, 0], vec![&three, &seven]),
+    ] {
+        let changed = process.call("text_read", &json!({"since": seen, "lines": lines})).unwrap();
+        assert_eq!(changed.structured["changes"], json!(changes), "{lines:?}");
+        let is_unchanged = changed.head.contains("unchanged");
+        assert_eq!(is_unchanged, changes.is_empty(), "{}", changed.head);
+    }
 }
 
 #[test]

@@ -17,6 +17,7 @@
 //! - [`model`]: random sequences of calls compared with a reference implementation.
 //! - [`plain_english`]: phrases that the prose avoids.
 //! - [`properties`]: laws for every text and every edit.
+//! - [`answer_sizes`]: random calls of every tool, whose answers fit their size.
 //! - [`excerpts`]: edits of files that are too large to read whole.
 //! - [`hints`]: the call that a hint suggests works.
 //!
@@ -78,6 +79,7 @@ mod server;
 mod test_dir;
 
 mod acp;
+mod answer_sizes;
 mod command_line;
 mod crashes;
 mod docs;

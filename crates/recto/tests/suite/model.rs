@@ -120,7 +120,7 @@ impl Session {
             .map(|(path, file)| (root.join(path), Node::File(file.bytes())))
             .collect();
         nodes.insert(root.join("in"), Node::Folder);
-        let (calls, store) = in_memory(root, nodes, max_read_bytes);
+        let (calls, store) = in_memory(root, nodes, max_read_bytes + recto_tools::budget::HEAD);
         let (hashes, texts, read) = Default::default();
         let mut session = Session { model, store, calls, hashes, texts, read };
         session.remember();
@@ -202,20 +202,23 @@ impl Session {
     }
 
     /// Whether the answer to a `since` had to be changes and is not. Changes that are too large for
-    /// an answer are replaced by a page, which is then cut, too.
+    /// a small answer are replaced by a page.
     fn owes_changes(&self, call: &Call, found: &Map<String, Value>) -> bool {
-        let Action::Read { lines: None, since: Some(since) } = &call.action else { return false };
+        let Action::Read { since: Some(since), .. } = &call.action else { return false };
         let is_answer =
             ["unchanged", "has_more", "cut_line"].iter().any(|key| found.contains_key(*key));
-        self.read.contains(since) && !is_answer
+        self.model.max_read_bytes > 20 && self.read.contains(since) && !is_answer
     }
 
-    /// Whether the changes are lines of the new text, in order, and everything between them was in
-    /// the old text in that order.
+    /// Whether the changes are lines of the new text, in order, and all other lines that the call
+    /// asks for were in the old text in that order.
     fn lists_changes(&self, call: &Call, expected: &Value, found: &Map<String, Value>) -> bool {
-        let Action::Read { lines: None, since: Some(since) } = &call.action else { return false };
+        let Action::Read { lines, since: Some(since) } = &call.action else { return false };
         let Some(old) = self.texts.get(since) else { return false };
         let new = lines::lines(&self.texts[expected["hash"].as_str().unwrap()]);
+        let n_lines = new.len().max(1) as i64;
+        let asked = lines::asked(lines.unwrap_or([0, 0]), n_lines);
+        let asked = asked.map_or(0..0, |(first, past)| first as usize - 1..past as usize - 1);
         let mut kept = Vec::new();
         let mut next = 0;
         for change in found["changes"].as_array().unwrap() {
@@ -227,12 +230,13 @@ impl Session {
             if change["content"] != lines::joined(&new[start..end]) {
                 return false;
             }
-            kept.extend_from_slice(&new[next..start]);
+            kept.extend(next..start);
             next = end;
         }
-        kept.extend_from_slice(&new[next..]);
+        kept.extend(next..new.len());
+        kept.retain(|line| asked.contains(line));
         let mut old = lines::lines(old).into_iter();
-        let stood_before = kept.iter().all(|line| old.any(|other| other == *line));
+        let stood_before = kept.iter().all(|line| old.any(|other| other == new[*line]));
         stood_before
             && found["hash"] == expected["hash"]
             && found["total_lines"] == expected["total_lines"]

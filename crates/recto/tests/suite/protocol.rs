@@ -2,6 +2,7 @@
 //! contents of `tools/list`.
 
 mod backpressure;
+mod clients;
 mod codex;
 mod handshake;
 mod lifetime;

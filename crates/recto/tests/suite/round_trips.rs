@@ -59,7 +59,7 @@ impl File<'_> {
 #[test]
 fn inserting_and_removing_text_restores_every_byte() {
     let dir = TestDir::new();
-    let session = dir.serve(&["--durability", "rename"]);
+    let session = dir.serve(&["--durability", "rename", "--max-answer-bytes", "16777216"]);
     let (mut n_changed, mut n_refused) = (0, 0);
     for source in files() {
         let name = source.file_name().unwrap().to_str().unwrap();

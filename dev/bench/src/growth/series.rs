@@ -49,6 +49,7 @@ impl Growth {
             next,
             self.lines()?,
             self.edits()?,
+            self.many_edits()?,
             self.edited_files()?,
             self.trees()?,
             self.concurrent()?,
@@ -124,6 +125,25 @@ impl Growth {
     fn edits(&self) -> Result<Series> {
         self.series("edits in one call, 1 MB", "edits", &[1, 10, 100], |n_edits| {
             self.edit(&format!("{n_edits}-edits.txt"), 1_000_000, n_edits)
+        })
+    }
+
+    /// Makes thousands of edits in one call, in a file of 14 MB.
+    fn many_edits(&self) -> Result<Series> {
+        let sizes = [5_000, 10_000, 20_000, 40_000];
+        self.series("thousands of edits in one call, 14 MB", "edits", &sizes, |n_edits| {
+            const N_LINES: usize = 250_000;
+            let path = self.folder.join(format!("{n_edits}-edits.txt"));
+            let entry = |index: usize, word: &str| format!("{word} {index:07}");
+            let line = |index| format!("{} of a log with many alike, all short\n", entry(index, "entry"));
+            fs::write(&path, (0..N_LINES).map(line).collect::<String>())?;
+            Ok(Box::new(move |client, round| {
+                let (old, new) = [("entry", "ENTRY"), ("ENTRY", "entry")][round % 2];
+                let edit = |index| json!({"old_string": entry(index, old), "new_string": entry(index, new)});
+                let edits: Vec<_> = (0..N_LINES).step_by(N_LINES / n_edits).take(n_edits).map(edit).collect();
+                let arguments = json!({"path": path, "edits": edits});
+                Ok(client.call_ok("multi_edit_text_file", arguments)?.0.time())
+            }))
         })
     }
 

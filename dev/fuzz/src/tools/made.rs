@@ -204,6 +204,7 @@ impl<'a, 'b> Maker<'a, 'b> {
                 _ => Digest::of(&self.bytes).to_string().into(),
             },
             ParamKind::Word(words) => words[usize::from(self.choices.next()) % words.len()].into(),
+            ParamKind::Strings => json!(["id", "name"]),
             ParamKind::Lines => json!([self.choices.of(NUMBERS), self.choices.of(NUMBERS)]),
             ParamKind::Objects(members) => {
                 let n_items = self.choices.next() % 5;

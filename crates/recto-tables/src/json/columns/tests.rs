@@ -53,10 +53,12 @@ fn a_date_among_timestamps_is_midnight() {
 
 #[test]
 fn keeps_digits_beyond_64_bits() {
-    for digits in ["18446744073709551615", "-123456789012345678901234567890"] {
-        let cell = JsonCell::new(digits, 100);
-        assert_eq!(cell.into_value(&Type::Integer), Value::Text(digits.into()));
-    }
+    let value = |digits: &str, kind| JsonCell::new(digits, 100).into_value(&kind);
+    let digits = "-123456789012345678901234567890";
+    assert_eq!(value(digits, Type::Integer), Value::Text(digits.into()));
+    assert_eq!(value("18446744073709551615", Type::Integer), Value::Json(u64::MAX.into()));
+    assert_eq!(value("9007199254740993", Type::Number), Value::Integer(9_007_199_254_740_993));
+    assert_eq!(value("5", Type::Number), Value::Number(5.0));
     let cell = JsonCell::new("1e400", 100);
     assert_eq!(cell.into_value(&Type::Number), Value::Text("1e400".into()));
 }

@@ -7,7 +7,7 @@ use super::super::thrift::{write_integer, write_varint};
 use super::*;
 use crate::quiet::quietly;
 
-const REQUEST: Request<'_> = Request { name: "x.parquet", limit: 100, max_bytes: 1 << 20 };
+const REQUEST: Request<'_> = Request::new("x.parquet", 100, 1 << 20);
 
 /// Runs a preview without printing the panics that it catches.
 fn quiet_preview(bytes: Vec<u8>) -> Result<Table> {
@@ -208,6 +208,20 @@ fn reads_a_handmade_file() {
 }
 
 #[test]
+fn ignores_an_unknown_converted_type() {
+    let mut column = element(Some(INT32), Some(0), None);
+    assert_eq!(column.pop(), Some(0));
+    // The sixth field, after the fourth.
+    column.extend([0x25].iter().chain(&integer(99)).chain(&[0]));
+    let pages = page(false, 8, 2, 0, &[7, 0, 0, 0, 8, 0, 0, 0]);
+    let schema = [element(None, None, Some(1)), column];
+    let metadata = metadata(&schema, &[row_group(INT32, 0, 2, pages.len())]);
+    let table = preview(Arc::new(file(&pages, &metadata)), &REQUEST).unwrap();
+    assert_eq!(table.columns[0].kind.to_string(), "int32");
+    assert_eq!(table.rows, [[Value::Integer(7)], [Value::Integer(8)]]);
+}
+
+#[test]
 fn shows_the_first_of_very_many_columns() {
     let mut schema = vec![element(None, None, Some(5_000))];
     schema.extend(vec![element(Some(INT32), Some(0), None); 5_000]);
@@ -248,6 +262,31 @@ fn what_would_end_the_process_is_refused() {
     broken(outcome(TEXT, 0, 0, 2, &page(false, 9, 2, 7, &lengths)));
     // A missing dictionary.
     broken(outcome(TEXT, 0, 0, 2, &page(false, 2, 2, 8, &[1, 2])));
+}
+
+#[test]
+fn inflates_the_start_of_a_large_page_unless_more_is_needed() {
+    let n_rows = 12_000_u32;
+    let text = |row: u32| format!("{row:<900}");
+    let value = |row: u32| [&900_u32.to_le_bytes()[..], text(row).as_bytes()].concat();
+    let body: Vec<u8> = (0..n_rows).flat_map(value).collect();
+    let snappy = snap::raw::Encoder::new().compress_vec(&body).unwrap();
+    for (codec, stored) in [(0, body.clone()), (1, snappy)] {
+        let page = page(false, body.len() as i64, i64::from(n_rows), 0, &stored);
+        let schema = [element(None, None, Some(1)), element(Some(TEXT), Some(0), None)];
+        let row_group = row_group(TEXT, codec, i64::from(n_rows), page.len());
+        let bytes = Arc::new(file(&page, &metadata(&schema, &[row_group])));
+        for (offset, limit) in [(0, 3), (0, 12_000), (11_990, 5), (4_000, 1_000)] {
+            let request = Request { offset, ..Request::new("x", limit, 64 << 20) };
+            let rows = preview(bytes.clone(), &request).unwrap().rows;
+            assert_eq!(rows.len(), limit);
+            for (index, row) in rows.iter().enumerate() {
+                let Value::Text(shown) = &row[0] else { unreachable!("a text") };
+                let expected = scalar::hex(&text((offset + index) as u32).as_bytes()[..64]);
+                assert!(shown.starts_with(&expected), "{codec} {offset} {index}: {shown}");
+            }
+        }
+    }
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use recto_tools::budget::ErrorText;
 use recto_tools::{AnswerForm, Error, Result, Served};
 use rmcp::model::{
     CallToolResult, ContentBlock, ErrorCode, ErrorData, MetaObject, Tool as WireTool,
@@ -15,7 +16,7 @@ use recto_tools::tools::{Answer, Effect, Tool};
 
 /// Converts the definition of a tool.
 pub fn tool(tool: &Tool, wire: ClientWire) -> WireTool {
-    let mut annotations = ToolAnnotations::with_title(tool.title).open_world(false);
+    let mut annotations = ToolAnnotations::new().open_world(false);
     annotations = match tool.effect() {
         Effect::Reads => annotations.read_only(true),
         Effect::Changes => annotations.read_only(false).destructive(false),
@@ -27,6 +28,7 @@ pub fn tool(tool: &Tool, wire: ClientWire) -> WireTool {
         Arc::new(tool.input_schema()),
     )
     .with_annotations(annotations);
+    definition.title = Some(tool.title.into());
     // A tool with an output schema must return structured content.
     if wire.delivery.form != AnswerForm::Text {
         definition = definition.with_raw_output_schema(Arc::new(tool.output_schema()));
@@ -42,10 +44,11 @@ pub fn result(
     served: &Served,
     repeat: Repeat,
 ) -> Result<CallToolResult, ErrorData> {
+    let text = |error: &Error| ErrorText::new(error, served, wire.delivery);
     match result {
         Ok(answer) => Ok(success(answer, wire.delivery.form, repeat)),
-        Err(error) if wire.errors == Errors::Jsonrpc => Err(jsonrpc_error(&error, served)),
-        Err(error) => Ok(failure(&error, served)),
+        Err(error) if wire.errors == Errors::Jsonrpc => Err(jsonrpc_error(&error, text(&error))),
+        Err(error) => Ok(failure(&error, text(&error))),
     }
 }
 
@@ -77,26 +80,19 @@ fn blocks(head: String, content: String) -> Vec<ContentBlock> {
     blocks.map(ContentBlock::text).collect()
 }
 
-fn failure(error: &Error, served: &Served) -> CallToolResult {
-    let text = match error.hint(served) {
-        Some(hint) => format!("{error}\n\n{hint}"),
-        None => error.to_string(),
-    };
-    let mut result = CallToolResult::error(vec![ContentBlock::text(text)]);
+fn failure(error: &Error, text: ErrorText) -> CallToolResult {
+    let mut result = CallToolResult::error(vec![ContentBlock::text(text.block())]);
     let mut meta = MetaObject::default();
-    meta.insert("error".into(), describe(error, served));
+    // The text has the message and the hint. Some clients show this to the model as well.
+    meta.insert("error".into(), json!({"code": error.code()}));
     result.meta = Some(meta);
     result
 }
 
-fn jsonrpc_error(error: &Error, served: &Served) -> ErrorData {
-    ErrorData::new(ErrorCode(error.code()), error.to_string(), Some(describe(error, served)))
-}
-
-fn describe(error: &Error, served: &Served) -> Value {
-    let mut described = json!({"code": error.code(), "message": error.to_string()});
-    if let Some(hint) = error.hint(served) {
-        described["hint"] = hint.text.into();
+fn jsonrpc_error(error: &Error, text: ErrorText) -> ErrorData {
+    let mut described = json!({"code": error.code(), "message": text.message});
+    if let Some(hint) = text.hint {
+        described["hint"] = hint.into();
     }
-    described
+    ErrorData::new(ErrorCode(error.code()), text.message, Some(described))
 }

@@ -203,7 +203,18 @@ fn parsed(line: &[u8]) -> Parsed {
             Parsed::Refused(ErrorData::invalid_request(message, None), id)
         }
         Err(error) => {
-            Parsed::Refused(ErrorData::parse_error(format!("Parse error: {error}"), None), id())
+            let cause = error.to_string();
+            // Both messages of serde_json are about surrogates only.
+            let is_surrogate = ["surrogate", "unexpected end of hex escape"];
+            let advice = match is_surrogate.iter().any(|part| cause.contains(part)) {
+                true => {
+                    "; a \\u escape is half of a surrogate pair, so the string is not valid Unicode: \
+                         send both halves, or the character itself"
+                }
+                false => "",
+            };
+            let message = format!("Parse error: {cause}{advice}");
+            Parsed::Refused(ErrorData::parse_error(message, None), id())
         }
     }
 }

@@ -82,7 +82,7 @@ fn roots_and_options_of_the_command_line_reach_the_server() {
         "*.pem",
         "--deny=-x",
         "--max-read-bytes",
-        "1000",
+        "2000",
         "--git-dir",
         "g",
     ]);
@@ -100,7 +100,7 @@ fn roots_and_options_of_the_command_line_reach_the_server() {
             "/",
             "--durability=full",
             "--errors=result",
-            "--max-answer-bytes=1000",
+            "--max-answer-bytes=2000",
             "--tools=edit,ReadLines",
             "--read-only",
             "--deny=*.pem",

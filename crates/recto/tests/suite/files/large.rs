@@ -89,7 +89,7 @@ fn large_files_are_read_by_ranges_and_matches() {
     let dir = TestDir::new();
     dir.file("root/lf.txt", text("\n"));
     dir.file("root/crlf.txt", format!("\u{feff}{}", text("\r\n")));
-    let session = dir.serve(&[]);
+    let session = dir.serve(&["--max-answer-bytes", "1048576"]);
     check(&session, "lf.txt", 150);
     check(&session, "crlf.txt", 150);
 }
@@ -101,7 +101,7 @@ fn large_files_in_utf16_are_read_by_ranges_and_matches() {
         format!("\u{feff}{}", text("\r\n")).encode_utf16().flat_map(u16::to_le_bytes).collect();
     assert!(units.len() > 20 << 20);
     dir.file("root/wide.txt", units);
-    let mut session = dir.serve(&[]);
+    let mut session = dir.serve(&["--max-answer-bytes", "1048576"]);
     session.limit = Duration::from_secs(20);
     check(&session, "wide.txt", 150);
 }
@@ -123,7 +123,7 @@ fn lines_of_a_large_file_are_found_in_every_encoding() {
     let encoded = |encoding: &'static encoding_rs::Encoding, text: &str| {
         encoding.encode(&whole(5_000, text)).0.into_owned()
     };
-    let session = dir.serve(&[]);
+    let session = dir.serve(&["--max-answer-bytes", "1048576"]);
     for (name, text, bytes) in [
         ("le.txt", "a😀é", wide(u16::to_le_bytes)),
         ("be.txt", "a😀é", wide(u16::to_be_bytes)),
@@ -314,7 +314,20 @@ fn a_line_of_twenty_mebibytes_is_truncated_and_found() {
             "{needle}: {:?}",
             numbers(&answer)
         );
+        let row = &answer["rows"][0];
+        let shown = row["content"].as_str().unwrap().to_lowercase();
+        assert!(shown.contains(&needle.trim_end().to_lowercase()), "{needle}: {row}");
+        // The columns are right: reading from the match gives the text there.
+        let (column, rest) = (&row["column"], shown.len() > 4000);
+        assert_eq!((&row["matches"], row.get("next_column").is_some()), (&json!(1), rest), "{row}");
+        let arguments = json!({"file_path": "f.txt", "lines": "2", "column": column});
+        let from_there = session.answer("ReadLines", arguments)["rows"][0]["content"].clone();
+        let from_there = from_there.as_str().unwrap().to_lowercase();
+        assert!(from_there.starts_with(&needle.trim_end().to_lowercase()), "{needle}");
     }
+    let all = json!({"file_path": "f.txt", "match": "0123"});
+    let row = session.answer("ReadLines", all)["rows"][0].take();
+    assert_eq!((&row["column"], &row["matches"]), (&json!(1), &json!(4 << 20)));
     let answer = session.answer("ReadLines", json!({"file_path": "f.txt", "lines": "+1"}));
     assert_eq!(answer["rows"], json!([{"line_number": 3, "content": "end"}]));
 }

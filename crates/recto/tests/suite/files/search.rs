@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use recto::limits;
 use serde_json::{Value, json};
 
 use super::globs::matches;
@@ -153,12 +152,11 @@ fn reference(
                 numbers.extend(index.saturating_sub(ctx)..(index + ctx + 1).min(lines.len()));
             }
         }
-        // A file that is not loaded is read in pages of 64 KiB.
-        let n_seen = if text.len() > 16 << 20 { 64 << 10 } else { usize::MAX };
-        found.extend(numbers.into_iter().map(|index| {
-            let line = &lines[index][..lines[index].floor_char_boundary(n_seen)];
-            (path.clone(), index as u64 + 1, shown(line, &needle))
-        }));
+        found.extend(
+            numbers
+                .into_iter()
+                .map(|index| (path.clone(), index as u64 + 1, shown(lines[index], &needle))),
+        );
     }
     found
 }
@@ -166,7 +164,8 @@ fn reference(
 /// Returns the visible part of a line: 512 bytes, from shortly before a hit that is further back.
 fn shown(line: &str, needle: &str) -> String {
     let hit = line.to_lowercase().find(needle).filter(|hit| hit + needle.len() > 512);
-    let start = line.floor_char_boundary(hit.map_or(0, |hit| hit - 128));
+    let before = hit.map_or("", |hit| &line[..line.floor_char_boundary(hit)]);
+    let start = before.char_indices().rev().nth(63).map_or(0, |(start, _)| start);
     let rest = &line[start..];
     let mark = if start > 0 { "…" } else { "" };
     format!("{mark}{}", &rest[..rest.floor_char_boundary(512)])
@@ -195,7 +194,7 @@ fn search(
 fn a_search_over_five_thousand_files_agrees_with_a_naive_search() {
     let dir = TestDir::new();
     let files = make(&dir.path("root"));
-    let session = dir.serve(&[]);
+    let session = dir.serve(&["--max-answer-bytes", "131072"]);
     let of = |pattern: &str| files.iter().filter(|(path, _)| matches(pattern, path)).collect();
     for (pattern, needle, ctx) in [
         ("**", "needle", 0),
@@ -265,9 +264,7 @@ fn check_git(
     }
     let needle = needle.to_lowercase();
     let is_hit = |row: &&Row| {
-        // A hit further back than a page is not shown.
-        let is_shown = row.2.to_lowercase().contains(&needle) || row.2.len() > 500;
-        is_shown && matches!(files[&row.0], Stored::Utf8(_))
+        row.2.to_lowercase().contains(&needle) && matches!(files[&row.0], Stored::Utf8(_))
     };
     let hits: BTreeSet<(String, u64)> =
         found.iter().filter(is_hit).map(|(path, line, _)| (path.clone(), *line)).collect();
@@ -280,13 +277,13 @@ fn a_file_with_too_many_hits_is_shown_up_to_the_budget() {
     dir.file("root/a.txt", "needle\n".repeat(20));
     dir.file("root/b.log", format!("needle {}\n", "x".repeat(400)).repeat(900));
     dir.file("root/c.txt", "needle\n");
-    let session = dir.serve(&[]);
+    let session = dir.serve(&["--max-answer-bytes", "131072"]);
     let (found, answer) = search(&dir, &session, json!({"file_path": "**", "match": "needle"}));
     assert_eq!(answer["truncated"], true);
     let n_in = |name: &str| found.iter().filter(|row| row.0 == name).count();
     assert_eq!(n_in("a.txt"), 20);
     assert!(n_in("b.log") > 200, "{} rows", n_in("b.log"));
-    assert!(n_bytes(&found) <= limits::BYTES_OF_MANY, "{} bytes", n_bytes(&found));
+    assert!(answer.to_string().len() <= 131_072, "{} bytes", answer.to_string().len());
 }
 
 #[test]
@@ -296,7 +293,7 @@ fn search_results_are_bounded_and_start_with_the_first_hit() {
         dir.file(&format!("root/f{n:03}.txt"), "hit\nmiss\n".repeat(10));
     }
     dir.file("root/g.txt", format!("{}\n", "wide hit ".repeat(50)).repeat(1000));
-    let session = dir.serve(&[]);
+    let session = dir.serve(&["--max-answer-bytes", "262144"]);
     // 100 files have 1000 hits.
     for (pattern, n_rows, is_truncated) in [
         ("f0*.txt", 1000, false),
@@ -335,12 +332,12 @@ fn search_results_in_long_files_are_bounded() {
         dir.file(&format!("root/a{n}.txt"), "hit\n".repeat(1500));
         dir.file(&format!("root/b{n}.txt"), wide.repeat(900));
     }
-    let session = dir.serve(&[]);
+    let session = dir.serve(&["--max-answer-bytes", "131072"]);
     let (found, answer) = search(&dir, &session, json!({"file_path": "a*", "match": "hit"}));
     assert_eq!((found.len(), &answer["truncated"]), (1000, &json!(true)));
     let (found, answer) = search(&dir, &session, json!({"file_path": "b*", "match": "hit"}));
     let n_bytes: usize = found.iter().map(|(_, _, text)| text.len()).sum();
-    assert!((100_000..=limits::BYTES_OF_MANY).contains(&n_bytes), "{n_bytes} bytes");
+    assert!((100_000..=131_072).contains(&n_bytes), "{n_bytes} bytes");
     assert_eq!(answer["truncated"], true);
 }
 

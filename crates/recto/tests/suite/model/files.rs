@@ -81,7 +81,7 @@ impl File {
 /// A tree of files; paths are relative to the root.
 #[derive(Debug, Clone, Default)]
 pub struct Files {
-    /// The maximum bytes of text that a read returns.
+    /// The maximum bytes of text that a read returns, as JSON.
     pub max_read_bytes: usize,
     pub files: BTreeMap<String, File>,
     pub folders: BTreeSet<String>,

@@ -71,6 +71,16 @@ pub enum Extent {
     PartOfALine,
 }
 
+/// Returns the first line of a range and the line after the last, from 1.
+pub fn asked([start, end]: [i64; 2], n: i64) -> Result<(i64, i64), i32> {
+    if start > n {
+        return Err(-32015);
+    }
+    let first = if start == 0 { 1 } else { from_either_end(start, n).clamp(1, n) };
+    let past = if end == 0 { n + 1 } else { from_either_end(end, n).clamp(1, n + 1) };
+    if first >= past { Err(-32600) } else { Ok((first, past)) }
+}
+
 /// "`[start, end)`, 1-based; a negative number counts from the end; 0 is open." A read clamps.
 pub fn read(text: &str, [start, end]: [i64; 2], max_bytes: usize) -> Result<Page, i32> {
     let lines = lines(text);
@@ -78,23 +88,22 @@ pub fn read(text: &str, [start, end]: [i64; 2], max_bytes: usize) -> Result<Page
     if n == 0 && start <= 1 {
         return Ok(Page { first_line: 1, content: String::new(), extent: Extent::Whole });
     }
-    if start > n {
-        return Err(-32015);
-    }
-    let first = if start == 0 { 1 } else { from_either_end(start, n).clamp(1, n) };
-    let past = if end == 0 { n + 1 } else { from_either_end(end, n).clamp(1, n + 1) };
-    if first >= past {
-        return Err(-32600);
-    }
+    let (first, past) = asked([start, end], n)?;
     let (content, extent) = within(&lines[first as usize - 1..past as usize - 1], max_bytes);
     Ok(Page { first_line: first as usize, content, extent })
 }
 
+fn n_json_bytes(text: &str) -> usize {
+    serde_json::Value::from(text).to_string().len() - r#""""#.len()
+}
+
 /// "An answer over `--max-answer-bytes` is cut at a line end. A single line longer than that is
-/// cut inside."
+/// cut inside. Structured content counts as JSON, with escapes."
 fn within(lines: &[Line], max_bytes: usize) -> (String, Extent) {
-    let n_fitting =
-        (0..=lines.len()).rev().find(|n| joined(&lines[..*n]).len() <= max_bytes).unwrap_or(0);
+    let n_fitting = (0..=lines.len())
+        .rev()
+        .find(|n| n_json_bytes(&joined(&lines[..*n])) <= max_bytes)
+        .unwrap_or(0);
     if n_fitting == lines.len() {
         return (joined(lines), Extent::Whole);
     }
@@ -102,7 +111,7 @@ fn within(lines: &[Line], max_bytes: usize) -> (String, Extent) {
         return (joined(&lines[..n_fitting]), Extent::FewerLines);
     }
     let mut part = joined(&lines[..1]);
-    while part.len() > max_bytes {
+    while n_json_bytes(&part) > max_bytes {
         part.pop();
     }
     (part, Extent::PartOfALine)

@@ -71,7 +71,7 @@ fn messages_spell_tool_names_as_the_client_does() {
         "text_insert",
         json!({"path": "inside.txt", "hash": hash("inside\n"), "line": 9, "anchor": "inside", "content": "x"}),
     );
-    let hint = &past_the_end["result"]["_meta"]["error"]["hint"];
+    let hint = &past_the_end["result"]["content"][0]["text"];
     assert!(hint.as_str().is_some_and(|hint| hint.contains("use text.append")), "{hint}");
 
     // The text of a file is shown unchanged.
@@ -251,6 +251,18 @@ fn the_edit_toolset_costs_a_model_less_than_1300_tokens() {
     let json = Value::Array(listed(&["--tools", "edit"])).to_string();
     let n_tokens = json.chars().count() / 4;
     assert!(n_tokens < 1300, "{n_tokens} tokens");
+}
+
+#[test]
+fn definitions_cost_a_model_few_tokens() {
+    for (options, max_tokens) in [
+        (&["--tools", "edit,text,files"][..], 3400),
+        (&["--tools", "coding"], 2500),
+        (&["--tools", "coding", "--results", "text"], 1500),
+    ] {
+        let n_chars = Value::Array(listed(options)).to_string().chars().count();
+        assert!(n_chars <= 4 * max_tokens, "{options:?}: {} tokens", n_chars.div_ceil(4));
+    }
 }
 
 #[test]

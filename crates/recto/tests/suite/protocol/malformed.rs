@@ -156,7 +156,8 @@ fn invalid_arguments_are_tool_results() {
     ] {
         let answer = server.call("read_text_file", arguments.clone());
         let error = &answer["result"]["_meta"]["error"];
-        assert_eq!(error["message"], message, "{arguments} gave {answer}");
+        let text = answer["result"]["content"][0]["text"].as_str().unwrap();
+        assert_eq!(text.split("\n\n").next(), Some(message), "{arguments} gave {answer}");
         assert_eq!(error["code"], -32600, "{arguments} gave {answer}");
         assert_eq!(answer["result"]["isError"], true);
     }
@@ -186,11 +187,15 @@ fn a_request_that_cannot_be_parsed_is_answered_with_its_id() {
             r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"read_text_file","arguments":{{"path":{value}}}}}}}"#
         )
     };
-    for (id, value) in [(71, "\"/\\ud83d\""), (72, "\"/\\ud83d\\u0041\""), (73, &nested)] {
+    for (id, value) in
+        [(71, "\"/\\ud83d\""), (74, "\"/\\udc00\""), (72, "\"/\\ud83d\\u0041\""), (73, &nested)]
+    {
         let mut server = Server::ready(&[]);
         server.send_line(&call(id, value));
         let answer = server.next().unwrap();
         assert_eq!(answer["id"], id, "{} gave {answer}", cut(value));
+        let text = answer["error"]["message"].as_str().unwrap();
+        assert_eq!(text.contains("half of a surrogate pair"), id != 73, "{text}");
         server.check_serves();
     }
 }

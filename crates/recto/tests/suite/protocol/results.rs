@@ -190,13 +190,14 @@ fn errors_are_sent_as_the_error_style_option_says() {
         assert_eq!(result["isError"], true, "{answer}");
         assert_eq!(result.get("structuredContent"), None, "{answer}");
         assert_eq!(blocks(result), [format!("{message}\n\n{hint}")]);
-        let error = json!({"code": -32002, "message": message, "hint": hint});
-        assert_eq!(result["_meta"]["error"], error);
+        assert_eq!(result["_meta"]["error"], json!({"code": -32002}));
 
         let mut server = Server::ready(&["--results", results, "--errors", "jsonrpc"]);
         let answer = server.call("read_text_file", json!({"path": "/etc/passwd"}));
         assert_eq!(answer["error"]["code"], -32002, "{answer}");
         assert_eq!(answer["error"]["message"], message);
+        assert_eq!(answer["error"]["data"]["message"], message);
+        assert!(answer["error"]["data"]["hint"].is_string(), "{answer}");
 
         // For clients of this revision -32002 of another method would be sent as -32602.
         let mut server = Server::start(&["--results", results, "--errors", "jsonrpc"]);

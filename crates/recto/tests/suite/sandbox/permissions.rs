@@ -2,10 +2,14 @@
 
 use std::os::unix::fs::PermissionsExt;
 
+use recto_store::Context;
+use recto_store::context::{Access, RulePath, Sandbox, SandboxRule};
+use recto_tools::Call;
 use rustix::process::geteuid;
 use serde_json::json;
 
 use crate::client::{Actual, Client, NOBODY, Revision, run, serve_unprivileged};
+use crate::in_process;
 use crate::sandbox_fixture::Expected::*;
 use crate::sandbox_fixture::{Row, SandboxFixture, missing, opens, rows};
 
@@ -124,4 +128,43 @@ fn a_dry_run_reports_that_a_file_cannot_be_created() {
         client.stop().await;
     });
     set_mode(&fixture, "root/read-only", 0o755);
+}
+
+#[test]
+fn a_dry_run_needs_only_permission_to_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().canonicalize().unwrap();
+    let calls = in_process::calls(&root, &[], in_process::local_store(&root, &[]));
+    let path = root.join("f.txt");
+    std::fs::write(&path, "old\n").unwrap();
+    let edit = json!({"old_string": "old", "new_string": "new"});
+    for (tool, arguments) in [
+        ("edit_text_file", edit.clone()),
+        ("multi_edit_text_file", json!({"edits": [edit]})),
+        ("write_text_file", json!({"content": "new\n"})),
+    ] {
+        for (access, is_dry_run, is_answered) in [
+            (Access::Write, true, true),
+            (Access::Read, true, true),
+            (Access::Read, false, false),
+            (Access::None, true, false),
+        ] {
+            let mut arguments = arguments.as_object().unwrap().clone();
+            arguments.insert("path".into(), path.to_str().unwrap().into());
+            arguments.insert("dry_run".into(), is_dry_run.into());
+            let rule = SandboxRule { path: RulePath::Subtree(root.clone()), access };
+            let sandbox = Sandbox::Limited(vec![rule]);
+            let context = Context { sandbox, ..Context::default() };
+            let tool = calls.served().find(tool).unwrap();
+            let answer = calls.call(tool, arguments, &Call { id: None, context });
+            match answer {
+                Ok(answer) if is_answered => {
+                    assert!(answer.head.contains("hash of the proposed text "), "{}", answer.head);
+                }
+                Err(error) if !is_answered => assert_eq!(error.code(), -32002, "{error}"),
+                answer => panic!("{} {access:?} {is_dry_run}: {answer:?}", tool.name),
+            }
+            assert_eq!(std::fs::read_to_string(&path).unwrap(), "old\n");
+        }
+    }
 }

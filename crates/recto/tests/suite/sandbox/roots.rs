@@ -276,3 +276,34 @@ fn a_root_whose_parent_became_inaccessible_is_still_served() {
     set_mode(0o755);
     assert!(matches!(answer, Actual::Answer { .. }), "{answer:?}");
 }
+
+/// A file in a nested root is listed once, and `.` is every root.
+#[test]
+fn relative_patterns_cover_all_roots() {
+    let dir = TestDir::new();
+    for name in ["root/a.txt", "root/in/b.txt", "other/c.txt", "other/in/d.txt", "other/.e.txt"] {
+        dir.file(name, format!("hit in {name}\n"));
+    }
+    let (other, inner) = (dir.spelled("other"), dir.spelled("root/in"));
+    let session = dir.serve(&["--root", &other, "--root", &inner]);
+    for (pattern, expected) in [
+        ("**/*.txt", vec!["other/c.txt", "other/in/d.txt", "root/a.txt", "root/in/b.txt"]),
+        ("*.txt", vec!["other/c.txt", "root/a.txt", "root/in/b.txt"]),
+        ("in/*", vec!["other/in/d.txt", "root/in/b.txt"]),
+        ("c*", vec!["other/c.txt"]),
+    ] {
+        let expected: Vec<String> = expected.into_iter().map(|name| dir.spelled(name)).collect();
+        assert_eq!(session.list(pattern), expected, "{pattern}");
+        let found = json!({"file_path": pattern, "match": "HIT"});
+        let found = session.answer("ReadLines", found);
+        let paths = found["rows"].as_array().unwrap().iter().map(|row| row["file_path"].clone());
+        assert_eq!(json!(expected), paths.collect::<Value>(), "{pattern}");
+    }
+    // An absolute pattern names one root.
+    assert_eq!(session.list(&format!("{other}/*")), [dir.spelled("other/c.txt")]);
+    let first = session.answer("ListFiles", json!({"pattern": "**/*.txt", "limit": 2}));
+    assert_eq!((&first["total"], &first["truncated"]), (&json!(4), &json!(true)));
+    assert_eq!(first["files"], json!([dir.spelled("other/c.txt"), dir.spelled("other/in/d.txt")]));
+    let hits = session.answer("ReadLines", json!({"file_path": "*.txt", "match": "hit"}));
+    assert_eq!(hits["note"], "not searched: 1 hidden");
+}

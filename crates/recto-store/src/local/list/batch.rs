@@ -1,0 +1,39 @@
+//! The entries of a directory that are processed together.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+
+use recto_platform::FileKind;
+
+use crate::local::ignored::RuleFiles;
+
+/// Entries of a directory, without `.` and `..`.
+#[derive(Default)]
+pub struct Batch {
+    pub names: Vec<u8>,
+    /// The end offset and the kind of each name.
+    pub entries: Vec<(usize, FileKind)>,
+    pub present: RuleFiles,
+}
+
+impl Batch {
+    pub fn push(&mut self, name: &[u8], kind: FileKind) {
+        match name {
+            b"." | b".." => return,
+            b".gitignore" => self.present.rules = true,
+            b".git" => self.present.repository = true,
+            _ => {}
+        }
+        self.names.extend_from_slice(name);
+        self.entries.push((self.names.len(), kind));
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = (&OsStr, FileKind)> {
+        let mut start = 0;
+        self.entries.iter().map(move |(end, kind)| {
+            let name = OsStr::from_bytes(&self.names[start..*end]);
+            start = *end;
+            (name, *kind)
+        })
+    }
+}

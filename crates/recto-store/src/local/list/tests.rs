@@ -1,0 +1,33 @@
+//! Tests of the budget of a walk.
+
+#![allow(clippy::unwrap_used)]
+
+use std::time::{Duration, Instant};
+
+use super::*;
+
+#[test]
+fn suggestions_come_from_a_bounded_number_of_entries() {
+    let folder = tempfile::tempdir().unwrap();
+    for n in 0..200 {
+        std::fs::write(folder.path().join(format!("{n}")), "").unwrap();
+    }
+    let root = folder.path().to_path_buf();
+    let roots = Roots::open(std::slice::from_ref(&root), Default::default()).unwrap();
+    let (_, glob) = Glob::parse("*").unwrap();
+    let folder = AbsPath::of(root, String::new());
+    let request = ListRequest { folder: &folder, glob: &glob, shows_ignored: true, limit: 200 };
+    let past = Instant::now();
+    let future = past + Duration::from_secs(60);
+    for (max_entries, deadline, n_before_deadline, is_whole) in [
+        (200, future, 0, true),
+        (199, future, 0, false),
+        (200, past, 0, false),
+        (200, past, 201, true),
+    ] {
+        let budget = WalkBudget { max_entries, deadline, n_before_deadline };
+        let listing = list_within(&roots, &request, budget, &Context::default()).unwrap();
+        assert_eq!(listing.files.len() == 200, is_whole, "{budget:?}");
+        assert_eq!(listing.stopped.is_none(), is_whole, "{budget:?}");
+    }
+}
