@@ -117,7 +117,8 @@ impl History {
                 return Err(self.error(Stop::Time, too_slow));
             }
             Err(Stop::Time) => {
-                log.stopped = Some(format!("{} seconds", self.max_time.as_secs()));
+                let n_seconds = self.max_time.as_secs();
+                log.stopped = Some(format!("the limit of {n_seconds} seconds was reached"));
             }
         }
         Ok(log)
