@@ -312,6 +312,10 @@ limits! {
     PREVIEWED_FILE: bytes u64 = recto_store::limits::PREVIEWED_FILE,
         "only the call's arguments are shown",
         By("a_permission_request_for_a_large_file_omits_its_content");
+    /// Messages in a batch that the ACP relay inspects.
+    BATCH_MESSAGES: count usize = crate::acp::relay::peek::MAX_BATCH,
+        "the batch is passed on unchanged; so is a batch inside a batch",
+        By("a_batch_of_many_messages_is_not_split");
 }
 
 /// Returns the number of concurrent calls whose answers fit into [`UNREAD_ANSWER_BYTES`].

@@ -99,6 +99,7 @@ macro_rules! tests {
 }
 
 const TESTS: [Test; 20] = tests![
+const TESTS: [Test; 16] = tests![
     AccessLists: ownership::an_edit_does_not_apply_the_default_access_list_of_the_directory,
     Attributes: ownership::an_edit_keeps_attributes,
     Devices: devices::devices_are_rejected_without_blocking,
@@ -118,6 +119,7 @@ const TESTS: [Test; 20] = tests![
     Root: ownership::an_edit_reports_dropped_capabilities,
     Root: ownership::a_file_of_another_owner_is_not_replaced,
     Root: ownership::an_edit_keeps_the_owner,
+    Root: ownership::a_directory_of_another_user_is_not_cleaned_up,
     Root: ownership::a_connection_from_another_user_is_rejected,
 ];
 
