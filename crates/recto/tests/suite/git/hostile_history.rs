@@ -99,7 +99,7 @@ fn a_loop_of_commits_ends() {
     let id = loop_of_commits(&git);
     let served = serve(&[&git.top]);
     let query = LogQuery { revision: Some(id.clone()), ..all() };
-    assert_eq!(ids(&history(&served, &git, ""), query.clone()), [id.clone()]);
+    assert_eq!(ids(&history(&served, &git, ""), query.clone()), std::slice::from_ref(&id));
     assert_eq!(ids(&history(&served, &git, "a.txt"), query), Vec::<String>::new());
     let limited = history(&served, &git, "a.txt").with_max_time(Duration::from_millis(300));
     let error = limited.blame(&id, None, 0..1).unwrap_err();
