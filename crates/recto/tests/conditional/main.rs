@@ -98,8 +98,7 @@ macro_rules! tests {
     };
 }
 
-const TESTS: [Test; 20] = tests![
-const TESTS: [Test; 16] = tests![
+const TESTS: [Test; 21] = tests![
     AccessLists: ownership::an_edit_does_not_apply_the_default_access_list_of_the_directory,
     Attributes: ownership::an_edit_keeps_attributes,
     Devices: devices::devices_are_rejected_without_blocking,
