@@ -36,7 +36,7 @@ fn a_known_client_gets_text_of_its_size() {
         ("claude-code", 45_000),
         ("opencode", 48_000),
         ("gemini-cli-mcp-client", 40_000),
-        ("qwen-code", 40_000),
+        ("qwen-code", 24_000),
         ("goose", 40_000),
         ("github-copilot-developer", 40_000),
         ("continue-cli-client", 40_000),
