@@ -5,6 +5,8 @@
 //! so that the walk skips other directories. A name that starts with a dot is matched only by a
 //! component that does too, unless hidden names are shown.
 
+mod below;
+
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 
@@ -120,22 +122,6 @@ impl Glob {
         // Two in a row are equivalent to one.
         tokens.dedup_by(|token, before| *token == LikeToken::AnyText && before == token);
         Ok(Glob { language: Language::Like(tokens), shows_hidden: true })
-    }
-
-    /// Also matches everything below directories that match.
-    pub fn with_below(mut self) -> Glob {
-        if let Language::Parts(alternatives) = &mut self.language {
-            let is_open = |parts: &&Vec<GlobPart>| {
-                parts.len() < MAX_PARTS && !matches!(parts.last(), None | Some(GlobPart::AnyDirs))
-            };
-            let below = alternatives.iter().filter(is_open).cloned().map(|mut parts| {
-                parts.push(GlobPart::AnyDirs);
-                parts
-            });
-            let below: Vec<_> = below.collect();
-            alternatives.extend(below);
-        }
-        self
     }
 
     /// Makes wildcards match names that start with a dot.

@@ -256,7 +256,7 @@ fn the_edit_toolset_costs_a_model_less_than_1300_tokens() {
 #[test]
 fn definitions_cost_a_model_few_tokens() {
     for (options, max_tokens) in [
-        (&["--tools", "edit,text,files"][..], 3400),
+        (&["--tools", "edit,text,files"][..], 3500),
         (&["--tools", "coding"], 2500),
         (&["--tools", "coding", "--results", "text"], 1500),
     ] {
