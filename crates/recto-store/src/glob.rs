@@ -5,13 +5,10 @@
 //! so that the walk skips other directories. A name that starts with a dot is matched only by a
 //! component that does too, unless hidden names are shown.
 
-mod below;
-
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 
 use crate::error::{Error, Result};
-
 use crate::limits;
 
 /// The limits of a pattern.
@@ -498,5 +495,6 @@ fn feed(tokens: &[LikeToken], places: &[usize], text: &str) -> Vec<usize> {
     places
 }
 
+mod below;
 #[cfg(test)]
 mod tests;
