@@ -9,7 +9,6 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 
 use crate::error::{Error, Result};
-
 use crate::limits;
 
 /// The limits of a pattern.
@@ -120,22 +119,6 @@ impl Glob {
         // Two in a row are equivalent to one.
         tokens.dedup_by(|token, before| *token == LikeToken::AnyText && before == token);
         Ok(Glob { language: Language::Like(tokens), shows_hidden: true })
-    }
-
-    /// Also matches everything below directories that match.
-    pub fn with_below(mut self) -> Glob {
-        if let Language::Parts(alternatives) = &mut self.language {
-            let is_open = |parts: &&Vec<GlobPart>| {
-                parts.len() < MAX_PARTS && !matches!(parts.last(), None | Some(GlobPart::AnyDirs))
-            };
-            let below = alternatives.iter().filter(is_open).cloned().map(|mut parts| {
-                parts.push(GlobPart::AnyDirs);
-                parts
-            });
-            let below: Vec<_> = below.collect();
-            alternatives.extend(below);
-        }
-        self
     }
 
     /// Makes wildcards match names that start with a dot.
@@ -512,5 +495,6 @@ fn feed(tokens: &[LikeToken], places: &[usize], text: &str) -> Vec<usize> {
     places
 }
 
+mod below;
 #[cfg(test)]
 mod tests;

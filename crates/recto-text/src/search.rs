@@ -17,7 +17,7 @@ use crate::window::is_character_start;
 pub const MAX_NEEDLE: usize = 1024;
 
 /// The size of a compiled pattern, in bytes.
-pub const MAX_COMPILED: usize = 1 << 20;
+pub const MAX_COMPILED: usize = 10 << 20;
 
 /// How many bytes of a line a regular expression can match. Only a file that is read by pages can
 /// have a longer line.

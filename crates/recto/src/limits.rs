@@ -160,21 +160,30 @@ limits! {
     /// Matching lines searched for in one file.
     HITS: count usize = recto_tools::limits::HITS,
         "the first lines are returned, and `next` says where to continue", By("hits_per_file_are_limited");
-    /// Length of the text to search for.
+    /// Length of the text or regular expression to search for.
     NEEDLE: bytes usize = recto_text::search::MAX_NEEDLE,
         "-32600", By("the_length_of_a_search_text_is_limited");
+    /// Size of a compiled regular expression.
+    COMPILED_REGEX: bytes usize = recto_text::search::MAX_COMPILED,
+        "-32600", By("the_size_of_a_regular_expression_is_limited");
+    /// Part of a line that a regular expression can match.
+    REGEX_LINE: bytes usize = recto_text::search::MAX_REGEX_LINE,
+        "the rest of the line is not searched", Not("a unit test of the search has such a line");
     /// Files searched by one call.
     SEARCHED_FILES: count usize = recto_tools::limits::SEARCHED_FILES,
         "`truncated`", Not("would need 200,000 files");
-    /// Duration of a search in several files.
+    /// Duration of a search.
     SEARCH_TIME: time Duration = recto_tools::limits::SEARCH_TIME,
-        "`truncated`", Not("tests do not depend on time");
+        "`truncated`, and the answer says that the search stopped", Not("tests do not depend on time");
 
     // Listing.
 
     /// Entries that one directory walk visits.
     WALK_ENTRIES: count u64 = recto_store::limits::WALK_ENTRIES,
         "`truncated`, and the answer says that the walk stopped", Not("would need five million files");
+    /// Files that an overview counts.
+    COUNTED_FILES: count usize = recto_tools::limits::COUNTED_FILES,
+        "`truncated`, and the answer says how many are counted", Not("would need 200,000 files");
     /// Duration of one directory walk.
     WALK_TIME: time Duration = recto_store::limits::WALK_TIME,
         "`truncated`, and the answer says that the walk stopped", Not("tests do not depend on time");

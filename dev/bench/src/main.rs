@@ -1,6 +1,6 @@
 //! Measures what recto costs a client over pipes, and prints Markdown.
 //!
-//! Goals are shown beside the numbers; only `--instructions` and `--tasks` fail if one is missed. A
+//! Goals are shown beside the numbers; only `--instructions`, `--search` and `--tasks` fail if one is missed. A
 //! wrong answer ends the run, because its time would be meaningless.
 
 // The output is Markdown on stdout.
@@ -20,6 +20,7 @@ mod plot;
 mod programs;
 mod rounds;
 mod rows;
+mod search;
 mod sizes;
 mod tasks;
 
@@ -53,6 +54,10 @@ Options:
   --trace       With --tasks, prints the calls
   --beside PATH With --tasks, an earlier build of recto to compare with; with --peers, another build
                 in place of the first peer
+  --search      Results and times of searches, compared with ripgrep. An error if they differ, or if
+                recto is slower than the goal
+  --tree PATH   With --search, a directory to search; repeat it, the largest last
+  --rg PATH     With --search, the ripgrep to compare with
   --growth      How costs grow with sizes, and a plot in docs/growth.svg. Needs 1 GB of disk
   --plot PATH   The file that --growth draws
   --huge        A log of 4 GB, an edit in 1 GB, a million files, a line of 100 MB: time, memory,
@@ -80,6 +85,7 @@ enum Mode {
     Growth,
     Huge,
     Instructions,
+    Search,
     Tasks,
 }
 
@@ -89,6 +95,8 @@ struct Options {
     recto: Option<PathBuf>,
     beside: Option<PathBuf>,
     plot: Option<PathBuf>,
+    trees: Vec<PathBuf>,
+    rg: Option<PathBuf>,
     tasks: tasks::Selection,
     is_quick: bool,
     is_update: bool,
@@ -119,6 +127,8 @@ fn parse(mut arguments: impl Iterator<Item = String>) -> Result<Options> {
             "--plot" => {
                 options.plot = Some(arguments.next().ok_or("--plot needs a path")?.into());
             }
+            "--tree" => options.trees.push(arguments.next().ok_or("--tree needs a path")?.into()),
+            "--rg" => options.rg = Some(arguments.next().ok_or("--rg needs a path")?.into()),
             "--task" => {
                 options.tasks.name = Some(arguments.next().ok_or("--task needs a name")?);
             }
@@ -128,6 +138,7 @@ fn parse(mut arguments: impl Iterator<Item = String>) -> Result<Options> {
             "--editor" => options.mode = Mode::Editor,
             "--peers" => options.mode = Mode::Peers,
             "--growth" => options.mode = Mode::Growth,
+            "--search" => options.mode = Mode::Search,
             "--huge" => options.mode = Mode::Huge,
             "--instructions" => options.mode = Mode::Instructions,
             "--update" => options.is_update = true,
@@ -155,6 +166,10 @@ fn run(options: Options) -> Result<()> {
             growth::run(&recto, &plot, options.is_quick)
         }
         Mode::Huge => huge::run(&recto),
+        Mode::Search => {
+            let rg = options.rg.unwrap_or_else(|| "rg".into());
+            search::run(&recto, &rg, &options.trees)
+        }
         Mode::Tasks => tasks::run(&recto, options.beside, &options.tasks),
         Mode::Instructions => {
             let kept = Path::new("dev/bench/instructions.toml");

@@ -31,7 +31,7 @@ pub static TOOL: Tool = Tool {
         Param::optional(
             "depth",
             ParamKind::Integer { minimum: Some(1) },
-            "Levels to list; below, directories with file counts",
+            "Overview: levels of files, and directories with file counts",
         ),
         COMMIT,
         Param::optional("ignored", ParamKind::Boolean, "Include files ignored by git"),
@@ -401,7 +401,6 @@ fn output() -> Value {
                 "items": {
                     "type": "object",
                     "properties": {"path": {"type": "string"}, "files": {"type": "integer"}},
-                    "required": ["path", "files"],
                 },
             },
             "total": {"type": "integer"},

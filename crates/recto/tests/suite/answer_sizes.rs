@@ -146,6 +146,8 @@ fn value(random: &mut Random, name: &str, kind: ParamKind, file: (&str, &[u8])) 
         },
         ("column", _) => random.pick(&[1, 5, 1000, 29_000]).into(),
         ("match", _) => random.pick(&["hit", "a", "日", "\"", "no such text", "\n"]).into(),
+        ("regex", _) => random.pick(&["hit|a", r"^\W", "日$", "(", "no such text"]).into(),
+        ("only", _) => "files".into(),
         ("encoding", _) => random.pick(&["utf-8", "base64", "x"]).into(),
         (_, ParamKind::Boolean) => random.one_in(2).into(),
         (_, ParamKind::Integer { .. }) => random.pick(&[1, 1, 2, 40, 5000, 0]).into(),

@@ -201,6 +201,22 @@ fn the_length_of_a_search_text_is_limited() {
 }
 
 #[test]
+fn the_size_of_a_regular_expression_is_limited() {
+    let dir = TestDir::new();
+    dir.file("root/a.txt", "text\n");
+    let session = dir.serve(&[]);
+    let code = |regex: &str| {
+        let call = session.call("ReadLines", json!({"file_path": ".", "regex": regex}));
+        matches!(call, Actual::Error { code: -32600, .. })
+    };
+    // In UTF-8, a class of letters has hundreds of ranges.
+    assert!(!code(r"\w{1,50}\s\w{1,50}"));
+    assert!(code(r"(\w{50}){50}"));
+    // Repetitions of repetitions grow exponentially with the length of the pattern.
+    assert!(code("((((a{99}){99}){99}){99}){99}"));
+}
+
+#[test]
 fn the_length_of_a_pattern_is_limited() {
     let dir = TestDir::new();
     let session = dir.serve(&[]);

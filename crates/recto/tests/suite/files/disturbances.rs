@@ -87,7 +87,7 @@ fn unreadable_files_and_directories_are_counted() {
     };
     let found: Vec<String> = rows(&structured).into_iter().map(|(path, ..)| path).collect();
     assert_eq!(found, [&expected[0][..], &expected[3]]);
-    assert!(text[0].contains("not readable: 3"), "{text:?}");
+    assert!(text[0].contains("not searched: 3 not readable"), "{text:?}");
     for tool in ["ReadLines", "ReadAsTable"] {
         for path in ["closed.txt", "no-enter/a.txt"] {
             assert_eq!(session.code(tool, json!({"file_path": path})), -32002, "{tool} {path}");

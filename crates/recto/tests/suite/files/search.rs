@@ -194,7 +194,7 @@ fn search(
 fn a_search_over_five_thousand_files_agrees_with_a_naive_search() {
     let dir = TestDir::new();
     let files = make(&dir.path("root"));
-    let session = dir.serve(&["--max-answer-bytes", "131072"]);
+    let session = dir.serve(&["--max-answer-bytes", "200000"]);
     let of = |pattern: &str| files.iter().filter(|(path, _)| matches(pattern, path)).collect();
     for (pattern, needle, ctx) in [
         ("**", "needle", 0),

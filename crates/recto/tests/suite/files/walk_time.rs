@@ -73,16 +73,16 @@ fn list(root: &Path, store: Arc<dyn WriteStore>, context: Context) -> String {
 #[test]
 fn all_walks_of_a_call_that_finds_nothing_share_one_time_limit() {
     let folder = tempfile::tempdir().unwrap();
-    for n_complete in 0..=3 {
+    for n_complete in 0..=4 {
         let store = Arc::new(EmptyWalks {
             local: Arc::new(local_store(folder.path(), &[])),
             deadlines: Mutex::default(),
             n_complete,
         });
         let head = list(folder.path(), store.clone(), Context::default());
-        assert_eq!(head.contains("stopped after 20 seconds"), n_complete < 3, "{head}");
+        assert_eq!(head.contains("stopped after 20 seconds"), n_complete < 4, "{head}");
         let deadlines = store.deadlines.lock().unwrap();
-        assert_eq!(deadlines.len(), if n_complete == 0 { 1 } else { 3 });
+        assert_eq!(deadlines.len(), if n_complete == 0 { 1 } else { 4 });
         assert!(deadlines.iter().all(|deadline| deadline.is_some() && *deadline == deadlines[0]));
     }
 }

@@ -256,9 +256,9 @@ fn the_edit_toolset_costs_a_model_less_than_1300_tokens() {
 #[test]
 fn definitions_cost_a_model_few_tokens() {
     for (options, max_tokens) in [
-        (&["--tools", "edit,text,files"][..], 3400),
-        (&["--tools", "coding"], 2500),
-        (&["--tools", "coding", "--results", "text"], 1500),
+        (&["--tools", "edit,text,files"][..], 3500),
+        (&["--tools", "coding"], 2600),
+        (&["--tools", "coding", "--results", "text"], 1600),
     ] {
         let n_chars = Value::Array(listed(options)).to_string().chars().count();
         assert!(n_chars <= 4 * max_tokens, "{options:?}: {} tokens", n_chars.div_ceil(4));

@@ -306,4 +306,27 @@ fn relative_patterns_cover_all_roots() {
     assert_eq!(first["files"], json!([dir.spelled("other/c.txt"), dir.spelled("other/in/d.txt")]));
     let hits = session.answer("ReadLines", json!({"file_path": "*.txt", "match": "hit"}));
     assert_eq!(hits["note"], "not searched: 1 hidden");
+    // A directory is searched in every root that has it, also if the first one has not.
+    for (path, expected) in [
+        (".", vec!["other/c.txt", "other/in/d.txt", "root/a.txt", "root/in/b.txt"]),
+        ("in", vec!["other/in/d.txt", "root/in/b.txt"]),
+        ("./in/", vec!["other/in/d.txt", "root/in/b.txt"]),
+    ] {
+        let found = json!({"file_path": path, "regex": "^hit", "only": "files"});
+        let found = session.answer("ReadLines", found);
+        let paths = found["matched_files"].as_array().unwrap().iter();
+        let paths = paths.map(|file| file["file_path"].clone());
+        let expected: Vec<_> = expected.into_iter().map(|name| dir.spelled(name)).collect();
+        assert_eq!(json!(expected), paths.collect::<Value>(), "{path}");
+    }
+    dir.file("other/only/e.txt", "hit\n");
+    let found = session.answer("ReadLines", json!({"file_path": "only", "match": "hit"}));
+    assert_eq!(found["rows"][0]["file_path"], dir.spelled("other/only/e.txt"));
+    assert_eq!(session.code("ReadLines", json!({"file_path": "none", "match": "hit"})), -32001);
+    // The levels of an overview start at each root.
+    let overview = session.answer("ListFiles", json!({"pattern": ".", "depth": 1}));
+    let in_other = |name: &str| json!({"path": dir.spelled(name), "files": 1});
+    assert_eq!(overview["dirs"], json!([in_other("other/in"), in_other("other/only")]));
+    let files = ["root/in/b.txt", "other/c.txt", "root/a.txt"].map(|name| dir.spelled(name));
+    assert_eq!(overview["files"], json!(files));
 }
