@@ -151,9 +151,10 @@ limits! {
     /// Length of a line returned by `ReadLines`.
     LINE: bytes usize = recto_tools::limits::LINE,
         "the line is truncated and marked", By("a_line_of_twenty_mebibytes_is_truncated_and_found");
-    /// Length of a line returned by `ReadLines` for several files.
+    /// Length of a line returned by `ReadLines` for several files, and of the text around a match in a
+    /// longer line.
     LINE_OF_MANY: bytes usize = recto_tools::limits::LINE_OF_MANY,
-        "the line is truncated and marked", By("lines_are_truncated_earlier_in_a_search_of_many_files");
+        "the line is truncated and marked", By("long_lines_are_truncated_earlier_in_a_search");
     /// Lines returned for several files.
     ROWS_OF_MANY: count usize = recto_tools::limits::ROWS_OF_MANY,
         "`truncated`; the first lines are returned", By("search_results_are_bounded_and_start_with_the_first_hit");

@@ -93,7 +93,7 @@ fn the_hint_names_the_right_place() {
     );
     assert_eq!(
         hint("x\ny\nx\n", [1, 4], "x"),
-        "Matches start at lines 1, 3. Narrow lines to one of them, e.g. [1, 2]."
+        "Matches start at:\nline 1: x\nline 3: x\nNarrow lines to one of them, e.g. [1, 2]."
     );
     assert_eq!(
         hint("a\nb\n", [2, 9], "b"),
@@ -186,6 +186,7 @@ fn an_ambiguous_string_names_its_lines() {
         string("a\nb\na\n", &Replacement::parse("a".into(), "c".into()).unwrap()).unwrap_err();
     assert_eq!(
         words(error),
-        "Matches start at lines 1, 3. Include surrounding text to match only one."
+        "Matches start at:\nline 1: a\nline 3: a\nInclude surrounding text to match only one, or set \
+         replace_all to true."
     );
 }

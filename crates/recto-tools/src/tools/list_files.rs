@@ -257,8 +257,8 @@ struct Entry {
 }
 
 impl Entry {
-    fn file(path: &String) -> Entry {
-        Entry { path: path.clone(), n_below: None }
+    fn file(path: &str) -> Entry {
+        Entry { path: path.into(), n_below: None }
     }
 }
 
@@ -312,7 +312,7 @@ fn report(
     let mut is_relative = false;
     let entries = match request.depth {
         Some(depth) => overview(&listing.files, &starts(env, request), depth),
-        None => listing.files.iter().map(Entry::file).collect(),
+        None => listing.files.iter().map(|path| Entry::file(path)).collect(),
     };
     for Entry { path, n_below } in entries.iter().take(request.limit) {
         let path = folder.join(path).display().to_string();

@@ -24,6 +24,18 @@ pub struct Cut {
     pub matches: Option<LineMatches>,
 }
 
+/// The part of a long line that is shown.
+pub struct Excerpt<'a> {
+    /// The text from the first shown character on.
+    pub text: &'a str,
+    /// The first shown character, from 1.
+    pub first_column: u64,
+    /// Whether the line continues after the text.
+    pub has_more: bool,
+    /// The matches in the whole line.
+    pub matches: Option<LineMatches>,
+}
+
 impl Row {
     /// Appends the row as text, with the number right-aligned.
     fn write(&self, text: &mut String, width: usize) {

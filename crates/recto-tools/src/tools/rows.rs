@@ -6,7 +6,6 @@
 use std::fmt;
 use std::iter::once;
 use std::ops::Range;
-
 use std::sync::Arc;
 
 use crate::budget::Budget;
@@ -17,7 +16,7 @@ use recto_text::size::fitting;
 use recto_text::window::{Page, Window};
 use recto_text::{Digest, Document, Size, line};
 
-use super::row::{Cut, Row};
+use super::row::{Cut, Excerpt, Row};
 use crate::limits;
 use recto_store::error::Error as StoreError;
 use recto_store::path::AbsPath;
@@ -254,17 +253,6 @@ struct Taken<'a> {
     needle: Option<&'a Needle>,
     /// The first character of the line.
     column: Option<u64>,
-}
-
-/// The part of a long line that is shown.
-struct Excerpt<'a> {
-    /// The text from the first shown character on.
-    text: &'a str,
-    /// The first shown character, from 1.
-    first_column: u64,
-    /// Whether the line continues after the text.
-    has_more: bool,
-    matches: Option<LineMatches>,
 }
 
 impl Taken<'_> {

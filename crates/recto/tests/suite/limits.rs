@@ -152,14 +152,17 @@ fn the_limits_of_an_answer_size_are_checked() {
 }
 
 #[test]
-fn lines_are_truncated_earlier_in_a_search_of_many_files() {
+fn long_lines_are_truncated_earlier_in_a_search() {
     let dir = TestDir::new();
     for name in ["a", "b"] {
         dir.file(&format!("root/{name}.txt"), format!("hit {}\n", "x".repeat(100_000)));
     }
     let session = dir.serve(&[]);
-    for (pattern, most) in [("*.txt", limits::LINE_OF_MANY), ("a.txt", limits::LINE)] {
-        let answer = session.answer("ReadLines", json!({"file_path": pattern, "match": "hit"}));
+    let (part, line) = (limits::LINE_OF_MANY, limits::LINE);
+    for (pattern, needle, most) in
+        [("*.txt", "hit", part), ("a.txt", "hit", part), ("a.txt", "", line)]
+    {
+        let answer = session.answer("ReadLines", json!({"file_path": pattern, "match": needle}));
         for (_, _, text) in rows(&answer) {
             assert!(text.len() > most / 2 && text.len() < most + 100, "{pattern}: {}", text.len());
         }

@@ -79,8 +79,9 @@ fn check_sequences(n_sequences: u64) {
         }
     }
     println!("{counts:#?}");
-    let is_modelled =
-        |tool: &&&Tool| tool.toolset != Toolset::Files && tool.name != "read_text_file";
+    let is_modelled = |tool: &&&Tool| {
+        matches!(tool.toolset, Toolset::Edit | Toolset::Text) && tool.name != "read_text_file"
+    };
     for tool in tools::ALL.iter().filter(is_modelled) {
         let n_successes = counts.successes.get(tool.name).copied().unwrap_or(0);
         assert!(n_successes >= AT_LEAST, "{} succeeded {n_successes} times", tool.name);
