@@ -151,8 +151,7 @@ limits! {
     /// Length of a line returned by `ReadLines`.
     LINE: bytes usize = recto_tools::limits::LINE,
         "the line is truncated and marked", By("a_line_of_twenty_mebibytes_is_truncated_and_found");
-    /// Length of a line returned by `ReadLines` for several files, and of the text around a match in a
-    /// longer line.
+    /// Length of a line returned by `ReadLines` for several files, or around a match.
     LINE_OF_MANY: bytes usize = recto_tools::limits::LINE_OF_MANY,
         "the line is truncated and marked", By("long_lines_are_truncated_earlier_in_a_search");
     /// Lines returned for several files.
