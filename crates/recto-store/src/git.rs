@@ -117,15 +117,7 @@ impl Revisions for GitRevisions {
         if let Some(denied) = denied.map_err(|error| search.explained(error, tops))? {
             return Err(denied);
         }
-        let is_given_from_top = found.is_some();
-        let found = match found {
-            Some(found) => found,
-            None => search.repository_of(&path)?,
-        };
-        let is_shown_from_top = is_given_from_top || search.is_of_first_root(&found);
-        let git_error = |error: GitError| error.into_error(path.as_str());
-        let repository =
-            Repository::open(access.clone(), &found.dot_git, context).map_err(git_error)?;
+        let Opened { found, is_shown_from_top, repository } = open(&search, &path, found)?;
         let objects = repository.objects();
         let local = self.local.clone();
         // Without a slash at the end.
@@ -151,6 +143,31 @@ impl Revisions for GitRevisions {
     }
 }
 
+/// The repository of a path.
+struct Opened {
+    found: FoundRepository,
+    /// Whether answers show paths from its top.
+    is_shown_from_top: bool,
+    repository: Repository,
+}
+
+/// Opens the repository of a path. `found` is the one in which a relative path was found.
+fn open(
+    search: &RepositorySearch<'_>,
+    path: &AbsPath,
+    found: Option<FoundRepository>,
+) -> Result<Opened> {
+    let is_given_from_top = found.is_some();
+    let found = match found {
+        Some(found) => found,
+        None => search.repository_of(path)?,
+    };
+    let is_shown_from_top = is_given_from_top || search.is_of_first_root(&found);
+    let repository = Repository::open(search.access.clone(), &found.dot_git, search.context);
+    let repository = repository.map_err(|error| error.into_error(path.as_str()))?;
+    Ok(Opened { found, is_shown_from_top, repository })
+}
+
 impl GitRevisions {
     fn at_path(
         &self,
@@ -159,16 +176,8 @@ impl GitRevisions {
         search: &RepositorySearch<'_>,
         found: Option<FoundRepository>,
     ) -> Result<AtRevision> {
-        let (access, context) = (search.access, search.context);
-        let is_given_from_top = found.is_some();
-        let found = match found {
-            Some(found) => found,
-            None => search.repository_of(&path)?,
-        };
-        let is_shown_from_top = is_given_from_top || search.is_of_first_root(&found);
-        let git_error = |error: GitError| error.into_error(path.as_str());
-        let repository =
-            Repository::open(access.clone(), &found.dot_git, context).map_err(git_error)?;
+        let context = search.context;
+        let Opened { found, is_shown_from_top, repository } = open(search, &path, found)?;
         let objects = repository.objects();
         let resolver = Resolver {
             repository: &repository,

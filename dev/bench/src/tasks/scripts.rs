@@ -381,7 +381,7 @@ const OLD_BODY: &str = "        if self.strip_dot_prefix && self.dent.path().sta
             self.dent.path()
         }
 ";
-const CHANGED_BODY: &str = "        // FIXME: prefix\n        self.dent.path()\n";
+const CHANGED_BODY: &str = "        // With its prefix.\n        self.dent.path()\n";
 
 /// Creates a repository in whose last commit the function was changed.
 fn prepare_history(sources: &Sources, root: &Path) -> Result<()> {

@@ -117,7 +117,7 @@ fn every_editor_answer_leads_to_the_next_request_or_ends_the_call() {
         (old, vec![text("")], Ok(EditorOutcome::Conflict)),
         // The editor does not know the file, so the next request finds out.
         (old, vec![error(-32002)], Ok(EditorOutcome::Conflict)),
-        // A refusal is one, whatever is refused.
+        // Any other error is a rejection.
         (old, vec![error(-32000)], refused()),
         (old, vec![error(-32601)], Err(EditorError::Unsupported)),
         (old, vec![taken()], no_text()),
