@@ -57,6 +57,8 @@ pub const GIT_PACK_INDEXES: u64 = 2 << 30;
 pub const GIT_WALK_ENTRIES: u64 = 2_000_000;
 /// How long one walk of a commit runs.
 pub const GIT_WALK_TIME: Duration = Duration::from_secs(10);
+/// How long one call on the history of a repository works.
+pub const HISTORY_TIME: Duration = Duration::from_secs(10);
 /// Length of a path in a git tree, in bytes.
 pub const GIT_PATH: usize = 4096;
 

@@ -42,9 +42,11 @@ pub static KNOWN: [Client; 9] = [
         has_anthropic_keys: true,
         ..text("claude-code", &["claude-code", "claude-agent-acp"], 45_000)
     },
+    // Also cuts after 2,000 lines, which only very short lines reach.
     text("opencode", &["opencode"], 48_000),
     text("gemini-cli", &["gemini-cli", "gemini"], 40_000),
-    text("qwen-code", &["qwen"], 40_000),
+    // Writes more than 25,000 characters to a file.
+    text("qwen-code", &["qwen"], 24_000),
     text("goose", &["goose"], 40_000),
     text("copilot-cli", &["github-copilot", "copilot-cli"], 40_000),
     text("continue", &["continue"], 40_000),

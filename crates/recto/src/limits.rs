@@ -260,6 +260,10 @@ limits! {
     /// Duration of one walk of a git tree.
     GIT_WALK_TIME: time Duration = recto_store::limits::GIT_WALK_TIME,
         "`truncated`", By("an_endless_tree_is_listed_up_to_the_budget");
+    /// Duration of one call on the history of a repository.
+    HISTORY_TIME: time Duration = recto_store::limits::HISTORY_TIME,
+        "the list ends, with a continuation; a comparison or blame is rejected and suggests to ask for less",
+        By("a_list_that_runs_out_of_time_continues_where_it_stopped");
     /// Length of a path in a git tree.
     GIT_PATH: bytes usize = recto_store::limits::GIT_PATH,
         "the repository is treated as damaged", By("a_long_history_is_walked_and_a_deep_tree_is_rejected");
@@ -317,6 +321,10 @@ limits! {
     PREVIEWED_FILE: bytes u64 = recto_store::limits::PREVIEWED_FILE,
         "only the call's arguments are shown",
         By("a_permission_request_for_a_large_file_omits_its_content");
+    /// Messages in a batch that the ACP relay inspects.
+    BATCH_MESSAGES: count usize = crate::acp::relay::peek::MAX_BATCH,
+        "the batch is passed on unchanged; so is a batch inside a batch",
+        By("a_batch_of_many_messages_is_not_split");
 }
 
 /// Returns the number of concurrent calls whose answers fit into [`UNREAD_ANSWER_BYTES`].

@@ -13,7 +13,7 @@ from harness.session import Session, read_log
 TOOLS = [
     "read_text_file", "write_text_file", "edit_text_file", "multi_edit_text_file",
     "text_read", "text_replace", "text_insert", "text_append", "file_create", "file_remove",
-    "ListFiles", "ReadLines", "ReadAsTable",
+    "ListFiles", "ReadLines", "ReadAsTable", "ListCommits", "ReadDiff",
 ]
 TEXT = "alpha\nbeta\n"
 EDITED = "alpha\ngamma\n"
@@ -24,12 +24,22 @@ def edit(old, new):
     return ("edit_text_file", {"path": "$/a.txt", "old_string": old, "new_string": new})
 
 
+
+
+def lines(n_lines):
+    """Returns lines as long as those of programs; opencode shows at most 2,000 lines."""
+    return "".join(f"line {number:5} of a file that is read in parts\n" for number in range(1, n_lines + 1))
+
+
+LONG = lines(20_000)
 READ = ("read_text_file", {"path": "$/a.txt"})
 
 
 class Cases:
     """What is tested of each client."""
 
+    # The size of answers in the client table.
+    max_bytes = 40_000
     # Whether its permission requests contain the arguments, which the diff is made from.
     asks_with_arguments = True
 
@@ -63,6 +73,10 @@ class Cases:
         self.assertRegex(model.output(1), r"-beta(\n|\\n)\+gamma")
         self.assertIn(NOT_FOUND, model.output(2))
         self.assertEqual(world.text("a.txt"), EDITED)
+
+    def test_a_full_answer_arrives_whole(self):
+        model, _ = self.alone([READ], {"a.txt": LONG})
+        assert_whole(self, model.output(0), self.max_bytes)
 
     def test_behind_the_relay(self):
         calls = [READ, edit("beta", "gamma"), edit("absent", "x"), edit("gamma", "delta")]
@@ -107,6 +121,18 @@ class Cases:
         self.assertIn("session/update", checked)
 
 
+def assert_whole(test, output, max_bytes):
+    """Checks that a model got the whole answer to a read of `LONG`, whose size is that of the client
+    in the table."""
+    head = re.search(r"lines 1-(\d+) of 20000, next line \d+, hash [0-9a-f]{12}", output)
+    test.assertTrue(head, output[:300])
+    n_lines = int(head[1])
+    text = lines(n_lines)
+    test.assertIn(text.rstrip(), output.replace("\\n", "\n"), "not the whole text")
+    # 512 bytes are for the head.
+    test.assertTrue(max_bytes - 640 < len(text) <= max_bytes, len(text))
+
+
 def diffs(call):
     blocks = [block for block in call.get("content", []) if block["type"] == "diff"]
     return [(block["path"], block.get("oldText"), block["newText"]) for block in blocks]
@@ -118,6 +144,7 @@ class Goose(Cases, unittest.TestCase):
 
 class Qwen(Cases, unittest.TestCase):
     client = clients.Qwen
+    max_bytes = 24_000
 
 
 class Gemini(Cases, unittest.TestCase):
@@ -126,8 +153,10 @@ class Gemini(Cases, unittest.TestCase):
 
 class Opencode(Cases, unittest.TestCase):
     client = clients.Opencode
+    max_bytes = 48_000
     asks_with_arguments = False
 
 
 class Claude(Cases, unittest.TestCase):
     client = clients.Claude
+    max_bytes = 45_000

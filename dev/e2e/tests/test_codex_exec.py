@@ -5,21 +5,25 @@ import unittest
 
 from harness.model import ScriptedModel
 from harness.programs import BIN, RECTO, World
+from test_clients import LONG, assert_whole
+from test_codex_command import LATEST_MODEL
 
 CONFIG = """\
 [mcp_servers.recto]
 command = {command}
-args = ["serve", "--results", "text"]
+args = ["serve"]
+omit_tools_from = ["deferred"]
 """
 STALE = "File changed since it was read"
 DENIED = "Permission denied: "
 EDIT = ("edit_text_file", {"path": "$/a.txt", "old_string": "beta", "new_string": "gamma"})
 
 
-def play(turns, sandbox="workspace-write"):
+def play(turns, sandbox="workspace-write", text="alpha\nbeta\n", name="scripted"):
     """Runs the turns in a project with one file; returns the model and the file afterwards."""
     config = CONFIG.format(command=json.dumps(RECTO))
-    with ScriptedModel([]) as model, World(model, {"a.txt": "alpha\nbeta\n"}, config) as world:
+    with ScriptedModel([]) as model, World(model, {"a.txt": text}, config) as world:
+        world.choose_model(name)
         model.turns = world.turns(turns)
         codex = [BIN / "codex", "exec", "--skip-git-repo-check", "--json", "--sandbox", sandbox, "go"]
         done = world.run(codex)
@@ -28,6 +32,17 @@ def play(turns, sandbox="workspace-write"):
 
 
 class CodexExec(unittest.TestCase):
+    def test_a_full_answer_arrives_whole_if_codex_knows_the_model(self):
+        model, _ = play([("read_text_file", {"path": "$/a.txt"})], text=LONG, name=LATEST_MODEL)
+        assert_whole(self, model.output(0), 32_768)
+
+    def test_a_full_answer_is_shortened_but_not_dropped_for_other_models(self):
+        model, _ = play([("read_text_file", {"path": "$/a.txt"})], text=LONG)
+        output = model.output(0)
+        self.assertRegex(output, r"lines 1-\d+ of 20000, next line \d+, hash [0-9a-f]{12}")
+        self.assertIn(LONG[:1000], output)
+        self.assertGreater(len(output), 8_000)
+
     def test_reads_and_edits(self):
         model, text = play([("read_text_file", {"path": "$/a.txt"}), EDIT])
         self.assertIn("alpha\nbeta\n", model.output(0))

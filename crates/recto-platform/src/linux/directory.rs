@@ -102,6 +102,11 @@ pub fn create_directory_at(dir: &Handle, name: impl AsRef<OsStr>, mode: u32) -> 
     rustix::fs::mkdirat(dir, name.as_ref(), Mode::from_raw_mode(mode)).map_err(sys_error)
 }
 
+/// Removes a name that is not a directory. Does not follow a link.
+pub fn remove_file_at(dir: &Handle, name: impl AsRef<OsStr>) -> SysResult<()> {
+    rustix::fs::unlinkat(dir, name.as_ref(), AtFlags::empty()).map_err(sys_error)
+}
+
 /// Removes an empty directory.
 pub fn remove_directory_at(dir: &Handle, name: impl AsRef<OsStr>) -> SysResult<()> {
     rustix::fs::unlinkat(dir, name.as_ref(), AtFlags::REMOVEDIR).map_err(sys_error)

@@ -40,6 +40,11 @@ pub fn is_peer_same_user(socket: &UnixStream) -> SysResult<bool> {
     Ok(socket_peercred(socket).map_err(sys_error)?.uid == geteuid())
 }
 
+/// Returns whether this process runs as the user with this id.
+pub fn is_own_user(uid: u32) -> bool {
+    geteuid().as_raw() == uid
+}
+
 /// Makes the C library keep freed blocks below `n_bytes` and up to `n_bytes` in total for each of
 /// `n_arenas`, which threads share. Must be called before the first thread starts.
 pub fn keep_freed_memory(n_bytes: i32, n_arenas: i32) {

@@ -1,11 +1,15 @@
 //! Pipes, sockets and terminals: reading and writing with or without waiting.
 
 use std::io::{ErrorKind, IoSlice, IoSliceMut, Result};
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, AsRawFd};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::{Errno, ReadWriteFlags, preadv2, pwritev2};
-use rustix::net::{RecvFlags, recv};
+use rustix::net::{
+    AddressFamily, RecvFlags, SocketAddrUnix, SocketFlags, SocketType, connect, recv, socket_with,
+};
+
+use crate::Handle;
 
 /// The current position of a stream.
 const HERE: u64 = u64::MAX;
@@ -37,6 +41,17 @@ pub fn read(input: impl AsFd, buffer: &mut [u8]) -> Result<usize> {
 /// Receives without waiting. Fails with [`ErrorKind::WouldBlock`] if nothing is available.
 pub fn receive_now(socket: impl AsFd, buffer: &mut [u8]) -> Result<usize> {
     Ok(recv(socket, buffer, RecvFlags::DONTWAIT)?.0)
+}
+
+/// Returns whether the socket `name` in a directory refuses connections, as it does once its process
+/// has ended. Does not wait: a socket whose backlog is full does not refuse.
+pub fn is_socket_dead_at(dir: &Handle, name: &str) -> Result<bool> {
+    let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+    let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+    // The path of a socket is limited to 107 bytes, and its directories could be replaced by links.
+    let path = format!("/proc/self/fd/{}/{name}", dir.as_fd().as_raw_fd());
+    let connected = connect(&socket, &SocketAddrUnix::new(path)?);
+    Ok(connected == Err(Errno::CONNREFUSED))
 }
 
 /// What to wait for.

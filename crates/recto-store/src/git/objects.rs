@@ -12,9 +12,10 @@ use std::time::Instant;
 
 use gix_hash::{Kind as HashKind, ObjectId, Prefix, oid};
 use gix_object::Kind;
+use gix_pack::cache::Never;
 
 use super::git_dir_access::{GitDirAccess, GitError, broken};
-use super::packs::Pack;
+use super::packs::{BaseCache, Pack};
 use crate::context::Context;
 use crate::limits;
 use crate::sync::lock;
@@ -80,16 +81,26 @@ impl Objects {
 
     /// Reads an object. Ignores `refs/replace`, so that an id always means the same content.
     pub fn find(&self, id: &oid, context: &Context) -> Result<ObjectLookup, GitError> {
+        self.find_with(id, &mut Never, context)
+    }
+
+    /// Reads an object, with a cache for the bases of deltas.
+    pub fn find_with(
+        &self,
+        id: &oid,
+        bases: &mut impl BaseCache,
+        context: &Context,
+    ) -> Result<ObjectLookup, GitError> {
         context.cancel.check()?;
         let (packs, is_new) = self.packs(context)?;
-        if let Some(found) = self.find_in(&packs, id, context)? {
+        if let Some(found) = self.find_in(&packs, id, bases, context)? {
             return Ok(found);
         }
         // A concurrent `git gc` may have moved the object to a new pack: load the packs again.
         let mut has_broken = packs.has_broken;
         if !is_new {
             let packs = self.load_packs(context)?;
-            if let Some(found) = self.find_in(&packs, id, context)? {
+            if let Some(found) = self.find_in(&packs, id, bases, context)? {
                 return Ok(found);
             }
             has_broken = packs.has_broken;
@@ -155,10 +166,11 @@ impl Objects {
         &self,
         packs: &Packs,
         id: &oid,
+        bases: &mut impl BaseCache,
         context: &Context,
     ) -> Result<Option<ObjectLookup>, GitError> {
         for pack in &packs.packs {
-            if let Some(found) = pack.find(id, &self.access, context)? {
+            if let Some(found) = pack.find(id, &self.access, bases, context)? {
                 return Ok(Some(found));
             }
         }

@@ -6,16 +6,18 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use gix_hash::{Kind as HashKind, ObjectId, Prefix, oid};
 use gix_object::Kind;
-use gix_pack::cache::Never;
+use gix_pack::cache::{DecodeEntry, Never};
 use gix_pack::data::decode::{entry, header};
 use memmap2::Mmap;
 
 use super::git_dir_access::{GitDirAccess, GitError, broken};
 use super::objects::{GitObject, MAX_OBJECT, ObjectLookup};
 use crate::context::Context;
+use crate::lru::Lru;
 
 /// By default git makes chains of at most 50 deltas; its maximum is 4095.
 const MAX_DELTAS: u32 = 4096;
@@ -27,8 +29,57 @@ const MAX_COPIED: usize = 8 << 30;
 /// Enough for an object, its base and all deltas.
 const MAX_ALLOCATED: usize = 192 << 20;
 
+/// Bytes of delta bases that are cached.
+const MAX_BASES: usize = 24 << 20;
+
+/// A larger base is not cached.
+const MAX_BASE: usize = 2 << 20;
+
+/// A cache for the bases of deltas, so that a walk over versions of one file applies each delta once.
+pub trait BaseCache: DecodeEntry {
+    /// Names the pack that the next calls refer to.
+    fn enter(&mut self, pack: u32);
+}
+
+impl BaseCache for Never {
+    fn enter(&mut self, _pack: u32) {}
+}
+
+/// The bases that were used last, of all packs.
+#[derive(Default)]
+pub struct DeltaBases {
+    /// The pack that is being read. All packs have the same id in `gix-pack`, because they are opened
+    /// without a path.
+    pack: u32,
+    bases: Lru<(u32, u64), (Kind, usize, Vec<u8>), { usize::MAX }, MAX_BASES>,
+}
+
+impl BaseCache for DeltaBases {
+    fn enter(&mut self, pack: u32) {
+        self.pack = pack;
+    }
+}
+
+impl DecodeEntry for DeltaBases {
+    fn put(&mut self, _: u32, offset: u64, data: &[u8], kind: Kind, n_packed: usize) {
+        if data.len() <= MAX_BASE {
+            let (base, weight) = ((kind, n_packed, data.to_vec()), data.len() + 128);
+            self.bases.insert_weighing((self.pack, offset), base, weight);
+        }
+    }
+
+    fn get(&mut self, _: u32, offset: u64, out: &mut Vec<u8>) -> Option<(Kind, usize)> {
+        let (kind, n_packed, data) = self.bases.get(&(self.pack, offset))?;
+        out.clear();
+        out.extend_from_slice(data);
+        Some((*kind, *n_packed))
+    }
+}
+
 /// A pack whose index is open.
 pub struct Pack {
+    /// Different for every pack that was opened.
+    id: u32,
     folder: PathBuf,
     stem: String,
     index: gix_pack::index::File<Mmap>,
@@ -60,7 +111,9 @@ impl Pack {
         let index = gix_pack::index::File::from_data(map, PathBuf::new(), hash);
         let index = index.map_err(|_| damaged())?;
         let (folder, stem) = (folder.to_path_buf(), stem.to_string());
-        Ok(Some(Pack { folder, stem, index, n_index_bytes, hash, data: OnceLock::new() }))
+        static N_OPENED: AtomicU32 = AtomicU32::new(0);
+        let id = N_OPENED.fetch_add(1, Ordering::Relaxed);
+        Ok(Some(Pack { id, folder, stem, index, n_index_bytes, hash, data: OnceLock::new() }))
     }
 
     /// Reads an object. Returns `None` if it is not in this pack.
@@ -68,11 +121,13 @@ impl Pack {
         &self,
         id: &oid,
         access: &GitDirAccess,
+        bases: &mut impl BaseCache,
         context: &Context,
     ) -> Result<Option<ObjectLookup>, GitError> {
         let Some(at) = self.index.lookup(id) else { return Ok(None) };
         let Some(data) = self.data(access, context)? else { return Ok(None) };
-        let read = self.read(data, self.index.pack_offset_at_index(at));
+        bases.enter(self.id);
+        let read = self.read(data, self.index.pack_offset_at_index(at), bases);
         read.map(Some).ok_or_else(|| broken(format!("object {} is damaged", id.to_hex())))
     }
 
@@ -153,7 +208,7 @@ impl Pack {
     }
 
     /// Inflates the object at an offset. Returns `None` if it is damaged.
-    fn read(&self, data: &Mmap, offset: u64) -> Option<ObjectLookup> {
+    fn read(&self, data: &Mmap, offset: u64, bases: &mut impl BaseCache) -> Option<ObjectLookup> {
         let file = self.file(data)?;
         let entry = file.entry(offset).ok()?;
         let mut inflate = gix_zlib::Inflate::default();
@@ -171,7 +226,7 @@ impl Pack {
                 &mut bytes,
                 &mut inflate,
                 &|id, _| Ok(self.base(&file, id).map(entry::ResolvedBase::InPack)),
-                &mut Never,
+                bases,
             )
             .ok()?;
         // The buffer also had space for the delta bases.

@@ -277,6 +277,7 @@ impl Taken<'_> {
             return self.add_excerpt(index, whole);
         }
         let matches = self.needle.and_then(|needle| needle.find_in(line));
+        let n_shown = self.max_part(matches).fitting(line.as_bytes());
         let first_column = self.first_column(matches, n_shown);
         let text = line.char_indices().nth((first_column - 1) as usize);
         let text = text.map_or("", |(start, _)| &line[start..]);
@@ -301,13 +302,24 @@ impl Taken<'_> {
         }
     }
 
+    /// Returns the size of the part that is shown of a line that is too long: of one with a match,
+    /// only the text around it.
+    fn max_part(&self, matches: Option<LineMatches>) -> Size {
+        const AROUND_MATCH: usize = limits::LINE_OF_MANY;
+        let Size { bytes, json } = self.max_line();
+        match matches.filter(|_| self.column.is_none()) {
+            Some(_) => Size { bytes: bytes.min(AROUND_MATCH), json: json.min(2 * AROUND_MATCH) },
+            None => Size { bytes, json },
+        }
+    }
+
     /// Adds a part of a line, or returns false if the budget is used up.
     fn add_excerpt(&mut self, index: u64, excerpt: Excerpt<'_>) -> bool {
         if self.rows.len() >= self.limits.max_rows {
             return false;
         }
         let Excerpt { text, first_column, has_more, matches } = excerpt;
-        let kept = fitting(text, self.max_line());
+        let kept = fitting(text, self.max_part(matches));
         let has_more = has_more || kept.len() < text.len();
         let next_column = has_more.then(|| first_column + kept.chars().count() as u64);
         let is_excerpt = first_column > 1 && self.column.is_none();
@@ -328,7 +340,7 @@ impl Taken<'_> {
             (Some(column), _) => column,
             (None, Some(LineMatches { column, end, .. })) if end > n_shown as u64 => {
                 // In JSON, a character can take as many bytes as eight of most texts.
-                column.saturating_sub(self.max_line().bytes as u64 / 8).max(1)
+                column.saturating_sub(self.max_part(matches).bytes as u64 / 8).max(1)
             }
             (None, _) => 1,
         }
@@ -429,7 +441,7 @@ impl<'a> Paged<'a> {
             None => None,
         };
         // A character takes at most six times as many bytes in JSON.
-        let n_shown = taken.max_line().bytes / 6;
+        let n_shown = taken.max_part(matches).bytes / 6;
         let first_column = taken.first_column(matches, n_shown);
         let mut max_size = Size::utf8(PAGE);
         max_size.bytes = max_size.bytes.max(taken.max_line().bytes);

@@ -93,9 +93,11 @@ pub fn page(tool: &Tool, names: Names) -> String {
         writeln!(text, "  {name:w_name$}  {kind:w_kind$}  {required}  {meaning}")
             .expect("writing to a string cannot fail");
     }
-    let required = || tool.params.iter().filter(|param| param.is_required);
-    let pairs: Vec<_> = required().map(|param| pair(param.name, &example(param))).collect();
-    let json = Map::from_iter(required().map(|param| (param.name.into(), in_json(param))));
+    let has_required = tool.params.iter().any(|param| param.is_required);
+    let is_shown = |param: &&Param| param.is_required || (!has_required && param.name == "limit");
+    let shown = || tool.params.iter().filter(is_shown);
+    let pairs: Vec<_> = shown().map(|param| pair(param.name, &example(param))).collect();
+    let json = Map::from_iter(shown().map(|param| (param.name.into(), in_json(param))));
     writeln!(
         text,
         "\nExamples:\n  recto call {name} {}\n  recto call {name} {}",

@@ -37,6 +37,7 @@ mod test_dir;
 
 mod devices;
 mod hanging;
+mod history;
 mod landlock;
 mod letter_case;
 mod ownership;
@@ -54,6 +55,7 @@ enum Need {
     Devices,
     Flags,
     Fuse,
+    Histories,
     Landlock,
     LandlockForNetwork,
     LandlockForSignals,
@@ -69,6 +71,7 @@ impl Need {
             Need::Devices => ("needs device nodes", devices::can_be_made()),
             Need::Flags => ("needs inode flags", ownership::can_have_flags()),
             Need::Fuse => ("needs a FUSE mount", hanging::can_mount()),
+            Need::Histories => ("needs git directories in RECTO_HISTORIES", history::is_given()),
             Need::Landlock => {
                 let is_met =
                     !matches!(landlock::status(), Enforcement::Missing | Enforcement::Disabled);
@@ -95,7 +98,7 @@ macro_rules! tests {
     };
 }
 
-const TESTS: [Test; 19] = tests![
+const TESTS: [Test; 21] = tests![
     AccessLists: ownership::an_edit_does_not_apply_the_default_access_list_of_the_directory,
     Attributes: ownership::an_edit_keeps_attributes,
     Devices: devices::devices_are_rejected_without_blocking,
@@ -106,6 +109,7 @@ const TESTS: [Test; 19] = tests![
     Fuse: letter_case::denied_paths_are_hidden_under_every_spelling,
     Fuse: hanging::hanging_calls_are_bounded_and_the_server_keeps_working,
     Fuse: hanging::calls_that_hang_for_long_free_their_slots,
+    Histories: history::the_history_of_real_repositories_matches_git,
     Landlock: landlock::files_outside_are_neither_read_nor_written,
     Landlock: landlock::the_steps_of_a_write_are_permitted,
     LandlockForNetwork: landlock::network_connections_are_rejected,
@@ -114,6 +118,7 @@ const TESTS: [Test; 19] = tests![
     Root: ownership::an_edit_reports_dropped_capabilities,
     Root: ownership::a_file_of_another_owner_is_not_replaced,
     Root: ownership::an_edit_keeps_the_owner,
+    Root: ownership::a_directory_of_another_user_is_not_cleaned_up,
     Root: ownership::a_connection_from_another_user_is_rejected,
 ];
 

@@ -4,17 +4,18 @@ use std::ffi::OsStr;
 use std::fs::Metadata;
 use std::io::{Read, Write};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
-use std::os::unix::net::UnixStream;
+use std::os::unix::net::{UnixListener, UnixStream};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::time::SystemTime;
 
 use recto::acp::link::LinkClient;
 use rustix::fs::{IFlags, XattrFlags, getxattr, ioctl_getflags, ioctl_setflags, setxattr};
 use serde_json::json;
 
 use crate::acp_editor::{Editor, Habits};
-use crate::client::{Actual, Client, NOBODY, Revision, run, serve_unprivileged};
+use crate::client::{Actual, BINARY, Client, NOBODY, Revision, run, serve_unprivileged};
 use crate::fidelity::{call, check_edits};
 use crate::sandbox_fixture::Expected::ReadableForeign;
 use crate::sandbox_fixture::{SandboxFixture, rows};
@@ -212,4 +213,28 @@ pub fn a_connection_from_another_user_is_rejected() {
     assert!(answer.contains("<>"), "the relay answered: {answer}");
     assert!(editor.stderr().contains("belongs to another user"), "{}", editor.stderr());
     assert!(LinkClient::connect(&editor.socket(), &token).is_ok(), "the token was used up");
+}
+
+/// A relay of root could remove everything, so it must check who made a directory.
+pub fn a_directory_of_another_user_is_not_cleaned_up() {
+    let shared = tempfile::tempdir().unwrap();
+    let [own, foreign] = ["recto-acp-own", "recto-acp-foreign"].map(|name| {
+        let dir = shared.path().join(name);
+        std::fs::create_dir(&dir).unwrap();
+        std::fs::set_permissions(&dir, PermissionsExt::from_mode(0o700)).unwrap();
+        drop(UnixListener::bind(dir.join("link")).unwrap());
+        dir
+    });
+    chown(&foreign, Some(NOBODY), Some(NOBODY)).unwrap();
+    for dir in [&own, &foreign] {
+        std::fs::File::open(dir).unwrap().set_modified(SystemTime::UNIX_EPOCH).unwrap();
+    }
+    let relay = Command::new(BINARY)
+        .args(["acp", "--", "true"])
+        .env("XDG_RUNTIME_DIR", shared.path())
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    assert!(relay.status.success(), "{relay:?}");
+    assert!(!own.exists() && foreign.join("link").exists());
 }

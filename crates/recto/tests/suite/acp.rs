@@ -5,6 +5,7 @@ mod changes;
 mod ends;
 mod inject;
 mod kills;
+mod leftovers;
 mod link;
 mod messages;
 mod parallel;

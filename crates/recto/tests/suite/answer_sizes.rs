@@ -3,10 +3,11 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use recto_store::memory::Node;
 use recto_tools::budget::ErrorText;
-use recto_tools::tools::{self, ParamKind, Tool};
+use recto_tools::tools::{self, ParamKind, Tool, Toolset};
 use recto_tools::{AnswerForm, Call, Calls, Delivery, Error, Names};
 use serde_json::{Map, Value, json};
 
@@ -262,9 +263,49 @@ fn check_in_memory(n_seeds: u64) {
         }
     }
     println!("{outcomes:#?}");
-    for tool in tools::ALL {
+    // Files in memory have no history; `answers_about_history_fit_their_size` covers these tools.
+    for tool in tools::ALL.iter().filter(|tool| tool.toolset != Toolset::History) {
         let n = outcomes.get(&(tool.name, 0)).copied().unwrap_or(0);
         assert!(n as u64 >= n_seeds / 20, "{} succeeded {n} times", tool.name);
+    }
+}
+
+#[test]
+fn answers_about_history_fit_their_size() {
+    let dir = TestDir::new();
+    let git = |arguments: &[&str]| {
+        let mut command = Command::new("git");
+        command.args(["-c", "user.name=A \"B\"", "-c", "user.email=a@b"]).args(arguments);
+        let done = command.current_dir(dir.path("root")).output().unwrap();
+        assert!(done.status.success(), "{done:?}");
+    };
+    dir.file("root/a.txt", "one\n");
+    git(&["init", "-q"]);
+    for n in 0..12 {
+        let lines: String =
+            (0..300).map(|line| format!("\"line\" {} of\t{n}\n", line + n)).collect();
+        dir.file("root/a.txt", lines);
+        dir.file(&format!("root/in/{n}.txt"), "new\n");
+        git(&["add", "."]);
+        git(&["commit", "-qm", &format!("change {n} {}", "with \"quotes\" ".repeat(n))]);
+    }
+    for (_, form) in FORMS {
+        for max_bytes in [1024, 5000, 40_000] {
+            let session =
+                dir.serve(&["--max-answer-bytes", &max_bytes.to_string(), "--results", form]);
+            for (tool, arguments) in [
+                ("ListCommits", json!({})),
+                ("ListCommits", json!({"path": "a.txt", "limit": 1000})),
+                ("ReadDiff", json!({"from": "HEAD~9", "to": "HEAD"})),
+                ("ReadDiff", json!({"from": "HEAD~9", "context": 50})),
+            ] {
+                let called = session.call(tool, arguments.clone());
+                let Actual::Answer { structured, text } = called else { panic!("{called:?}") };
+                let object = (form != "text").then(|| structured.to_string());
+                let checked = check(&text, object.as_deref(), max_bytes);
+                assert_eq!(checked, Ok(()), "{tool} {arguments}, {form} {max_bytes}");
+            }
+        }
     }
 }
 

@@ -1,22 +1,33 @@
 //! The link's socket, in a directory with a random name that only the current user can enter.
+//!
+//! Its parent may be shared with other users, who can create anything there. A name in it is opened
+//! without following a link and is used only if it is a directory that a relay of this user made.
 
-use std::fs::{DirBuilder, remove_dir, remove_file};
 use std::io::{Error, ErrorKind, Read, Result};
-use std::os::unix::fs::DirBuilderExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
-use recto_platform::{is_peer_same_user, random_hex};
+use recto_platform::{
+    FileKind, Handle, create_directory_at, entries, is_own_user, is_peer_same_user,
+    is_socket_dead_at, open_directory_at, open_path, open_path_at, random_hex, remove_directory_at,
+    remove_file_at, status_at,
+};
 
 const PREFIX: &str = "recto-acp-";
+
+/// The name of the socket in its directory.
+const SOCKET: &str = "link";
 
 /// A directory of this age whose socket refuses connections was left behind by a killed relay.
 const LEFT_BEHIND: Duration = Duration::from_secs(60);
 
 /// The directory of a socket. It is removed when this is dropped.
 pub struct LinkSocket {
-    folder: PathBuf,
+    path: PathBuf,
+    parent: Handle,
+    name: String,
+    dir: Handle,
 }
 
 impl LinkSocket {
@@ -35,54 +46,58 @@ impl LinkSocket {
         Err(last_error)
     }
 
-    fn listen_in(parent: &Path) -> Result<(LinkSocket, UnixListener)> {
-        clean_up(parent);
-        let folder = parent.join(format!("{PREFIX}{}", random_hex::<16>()?));
-        DirBuilder::new().mode(0o700).create(&folder)?;
-        let place = LinkSocket { folder };
-        let listener = UnixListener::bind(place.socket())?;
+    fn listen_in(path: &Path) -> Result<(LinkSocket, UnixListener)> {
+        let parent = open_path(path)?;
+        // What cannot be removed does not matter to this relay.
+        let _ = clean_up(&parent);
+        let name = format!("{PREFIX}{}", random_hex::<16>()?);
+        create_directory_at(&parent, &name, 0o700)?;
+        let dir = open_path_at(&parent, &name)?;
+        let place = LinkSocket { path: path.join(&name).join(SOCKET), parent, name, dir };
+        let listener = UnixListener::bind(&place.path)?;
         Ok((place, listener))
     }
 
     /// Returns the path of the socket.
     pub fn socket(&self) -> PathBuf {
-        socket_in(&self.folder)
+        self.path.clone()
     }
-}
-
-fn socket_in(folder: &Path) -> PathBuf {
-    folder.join("link")
-}
-
-/// Removes a directory and its socket. If this fails, a later relay removes them.
-fn remove(folder: &Path) {
-    let _ = remove_file(socket_in(folder));
-    let _ = remove_dir(folder);
 }
 
 impl Drop for LinkSocket {
     fn drop(&mut self) {
-        remove(&self.folder);
+        // If this fails, a later relay removes them.
+        let _ = remove_file_at(&self.dir, SOCKET);
+        let _ = remove_directory_at(&self.parent, &self.name);
     }
 }
 
 /// Removes directories left behind by killed relays of the same user.
-fn clean_up(parent: &Path) {
-    let Ok(entries) = parent.read_dir() else { return };
-    for entry in entries.flatten() {
-        if !entry.file_name().as_encoded_bytes().starts_with(PREFIX.as_bytes()) {
+fn clean_up(parent: &Handle) -> Result<()> {
+    for entry in entries(open_directory_at(parent, ".")?)? {
+        let (name, _) = entry?;
+        if !name.as_encoded_bytes().starts_with(PREFIX.as_bytes()) {
             continue;
         }
-        let modified = entry.metadata().and_then(|metadata| metadata.modified());
-        let age = modified.ok().and_then(|time| SystemTime::now().duration_since(time).ok());
-        let is_refused = || {
-            let connected = UnixStream::connect(socket_in(&entry.path()));
-            connected.is_err_and(|error| error.kind() == ErrorKind::ConnectionRefused)
-        };
-        if age.is_some_and(|age| age >= LEFT_BEHIND) && is_refused() {
-            remove(&entry.path());
+        // Fails if it is not a directory.
+        let Ok(dir) = open_path_at(parent, &name) else { continue };
+        if is_left_behind(&dir).unwrap_or(false) && remove_file_at(&dir, SOCKET).is_ok() {
+            let _ = remove_directory_at(parent, &name);
         }
     }
+    Ok(())
+}
+
+/// Whether a directory was made by a relay of this user that no longer runs.
+fn is_left_behind(dir: &Handle) -> Result<bool> {
+    let status = dir.status()?;
+    let modified = Duration::from_secs(status.modified.0.try_into().unwrap_or(0));
+    let age = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH + modified);
+    Ok(is_own_user(status.uid)
+        && status.mode & 0o077 == 0
+        && age.is_ok_and(|age| age >= LEFT_BEHIND)
+        && status_at(dir, SOCKET)?.kind() == FileKind::Socket
+        && is_socket_dead_at(dir, SOCKET)?)
 }
 
 /// Rejects a peer that runs as another user.

@@ -15,7 +15,7 @@ use serde_json::value::RawValue;
 use super::editor::EditorRequests;
 use super::inject::{Negotiated, Server, SessionParams, Splice};
 use super::log::MessageLog;
-use super::peek::{MessageKind, Peek, classify};
+use super::peek::{MessageKind, Peek, batch, classify};
 use super::permissions::{DeclinedCall, Permissions};
 use crate::acp::line_sender::LineSender;
 use crate::acp::link::Welcome;
@@ -142,7 +142,16 @@ enum Concern {
 
 impl Hub {
     /// Handles a line from the editor.
-    pub fn take_from_editor(&self, mut line: Vec<u8>) {
+    pub fn take_from_editor(&self, line: Vec<u8>) {
+        match batch(&line).filter(|items| concerns(items, |item| self.editor_concern(item))) {
+            Some(items) => {
+                items.iter().for_each(|item| self.take_editor_message(item.get().into()))
+            }
+            None => self.take_editor_message(line),
+        }
+    }
+
+    fn take_editor_message(&self, mut line: Vec<u8>) {
         let splice = match classify(&line) {
             MessageKind::Message(message) => match self.editor_concern(&message) {
                 Concern::OurAnswer => {
@@ -165,11 +174,8 @@ impl Hub {
                 Concern::Session => self.add_server(&line, &message),
                 Concern::None | Concern::Answer | Concern::Event => None,
             },
-            MessageKind::Batch(items) if concerns(&items, |item| self.editor_concern(item)) => {
-                return items.iter().for_each(|item| self.take_from_editor(item.get().into()));
-            }
-            // The agent rejects invalid messages itself.
-            MessageKind::Batch(_) | MessageKind::Unclear | MessageKind::Noise => None,
+            // The agent rejects invalid messages itself, such as a batch in a batch.
+            MessageKind::Batch | MessageKind::Unclear | MessageKind::Noise => None,
         };
         match splice {
             None => self.note("editor", "agent", &line),
@@ -184,6 +190,13 @@ impl Hub {
 
     /// Handles a line from the agent.
     pub fn take_from_agent(&self, line: Vec<u8>) {
+        match batch(&line).filter(|items| concerns(items, |item| self.agent_concern(item))) {
+            Some(items) => items.iter().for_each(|item| self.take_agent_message(item.get().into())),
+            None => self.take_agent_message(line),
+        }
+    }
+
+    fn take_agent_message(&self, line: Vec<u8>) {
         match classify(&line) {
             MessageKind::Message(message) => match self.agent_concern(&message) {
                 Concern::Event => return self.merge(line),
@@ -202,10 +215,7 @@ impl Hub {
                 | Concern::Initialize
                 | Concern::Session => {}
             },
-            MessageKind::Batch(items) if concerns(&items, |item| self.agent_concern(item)) => {
-                return items.iter().for_each(|item| self.take_from_agent(item.get().into()));
-            }
-            MessageKind::Batch(_) | MessageKind::Unclear => {}
+            MessageKind::Batch | MessageKind::Unclear => {}
             MessageKind::Noise => {
                 self.note("agent", "recto", &line);
                 let start = String::from_utf8_lossy(&line[..line.len().min(MAX_NOISE)]);
@@ -432,6 +442,6 @@ impl Host for Hub {
 fn concerns(items: &[&RawValue], concern: impl Fn(&Peek<'_>) -> Concern) -> bool {
     items.iter().any(|item| match classify(item.get().as_bytes()) {
         MessageKind::Message(message) => concern(&message) != Concern::None,
-        MessageKind::Batch(_) | MessageKind::Unclear | MessageKind::Noise => false,
+        MessageKind::Batch | MessageKind::Unclear | MessageKind::Noise => false,
     })
 }

@@ -1,16 +1,21 @@
 //! Parses only the top-level members of a message: a message of 100 MB is scanned once and not
 //! copied.
 
-use serde::de::IgnoredAny;
+use std::fmt;
+
+use serde::de::{Error, IgnoredAny, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
+
+/// The maximum number of messages in a batch that is inspected. ACP has no batches.
+pub const MAX_BATCH: usize = 1000;
 
 /// The kind of a line.
 pub enum MessageKind<'a> {
     /// A message.
     Message(Peek<'a>),
     /// A batch of messages.
-    Batch(Vec<&'a RawValue>),
+    Batch,
     /// JSON that cannot be parsed as a message, such as an object with a duplicate member.
     Unclear,
     /// Not JSON-RPC.
@@ -54,11 +59,47 @@ pub fn classify(line: &[u8]) -> MessageKind<'_> {
             Err(error) if error.is_data() && is_json(text) => MessageKind::Unclear,
             Err(_) => MessageKind::Noise,
         },
-        Some(b'[') => match serde_json::from_str(text) {
-            Ok(items) => MessageKind::Batch(items),
-            Err(_) => MessageKind::Noise,
-        },
+        Some(b'[') if is_json(text) => MessageKind::Batch,
         _ => MessageKind::Noise,
+    }
+}
+
+/// Returns the messages of a batch. `None` if the line is not a batch, or one that is too long to
+/// inspect.
+pub fn batch(line: &[u8]) -> Option<Vec<&RawValue>> {
+    if !line.trim_ascii_start().starts_with(b"[") {
+        return None;
+    }
+    serde_json::from_slice(line).ok().map(|Items(items)| items)
+}
+
+/// At most [`MAX_BATCH`] items.
+struct Items<'a>(Vec<&'a RawValue>);
+
+impl<'de> Deserialize<'de> for Items<'de> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Items<'de>, D::Error> {
+        struct AtMost;
+
+        impl<'de> Visitor<'de> for AtMost {
+            type Value = Items<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, "at most {MAX_BATCH} items")
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Items<'de>, A::Error> {
+                let mut items = Vec::new();
+                while let Some(item) = seq.next_element()? {
+                    if items.len() == MAX_BATCH {
+                        return Err(Error::invalid_length(MAX_BATCH + 1, &self));
+                    }
+                    items.push(item);
+                }
+                Ok(Items(items))
+            }
+        }
+
+        from.deserialize_seq(AtMost)
     }
 }
 

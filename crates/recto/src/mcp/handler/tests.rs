@@ -23,7 +23,8 @@ fn handler(content: &str) -> Handler {
     let store = Arc::new(MemoryStore::new(root, nodes, |_| false));
     let delivery = Delivery { form: AnswerForm::Both, max_bytes: 2 << 20 };
     let calls = Calls::new(store.clone(), store, Served::all(), root.into(), delivery);
-    Handler::new(calls, Wire::default(), "Reads files.".into(), 1)
+    let wire = Wire { max_answer_bytes: Some(2 << 20), ..Wire::default() };
+    Handler::new(calls, wire, "Reads files.".into(), 1)
 }
 
 async fn check_serves(lifecycle: ClientLifecycleMode) {

@@ -3,6 +3,7 @@
 use std::io::Read;
 use std::process::{Command, Stdio};
 
+use recto::limits;
 use serde_json::{Value, json};
 
 use crate::acp_editor::{Editor, Habits};
@@ -158,4 +159,44 @@ fn a_prompt_of_50_megabytes_is_buffered_once() {
     let echo = format!(r#"{{"method":"echo","params":"{text}"}}"#);
     editor.send_line(&echo);
     assert!(editor.next_line() == echo, "the echo differs");
+}
+
+/// The relay splits a batch that contains such an event. JSON-RPC has no batches in batches.
+#[test]
+fn nested_batches_are_not_split() {
+    let (editor, _) = Editor::in_session(Habits::default());
+    let event = r#"{"method":"session/update"}"#;
+    for n_levels in [3000, 2, 100_000] {
+        let nested = format!("{}{}", format!("[{event},").repeat(n_levels), "]".repeat(n_levels));
+        let nested = nested.replace(",]", "]");
+        let inner = &nested[event.len() + 2..nested.len() - 1];
+        editor.request("test/say", json!({"lines": [nested]}));
+        assert!(editor.next_line() == inner, "{n_levels} levels");
+    }
+    let start = r#"{"id":"a","method":"initialize"}"#;
+    let nested = format!("{}{start}{}", format!("[{start},").repeat(3000), "]".repeat(3000));
+    editor.send_line(&nested);
+    let answer: Value = serde_json::from_str(&editor.next_line()).unwrap();
+    assert_eq!(answer["id"], "a");
+    assert!(editor.next_line() == nested[start.len() + 2..nested.len() - 1]);
+}
+
+#[test]
+fn a_batch_of_many_messages_is_not_split() {
+    let (editor, _) = Editor::in_session(Habits::default());
+    let event = r#"{"method":"session/update"}"#;
+    let [split, passed] = [limits::BATCH_MESSAGES, limits::BATCH_MESSAGES + 1]
+        .map(|n_messages| format!("[{event}{}]", ",{}".repeat(n_messages - 1)));
+    editor.request("test/say", json!({"lines": [split, passed]}));
+    for _ in 1..limits::BATCH_MESSAGES {
+        assert_eq!(editor.next_line(), "{}");
+    }
+    assert_eq!(editor.next_line(), passed);
+
+    // A list of them would take eight times the memory of the line.
+    let batch = format!("[{}0]", "0,".repeat(10 << 20));
+    editor.send_line(&batch);
+    assert!(editor.next_line() == batch);
+    let peak = peak_memory(editor.relay());
+    assert!(peak < 3 * batch.len() + (32 << 20), "{peak} bytes of memory");
 }
