@@ -256,12 +256,6 @@ struct Entry {
     n_below: Option<u64>,
 }
 
-impl Entry {
-    fn file(path: &str) -> Entry {
-        Entry { path: path.into(), n_below: None }
-    }
-}
-
 /// Returns the entries of the first `depth` levels in tree order: a directory, then its content. Levels
 /// of absolute paths, which are from several roots, start at one of the `starts`.
 fn overview(files: &[String], starts: &[String], depth: usize) -> Vec<Entry> {
@@ -312,7 +306,7 @@ fn report(
     let mut is_relative = false;
     let entries = match request.depth {
         Some(depth) => overview(&listing.files, &starts(env, request), depth),
-        None => listing.files.iter().map(|path| Entry::file(path)).collect(),
+        None => listing.files.iter().cloned().map(|path| Entry { path, n_below: None }).collect(),
     };
     for Entry { path, n_below } in entries.iter().take(request.limit) {
         let path = folder.join(path).display().to_string();

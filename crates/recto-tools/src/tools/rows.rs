@@ -3,7 +3,8 @@
 //! Ranges are applied first, then the search for a string, then the context around matches. A file
 //! that is too large to load is read in pages.
 
-use std::fmt;
+mod next;
+
 use std::iter::once;
 use std::ops::Range;
 use std::sync::Arc;
@@ -15,6 +16,8 @@ use recto_text::search::{Hits, LineMatches, Needle, Search};
 use recto_text::size::fitting;
 use recto_text::window::{Page, Window};
 use recto_text::{Digest, Document, Size, line};
+
+pub use next::NextLines;
 
 use super::row::{Cut, Excerpt, Row};
 use crate::limits;
@@ -67,26 +70,6 @@ pub struct FileRows {
     pub is_stopped: bool,
     /// The text, if it was read whole.
     pub document: Option<Arc<Document>>,
-}
-
-/// How to get the remaining lines.
-#[derive(Debug, PartialEq, Eq)]
-pub enum NextLines {
-    /// The `lines` argument for them.
-    Lines(String),
-    /// The caller's own, long argument, followed by ` from ` and this line, from 1.
-    SameFrom(u64),
-}
-
-impl fmt::Display for NextLines {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            NextLines::Lines(lines) => write!(f, "continue with lines {lines}"),
-            NextLines::SameFrom(line) => {
-                write!(f, "continue with the same lines, followed by \" from {line}\"")
-            }
-        }
-    }
 }
 
 impl FileRows {
