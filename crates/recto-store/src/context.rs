@@ -3,9 +3,11 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
 
 use globset::GlobSet;
 
+use crate::limits;
 use crate::notes::Notes;
 
 /// The context of one call.
@@ -17,6 +19,17 @@ pub struct Context {
     pub sandbox: Sandbox,
     /// Notes for the answer.
     pub notes: Notes,
+    /// When the walks of the call stop. Each stops after [`limits::WALK_TIME`] in any case.
+    pub walk_deadline: Option<Instant>,
+}
+
+impl Context {
+    /// Returns the context for a call that makes several walks, which together take no longer than
+    /// one.
+    pub fn with_walk_deadline(&self) -> Context {
+        let deadline = self.walk_deadline.unwrap_or_else(|| Instant::now() + limits::WALK_TIME);
+        Context { walk_deadline: Some(deadline), ..self.clone() }
+    }
 }
 
 /// A flag that cancels a running call.

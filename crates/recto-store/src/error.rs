@@ -1,7 +1,7 @@
 //! Errors of all stores.
 
 use recto_text::Digest;
-use recto_text::quote::Quoted;
+use recto_text::quote::{Escaped, Quoted};
 use thiserror::Error;
 
 use crate::context::Cancelled;
@@ -40,7 +40,7 @@ pub enum Error {
     NoRepository { path: String, cause: String },
 
     /// A repository that cannot be read.
-    #[error("Cannot read git repository {}: {cause}", Quoted(path))]
+    #[error("Cannot read git repository {}: {}", Quoted(path), Escaped(cause))]
     BrokenRepository { path: String, cause: String },
 
     /// A revision that the repository does not have.
@@ -133,7 +133,7 @@ pub enum Error {
     Cancelled,
 
     /// A system error that no other variant covers.
-    #[error("Cannot access {}: {cause}", Quoted(path))]
+    #[error("Cannot access {}: {}", Quoted(path), Escaped(cause))]
     System { path: String, cause: String },
 }
 
@@ -187,6 +187,8 @@ pub enum Denial {
     System,
     /// The operating system denies writing to the file's directory.
     Folder,
+    /// The directory is append-only, so files in it can be created but not replaced or removed.
+    AppendOnlyFolder,
     /// The file belongs to another user, and replacing it would change its owner.
     ForeignOwner,
     /// The file is a mount point and cannot be replaced.

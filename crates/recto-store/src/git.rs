@@ -4,22 +4,31 @@
 //! The repository of a path is the nearest `.git` between the path and its root. Files outside the
 //! roots are read only in a git directory that the user allowed with `--git-dir`.
 
+mod blame;
+mod commits;
 mod config;
+pub mod dates;
+mod diff;
 mod files;
 mod git_dir_access;
+mod history;
+mod log;
 mod objects;
 mod packs;
 mod paths;
 mod refs;
+mod renames;
 mod repository;
 mod resolve;
 pub(crate) mod revision;
 mod search;
 mod tree;
 mod tree_cache;
+mod tree_diff;
 
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
+use std::time::Instant;
 
 use crate::error::{Error, Result};
 
@@ -34,6 +43,12 @@ use resolve::Resolver;
 use revision::Revision;
 use search::{FoundRepository, RepositorySearch};
 use tree_cache::TreeCache;
+
+pub use blame::BlameRun;
+pub use commits::CommitInfo;
+pub use diff::{Changes, FileChange, Status, Versions};
+pub use history::History;
+pub use log::{Log, LogContinuation, LogEntry, LogQuery};
 
 /// The revisions of the repositories below the roots.
 pub struct GitRevisions {
@@ -92,6 +107,48 @@ impl Revisions for GitRevisions {
         let at = self.at_path(revision, path, &search, found);
         at.map_err(|error| denied.unwrap_or(error))
     }
+
+    fn history(&self, path: &str, context: &Context) -> Result<History> {
+        let access = Arc::new(self.git_dir_access(path)?);
+        let search = RepositorySearch { access: &access, given: path, context };
+        let (path, found) = search.absolute()?;
+        let tops = found.as_ref().map_or(&[][..], |found| &found.tops);
+        let denied = paths::check(&self.local, &path, tops, context);
+        if let Some(denied) = denied.map_err(|error| search.explained(error, tops))? {
+            return Err(denied);
+        }
+        let is_given_from_top = found.is_some();
+        let found = match found {
+            Some(found) => found,
+            None => search.repository_of(&path)?,
+        };
+        let is_shown_from_top = is_given_from_top || search.is_of_first_root(&found);
+        let git_error = |error: GitError| error.into_error(path.as_str());
+        let repository =
+            Repository::open(access.clone(), &found.dot_git, context).map_err(git_error)?;
+        let objects = repository.objects();
+        let local = self.local.clone();
+        // Without a slash at the end.
+        let tops: Vec<PathBuf> = found.tops.iter().map(|top| top.components().collect()).collect();
+        let below = paths::relative(&local, &tops, &path, context)?;
+        let below = below.ok_or_else(|| Error::NoRepository {
+            path: path.to_string(),
+            cause: "It is outside the work tree of the repository.".into(),
+        })?;
+        Ok(History {
+            local,
+            repository,
+            objects,
+            tops,
+            path,
+            below,
+            is_shown_from_top,
+            context: context.clone(),
+            started: Instant::now(),
+            max_time: history::MAX_TIME,
+            cache: Mutex::default(),
+        })
+    }
 }
 
 impl GitRevisions {
@@ -108,15 +165,11 @@ impl GitRevisions {
             Some(found) => found,
             None => search.repository_of(&path)?,
         };
-        let is_of_first_root = || {
-            let first = search.of_first_root().ok().flatten();
-            first.is_some_and(|first| first.tops[0] == found.tops[0])
-        };
-        let is_shown_from_top = is_given_from_top || is_of_first_root();
+        let is_shown_from_top = is_given_from_top || search.is_of_first_root(&found);
         let git_error = |error: GitError| error.into_error(path.as_str());
         let repository =
             Repository::open(access.clone(), &found.dot_git, context).map_err(git_error)?;
-        let objects = repository.objects(context).map_err(git_error)?;
+        let objects = repository.objects();
         let resolver = Resolver {
             repository: &repository,
             objects: &objects,

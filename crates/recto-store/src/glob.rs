@@ -122,6 +122,22 @@ impl Glob {
         Ok(Glob { language: Language::Like(tokens), shows_hidden: true })
     }
 
+    /// Also matches everything below directories that match.
+    pub fn with_below(mut self) -> Glob {
+        if let Language::Parts(alternatives) = &mut self.language {
+            let is_open = |parts: &&Vec<GlobPart>| {
+                parts.len() < MAX_PARTS && !matches!(parts.last(), None | Some(GlobPart::AnyDirs))
+            };
+            let below = alternatives.iter().filter(is_open).cloned().map(|mut parts| {
+                parts.push(GlobPart::AnyDirs);
+                parts
+            });
+            let below: Vec<_> = below.collect();
+            alternatives.extend(below);
+        }
+        self
+    }
+
     /// Makes wildcards match names that start with a dot.
     pub fn showing_hidden(self) -> Glob {
         Glob { shows_hidden: true, ..self }

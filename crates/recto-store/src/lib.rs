@@ -36,7 +36,7 @@ use crate::path::AbsPath;
 pub use change::*;
 pub use context::Context;
 pub use error::{Error, Result};
-pub use git::GitRevisions;
+pub use git::{GitRevisions, History};
 pub use local::LocalStore;
 pub use memory::MemoryStore;
 pub use nearby::Nearby;
@@ -193,6 +193,10 @@ pub trait Revisions: Send + Sync {
     /// Returns the files at a revision of the repository that contains `path`. A relative path
     /// starts at the top of the first root's repository, or at that root if it is in no repository.
     fn at(&self, revision: &str, path: &str, context: &Context) -> Result<AtRevision>;
+
+    /// Returns the history of a file, a directory or a whole repository. Paths are those of
+    /// [`Revisions::at`].
+    fn history(&self, path: &str, context: &Context) -> Result<History>;
 }
 
 /// A repository at a revision.

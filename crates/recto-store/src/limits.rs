@@ -51,10 +51,14 @@ pub const LEFTOVER_BYTES: u64 = 256 << 20;
 pub const REVISION: usize = 1024;
 /// Size of a git object, such as a file at a commit.
 pub const GIT_OBJECT: u64 = 64 << 20;
+/// Size of all pack indexes of a repository together.
+pub const GIT_PACK_INDEXES: u64 = 2 << 30;
 /// Tree entries that one walk of a commit inspects.
 pub const GIT_WALK_ENTRIES: u64 = 2_000_000;
 /// How long one walk of a commit runs.
 pub const GIT_WALK_TIME: Duration = Duration::from_secs(10);
+/// How long one call on the history of a repository works.
+pub const HISTORY_TIME: Duration = Duration::from_secs(10);
 /// Length of a path in a git tree, in bytes.
 pub const GIT_PATH: usize = 4096;
 

@@ -14,6 +14,7 @@ pub(crate) mod ignored;
 mod index;
 mod large;
 pub mod leftovers;
+mod letter_case;
 mod list;
 mod lock;
 pub(crate) mod locked;
@@ -140,6 +141,13 @@ impl LocalStore {
         let location = self.resolve(path, LastLink::Follow, context, Access::Read)?;
         let file = OpenFile::open_found(&*self.sys, &location, path)?;
         Ok(file.map(|file| File::from(file.fd)))
+    }
+
+    /// Returns the target of the link at a path, as the link spells it.
+    pub fn link_target(&self, path: &AbsPath, context: &Context) -> Result<PathBuf> {
+        let location = self.resolve(path, LastLink::Keep, context, Access::Read)?;
+        let target = recto_platform::read_link_at(&location.dir, &location.name);
+        target.map_err(|errno| sys::error(errno, path, 0))
     }
 
     /// Returns up to `limit` names in a directory, unsorted, or none if there is no such directory.

@@ -10,8 +10,8 @@ use crate::nearby;
 use crate::path::AbsPath;
 use crate::sync::lock;
 use crate::{
-    AtRevision, BulkReader, Bytes, HeldFile, Hold, ListRequest, Listing, Nearby, Removal, Remove,
-    Removed, Replace, Revisions, Slot, Store, Text, Whole, WriteError, WriteStore, Written,
+    AtRevision, BulkReader, Bytes, HeldFile, History, Hold, ListRequest, Listing, Nearby, Removal,
+    Remove, Removed, Replace, Revisions, Slot, Store, Text, Whole, WriteError, WriteStore, Written,
     text_of,
 };
 
@@ -160,11 +160,19 @@ impl Store for MemoryStore {
     }
 }
 
+fn no_repository(path: &str) -> Error {
+    let cause = "Files in memory have no git repository.".into();
+    Error::NoRepository { path: path.into(), cause }
+}
+
 /// Files in memory have no revisions.
 impl Revisions for MemoryStore {
     fn at(&self, _revision: &str, path: &str, _caller: &Context) -> Result<AtRevision> {
-        let cause = "Files in memory have no git repository.".into();
-        Err(Error::NoRepository { path: path.into(), cause })
+        Err(no_repository(path))
+    }
+
+    fn history(&self, path: &str, _context: &Context) -> Result<History> {
+        Err(no_repository(path))
     }
 }
 

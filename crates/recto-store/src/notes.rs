@@ -27,6 +27,12 @@ pub enum Note {
     Grew,
     /// The file at a revision is a symbolic link, and the text is its target.
     LinkTarget,
+    /// The file lost its setuid or setgid bit.
+    LostSetId,
+    /// The file lost its capabilities.
+    LostCapabilities,
+    /// The file lost inode flags.
+    LostFlags,
 }
 
 /// The notes of one call, each at most once, in the order in which they were added.

@@ -16,7 +16,7 @@ mod endings;
 mod render;
 
 pub use endings::style as ending_style;
-pub use render::MAX_LINE_CHARS;
+pub use render::{MAX_LINE_CHARS, header_name};
 
 /// Above this number of line pairs, lines are not compared, because repetitive text would take
 /// minutes. The whole region is then one change, which is also a valid diff.

@@ -7,7 +7,7 @@ use thiserror::Error;
 
 use crate::line::{self, LineRange};
 use crate::nearest::{Meant, Nearest};
-use crate::quote::{Differing, Lines, Quoted};
+use crate::quote::{Differing, Lines, Quoted, Truncated};
 
 /// The result of planning an edit or selecting lines.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -33,12 +33,12 @@ pub enum Error {
     BadLineSpec { lines: String },
 
     /// The text to replace does not occur in the file.
-    #[error("String not found in file: {}", Quoted(old_string))]
+    #[error("String not found in file: {}", Truncated(old_string))]
     StringNotFound { old_string: String, nearest: Option<Nearest> },
 
     /// The text to replace occurs in the file more than once. `places` are the first few; `n_lines` is
     /// its length where the caller named the lines to search.
-    #[error("String appears {n_matches} times (must be unique): {}", Quoted(old_string))]
+    #[error("String appears {n_matches} times (must be unique): {}", Truncated(old_string))]
     AmbiguousString {
         n_matches: usize,
         old_string: String,
@@ -113,10 +113,10 @@ impl Error {
     fn within_an_edit(&self) -> String {
         match self {
             Error::StringNotFound { old_string, .. } => {
-                format!("String not found: {}", Quoted(old_string))
+                format!("String not found: {}", Truncated(old_string))
             }
             Error::AmbiguousString { n_matches, old_string, .. } => {
-                format!("String appears {n_matches} times: {}", Quoted(old_string))
+                format!("String appears {n_matches} times: {}", Truncated(old_string))
             }
             other => other.to_string(),
         }

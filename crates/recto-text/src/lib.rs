@@ -30,6 +30,8 @@ pub mod plan;
 
 pub mod diff;
 
+pub mod line_diff;
+
 pub mod nearest;
 
 pub mod quote;

@@ -11,11 +11,25 @@ pub const MAX_QUOTED: usize = 200;
 /// The maximum bytes that a quoted string has in JSON: three for each character.
 const MAX_QUOTED_JSON: usize = 3 * MAX_QUOTED;
 
-/// Displays a string, truncated in the middle beyond [`MAX_QUOTED`] characters, or fewer if they are
-/// long in JSON.
+/// Displays a name on one line, truncated like [`Truncated`]. Like [`OneLine`], shows a name that could
+/// forge or hide text as a string literal.
 pub struct Quoted<'a>(pub &'a str);
 
 impl fmt::Display for Quoted<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let shown = Truncated(self.0).to_string();
+        match shown.contains(is_active) {
+            true => Truncated(&OneLine(&shown).to_string()).fmt(f),
+            false => f.write_str(&shown),
+        }
+    }
+}
+
+/// Displays a text that the caller sent, truncated in the middle beyond [`MAX_QUOTED`] characters, or
+/// fewer if they are long in JSON.
+pub struct Truncated<'a>(pub &'a str);
+
+impl fmt::Display for Truncated<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let text = self.0;
         // A character has at least one byte and at most six, so short strings need no counting.
@@ -30,6 +44,58 @@ impl fmt::Display for Quoted<'_> {
         let head = quoted_bytes(text.chars(), n_kept.div_ceil(2));
         let tail = quoted_bytes(text.chars().rev(), n_kept / 2);
         write!(f, "{}…{}", &text[..head], &text[text.len() - tail..])
+    }
+}
+
+/// Displays a name on one line. A name with [active](is_active) characters becomes a JSON string
+/// literal, and so does one that looks like such a literal; any other is shown as it is.
+pub struct OneLine<'a>(pub &'a str);
+
+impl fmt::Display for OneLine<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !self.0.contains(is_active) && !self.0.starts_with('"') {
+            return f.write_str(self.0);
+        }
+        f.write_str("\"")?;
+        for c in self.0.chars() {
+            match c {
+                '"' | '\\' => write!(f, "\\{c}")?,
+                c => write_escaped(f, c)?,
+            }
+        }
+        f.write_str("\"")
+    }
+}
+
+/// Displays a sentence on one line: [active](is_active) characters in it are escaped.
+pub struct Escaped<'a>(pub &'a str);
+
+impl fmt::Display for Escaped<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.chars().try_for_each(|c| write_escaped(f, c))
+    }
+}
+
+/// Returns whether a character ends a line, controls a terminal, or changes how the text around it
+/// is shown.
+pub fn is_active(c: char) -> bool {
+    // Emoji and several scripts need the two joiners.
+    let is_joiner = matches!(c, '\u{200c}' | '\u{200d}');
+    c.is_control()
+        || (has_no_shape(c) && !is_joiner)
+        || matches!(c, '\u{61c}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
+}
+
+/// Writes a character as in a JSON string.
+fn write_escaped(f: &mut fmt::Formatter<'_>, c: char) -> fmt::Result {
+    match c {
+        '\n' => f.write_str("\\n"),
+        '\r' => f.write_str("\\r"),
+        '\t' => f.write_str("\\t"),
+        c if is_active(c) => {
+            c.encode_utf16(&mut [0; 2]).iter().try_for_each(|unit| write!(f, "\\u{unit:04x}"))
+        }
+        c => write!(f, "{c}"),
     }
 }
 
@@ -211,6 +277,32 @@ mod tests {
     }
 
     #[test]
+    fn names_cannot_forge_or_hide_text() {
+        for (name, shown) in [
+            ("/a/b c.txt", "/a/b c.txt"),
+            ("back\\slash", "back\\slash"),
+            ("say \"hi\"", "say \"hi\""),
+            ("\"hi\"", r#""\"hi\"""#),
+            ("a\nb\\n", r#""a\nb\\n""#),
+            ("\u{1b}[31m\u{9b}\u{7f}\r\t", r#""\u001b[31m\u009b\u007f\r\t""#),
+            ("\u{202e}txt.exe", r#""\u202etxt.exe""#),
+            ("\u{2028}\u{61c}\u{2066}", r#""\u2028\u061c\u2066""#),
+            ("\u{e0041}", r#""\udb40\udc41""#),
+            ("\u{1f469}\u{200d}\u{1f4bb}", "\u{1f469}\u{200d}\u{1f4bb}"),
+        ] {
+            assert_eq!(OneLine(name).to_string(), shown);
+            assert!(!Escaped(name).to_string().contains(is_active), "{name:?}");
+            if name.contains(is_active) {
+                assert_eq!(Quoted(name).to_string(), shown);
+            }
+        }
+        assert_eq!(Escaped("file \u{1b}x").to_string(), "file \\u001bx");
+        let long = Quoted(&"\n".repeat(5000)).to_string();
+        assert!(long.len() < 2 * MAX_QUOTED + 10 && long.starts_with("\"\\n"), "{long}");
+        assert_eq!(Truncated("a\nb").to_string(), "a\nb");
+    }
+
+    #[test]
     fn keeps_short_strings_and_cuts_long_ones_in_the_middle() {
         let exact = "ä".repeat(MAX_QUOTED);
         assert_eq!(Quoted(&exact).to_string(), exact);
@@ -222,10 +314,13 @@ mod tests {
             "{shown}"
         );
         for long in ["\u{1}", "\"", "😀", "你\n"].map(|c| c.repeat(300)) {
-            let shown = Quoted(&long).to_string();
-            assert!((390..=MAX_QUOTED_JSON).contains(&Size::of(&shown).json), "{shown:?}");
+            for shown in [Quoted(&long).to_string(), Truncated(&long).to_string()] {
+                assert!((210..=MAX_QUOTED_JSON).contains(&Size::of(&shown).json), "{shown:?}");
+            }
+            let shown = Truncated(&long).to_string();
+            assert!(Size::of(&shown).json >= 390, "{shown:?}");
         }
         let exact = "\u{1}".repeat(100);
-        assert_eq!(Quoted(&exact).to_string(), exact);
+        assert_eq!(Truncated(&exact).to_string(), exact);
     }
 }

@@ -1,93 +1,218 @@
-//! Finds the lines that contain a string, ignoring case.
+//! Finds the lines that contain a string or match a regular expression.
 //!
-//! The text arrives in pieces and is scanned once; only line numbers are kept.
+//! The text arrives in pieces and is scanned once; only line numbers are kept. The engine is
+//! ripgrep's: a pattern never matches across lines, and takes time linear in the text.
 
 use std::ops::Range;
 
+use grep_matcher::{LineMatchKind, Match, Matcher};
+use grep_regex::{ErrorKind, RegexMatcher, RegexMatcherBuilder};
 use memchr::{memchr, memchr_iter, memrchr};
-use regex::bytes::{Regex, RegexBuilder};
+use regex_syntax::{Error as SyntaxError, ParserBuilder};
 
 use crate::window::is_character_start;
 
-/// The longest string to search for, in bytes. The automaton of a longer one could exceed its cache
-/// and become extremely slow.
+/// The longest string or pattern to search for, in bytes. The automaton of a longer one could exceed
+/// its cache and become extremely slow.
 pub const MAX_NEEDLE: usize = 1024;
+
+/// The size of a compiled pattern, in bytes.
+pub const MAX_COMPILED: usize = 1 << 20;
+
+/// How many bytes of a line a regular expression can match. Only a file that is read by pages can
+/// have a longer line.
+pub const MAX_REGEX_LINE: usize = 16 << 20;
+
+/// The memory of the automaton that a search builds, in bytes.
+const MAX_CACHE: usize = 4 << 20;
 
 /// How many bytes of an unfinished line are buffered.
 const MAX_BUFFERED: usize = 1 << 20;
 
-/// A string to search for: literal, within one line, ignoring case.
+/// A regular expression is matched to pieces of about this size, between which a search can stop.
+const CHUNK: usize = 64 << 10;
+
+const CANNOT_FAIL: &str = "the matcher has no errors";
+
+/// What to search for, within one line.
 #[derive(Debug, Clone)]
 pub struct Needle {
-    regex: Regex,
-    /// The longest match, in bytes: in another case, a letter can be four times as long.
-    max_match: usize,
-    /// Whether it contains `\r`, so that a match could extend into a line ending.
-    has_return: bool,
+    matcher: RegexMatcher,
+    /// The longest match of a literal string, in bytes: in another case, a letter can be four times as
+    /// long.
+    max_match: Option<usize>,
+    /// Whether each line is searched alone, without its ending: a match could otherwise extend into
+    /// the ending, or depends on the ends of the text.
+    is_by_line: bool,
 }
 
 /// The reason why a text cannot be searched for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BadNeedle {
     /// It is empty or contains a line break.
     NotOneLine,
     /// It is longer than [`MAX_NEEDLE`].
     TooLong,
-    /// Its case-insensitive form is too large to compile.
+    /// It is too large to compile.
     TooComplex,
+    /// A regular expression with a syntax error.
+    Syntax {
+        /// The character with the error, from 1.
+        column: usize,
+        /// What is wrong there.
+        cause: String,
+    },
 }
 
 impl Needle {
-    /// Rejects a text that no line can contain.
-    pub fn parse(text: &str) -> Result<Needle, BadNeedle> {
-        if text.is_empty() || text.contains('\n') {
-            return Err(BadNeedle::NotOneLine);
-        }
-        if text.len() > MAX_NEEDLE {
-            return Err(BadNeedle::TooLong);
-        }
-        let regex = RegexBuilder::new(&regex::escape(text)).case_insensitive(true).build();
-        let regex = regex.map_err(|_| BadNeedle::TooComplex)?;
-        Ok(Needle { regex, max_match: 4 * text.len(), has_return: text.contains('\r') })
+    /// Parses literal text. Rejects a text that no line can contain.
+    pub fn literal(text: &str, is_case_sensitive: bool) -> Result<Needle, BadNeedle> {
+        check(text)?;
+        let mut builder = builder(is_case_sensitive);
+        let matcher = builder.fixed_strings(true).line_terminator(Some(b'\n')).build(text);
+        let matcher = matcher.map_err(|_| BadNeedle::TooComplex)?;
+        let max_match = Some(4 * text.len());
+        Ok(Needle { matcher, max_match, is_by_line: text.contains('\r') })
     }
-}
 
-impl Needle {
+    /// Parses a regular expression.
+    pub fn regex(pattern: &str, is_case_sensitive: bool) -> Result<Needle, BadNeedle> {
+        check(pattern)?;
+        ParserBuilder::new().utf8(false).build().parse(pattern).map_err(syntax)?;
+        let crlf = builder(is_case_sensitive).multi_line(true).crlf(true).build(pattern);
+        let (matcher, has_return) = match crlf {
+            Ok(matcher) => (matcher, false),
+            // It contains `\r`, which lines can contain, or `\n`.
+            Err(error) if matches!(error.kind(), ErrorKind::NotAllowed(_)) => {
+                let mut builder = builder(is_case_sensitive);
+                let matcher = builder.multi_line(true).line_terminator(Some(b'\n')).build(pattern);
+                (matcher.map_err(|_| BadNeedle::NotOneLine)?, true)
+            }
+            Err(_) => return Err(BadNeedle::TooComplex),
+        };
+        let is_by_line = has_return || matcher.line_terminator().is_none();
+        Ok(Needle { matcher, max_match: None, is_by_line })
+    }
+
     /// Returns the matches in a line.
     pub fn find_in(&self, line: &str) -> Option<LineMatches> {
-        let line = line.as_bytes();
-        let first = self.regex.find(line)?;
-        Some(LineMatches {
-            column: 1 + n_characters(&line[..first.start()]),
-            end: first.end() as u64,
-            n_matches: self.regex.find_iter(line).count() as u64,
+        let mut scan = LineScan::inside(self, 0, 0);
+        scan.push(line.as_bytes());
+        scan.finish()
+    }
+
+    /// Whether a line of a text matches, or `stop` returned true before one was found.
+    pub fn occurs_in(&self, text: &str, stop: &dyn Fn() -> bool) -> bool {
+        let text = text.as_bytes();
+        self.chunks(text).any(|chunk| self.find_line(chunk, 0).is_some() || stop())
+    }
+
+    /// Splits lines into parts that take bounded time, unless a single line is very long.
+    fn chunks<'a>(&self, mut lines: &'a [u8]) -> impl Iterator<Item = &'a [u8]> {
+        let max = if self.max_match.is_some() { usize::MAX } else { CHUNK };
+        std::iter::from_fn(move || {
+            let end = match lines.get(..max) {
+                None => lines.len(),
+                Some(start) => match memrchr(b'\n', start) {
+                    Some(newline) => newline + 1,
+                    None => memchr(b'\n', &lines[max..]).map_or(lines.len(), |n| max + n + 1),
+                },
+            };
+            let (chunk, rest) = lines.split_at(end);
+            lines = rest;
+            (!chunk.is_empty()).then_some(chunk)
         })
     }
 
-    /// Whether a line, given without its `\n`, contains it outside its ending.
+    /// Returns the offset of a byte of the first line that matches, from the line that starts at `at`.
+    fn find_line(&self, lines: &[u8], mut at: usize) -> Option<usize> {
+        while at < lines.len() {
+            let hit = match self.is_by_line {
+                true => LineMatchKind::Candidate(0),
+                false => self.matcher.find_candidate_line(&lines[at..]).expect(CANNOT_FAIL)?,
+            };
+            let (LineMatchKind::Confirmed(offset) | LineMatchKind::Candidate(offset)) = hit;
+            let found = at + offset;
+            let start = memrchr(b'\n', &lines[..found]).map_or(0, |newline| newline + 1);
+            if start == lines.len() {
+                // An empty match after the last ending.
+                return None;
+            }
+            let newline = memchr(b'\n', &lines[found..]).map(|newline| found + newline);
+            let is_match = || match newline {
+                Some(newline) => self.is_in(&lines[start..newline]),
+                // Without `\n`, a final `\r` is not part of an ending.
+                None => self.is_match(&lines[start..]),
+            };
+            if matches!(hit, LineMatchKind::Confirmed(_)) || is_match() {
+                return Some(found);
+            }
+            at = newline? + 1;
+        }
+        None
+    }
+
+    /// Whether a line, given without its `\n`, matches outside its ending.
     fn is_in(&self, line: &[u8]) -> bool {
-        self.regex.is_match(line.strip_suffix(b"\r").unwrap_or(line))
+        self.is_match(line.strip_suffix(b"\r").unwrap_or(line))
+    }
+
+    fn is_match(&self, line: &[u8]) -> bool {
+        self.matcher.is_match(line).expect(CANNOT_FAIL)
+    }
+
+    fn find_at(&self, line: &[u8], at: usize) -> Option<Match> {
+        self.matcher.find_at(line, at).expect(CANNOT_FAIL)
     }
 }
 
+fn check(text: &str) -> Result<(), BadNeedle> {
+    if text.is_empty() || text.contains('\n') {
+        return Err(BadNeedle::NotOneLine);
+    }
+    if text.len() > MAX_NEEDLE { Err(BadNeedle::TooLong) } else { Ok(()) }
+}
+
+fn builder(is_case_sensitive: bool) -> RegexMatcherBuilder {
+    let mut builder = RegexMatcherBuilder::new();
+    builder.case_insensitive(!is_case_sensitive).size_limit(MAX_COMPILED).dfa_size_limit(MAX_CACHE);
+    builder
+}
+
+/// Returns where a pattern has a syntax error.
+fn syntax(error: SyntaxError) -> BadNeedle {
+    let (span, cause) = match &error {
+        SyntaxError::Parse(error) => (error.span(), error.kind().to_string()),
+        SyntaxError::Translate(error) => (error.span(), error.kind().to_string()),
+        _ => return BadNeedle::TooComplex,
+    };
+    BadNeedle::Syntax { column: span.start.column, cause }
+}
+
 /// The parameters of a search.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Search<'a> {
-    /// The string.
+    /// What to search for.
     pub needle: &'a Needle,
     /// The lines to search, from 0, sorted and disjoint.
     pub within: Vec<Range<u64>>,
-    /// The most lines to return.
-    pub max_hits: usize,
+    /// The most lines to return, or `None` to only count them.
+    pub max_hits: Option<usize>,
+    /// Whether the search must end.
+    pub stop: &'a dyn Fn() -> bool,
 }
 
-/// The lines that contain the string.
+/// The lines that match.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hits {
     /// Their numbers, from 1, ascending.
     pub lines: Vec<u64>,
+    /// How many were found.
+    pub n_lines: u64,
     /// Whether there are more than were returned.
     pub has_more: bool,
+    /// The first line that was not searched, from 0, if the search was stopped.
+    pub stopped_at: Option<u64>,
     /// How many lines the whole text has.
     pub total_lines: u64,
 }
@@ -112,10 +237,12 @@ pub struct SearchScan<'a> {
     buffered: Vec<u8>,
     /// Whether bytes of that line were received.
     is_inside_line: bool,
-    /// Whether that line is known to contain the string.
+    /// Whether that line is known to match.
     is_hit: bool,
     lines: Vec<u64>,
+    n_lines: u64,
     has_more: bool,
+    stopped_at: Option<u64>,
 }
 
 impl<'a> SearchScan<'a> {
@@ -134,7 +261,9 @@ impl<'a> SearchScan<'a> {
             is_inside_line: false,
             is_hit: false,
             lines: Vec::new(),
+            n_lines: 0,
             has_more: false,
+            stopped_at: None,
         }
     }
 
@@ -155,36 +284,45 @@ impl<'a> SearchScan<'a> {
 
     /// Whether the rest of the text cannot change the result, except for the number of lines.
     pub fn is_done(&self) -> bool {
-        self.has_more || self.search.within.last().is_none_or(|last| last.end <= self.line)
+        self.is_ended() || self.search.within.last().is_none_or(|last| last.end <= self.line)
+    }
+
+    /// Whether further lines are not searched.
+    fn is_ended(&self) -> bool {
+        self.has_more || self.stopped_at.is_some()
     }
 
     /// Returns the result, after the last piece.
     pub fn finish(mut self) -> Hits {
         if self.is_inside_line {
             // Without `\n`, a final `\r` is not part of an ending.
-            self.is_hit |= self.search.needle.regex.is_match(&self.buffered);
+            self.is_hit |= self.search.needle.is_match(&self.buffered);
             self.end_line();
         }
-        Hits { lines: self.lines, has_more: self.has_more, total_lines: self.line }
+        let SearchScan { lines, n_lines, has_more, stopped_at, line, .. } = self;
+        Hits { lines, n_lines, has_more, stopped_at, total_lines: line }
     }
 
     /// Buffers a part of an unfinished line. Of a very long line, only the end is kept, in case a
     /// match continues in the next piece.
     fn buffer(&mut self, piece: &[u8]) {
         self.is_inside_line = true;
-        if self.is_hit {
+        if self.is_hit || self.is_ended() {
             return;
         }
+        let Some(max_match) = self.search.needle.max_match else {
+            return extend_up_to(&mut self.buffered, piece, MAX_REGEX_LINE);
+        };
         self.buffered.extend_from_slice(piece);
         if self.buffered.len() > MAX_BUFFERED {
             self.is_hit = self.search.needle.is_in(&self.buffered);
-            let n_done = self.buffered.len().saturating_sub(self.search.needle.max_match);
+            let n_done = self.buffered.len().saturating_sub(max_match);
             self.buffered.drain(..n_done);
         }
     }
 
     fn end_line(&mut self) {
-        if self.is_hit || self.search.needle.is_in(&self.buffered) {
+        if !self.is_ended() && (self.is_hit || self.search.needle.is_in(&self.buffered)) {
             self.found(self.line);
         }
         self.buffered.clear();
@@ -195,6 +333,15 @@ impl<'a> SearchScan<'a> {
 
     /// Searches whole lines; the last line of the text may lack its ending.
     fn push_lines(&mut self, lines: &[u8]) {
+        for chunk in self.search.needle.chunks(lines) {
+            self.push_chunk(chunk);
+            if !self.is_ended() && (self.search.stop)() {
+                self.stopped_at = Some(self.line);
+            }
+        }
+    }
+
+    fn push_chunk(&mut self, lines: &[u8]) {
         let n_endings = memchr_iter(b'\n', lines).count() as u64;
         let is_open = !lines.is_empty() && !lines.ends_with(b"\n");
         let end_line = self.line + n_endings + u64::from(is_open);
@@ -204,28 +351,16 @@ impl<'a> SearchScan<'a> {
             self.ahead = rest;
         }
         let is_near = self.ahead.first().is_some_and(|range| range.start < end_line);
-        if is_near && !self.has_more && self.search.needle.has_return {
-            for (index, line) in (self.line..).zip(lines.split_inclusive(|byte| *byte == b'\n')) {
-                // Without `\n`, a final `\r` is not part of an ending.
-                let needle = self.search.needle;
-                let is_hit = match line.strip_suffix(b"\n") {
-                    Some(line) => needle.is_in(line),
-                    None => needle.regex.is_match(line),
-                };
-                if is_hit {
-                    self.found(index);
-                }
-            }
-        } else if is_near && !self.has_more {
+        if is_near {
             let mut at = 0;
             let mut line = self.line;
-            while let Some(hit) = self.search.needle.regex.find_at(lines, at) {
-                line += memchr_iter(b'\n', &lines[at..hit.start()]).count() as u64;
+            while !self.is_ended()
+                && let Some(hit) = self.search.needle.find_line(lines, at)
+            {
+                line += memchr_iter(b'\n', &lines[at..hit]).count() as u64;
                 self.found(line);
-                match memchr(b'\n', &lines[hit.end()..]) {
-                    Some(newline) if !self.has_more => at = hit.end() + newline + 1,
-                    _ => break,
-                }
+                let Some(newline) = memchr(b'\n', &lines[hit..]) else { break };
+                at = hit + newline + 1;
                 line += 1;
             }
         }
@@ -241,11 +376,15 @@ impl<'a> SearchScan<'a> {
         if !self.ahead.first().is_some_and(|range| range.contains(&line)) {
             return;
         }
-        if self.lines.len() == self.search.max_hits {
-            self.has_more = true;
-            return;
+        match self.search.max_hits {
+            Some(max_hits) if self.lines.len() == max_hits => {
+                self.has_more = true;
+                return;
+            }
+            Some(_) => self.lines.push(line + 1),
+            None => {}
         }
-        self.lines.push(line + 1);
+        self.n_lines += 1;
     }
 }
 
@@ -291,15 +430,18 @@ impl<'a> LineScan<'a> {
             return;
         }
         let end = memchr(b'\n', piece);
-        self.buffered.extend_from_slice(&piece[..end.unwrap_or(piece.len())]);
+        let max = if self.needle.max_match.is_some() { usize::MAX } else { MAX_REGEX_LINE };
+        extend_up_to(&mut self.buffered, &piece[..end.unwrap_or(piece.len())], max);
         if end.is_some() {
             self.line += 1;
             if self.buffered.ends_with(b"\r") {
                 self.buffered.pop();
             }
-        } else if self.buffered.len() > MAX_BUFFERED {
+        } else if self.buffered.len() > MAX_BUFFERED
+            && let Some(max_match) = self.needle.max_match
+        {
             // A match that starts later may continue in the next piece.
-            self.search(self.buffered.len().saturating_sub(self.needle.max_match));
+            self.search(self.buffered.len().saturating_sub(max_match));
         }
     }
 
@@ -310,17 +452,19 @@ impl<'a> LineScan<'a> {
 
     /// Returns the result, after the last piece.
     pub fn finish(mut self) -> Option<LineMatches> {
-        self.search(self.buffered.len());
+        self.search(self.buffered.len() + 1);
         self.found
     }
 
     /// Counts the matches that start before `end`, and drops what is before it or before their end.
     fn search(&mut self, end: usize) {
         let mut n_done = 0;
-        while let Some(found) = self.needle.regex.find_at(&self.buffered, n_done)
+        while n_done <= self.buffered.len()
+            && let Some(found) = self.needle.find_at(&self.buffered, n_done)
             && found.start() < end
         {
-            n_done = found.end();
+            // A pattern such as `x*` matches the empty string everywhere.
+            n_done = found.end().max(found.start() + 1);
             let first = || LineMatches {
                 column: self.n_characters + 1 + n_characters(&self.buffered[..found.start()]),
                 end: self.n_bytes + found.end() as u64,
@@ -328,11 +472,16 @@ impl<'a> LineScan<'a> {
             };
             self.found.get_or_insert_with(first).n_matches += 1;
         }
-        let n_done = n_done.max(end);
+        let n_done = n_done.max(end).min(self.buffered.len());
         self.n_characters += n_characters(&self.buffered[..n_done]);
         self.n_bytes += n_done as u64;
         self.buffered.drain(..n_done);
     }
+}
+
+fn extend_up_to(buffered: &mut Vec<u8>, piece: &[u8], max: usize) {
+    let n_taken = piece.len().min(max.saturating_sub(buffered.len()));
+    buffered.extend_from_slice(&piece[..n_taken]);
 }
 
 fn n_characters(bytes: &[u8]) -> u64 {

@@ -128,5 +128,8 @@ fn words(note: Note) -> &'static str {
         Note::ChangedOnSave => "the editor changed the text while saving it",
         Note::Grew => "the file grew while it was read; this is its earlier content",
         Note::LinkTarget => "this is a symbolic link; its text is the path of its target",
+        Note::LostSetId => "the file's setuid and setgid bits were removed",
+        Note::LostCapabilities => "the file's capabilities were removed",
+        Note::LostFlags => "the file's inode flags (lsattr) were not kept",
     }
 }

@@ -221,8 +221,12 @@ impl Arguments {
 
     /// Returns a flag, which defaults to false.
     pub fn boolean(&mut self, name: &str) -> bool {
-        let flag = |it| if let Argument::Boolean(flag) = it { Some(flag) } else { None };
-        self.take(name, flag).unwrap_or(false)
+        self.optional_boolean(name).unwrap_or(false)
+    }
+
+    /// Returns a flag, if given.
+    pub fn optional_boolean(&mut self, name: &str) -> Option<bool> {
+        self.take(name, |it| if let Argument::Boolean(flag) = it { Some(flag) } else { None })
     }
 
     /// Returns a version tag, if given.

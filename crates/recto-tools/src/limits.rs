@@ -18,6 +18,8 @@ pub const ROWS_OF_MANY: usize = 1000;
 pub const HITS: usize = 20_000;
 /// Files that one call searches.
 pub const SEARCHED_FILES: usize = 200_000;
+/// Files that an overview counts.
+pub const COUNTED_FILES: usize = recto_store::limits::WALK_KEPT;
 /// Duration of a search of many files.
 pub const SEARCH_TIME: Duration = Duration::from_secs(20);
 /// Time to report further rejected edits after the first.

@@ -23,6 +23,9 @@ mod list_files;
 mod read_as_table;
 mod read_lines;
 
+mod list_commits;
+mod read_diff;
+
 mod edit_text_file;
 mod multi_edit_text_file;
 mod read_text_file;
@@ -55,6 +58,8 @@ pub enum Toolset {
     Text,
     /// Finding and searching files: globs, lines, matches, revisions, tables.
     Files,
+    /// Commits and what they change.
+    History,
 }
 
 impl Toolset {
@@ -64,6 +69,7 @@ impl Toolset {
             Toolset::Edit => "edit",
             Toolset::Text => "text",
             Toolset::Files => "files",
+            Toolset::History => "history",
         }
     }
 }
@@ -117,7 +123,7 @@ impl Tool {
     pub fn dotted_name(&self) -> Cow<'static, str> {
         match self.toolset {
             Toolset::Text => self.name.replacen('_', ".", 1).into(),
-            Toolset::Edit | Toolset::Files => self.name.into(),
+            Toolset::Edit | Toolset::Files | Toolset::History => self.name.into(),
         }
     }
 
@@ -247,6 +253,8 @@ pub static ALL: &[&Tool] = &[
     &list_files::TOOL,
     &read_lines::TOOL,
     &read_as_table::TOOL,
+    &list_commits::TOOL,
+    &read_diff::TOOL,
 ];
 
 /// Finds a tool by its name, with dots or underscores.

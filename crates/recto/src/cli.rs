@@ -21,6 +21,7 @@ use clap::{CommandFactory, Parser, Subcommand, ValueEnum};
 use crate::config::Config;
 use crate::log;
 use options::Options;
+use recto_text::quote::Escaped;
 
 /// A file server for coding agents: reads, creates and edits files inside the directories you
 /// name, and detects concurrent changes.
@@ -109,7 +110,7 @@ pub fn run() -> ExitCode {
         Command::Demo(demo) => demo.run(),
     };
     result.unwrap_or_else(|message| {
-        eprintln!("recto: {message}");
+        eprintln!("recto: {}", Escaped(&message));
         ExitCode::from(2)
     })
 }

@@ -127,7 +127,7 @@ impl Config {
         if let Some(name) = self.tools.iter().find(|name| !tools::ALL.iter().any(names(name))) {
             let known: Vec<_> = tools::ALL.iter().map(|tool| tool.name).collect();
             return Err(format!(
-                "unknown toolset or tool {name}; the toolsets are default, all, coding, edit, text and files, and the tools are {}",
+                "unknown toolset or tool {name}; the toolsets are default, all, coding, edit, text, files and history, and the tools are {}",
                 known.join(", ")
             ));
         }

@@ -246,12 +246,19 @@ limits! {
     /// Size of a git object, such as a file at a revision.
     GIT_OBJECT: bytes u64 = recto_store::limits::GIT_OBJECT,
         "-32019, before the object is decompressed", By("a_file_over_the_limit_is_rejected_by_its_header");
+    /// Size of all pack indexes of a git repository together.
+    GIT_PACK_INDEXES: bytes u64 = recto_store::limits::GIT_PACK_INDEXES,
+        "the repository is treated as damaged", By("a_huge_pack_index_is_not_read");
     /// Entries that one walk of a git tree visits.
     GIT_WALK_ENTRIES: count u64 = recto_store::limits::GIT_WALK_ENTRIES,
         "`truncated`", By("an_endless_tree_is_listed_up_to_the_budget");
     /// Duration of one walk of a git tree.
     GIT_WALK_TIME: time Duration = recto_store::limits::GIT_WALK_TIME,
         "`truncated`", By("an_endless_tree_is_listed_up_to_the_budget");
+    /// Duration of one call on the history of a repository.
+    HISTORY_TIME: time Duration = recto_store::limits::HISTORY_TIME,
+        "the list ends, with a continuation; a comparison or blame is rejected and suggests to ask for less",
+        By("a_list_that_runs_out_of_time_continues_where_it_stopped");
     /// Length of a path in a git tree.
     GIT_PATH: bytes usize = recto_store::limits::GIT_PATH,
         "the repository is treated as damaged", By("a_long_history_is_walked_and_a_deep_tree_is_rejected");

@@ -16,6 +16,7 @@ use tracing::{Event, Metadata, Subscriber, error};
 
 use line::Fields;
 use recto_store::sync::lock;
+use recto_text::quote::Escaped;
 
 pub use recto_tools::LOG_TARGET as TARGET;
 
@@ -56,6 +57,7 @@ pub fn start(settings: LogSettings) {
 /// Prints a message for the user on stderr, regardless of the log settings. Drops it if stderr would
 /// block.
 pub fn say(text: &str) {
+    let text = Escaped(text).to_string();
     let text = &text[..text.floor_char_boundary(MAX_LINE - "recto: \n".len())];
     if has_room() {
         let _ = std::io::stderr().write_all(format!("recto: {text}\n").as_bytes());

@@ -8,7 +8,7 @@ use recto_dev::client::{Client, Exchange};
 use crate::Result;
 
 /// Large enough for reads of a megabyte, which the benchmarks measure.
-pub const MAX_ANSWER: [&str; 2] = ["--max-answer-bytes", "2097152"];
+pub const MAX_ANSWER: [&str; 2] = ["--max-read-bytes", "2097152"];
 
 /// Starts `recto serve` on a directory and opens a session with it.
 pub fn open(recto: &Path, root: &Path, options: &[&str]) -> Result<(Client, Exchange)> {

@@ -13,7 +13,7 @@ from harness.session import Session, read_log
 TOOLS = [
     "read_text_file", "write_text_file", "edit_text_file", "multi_edit_text_file",
     "text_read", "text_replace", "text_insert", "text_append", "file_create", "file_remove",
-    "ListFiles", "ReadLines", "ReadAsTable",
+    "ListFiles", "ReadLines", "ReadAsTable", "ListCommits", "ReadDiff",
 ]
 TEXT = "alpha\nbeta\n"
 EDITED = "alpha\ngamma\n"

@@ -104,10 +104,10 @@ fn check_page(text: &str, window: Window, page: &Page, sizes: &[u8]) {
 }
 
 fn check_search(text: &str, needle: &str, sizes: &[u8]) {
-    let Ok(parsed) = Needle::parse(needle) else { return };
+    let Ok(parsed) = Needle::literal(needle, false) else { return };
     let max_hits = usize::from(sizes.first().copied().unwrap_or(9));
-    let everywhere = 0..u64::MAX;
-    let search = Search { needle: &parsed, within: vec![everywhere], max_hits };
+    let within = vec![0..u64::MAX];
+    let search = Search { needle: &parsed, within, max_hits: Some(max_hits), stop: &|| false };
     let hits = search.hits(text);
     let mut scan = search::SearchScan::new(&search);
     pieces(text.as_bytes(), sizes).into_iter().for_each(|piece| scan.push(piece));

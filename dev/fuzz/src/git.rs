@@ -6,7 +6,7 @@
 mod globs;
 mod ignored;
 
-use recto::fuzzing::{Base, Peel, Revision, RevisionStep, RuleSet};
+use recto::fuzzing::{Base, MessagePattern, Peel, Revision, RevisionStep, RuleSet};
 use recto_store::glob::Glob;
 
 use crate::fields::Fields;
@@ -39,8 +39,11 @@ fn check_revision(given: &str) {
         Ok(revision) => revision,
         Err(error) => return assert!(error.to_string().len() < 4096),
     };
-    assert!(!given.starts_with('-') && !given.contains("..") && !given.contains(':'));
-    assert!(!given.chars().any(char::is_control) && given.len() <= 1024);
+    assert!(!given.starts_with('-') && given.len() <= 1024);
+    assert!(!given.chars().any(char::is_control));
+    let has_message = matches!(revision.base, Base::Message(_))
+        || revision.steps.iter().any(|step| matches!(step, RevisionStep::Message(_)));
+    assert!(has_message || (!given.contains("..") && !given.contains(':')));
     // Written in full, it means the same.
     let mut spelled = match &revision.base {
         Base::Name(name) => name.clone(),
@@ -49,6 +52,7 @@ fn check_revision(given: &str) {
         }
         Base::CheckedOut { n_checkouts } => format!("@{{-{n_checkouts}}}"),
         Base::Upstream { name } => format!("{}@{{u}}", name.as_deref().unwrap_or_default()),
+        Base::Message(pattern) => format!(":/{}", spell(pattern)),
     };
     for step in &revision.steps {
         spelled.push_str(&match step {
@@ -59,11 +63,22 @@ fn check_revision(given: &str) {
             RevisionStep::Peel(Peel::Commit) => "^{commit}".into(),
             RevisionStep::Peel(Peel::Tree) => "^{tree}".into(),
             RevisionStep::Peel(Peel::Tag) => "^{tag}".into(),
+            RevisionStep::Message(pattern) => format!("^{{/{}}}", spell(pattern)),
         });
     }
     if spelled.len() <= 1024 {
         let again = Revision::parse(&spelled).expect("what is said in full is understood");
         assert_eq!((again.base, again.steps), (revision.base, revision.steps), "{spelled}");
+    }
+}
+
+/// Returns the text after the slash.
+fn spell(pattern: &MessagePattern) -> String {
+    let text = pattern.regex.as_str();
+    match pattern.is_negated {
+        true => format!("!-{text}"),
+        false if text.starts_with('!') => format!("!{text}"),
+        false => text.into(),
     }
 }
 

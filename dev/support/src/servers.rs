@@ -57,12 +57,13 @@ impl Server {
     }
 
     /// Returns the command that serves a directory for reading and writing, with default settings but
-    /// for the size of answers: the other servers have no limit.
+    /// for the size of answers: the other servers have no limit. The old name of the option also works
+    /// with older builds.
     pub fn command(&self, root: &Path) -> Command {
         let mut command = Command::new(&self.program);
         match self.kind {
             ServerKind::Recto => {
-                command.arg("serve").arg(root).args(["--max-answer-bytes", "4194304"])
+                command.arg("serve").arg(root).args(["--max-read-bytes", "4194304"])
             }
             ServerKind::Official => command.arg(root),
             ServerKind::RustMcp => command.arg("--allow-write").arg(root),

@@ -46,6 +46,17 @@ pub fn entries(dir: Handle) -> SysResult<impl Iterator<Item = SysResult<(OsStrin
     Ok(owned.filter(|entry| !entry.as_ref().is_ok_and(|(name, _)| name == "." || name == "..")))
 }
 
+/// Lists the names in a directory with the inodes that it reports for them.
+pub fn entries_with_inodes(
+    dir: Handle,
+) -> SysResult<impl Iterator<Item = SysResult<(OsString, u64)>>> {
+    let entries = Dir::new(dir.0).map_err(sys_error)?;
+    Ok(entries.map(|entry| {
+        let entry = entry.map_err(sys_error)?;
+        Ok((OsString::from_vec(entry.file_name().to_bytes().to_vec()), entry.ino()))
+    }))
+}
+
 /// Lists a directory into a buffer of the caller, without allocating for each entry.
 pub struct RawEntries<'a>(RawDir<'a, &'a Handle>);
 

@@ -3,7 +3,7 @@
 use std::ffi::{CStr, CString, OsStr};
 
 use rustix::buffer::spare_capacity;
-use rustix::fs::{Mode, OFlags};
+use rustix::fs::{IFlags, Mode, OFlags};
 use rustix::io::Errno;
 
 use super::{status, sys_error};
@@ -53,9 +53,39 @@ impl Handle {
         filled(|buffer| rustix::fs::fgetxattr(self, name, buffer))
     }
 
+    /// Returns the inode flags that a user has set, as `lsattr` shows them. They are empty if the
+    /// file system has none. The handle must be open for reading.
+    pub fn flags(&self) -> InodeFlags {
+        rustix::fs::ioctl_getflags(self).map_or(InodeFlags(0), |flags| InodeFlags(flags.bits()))
+    }
+
     /// Removes an extended attribute.
     pub fn remove_attribute(&self, name: &CStr) -> SysResult<()> {
         rustix::fs::fremovexattr(self, name).map_err(sys_error)
+    }
+}
+
+/// The inode flags of a file or directory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct InodeFlags(u32);
+
+impl InodeFlags {
+    /// The flags of a regular file that another file can have as well: `sucSdACmjtxP`.
+    const KEEPABLE: u32 = 0x2280_c4cf;
+
+    /// Returns whether names can be added to this directory, but not removed or replaced.
+    pub fn is_append_only(self) -> bool {
+        self.0 & IFlags::APPEND.bits() != 0
+    }
+
+    /// Returns whether this directory ignores the case of names.
+    pub fn ignores_case(self) -> bool {
+        self.0 & 0x4000_0000 != 0
+    }
+
+    /// Returns whether a replacement of this file lacks one of its flags.
+    pub fn are_lost_in(self, replacement: InodeFlags) -> bool {
+        self.0 & !replacement.0 & InodeFlags::KEEPABLE != 0
     }
 }
 

@@ -71,6 +71,42 @@ impl Filesystem {
     }
 }
 
+/// How a directory compares the case of names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NameCase {
+    /// `a` and `A` are different names.
+    Exact,
+    /// They are the same name.
+    Ignored,
+    /// They are different names unless the file system was set up otherwise.
+    UsuallyExact,
+    /// Unknown.
+    Unknown,
+}
+
+/// Returns how a directory compares the case of names, without trying it.
+pub fn name_case(dir: &Handle) -> NameCase {
+    let Ok(found) = rustix::fs::fstatfs(dir) else { return NameCase::Unknown };
+    match number(&found) {
+        // btrfs.
+        0x9123_683e => NameCase::Exact,
+        // ext4, f2fs, tmpfs and bcachefs have a flag for each directory.
+        0x0000_ef53 | 0xf2f5_2010 | 0x0102_1994 | 0xca45_1a4e => {
+            match super::open_directory_at(dir, ".").map(|dir| dir.flags().ignores_case()) {
+                Ok(true) => NameCase::Ignored,
+                Ok(false) => NameCase::Exact,
+                Err(_) => NameCase::UsuallyExact,
+            }
+        }
+        // vfat, exfat, the NTFS drivers, CIFS, SMB, HFS, HFS+, HPFS.
+        0x0000_4d44 | 0x2011_bab0 | 0x5346_544e | 0x7366_746e | 0xff53_4d42 | 0xfe53_4d42
+        | 0x0000_517b | 0x0000_4244 | 0x0000_482b | 0xf995_e849 => NameCase::Ignored,
+        // xfs, zfs, overlay, nfs.
+        0x5846_5342 | 0x2fc1_2fc1 | 0x794c_7630 | 0x0000_6969 => NameCase::UsuallyExact,
+        _ => NameCase::Unknown,
+    }
+}
+
 /// Returns the name of the file system of a path, as shown by `mount`.
 pub fn filesystem_name(path: &Path) -> SysResult<String> {
     let found = rustix::fs::statfs(path).map_err(sys_error)?;

@@ -14,12 +14,16 @@ use crate::{Handle, Status, Sys, SysError, SysResult};
 pub struct Linux(());
 
 impl Linux {
-    /// Ignores SIGIO, which the kernel sends for a broken lease and which would end the process.
+    /// Ignores two signals that would end the process: SIGIO, which the kernel sends for a broken
+    /// lease, and SIGXFSZ, which it sends with [`FBIG`](SysError::FBIG) to a process that may not
+    /// write a file of that size.
     pub fn new() -> Linux {
-        static IGNORE_SIGIO: Once = Once::new();
-        IGNORE_SIGIO.call_once(|| {
-            // SAFETY: ignoring a signal installs no handler and accesses no memory.
-            unsafe { libc::signal(libc::SIGIO, libc::SIG_IGN) };
+        static IGNORE_SIGNALS: Once = Once::new();
+        IGNORE_SIGNALS.call_once(|| {
+            for signal in [libc::SIGIO, libc::SIGXFSZ] {
+                // SAFETY: ignoring a signal installs no handler and accesses no memory.
+                unsafe { libc::signal(signal, libc::SIG_IGN) };
+            }
         });
         Linux(())
     }

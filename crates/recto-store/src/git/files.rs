@@ -1,6 +1,6 @@
 //! A store of the files in one git tree.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::error::{Error, Result};
@@ -123,12 +123,7 @@ impl GitFiles {
 
     /// Returns a path relative to the top, or `None` if it is outside the work tree.
     pub fn relative(&self, path: &AbsPath, context: &Context) -> Result<Option<PathBuf>> {
-        let clean = paths::clean(&self.local, path, context)?;
-        let below = |path: &Path| {
-            let mut tops = self.tops.iter();
-            tops.find_map(|top| path.strip_prefix(top).ok().map(Path::to_path_buf))
-        };
-        Ok(below(&clean).or_else(|| below(&paths::real(&self.local, &clean, context)?)))
+        paths::relative(&self.local, &self.tops, path, context)
     }
 
     /// Reads one file, and adds a note if it is a link.

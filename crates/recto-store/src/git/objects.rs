@@ -8,12 +8,14 @@ use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
+use std::time::Instant;
 
 use gix_hash::{Kind as HashKind, ObjectId, Prefix, oid};
 use gix_object::Kind;
+use gix_pack::cache::Never;
 
 use super::git_dir_access::{GitDirAccess, GitError, broken};
-use super::packs::Pack;
+use super::packs::{BaseCache, Pack};
 use crate::context::Context;
 use crate::limits;
 use crate::sync::lock;
@@ -24,11 +26,17 @@ pub const MAX_OBJECT: u64 = limits::GIT_OBJECT;
 /// The most packs in one directory.
 const MAX_PACKS: usize = 10_000;
 
+/// The most loose objects whose ids start with the same two digits.
+const MAX_LOOSE: usize = 500_000;
+
 /// The most ids that an abbreviated id may match.
 const MAX_CANDIDATES: usize = 1000;
 
 /// An upper bound for the header of a loose object.
 const LOOSE_HEADER: usize = 64;
+
+/// The stored bytes that are enough to read that header.
+const LOOSE_START: u64 = 8 << 10;
 
 /// An object, inflated.
 #[derive(Debug)]
@@ -56,8 +64,6 @@ pub struct Objects {
     /// The `objects` directories, the repository's own first.
     folders: Vec<PathBuf>,
     hash: HashKind,
-    /// Objects and their replacements, from `refs/replace`.
-    replaced: Vec<(ObjectId, ObjectId)>,
     packs: Mutex<Option<Arc<Packs>>>,
 }
 
@@ -69,29 +75,32 @@ struct Packs {
 
 impl Objects {
     /// Creates the database without reading anything.
-    pub fn new(
-        access: Arc<GitDirAccess>,
-        folders: Vec<PathBuf>,
-        hash: HashKind,
-        replaced: Vec<(ObjectId, ObjectId)>,
-    ) -> Objects {
-        Objects { access, folders, hash, replaced, packs: Mutex::default() }
+    pub fn new(access: Arc<GitDirAccess>, folders: Vec<PathBuf>, hash: HashKind) -> Objects {
+        Objects { access, folders, hash, packs: Mutex::default() }
     }
 
-    /// Reads an object.
+    /// Reads an object. Ignores `refs/replace`, so that an id always means the same content.
     pub fn find(&self, id: &oid, context: &Context) -> Result<ObjectLookup, GitError> {
+        self.find_with(id, &mut Never, context)
+    }
+
+    /// Reads an object, with a cache for the bases of deltas.
+    pub fn find_with(
+        &self,
+        id: &oid,
+        bases: &mut impl BaseCache,
+        context: &Context,
+    ) -> Result<ObjectLookup, GitError> {
         context.cancel.check()?;
-        let replaced = self.replaced.iter().find(|(from, _)| from.as_ref() == id);
-        let id = replaced.map_or(id, |(_, to)| to);
         let (packs, is_new) = self.packs(context)?;
-        if let Some(found) = self.find_in(&packs, id, context)? {
+        if let Some(found) = self.find_in(&packs, id, bases, context)? {
             return Ok(found);
         }
         // A concurrent `git gc` may have moved the object to a new pack: load the packs again.
         let mut has_broken = packs.has_broken;
         if !is_new {
             let packs = self.load_packs(context)?;
-            if let Some(found) = self.find_in(&packs, id, context)? {
+            if let Some(found) = self.find_in(&packs, id, bases, context)? {
                 return Ok(found);
             }
             has_broken = packs.has_broken;
@@ -106,6 +115,19 @@ impl Objects {
         }
     }
 
+    /// Returns the type of an object that [`Objects::with_prefix`] found, without reading all of it.
+    pub fn kind(&self, id: &oid, context: &Context) -> Result<Option<Kind>, GitError> {
+        context.cancel.check()?;
+        for pack in &self.packs(context)?.0.packs {
+            if let Some(kind) = pack.kind(id, &self.access, context)? {
+                return Ok(Some(kind));
+            }
+        }
+        let Some((digits, file)) = self.open_loose(id, context)? else { return Ok(None) };
+        let header = LooseHeader::read(file, LOOSE_START);
+        header.map(|header| Some(header.kind)).ok_or_else(|| damaged(&digits))
+    }
+
     /// Returns the ids that start with some digits, given in lower case.
     pub fn with_prefix(
         &self,
@@ -114,13 +136,14 @@ impl Objects {
     ) -> Result<BTreeSet<ObjectId>, GitError> {
         let mut ids = BTreeSet::new();
         let Ok(prefix) = Prefix::from_hex(digits) else { return Ok(ids) };
-        for pack in &self.packs(context)?.0.packs {
+        let packs = self.packs(context)?.0;
+        for pack in &packs.packs {
             pack.ids_with_prefix(prefix, MAX_CANDIDATES, &mut ids);
         }
         for folder in &self.folders {
             context.cancel.check()?;
             let (start, rest) = digits.split_at(2);
-            for name in self.access.names(folder, start, usize::MAX, context)? {
+            for name in self.access.names(folder, start, MAX_LOOSE, context)? {
                 let Some(name) = name.to_str().filter(|name| name.starts_with(rest)) else {
                     continue;
                 };
@@ -133,26 +156,35 @@ impl Objects {
                 }
             }
         }
-        Ok(ids)
+        match ids.is_empty() && packs.has_broken {
+            true => Err(broken("a pack is damaged")),
+            false => Ok(ids),
+        }
     }
 
     fn find_in(
         &self,
         packs: &Packs,
         id: &oid,
+        bases: &mut impl BaseCache,
         context: &Context,
     ) -> Result<Option<ObjectLookup>, GitError> {
         for pack in &packs.packs {
-            if let Some(found) = pack.find(id, &self.access, context)? {
+            if let Some(found) = pack.find(id, &self.access, bases, context)? {
                 return Ok(Some(found));
             }
         }
+        let Some((digits, file)) = self.open_loose(id, context)? else { return Ok(None) };
+        read_loose(file).ok_or_else(|| damaged(&digits)).map(Some)
+    }
+
+    /// Opens the file of a loose object. Also returns the digits of its id.
+    fn open_loose(&self, id: &oid, context: &Context) -> Result<Option<(String, File)>, GitError> {
         let digits = id.to_hex().to_string();
         let name = format!("{}/{}", &digits[..2], &digits[2..]);
         for folder in &self.folders {
             if let Some(file) = self.access.open(folder, &name, context)? {
-                let damaged = || broken(format!("object {digits} is damaged"));
-                return read_loose(file).ok_or_else(damaged).map(Some);
+                return Ok(Some((digits, file)));
             }
         }
         Ok(None)
@@ -168,12 +200,20 @@ impl Objects {
     }
 
     fn load_packs(&self, context: &Context) -> Result<Arc<Packs>, GitError> {
+        let started = Instant::now();
         let mut packs = Packs { packs: Vec::new(), has_broken: false };
+        let mut n_free = limits::GIT_PACK_INDEXES;
         for folder in &self.folders {
             for stem in self.pack_stems(folder, context)? {
                 context.cancel.check()?;
-                match Pack::open(&self.access, folder, &stem, self.hash, context) {
-                    Ok(pack) => packs.packs.extend(pack),
+                if started.elapsed() > limits::GIT_WALK_TIME {
+                    return Err(broken("opening its packs takes too long"));
+                }
+                match Pack::open(&self.access, folder, &stem, self.hash, n_free, context) {
+                    Ok(pack) => {
+                        n_free -= pack.as_ref().map_or(0, |pack| pack.n_index_bytes);
+                        packs.packs.extend(pack);
+                    }
                     Err(GitError::Broken(_)) => packs.has_broken = true,
                     Err(error) => return Err(error),
                 }
@@ -195,32 +235,57 @@ impl Objects {
     }
 }
 
+fn damaged(digits: &str) -> GitError {
+    broken(format!("object {digits} is damaged"))
+}
+
+/// The start of a loose object.
+struct LooseHeader {
+    kind: Kind,
+    n_bytes: u64,
+    stored: Vec<u8>,
+    inflate: gix_zlib::Inflate,
+    status: gix_zlib::Status,
+    n_in: usize,
+    /// The inflated bytes, and how many of them are the header.
+    start: Vec<u8>,
+    n_header: usize,
+}
+
+impl LooseHeader {
+    /// Reads up to `n_wanted` stored bytes. Returns `None` if the object is damaged.
+    fn read(mut file: File, n_wanted: u64) -> Option<LooseHeader> {
+        let mut stored = Vec::new();
+        (&mut file).take(n_wanted).read_to_end(&mut stored).ok()?;
+        let mut inflate = gix_zlib::Inflate::default();
+        let mut start = vec![0; LOOSE_HEADER];
+        let (status, n_in, n_out) = inflate.prefix(&stored, &mut start).ok()?;
+        if status == gix_zlib::Status::BufError {
+            return None;
+        }
+        start.truncate(n_out);
+        let (kind, n_bytes, n_header) = gix_object::decode::loose_header(&start).ok()?;
+        Some(LooseHeader { kind, n_bytes, stored, inflate, status, n_in, start, n_header })
+    }
+}
+
 /// Inflates a loose object. Returns `None` if it is damaged.
-fn read_loose(mut file: File) -> Option<ObjectLookup> {
+fn read_loose(file: File) -> Option<ObjectLookup> {
     let n_stored = file.metadata().ok()?.len();
     // The start of an object that is too large is enough to read its size.
-    let n_wanted = if n_stored > MAX_OBJECT + (1 << 20) { 8 << 10 } else { n_stored };
-    let mut stored = Vec::new();
-    (&mut file).take(n_wanted).read_to_end(&mut stored).ok()?;
-
-    let mut inflate = gix_zlib::Inflate::default();
-    let mut header = [0; LOOSE_HEADER];
-    let (status, n_in, n_out) = inflate.prefix(&stored, &mut header).ok()?;
-    if status == gix_zlib::Status::BufError {
-        return None;
-    }
-    let header = &header[..n_out];
-    let (kind, n_bytes, n_header) = gix_object::decode::loose_header(header).ok()?;
+    let n_wanted = if n_stored > MAX_OBJECT + (1 << 20) { LOOSE_START } else { n_stored };
+    let LooseHeader { kind, n_bytes, stored, mut inflate, status, n_in, start, n_header } =
+        LooseHeader::read(file, n_wanted)?;
     if n_bytes > MAX_OBJECT {
         return Some(ObjectLookup::TooLarge { n_bytes });
     }
     let size = usize::try_from(n_bytes).ok()?;
     let mut bytes = Vec::new();
     if status == gix_zlib::Status::StreamEnd {
-        bytes.extend_from_slice(header.get(n_header..)?);
-    } else if n_out.checked_sub(n_header)? <= size {
+        bytes.extend_from_slice(start.get(n_header..)?);
+    } else if start.len().checked_sub(n_header)? <= size {
         // One spare byte makes the stream run to its end, where the checksum is verified.
-        inflate.rest(stored.get(n_in..)?, header, n_header, &mut bytes, size + 1).ok()?;
+        inflate.rest(stored.get(n_in..)?, &start, n_header, &mut bytes, size + 1).ok()?;
     }
     (bytes.len() == size).then_some(ObjectLookup::Whole(GitObject { kind, bytes }))
 }

@@ -57,6 +57,21 @@ pub fn clean(local: &LocalStore, path: &AbsPath, context: &Context) -> Result<Pa
     }
 }
 
+/// Returns a path relative to the top of a work tree, or `None` if it is outside.
+pub fn relative(
+    local: &LocalStore,
+    tops: &[PathBuf],
+    path: &AbsPath,
+    context: &Context,
+) -> Result<Option<PathBuf>> {
+    let clean = clean(local, path, context)?;
+    let below = |path: &Path| {
+        let mut tops = tops.iter();
+        tops.find_map(|top| path.strip_prefix(top).ok().map(Path::to_path_buf))
+    };
+    Ok(below(&clean).or_else(|| below(&real(local, &clean, context)?)))
+}
+
 /// Returns the path with links resolved, if that is permitted.
 pub fn real(local: &LocalStore, path: &Path, context: &Context) -> Option<PathBuf> {
     let path = AbsPath::of(path.to_path_buf(), path.display().to_string());

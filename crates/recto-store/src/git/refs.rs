@@ -84,6 +84,36 @@ impl Refs<'_> {
         }
     }
 
+    /// Returns the ids of all references, and of HEAD.
+    pub fn all(&self) -> Result<Vec<ObjectId>, GitError> {
+        const MAX_REFERENCES: usize = 100_000;
+        let mut ids: Vec<ObjectId> = self.id("HEAD")?.into_iter().collect();
+        for line in self.packed()?.split(|byte| *byte == b'\n') {
+            let id = str::from_utf8(line).ok().and_then(|line| line.split(' ').next());
+            ids.extend(id.and_then(|id| self.parse_id(id)));
+        }
+        let mut ahead = vec!["refs".to_string()];
+        let mut n_names = 0;
+        while let Some(folder) = ahead.pop() {
+            let common = &self.repository.common_dir;
+            let names =
+                self.repository.access.names(common, &folder, MAX_REFERENCES, self.context)?;
+            n_names += names.len();
+            if n_names > MAX_REFERENCES || ids.len() > 10 * MAX_REFERENCES {
+                return Err(broken("it has too many references"));
+            }
+            for name in names.iter().filter_map(|name| name.to_str()) {
+                let name = format!("{folder}/{name}");
+                match is_name(&name).then(|| self.id(&name)).transpose()?.flatten() {
+                    Some(id) => ids.push(id),
+                    None if is_name(&name) => ahead.push(name),
+                    None => {}
+                }
+            }
+        }
+        Ok(ids)
+    }
+
     /// Returns the upstream of a branch. Both are full names.
     pub fn upstream(&self, branch: &str) -> Option<String> {
         let config = &self.repository.config;
@@ -121,33 +151,6 @@ impl Refs<'_> {
             Some(LogEntry { old, new, message: message.into() })
         };
         Ok(log.split(|byte| *byte == b'\n').filter_map(entry).collect())
-    }
-
-    /// Returns the objects that `refs/replace` replaces, with their replacements.
-    pub fn replaced(&self) -> Result<Vec<(ObjectId, ObjectId)>, GitError> {
-        if self.repository.has_reftable() {
-            return Ok(Vec::new());
-        }
-        let prefix = "refs/replace/";
-        let common = &self.repository.common_dir;
-        let loose = self.repository.access.names(common, "refs/replace", 10_000, self.context)?;
-        let mut names: Vec<String> =
-            loose.into_iter().filter_map(|name| name.into_string().ok()).collect();
-        let packed = self.packed()?;
-        for at in memmem::find_iter(packed, format!(" {prefix}").as_bytes()) {
-            let name = &packed[at + 1 + prefix.len()..];
-            let end = memchr::memchr(b'\n', name).unwrap_or(name.len());
-            names.push(String::from_utf8_lossy(&name[..end]).into_owned());
-        }
-        let mut replaced = Vec::new();
-        for name in names {
-            if let Some(from) = self.parse_id(&name)
-                && let Some(to) = self.id(&format!("{prefix}{name}"))?
-            {
-                replaced.push((from, to));
-            }
-        }
-        Ok(replaced)
     }
 
     fn target(&self, name: &str) -> Result<Option<RefTarget>, GitError> {

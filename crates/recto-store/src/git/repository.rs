@@ -14,7 +14,6 @@ use gix_hash::{Kind as HashKind, ObjectId};
 use super::config::GitConfig;
 use super::git_dir_access::{GitDirAccess, GitError, broken};
 use super::objects::Objects;
-use super::refs::Refs;
 use crate::context::Context;
 
 /// The largest file that contains one path, in bytes.
@@ -74,12 +73,8 @@ impl Repository {
     }
 
     /// Opens the object database.
-    pub fn objects(&self, context: &Context) -> Result<Objects, GitError> {
-        let replaced = match self.config.value("core", "usereplacerefs") {
-            Some("false" | "no" | "off" | "0") => Vec::new(),
-            _ => Refs { repository: self, context }.replaced()?,
-        };
-        Ok(Objects::new(self.access.clone(), self.objects.clone(), self.hash, replaced))
+    pub fn objects(&self) -> Objects {
+        Objects::new(self.access.clone(), self.objects.clone(), self.hash)
     }
 
     /// Whether its references are stored in an unsupported format.

@@ -6,11 +6,12 @@ use crate::error::{Error, Result};
 use gix_hash::ObjectId;
 use gix_object::{CommitRefIter, Kind, TagRefIter};
 
+use super::commits::{Commit, Walk};
 use super::git_dir_access::{GitError, broken};
 use super::objects::{GitObject, ObjectLookup, Objects};
 use super::refs::{LogEntry, Refs};
 use super::repository::Repository;
-use super::revision::{Base, Peel, Revision, RevisionStep};
+use super::revision::{Base, MessagePattern, Peel, Revision, RevisionStep};
 use crate::context::Context;
 
 /// The longest chain of tags.
@@ -36,11 +37,16 @@ pub struct Resolver<'a> {
 impl Resolver<'_> {
     /// Returns the tree of the revision.
     pub fn tree(&self) -> Result<ObjectId> {
+        self.object(Peel::Tree)
+    }
+
+    /// Returns the object of a type that the revision leads to.
+    pub fn object(&self, peel: Peel) -> Result<ObjectId> {
         let mut id = self.base()?;
         for step in &self.revision.steps {
-            id = self.step(id, *step)?;
+            id = self.step(id, step)?;
         }
-        self.peel(id, Peel::Tree)
+        self.peel(id, peel)
     }
 
     /// Reads an object that another object refers to, so that it must exist.
@@ -54,6 +60,12 @@ impl Resolver<'_> {
             Base::Name(name) => self.named(name),
             Base::Earlier { name, n_changes } => self.earlier(name.as_deref(), *n_changes),
             Base::CheckedOut { n_checkouts } => self.checked_out(*n_checkouts),
+            Base::Message(pattern) => {
+                let tips = self.checked(self.refs().all())?;
+                // Like git, skip references to other objects.
+                let tips = tips.iter().filter_map(|id| self.peel(*id, Peel::Commit).ok());
+                self.with_message(tips, pattern)
+            }
             Base::Upstream { name } => {
                 let branch = match name.as_deref() {
                     None | Some("HEAD") => self.checked(self.refs().current_branch())?,
@@ -105,11 +117,10 @@ impl Resolver<'_> {
     fn abbreviated(&self, digits: &str) -> Result<ObjectId> {
         let mut ids = Vec::new();
         for id in self.checked(self.objects.with_prefix(digits, self.context))? {
-            if let ObjectLookup::Whole(object) =
-                self.checked(self.objects.find(&id, self.context))?
-                && object.kind != Kind::Blob
+            if let Some(kind) = self.checked(self.objects.kind(&id, self.context))?
+                && kind != Kind::Blob
             {
-                ids.push((id, object.kind));
+                ids.push((id, kind));
             }
         }
         // Like git, prefer commits and tags to trees.
@@ -165,9 +176,12 @@ impl Resolver<'_> {
         self.named(&checkouts.swap_remove(at))
     }
 
-    fn step(&self, id: ObjectId, step: RevisionStep) -> Result<ObjectId> {
-        match step {
+    fn step(&self, id: ObjectId, step: &RevisionStep) -> Result<ObjectId> {
+        match *step {
             RevisionStep::Peel(peel) => self.peel(id, peel),
+            RevisionStep::Message(ref pattern) => {
+                self.with_message([self.peel(id, Peel::Commit)?], pattern)
+            }
             RevisionStep::Parent(0) => self.peel(id, Peel::Commit),
             RevisionStep::Parent(n) => self.parent(self.peel(id, Peel::Commit)?, n),
             RevisionStep::Ancestor(n_generations) => {
@@ -184,6 +198,39 @@ impl Resolver<'_> {
                 Ok(id)
             }
         }
+    }
+
+    /// Returns the newest commit with a matching message among some commits and their ancestors.
+    fn with_message(
+        &self,
+        tips: impl IntoIterator<Item = ObjectId>,
+        pattern: &MessagePattern,
+    ) -> Result<ObjectId> {
+        let started = Instant::now();
+        let mut walk = Walk::default();
+        let read = |id: &ObjectId| {
+            let damaged = || broken(format!("object {id} is not a valid commit"));
+            let commit = Commit::parse(*id, &self.read(id)?);
+            commit.ok_or_else(|| damaged().into_error(self.path))
+        };
+        for id in tips {
+            walk.add(&id, read)?;
+        }
+        let ends = self.checked(self.repository.shallow(self.context))?;
+        while let Some(commit) = walk.pop() {
+            let object = self.read(&commit.id)?;
+            let message = CommitRefIter::from_bytes(&object.bytes, commit.id.kind()).message();
+            if message.is_ok_and(|message| pattern.matches(message)) {
+                return Ok(commit.id);
+            }
+            if started.elapsed() > MAX_TIME {
+                return Err(self.unknown("Searching that far back in history takes too long."));
+            }
+            for parent in commit.parents.iter().filter(|_| !ends.contains(&commit.id)) {
+                walk.add(parent, read)?;
+            }
+        }
+        Err(self.unknown("No commit message contains that text."))
     }
 
     fn parent(&self, id: ObjectId, number: usize) -> Result<ObjectId> {
@@ -271,10 +318,17 @@ pub fn read(
         ObjectLookup::TooLarge { n_bytes } => {
             Err(broken(format!("object {id} is too large ({n_bytes} bytes)")))
         }
-        ObjectLookup::Missing if repository.is_partial() => Err(broken(format!(
+        ObjectLookup::Missing => Err(missing(repository, id)),
+    }
+}
+
+/// Returns the error for an object that another object refers to and that does not exist.
+pub fn missing(repository: &Repository, id: &ObjectId) -> GitError {
+    broken(match repository.is_partial() {
+        true => format!(
             "this is a partial clone and object {id} was not fetched; check out the revision with \
              git to fetch it"
-        ))),
-        ObjectLookup::Missing => Err(broken(format!("object {id} is missing"))),
-    }
+        ),
+        false => format!("object {id} is missing"),
+    })
 }

@@ -1,7 +1,8 @@
 //! Parses revisions in git's syntax that name one commit, tag or tree.
 //!
-//! Syntax that searches history, names the index or selects several commits is rejected with an
-//! explanation. [`super::resolve`] resolves names.
+//! Syntax that names the index or selects several commits is rejected with an explanation. [`super::resolve`] resolves names.
+
+use regex::bytes::{Regex, RegexBuilder};
 
 use crate::error::{Error, Result};
 
@@ -38,6 +39,8 @@ pub enum Base {
         /// How many checkouts ago.
         n_checkouts: usize,
     },
+    /// The newest commit of any branch or tag whose message matches a pattern: `:/fix`.
+    Message(MessagePattern),
     /// The upstream of a branch: `main@{upstream}`, `@{u}`.
     Upstream {
         /// The branch; the current one if `None`.
@@ -46,7 +49,7 @@ pub enum Base {
 }
 
 /// One step from an object to another.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RevisionStep {
     /// `^2`; `^0` is the commit itself.
     Parent(usize),
@@ -54,6 +57,48 @@ pub enum RevisionStep {
     Ancestor(u64),
     /// `^{commit}`.
     Peel(Peel),
+    /// The newest ancestor whose message matches a pattern: `^{/fix}`.
+    Message(MessagePattern),
+}
+
+/// A pattern for commit messages.
+#[derive(Debug, Clone)]
+pub struct MessagePattern {
+    /// The pattern.
+    pub regex: Regex,
+    /// Whether messages match that do not contain it.
+    pub is_negated: bool,
+}
+
+impl PartialEq for MessagePattern {
+    fn eq(&self, other: &MessagePattern) -> bool {
+        (self.regex.as_str(), self.is_negated) == (other.regex.as_str(), other.is_negated)
+    }
+}
+
+impl Eq for MessagePattern {}
+
+impl MessagePattern {
+    /// Parses the text after the slash: `!-` negates, `!!` is a literal `!`.
+    fn parse(text: &str) -> Result<MessagePattern, &'static str> {
+        let (text, is_negated) = match (text.strip_prefix("!-"), text.strip_prefix("!!")) {
+            (Some(text), _) => (text.to_string(), true),
+            (_, Some(text)) => (format!("!{text}"), false),
+            _ if text.starts_with('!') => return Err("After /, use !- to negate or !! for a !."),
+            _ => (text.to_string(), false),
+        };
+        if text.is_empty() {
+            return Err("It has no text after the slash.");
+        }
+        let regex = RegexBuilder::new(&text).dot_matches_new_line(true).size_limit(1 << 20).build();
+        let regex = regex.map_err(|_| "The text after the slash is not a valid pattern.")?;
+        Ok(MessagePattern { regex, is_negated })
+    }
+
+    /// Whether a message matches.
+    pub fn matches(&self, message: &[u8]) -> bool {
+        self.regex.is_match(message) != self.is_negated
+    }
 }
 
 /// The type of object to dereference to.
@@ -99,13 +144,15 @@ fn parse(given: &str) -> Result<Revision, &'static str> {
     if given.starts_with('-') {
         return Err("A revision cannot start with a dash; options are not supported.");
     }
-    if given.starts_with(":/") || given.contains("^{/") {
-        return Err("Searching history is not supported; use the id of the commit.");
+    if let Some(text) = given.strip_prefix(":/") {
+        let base = Base::Message(MessagePattern::parse(text)?);
+        return Ok(Revision { given: given.into(), base, steps: Vec::new() });
     }
-    if given.contains(':') {
+    let names = &given[..given.find("^{/").unwrap_or(given.len())];
+    if names.contains(':') {
         return Err("Pass only the revision here; the path has its own parameter.");
     }
-    if given.contains("..") || given.starts_with('^') {
+    if names.contains("..") || given.starts_with('^') {
         return Err("It names several commits; name one.");
     }
     let base_end = given.find(['^', '~']).unwrap_or(given.len());
@@ -149,6 +196,11 @@ fn parse_steps(mut rest: &str) -> Result<Vec<RevisionStep>, &'static str> {
         rest = &rest[sign.len_utf8()..];
         if sign == '^' && rest.starts_with('{') {
             let (what, after) = rest[1..].split_once('}').ok_or("A brace is not closed.")?;
+            if let Some(text) = what.strip_prefix('/') {
+                steps.push(RevisionStep::Message(MessagePattern::parse(text)?));
+                rest = after;
+                continue;
+            }
             steps.push(RevisionStep::Peel(match what {
                 "" => Peel::Any,
                 "object" => Peel::Object,
@@ -187,6 +239,10 @@ mod tests {
         Base::Name(text.into())
     }
 
+    fn pattern(text: &str) -> MessagePattern {
+        MessagePattern::parse(text).unwrap_or_else(|error| panic!("{error}"))
+    }
+
     #[test]
     fn parses_git_syntax() {
         let (commit, tree) = (RevisionStep::Peel(Peel::Commit), RevisionStep::Peel(Peel::Tree));
@@ -205,6 +261,10 @@ mod tests {
             ("@{2}", Base::Earlier { name: None, n_changes: 2 }, vec![]),
             ("@{-1}~", Base::CheckedOut { n_checkouts: 1 }, vec![RevisionStep::Ancestor(1)]),
             ("@{U}", Base::Upstream { name: None }, vec![]),
+            (":/fix: a..b", Base::Message(pattern("fix: a..b")), vec![]),
+            ("v1^{/a:b}~", name("v1"), {
+                vec![RevisionStep::Message(pattern("a:b")), RevisionStep::Ancestor(1)]
+            }),
         ] {
             let revision = Revision::parse(given).unwrap_or_else(|_| panic!("{given}"));
             assert_eq!((revision.base, revision.steps), (base, steps), "{given}");
@@ -222,11 +282,15 @@ mod tests {
             "^a",
             "a..b",
             "a...b",
-            ":/fix",
+            ":/",
+            ":/!fix",
+            ":/(",
             ":a",
             "HEAD:a",
             ":0:a",
-            "HEAD^{/fix}",
+            "HEAD^{/}",
+            "HEAD^{/a",
+            "a..b^{/c}",
             "HEAD^{blob}",
             "HEAD^{",
             "HEAD@{",

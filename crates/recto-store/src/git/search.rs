@@ -76,6 +76,12 @@ impl RepositorySearch<'_> {
         }
     }
 
+    /// Whether a repository is that of the first root, where relative paths start.
+    pub fn is_of_first_root(&self, found: &FoundRepository) -> bool {
+        let first = self.of_first_root().ok().flatten();
+        first.is_some_and(|first| first.tops[0] == found.tops[0])
+    }
+
     fn first_root(&self) -> Result<PathBuf> {
         self.access.local.roots().into_iter().next().ok_or_else(|| self.none())
     }
@@ -115,7 +121,7 @@ impl RepositorySearch<'_> {
     /// Returns the repository whose `.git` is in a directory.
     fn found_in(&self, folder: &Path) -> Result<Option<FoundRepository>> {
         let local = &self.access.local;
-        let dot_git = AbsPath::of(folder.join(".git"), self.given.into());
+        let dot_git = AbsPath::of(folder.join(".git"), self.given.trim_end_matches('/').into());
         match local.probe_link(&dot_git, self.context) {
             Ok(seen) if seen.kind.is_some() => {}
             Err(Error::PermissionDenied { reason: Denial::ClientSandbox, .. }) => {

@@ -36,11 +36,11 @@ pub struct TreeEntry {
 }
 
 /// Looks up a path in a tree; an empty path is the tree itself. `find` looks up a name in one tree.
-pub fn find(
+pub fn find<E>(
     top: ObjectId,
     parts: &[&[u8]],
-    mut find: impl FnMut(&ObjectId, &[u8]) -> Result<Option<TreeEntry>, GitError>,
-) -> Result<Option<TreeEntry>, GitError> {
+    mut find: impl FnMut(&ObjectId, &[u8]) -> Result<Option<TreeEntry>, E>,
+) -> Result<Option<TreeEntry>, E> {
     let mut at = TreeEntry { kind: EntryKind::Tree, id: top };
     for part in parts {
         if at.kind != EntryKind::Tree {

@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use super::letter_case::folded_text;
+
 use globset::{Glob, GlobBuilder, GlobSet, GlobSetBuilder};
 
 /// Paths that are rejected as if they were outside the roots.
@@ -12,6 +14,8 @@ pub struct HiddenPaths {
     /// Patterns that start with `/`. They are matched against absolute paths as well, because a
     /// shell completes paths that way.
     absolute_globs: GlobSet,
+    /// The same patterns and paths in folded form, for directories that ignore case.
+    folded: Option<Box<HiddenPaths>>,
 }
 
 impl HiddenPaths {
@@ -22,6 +26,12 @@ impl HiddenPaths {
         if patterns.is_empty() {
             return Ok(HiddenPaths::default());
         }
+        let folded: Vec<_> = patterns.iter().map(|pattern| folded_text(pattern)).collect();
+        let folded = Some(Box::new(HiddenPaths::compile(&folded)?));
+        Ok(HiddenPaths { folded, ..HiddenPaths::compile(patterns)? })
+    }
+
+    fn compile(patterns: &[String]) -> Result<HiddenPaths, globset::Error> {
         let mut globs = GlobSetBuilder::new();
         let mut absolute_globs = GlobSetBuilder::new();
         for pattern in patterns {
@@ -36,7 +46,13 @@ impl HiddenPaths {
             };
             globs.add(compile(&anchored)?);
         }
-        Ok(HiddenPaths { globs: globs.build()?, absolute_globs: absolute_globs.build()? })
+        let (globs, absolute_globs) = (globs.build()?, absolute_globs.build()?);
+        Ok(HiddenPaths { globs, absolute_globs, folded: None })
+    }
+
+    /// Returns the patterns for paths in folded form.
+    pub fn folded(&self) -> &HiddenPaths {
+        self.folded.as_deref().unwrap_or(self)
     }
 
     /// Returns whether nothing is hidden.

@@ -101,20 +101,21 @@ pub struct Leftovers {
 }
 
 impl Leftovers {
-    /// Removes leftovers, unless the directory has not changed since recto's last change.
-    pub fn clean(&self, sys: &dyn Sys, lock: &DirLock) {
+    /// Removes leftovers, unless the directory is known to contain none. Returns whether all are
+    /// gone; a leftover that cannot be removed now is tried again next time.
+    pub fn clean(&self, sys: &dyn Sys, lock: &DirLock) -> bool {
         let known = sync::lock(&self.clean).get(&lock.id()).copied();
         if known.is_some() && known == change_time(lock) {
-            return;
+            return true;
         }
-        for name in names(lock) {
-            // A leftover that cannot be removed now is tried again next time.
-            remove(sys, lock, &name);
+        let n_kept = names(lock).filter(|name| !remove(sys, lock, name)).count();
+        if n_kept == 0 {
+            self.remember(lock);
         }
-        self.remember(lock);
+        n_kept == 0
     }
 
-    /// Remembers the current modification time of a directory.
+    /// Remembers the current modification time of a directory without leftovers.
     pub fn remember(&self, lock: &DirLock) {
         let Some(time) = change_time(lock) else { return };
         sync::lock(&self.clean).insert(lock.id(), time);

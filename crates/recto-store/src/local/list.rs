@@ -45,7 +45,7 @@ const MAX_BATCH: usize = 1 << 20;
 
 /// Lists the matching files below a directory.
 pub fn list(roots: &Roots, request: &ListRequest<'_>, context: &Context) -> Result<Listing> {
-    list_within(roots, request, WalkBudget::whole(), context)
+    list_within(roots, request, WalkBudget::whole(context), context)
 }
 
 /// Lists the matching files that a walk finds within a budget.
@@ -331,14 +331,14 @@ impl ListWalk<'_> {
                     let Some(state) = self.glob.enter(&dir.state, name) else {
                         let is_match = || self.glob_with_hidden.enter(&dir.state, name).is_some();
                         let is_counted = is_dotted && name != ".git" && is_match();
-                        found.n_hidden += u64::from(is_counted && self.may_count(whole));
+                        found.n_hidden += u64::from(is_counted && self.may_count(handle, whole));
                         continue;
                     };
-                    if self.is_hidden(whole) {
+                    if self.is_hidden(handle, whole) {
                         continue;
                     }
                     if ignored::is_ignored(rules, whole, true) {
-                        found.n_ignored += u64::from(self.may_count(whole));
+                        found.n_ignored += u64::from(self.may_count(handle, whole));
                         continue;
                     }
                     if dir.depth >= MAX_DEPTH {
@@ -358,7 +358,7 @@ impl ListWalk<'_> {
                 }
                 FileKind::File | FileKind::Symlink
                     if glob.is_match(&dir.state, name)
-                        && self.may_count(whole)
+                        && self.may_count(handle, whole)
                         && (kind == FileKind::File || self.leads_to_file(whole)) =>
                 {
                     if is_dotted && !self.glob.is_match(&dir.state, name) {
@@ -379,13 +379,13 @@ impl ListWalk<'_> {
     }
 
     /// Returns whether `--deny` hides a path.
-    fn is_hidden(&self, path: &Path) -> bool {
-        self.roots.has_hidden() && self.roots.hides(&self.real_path_of(path))
+    fn is_hidden(&self, dir: &Handle, path: &Path) -> bool {
+        self.roots.has_hidden() && self.roots.hides_listed(dir, &self.real_path_of(path))
     }
 
     /// Returns whether an answer may reveal that a path exists.
-    fn may_count(&self, path: &Path) -> bool {
-        !self.is_hidden(path) && self.is_readable(path)
+    fn may_count(&self, dir: &Handle, path: &Path) -> bool {
+        !self.is_hidden(dir, path) && self.is_readable(path)
     }
 
     /// Returns whether the client's sandbox allows reading a path.

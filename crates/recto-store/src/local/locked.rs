@@ -13,8 +13,9 @@ use super::excerpt::ExcerptScan;
 use super::lock::DirLock;
 use super::new_dirs::NewDirs;
 use super::read::{Lease, OpenFile};
+use super::replace::{self, Completed};
 use super::roots::{LastLink, Location};
-use super::{replace, sys};
+use super::sys;
 use crate::context::{Access, Context};
 use crate::error::{Denial, Error, Result, SizeLimit};
 use crate::limits;
@@ -42,6 +43,8 @@ pub struct LockedPath<'a> {
     pub path: AbsPath,
     pub location: Location,
     lock: DirLock,
+    /// Whether the directory contains no leftovers.
+    is_clean: bool,
     /// Whether the name did not exist when the directory was locked.
     pub is_vacant: bool,
     pub new_dirs: NewDirs,
@@ -100,9 +103,18 @@ impl<'a> LockedPath<'a> {
             if kind == Some(FileKind::Symlink) && purpose == Purpose::Change {
                 continue;
             }
-            store.leftovers.clean(&*store.sys, &lock);
+            let is_clean = store.leftovers.clean(&*store.sys, &lock);
             let (path, is_vacant) = (path.clone(), kind.is_none());
-            return Ok(LockedPath { store, context, path, location, lock, is_vacant, new_dirs });
+            return Ok(LockedPath {
+                store,
+                context,
+                path,
+                location,
+                lock,
+                is_clean,
+                is_vacant,
+                new_dirs,
+            });
         }
         Err(Error::Busy { path: path.to_string() })
     }
@@ -169,7 +181,7 @@ impl Slot for LockedPath<'_> {
         if exists && let Err(errno) = self.new_dirs.keep(self.store.is_durable) {
             written = Err(sys::not_durable(errno, &self.path).into());
         }
-        self.record(written)
+        self.finish(written)
     }
 }
 
@@ -194,7 +206,7 @@ impl<'a> HeldFile<'a> for LockedPath<'a> {
 impl LockedFile<'_> {
     fn replace(&self, change: ContentChange<'_>) -> Result<Written, WriteError<'static>> {
         self.locked.context.cancel.check()?;
-        self.locked.record(self.locked.protocol().replace(&self.file, change))
+        self.locked.finish(self.locked.protocol().replace(&self.file, change))
     }
 }
 
@@ -248,7 +260,7 @@ impl<'a> Remove<'a> for LockedFile<'a> {
     fn remove(self: Box<Self>, before: &[u8]) -> Result<Removed, WriteError<'a>> {
         self.locked.context.cancel.check()?;
         let removed = self.locked.protocol().remove(&self.file, before);
-        self.locked.record(removed.map(|()| Removed::File))
+        self.locked.record(removed.is_ok(), removed.map(|()| Removed::File))
     }
 }
 
@@ -258,7 +270,8 @@ struct LockedLink<'a>(LockedPath<'a>);
 impl<'a> Remove<'a> for LockedLink<'a> {
     fn remove(self: Box<Self>, _before: &[u8]) -> Result<Removed, WriteError<'a>> {
         self.0.context.cancel.check()?;
-        self.0.record(self.0.protocol().remove_link().map(|()| Removed::Link))
+        let removed = self.0.protocol().remove_link();
+        self.0.record(removed.is_ok(), removed.map(|()| Removed::Link))
     }
 }
 
@@ -286,9 +299,26 @@ impl LockedPath<'_> {
         Ok(file)
     }
 
-    /// Updates the caches that the next change uses.
-    fn record<T>(&self, result: Result<T, WriteError<'static>>) -> Result<T, WriteError<'static>> {
-        self.store.leftovers.remember(&self.lock);
+    /// Reports what a write lost.
+    fn finish(
+        &self,
+        result: Result<Completed, WriteError<'static>>,
+    ) -> Result<Written, WriteError<'static>> {
+        let is_clean = result.as_ref().is_ok_and(|completed| !completed.is_leftover_kept);
+        let completed = self.record(is_clean, result)?;
+        completed.lost.into_iter().for_each(|note| self.context.notes.add(note));
+        Ok(completed.written)
+    }
+
+    /// Updates the caches that the next change uses. A change that failed may leave a draft.
+    fn record<T>(
+        &self,
+        is_clean: bool,
+        result: Result<T, WriteError<'static>>,
+    ) -> Result<T, WriteError<'static>> {
+        if self.is_clean && is_clean {
+            self.store.leftovers.remember(&self.lock);
+        }
         if matches!(result, Err(WriteError::Conflict)) {
             self.store.recent_writers.record();
         }
@@ -318,6 +348,10 @@ impl LockedPath<'_> {
     }
 
     fn check_dir_writable(&self) -> Result<()> {
+        if self.lock.dir().flags().is_append_only() {
+            let (path, reason) = (self.path.to_string(), Denial::AppendOnlyFolder);
+            return Err(Error::PermissionDenied { path, reason });
+        }
         self.check_writable(".").map_err(|error| match error {
             Error::PermissionDenied { path, .. } => {
                 Error::PermissionDenied { path, reason: Denial::Folder }

@@ -9,11 +9,17 @@ use recto_platform::{Handle, Sys, SysError, SysResult};
 
 use super::read::OpenFile;
 use super::sys;
+use crate::notes::Note;
 use crate::path::AbsPath;
 
 /// Copies owner, mode and attributes from `old` to `new`, except for setuid, setgid and file
-/// capabilities, which must not survive a change of the program.
-pub fn copy(sys: &dyn Sys, old: &OpenFile, new: &Handle, path: &AbsPath) -> Result<(), Error> {
+/// capabilities, which must not survive a change of the program. Returns what is lost.
+pub fn copy(
+    sys: &dyn Sys,
+    old: &OpenFile,
+    new: &Handle,
+    path: &AbsPath,
+) -> Result<Vec<Note>, Error> {
     let failed = |errno| sys::error(errno, path, 0);
     let made = new.status().map_err(failed)?;
     let (owner, group) = (old.status.uid, old.status.gid);
@@ -25,7 +31,10 @@ pub fn copy(sys: &dyn Sys, old: &OpenFile, new: &Handle, path: &AbsPath) -> Resu
             errno => failed(errno),
         })?;
     }
-    let kept = attributes(&old.fd).map_err(failed)?;
+    let mut kept = attributes(&old.fd).map_err(failed)?;
+    let n_attributes = kept.len();
+    kept.retain(|(name, _)| name.as_c_str() != CAPABILITIES);
+    let has_capabilities = kept.len() < n_attributes;
     // Remove attributes that the directory gave the new file, such as a default access list.
     for (name, _) in attributes(new).map_err(failed)? {
         if !is_set_by_system(&name) && !kept.iter().any(|(kept, _)| *kept == name) {
@@ -41,8 +50,17 @@ pub fn copy(sys: &dyn Sys, old: &OpenFile, new: &Handle, path: &AbsPath) -> Resu
         }
     }
     // After the attributes, because setting an access list changes the mode.
-    sys::retry(|| sys.set_mode(new, old.status.mode & 0o1777)).map_err(failed)
+    sys::retry(|| sys.set_mode(new, old.status.mode & 0o1777)).map_err(failed)?;
+    let lost = [
+        (old.status.mode & 0o6000 != 0, Note::LostSetId),
+        (has_capabilities, Note::LostCapabilities),
+        (old.fd.flags().are_lost_in(new.flags()), Note::LostFlags),
+    ];
+    Ok(lost.into_iter().filter_map(|(is_lost, note)| is_lost.then_some(note)).collect())
 }
+
+/// File capabilities are dropped like the setuid bit.
+const CAPABILITIES: &CStr = c"security.capability";
 
 /// Returns whether the system sets an attribute itself and may not allow setting it.
 fn is_set_by_system(name: &CStr) -> bool {
@@ -52,9 +70,7 @@ fn is_set_by_system(name: &CStr) -> bool {
 type Attribute = (CString, Vec<u8>);
 
 fn attributes(file: &Handle) -> SysResult<Vec<Attribute>> {
-    let mut names = file.attribute_names()?;
-    // File capabilities are dropped like the setuid bit.
-    names.retain(|name| name.as_c_str() != c"security.capability");
+    let names = file.attribute_names()?;
     let with_value = |name: CString| file.attribute(&name).map(|value| (name, value));
     names.into_iter().map(with_value).collect()
 }

@@ -52,7 +52,8 @@ impl Visible<'_> {
     }
 
     fn is_served(&self, real_path: &Path) -> bool {
-        self.store.roots.root_containing(real_path).is_some() && !self.store.roots.hides(real_path)
+        self.store.roots.root_containing(real_path).is_some()
+            && !self.store.roots.hides_in_tree(real_path)
     }
 }
 

@@ -6,11 +6,12 @@
 //! text, or a version that another process has replaced meanwhile.
 
 mod concurrent_writers;
+mod create;
 
 use std::ffi::{OsStr, OsString};
 use std::time::Duration;
 
-use crate::error::Error;
+use crate::error::{Denial, Error};
 use recto_platform::{FileKind, Handle, Status, Sys, SysError};
 use recto_text::Digest;
 use recto_text::digest::Digester;
@@ -22,6 +23,7 @@ use super::metadata;
 use super::read::{Lease, OpenFile};
 use super::sys::{self, retry};
 use crate::context::Cancel;
+use crate::notes::Note;
 use crate::path::AbsPath;
 use crate::{WriteError, Written};
 
@@ -29,6 +31,12 @@ const NOTHING: ContentSource<'static> = ContentSource::Memory(b"");
 
 /// How long to wait for late writers if there is no sync, which takes longer anyway.
 const LATE_WRITER_WAIT: Duration = Duration::from_millis(2);
+
+/// Returns whether linking a draft may be unsupported: by the file system, or because the kernel
+/// needs `/proc` for it, which is not mounted.
+fn may_lack_links(errno: SysError) -> bool {
+    sys::may_be_unsupported(errno) || errno == SysError::NOENT
+}
 
 /// One write to one name in a locked directory.
 pub struct Protocol<'a> {
@@ -43,12 +51,33 @@ pub struct Protocol<'a> {
     pub cancel: &'a Cancel,
 }
 
+/// A completed write.
+#[derive(Default)]
+pub struct Completed {
+    pub written: Written,
+    /// What the file lost.
+    pub lost: Vec<Note>,
+    /// Whether a temporary file could not be removed.
+    pub is_leftover_kept: bool,
+}
+
 /// New content on disk, not yet committed.
 struct Draft {
     fd: Handle,
+    /// What the old file has and this one has not.
+    lost: Vec<Note>,
     /// The temporary name that it has, or gets before the commit.
     name: OsString,
     has_name: bool,
+}
+
+/// What a draft is to contain.
+struct DraftContent<'a> {
+    before: Option<Digest>,
+    digest: Digest,
+    source: &'a ContentSource<'a>,
+    /// The file whose metadata it gets.
+    old: Option<&'a OpenFile>,
 }
 
 /// How a draft got the old file's name.
@@ -65,16 +94,28 @@ impl Protocol<'_> {
         &self,
         old: &OpenFile,
         change: ContentChange<'_>,
-    ) -> Result<Written, WriteError<'static>> {
+    ) -> Result<Completed, WriteError<'static>> {
         let digests = change.digests();
         let after = &change.after(&old.fd);
-        let mut draft = self.write_draft(Some(digests.before), digests.after, after, Some(old))?;
-        let committed = self.commit_draft(old, change, &mut draft, after);
-        match committed.inspect_err(|_| self.discard(&draft))? {
-            CommitKind::Exchanged => self.finish_exchange(old, change, draft)?,
-            CommitKind::Renamed => self.sync_dir()?,
-        }
-        Ok(Written { broke_hard_links: old.status.links > 1, content_after: None })
+        let content = DraftContent {
+            before: Some(digests.before),
+            digest: digests.after,
+            source: after,
+            old: Some(old),
+        };
+        let mut draft = self.write_draft(&content)?;
+        let committed = self.commit_draft(old, change, &mut draft, &content);
+        let kind = committed.inspect_err(|_| _ = self.discard(&draft))?;
+        let lost = std::mem::take(&mut draft.lost);
+        let is_leftover_kept = match kind {
+            CommitKind::Exchanged => !self.finish_exchange(old, change, draft)?,
+            CommitKind::Renamed => {
+                self.sync_dir()?;
+                false
+            }
+        };
+        let written = Written { broke_hard_links: old.status.links > 1, content_after: None };
+        Ok(Completed { written, lost, is_leftover_kept })
     }
 
     /// Gives a draft the old file's name. If this fails, nothing has changed.
@@ -83,9 +124,10 @@ impl Protocol<'_> {
         old: &OpenFile,
         change: ContentChange<'_>,
         draft: &mut Draft,
-        after: &ContentSource<'_>,
+        content: &DraftContent<'_>,
     ) -> Result<CommitKind, WriteError<'static>> {
-        self.name_draft(draft, after)?;
+        let after = content.source;
+        self.name_draft(draft, content)?;
         match retry(|| self.sys.status(self.dir, self.name)) {
             Ok(now) if is_same_content(&now, &old.status) => {}
             Ok(_) | Err(SysError::NOENT) => return Err(WriteError::Conflict),
@@ -106,24 +148,6 @@ impl Protocol<'_> {
         self.commit(draft, || self.sys.rename(self.dir, &draft.name, self.name))
             .map_err(|errno| self.failed(errno, after))?;
         Ok(CommitKind::Renamed)
-    }
-
-    /// Creates a file with these bytes. Fails with a conflict if the name exists.
-    pub fn create(&self, bytes: &[u8]) -> Result<Written, WriteError<'static>> {
-        let content = &ContentSource::Memory(bytes);
-        let draft = self.write_draft(None, Digest::of(bytes), content, None)?;
-        let committed = if draft.has_name {
-            self.move_to_new_name(&draft)
-        } else {
-            retry(|| self.sys.link(&draft.fd, self.dir, self.name))
-        };
-        let committed = committed.map_err(|errno| match errno {
-            SysError::EXIST => WriteError::Conflict,
-            errno => self.failed(errno, content),
-        });
-        committed.inspect_err(|_| self.discard(&draft))?;
-        self.sync_dir()?;
-        Ok(Written::default())
     }
 
     /// Removes the file if it still contains `before`, which was read from `old`.
@@ -197,52 +221,44 @@ impl Protocol<'_> {
         })
     }
 
-    fn move_to_new_name(&self, draft: &Draft) -> Result<(), SysError> {
-        match retry(|| self.sys.rename_new(self.dir, &draft.name, self.name)) {
-            Err(errno) if sys::is_unsupported(errno) => {
-                retry(|| self.sys.link(&draft.fd, self.dir, self.name))?;
-                self.discard(draft);
-                Ok(())
+    /// Writes the content to a draft next to the target, copies the metadata, and syncs it. The
+    /// draft has no name yet where the file system supports that.
+    fn write_draft(&self, content: &DraftContent<'_>) -> Result<Draft, WriteError<'static>> {
+        match retry(|| self.sys.open_nameless(self.dir)) {
+            Ok(fd) => {
+                let name = leftovers::name(content.before, content.digest);
+                let mut draft = Draft { fd, lost: Vec::new(), name, has_name: false };
+                draft.lost = self.fill(&draft, content)?;
+                Ok(draft)
             }
-            done => done,
+            Err(errno) if sys::may_be_unsupported(errno) => self.write_named_draft(content),
+            Err(errno) => Err(self.failed(errno, content.source)),
         }
     }
 
-    /// Writes the content to a draft next to the target, copies the metadata, and syncs it.
-    fn write_draft(
-        &self,
-        before: Option<Digest>,
-        digest: Digest,
-        after: &ContentSource<'_>,
-        old: Option<&OpenFile>,
-    ) -> Result<Draft, WriteError<'static>> {
-        let name = leftovers::name(before, digest);
-        let draft = match retry(|| self.sys.open_nameless(self.dir)) {
-            Ok(fd) => Draft { fd, name, has_name: false },
-            Err(errno) if sys::is_unsupported(errno) => {
-                let partial = leftovers::partial(&name);
-                // The replacement of a private file must be private from its first byte on.
-                let mode = if old.is_some() { 0o600 } else { 0o666 };
-                let fd = retry(|| self.sys.create(self.dir, &partial, mode))
-                    .map_err(|errno| self.failed(errno, after))?;
-                Draft { fd, name: partial, has_name: true }
-            }
-            Err(errno) => return Err(self.failed(errno, after)),
-        };
-        let filled = self.fill(&draft, digest, after, old);
-        if filled.is_err() {
-            self.discard(&draft);
+    fn write_named_draft(&self, content: &DraftContent<'_>) -> Result<Draft, WriteError<'static>> {
+        let name = leftovers::partial(&leftovers::name(content.before, content.digest));
+        // A temporary name could not be removed.
+        if self.dir.flags().is_append_only() {
+            let (path, reason) = (self.path.to_string(), Denial::AppendOnlyFolder);
+            return Err(WriteError::Failed(Error::PermissionDenied { path, reason }));
         }
-        filled.map(|()| draft)
+        // The replacement of a private file must be private from its first byte on.
+        let mode = if content.old.is_some() { 0o600 } else { 0o666 };
+        let fd = retry(|| self.sys.create(self.dir, &name, mode))
+            .map_err(|errno| self.failed(errno, content.source))?;
+        let mut draft = Draft { fd, lost: Vec::new(), name, has_name: true };
+        draft.lost = self.fill(&draft, content).inspect_err(|_| _ = self.discard(&draft))?;
+        Ok(draft)
     }
 
+    /// Writes the content and copies the metadata. Returns what is lost.
     fn fill(
         &self,
         draft: &Draft,
-        digest: Digest,
-        after: &ContentSource<'_>,
-        old: Option<&OpenFile>,
-    ) -> Result<(), WriteError<'static>> {
+        content: &DraftContent<'_>,
+    ) -> Result<Vec<Note>, WriteError<'static>> {
+        let DraftContent { digest, source: after, old, .. } = *content;
         let fd = &draft.fd;
         let mut digester = Digester::default();
         let written = after.for_each(self.sys, |mut rest| {
@@ -263,34 +279,41 @@ impl Protocol<'_> {
         if matches!(after, ContentSource::Patched(_)) && digester.finish() != digest {
             return Err(WriteError::Conflict);
         }
-        if let Some(old) = old {
-            metadata::copy(self.sys, old, fd, self.path)?;
-        }
+        let lost = match old {
+            Some(old) => metadata::copy(self.sys, old, fd, self.path)?,
+            None => Vec::new(),
+        };
         if self.is_durable {
             retry(|| self.sys.sync(fd)).map_err(|errno| self.failed(errno, after))?;
         }
-        Ok(())
+        Ok(lost)
     }
 
     /// Gives a complete draft the name by which it is recognized after a crash.
     fn name_draft(
         &self,
         draft: &mut Draft,
-        after: &ContentSource<'_>,
+        content: &DraftContent<'_>,
     ) -> Result<(), WriteError<'static>> {
-        let named = if draft.has_name {
-            let complete = leftovers::complete(&draft.name);
-            let renamed = retry(|| self.sys.rename(self.dir, &draft.name, &complete));
-            renamed.map(|()| draft.name = complete)
-        } else {
-            retry(|| self.sys.link(&draft.fd, self.dir, &draft.name))
-        };
-        named.map_err(|errno| self.failed(errno, after))?;
-        draft.has_name = true;
+        if !draft.has_name {
+            match retry(|| self.sys.link(&draft.fd, self.dir, &draft.name)) {
+                Ok(()) => {
+                    draft.has_name = true;
+                    return Ok(());
+                }
+                Err(errno) if may_lack_links(errno) => *draft = self.write_named_draft(content)?,
+                Err(errno) => return Err(self.failed(errno, content.source)),
+            }
+        }
+        let complete = leftovers::complete(&draft.name);
+        retry(|| self.sys.rename(self.dir, &draft.name, &complete))
+            .map_err(|errno| self.failed(errno, content.source))?;
+        draft.name = complete;
         Ok(())
     }
 
     /// Finishes an exchange: unlinks the old file if it is what was read, otherwise restores it.
+    /// Returns whether the temporary name is gone.
     ///
     /// Unlinking comes last. A process may have looked up the old file before the exchange and open
     /// it only now, and its writes to an unlinked file would be lost.
@@ -299,7 +322,7 @@ impl Protocol<'_> {
         old: &OpenFile,
         change: ContentChange<'_>,
         draft: Draft,
-    ) -> Result<(), WriteError<'static>> {
+    ) -> Result<bool, WriteError<'static>> {
         let after = &change.after(&old.fd);
         let verdict = self.verify_unchanged(old, change.before(&draft.fd), &draft.name);
         if let Ok(Some(lease)) = verdict {
@@ -307,8 +330,8 @@ impl Protocol<'_> {
             if self.is_still_unchanged(old, change.before(&draft.fd), &draft.name, lease) {
                 // If this fails, the next change removes the leftover. The new content is committed
                 // in either case.
-                let _ = retry(|| self.sys.unlink(self.dir, &draft.name));
-                return synced;
+                let is_gone = retry(|| self.sys.unlink(self.dir, &draft.name)).is_ok();
+                return synced.map(|()| is_gone);
             }
         }
         let displaced = recto_platform::status_at(self.dir, &draft.name);
@@ -397,12 +420,12 @@ impl Protocol<'_> {
         own.and_then(|own| Ok((own, found?))).is_ok_and(|(own, found)| own.id() == found.id())
     }
 
-    /// Removes an uncommitted draft. If this fails, it is removed later as a leftover.
-    fn discard(&self, draft: &Draft) {
+    /// Removes a draft's temporary name, and returns whether it is gone. If this fails, it is
+    /// removed later as a leftover.
+    fn discard(&self, draft: &Draft) -> bool {
         // Another process may have put a different file at the name.
-        if draft.has_name && self.is_draft(draft, &draft.name) {
-            let _ = retry(|| self.sys.unlink(self.dir, &draft.name));
-        }
+        let is_there = draft.has_name && self.is_draft(draft, &draft.name);
+        !is_there || retry(|| self.sys.unlink(self.dir, &draft.name)).is_ok()
     }
 
     /// Syncs the change before the old file is unlinked. This gives processes that looked up the

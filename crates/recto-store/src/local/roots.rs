@@ -3,6 +3,7 @@
 
 mod walk;
 
+use std::borrow::Cow;
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::path::{Component, Path, PathBuf};
@@ -11,9 +12,12 @@ use std::time::{Duration, Instant};
 
 use crate::error::Denial;
 use crate::error::{Error, Result};
-use recto_platform::{FileKind, Handle, SysError};
+use recto_platform::{FileKind, Handle, NameCase, SysError};
+
+use recto_text::quote::OneLine;
 
 use super::hidden::HiddenPaths;
+use super::letter_case::{Comparison, folded_path, is_dot_git, stored_name};
 use super::sys;
 use crate::context::Sandbox;
 use crate::limits;
@@ -120,9 +124,10 @@ impl Location {
         }
     }
 
-    /// Returns whether any component of the path is `.git`, in upper or lower case.
+    /// Returns whether any component of the path is `.git`, in a spelling that some file system
+    /// treats as equal.
     pub fn is_in_git_dir(&self) -> bool {
-        self.real_path.components().any(|part| part.as_os_str().eq_ignore_ascii_case(".git"))
+        self.real_path.components().any(|part| is_dot_git(part.as_os_str()))
     }
 }
 
@@ -193,6 +198,7 @@ impl Roots {
         let real_path = dir.real_path.join(name);
         if asks_for_dir(path.as_str())
             || self.hides(&real_path)
+            || self.visible_name(&dir.handle, &dir.real_path, name).is_none()
             || sandbox.closes(&real_path, |path| path.canonicalize().ok())
         {
             return None;
@@ -213,8 +219,7 @@ impl Roots {
     /// the end is followed. Does not touch anything that the caller's sandbox denies.
     pub fn resolve(&self, path: &AbsPath, link: LastLink, sandbox: &Sandbox) -> Result<Location> {
         let denied = || {
-            let roots: Vec<_> =
-                self.roots.iter().map(|root| root.real_path.display().to_string()).collect();
+            let roots: Vec<_> = self.roots.iter().map(|root| shown(&root.real_path)).collect();
             let reason = Denial::Outside { roots: roots.join(", ") };
             Error::PermissionDenied { path: path.to_string(), reason }
         };
@@ -277,6 +282,55 @@ impl Roots {
             })
     }
 
+    /// Returns whether a path is hidden if case and ignorable characters do not count.
+    pub fn hides_folded(&self, real_path: &Path) -> bool {
+        let hidden = self.hidden.folded();
+        hidden.contains_absolute(&folded_path(real_path))
+            || self.roots.iter().any(|root| {
+                let relative = real_path.strip_prefix(&root.real_path);
+                relative.is_ok_and(|relative| hidden.contains(&folded_path(relative)))
+            })
+    }
+
+    /// Returns the name under which a directory lists a name, which differs where several spellings
+    /// name the same file. Returns `None` if that file is hidden, or may be.
+    fn visible_name<'a>(
+        &self,
+        dir: &Handle,
+        dir_path: &Path,
+        name: &'a OsStr,
+    ) -> Option<Cow<'a, OsStr>> {
+        if !self.has_hidden() || Comparison::of(dir, name) == Comparison::Exact {
+            return Some(Cow::Borrowed(name));
+        }
+        let stored = stored_name(dir, name)?;
+        let is_hidden = |name: &OsStr| self.hides_folded(&dir_path.join(name));
+        (!is_hidden(name) && !is_hidden(&stored)).then_some(Cow::Owned(stored))
+    }
+
+    /// Returns whether a listed name is hidden, in a directory that may ignore case.
+    pub fn hides_listed(&self, dir: &Handle, path: &Path) -> bool {
+        let name = path.file_name().unwrap_or_default();
+        self.hides(path)
+            || self.hides_folded(path) && Comparison::of(dir, name) == Comparison::Loose
+    }
+
+    /// Returns whether a path in a tree of a repository is hidden. A file that differs from a hidden
+    /// one in case is the same in a work tree that ignores case.
+    pub fn hides_in_tree(&self, path: &Path) -> bool {
+        if !self.has_hidden() {
+            return false;
+        }
+        let is_exact = || {
+            let root = self.locate(path).map(|(root, _)| &root.handle);
+            root.is_none_or(|dir| match recto_platform::name_case(dir) {
+                NameCase::Exact | NameCase::UsuallyExact => true,
+                NameCase::Ignored | NameCase::Unknown => false,
+            })
+        };
+        self.hides(path) || self.hides_folded(path) && !is_exact()
+    }
+
     /// Returns the root that contains a path, and the rest of the path. The innermost root wins if
     /// roots are nested.
     fn locate<'a>(&self, path: &'a Path) -> Option<(&Root, &'a Path)> {
@@ -303,4 +357,9 @@ impl Roots {
 
 fn asks_for_dir(path: &str) -> bool {
     path.ends_with('/') || path.ends_with("/.")
+}
+
+/// Returns a path for a message, on one line.
+fn shown(path: &Path) -> String {
+    OneLine(&path.to_string_lossy()).to_string()
 }

@@ -27,6 +27,11 @@ pub fn is_unsupported(error: SysError) -> bool {
     matches!(error, SysError::OPNOTSUPP | SysError::INVAL | SysError::NOSYS | SysError::ISDIR)
 }
 
+/// Returns whether the file system may lack a call. Some report that as a missing permission.
+pub fn may_be_unsupported(error: SysError) -> bool {
+    is_unsupported(error) || matches!(error, SysError::PERM | SysError::ACCESS)
+}
+
 /// Returns the store's error for a system error on a path.
 pub fn error(error: SysError, path: &AbsPath, n_bytes: usize) -> Error {
     let path = path.to_string();

@@ -1,5 +1,6 @@
 //! The text of a diff, within bounds.
 
+use crate::quote::is_active;
 use std::fmt::Write;
 use std::ops::Range;
 
@@ -380,7 +381,7 @@ fn header(name: &str, old_side: OldSide) -> String {
 /// Quotes a name for `patch` and `git`: a name with spaces needs a tab after it; control
 /// characters, quotes and backslashes need a C string.
 pub fn header_name(name: &str) -> String {
-    let needs_quotes = |c: char| c.is_control() || c == '"' || c == '\\';
+    let needs_quotes = |c: char| is_active(c) || c == '"' || c == '\\';
     if !name.contains(needs_quotes) {
         return if name.contains(' ') { format!("{name}\t") } else { name.to_string() };
     }
@@ -390,7 +391,7 @@ pub fn header_name(name: &str) -> String {
             '"' | '\\' => quoted.extend(['\\', c]),
             '\n' => quoted.push_str("\\n"),
             '\t' => quoted.push_str("\\t"),
-            c if c.is_control() => {
+            c if is_active(c) => {
                 let mut bytes = [0; 4];
                 for byte in c.encode_utf8(&mut bytes).bytes() {
                     quoted.push_str(&format!("\\{byte:03o}"));

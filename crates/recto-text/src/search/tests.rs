@@ -7,11 +7,96 @@ use proptest::prelude::*;
 use super::*;
 
 fn needle(text: &str) -> Needle {
-    Needle::parse(text).unwrap()
+    Needle::literal(text, false).unwrap()
+}
+
+fn never() -> bool {
+    false
 }
 
 fn search<'a>(needle: &'a Needle, within: &[Range<u64>], max_hits: usize) -> Search<'a> {
-    Search { needle, within: within.to_vec(), max_hits }
+    Search { needle, within: within.to_vec(), max_hits: Some(max_hits), stop: &never }
+}
+
+fn found(lines: &[u64], has_more: bool, total_lines: u64) -> Hits {
+    let n_lines = lines.len() as u64;
+    Hits { lines: lines.to_vec(), n_lines, has_more, stopped_at: None, total_lines }
+}
+
+#[test]
+fn a_regex_matches_within_lines() {
+    for (pattern, text, lines) in [
+        ("^b$", "a\nb\r\nbb\nb", vec![2, 4]),
+        ("^$", "\n\r\na\n", vec![1, 2]),
+        ("^$", "a\n", vec![]),
+        ("^$", "", vec![]),
+        ("x*", "a\n\nb", vec![1, 2, 3]),
+        (r"a\s+b", "a\nb\na \tb\n", vec![3]),
+        (r"[^x]b", "a\nb\nab\n", vec![3]),
+        (r"\Ab", "a\nb\n", vec![2]),
+        (r"b\z", "b\r\nbc\n", vec![1]),
+        (r"a\rb", "a\rb\r\nab\n", vec![1]),
+        (r"a\r$", "a\r\na\r", vec![2]),
+        (r"\d", "٣\nx\n4\n", vec![1, 3]),
+        (r"\p{Greek}+\b", "x\nαβ\n", vec![2]),
+        ("(?i)ä", "Ä\n", vec![1]),
+        ("Ä", "ä\n", vec![]),
+        (r"\w+ing\b", "singing\nings\nings sing\n", vec![1, 3]),
+    ] {
+        let needle = Needle::regex(pattern, true).unwrap();
+        let search = search(&needle, &[0..u64::MAX], 99);
+        assert_eq!(search.hits(text).lines, lines, "{pattern} in {text:?}");
+        assert_eq!(needle.occurs_in(text, &never), !lines.is_empty(), "{pattern} in {text:?}");
+        for n_bytes in [1, 2, 3] {
+            let mut scan = SearchScan::new(&search);
+            text.as_bytes().chunks(n_bytes).for_each(|piece| scan.push(piece));
+            assert_eq!(scan.finish().lines, lines, "{pattern} in pieces of {text:?}");
+        }
+    }
+}
+
+#[test]
+fn a_rejected_regex_shows_where() {
+    for (pattern, column, cause) in [
+        ("a(b", 2, "unclosed group"),
+        ("ä[b", 2, "unclosed character class"),
+        (r"a\p{Klingon}", 2, "Unicode property not found"),
+        ("a**{2,1}", 4, "invalid repetition count range, the start must be <= the end"),
+    ] {
+        let error = Needle::regex(pattern, true).unwrap_err();
+        assert_eq!(error, BadNeedle::Syntax { column, cause: cause.into() }, "{pattern}");
+    }
+    assert_eq!(Needle::regex(r"a\nb", true).unwrap_err(), BadNeedle::NotOneLine);
+    let huge = r"(?:\w{90}){90}";
+    assert_eq!(Needle::regex(huge, true).unwrap_err(), BadNeedle::TooComplex);
+}
+
+#[test]
+fn a_search_can_be_stopped_and_counts_without_lines() {
+    let needle = Needle::regex("x$", true).unwrap();
+    let text = "x\n".repeat(CHUNK);
+    let search = Search { max_hits: None, ..search(&needle, &[0..u64::MAX], 0) };
+    let hits = search.hits(&text);
+    assert_eq!((hits.lines, hits.n_lines), (vec![], CHUNK as u64));
+    let hits = Search { stop: &|| true, ..search }.hits(&text);
+    assert_eq!((hits.n_lines, hits.stopped_at), (CHUNK as u64 / 2, Some(CHUNK as u64 / 2)));
+}
+
+#[test]
+fn a_regex_matches_the_start_of_a_very_long_line() {
+    let needle = Needle::regex("b[0-9]+$|^x+y", true).unwrap();
+    let search = search(&needle, &[0..u64::MAX], 9);
+    let mut scan = SearchScan::new(&search);
+    for _ in 0..MAX_REGEX_LINE / MAX_BUFFERED - 1 {
+        scan.push(&vec![b'x'; MAX_BUFFERED]);
+    }
+    scan.push(b"y");
+    for _ in 0..4 {
+        scan.push(&vec![b'x'; MAX_BUFFERED]);
+    }
+    assert!(scan.buffered.len() <= MAX_REGEX_LINE);
+    scan.push(b"\nb12");
+    assert_eq!(scan.finish(), found(&[1, 2], false, 2));
 }
 
 #[test]
@@ -44,9 +129,9 @@ fn only_the_case_of_letters_is_ignored() {
 fn only_the_named_lines_are_searched() {
     let text = "x\n".repeat(10);
     let hits = search(&needle("x"), &[1..3, 7..8], 99).hits(&text);
-    assert_eq!(hits, Hits { lines: vec![2, 3, 8], has_more: false, total_lines: 10 });
+    assert_eq!(hits, found(&[2, 3, 8], false, 10));
     let hits = search(&needle("x"), &[1..3, 7..8], 2).hits(&text);
-    assert_eq!(hits, Hits { lines: vec![2, 3], has_more: true, total_lines: 10 });
+    assert_eq!(hits, found(&[2, 3], true, 10));
     assert_eq!(search(&needle("x"), &[], 9).hits(&text).lines, []);
     assert_eq!(search(&needle("x"), &[20..30], 9).hits(&text).lines, []);
 }
@@ -54,9 +139,9 @@ fn only_the_named_lines_are_searched() {
 #[test]
 fn rejects_text_that_no_line_can_contain() {
     for needle in ["", "a\nb", &"x".repeat(MAX_NEEDLE + 1)] {
-        assert!(Needle::parse(needle).is_err());
+        assert!(Needle::literal(needle, false).is_err());
     }
-    assert!(Needle::parse(&"ä".repeat(MAX_NEEDLE / 2)).is_ok());
+    assert!(Needle::literal(&"ä".repeat(MAX_NEEDLE / 2), false).is_ok());
 }
 
 #[test]
@@ -74,7 +159,7 @@ fn a_line_of_megabytes_needs_little_memory() {
     scan.push(b"DLE");
     scan.push(&vec![b'x'; 3 * MAX_BUFFERED]);
     scan.push(b"\nxx");
-    assert_eq!(scan.finish(), Hits { lines: vec![1], has_more: false, total_lines: 2 });
+    assert_eq!(scan.finish(), found(&[1], false, 2));
 }
 
 proptest! {

@@ -8,7 +8,9 @@ use recto_store::error::{Denial, Error as StoreError, Instead, SizeLimit};
 use recto_text::error::{Error as TextError, NamedAs, Occurrence, Whereabouts};
 use recto_text::line_spec;
 use recto_text::nearest::Meant;
-use recto_text::quote::{Differing, Quoted, is_same_but_whitespace, unseen_difference};
+use recto_text::quote::{
+    Differing, Escaped, OneLine, Quoted, is_same_but_whitespace, unseen_difference,
+};
 use serde_json::{Map, Value, json};
 
 use super::Error;
@@ -230,7 +232,7 @@ fn store_hint(error: &StoreError, served: &Served) -> Option<Hint> {
         StoreError::NotDurable { cause, .. } => format!("The change was written, but {cause}. Read the file before repeating the change.").into(),
         StoreError::BadGlob { cause, .. } => format!("{}. Patterns support *, ?, [abc], {{a,b}} and ** (any number of directories).", capitalized(cause)).into(),
         StoreError::NoRepository { cause, .. } | StoreError::UnknownRevision { cause, .. } => {
-            cause.as_str().into()
+            Escaped(cause).to_string().into()
         }
         StoreError::NotInRevision { .. } => files::not_in_revision_hint(served),
         StoreError::TooLarge { limit, .. } => match limit {
@@ -399,7 +401,7 @@ fn denial_hint(denial: &Denial) -> Option<Hint> {
         Denial::Outside { roots } => {
             format!("Only files under these roots are accessible: {roots}").into()
         }
-        Denial::AboveRoot { roots, below } => format!("With commit, relative paths start at the repository root; those under the served root start with {below}/. Only files under these roots are accessible: {roots}").into(),
+        Denial::AboveRoot { roots, below } => format!("With commit, relative paths start at the repository root; those under the served root start with {}/. Only files under these roots are accessible: {roots}", Quoted(below)).into(),
         Denial::RootReplaced { root } => format!("The root {} was moved, removed or replaced after recto started; recto must be restarted.", Quoted(root)).into(),
         Denial::GitFolder => "Writing inside .git is not permitted; the user can start recto with --allow-git-writes.".into(),
         Denial::ClientSandbox => "The client's sandbox does not permit it.".into(),
@@ -407,6 +409,7 @@ fn denial_hint(denial: &Denial) -> Option<Hint> {
         Denial::Editor { message } => format!("The editor reported: {}", Quoted(message)).into(),
         Denial::System => return None,
         Denial::ForeignOwner => "The file belongs to another user or group; edits replace the file, which would change its owner.".into(),
+        Denial::AppendOnlyFolder => "The directory is append-only (chattr +a): files can be created in it, but not replaced or removed.".into(),
         Denial::Folder => "The directory is not writable; edits replace the file, so write permission on the directory is required.".into(),
         Denial::MountPoint => "The file is a mount point; edits replace the file, which is not possible here.".into(),
     };
@@ -418,8 +421,10 @@ fn folder_hint(path: &str, commit: Option<&str>, served: &Served) -> Hint {
     let Some(tool) = served.name("ListFiles") else { return "It is a directory.".into() };
     let pattern = everything_below(path);
     let same_commit = if commit.is_some() { " and the same commit" } else { "" };
-    let text =
-        format!("It is a directory; {tool} with pattern {pattern}{same_commit} lists its files.");
+    let text = format!(
+        "It is a directory; {tool} with pattern {}{same_commit} lists its files.",
+        OneLine(&pattern)
+    );
     let mut arguments = Map::from_iter([("pattern".to_string(), pattern.into())]);
     if let Some(commit) = commit {
         arguments.insert("commit".into(), commit.into());

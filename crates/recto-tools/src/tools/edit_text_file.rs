@@ -19,7 +19,7 @@ pub const REPLACE_ALL: Param =
     Param::optional("replace_all", ParamKind::Boolean, "Replace every match");
 
 pub const WHOLE_WORD: Param =
-    Param::optional("whole_word", ParamKind::Boolean, "Match only whole identifiers");
+    Param::optional("whole_word", ParamKind::Boolean, "Only whole identifiers");
 
 pub static TOOL: Tool = Tool {
     name: "edit_text_file",

@@ -5,11 +5,12 @@ use std::path::Path;
 use crate::budget::Budget;
 use crate::error::{Error, Result};
 use recto_text::Size;
-use recto_text::quote::Quoted;
+use recto_text::quote::{OneLine, Quoted};
 use serde_json::{Value, json};
 
-use super::paths::{COMMIT, Matches, list_in_roots, named, start_folder};
+use super::paths::{COMMIT, Matches, list_in_roots, named, relative, relative_to, start_folder};
 use super::{Answer, Arguments, Param, ParamKind, ReadEnv, Run, Tool, Toolset};
+use crate::limits;
 use recto_store::error::Error as StoreError;
 use recto_store::glob::Glob;
 use recto_store::path::AbsPath;
@@ -22,11 +23,16 @@ pub static TOOL: Tool = Tool {
     name: "ListFiles",
     title: "List files",
     toolset: Toolset::Files,
-    description: "Find files by glob: absolute paths, without git-ignored files, and without hidden \
-        ones unless the pattern has the dot. With commit: paths from the repository root; % means \
-        SQL LIKE.",
+    description: "Find files by glob, without git-ignored files, and without hidden ones unless the \
+        pattern has the dot. With depth: an overview. With commit: paths from the repository root; % \
+        means SQL LIKE.",
     params: &[
         Param::required("pattern", ParamKind::String, "src/**/*.rs; * ? ** [ab] {a,b}"),
+        Param::optional(
+            "depth",
+            ParamKind::Integer { minimum: Some(1) },
+            "Levels to list; below, directories with file counts",
+        ),
         COMMIT,
         Param::optional("ignored", ParamKind::Boolean, "Include files ignored by git"),
         Param::optional("limit", ParamKind::Integer { minimum: Some(1) }, "Default 1000"),
@@ -40,6 +46,8 @@ struct Request {
     commit: Option<String>,
     shows_ignored: bool,
     limit: usize,
+    /// The levels of an overview.
+    depth: Option<usize>,
 }
 
 fn request(mut arguments: Arguments) -> Result<Request> {
@@ -48,24 +56,57 @@ fn request(mut arguments: Arguments) -> Result<Request> {
     let limit = arguments.integer("limit").unwrap_or(DEFAULT_LIMIT);
     let positive = usize::try_from(limit).ok().filter(|limit| *limit > 0);
     let limit = positive.ok_or(Error::InvalidLimit { limit })?;
+    let depth = arguments.integer("depth").map(parse_depth).transpose()?;
     let pattern = arguments.string("pattern");
     if pattern.is_empty() {
         return Err(Error::EmptyText { name: "pattern" });
     }
-    Ok(Request { pattern, commit, shows_ignored, limit })
+    Ok(Request { pattern, commit, shows_ignored, limit, depth })
+}
+
+fn parse_depth(depth: i64) -> Result<usize> {
+    let positive = usize::try_from(depth).ok().filter(|depth| *depth > 0);
+    positive.ok_or_else(|| Error::WrongArgument {
+        name: "depth".into(),
+        expected: "1 or more".into(),
+        value: depth.to_string(),
+    })
+}
+
+/// Splits the pattern into its directory and a glob. In an overview, a directory is that directory, and
+/// a pattern also matches everything below directories.
+fn parse_pattern(request: &Request) -> Result<(String, Glob)> {
+    let (start, glob) = Glob::parse(&request.pattern)?;
+    Ok(match (request.depth, Glob::is_glob(&request.pattern)) {
+        (None, _) => (start, glob),
+        (Some(_), true) => (start, glob.with_below()),
+        (Some(_), false) => Glob::parse(&everything_below(request))?,
+    })
 }
 
 fn run(env: &ReadEnv<'_>, arguments: Arguments) -> Result<Answer> {
     let request = request(arguments)?;
-    match &request.commit {
-        None => on_disk(env, &request),
-        Some(commit) => at_commit(env, &request, commit),
+    let answer = |request: &Request| match &request.commit {
+        None => on_disk(env, request),
+        Some(commit) => at_commit(env, request, commit),
+    };
+    match answer(&request)? {
+        // The pattern may name a file.
+        nothing
+            if request.depth.is_some()
+                && !Glob::is_glob(&request.pattern)
+                && nothing.structured["total"] == 0 =>
+        {
+            answer(&Request { depth: None, ..request })
+        }
+        found => Ok(found),
     }
 }
 
 fn on_disk(env: &ReadEnv<'_>, request: &Request) -> Result<Answer> {
-    let (start, glob) = Glob::parse(&request.pattern)?;
-    let Matches { mut listing, folder, shown } =
+    let env = &ReadEnv { context: &env.context.with_walk_deadline(), ..*env };
+    let (start, glob) = parse_pattern(request)?;
+    let Matches { listing, folder, shown } =
         list_in_roots(env, &start, &request.pattern, |folder| {
             match list(env, env.store, folder, &glob, request) {
                 // A root itself is an entry of a directory that is not served.
@@ -77,7 +118,6 @@ fn on_disk(env: &ReadEnv<'_>, request: &Request) -> Result<Answer> {
                 listing => listing,
             }
         })?;
-    listing.files.truncate(request.limit);
     let mut notes = Vec::new();
     if listing.is_missing {
         notes.push(format!("directory not found: {}", Quoted(&start)));
@@ -85,20 +125,20 @@ fn on_disk(env: &ReadEnv<'_>, request: &Request) -> Result<Answer> {
         // An error while looking for reasons must not replace the empty list.
         notes.extend(why_empty(env, request, &folder, glob).unwrap_or_default());
     }
-    Ok(report(env, listing, &shown, notes))
+    Ok(report(env, request, listing, &shown, notes))
 }
 
 fn at_commit(env: &ReadEnv<'_>, request: &Request, commit: &str) -> Result<Answer> {
     let (folder, glob) = match request.pattern.contains('%') {
         true => (String::new(), Glob::like(&request.pattern)?),
-        false => Glob::parse(&request.pattern)?,
+        false => parse_pattern(request)?,
     };
     let start = if folder.is_empty() { "." } else { &folder };
     let revision = env.revisions.at(commit, start, env.context);
     let revision = revision.map_err(|error| named(error, &request.pattern))?;
     let glob = glob.showing_hidden();
     let listing = list(env, &*revision.store, &revision.path, &glob, request)?;
-    Ok(report(env, listing, &revision.shown, Vec::new()))
+    Ok(report(env, request, listing, &revision.shown, Vec::new()))
 }
 
 fn list(
@@ -108,7 +148,8 @@ fn list(
     glob: &Glob,
     request: &Request,
 ) -> Result<Listing> {
-    let Request { shows_ignored, limit, .. } = *request;
+    let Request { shows_ignored, limit, depth, .. } = *request;
+    let limit = if depth.is_some() { limits::COUNTED_FILES } else { limit };
     Ok(store.list(&ListRequest { folder, glob, shows_ignored, limit }, env.context)?)
 }
 
@@ -121,21 +162,36 @@ fn why_empty(
 ) -> Result<Option<String>> {
     if is_folder(env, request).unwrap_or(false) {
         let pattern = everything_below(request);
-        return Ok(Some(format!("this is a directory; use pattern {}", Quoted(&pattern))));
+        let pattern = Quoted(&pattern);
+        return Ok(Some(format!("this is a directory; use depth: 1 or pattern {pattern}")));
+    }
+    let below = list(env, env.store, folder, &glob.clone().with_below(), request)?;
+    if below.total > 0 {
+        let pattern = everything_below(request);
+        let pattern = Quoted(&pattern);
+        return Ok(Some(format!(
+            "only directories match; pass depth: 1 to list them, or use pattern {pattern}"
+        )));
     }
     let everything = Request { shows_ignored: true, limit: 1, ..clone_of(request) };
-    let ignored = list(env, env.store, folder, &glob, &everything)?.total;
+    let Listing { total: ignored, stopped, .. } = list(env, env.store, folder, &glob, &everything)?;
     if ignored > 0 {
         return Ok(Some(format!(
             "{} only if ignored files are included; pass ignored: true",
             n_files(ignored)
         )));
     }
-    let hidden = list(env, env.store, folder, &glob.showing_hidden(), &everything)?.total;
+    let Listing { total: hidden, stopped: also_stopped, .. } =
+        list(env, env.store, folder, &glob.showing_hidden(), &everything)?;
     if hidden > 0 {
         return Ok(Some(format!(
             "{} only among hidden files; write the dot, e.g. .*",
             n_files(hidden)
+        )));
+    }
+    if let Some(budget) = stopped.or(also_stopped) {
+        return Ok(Some(format!(
+            "stopped after {budget}; not all ignored and hidden files were checked"
         )));
     }
     if request.pattern.contains('%') {
@@ -179,30 +235,138 @@ fn n_files(n: u64) -> String {
     if n == 1 { "1 file matches".into() } else { format!("{n} files match") }
 }
 
-fn report(env: &ReadEnv<'_>, listing: Listing, folder: &Path, mut notes: Vec<String>) -> Answer {
+/// Returns the directories that the pattern starts in, with a slash, if there are several roots.
+fn starts(env: &ReadEnv<'_>, request: &Request) -> Vec<String> {
+    let Ok((start, _)) = parse_pattern(request) else { return Vec::new() };
+    let roots = env.more_roots.iter().map(AsRef::as_ref).chain([env.root]);
+    let starts = roots.map(|root: &Path| start_folder(root, &start, &request.pattern));
+    let mut starts: Vec<_> =
+        starts.map(|start| format!("{}/", start.as_path().display())).collect();
+    if env.more_roots.is_empty() {
+        starts.clear();
+    }
+    // A root inside another one comes first.
+    starts.sort_by_key(|start| std::cmp::Reverse(start.len()));
+    starts
+}
+
+/// A file, or with a count of files a directory, of an answer.
+struct Entry {
+    path: String,
+    n_below: Option<u64>,
+}
+
+impl Entry {
+    fn file(path: &String) -> Entry {
+        Entry { path: path.clone(), n_below: None }
+    }
+}
+
+/// Returns the entries of the first `depth` levels in tree order: a directory, then its content. Levels
+/// of absolute paths, which are from several roots, start at one of the `starts`.
+fn overview(files: &[String], starts: &[String], depth: usize) -> Vec<Entry> {
+    let mut entries = Vec::new();
+    let mut left: Vec<&str> = files.iter().map(String::as_str).collect();
+    for start in starts.iter().map(String::as_str).chain([""]) {
+        let (below, others) = left.into_iter().partition(|file| file.starts_with(start));
+        left = others;
+        add_overview(&mut entries, below, start, depth);
+    }
+    entries
+}
+
+fn add_overview(entries: &mut Vec<Entry>, files: Vec<&str>, start: &str, depth: usize) {
+    let files = files.into_iter().map(|file| file[start.len()..].split('/').collect());
+    let mut files: Vec<Vec<&str>> = files.collect();
+    files.sort_unstable();
+    // The directories that contain the current file, as indices of entries.
+    let mut open: Vec<usize> = Vec::new();
+    let mut before: &[&str] = &[];
+    for file in &files {
+        let dirs = &file[..(file.len() - 1).min(depth)];
+        let n_same = dirs.iter().zip(before).take_while(|(one, other)| one == other).count();
+        open.truncate(n_same);
+        for n in n_same + 1..=dirs.len() {
+            open.push(entries.len());
+            let path = format!("{start}{}", dirs[..n].join("/"));
+            entries.push(Entry { path, n_below: Some(0) });
+        }
+        open.iter().for_each(|dir| *entries[*dir].n_below.get_or_insert(0) += 1);
+        if file.len() <= depth {
+            entries.push(Entry { path: format!("{start}{}", file.join("/")), n_below: None });
+        }
+        before = dirs;
+    }
+}
+
+fn report(
+    env: &ReadEnv<'_>,
+    request: &Request,
+    listing: Listing,
+    folder: &Path,
+    mut notes: Vec<String>,
+) -> Answer {
     let mut text = String::new();
-    let mut files = Vec::new();
+    let (mut files, mut dirs) = (Vec::new(), Vec::new());
     let mut budget = Budget::content(env.delivery);
-    for file in &listing.files {
-        let path = folder.join(file).display().to_string();
-        // A line break, or two quotes and a comma.
-        if !budget.spend(Size::of(&path).plus(Size { bytes: 1, json: 3 })) {
+    let mut is_relative = false;
+    let entries = match request.depth {
+        Some(depth) => overview(&listing.files, &starts(env, request), depth),
+        None => listing.files.iter().map(Entry::file).collect(),
+    };
+    for Entry { path, n_below } in entries.iter().take(request.limit) {
+        let path = folder.join(path).display().to_string();
+        let relative = if request.commit.is_none() { relative(env, &path) } else { None };
+        let shown = OneLine(relative.unwrap_or(&path)).to_string();
+        let (shown, json) = match n_below {
+            // Two quotes and a comma.
+            None => (shown, 3),
+            Some(1) => (format!("{shown}/ 1 file"), r#"{"path":"","files":1},"#.len()),
+            Some(n) => (format!("{shown}/ {n} files"), r#"{"path":"","files":},"#.len() + 20),
+        };
+        if !budget.spend(Size { bytes: shown.len() + 1, json: Size::of(&path).json + json }) {
             break;
         }
-        text.push_str(&path);
+        is_relative |= relative.is_some();
+        text.push_str(&shown);
         text.push('\n');
-        files.push(path);
+        match n_below {
+            None => files.push(path),
+            Some(n) => dirs.push(json!({"path": path, "files": n})),
+        }
     }
-    let n_listed = files.len() as u64;
-    let is_truncated = n_listed < listing.total || listing.stopped.is_some();
-    let count = match (listing.total, is_truncated) {
-        (0, _) => "no file matches".to_string(),
-        (1, false) => "1 file".to_string(),
-        (total, false) => format!("{total} files"),
-        (1, true) => format!("first {n_listed} of 1 file; narrow the pattern"),
-        (total, true) => format!("first {n_listed} of {total} files; narrow the pattern"),
+    let n_listed = files.len() + dirs.len();
+    let n_known = listing.files.len() as u64;
+    let is_cut = match request.depth {
+        None => (n_listed as u64) < listing.total,
+        Some(_) => n_listed < entries.len() || n_known < listing.total,
     };
-    notes.insert(0, count);
+    let is_truncated = is_cut || listing.stopped.is_some();
+    let total = match listing.total {
+        1 => "1 file".to_string(),
+        total => format!("{total} files"),
+    };
+    let mut count = match (listing.total, request.depth) {
+        (0, _) => "no file matches".to_string(),
+        (_, None) if is_truncated => format!("first {n_listed} of {total}"),
+        (_, Some(_)) if n_listed < entries.len() => {
+            format!("first {n_listed} of {} entries for {total}", entries.len())
+        }
+        _ => total,
+    };
+    if is_relative {
+        count = format!("{count}, {}", relative_to(env));
+    }
+    let mut own_notes = vec![count];
+    if is_truncated && listing.total > 0 {
+        own_notes.push(match request.depth {
+            None => "narrow the pattern".into(),
+            Some(_) => "lower depth or narrow the pattern".into(),
+        });
+    }
+    if request.depth.is_some() && n_known < listing.total {
+        notes.push(format!("only the first {n_known} files are counted"));
+    }
     if let Some(budget) = listing.stopped {
         notes.push(format!("stopped after {budget}; there may be more"));
     }
@@ -214,12 +378,17 @@ fn report(env: &ReadEnv<'_>, listing: Listing, folder: &Path, mut notes: Vec<Str
             notes.push(format!("{what}: {n}"));
         }
     }
-    let note = notes.join("; ");
-    let mut structured = json!({"files": files, "total": listing.total, "truncated": is_truncated});
-    if notes.len() > 1 {
-        structured["note"] = notes[1..].join("; ").into();
+    let mut structured = json!({"files": files});
+    if request.depth.is_some() {
+        structured["dirs"] = dirs.into();
     }
-    Answer::new(note, structured).with_content(text)
+    structured["total"] = listing.total.into();
+    structured["truncated"] = is_truncated.into();
+    if !notes.is_empty() {
+        structured["note"] = notes.join("; ").into();
+    }
+    own_notes.append(&mut notes);
+    Answer::new(own_notes.join("; "), structured).with_content(text)
 }
 
 fn output() -> Value {
@@ -227,6 +396,14 @@ fn output() -> Value {
         "type": "object",
         "properties": {
             "files": {"type": "array", "items": {"type": "string"}},
+            "dirs": {
+                "type": "array",
+                "items": {
+                    "type": "object",
+                    "properties": {"path": {"type": "string"}, "files": {"type": "integer"}},
+                    "required": ["path", "files"],
+                },
+            },
             "total": {"type": "integer"},
             "truncated": {"type": "boolean"},
             "note": {"type": "string"},

@@ -5,6 +5,7 @@ use std::path::{Component, Path, PathBuf};
 use recto_store::Listing;
 use recto_store::error::{Error as StoreError, Instead};
 use recto_store::path::AbsPath;
+use recto_text::quote::OneLine;
 
 use super::{Param, ParamKind, ReadEnv};
 use crate::error::{Error, Result};
@@ -71,6 +72,17 @@ pub fn list_in_roots(
 fn shown(folder: &AbsPath, listing: &Listing) -> PathBuf {
     let goes_up = folder.as_path().components().any(|part| part == Component::ParentDir);
     if goes_up { listing.folder.clone() } else { folder.as_path().to_path_buf() }
+}
+
+/// Returns a path relative to the first root, if it is below it.
+pub fn relative<'a>(env: &ReadEnv<'_>, path: &'a str) -> Option<&'a str> {
+    let relative = Path::new(path).strip_prefix(env.root).ok()?.to_str()?;
+    (!relative.is_empty()).then_some(relative)
+}
+
+/// Returns the part of an answer's first line that names the first root.
+pub fn relative_to(env: &ReadEnv<'_>) -> String {
+    format!("paths relative to {}", OneLine(&env.root.display().to_string()))
 }
 
 /// Returns the directory that a pattern starts in. Messages show the pattern instead.

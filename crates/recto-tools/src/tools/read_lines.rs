@@ -1,23 +1,28 @@
-//! `ReadLines`: reads lines of a file by number or by content, on disk or at a commit; with a glob,
-//! of many files.
+//! `ReadLines`: reads lines of a file by number or by content, on disk or at a commit; with a glob or
+//! a directory, of many files.
+
+use std::borrow::Cow;
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
 
 use crate::budget::Budget;
 use crate::error::{Error, Result};
 use recto_text::Size;
 use recto_text::line_spec::LineSpec;
-use recto_text::quote::Lines;
+use recto_text::quote::{Lines, OneLine};
 use recto_text::search::{BadNeedle, MAX_NEEDLE, Needle};
 use serde_json::{Value, json};
 
-use super::paths::{COMMIT, Matches, list_in_roots, listed, named};
+use super::paths::{COMMIT, Matches, list_in_roots, listed, named, relative, relative_to};
 use super::row::write_rows;
 use super::rows::{
     self, FileRows, Limits, MAX_LINES_ARGUMENT, NextLines, Wanted, column_without_line,
 };
-use super::search::ManyFiles;
+use super::search::{FoundFile, ManyFiles, Skipped};
 use super::{Answer, Arguments, Param, ParamKind, ReadEnv, Run, Tool, Toolset};
 use crate::limits;
-use recto_store::error::Error as StoreError;
+use recto_store::error::{Error as StoreError, Instead};
 use recto_store::glob::Glob;
 use recto_store::path::AbsPath;
 use recto_store::{AtRevision, ListRequest, Listing, Store};
@@ -26,8 +31,8 @@ pub static TOOL: Tool = Tool {
     name: "ReadLines",
     title: "Read lines",
     toolset: Toolset::Files,
-    description: "Read numbered lines, also at a git revision, or search: match is literal text (no \
-        regex), case-insensitive. A glob as file_path reads or searches many files.",
+    description: "Read numbered lines, also at a git revision, or search with match or regex. A glob \
+        as file_path reads or searches many files, a directory searches everything below it.",
     params: &[
         Param::required("file_path", ParamKind::String, "Path or glob"),
         Param::optional(
@@ -40,8 +45,11 @@ pub static TOOL: Tool = Tool {
         Param::optional(
             "match",
             ParamKind::NumberOrString,
-            "Return only lines containing this text",
+            "Return only lines containing this literal text; ignores case",
         ),
+        Param::optional("regex", ParamKind::NumberOrString, "Or matching this Rust regex"),
+        Param::optional("case_sensitive", ParamKind::Boolean, "Default: only for regex"),
+        Param::optional("only", ParamKind::Word(&["files"]), "Return paths with match counts"),
         COMMIT,
         Param::optional(
             "column",
@@ -68,7 +76,23 @@ struct Request {
 fn request(mut arguments: Arguments) -> Result<Request> {
     let lines = arguments.optional_string("lines");
     let context = arguments.integer("ctx").unwrap_or(0);
-    let needle = arguments.optional_string("match").filter(|text| !text.is_empty());
+    let literal = arguments.optional_string("match").filter(|text| !text.is_empty());
+    let regex = arguments.optional_string("regex").filter(|text| !text.is_empty());
+    let case_sensitive = arguments.optional_boolean("case_sensitive");
+    let needle = match (&literal, &regex) {
+        (Some(_), Some(regex)) => {
+            return Err(wrong_needle("regex", "used without match", regex));
+        }
+        (Some(text), None) => {
+            let needle = Needle::literal(text, case_sensitive.unwrap_or(false));
+            Some(needle.map_err(|error| bad_needle("match", error, text))?)
+        }
+        (None, Some(regex)) => {
+            let needle = Needle::regex(regex, case_sensitive.unwrap_or(true));
+            Some(needle.map_err(|error| bad_needle("regex", error, regex))?)
+        }
+        (None, None) => None,
+    };
     let wanted = Wanted {
         lines: lines.as_deref().map(LineSpec::parse).transpose()?,
         context: u64::try_from(context).map_err(|_| Error::WrongArgument {
@@ -76,14 +100,18 @@ fn request(mut arguments: Arguments) -> Result<Request> {
             expected: "0 or more".into(),
             value: context.to_string(),
         })?,
-        needle: needle.as_deref().map(parse_needle).transpose()?,
+        needle,
+        is_count: arguments.optional_string("only").is_some(),
         column: arguments.integer("column").map(parse_column).transpose()?,
     };
+    if wanted.is_count && wanted.needle.is_none() {
+        return Err(wrong_needle("only", "used with match or regex", "files"));
+    }
     if let (Some(_), Some(column)) = (&wanted.needle, wanted.column) {
         return Err(column_without_line(column));
     }
     let n_first = lines.as_ref().and_then(|lines| lines.trim().strip_prefix('-')?.parse().ok());
-    let is_like_regex = needle.as_deref().is_some_and(is_like_regex);
+    let is_like_regex = literal.as_deref().is_some_and(is_like_regex);
     let commit = arguments.optional_string("commit");
     let file_path = arguments.string("file_path");
     Ok(Request { file_path, commit, lines, wanted, n_first, is_like_regex })
@@ -98,16 +126,21 @@ fn parse_column(column: i64) -> Result<u64> {
     })
 }
 
-fn parse_needle(text: &str) -> Result<Needle> {
-    Needle::parse(text).map_err(|error| Error::WrongArgument {
-        name: "match".into(),
-        expected: match error {
-            BadNeedle::NotOneLine => "a string within one line".into(),
-            BadNeedle::TooLong => format!("at most {MAX_NEEDLE} bytes").into(),
-            BadNeedle::TooComplex => "a shorter string".into(),
-        },
-        value: format!("{text:?}"),
-    })
+fn bad_needle(name: &str, error: BadNeedle, text: &str) -> Error {
+    let expected = match error {
+        BadNeedle::NotOneLine => "within one line".into(),
+        BadNeedle::TooLong => format!("at most {MAX_NEEDLE} bytes"),
+        BadNeedle::TooComplex => "simpler: it is too large to compile".into(),
+        BadNeedle::Syntax { column, cause } => {
+            format!("a regular expression; {cause} at character {column}")
+        }
+    };
+    wrong_needle(name, expected, text)
+}
+
+fn wrong_needle(name: &str, expected: impl Into<Cow<'static, str>>, text: &str) -> Error {
+    let (name, expected) = (name.into(), expected.into());
+    Error::WrongArgument { name, expected, value: format!("{text:?}") }
 }
 
 fn is_like_regex(text: &str) -> bool {
@@ -116,47 +149,75 @@ fn is_like_regex(text: &str) -> bool {
 }
 
 /// The note for a `match` that looks like a regular expression and matches nothing.
-const IS_LITERAL: &str = "match is literal text, not a regex";
+const IS_LITERAL: &str = "match is literal text; use regex for a pattern";
 
 fn run(env: &ReadEnv<'_>, arguments: Arguments) -> Result<Answer> {
     let request = request(arguments)?;
-    let path = AbsPath::resolve("file_path", request.file_path.clone(), env.root)?;
     match &request.commit {
-        None => {
-            let is_one = is_one(env, env.store, &path, &request)?;
-            if is_one {
-                return of_one(env, env.store, &path, &request);
-            }
-            let (start, glob) = Glob::parse(&request.file_path)?;
-            let list = |folder: &AbsPath| list(env, env.store, folder, &glob);
-            let matches = list_in_roots(env, &start, &request.file_path, list)?;
-            of_many(env, env.store, &matches, &request)
-        }
-        Some(commit) => {
-            let at = |path: &str| env.revisions.at(commit, path, env.context);
-            if !Glob::is_glob(&request.file_path) {
-                let one = at(&request.file_path)?;
-                return of_one(env, &*one.store, &one.path, &request);
-            }
-            let (folder, glob) = Glob::parse(&request.file_path)?;
-            match at(&request.file_path) {
-                Ok(one) if is_one(env, &*one.store, &one.path, &request)? => {
-                    return of_one(env, &*one.store, &one.path, &request);
-                }
-                // The name is not accessible as a file, but may match other files as a pattern.
-                Ok(_) | Err(StoreError::PermissionDenied { .. }) => {}
-                Err(error) => return Err(error.into()),
-            }
-            let folder = at(if folder.is_empty() { "." } else { &folder })
-                .map_err(|error| named(error, &request.file_path))?;
-            let AtRevision { store, path: folder, shown, .. } = folder;
-            let listing = list(env, &*store, &folder, &glob.showing_hidden())?;
-            of_many(env, &*store, &Matches { listing, folder, shown }, &request)
-        }
+        None => on_disk(env, &request),
+        Some(commit) => at_commit(env, &request, commit),
     }
 }
 
-/// Whether a path names one file: it has no wildcard, or a file with exactly this name exists.
+fn on_disk(env: &ReadEnv<'_>, request: &Request) -> Result<Answer> {
+    let env = &ReadEnv { context: &env.context.with_walk_deadline(), ..*env };
+    let path = AbsPath::resolve("file_path", request.file_path.clone(), env.root)?;
+    let (start, glob) = match is_one(env, env.store, &path, request)? {
+        false => Glob::parse(&request.file_path)?,
+        true => match of_one(env, env.store, &path, None, request) {
+            Err(error) if may_be_folder(env, &error, request) => {
+                let (_, everything) = Glob::parse("**")?;
+                let list = |folder: &AbsPath| list(env, env.store, folder, &everything);
+                let start = request.file_path.as_str();
+                let matches = list_in_roots(env, start, start, list)?;
+                return match matches.listing.is_missing {
+                    true => Err(error),
+                    false => of_many(env, env.store, &matches, request),
+                };
+            }
+            answer => return answer,
+        },
+    };
+    let list = |folder: &AbsPath| list(env, env.store, folder, &glob);
+    let matches = list_in_roots(env, &start, &request.file_path, list)?;
+    of_many(env, env.store, &matches, request)
+}
+
+/// Whether a search that failed for one file can be a search of a directory, possibly in another root.
+fn may_be_folder(env: &ReadEnv<'_>, error: &Error, request: &Request) -> bool {
+    let is_missing = matches!(error, Error::Store(StoreError::FileNotFound { .. }));
+    let is_folder = matches!(error, Error::FolderToList { .. });
+    let has_more = || !env.more_roots.is_empty() && !request.file_path.starts_with('/');
+    request.wanted.needle.is_some() && (is_folder || (is_missing && has_more()))
+}
+
+fn at_commit(env: &ReadEnv<'_>, request: &Request, commit: &str) -> Result<Answer> {
+    let at = |path: &str| env.revisions.at(commit, path, env.context);
+    let (folder, glob) = match Glob::is_glob(&request.file_path) {
+        true => Glob::parse(&request.file_path)?,
+        false => (request.file_path.clone(), Glob::parse("**")?.1),
+    };
+    match at(&request.file_path) {
+        Ok(one) if is_one(env, &*one.store, &one.path, request)? => {
+            match of_one(env, &*one.store, &one.path, Some(&one.shown), request) {
+                Err(error) if may_be_folder(env, &error, request) => {}
+                answer => return answer,
+            }
+        }
+        // The name is not accessible as a file, but may match other files as a pattern.
+        Ok(_) => {}
+        Err(StoreError::PermissionDenied { .. }) if Glob::is_glob(&request.file_path) => {}
+        Err(error) => return Err(error.into()),
+    }
+    let folder = at(if folder.is_empty() { "." } else { &folder })
+        .map_err(|error| named(error, &request.file_path))?;
+    let AtRevision { store, path: folder, shown, .. } = folder;
+    let listing = list(env, &*store, &folder, &glob.showing_hidden())?;
+    of_many(env, &*store, &Matches { listing, folder, shown }, request)
+}
+
+/// Whether a path names one file: it has no wildcard, or a file with exactly this name exists, or for
+/// a search, such a directory.
 fn is_one(
     env: &ReadEnv<'_>,
     store: &(impl Store + ?Sized),
@@ -169,21 +230,41 @@ fn is_one(
     match store.is_file(path, env.context) {
         // Not a readable file name, but possibly a valid pattern.
         Err(StoreError::PathTooLong { .. } | StoreError::PermissionDenied { .. }) => Ok(false),
+        Ok(false) if request.wanted.needle.is_some() => {
+            let text = store.text(path, env.context);
+            Ok(matches!(text, Err(StoreError::NotAFile { instead: Instead::Folder, .. })))
+        }
         is_file => Ok(is_file?),
     }
 }
 
+/// Reads one file. `shown` is its path in an answer, if that is not the absolute one.
 fn of_one(
     env: &ReadEnv<'_>,
     store: &(impl Store + ?Sized),
     path: &AbsPath,
+    shown: Option<&Path>,
     request: &Request,
 ) -> Result<Answer> {
     let budget = Budget::content(env.delivery);
     let limits = Limits { budget, max_rows: usize::MAX, max_line: Size::utf8(limits::LINE) };
     let text = store.text(path, env.context);
     let text = text.map_err(|error| listed(error, request.commit.as_deref()))?;
-    let read = rows::read(text, path, &request.wanted, limits)?;
+    let started = Instant::now();
+    let stop = || started.elapsed() > limits::SEARCH_TIME || env.context.cancel.check().is_err();
+    let read = rows::read(text, path, &request.wanted, limits, &stop)?;
+    env.context.cancel.check().map_err(StoreError::from)?;
+    if request.wanted.is_count {
+        let path = shown.unwrap_or(path.as_path()).display().to_string();
+        let in_text = in_text(env, &path, request);
+        let is_cut = read.is_stopped;
+        let chosen = match read.n_hits {
+            0 => Vec::new(),
+            _ => vec![FoundFile { path, in_text, read }],
+        };
+        let listing = Listing { total: 1, ..Listing::default() };
+        return Ok(report(env, request, &listing, Found { chosen, is_cut, ..Found::default() }));
+    }
     if let Some(document) = &read.document {
         env.versions.remember(read.digest, document);
     }
@@ -252,6 +333,9 @@ fn position(read: &FileRows, request: &Request) -> String {
         ([_], Some(column)) => part.push_str(&format!(" from column {column}")),
         _ => {}
     }
+    if read.is_stopped {
+        part.push_str(&format!("; stopped after {} s", limits::SEARCH_TIME.as_secs()));
+    }
     if let Some(next) = &read.next {
         part.push_str(&format!("; {next}"));
     }
@@ -278,63 +362,109 @@ fn of_many(
         return Err(column_without_line(column));
     }
     let search = ManyFiles::new(env, store, folder, &request.wanted, listing);
-    let (chosen, is_cut) = search.choose(shown)?;
+    let (chosen, is_cut) = search.choose(shown, |path| in_text(env, path, request))?;
+    let (skipped, late) = (search.skipped(), search.time_is_over());
+    Ok(report(env, request, listing, Found { chosen, is_cut, late, skipped: Some(skipped) }))
+}
+
+/// Returns how text spells a path: relative to the first root on disk, because relative paths start
+/// there.
+fn in_text(env: &ReadEnv<'_>, path: &str, request: &Request) -> String {
+    let relative = if request.commit.is_none() { relative(env, path) } else { None };
+    OneLine(relative.unwrap_or(path)).to_string()
+}
+
+/// The result of a search of many files.
+#[derive(Default)]
+struct Found<'a> {
+    chosen: Vec<FoundFile>,
+    is_cut: bool,
+    /// The note that the time ran out.
+    late: Option<String>,
+    skipped: Option<&'a Skipped>,
+}
+
+fn report(env: &ReadEnv<'_>, request: &Request, listing: &Listing, found: Found<'_>) -> Answer {
+    let Found { chosen, is_cut, late, skipped } = found;
     let mut text = String::new();
-    let (mut rows, mut seen) = (Vec::new(), Vec::new());
-    for (path, read) in &chosen {
-        if request.commit.is_none() {
-            seen.push((path.into(), read.digest));
+    let (mut rows, mut matches, mut seen) = (Vec::new(), Vec::new(), Vec::new());
+    for FoundFile { path, in_text, read } in &chosen {
+        let hash = read.digest;
+        let mut file = json!({"file_path": path, "hash": hash.to_string()});
+        if request.wanted.is_count {
+            text.push_str(&format!("{in_text}:{}\n", read.n_hits));
+            file["matches"] = read.n_hits.into();
+        } else {
+            if request.commit.is_none() {
+                seen.push((path.into(), hash));
+            }
+            let gap = if text.is_empty() { "" } else { "\n" };
+            text.push_str(&format!("{gap}{in_text}, hash {hash}\n"));
+            write_rows(&mut text, &read.rows);
+            rows.extend(read.rows.iter().map(|row| row.to_json(Some(path))));
         }
-        if !text.is_empty() {
-            text.push('\n');
-        }
-        text.push_str(&format!("{path}\n"));
-        write_rows(&mut text, &read.rows);
-        rows.extend(read.rows.iter().map(|row| row.to_json(Some(path))));
+        matches.push(file);
     }
     let n_files = match listing.total {
         1 => "1 file".to_string(),
         n_files => format!("{n_files} files"),
     };
-    let count = match (listing.total, rows.len()) {
+    let n_hits: u64 = chosen.iter().map(|file| file.read.n_hits).sum();
+    let count = match (listing.total, chosen.len()) {
         (0, _) if request.commit.is_some() => "no file matches".to_string(),
         (0, _) => "no file matches; ignored and hidden files are not searched".to_string(),
         (_, 0) if request.wanted.needle.is_some() => format!("no match in {n_files}"),
         (_, 0) => format!("no such line in {n_files}"),
-        (_, 1) => format!("1 row in 1 of {n_files}"),
-        (_, n_rows) => format!("{n_rows} rows in {} of {n_files}", chosen.len()),
+        (_, n_found) if request.wanted.is_count => {
+            let lines = if n_hits == 1 { "matching line" } else { "matching lines" };
+            format!("{n_hits} {lines} in {n_found} of {n_files}")
+        }
+        (_, 1) if rows.len() == 1 => format!("1 row in 1 of {n_files}"),
+        (_, n_found) => format!("{} rows in {n_found} of {n_files}", rows.len()),
     };
-    let mut notes = vec![count];
-    if rows.is_empty() && request.is_like_regex {
+    let is_relative =
+        request.commit.is_none() && chosen.iter().any(|file| relative(env, &file.path).is_some());
+    let mut notes = vec![match is_relative {
+        true => format!("{count}, {}", relative_to(env)),
+        false => count,
+    }];
+    if chosen.is_empty() && request.is_like_regex {
         notes.push(IS_LITERAL.into());
     }
-    notes.extend(search.time_is_over());
+    notes.extend(late);
     if is_cut {
-        notes.push("there are more; narrow file_path or match".into());
+        let what = if request.wanted.is_count { "file_path" } else { "file_path or match" };
+        notes.push(format!("there are more; narrow {what}"));
     }
-    let n_binary = search.n_binary();
-    let n_unreadable = search.n_unreadable() + listing.n_unreadable;
-    if n_binary > 0 {
-        notes.push(format!("skipped, binary: {n_binary}"));
-    }
-    if n_unreadable > 0 {
-        notes.push(format!("skipped, not readable: {n_unreadable}"));
-    }
-    let left_out = [(listing.n_hidden, "hidden"), (listing.n_ignored, "ignored")];
-    let left_out = left_out.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{n} {what}"));
-    let left_out: Vec<String> = left_out.collect();
-    let left_out = format!("not searched: {}", left_out.join(", "));
+    let n = |count: fn(&Skipped) -> &AtomicU64| {
+        skipped.map_or(0, |skipped| count(skipped).load(Ordering::Relaxed))
+    };
+    let n_binary = n(|skipped| &skipped.n_binary);
+    let not_searched = [
+        (listing.n_hidden, "hidden"),
+        (listing.n_ignored, "ignored"),
+        (n_binary, "binary"),
+        (n(|skipped| &skipped.n_too_large), "too large"),
+        (n(|skipped| &skipped.n_unreadable) + listing.n_unreadable, "not readable"),
+    ];
+    let not_searched: Vec<String> = not_searched
+        .iter()
+        .filter(|(n, _)| *n > 0)
+        .map(|(n, what)| format!("{n} {what}"))
+        .collect();
     let mut structured = json!({
         "rows": rows,
+        "matched_files": matches,
         "files": listing.total,
         "binary_files": n_binary,
         "truncated": is_cut,
     });
-    if listing.n_hidden + listing.n_ignored > 0 {
-        structured["note"] = left_out.as_str().into();
-        notes.push(left_out);
+    if !not_searched.is_empty() {
+        let note = format!("not searched: {}", not_searched.join(", "));
+        structured["note"] = note.as_str().into();
+        notes.push(note);
     }
-    Ok(Answer { seen, ..Answer::new(notes.join("; "), structured).with_content(text) })
+    Answer { seen, ..Answer::new(notes.join("; "), structured).with_content(text) }
 }
 
 fn output() -> Value {
@@ -360,6 +490,18 @@ fn output() -> Value {
             "total_lines": {"type": "integer"},
             "hash": {"type": "string"},
             "next": {"type": "string"},
+            "matched_files": {
+                "type": "array",
+                "items": {
+                    "type": "object",
+                    "properties": {
+                        "file_path": {"type": "string"},
+                        "hash": {"type": "string"},
+                        "matches": {"type": "integer"},
+                    },
+                    "required": ["file_path", "hash"],
+                },
+            },
             "files": {"type": "integer"},
             "binary_files": {"type": "integer"},
             "truncated": {"type": "boolean"},

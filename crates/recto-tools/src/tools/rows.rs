@@ -35,8 +35,10 @@ pub struct Wanted {
     pub lines: Option<LineSpec>,
     /// The number of context lines before and after.
     pub context: u64,
-    /// A string that the lines must contain.
+    /// What the lines must match.
     pub needle: Option<Needle>,
+    /// Whether lines that match are only counted.
+    pub is_count: bool,
     /// The first character of the only line, from 1.
     pub column: Option<u64>,
 }
@@ -62,6 +64,8 @@ pub struct FileRows {
     pub next: Option<NextLines>,
     /// The number of matching lines that the search collected.
     pub n_hits: u64,
+    /// Whether the search was stopped.
+    pub is_stopped: bool,
     /// The text, if it was read whole.
     pub document: Option<Arc<Document>>,
 }
@@ -99,8 +103,14 @@ impl FileRows {
     }
 }
 
-/// Reads the requested lines of a file. `path` is for messages.
-pub fn read(text: Text<'_>, path: &AbsPath, wanted: &Wanted, limits: Limits) -> Result<FileRows> {
+/// Reads the requested lines of a file. `path` is for messages; `stop` ends a search.
+pub fn read(
+    text: Text<'_>,
+    path: &AbsPath,
+    wanted: &Wanted,
+    limits: Limits,
+    stop: &dyn Fn() -> bool,
+) -> Result<FileRows> {
     let mut reader: Box<dyn Reader + '_> = match text {
         Text::Whole(document) => {
             Box::new(InMemory { document: Arc::new(document), line: 0, offset: 0 })
@@ -108,7 +118,7 @@ pub fn read(text: Text<'_>, path: &AbsPath, wanted: &Wanted, limits: Limits) -> 
         Text::Paged(pages) => Box::new(Paged::open(pages, path)?),
     };
     let total_lines = reader.total_lines();
-    let chosen = wanted.choose(&mut *reader, total_lines)?;
+    let chosen = wanted.choose(&mut *reader, total_lines, stop)?;
     let Wanted { needle, column, .. } = wanted;
     if let Some(column) = column
         && chosen.ranges.iter().map(|range| range.end - range.start).sum::<u64>() > 1
@@ -126,13 +136,16 @@ pub fn read(text: Text<'_>, path: &AbsPath, wanted: &Wanted, limits: Limits) -> 
             break;
         }
     }
-    if next.is_none() && chosen.has_more {
-        let reached = chosen.ranges.last().map_or(0, |range| range.end);
+    if next.is_none()
+        && let Some(reached) = chosen.reached
+        && reached < total_lines
+    {
         next = Some(wanted.rest(reached, Vec::new(), total_lines));
     }
     let (rows, n_hits) = (taken.rows, chosen.n_hits);
     let (digest, document) = (reader.digest(), reader.document());
-    Ok(FileRows { rows, total_lines, digest, next, n_hits, document })
+    let is_stopped = chosen.is_stopped;
+    Ok(FileRows { rows, total_lines, digest, next, n_hits, is_stopped, document })
 }
 
 /// Returns the error for a column that does not belong to exactly one line.
@@ -150,27 +163,43 @@ struct Chosen {
     ranges: Vec<Range<u64>>,
     /// The number of matching lines.
     n_hits: u64,
-    /// Whether the search stopped at its limit.
-    has_more: bool,
+    /// The line that the search reached, 0-based, if it ended early.
+    reached: Option<u64>,
+    is_stopped: bool,
 }
 
 impl Wanted {
-    fn choose(&self, reader: &mut dyn Reader, total_lines: u64) -> Result<Chosen> {
+    fn choose(
+        &self,
+        reader: &mut dyn Reader,
+        total_lines: u64,
+        stop: &dyn Fn() -> bool,
+    ) -> Result<Chosen> {
         let from = self.lines.as_ref().map_or(0, |lines| lines.from() - 1);
         let Some(needle) = &self.needle else {
             let ranges = after(from, self.named(total_lines, self.context));
-            return Ok(Chosen { ranges, n_hits: 0, has_more: false });
+            return Ok(Chosen { ranges, n_hits: 0, reached: None, is_stopped: false });
         };
         // Skip hits whose context was already returned.
         let within = after(from.saturating_sub(self.context), self.named(total_lines, 0));
-        let hits = reader.search(&Search { needle, within, max_hits: MAX_HITS })?;
+        let hits = reader.search(&Search {
+            needle,
+            within,
+            max_hits: (!self.is_count).then_some(MAX_HITS),
+            stop,
+        })?;
         let around = |line: &u64| {
             let start = (line - 1).saturating_sub(self.context);
             start..line.saturating_add(self.context).min(total_lines)
         };
         let ranges = after(from, merge(hits.lines.iter().map(around).collect()));
-        let n_hits = hits.lines.iter().filter(|line| **line > from).count() as u64;
-        Ok(Chosen { ranges, n_hits, has_more: hits.has_more })
+        let n_hits = match self.is_count {
+            true => hits.n_lines,
+            false => hits.lines.iter().filter(|line| **line > from).count() as u64,
+        };
+        let at_limit = || ranges.last().map_or(0, |range| range.end);
+        let reached = hits.stopped_at.or_else(|| hits.has_more.then(at_limit));
+        Ok(Chosen { n_hits, reached, is_stopped: hits.stopped_at.is_some(), ranges })
     }
 
     /// Returns the lines that the caller named, extended by `n_more` on both sides.
@@ -248,6 +277,7 @@ impl Taken<'_> {
             return self.add_excerpt(index, whole);
         }
         let matches = self.needle.and_then(|needle| needle.find_in(line));
+        let n_shown = self.max_part(matches).fitting(line.as_bytes());
         let first_column = self.first_column(matches, n_shown);
         let text = line.char_indices().nth((first_column - 1) as usize);
         let text = text.map_or("", |(start, _)| &line[start..]);
@@ -272,13 +302,24 @@ impl Taken<'_> {
         }
     }
 
+    /// Returns the size of the part that is shown of a line that is too long: of one with a match,
+    /// only the text around it.
+    fn max_part(&self, matches: Option<LineMatches>) -> Size {
+        const AROUND_MATCH: usize = limits::LINE_OF_MANY;
+        let Size { bytes, json } = self.max_line();
+        match matches.filter(|_| self.column.is_none()) {
+            Some(_) => Size { bytes: bytes.min(AROUND_MATCH), json: json.min(2 * AROUND_MATCH) },
+            None => Size { bytes, json },
+        }
+    }
+
     /// Adds a part of a line, or returns false if the budget is used up.
     fn add_excerpt(&mut self, index: u64, excerpt: Excerpt<'_>) -> bool {
         if self.rows.len() >= self.limits.max_rows {
             return false;
         }
         let Excerpt { text, first_column, has_more, matches } = excerpt;
-        let kept = fitting(text, self.max_line());
+        let kept = fitting(text, self.max_part(matches));
         let has_more = has_more || kept.len() < text.len();
         let next_column = has_more.then(|| first_column + kept.chars().count() as u64);
         let is_excerpt = first_column > 1 && self.column.is_none();
@@ -299,7 +340,7 @@ impl Taken<'_> {
             (Some(column), _) => column,
             (None, Some(LineMatches { column, end, .. })) if end > n_shown as u64 => {
                 // In JSON, a character can take as many bytes as eight of most texts.
-                column.saturating_sub(self.max_line().bytes as u64 / 8).max(1)
+                column.saturating_sub(self.max_part(matches).bytes as u64 / 8).max(1)
             }
             (None, _) => 1,
         }
@@ -400,7 +441,7 @@ impl<'a> Paged<'a> {
             None => None,
         };
         // A character takes at most six times as many bytes in JSON.
-        let n_shown = taken.max_line().bytes / 6;
+        let n_shown = taken.max_part(matches).bytes / 6;
         let first_column = taken.first_column(matches, n_shown);
         let mut max_size = Size::utf8(PAGE);
         max_size.bytes = max_size.bytes.max(taken.max_line().bytes);

@@ -9,7 +9,7 @@ use std::path::Path;
 use recto_store::error::Error as StoreError;
 use recto_store::path::AbsPath;
 use recto_store::sync::lock;
-use recto_store::{Context, Listing, Store};
+use recto_store::{BulkReader, Context, Listing, Store, Text};
 
 use super::ReadEnv;
 use recto_text::Size;
@@ -37,8 +37,16 @@ pub struct ManyFiles<'a, S: ?Sized> {
     left: Mutex<Budget>,
     is_full: AtomicBool,
     is_over: AtomicBool,
-    n_binary: AtomicU64,
-    n_unreadable: AtomicU64,
+    n_unfinished: AtomicU64,
+    skipped: Skipped,
+}
+
+/// How many files were not searched.
+#[derive(Default)]
+pub struct Skipped {
+    pub n_binary: AtomicU64,
+    pub n_too_large: AtomicU64,
+    pub n_unreadable: AtomicU64,
 }
 
 impl<'a, S: Store + ?Sized> ManyFiles<'a, S> {
@@ -63,31 +71,42 @@ impl<'a, S: Store + ?Sized> ManyFiles<'a, S> {
             left: Mutex::new(limits.budget),
             is_full: AtomicBool::new(false),
             is_over: AtomicBool::new(listing.stopped.is_some()),
-            n_binary: AtomicU64::new(0),
-            n_unreadable: AtomicU64::new(0),
+            n_unfinished: AtomicU64::new(0),
+            skipped: Skipped::default(),
         }
     }
 
-    /// Returns the first files with rows, up to the budget, and whether there are more. Paths are
-    /// shown relative to `shown`.
-    pub fn choose(&self, shown: &Path) -> Result<(Vec<(String, FileRows)>, bool)> {
+    /// Returns the first files with matches, up to the budget, and whether there are more. Paths
+    /// start with `shown`; `in_text` returns how text spells them.
+    pub fn choose(
+        &self,
+        shown: &Path,
+        in_text: impl Fn(&str) -> String,
+    ) -> Result<(Vec<FoundFile>, bool)> {
         let found = self.run()?;
         let mut chosen = Vec::new();
         let Limits { mut max_rows, mut budget, .. } = self.limits;
         let mut is_cut = self.is_over.load(Ordering::Relaxed);
         for (file, read) in self.files.iter().zip(found) {
-            let Some(mut read) = read.filter(|read| !read.rows.is_empty()) else { continue };
+            let Some(mut read) = read else { continue };
             let path = shown.join(file).display().to_string();
-            // In the text, a path has its own line after an empty one; in the object, each row has it.
+            let in_text = in_text(&path);
             let size = Size::of(&path);
-            let has_path = budget.spend(Size { bytes: size.bytes + 2, json: 0 });
+            // In the text, a path has its own line after an empty one, with its hash or count. In the
+            // object it is in the list of files and in each row.
+            let has_path = budget.spend(Size {
+                bytes: in_text.len() + ", hash 0123456789ab\n\n".len(),
+                json: size.json
+                    + r#"{"file_path":"","hash":"0123456789ab","matches":},"#.len()
+                    + 20,
+            });
             let in_row = Size { bytes: 0, json: size.json + r#","file_path":"""#.len() };
             is_cut |= !has_path || read.cut(max_rows, &mut budget, in_row) || read.next.is_some();
-            if !has_path || read.rows.is_empty() {
+            if !has_path || (read.rows.is_empty() && !self.wanted.is_count) {
                 break;
             }
             max_rows -= read.rows.len();
-            chosen.push((path, read));
+            chosen.push(FoundFile { path, in_text, read });
         }
         Ok((chosen, is_cut))
     }
@@ -95,23 +114,19 @@ impl<'a, S: Store + ?Sized> ManyFiles<'a, S> {
     /// Returns the note for a search that ran out of time.
     pub fn time_is_over(&self) -> Option<String> {
         let n_seen = self.next.load(Ordering::Relaxed);
-        let n_left = self.files.len().saturating_sub(n_seen);
+        let n_unfinished = self.n_unfinished.load(Ordering::Relaxed) as usize;
+        let n_left = self.files.len().saturating_sub(n_seen) + n_unfinished;
         let is_late = self.started.elapsed() > limits::SEARCH_TIME;
         (is_late && n_left > 0).then(|| {
             let files = if n_left == 1 { "file was" } else { "files were" };
             let n_seconds = limits::SEARCH_TIME.as_secs();
-            format!("stopped after {n_seconds} s; {n_left} {files} not searched")
+            format!("stopped after {n_seconds} s; {n_left} {files} not searched to the end")
         })
     }
 
-    /// Returns the number of files that are not text.
-    pub fn n_binary(&self) -> u64 {
-        self.n_binary.load(Ordering::Relaxed)
-    }
-
-    /// Returns the number of files that could not be read.
-    pub fn n_unreadable(&self) -> u64 {
-        self.n_unreadable.load(Ordering::Relaxed)
+    /// Returns how many files were not searched.
+    pub fn skipped(&self) -> &Skipped {
+        &self.skipped
     }
 
     /// Returns the rows of each file, in the order of the list.
@@ -134,13 +149,17 @@ impl<'a, S: Store + ?Sized> ManyFiles<'a, S> {
         Ok(by_file)
     }
 
+    /// Whether the time is over, or the caller cancelled the call.
+    fn must_stop(&self) -> bool {
+        self.started.elapsed() > limits::SEARCH_TIME || self.context.cancel.check().is_err()
+    }
+
     fn work(&self, found: &Mutex<Vec<(usize, FileRows)>>) {
         let mut reader = self.store.bulk(self.context);
         loop {
-            if self.started.elapsed() > limits::SEARCH_TIME
-                || self.n_rows.load(Ordering::Relaxed) > self.limits.max_rows
+            if self.n_rows.load(Ordering::Relaxed) > self.limits.max_rows
                 || self.is_full.load(Ordering::Relaxed)
-                || self.context.cancel.check().is_err()
+                || self.must_stop()
             {
                 self.is_over.store(true, Ordering::Relaxed);
                 return;
@@ -148,33 +167,59 @@ impl<'a, S: Store + ?Sized> ManyFiles<'a, S> {
             let index = self.next.fetch_add(1, Ordering::Relaxed);
             let Some(file) = self.files.get(index) else { return };
             let path = AbsPath::of(self.folder.as_path().join(file), file.clone());
-            let text = reader.text(&path).map_err(Error::from);
-            match text.and_then(|text| rows::read(text, &path, self.wanted, self.limits)) {
-                Ok(rows) if rows.rows.is_empty() => {}
-                Ok(rows) => {
+            let skipped = match self.read(&mut *reader, &path) {
+                Ok(Some(rows)) => {
+                    if rows.is_stopped {
+                        self.n_unfinished.fetch_add(1, Ordering::Relaxed);
+                        self.is_over.store(true, Ordering::Relaxed);
+                    }
+                    if rows.rows.is_empty() && rows.n_hits == 0 {
+                        continue;
+                    }
                     self.n_rows.fetch_add(rows.rows.len(), Ordering::Relaxed);
                     let mut left = lock(&self.left);
                     if !rows.rows.iter().all(|row| left.spend(row.size(rows.total_lines))) {
                         self.is_full.store(true, Ordering::Relaxed);
                     }
                     drop(left);
-                    lock(found).push((index, rows));
+                    lock(found).push((index, FileRows { document: None, ..rows }));
+                    continue;
                 }
-                Err(Error::Store(StoreError::BinaryFile { .. })) => {
-                    self.n_binary.fetch_add(1, Ordering::Relaxed);
-                }
+                Err(Error::Store(StoreError::BinaryFile { .. })) => &self.skipped.n_binary,
+                Err(Error::Store(StoreError::TooLarge { .. })) => &self.skipped.n_too_large,
                 // The file was removed meanwhile, or is a submodule.
-                Err(Error::Store(
+                Ok(None)
+                | Err(Error::Store(
                     StoreError::FileNotFound { .. }
                     | StoreError::NotAFile { .. }
                     | StoreError::Cancelled,
-                )) => {}
-                Err(_) => {
-                    self.n_unreadable.fetch_add(1, Ordering::Relaxed);
-                }
-            }
+                )) => continue,
+                Err(_) => &self.skipped.n_unreadable,
+            };
+            skipped.fetch_add(1, Ordering::Relaxed);
         }
     }
+
+    /// Reads a file, or returns `None` if it has no match.
+    fn read(&self, reader: &mut dyn BulkReader, path: &AbsPath) -> Result<Option<FileRows>> {
+        let text = reader.text(path)?;
+        let stop = || self.must_stop();
+        // Most files have no match, and need no line numbers and no hash.
+        if let (Text::Whole(document), Some(needle)) = (&text, &self.wanted.needle)
+            && !needle.occurs_in(document.text(), &stop)
+        {
+            return Ok(None);
+        }
+        rows::read(text, path, self.wanted, self.limits, &stop).map(Some)
+    }
+}
+
+/// A file with matches.
+pub struct FoundFile {
+    pub path: String,
+    /// The path as text shows it.
+    pub in_text: String,
+    pub read: FileRows,
 }
 
 /// Returns the limits of an answer about many files.

@@ -61,7 +61,7 @@ pub struct RootOptions {
 /// Which tools are offered.
 #[derive(Args, Default)]
 pub struct ToolSelection {
-    /// Comma-separated tools or toolsets to offer: default, all, coding, edit, text, files
+    /// Comma-separated tools or toolsets to offer: default, all, coding, edit, text, files, history
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub tools: Vec<String>,
 

@@ -4,6 +4,7 @@
 use std::fmt::{Debug, Write};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use recto_text::quote::is_active;
 use tracing::Level;
 use tracing::field::{Field, Visit};
 
@@ -111,12 +112,6 @@ fn is_plain(text: &str) -> bool {
         && !text.chars().any(is_active)
 }
 
-/// Whether a character controls a terminal or the direction of text.
-fn is_active(c: char) -> bool {
-    c.is_control()
-        || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
-}
-
 fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
@@ -136,7 +131,9 @@ fn json_escaped(text: &str) -> String {
         match c {
             '"' | '\\' => out.extend(['\\', c]),
             c if is_active(c) => {
-                write!(out, "\\u{:04x}", c as u32).expect("writing to a string cannot fail");
+                for unit in c.encode_utf16(&mut [0; 2]) {
+                    write!(out, "\\u{unit:04x}").expect("writing to a string cannot fail");
+                }
             }
             c => out.push(c),
         }
@@ -223,7 +220,7 @@ mod tests {
 
     #[test]
     fn nothing_in_a_path_acts_on_a_terminal_or_ends_the_line() {
-        let path = "/a \"b\"\n\x1b[31m\u{9b}2J\u{202e}x\\\u{2028}ü\x7f";
+        let path = "/a \"b\"\n\x1b[31m\u{9b}2J\u{202e}x\\\u{2028}ü\x7f\u{61c}\u{e0041}";
         for line in
             [fields(path).human(time(), Level::INFO), fields(path).json(time(), Level::INFO)]
         {

@@ -37,7 +37,9 @@ mod test_dir;
 
 mod devices;
 mod hanging;
+mod history;
 mod landlock;
+mod letter_case;
 mod ownership;
 
 use std::process::ExitCode;
@@ -51,7 +53,9 @@ enum Need {
     AccessLists,
     Attributes,
     Devices,
+    Flags,
     Fuse,
+    Histories,
     Landlock,
     LandlockForNetwork,
     LandlockForSignals,
@@ -65,7 +69,9 @@ impl Need {
             Need::AccessLists => ("needs access lists", ownership::can_have_access_lists()),
             Need::Attributes => ("needs user attributes", ownership::can_have_attributes()),
             Need::Devices => ("needs device nodes", devices::can_be_made()),
+            Need::Flags => ("needs inode flags", ownership::can_have_flags()),
             Need::Fuse => ("needs a FUSE mount", hanging::can_mount()),
+            Need::Histories => ("needs git directories in RECTO_HISTORIES", history::is_given()),
             Need::Landlock => {
                 let is_met =
                     !matches!(landlock::status(), Enforcement::Missing | Enforcement::Disabled);
@@ -92,19 +98,24 @@ macro_rules! tests {
     };
 }
 
-const TESTS: [Test; 16] = tests![
+const TESTS: [Test; 21] = tests![
     AccessLists: ownership::an_edit_does_not_apply_the_default_access_list_of_the_directory,
     Attributes: ownership::an_edit_keeps_attributes,
     Devices: devices::devices_are_rejected_without_blocking,
     Devices: devices::a_device_named_like_a_leftover_does_not_block_a_write,
+    Flags: ownership::an_edit_reports_dropped_inode_flags,
+    Flags: ownership::an_append_only_directory_keeps_no_temporary_file,
     Fuse: hanging::a_hanging_call_can_be_cancelled,
+    Fuse: letter_case::denied_paths_are_hidden_under_every_spelling,
     Fuse: hanging::hanging_calls_are_bounded_and_the_server_keeps_working,
     Fuse: hanging::calls_that_hang_for_long_free_their_slots,
+    Histories: history::the_history_of_real_repositories_matches_git,
     Landlock: landlock::files_outside_are_neither_read_nor_written,
     Landlock: landlock::the_steps_of_a_write_are_permitted,
     LandlockForNetwork: landlock::network_connections_are_rejected,
     LandlockForSignals: landlock::signals_to_other_processes_are_rejected,
     LandlockForSignals: landlock::serves_without_landlock_if_the_kernel_does_not_enforce_it,
+    Root: ownership::an_edit_reports_dropped_capabilities,
     Root: ownership::a_file_of_another_owner_is_not_replaced,
     Root: ownership::an_edit_keeps_the_owner,
     Root: ownership::a_directory_of_another_user_is_not_cleaned_up,

@@ -11,7 +11,7 @@ use std::process::{Command, Stdio};
 use std::time::SystemTime;
 
 use recto::acp::link::LinkClient;
-use rustix::fs::{XattrFlags, getxattr, setxattr};
+use rustix::fs::{IFlags, XattrFlags, getxattr, ioctl_getflags, ioctl_setflags, setxattr};
 use serde_json::json;
 
 use crate::acp_editor::{Editor, Habits};
@@ -87,6 +87,79 @@ pub fn an_edit_does_not_apply_the_default_access_list_of_the_directory() {
     let found = getxattr(&path, "system.posix_acl_access", &mut value[..]);
     assert_eq!(found.err(), Some(rustix::io::Errno::NODATA));
     assert_eq!(std::fs::metadata(&path).unwrap().mode() & 0o777, 0o640);
+}
+
+pub fn an_edit_reports_dropped_capabilities() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("tool");
+    std::fs::write(&path, "tool\n").unwrap();
+    // cap_net_raw+ep, in the second version of the format.
+    let value = [1, 0, 0, 2, 0, 0x20, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+    setxattr(&path, "security.capability", &value, XattrFlags::empty()).unwrap();
+    let edit = json!({"path": path, "old_string": "tool", "new_string": "TOOL"});
+    let answer = format!("{:?}", call(folder.path(), "edit_text_file", edit));
+    assert!(answer.contains("the file's capabilities were removed"), "{answer}");
+    assert!(getxattr(&path, "security.capability", &mut [0; 64][..]).is_err());
+}
+
+/// Sets or clears an inode flag.
+fn set_flag(path: &Path, flag: IFlags, is_set: bool) -> rustix::io::Result<()> {
+    let file = std::fs::File::open(path).unwrap();
+    let mut flags = ioctl_getflags(&file)?;
+    flags.set(flag, is_set);
+    ioctl_setflags(&file, flags)
+}
+
+/// Whether a directory can be made append-only and a file marked.
+pub fn can_have_flags() -> bool {
+    let folder = tempfile::tempdir().unwrap();
+    set_flag(folder.path(), IFlags::APPEND, true).is_ok()
+        && set_flag(folder.path(), IFlags::APPEND, false).is_ok()
+        && set_flag(folder.path(), IFlags::NODUMP, true).is_ok()
+}
+
+pub fn an_edit_reports_dropped_inode_flags() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("f.txt");
+    std::fs::write(&path, "one\n").unwrap();
+    let edit = |old: &str, new: &str| {
+        let edit = json!({"path": path, "old_string": old, "new_string": new});
+        format!("{:?}", call(folder.path(), "edit_text_file", edit))
+    };
+    assert!(!edit("one", "two").contains("inode flags"));
+    set_flag(&path, IFlags::NODUMP, true).unwrap();
+    let answer = edit("two", "three");
+    assert!(answer.contains("the file's inode flags (lsattr) were not kept"), "{answer}");
+    // A flag that the new file inherits from its directory is not lost.
+    set_flag(&path, IFlags::NODUMP, true).unwrap();
+    set_flag(folder.path(), IFlags::NODUMP, true).unwrap();
+    let answer = edit("three", "four");
+    assert!(!answer.contains("inode flags"), "{answer}");
+}
+
+pub fn an_append_only_directory_keeps_no_temporary_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("f.txt");
+    std::fs::write(&path, "one\n").unwrap();
+    set_flag(folder.path(), IFlags::APPEND, true).unwrap();
+    let hash = recto_text::Digest::of(b"one\n").to_string();
+    let new = folder.path().join("new.txt");
+    let answers = [
+        ("edit_text_file", json!({"path": path, "old_string": "one", "new_string": "two"})),
+        ("file_remove", json!({"path": path, "hash": hash})),
+        ("file_create", json!({"path": new, "content": "new"})),
+    ]
+    .map(|(tool, arguments)| format!("{:?}", call(folder.path(), tool, arguments)));
+    set_flag(folder.path(), IFlags::APPEND, false).unwrap();
+    let names = std::fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name());
+    let mut names: Vec<_> = names.collect();
+    names.sort();
+    assert_eq!(names, ["f.txt", "new.txt"], "{answers:?}");
+    for answer in &answers[..2] {
+        assert!(answer.contains("append-only"), "{answer}");
+    }
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), "one\n");
+    assert_eq!(std::fs::read_to_string(&new).unwrap(), "new");
 }
 
 pub fn a_file_of_another_owner_is_not_replaced() {

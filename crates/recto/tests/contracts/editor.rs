@@ -31,7 +31,7 @@ fn is_about_disk(tool: &str, case: &Case) -> bool {
     let file_path = case.arguments.get("file_path").and_then(Value::as_str).unwrap_or_default();
     match tool {
         "file_remove" | "ListFiles" => true,
-        "ReadLines" => Glob::is_glob(file_path),
+        "ReadLines" => Glob::is_glob(file_path) || case.before.has_directory(file_path),
         _ => false,
     }
 }

@@ -100,6 +100,11 @@ pub fn rows(tool: &str) -> Vec<Row> {
 }
 
 impl Row {
+    /// Whether the row needs a repository.
+    pub fn has_commits(&self) -> bool {
+        !self.commits.is_empty()
+    }
+
     /// Substitutes the real root.
     pub fn at(&self, root: &Path) -> Case {
         let root = root.to_str().unwrap();

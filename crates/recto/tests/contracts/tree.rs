@@ -119,6 +119,13 @@ impl Tree {
         Some(texts)
     }
 
+    /// Whether a relative path is a directory.
+    pub fn has_directory(&self, path: &str) -> bool {
+        let is_inside =
+            |entry: &PathBuf| entry.starts_with(path) && entry.as_path() != Path::new(path);
+        path == "." || self.0.keys().any(is_inside)
+    }
+
     /// Returns a tree with the same names and one text in every file.
     pub fn with_texts(&self, text: &str) -> Tree {
         let names = self.texts().unwrap().into_keys();

@@ -109,7 +109,7 @@ pub fn check_edits(prepare: fn(&Path), check: fn(&Path, &Metadata)) {
 }
 
 #[test]
-fn an_edit_clears_the_setuid_bit() {
+fn an_edit_clears_the_setuid_bit_and_says_so() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("tool.sh");
     std::fs::write(&path, "#!/bin/sh\n").unwrap();
@@ -117,7 +117,11 @@ fn an_edit_clears_the_setuid_bit() {
     run(async {
         let client = Client::start(folder.path(), &[], Revision::Handshake).await;
         let arguments = json!({"path": path, "content": "#!/bin/sh\nexit 0\n"});
-        client.call("write_text_file", arguments.as_object().unwrap().clone()).await;
+        let answer = client.call("write_text_file", arguments.as_object().unwrap().clone()).await;
+        assert!(
+            format!("{answer:?}").contains("setuid and setgid bits were removed"),
+            "{answer:?}"
+        );
         client.stop().await;
     });
     assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o7777, 0o755);

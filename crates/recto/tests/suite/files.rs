@@ -4,6 +4,7 @@
 mod commits;
 mod denied_paths;
 mod disturbances;
+mod forged_names;
 mod globs;
 mod growing;
 mod inside;
@@ -17,3 +18,4 @@ mod rules;
 mod search;
 mod swaps_while_listing;
 mod trees;
+mod walk_time;

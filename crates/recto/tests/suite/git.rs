@@ -6,6 +6,8 @@ mod budgets;
 mod damage;
 mod fixture;
 mod globs;
+mod history;
 mod hostile;
+mod hostile_history;
 mod packs;
 mod spellings;

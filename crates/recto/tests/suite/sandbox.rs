@@ -2,6 +2,7 @@
 //! compares all changes on disk with the permitted ones.
 
 mod deny_and_git;
+mod depth;
 mod escape_paths;
 mod every_tool;
 mod kinds;

@@ -2,9 +2,9 @@
 //! has seen.
 
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
 use recto_dev::client::{Client, Reply};
-use recto_dev::servers::Server;
 use serde_json::{Value, json};
 
 use super::places::Row;
@@ -71,7 +71,10 @@ pub struct Agent {
 impl Agent {
     /// Starts a server on a directory, and gives the agent its task.
     pub fn start(recto: &Path, root: &Path, task: &str, is_traced: bool) -> Result<Agent> {
-        let mut client = Client::start(&mut Server::recto("recto", recto).command(root))?;
+        // With default settings, unlike the servers of other benchmarks.
+        let mut command = Command::new(recto);
+        command.arg("serve").arg(root).stderr(Stdio::null());
+        let mut client = Client::start(&mut command)?;
         client.initialize()?;
         let list = client.request("tools/list", json!({}))?.1.result()?;
         let tools = list["tools"].as_array().cloned().unwrap_or_default();

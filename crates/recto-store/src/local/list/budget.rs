@@ -2,6 +2,7 @@
 
 use std::time::Instant;
 
+use crate::context::Context;
 use crate::limits;
 
 /// The bounds of a walk.
@@ -16,10 +17,10 @@ pub struct WalkBudget {
 
 impl WalkBudget {
     /// Returns the bounds of a listing that a caller requested.
-    pub fn whole() -> WalkBudget {
+    pub fn whole(context: &Context) -> WalkBudget {
         WalkBudget {
             max_entries: limits::WALK_ENTRIES,
-            deadline: Instant::now() + limits::WALK_TIME,
+            deadline: context.walk_deadline.unwrap_or_else(|| Instant::now() + limits::WALK_TIME),
             n_before_deadline: 0,
         }
     }

@@ -12,12 +12,16 @@ use std::sync::Arc;
 
 use recto_platform::{FileKind, Handle, SysError};
 
+use super::super::letter_case::Comparison;
 use super::{LastLink, Location, Root, Roots};
 use crate::context::Sandbox;
 use crate::limits;
 
 /// The number of links that the kernel follows.
 const MAX_LINKS: usize = limits::LINKS;
+
+/// The number of directories that a walk keeps open, to return to them by `..`.
+const MAX_OPEN: usize = 32;
 
 /// Why a walk failed.
 pub enum Stop {
@@ -45,8 +49,10 @@ struct PathStep {
 pub struct PathWalk<'a> {
     root: &'a Root,
     sandbox: &'a Sandbox,
-    /// The directories entered below the root.
-    dirs: Vec<(Arc<Handle>, OsString)>,
+    /// The directories entered below the root. Only the last ones are open.
+    dirs: Vec<(Option<Arc<Handle>>, OsString)>,
+    /// The path of the last of them.
+    real_path: PathBuf,
     steps: VecDeque<PathStep>,
     n_links: usize,
 }
@@ -54,7 +60,8 @@ pub struct PathWalk<'a> {
 impl<'a> PathWalk<'a> {
     /// Starts at a root, for a caller with this sandbox.
     pub fn new(root: &'a Root, sandbox: &'a Sandbox) -> PathWalk<'a> {
-        PathWalk { root, sandbox, dirs: Vec::new(), steps: VecDeque::new(), n_links: 0 }
+        let (real_path, steps) = (root.real_path.clone(), VecDeque::new());
+        PathWalk { root, sandbox, dirs: Vec::new(), real_path, steps, n_links: 0 }
     }
 
     /// Puts a relative path in front of the remaining components.
@@ -73,15 +80,20 @@ impl<'a> PathWalk<'a> {
     pub fn run(mut self, roots: &'a Roots, last_link: LastLink) -> Result<Location, Stop> {
         while let Some(step) = self.steps.pop_front() {
             if step.name == ".." {
-                if self.dirs.pop().is_none() {
-                    self.leave_root(roots, step.is_from_link)?;
+                match self.dirs.pop() {
+                    None => self.leave_root(roots, step.is_from_link)?,
+                    Some(_) => {
+                        self.real_path.pop();
+                        self.reopen();
+                    }
                 }
                 continue;
             }
-            let here = self.real_path().join(&step.name);
-            if roots.hides(&here) {
+            let here = self.real_path.join(&step.name);
+            let stored = roots.visible_name(self.dir(), &self.real_path, &step.name);
+            let Some(stored) = stored.filter(|_| !roots.hides(&here)) else {
                 return Err(Stop::Outside);
-            }
+            };
             if self.sandbox.closes(&here, |path| path.canonicalize().ok()) {
                 return Err(Stop::Closed);
             }
@@ -100,7 +112,7 @@ impl<'a> PathWalk<'a> {
                 }
                 continue;
             }
-            match self.enter(roots, &step.name) {
+            match self.enter(roots, &step.name, &stored) {
                 Ok(()) => {}
                 Err(Stop::System(SysError::NOENT | SysError::NOTDIR)) => {
                     return self.missing_location(step.name, roots);
@@ -115,17 +127,21 @@ impl<'a> PathWalk<'a> {
             kind: Some(FileKind::Directory),
             is_dir_missing: false,
             missing_dirs: Vec::new(),
-            real_path: self.real_path(),
+            real_path: self.real_path,
         })
     }
 
-    /// Enters a directory, or follows a link.
-    fn enter(&mut self, roots: &'a Roots, name: &OsStr) -> Result<(), Stop> {
+    /// Enters a directory, or follows a link. `stored` is the name that the directory lists.
+    fn enter(&mut self, roots: &'a Roots, name: &OsStr, stored: &OsStr) -> Result<(), Stop> {
         // Retry a name that changes between directory and link.
         for _ in 0..8 {
             match recto_platform::open_path_at(self.dir(), name) {
                 Ok(dir) => {
-                    self.dirs.push((Arc::new(dir), name.to_os_string()));
+                    self.real_path.push(stored);
+                    self.dirs.push((Some(Arc::new(dir)), name.to_os_string()));
+                    if let Some(index) = self.dirs.len().checked_sub(MAX_OPEN + 1) {
+                        self.dirs[index].0 = None;
+                    }
                     return Ok(());
                 }
                 Err(SysError::NOTDIR | SysError::LOOP) => {}
@@ -137,6 +153,16 @@ impl<'a> PathWalk<'a> {
             }
         }
         Err(Stop::System(SysError::NOTDIR))
+    }
+
+    /// Walks to the current directory again if it is no longer open.
+    fn reopen(&mut self) {
+        if self.dirs.last().is_some_and(|(dir, _)| dir.is_none()) {
+            self.real_path.clone_from(&self.root.real_path);
+            let names = std::mem::take(&mut self.dirs).into_iter().rev();
+            let steps = names.map(|(_, name)| PathStep { name, is_from_link: false });
+            steps.for_each(|step| self.steps.push_front(step));
+        }
     }
 
     /// Handles `..` at a root. Only a link may leave all roots, and only to reenter one.
@@ -182,21 +208,18 @@ impl<'a> PathWalk<'a> {
     fn jump(&mut self, roots: &'a Roots, path: &Path, is_from_link: bool) -> Result<(), Stop> {
         let (root, rest) = roots.locate_current(path)?;
         self.root = root;
+        self.real_path.clone_from(&root.real_path);
         self.dirs.clear();
         self.add(rest, is_from_link);
         Ok(())
     }
 
     fn dir(&self) -> &Arc<Handle> {
-        self.dirs.last().map_or(&self.root.handle, |(dir, _)| dir)
+        self.dirs.last().and_then(|(dir, _)| dir.as_ref()).unwrap_or(&self.root.handle)
     }
 
     fn relative_path(&self) -> PathBuf {
         self.dirs.iter().map(|(_, name)| name).collect()
-    }
-
-    fn real_path(&self) -> PathBuf {
-        self.root.real_path.join(self.relative_path())
     }
 
     fn location(self, name: OsString, kind: Option<FileKind>) -> Location {
@@ -205,7 +228,7 @@ impl<'a> PathWalk<'a> {
             kind,
             is_dir_missing: false,
             missing_dirs: Vec::new(),
-            real_path: self.real_path().join(&name),
+            real_path: self.real_path.join(&name),
             name,
         }
     }
@@ -227,7 +250,12 @@ impl<'a> PathWalk<'a> {
             missing_dirs.push(step.name);
         }
         let real_path = self.root.real_path.join(relative);
-        if roots.hides(&real_path) {
+        let first = missing_dirs.first().map_or(OsStr::new(""), OsString::as_os_str);
+        if roots.has_hidden()
+            && (roots.hides(&real_path)
+                || roots.hides_folded(&real_path)
+                    && Comparison::of(self.dir(), first) == Comparison::Loose)
+        {
             return Err(Stop::Outside);
         }
         let name = missing_dirs.pop().unwrap_or_default();

@@ -114,7 +114,8 @@ fn nearby_hint(advice: &str, argument: &str, nearby: &Nearby, served: &Served) -
     let exists = format!("{advice}The deepest directory that exists is {}", Quoted(folder));
     let Some(tool) = served.name("ListFiles") else { return Some(format!("{exists}.").into()) };
     let pattern = everything_below(folder);
-    let text = format!("{exists}; {tool} with pattern {pattern} lists its files.");
+    let shown = Quoted(&pattern);
+    let text = format!("{exists}; {tool} with pattern {shown} lists its files.");
     let arguments = Map::from_iter([("pattern".to_string(), pattern.into())]);
     Some(Hint { text, next: Some(NextCall { tool: Some("ListFiles"), arguments }) })
 }

@@ -5,6 +5,8 @@
 
 use std::path::{Component, Path, PathBuf};
 
+use recto_text::quote::is_active;
+
 use serde_json::Value;
 
 use recto_store::glob::Glob;
@@ -200,12 +202,7 @@ pub fn visible(text: &str) -> String {
         match u32::from(c) {
             number @ 0..0x20 => shown.push(char::from_u32(0x2400 + number).unwrap_or(c)),
             0x7f => shown.push('␡'),
-            number @ (0x80..0xa0
-            | 0x61c
-            | 0x200b..=0x200f
-            | 0x2028..=0x202e
-            | 0x2060..=0x2069
-            | 0xfeff) => shown.push_str(&format!("<U+{number:04X}>")),
+            number if is_active(c) => shown.push_str(&format!("<U+{number:04X}>")),
             _ => shown.push(c),
         }
     }

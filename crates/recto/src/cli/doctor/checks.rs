@@ -109,7 +109,7 @@ fn abilities(root: &Path, report: &mut Report) {
         report.note("no leases: a program that has a file open for writing is detected later");
     }
     if abilities.case_matters == Ok(false) {
-        report.note("--deny patterns match case-sensitively");
+        report.note("--deny hides a path in any case, because the file system ignores case");
     }
 }
 

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use recto_text::quote::Escaped;
+
 /// Sections with their lines, in order.
 #[derive(Default)]
 pub struct Report {
@@ -48,10 +50,10 @@ impl fmt::Display for Report {
         for line in &self.lines {
             match line {
                 ReportLine::Section(name) => writeln!(f, "\n{name}")?,
-                ReportLine::Fact(text) => writeln!(f, "  {}", shown(text))?,
-                ReportLine::Note(text) => writeln!(f, "  - {}", shown(text))?,
+                ReportLine::Fact(text) => writeln!(f, "  {}", Escaped(text))?,
+                ReportLine::Note(text) => writeln!(f, "  - {}", Escaped(text))?,
                 ReportLine::Problem { what, remedy } => {
-                    writeln!(f, "  ! {}\n    {}", shown(what), shown(remedy))?;
+                    writeln!(f, "  ! {}\n    {}", Escaped(what), Escaped(remedy))?;
                 }
             }
         }
@@ -61,9 +63,4 @@ impl fmt::Display for Report {
             n => writeln!(f, "\nFound {n} problems, marked with !"),
         }
     }
-}
-
-/// Replaces control characters, which a path may contain and a terminal would interpret.
-fn shown(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
 }

@@ -216,19 +216,24 @@ fn alternate_shallow_and_partial_clones_are_read() {
 }
 
 #[test]
-fn replace_references_are_applied() {
+fn a_full_id_means_that_object_despite_replace_references() {
     let place = RepoDir::new();
     let git = place.with_files("project", &[("a.txt", "before")]);
-    let before = git.run(&["rev-parse", "HEAD:a.txt"]);
-    let after = git.run_with(&["hash-object", "-w", "--stdin"], b"after");
+    let first = git.run(&["rev-parse", "HEAD"]);
+    let blob = git.run(&["rev-parse", "HEAD:a.txt"]);
+    let other = git.run_with(&["hash-object", "-w", "--stdin"], b"after");
+    git.write("a.txt", "after");
+    let second = git.commit("second");
     let served = serve(&[&git.top]);
-    assert_eq!(served.text("HEAD", "a.txt"), "before");
-    git.run(&["replace", &before, &after]);
-    assert_eq!(served.text("HEAD", "a.txt"), "after");
-    git.run(&["pack-refs", "--all"]);
-    assert_eq!(served.text("HEAD", "a.txt"), "after");
-    git.run(&["config", "core.useReplaceRefs", "false"]);
-    assert_eq!(served.text("HEAD", "a.txt"), "before");
+    git.run(&["replace", &first, &second]);
+    git.run(&["replace", &blob, &other]);
+    for _ in 0..2 {
+        assert_eq!(served.text(&first, "a.txt"), "before");
+        assert_eq!(served.text("HEAD~1", "a.txt"), "before");
+        // git itself shows the same if told to ignore them.
+        assert_eq!(git.run(&["--no-replace-objects", "show", &blob]), "before");
+        git.run(&["pack-refs", "--all"]);
+    }
 }
 
 #[test]

@@ -147,20 +147,29 @@ pub struct Served {
     pub caller: Context,
 }
 
+/// A store of the files on disk.
+pub fn store(roots: &[&Path]) -> LocalStore {
+    store_with(roots, &[])
+}
+
+fn store_with(roots: &[&Path], hidden: &[&str]) -> LocalStore {
+    let hidden: Vec<String> = hidden.iter().map(|pattern| pattern.to_string()).collect();
+    let store = LocalStore::open(Options {
+        roots: roots.iter().map(|path| path.to_path_buf()).collect(),
+        hidden: HiddenPaths::parse(&hidden).unwrap(),
+        allows_git_writes: false,
+        is_durable: false,
+    });
+    store.unwrap()
+}
+
 pub fn serve(roots: &[&Path]) -> Served {
     serve_with(roots, &[], &[])
 }
 
 pub fn serve_with(roots: &[&Path], git_dirs: &[&Path], hidden: &[&str]) -> Served {
-    let owned = |paths: &[&Path]| paths.iter().map(|path| path.to_path_buf()).collect::<Vec<_>>();
-    let hidden: Vec<String> = hidden.iter().map(|pattern| pattern.to_string()).collect();
-    let local = LocalStore::open(Options {
-        roots: owned(roots),
-        hidden: HiddenPaths::parse(&hidden).unwrap(),
-        allows_git_writes: false,
-        is_durable: false,
-    });
-    let revisions = GitRevisions::new(Arc::new(local.unwrap()), owned(git_dirs));
+    let git_dirs = git_dirs.iter().map(|path| path.to_path_buf()).collect();
+    let revisions = GitRevisions::new(Arc::new(store_with(roots, hidden)), git_dirs);
     Served { revisions, caller: Context::default() }
 }
 

@@ -1,8 +1,14 @@
 //! Packs that git would never write: cyclic deltas, endless deltas, and false sizes.
 
+use std::fs::File;
+use std::io::Write;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
+use serde_json::json;
+
 use super::fixture::{Git, RepoDir, serve};
+use crate::server::Server;
 
 /// The pack entry of one object.
 struct Packed {
@@ -204,6 +210,64 @@ fn a_false_pack_index_is_not_trusted() {
     }
     std::fs::write(&path, right).unwrap();
     assert_eq!(serve(&[&git.top]).text("HEAD", "evil"), "hello");
+}
+
+/// Writes a sparse index that claims so many objects, all with the id 0, and an empty pack.
+fn write_sparse_index(git_dir: &Path, stem: &str, n_objects: u32) {
+    let packs = git_dir.join("objects/pack");
+    std::fs::create_dir_all(&packs).unwrap();
+    let index = File::create(packs.join(format!("{stem}.idx"))).unwrap();
+    let mut start = vec![0xff, b't', b'O', b'c', 0, 0, 0, 2];
+    (0..256).for_each(|_| start.extend(n_objects.to_be_bytes()));
+    index.set_len(start.len() as u64 + u64::from(n_objects) * 28 + 40).unwrap();
+    (&index).write_all(&start).unwrap();
+    let pack = [&b"PACK"[..], &2u32.to_be_bytes(), &n_objects.to_be_bytes(), &[0; 20]].concat();
+    std::fs::write(packs.join(format!("{stem}.pack")), pack).unwrap();
+}
+
+/// Objects of an index that is as large as permitted.
+const MOST_OBJECTS: u32 = (recto::limits::GIT_PACK_INDEXES / 28) as u32 - 100;
+
+#[test]
+fn a_huge_pack_index_is_not_read() {
+    for n_packs in [1, 50] {
+        let place = RepoDir::new();
+        let git = place.with_files("project", &[("a.txt", "inside")]);
+        for number in 0..n_packs {
+            let n_objects = if n_packs == 1 { u32::MAX / 2 } else { MOST_OBJECTS };
+            write_sparse_index(&git.path(".git"), &format!("pack-{number}"), n_objects);
+        }
+        let served = serve(&[&git.top]);
+        let started = Instant::now();
+        assert_eq!(served.text("HEAD", "a.txt"), "inside");
+        assert!(served.refusal("0000", "a.txt").contains("damaged"));
+        assert!(started.elapsed() < Duration::from_secs(5), "{:?}", started.elapsed());
+    }
+}
+
+#[test]
+fn hostile_pack_indexes_do_not_delay_an_ordinary_read() {
+    let mut server = Server::ready(&[]);
+    let git = Git { top: server.path("project") };
+    std::fs::create_dir(&git.top).unwrap();
+    git.run(&["init", "--quiet"]);
+    write_sparse_index(&git.path(".git"), "pack-within", MOST_OBJECTS);
+    write_sparse_index(&git.path(".git"), "pack-beyond", u32::MAX / 2);
+    let pattern = server.path("project/*");
+    for _ in 0..20 {
+        let id = server.new_id();
+        let arguments = json!({"pattern": pattern, "commit": "0000"});
+        let params = json!({"name": "ListFiles", "arguments": arguments});
+        server.send(&json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params}));
+    }
+    let started = Instant::now();
+    let id = server.new_id();
+    let params =
+        json!({"name": "read_text_file", "arguments": {"path": server.path("inside.txt")}});
+    server.send(&json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params}));
+    while server.next().expect("the server exited")["id"] != id {}
+    println!("the read took {:?}", started.elapsed());
+    assert!(started.elapsed() < Duration::from_secs(5), "{:?}", started.elapsed());
 }
 
 #[test]

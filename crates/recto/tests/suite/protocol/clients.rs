@@ -52,7 +52,7 @@ fn a_known_client_gets_text_of_its_size() {
 
 #[test]
 fn an_unknown_client_gets_both_parts_of_forty_thousand_bytes() {
-    let (n_text, n_structured) = read(&mut introduced("somebody", &[]));
+    let (n_text, n_structured) = read(&mut introduced("another-client", &[]));
     assert!((38_000..=40_000).contains(&n_structured), "{n_structured} bytes");
     assert!((30_000..=40_000).contains(&n_text), "{n_text} bytes");
 }
@@ -65,7 +65,7 @@ fn options_win_over_the_client_table() {
     assert!((8_000..=9_000).contains(&n_structured), "{n_structured} bytes");
     assert!(n_text <= 9_000, "{n_text} bytes");
     assert!(server.tools().iter().any(|tool| tool["name"] == "text.read"));
-    let (n_text, n_structured) = read(&mut introduced("somebody", &["--client", "codex"]));
+    let (n_text, n_structured) = read(&mut introduced("another-client", &["--client", "codex"]));
     assert!((32_168..=32_768).contains(&n_text), "{n_text} bytes");
     assert_eq!(n_structured, 0);
 }

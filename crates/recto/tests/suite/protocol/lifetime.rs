@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use recto::limits;
 use rustix::fs::{FlockOperation, OFlags, fcntl_getfl, fcntl_setfl, flock};
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Resource, Rlimit, Signal, kill_process, prlimit};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -52,6 +52,19 @@ fn the_server_exits_at_the_end_of_input() {
         assert!(server.wait(AT_END_OF_INPUT).success());
         assert_eq!(rest(&mut server), [] as [Value; 0]);
     }
+}
+
+#[test]
+fn a_file_beyond_the_size_limit_of_the_process_is_rejected_and_the_server_continues() {
+    let mut server = Server::ready(&[]);
+    let limit = Rlimit { current: Some(4096), maximum: Some(4096) };
+    prlimit(Pid::from_raw(server.id() as i32), Resource::Fsize, limit).unwrap();
+    let path = server.spelled("large.txt");
+    let content = "x".repeat(10_000);
+    let answer = server.call("write_text_file", json!({"path": path, "content": content}));
+    assert_eq!(answer["result"]["_meta"]["error"]["code"], -32005, "{answer}");
+    assert_eq!(names(&server.path("")), ["inside.txt"]);
+    server.check_serves();
 }
 
 #[test]

@@ -38,6 +38,7 @@ fn parameters() -> Vec<Parameter> {
     let parameter = |tool, name, suffix, more, told| Parameter { tool, name, suffix, more, told };
     let edit = json!({"old_string": "side", "new_string": "-edited"});
     let by_path = |tool, more| parameter(tool, "path", "", more, Leak::Refused);
+    let by_path_leaking_nothing = |tool, more| parameter(tool, "path", "", more, Leak::Nothing);
     let by_file_path = |tool, suffix, more, told| parameter(tool, "file_path", suffix, more, told);
     vec![
         by_path("read_text_file", json!({})),
@@ -68,7 +69,14 @@ fn parameters() -> Vec<Parameter> {
         by_file_path("ReadAsTable", "", json!({}), Leak::Refused),
         by_file_path("ReadAsTable", "*", json!({}), Leak::Nothing),
         by_file_path("ReadAsTable", "", json!({"commit": "HEAD"}), Leak::Nothing),
+        by_path_leaking_nothing("ListCommits", json!({})),
+        by_path_leaking_nothing("ListCommits", json!({"containing": "side"})),
+        by_path_leaking_nothing("ReadDiff", json!({"from": "HEAD"})),
+        by_path_leaking_nothing("ReadDiff", json!({"from": "HEAD", "to": "HEAD"})),
         // A revision that is a path.
+        parameter("ListCommits", "revision", "", json!({}), Leak::Nothing),
+        parameter("ReadDiff", "from", "", json!({}), Leak::Nothing),
+        parameter("ReadDiff", "to", "", json!({"from": "HEAD"}), Leak::Nothing),
         parameter("ListFiles", "commit", "", json!({"pattern": "**"}), Leak::Nothing),
         parameter("ReadLines", "commit", "", json!({"file_path": "inside.txt"}), Leak::Nothing),
         parameter("ReadAsTable", "commit", "", json!({"file_path": "inside.txt"}), Leak::Nothing),

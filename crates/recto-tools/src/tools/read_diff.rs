@@ -1,0 +1,285 @@
+//! `ReadDiff`: shows what differs between two revisions, or between a revision and the disk.
+
+use std::path::PathBuf;
+
+use recto_store::git::{Changes, FileChange, History, Status};
+use recto_text::diff::header_name;
+use recto_text::line_diff::LineDiff;
+use recto_text::{Digest, Size};
+use serde_json::{Value, json};
+
+use super::paths::COMMIT;
+use super::{Answer, Arguments, Param, ParamKind, ReadEnv, Run, Tool, Toolset};
+use crate::budget::{Budget, json_size};
+use crate::error::{Error, Result};
+
+/// The default number of context lines.
+const DEFAULT_CONTEXT: i64 = 3;
+
+/// The part of the answer that the summary may use.
+const SUMMARY_SHARE: usize = 3;
+
+pub static TOOL: Tool = Tool {
+    name: "ReadDiff",
+    title: "Read diff",
+    toolset: Toolset::History,
+    description: "Compare two git revisions, or one with the files on disk. Returns the changed \
+        files, on disk with their hashes, then hunks.",
+    params: &[
+        Param::required("from", ParamKind::NumberOrString, COMMIT.description),
+        Param::optional("to", ParamKind::NumberOrString, "Default: the files on disk"),
+        Param::optional("path", ParamKind::String, "File or directory"),
+        Param::optional("context", ParamKind::Integer { minimum: Some(0) }, "Default 3 lines"),
+    ],
+    output,
+    run: Run::Reads(run),
+};
+
+struct Request {
+    from: String,
+    to: Option<String>,
+    path: Option<String>,
+    context: usize,
+}
+
+fn request(mut arguments: Arguments) -> Result<Request> {
+    let context = arguments.integer("context").unwrap_or(DEFAULT_CONTEXT);
+    let context = usize::try_from(context).map_err(|_| Error::WrongArgument {
+        name: "context".into(),
+        expected: "0 or more".into(),
+        value: context.to_string(),
+    })?;
+    let to = arguments.optional_string("to");
+    let path = arguments.optional_string("path");
+    Ok(Request { from: arguments.string("from"), to, path, context })
+}
+
+fn run(env: &ReadEnv<'_>, arguments: Arguments) -> Result<Answer> {
+    let request = request(arguments)?;
+    let history = env.revisions.history(request.path.as_deref().unwrap_or("."), env.context)?;
+    let changes = match &request.to {
+        Some(to) => history.changes(&request.from, to)?,
+        None => history.changes_on_disk(&request.from)?,
+    };
+    let top = history.top().display().to_string();
+    let whole = Budget::content(env.delivery).without(top.len());
+    let mut files = Vec::new();
+    let mut summary = Summary { top, text: String::new(), rows: Vec::new() };
+    let mut left = whole.without(whole.left().bytes / SUMMARY_SHARE * (SUMMARY_SHARE - 1));
+    for change in &changes.files {
+        let file = measured(env, &history, change)?;
+        if !summary.add(change, &file, &mut left) {
+            break;
+        }
+        files.push(file);
+    }
+    let mut left = whole;
+    left.spend(summary.size());
+    let mut hunks = Hunks::default();
+    for (change, file) in changes.files.iter().zip(&files) {
+        if !hunks.add(env, &history, (change, file), request.context, &mut left)? {
+            break;
+        }
+    }
+    Ok(answer(&history, &changes, &files, summary, hunks))
+}
+
+/// A changed file, measured.
+#[derive(Default)]
+struct Measured {
+    /// Added and removed lines; `None` if they were not counted.
+    counts: Option<(usize, usize)>,
+    is_binary: bool,
+    /// Whether a version is too large to be compared.
+    is_large: bool,
+    /// The version on disk.
+    digest: Option<Digest>,
+}
+
+fn measured(env: &ReadEnv<'_>, history: &History, change: &FileChange) -> Result<Measured> {
+    if history.is_time_over() {
+        return Ok(Measured::default());
+    }
+    let Some(versions) = history.versions(change, env.store)? else {
+        return Ok(Measured { is_large: true, ..Measured::default() });
+    };
+    let digest = change.is_on_disk().then(|| Digest::of(&versions.after));
+    if versions.is_binary {
+        return Ok(Measured { is_binary: true, digest, ..Measured::default() });
+    }
+    let diff = LineDiff::new(&versions.before, &versions.after);
+    let counts = Some((diff.n_added(), diff.n_removed()));
+    Ok(Measured { counts, digest, ..Measured::default() })
+}
+
+/// The list of files.
+struct Summary {
+    top: String,
+    text: String,
+    rows: Vec<Value>,
+}
+
+impl Summary {
+    /// Adds a file, if it fits.
+    fn add(&mut self, change: &FileChange, file: &Measured, left: &mut Budget) -> bool {
+        let path = change.shown();
+        let mut line = format!("{} ", change.status.letter());
+        let mut row = json!({
+            "path": format!("{}/{path}", self.top),
+            "status": change.status.letter().to_string(),
+        });
+        if let Some(old_path) = change.shown_old() {
+            line.push_str(&format!("{old_path} -> "));
+            row["old_path"] = format!("{}/{old_path}", self.top).into();
+        }
+        line.push_str(&path);
+        if let Some((n_added, n_removed)) = file.counts {
+            line.push_str(&format!(" +{n_added} -{n_removed}"));
+            (row["added"], row["removed"]) = (n_added.into(), n_removed.into());
+        }
+        if file.is_binary {
+            line.push_str(" binary");
+            row["binary"] = true.into();
+        }
+        if file.is_large {
+            line.push_str(" too large to compare");
+        }
+        if let Some(mode) = change.mode_change() {
+            line.push_str(&format!(" {mode}"));
+        }
+        if let Some(digest) = file.digest {
+            line.push_str(&format!(" hash {digest}"));
+            row["hash"] = digest.to_string().into();
+        }
+        line.push('\n');
+        let fits = left.spend(Size { bytes: line.len(), json: json_size(&row) });
+        if fits {
+            self.text.push_str(&line);
+            self.rows.push(row);
+        }
+        fits
+    }
+
+    fn size(&self) -> Size {
+        Size { bytes: self.text.len() + 1, json: self.rows.iter().map(json_size).sum() }
+    }
+}
+
+/// The hunks.
+#[derive(Default)]
+struct Hunks {
+    text: String,
+    /// Where hunks were left out: the path of the file.
+    cut_at: Option<String>,
+    /// The versions on disk of which all hunks are shown.
+    seen: Vec<(PathBuf, Digest)>,
+}
+
+impl Hunks {
+    /// Adds the hunks of a file until one does not fit. Returns whether all did.
+    fn add(
+        &mut self,
+        env: &ReadEnv<'_>,
+        history: &History,
+        (change, file): (&FileChange, &Measured),
+        context: usize,
+        left: &mut Budget,
+    ) -> Result<bool> {
+        if file.counts.is_none_or(|counts| counts == (0, 0)) {
+            return Ok(true);
+        }
+        let path = change.shown();
+        let versions = match history.is_time_over() {
+            true => None,
+            false => history.versions(change, env.store)?,
+        };
+        let Some(versions) = versions else {
+            self.cut_at = Some(path);
+            return Ok(false);
+        };
+        let old_path = change.shown_old().unwrap_or_else(|| path.clone());
+        let side = |path: &str, is_there| match is_there {
+            true => header_name(path),
+            false => "/dev/null".into(),
+        };
+        let header = format!(
+            "--- {}\n+++ {}\n",
+            side(&old_path, change.status != Status::Added),
+            side(&path, change.status != Status::Removed),
+        );
+        let diff = LineDiff::new(&versions.before, &versions.after);
+        let mut text = header.clone();
+        let max = left.left().minus(Size::of(&header)).unwrap_or_default();
+        let n_written = diff.write_hunks(&mut text, context, max);
+        let is_whole = n_written == diff.changes().len();
+        if n_written > 0 {
+            left.spend(Size::of(&text));
+            self.text.push_str(&text);
+        }
+        match is_whole {
+            true => self.seen.extend(file.digest.map(|digest| (history.top().join(&path), digest))),
+            false => self.cut_at = Some(path),
+        }
+        Ok(is_whole)
+    }
+}
+
+fn answer(
+    history: &History,
+    changes: &Changes,
+    files: &[Measured],
+    summary: Summary,
+    hunks: Hunks,
+) -> Answer {
+    let n_files = changes.files.len();
+    let n_listed = summary.rows.len();
+    let (n_added, n_removed) = files
+        .iter()
+        .filter_map(|file| file.counts)
+        .fold((0, 0), |sum, counts| (sum.0 + counts.0, sum.1 + counts.1));
+    let top = history.top().display();
+    let mut head = match n_files {
+        0 => format!("no difference in {top}"),
+        1 => format!("1 file differs in {top}, +{n_added} -{n_removed}"),
+        n if n_listed < n => format!("first {n_listed} of {n} files that differ in {top}"),
+        n => format!("{n} files differ in {top}, +{n_added} -{n_removed}"),
+    };
+    if let Some(stopped) = &changes.stopped {
+        head.push_str(&format!("; stopped after {stopped}"));
+    }
+    if n_listed < n_files || changes.stopped.is_some() {
+        head.push_str("; name a path to compare less");
+    }
+    if let Some(path) = &hunks.cut_at {
+        head.push_str(&format!("; hunks are cut in {path}; name a path to read the rest"));
+    }
+    if changes.n_submodules > 0 {
+        head.push_str(&format!("; submodules not compared: {}", changes.n_submodules));
+    }
+    let is_cut = n_listed < n_files || changes.stopped.is_some() || hunks.cut_at.is_some();
+    let structured = json!({
+        "files": summary.rows,
+        "total": n_files,
+        "diff": hunks.text,
+        "truncated": is_cut,
+    });
+    let mut content = summary.text;
+    if !hunks.text.is_empty() {
+        content.push('\n');
+        content.push_str(&hunks.text);
+    }
+    Answer { seen: hunks.seen, ..Answer::new(head, structured).with_content(content) }
+}
+
+fn output() -> Value {
+    json!({
+        "type": "object",
+        "properties": {
+            "files": {"type": "array", "items": {"type": "object"}},
+            "total": {"type": "integer"},
+            "diff": {"type": "string"},
+            "truncated": {"type": "boolean"},
+        },
+        "required": ["files", "total", "diff", "truncated"],
+    })
+}
