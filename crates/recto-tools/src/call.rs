@@ -238,6 +238,7 @@ impl Calls {
             self.seen.record(&file, digest);
         }
         for (file, digest) in &answer.seen {
+            self.versions.record(*digest);
             self.seen.record(file, *digest);
         }
     }
