@@ -84,7 +84,7 @@ pub enum FileContent {
 
 /// An excerpt that was read and can be replaced.
 pub struct ExcerptSnapshot<'a> {
-    excerpt: Excerpt,
+    excerpt: Box<Excerpt>,
     target: Box<dyn ReplaceExcerpt + 'a>,
 }
 
@@ -150,7 +150,7 @@ impl FileContent {
 impl<'a> ExcerptSnapshot<'a> {
     /// Pairs an excerpt with the file it was read from.
     pub fn new(excerpt: Excerpt, target: Box<dyn ReplaceExcerpt + 'a>) -> ExcerptSnapshot<'a> {
-        ExcerptSnapshot { excerpt, target }
+        ExcerptSnapshot { excerpt: excerpt.into(), target }
     }
 
     /// Returns the lines.

@@ -36,7 +36,7 @@ pub mod nearest;
 
 pub mod quote;
 
-pub use digest::Digest;
+pub use digest::{Digest, Tag};
 pub use document::Document;
 pub use edits::Edits;
 pub use encoding::Encoding;

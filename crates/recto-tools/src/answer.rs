@@ -24,6 +24,8 @@ pub struct Answer {
     pub repeated: Option<&'static str>,
     /// The change to a file, if there was one.
     pub change: Option<FileChange>,
+    /// The version of the named file that the answer reports, unless it is that of a dry run.
+    pub version: Option<Digest>,
     /// The versions of other files than the named one that the answer shows text of.
     pub seen: Vec<(PathBuf, Digest)>,
 }
@@ -46,7 +48,8 @@ impl Answer {
             unreachable!("every tool answers with an object")
         };
         let (head, content) = (head.into(), String::new());
-        Answer { head, content, structured, repeated: None, change: None, seen: Vec::new() }
+        let (repeated, change, version, seen) = (None, None, None, Vec::new());
+        Answer { head, content, structured, repeated, change, version, seen }
     }
 
     /// Returns the same answer with content.
@@ -61,13 +64,9 @@ impl Answer {
         self.with_content(content)
     }
 
-    /// Returns the current version of the named file, if the answer reports it. The hash of a dry run
-    /// is that of the proposed text.
-    pub fn version(&self) -> Option<Digest> {
-        let is_dry_run = self.structured.get("dry_run") == Some(&Value::Bool(true));
-        let in_meta = || self.structured.get("_meta")?.get("hash");
-        let hash = self.structured.get("hash").or_else(in_meta).filter(|_| !is_dry_run)?;
-        hash.as_str()?.parse().ok()
+    /// Returns the same answer with the current version of the named file.
+    pub fn with_version(self, digest: Digest) -> Answer {
+        Answer { version: Some(digest), ..self }
     }
 
     /// Returns the blocks of text, in the order in which they are sent.

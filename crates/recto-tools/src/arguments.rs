@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 
 use crate::error::{Error, Result};
-use recto_text::Digest;
+use recto_text::Tag;
 use recto_text::line_range::Interval;
 use serde_json::{Map, Value, json};
 
@@ -155,7 +155,7 @@ enum Argument {
     String(String),
     Integer(i64),
     Boolean(bool),
-    Hash(Digest),
+    Hash(Tag),
     Lines(Interval),
     Strings(Vec<String>),
     Objects(Vec<Arguments>),
@@ -230,8 +230,8 @@ impl Arguments {
     }
 
     /// Returns a version tag, if given.
-    pub fn hash(&mut self, name: &str) -> Option<Digest> {
-        self.take(name, |it| if let Argument::Hash(digest) = it { Some(digest) } else { None })
+    pub fn hash(&mut self, name: &str) -> Option<Tag> {
+        self.take(name, |it| if let Argument::Hash(tag) = it { Some(tag) } else { None })
     }
 
     /// Returns a range of lines, if given.
@@ -280,7 +280,7 @@ fn checked(name: &str, kind: ParamKind, value: Value) -> Result<Argument> {
             wrong("a string".into(), &value)
         }
         (ParamKind::Hash, value) => match value.as_str().and_then(|text| text.parse().ok()) {
-            Some(digest) => Ok(Argument::Hash(digest)),
+            Some(tag) => Ok(Argument::Hash(tag)),
             None => wrong("12 hex digits".into(), &value),
         },
         (ParamKind::Integer { .. }, value) => match as_integer(&value) {

@@ -133,9 +133,9 @@ impl Calls {
     ) -> Result<Answer> {
         let run = |arguments: Map<String, Value>| {
             let file = self.file_of(&arguments);
-            let answer = self.run(tool, arguments, &call.context, &*self.store, &self.versions)?;
-            self.record(file, &answer);
-            Ok(answer)
+            let result = self.run(tool, arguments, &call.context, &*self.store, &self.versions);
+            self.record(file, &result);
+            result
         };
         let Some(witness) = &self.witness else { return run(arguments) };
         let seen = arguments.clone();
@@ -223,13 +223,22 @@ impl Calls {
         Some(self.root.join(subject(arguments)?)).filter(|_| is_current)
     }
 
-    /// Records the versions that an answer shows. Rehearsals and dry runs show none that the agent
-    /// has read.
-    fn record(&self, file: Option<PathBuf>, answer: &Answer) {
-        if let Some((file, digest)) = file.zip(answer.version()) {
+    /// Records the versions that a call returns. Rehearsals and dry runs return none that the agent
+    /// has read, and neither does an error, whose version can only be used as an argument.
+    fn record(&self, file: Option<PathBuf>, result: &Result<Answer>) {
+        let version = match result {
+            Ok(answer) => answer.version,
+            Err(error) => error.version(),
+        };
+        if let Some(digest) = version {
+            self.versions.record(digest);
+        }
+        let Ok(answer) = result else { return };
+        if let Some((file, digest)) = file.zip(version) {
             self.seen.record(&file, digest);
         }
         for (file, digest) in &answer.seen {
+            self.versions.record(*digest);
             self.seen.record(file, *digest);
         }
     }

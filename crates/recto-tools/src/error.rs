@@ -9,10 +9,10 @@ use std::borrow::Cow;
 
 use recto_store::Nearby;
 use recto_store::error::Error as StoreError;
-use recto_text::Digest;
 use recto_text::error::Error as TextError;
 use recto_text::line::LineRange;
 use recto_text::quote::Quoted;
+use recto_text::{Digest, Tag};
 use serde_json::{Map, Value};
 use thiserror::Error;
 
@@ -104,7 +104,7 @@ pub enum Error {
     #[error("File changed since it was read: {} (expected {expected}, now {now})", Quoted(path))]
     Stale {
         path: String,
-        expected: Digest,
+        expected: Tag,
         now: Digest,
         changed: Vec<LineRange>,
         retry: Option<Box<Map<String, Value>>>,
@@ -162,6 +162,15 @@ impl Error {
             Error::Hanging => -32017,
             Error::OutcomeUnknown => -32018,
             Error::Internal { .. } => -32603,
+        }
+    }
+
+    /// Returns the version whose hash the error contains.
+    pub fn version(&self) -> Option<Digest> {
+        match self {
+            Error::Stale { now, .. } => Some(*now),
+            Error::Store(StoreError::BinaryFile { hash, .. }) => *hash,
+            _ => None,
         }
     }
 

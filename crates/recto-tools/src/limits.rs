@@ -6,6 +6,8 @@ use std::time::Duration;
 pub const JSON_ARGUMENT: usize = 512 << 10;
 /// Files whose last version a session knows.
 pub const SEEN_FILES: usize = 1024;
+/// Versions whose content a process can tell from others with the same hash.
+pub const RETURNED_VERSIONS: usize = 1 << 14;
 /// Bytes of one line in an answer of `ReadLines` about one file.
 pub const LINE: usize = 4096;
 /// Bytes of one line in an answer about many files.

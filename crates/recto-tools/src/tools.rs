@@ -34,7 +34,9 @@ mod write_text_file;
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
+use recto_store::path::AbsPath;
 use recto_store::{Context, Revisions, Store, WriteStore};
+use recto_text::{Digest, Tag};
 use serde_json::{Map, Value, json};
 
 pub use crate::answer::{Answer, FileChange};
@@ -45,7 +47,7 @@ use crate::delivery::Delivery;
 use crate::error::Result;
 use crate::seen::Seen;
 use crate::served::Served;
-use crate::versions::Versions;
+use crate::versions::{Returned, Versions};
 
 /// A group of tools that are enabled together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -198,6 +200,27 @@ pub struct Env<'a, S: ?Sized> {
     pub seen: &'a Seen,
     /// The tools that an answer may name.
     pub served: &'a Served,
+}
+
+impl<S: Store + ?Sized> Env<'_, S> {
+    /// Whether a file is still the version that a caller names. If this process has returned content
+    /// under that tag, the file must have the same content.
+    pub fn is_version(&self, path: &AbsPath, tag: Tag, now: Digest) -> bool {
+        tag == now.tag()
+            && match self.versions.returned(tag) {
+                None => true,
+                Some(Returned::One(returned)) => returned == now,
+                Some(Returned::Several) => self.last_seen(path) == Some(now),
+            }
+    }
+
+    /// Returns the version of a file that the session has last seen.
+    pub fn last_seen(&self, path: &AbsPath) -> Option<Digest> {
+        self.seen.last(path.as_path(), |path| {
+            let path = AbsPath::of(path.to_path_buf(), String::new());
+            self.store.real_path(&path, self.context)
+        })
+    }
 }
 
 /// The environment of a tool that reads.

@@ -115,6 +115,10 @@ limits! {
     SEEN_FILES: count usize = recto_tools::limits::SEEN_FILES,
         "the one seen first is forgotten; `write_text_file` without `expected_hash` overwrites it",
         By("the_file_that_was_seen_first_is_forgotten_first");
+    /// Returned versions that a process can tell from constructed content with the same hash.
+    RETURNED_VERSIONS: count usize = recto_tools::limits::RETURNED_VERSIONS,
+        "the one returned first is forgotten; only its hash is compared",
+        By("the_version_that_was_returned_first_is_forgotten_first");
 
     // Paths.
 

@@ -11,8 +11,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{LazyLock, Mutex};
 
 use recto_platform::{FileKind, Handle, Sys, SysError, random_hex};
-use recto_text::Digest;
 use recto_text::digest::Digester;
+use recto_text::{Digest, Tag};
 
 use super::lock::DirLock;
 use super::sys;
@@ -130,7 +130,7 @@ fn change_time(lock: &DirLock) -> Option<(i64, u32)> {
 #[derive(Debug, PartialEq, Eq)]
 enum Leftover {
     Partial,
-    Complete { before: Option<Digest>, after: Digest },
+    Complete { before: Option<Tag>, after: Tag },
 }
 
 impl Leftover {
@@ -188,20 +188,20 @@ fn open_removable(sys: &dyn Sys, lock: &DirLock, name: &OsStr) -> Option<LeasedF
     let is_removable = match leftover {
         Leftover::Partial => true,
         Leftover::Complete { before, after } => {
-            let found = digest(sys, &fd)?;
+            let found = tag(sys, &fd)?;
             found == after || Some(found) == before
         }
     };
     is_removable.then_some(LeasedFile { fd, is_leased })
 }
 
-fn digest(sys: &dyn Sys, file: &Handle) -> Option<Digest> {
+fn tag(sys: &dyn Sys, file: &Handle) -> Option<Tag> {
     let mut digester = Digester::default();
     let mut buffer = vec![0; 64 << 10];
     let mut offset = 0;
     loop {
         match sys::retry(|| sys.read_at(file, &mut buffer, offset)).ok()? {
-            0 => return Some(digester.finish()),
+            0 => return Some(digester.finish().tag()),
             n => {
                 digester.push(&buffer[..n]);
                 offset += n as u64;
@@ -218,14 +218,15 @@ mod tests {
 
     #[test]
     fn recognizes_only_names_that_recto_generates() {
-        let (before, after) = (Digest::of(b"old"), Digest::of(b"new"));
-        let complete = name(Some(before), after);
+        let (old, new) = (Digest::of(b"old"), Digest::of(b"new"));
+        let complete = name(Some(old), new);
+        let (before, after) = (old.tag(), new.tag());
         assert_eq!(
             Leftover::parse(&complete),
             Some(Leftover::Complete { before: Some(before), after })
         );
         assert_eq!(
-            Leftover::parse(&name(None, after)),
+            Leftover::parse(&name(None, new)),
             Some(Leftover::Complete { before: None, after })
         );
         assert_eq!(Leftover::parse(&partial(&complete)), Some(Leftover::Partial));

@@ -20,7 +20,7 @@ use recto_text::edits::Edits;
 use recto_text::error::Error as TextError;
 use recto_text::line::{self, LineRange};
 use recto_text::plan::{Found, Plan, TextPart};
-use recto_text::{Digest, Document};
+use recto_text::{Digest, Document, Tag};
 
 use super::report::diff_bounds;
 use serde_json::{Map, Value};
@@ -45,7 +45,7 @@ pub const DRY_RUN: Param = Param::optional("dry_run", ParamKind::Boolean, "Only 
 /// The file to change, and the conditions.
 pub struct Target {
     pub path: AbsPath,
-    pub expected: Option<Digest>,
+    pub expected: Option<Tag>,
     /// The name of the argument that `expected` is from.
     hash_name: &'static str,
     pub is_dry_run: bool,
@@ -92,7 +92,7 @@ impl Target {
     /// Rejects a version other than the one the caller named. `text` is the current content, if it
     /// is text.
     pub fn check_version(&self, env: &WriteEnv<'_>, now: Digest, text: Option<&str>) -> Result<()> {
-        match self.expected.filter(|expected| *expected != now) {
+        match self.expected.filter(|expected| !env.is_version(&self.path, *expected, now)) {
             Some(expected) => Err(self.stale(env, expected, now, text)),
             None => Ok(()),
         }
@@ -102,7 +102,7 @@ impl Target {
     pub fn stale(
         &self,
         env: &WriteEnv<'_>,
-        expected: Digest,
+        expected: Tag,
         now: Digest,
         text: Option<&str>,
     ) -> Error {
@@ -366,7 +366,10 @@ impl<R: EditRequest> Edit<'_, R> {
         let is_part = part.lines_before > 0 || part.lines_after > 0 || part.is_cut != [false; 2];
         let text = (!is_part).then_some(part.text);
         let Err(mut error) = target.check_version(env, now, text) else { return Ok(()) };
-        if let Error::Stale { expected, retry, .. } = &mut error {
+        // A retry with the same hash would be rejected again.
+        if let Error::Stale { expected, retry, .. } = &mut error
+            && *expected != now.tag()
+        {
             let old = env.versions.get(*expected).zip(text);
             let changes = old.map(|(old, text)| changes(old.text(), text));
             *retry = request.retry(env, part, changes.as_deref()).map(Box::new);

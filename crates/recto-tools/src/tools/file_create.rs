@@ -96,7 +96,7 @@ fn run(env: &WriteEnv<'_>, arguments: Arguments) -> Result<Answer> {
     }
     let change = FileChange { path: path.as_path().to_path_buf(), before: None, after };
     let structured = json!({"hash": digest.to_string()});
-    Ok(Answer::new(text, structured).with_change(Some(change)))
+    Ok(Answer::new(text, structured).with_version(digest).with_change(Some(change)))
 }
 
 fn output() -> Value {

@@ -43,7 +43,9 @@ fn remove<'s>(
     let removal = store.hold_to_remove(&target.path, env.context);
     let removal = removal.map_err(|error| as_edit_error(target, error))?;
     let digest = Digest::of(removal.bytes());
-    if let Some(expected) = target.expected.filter(|expected| *expected != digest) {
+    if let Some(expected) =
+        target.expected.filter(|expected| !env.is_version(&target.path, *expected, digest))
+    {
         let document = text_of(removal.into_bytes());
         let text = document.as_ref().map(Document::text);
         return Err(target.stale(env, expected, digest, text).into());

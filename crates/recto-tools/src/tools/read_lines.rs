@@ -282,7 +282,8 @@ fn of_one(
         Some(next @ NextLines::SameFrom(_)) => structured["note"] = next.to_string().into(),
         None => {}
     }
-    Ok(Answer::new(position(&read, request), structured).with_content(text))
+    let answer = Answer::new(position(&read, request), structured).with_version(read.digest);
+    Ok(answer.with_content(text))
 }
 
 /// Returns the line that reports the position and version of the rows.

@@ -65,7 +65,8 @@ fn run(env: &ReadEnv<'_>, arguments: Arguments) -> Result<Answer> {
         meta["cut_line"] = page.first_line.into();
     }
     let structured = json!({"content": null, "_meta": meta});
-    Ok(Answer::new(position, structured).with_content_in("content", page.content))
+    let answer = Answer::new(position, structured).with_version(digest);
+    Ok(answer.with_content_in("content", page.content))
 }
 
 fn output() -> Value {

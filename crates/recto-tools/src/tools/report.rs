@@ -94,7 +94,9 @@ fn with_notes(edited: &Edited, mut structured: Value, done: String) -> Answer {
     let of_what = if edited.is_dry_run { " of the proposed text" } else { "" };
     notes.push(format!("hash{of_what} {}", edited.digest));
     let (head, diff) = (notes.join(", "), edited.diff.text.clone());
-    Answer::new(head, structured).with_content(diff).with_change(edited.change.clone())
+    let answer = Answer::new(head, structured).with_content(diff);
+    let answer = answer.with_change(edited.change.clone());
+    if edited.is_dry_run { answer } else { answer.with_version(edited.digest) }
 }
 
 /// Returns the notes on a diff for the head of an answer.

@@ -9,7 +9,7 @@ use recto_text::line::{self, LineRange};
 use recto_text::line_range::Interval;
 use recto_text::quote::Lines;
 use recto_text::window::{Page, Window};
-use recto_text::{Digest, Document, Size};
+use recto_text::{Digest, Document, Size, Tag};
 use serde_json::{Value, json};
 
 use super::read::{self, Read};
@@ -39,7 +39,7 @@ pub static TOOL: Tool = Tool {
 struct Request {
     path: AbsPath,
     lines: Option<Interval>,
-    since: Option<Digest>,
+    since: Option<Tag>,
 }
 
 fn request(env: &ReadEnv<'_>, mut arguments: Arguments) -> Result<Request> {
@@ -57,11 +57,13 @@ fn run(env: &ReadEnv<'_>, arguments: Arguments) -> Result<Answer> {
         let max_size = Budget::content(env.delivery).left();
         Ok(Window::lines(range.start + 1, range.end - range.start, max_size))
     };
+    let is_since =
+        |now| request.since.is_some_and(|since| env.is_version(&request.path, since, now));
     let (document, digest) = match read::text(env, &request.path)? {
         Read::Whole(document, digest) => (document, digest),
         Read::Paged(pages) => {
             let counted = pages.page(Window::COUNT)?;
-            if request.since == Some(counted.digest) {
+            if is_since(counted.digest) {
                 return Ok(unchanged(counted.digest, counted.page.total_lines));
             }
             let window = window(counted.page.total_lines)?;
@@ -69,7 +71,7 @@ fn run(env: &ReadEnv<'_>, arguments: Arguments) -> Result<Answer> {
         }
     };
     let n_lines = line::count(document.text()) as u64;
-    if request.since == Some(digest) {
+    if is_since(digest) {
         return Ok(unchanged(digest, n_lines));
     }
     let window = window(n_lines)?;
@@ -104,12 +106,14 @@ fn report(env: &ReadEnv<'_>, request: &Request, window: Window, read: VersionedP
         structured["cut_line"] = first_line.into();
     }
     let position = read::position(env, &page, digest);
-    Answer::new(position, structured).with_content_in("content", page.content)
+    let answer = Answer::new(position, structured).with_version(digest);
+    answer.with_content_in("content", page.content)
 }
 
 fn unchanged(digest: Digest, n_lines: u64) -> Answer {
     let structured = json!({"unchanged": true, "hash": digest.to_string(), "total_lines": n_lines});
-    Answer::new(format!("unchanged, {}, hash {digest}", Lines(n_lines)), structured)
+    let head = format!("unchanged, {}, hash {digest}", Lines(n_lines));
+    Answer::new(head, structured).with_version(digest)
 }
 
 /// Returns the changes since `old` that touch the window, or `None` if they exceed the size of one
@@ -163,7 +167,7 @@ fn changed(
         let lines = LineRange { start: asked.start + 1, end: asked.end };
         head = format!("{lines} unchanged, {head}");
     }
-    Some(Answer::new(head, structured).with_content(text))
+    Some(Answer::new(head, structured).with_version(digest).with_content(text))
 }
 
 fn output() -> Value {

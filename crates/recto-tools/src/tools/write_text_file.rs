@@ -1,6 +1,5 @@
 //! `write_text_file`: creates or overwrites a whole file.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use crate::error::{ChangedText, Error, Result};
@@ -16,7 +15,6 @@ use super::edit::{
 use super::report::{diff_notes, with_flags};
 use super::{Answer, Arguments, FileChange, Param, ParamKind, Run, Tool, Toolset, WriteEnv};
 use recto_store::error::Error as StoreError;
-use recto_store::path::AbsPath;
 use recto_store::{FileContent, Hold, Slot, Whole, Written};
 
 pub static TOOL: Tool = Tool {
@@ -136,15 +134,11 @@ fn change_of_endings(before: &str, after: &str) -> Option<String> {
 /// Rejects a file whose current version is not the one that the session has last seen. A file that it
 /// has never seen is overwritten.
 fn check_seen(env: &WriteEnv<'_>, target: &Target, now: &FileContent) -> Result<()> {
-    let real = |path: &Path| {
-        let path = AbsPath::of(path.to_path_buf(), String::new());
-        env.store.real_path(&path, env.context)
-    };
-    let Some(seen) = env.seen.last(target.path.as_path(), real) else { return Ok(()) };
+    let Some(seen) = env.last_seen(&target.path) else { return Ok(()) };
     if seen == Digest::of(now.bytes()) {
         return Ok(());
     }
-    let (old, new) = (env.versions.get(seen), now.document());
+    let (old, new) = (env.versions.get(seen.tag()), now.document());
     let changed = old.zip(new).map(|(old, new)| changed_text(old.text(), new.text()));
     Err(Error::Unseen { path: target.path.to_string(), seen, changed })
 }
@@ -216,7 +210,8 @@ fn report(target: &Target, outcome: &Outcome) -> Answer {
     }
     if !target.is_dry_run {
         let head = notes.join(", ");
-        return Answer::new(head, structured).with_change(outcome.change.clone());
+        let answer = Answer::new(head, structured).with_version(digest);
+        return answer.with_change(outcome.change.clone());
     }
     structured["dry_run"] = true.into();
     let Some(diff) = &outcome.diff else {

@@ -17,7 +17,9 @@ use recto_tools::Served;
 use serde_json::{Map, Value, json};
 
 use self::agent_call::AgentCall;
-use self::calls::{CallSignature, Key, MissingHalf, ToolState, TrackedCall, TrackedCalls};
+use self::calls::{
+    CallSignature, Key, MissingHalf, Permission, ToolState, TrackedCall, TrackedCalls,
+};
 use super::line_sender::LineSender;
 use super::updates;
 use recto_tools::call::Witnessed;
@@ -44,6 +46,19 @@ pub struct PermissionRequest {
     pub tool: &'static str,
     /// The arguments.
     pub arguments: Map<String, Value>,
+}
+
+/// The editor's answer to a permission request.
+#[derive(Debug, PartialEq, Eq)]
+pub struct PermissionAnswer {
+    /// The session of the call.
+    pub session: String,
+    /// The id of the call.
+    pub id: String,
+    /// The id of the request, as JSON.
+    pub request: String,
+    /// Whether the permission was granted.
+    pub is_granted: bool,
 }
 
 /// The state of all sessions between an editor and an agent.
@@ -94,11 +109,17 @@ impl Merger {
         ids.into_iter().map(|id| self.from_recto(session_id, failed(id))).collect()
     }
 
-    /// Stops waiting for a call that the user declined, which recto will not receive.
-    pub fn decline(&mut self, session_id: &str, id: &str) {
-        let Some(key) = Key::new(session_id, id) else { return };
+    /// Takes the editor's answer to a permission request. Stops waiting for a call that the user
+    /// declined, which recto should not receive.
+    pub fn answer(&mut self, answer: &PermissionAnswer) {
+        let PermissionAnswer { session, id, request, is_granted } = answer;
+        let (Some(key), is_granted) = (Key::new(session, id), *is_granted) else { return };
         let known = self.calls.resolve(key);
-        if self.calls.get_mut(&known).is_some_and(|call| call.ours == ToolState::Awaited) {
+        let Some(call) = self.calls.get_mut(&known) else { return };
+        if let Some(permission) = call.permission.as_mut().filter(|it| it.request == *request) {
+            permission.is_granted = is_granted;
+        }
+        if !is_granted && call.ours == ToolState::Awaited {
             self.calls.settle(&known);
         }
     }
@@ -124,12 +145,13 @@ impl Merger {
         let Some(CallRef { key, pointer, root, is_update }) = self.call_ref(&message) else {
             return Some(message);
         };
+        let request = message["id"].to_string();
         let update = message.pointer_mut(pointer)?;
         if is_update {
             let taken = update.take();
             *update = self.merge_event(key, &root, taken)?;
         } else {
-            self.permission(key, &root, update, rehearsed);
+            self.permission(key, &root, request, update, rehearsed);
         }
         Some(message)
     }
@@ -171,6 +193,7 @@ impl Merger {
         let ours = if is_start { ToolState::Running } else { ToolState::Finished };
         let card = members(&update, &["title", "kind", "name", "locations"]);
         let signature = tool.map(|tool| CallSignature::new(tool, update["rawInput"].as_object()));
+        let mut warning = None;
         let is_shown = match self.calls.get_mut(&known) {
             Some(call) => {
                 if !card.is_empty() {
@@ -178,6 +201,7 @@ impl Merger {
                 }
                 call.ours = ours;
                 call.signature = if is_start { signature } else { call.signature.or(signature) };
+                warning = call.warning();
                 std::mem::replace(&mut call.is_shown, true) || call.is_announced
             }
             None => {
@@ -191,6 +215,12 @@ impl Merger {
             self.calls.settle(&known);
         }
         update["toolCallId"] = known.id().into();
+        if let Some(warning) = warning {
+            let content = update["content"].as_array_mut().map(std::mem::take);
+            let blocks =
+                std::iter::once(updates::words(warning)).chain(content.into_iter().flatten());
+            update["content"] = blocks.collect();
+        }
         if is_shown && is_start {
             // Permission was requested and granted.
             update["status"] = "in_progress".into();
@@ -262,13 +292,15 @@ impl Merger {
         &mut self,
         key: Key,
         root: &Path,
-        request: &mut Value,
+        request: String,
+        asked: &mut Value,
         rehearsed: Option<Vec<Value>>,
     ) {
-        let Some(known) = self.recognise(&key, root, request) else { return };
-        let repeats_arguments =
-            AgentCall::parse(request).is_some_and(|call| call.repeats_arguments);
+        let Some(known) = self.recognise(&key, root, asked) else { return };
+        let repeats_arguments = AgentCall::parse(asked).is_some_and(|call| call.repeats_arguments);
         let Some(call) = self.calls.get_mut(&known) else { return };
+        // A later request, for example with other arguments, needs an answer of its own.
+        call.permission = Some(Permission { request, call: call.signature, is_granted: false });
         let card = call.card.clone();
         let arguments = self.calls.kept(&known);
         let tool = card.get("name").and_then(Value::as_str).and_then(tools::find);
@@ -276,7 +308,7 @@ impl Merger {
             let preview = || with_call(tool, arguments, root, updates::preview);
             (updates::cut(arguments), rehearsed.unwrap_or_else(preview))
         });
-        let Some(fields) = request.as_object_mut() else { return };
+        let Some(fields) = asked.as_object_mut() else { return };
         fields.insert("toolCallId".into(), known.id().into());
         fields.extend(card);
         let Some((raw, mut blocks)) = shown else { return };

@@ -18,7 +18,7 @@ use recto_store::error::Error as StoreError;
 use recto_tools::{Error, Result, Served};
 use serde_json::{Map, Value, json};
 
-pub use content::{MAX_SHOWN_TEXT, preview};
+pub use content::{MAX_SHOWN_TEXT, preview, words};
 pub use cut::{MAX_BYTES, cut, n_bytes};
 pub use title::MAX_CHARS as MAX_TITLE;
 
@@ -88,7 +88,7 @@ pub fn rehearsed(call: &Witnessed<'_>, result: &Result<Answer>) -> Option<Vec<Va
         ) => None,
         Err(error) => {
             // The cause may be gone by the time the call is permitted.
-            let mut blocks = vec![content::words("This would currently fail:")];
+            let mut blocks = vec![words("This would currently fail:")];
             blocks.push(failure(error, call.served));
             blocks.extend(content::asked(call));
             Some(blocks)
@@ -190,12 +190,12 @@ fn content_after(call: &Witnessed<'_>, answer: &Answer) -> Vec<Value> {
         None => Vec::new(),
     };
     if says("dry_run") {
-        blocks.push(content::words("Dry run: nothing was written."));
+        blocks.push(words("Dry run: nothing was written."));
         if let Some(diff) = answer.structured.get("diff").and_then(Value::as_str) {
             blocks.extend((!diff.is_empty()).then(|| content::literal("diff", diff)));
         }
     } else if says("unchanged") && call.tool.effect() != Effect::Reads {
-        blocks.push(content::words("No change: the file already contains this text."));
+        blocks.push(words("No change: the file already contains this text."));
     }
     if let Some(Value::Array(notes)) = answer.structured.get("notes") {
         let notes: Vec<&str> = notes.iter().filter_map(Value::as_str).collect();

@@ -55,6 +55,9 @@ pub fn check(tool: &str, row: &Row) -> Result<(), String> {
                 fixture.call_with(tool, arguments.clone(), &Context::default());
             }
             Step::Change(tree) => {
+                if !is_stale {
+                    tree.write(&root);
+                }
                 for (name, text) in tree.texts().unwrap() {
                     fixture.editor.open(&root.join(name), &text);
                 }

@@ -68,14 +68,14 @@ fn own_examples() -> Vec<Error> {
         Error::BrokenTable { path: path(), cause: "the file ends inside a row".into() },
         Error::Stale {
             path: path(),
-            expected: digest(b"old"),
+            expected: digest(b"old").tag(),
             now: digest(b"new"),
             changed: vec![LineRange { start: 3, end: 5 }],
             retry: None,
         },
         Error::Stale {
             path: path(),
-            expected: digest(b"old"),
+            expected: digest(b"old").tag(),
             now: digest(b"new"),
             changed: vec![LineRange { start: 3, end: 5 }],
             retry: Some(Box::new(serde_json::Map::from_iter([

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use recto_text::Digest;
+use recto_text::Tag;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
@@ -45,8 +45,8 @@ pub trait Host: Send + Sync + 'static {
 pub struct ChangeRequest<'a> {
     /// The file.
     pub path: &'a RawValue,
-    /// The digest of the expected text; `None` for a new file.
-    pub expects: Option<Digest>,
+    /// The tag of the expected text; `None` for a new file.
+    pub expects: Option<Tag>,
     /// The new text.
     pub content: &'a RawValue,
 }

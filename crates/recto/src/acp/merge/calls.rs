@@ -72,8 +72,21 @@ pub struct TrackedCall {
     pub is_announced: bool,
     /// The tool and arguments, if known.
     pub signature: Option<CallSignature>,
+    /// The permission that the agent requested for it.
+    pub permission: Option<Permission>,
     /// The server that is executing it.
     pub server: Option<LineSender>,
+}
+
+/// A permission that an agent requested.
+#[derive(Debug)]
+pub struct Permission {
+    /// The id of the request, as JSON.
+    pub request: String,
+    /// The call that the user was shown, if it is known.
+    pub call: Option<CallSignature>,
+    /// Whether the editor has granted it.
+    pub is_granted: bool,
 }
 
 impl TrackedCall {
@@ -83,8 +96,21 @@ impl TrackedCall {
         ours: ToolState,
         signature: Option<CallSignature>,
     ) -> TrackedCall {
-        let (is_ended, is_shown, is_announced, server) = (false, false, false, None);
-        TrackedCall { card, ours, is_ended, is_shown, is_announced, signature, server }
+        let (is_ended, is_shown, is_announced) = (false, false, false);
+        let (permission, server) = (None, None);
+        TrackedCall { card, ours, is_ended, is_shown, is_announced, signature, permission, server }
+    }
+
+    /// Returns what the user must know about the permission of a call that was made: the agent asks,
+    /// and nothing forces it to keep to the answer.
+    pub fn warning(&self) -> Option<&'static str> {
+        let &Permission { call, is_granted, .. } = self.permission.as_ref()?;
+        let is_same = call.zip(self.signature).is_none_or(|(asked, made)| asked.is_like(&made));
+        match (is_granted, is_same) {
+            (true, true) => None,
+            (true, false) => Some("This is not the call that the agent requested permission for."),
+            (false, _) => Some("The agent requested permission for this call and did not get it."),
+        }
     }
 }
 

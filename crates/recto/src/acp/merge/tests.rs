@@ -103,17 +103,24 @@ impl Scene {
         self.saw("agent", messages)
     }
 
+    /// Requests permission, which the user grants unless [`Scene::declines`] follows.
     fn asks(mut self, call: Value) -> Scene {
+        let id = call["toolCallId"].as_str().unwrap().to_string();
         let option = json!({"optionId": "y", "name": "Allow", "kind": "allow_once"});
         let params = json!({"sessionId": "s", "toolCall": call, "options": [option]});
         let method = "session/request_permission";
         let message = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
         let messages = self.merger.from_agent(message, None).into_iter().collect();
-        self.saw("asks", messages)
+        self.answers(&id, true).saw("asks", messages)
     }
 
-    fn declines(mut self, id: &str) -> Scene {
-        self.merger.decline("s", id);
+    fn declines(self, id: &str) -> Scene {
+        self.answers(id, false)
+    }
+
+    fn answers(mut self, id: &str, is_granted: bool) -> Scene {
+        let (session, id, request) = ("s".into(), id.into(), "1".into());
+        self.merger.answer(&PermissionAnswer { session, id, request, is_granted });
         self
     }
 

@@ -9,7 +9,7 @@ use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use recto_store::sync::lock;
-use recto_text::Digest;
+use recto_text::{Digest, Tag};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
@@ -55,8 +55,8 @@ struct PendingRequest {
 enum RequestStep {
     /// Reads the text for a server.
     Read,
-    /// Checks that the text still has this digest.
-    Compare(Digest),
+    /// Checks that the text still has this tag.
+    Compare(Tag),
     Write,
     ReadBack,
 }
@@ -130,12 +130,12 @@ impl EditorRequests {
         let ChangeRequest { path, expects, content } = change;
         let reading = FileParams { session_id, path, content: None };
         let writing = FileParams { content: Some(content), ..reading };
-        let compare = expects.map(|digest| (self.line(READ, reading), digest));
+        let compare = expects.map(|tag| (self.line(READ, reading), tag));
         let write = self.line(WRITE, writing);
         let read_back = self.line(READ, reading);
         match compare {
-            Some((line, digest)) => {
-                self.begin(RequestStep::Compare(digest), answer, line, vec![read_back, write])
+            Some((line, tag)) => {
+                self.begin(RequestStep::Compare(tag), answer, line, vec![read_back, write])
             }
             None => self.begin(RequestStep::Write, answer, write, vec![read_back]),
         }
@@ -204,7 +204,7 @@ impl EditorRequests {
                 }
             }
             RequestStep::Compare(expected) => match result.and_then(text) {
-                Ok(text) if digest(text) == Some(expected) => return self.next(number),
+                Ok(text) if tag(text) == Some(expected) => return self.next(number),
                 Ok(_) => self.take(number)?.answer.moved(),
                 // The file was removed, so its text is not the expected one.
                 Err(EditorFailure { code: Some(NO_SUCH_FILE), .. }) => {
@@ -301,9 +301,9 @@ fn is_text(string: &str) -> bool {
     !has_surrogates || serde_json::from_str::<String>(string).is_ok()
 }
 
-fn digest(text: &RawValue) -> Option<Digest> {
+fn tag(text: &RawValue) -> Option<Tag> {
     let text: String = serde_json::from_str(text.get()).ok()?;
-    Some(Digest::of(text.as_bytes()))
+    Some(Digest::of(text.as_bytes()).tag())
 }
 
 #[cfg(test)]
@@ -330,7 +330,7 @@ mod tests {
         let text = serde_json::value::to_raw_value("new").unwrap();
         let begin = |server: &LineSender| {
             let answer = |id| Answer::new(id, server.clone());
-            let expects = Some(Digest::of(b"old"));
+            let expects = Some(Digest::of(b"old").tag());
             let change = ChangeRequest { path: &path, expects, content: &text };
             requests.read("s", &path, answer(1));
             requests.change("s", change, answer(2))

@@ -16,7 +16,7 @@ use super::editor::EditorRequests;
 use super::inject::{Negotiated, Server, SessionParams, Splice};
 use super::log::MessageLog;
 use super::peek::{MessageKind, Peek, batch, classify};
-use super::permissions::{DeclinedCall, Permissions};
+use super::permissions::Permissions;
 use crate::acp::line_sender::LineSender;
 use crate::acp::link::Welcome;
 use crate::acp::link::rehearsals::Rehearsals;
@@ -365,11 +365,11 @@ impl Hub {
         self.rehearsals.ask(&server, tool, arguments)
     }
 
-    /// Locks the merger, after it has been informed of the calls that the user declined.
+    /// Locks the merger, after it has been informed of the answers to permission requests.
     fn lock_merger(&self) -> MutexGuard<'_, Merger> {
         let mut merger = lock(&self.merger);
-        for DeclinedCall { session, id } in self.permissions.take_declined() {
-            merger.decline(&session, &id);
+        for answer in self.permissions.take_answered() {
+            merger.answer(&answer);
         }
         merger
     }

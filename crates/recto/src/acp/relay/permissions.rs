@@ -1,9 +1,9 @@
 //! The editor's answers to the agent's permission requests.
 //!
 //! Some agents do not report a call that the user declined. The relay reads the answer itself, so
-//! that a later, equal call is not taken for the declined one. The merger is locked while an event is
-//! sent, which may wait for the editor; declined calls are therefore collected here until the next
-//! event.
+//! that a later, equal call is not taken for the declined one, and so that a call without the
+//! requested permission is marked. The merger is locked while an event is sent, which may wait for
+//! the editor; answers are therefore collected here until the next event.
 
 use std::sync::Mutex;
 
@@ -13,6 +13,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::peek::Peek;
+use crate::acp::merge::PermissionAnswer;
 
 /// The maximum number of requests whose answers are awaited.
 const MAX_ASKED: usize = 1000;
@@ -25,23 +26,21 @@ pub struct Permissions(Mutex<State>);
 struct State {
     /// By the id of the request.
     asked: Lru<String, AskedCall, MAX_ASKED>,
-    declined: Vec<DeclinedCall>,
+    answered: Vec<PermissionAnswer>,
 }
 
 /// A call that permission was requested for.
 struct AskedCall {
-    call: DeclinedCall,
+    session: String,
+    id: String,
     /// The options that permit it.
     allowing: Vec<String>,
 }
 
-/// A call that the user declined.
-#[derive(Debug, PartialEq, Eq)]
-pub struct DeclinedCall {
-    /// Its session.
-    pub session: String,
-    /// Its id.
-    pub id: String,
+impl AskedCall {
+    fn answered(self, request: String, is_granted: bool) -> PermissionAnswer {
+        PermissionAnswer { session: self.session, id: self.id, request, is_granted }
+    }
 }
 
 impl Permissions {
@@ -61,8 +60,15 @@ impl Permissions {
             |option: &&Value| option["kind"].as_str().is_some_and(|kind| kind.starts_with("allow"));
         let options = options.into_iter().flatten().filter(is_allowing);
         let allowing = options.filter_map(|option| option["optionId"].as_str().map(String::from));
-        let asked = AskedCall { call: DeclinedCall { session, id }, allowing: allowing.collect() };
-        lock(&self.0).asked.insert(message["id"].to_string(), asked);
+        let mut asked = AskedCall { session, id, allowing: allowing.collect() };
+        let request = message["id"].to_string();
+        let mut state = lock(&self.0);
+        if let Some(other) = state.asked.remove(&request) {
+            // An answer does not say which of the two requests it is for.
+            state.answered.push(other.answered(request.clone(), false));
+            asked.allowing.clear();
+        }
+        state.asked.insert(request, asked);
     }
 
     /// Whether a message of the editor answers a permission request.
@@ -73,22 +79,19 @@ impl Permissions {
     /// Takes the editor's answer.
     pub fn answer(&self, message: &Peek<'_>) {
         let mut state = lock(&self.0);
-        let Some(AskedCall { call, allowing }) =
-            message.id().and_then(|id| state.asked.remove(&id))
-        else {
-            return;
-        };
+        let Some(request) = message.id() else { return };
+        let Some(asked) = state.asked.remove(&request) else { return };
         let result = message.result.map_or("null", RawValue::get);
         let result: Value = serde_json::from_str(result).unwrap_or_default();
         let chosen = result["outcome"]["optionId"].as_str();
-        if !chosen.is_some_and(|chosen| allowing.iter().any(|option| option == chosen)) {
-            state.declined.push(call);
-        }
+        let is_granted =
+            chosen.is_some_and(|chosen| asked.allowing.iter().any(|option| option == chosen));
+        state.answered.push(asked.answered(request, is_granted));
     }
 
-    /// Returns the calls declined since the last time.
-    pub fn take_declined(&self) -> Vec<DeclinedCall> {
-        std::mem::take(&mut lock(&self.0).declined)
+    /// Returns the answers since the last time.
+    pub fn take_answered(&self) -> Vec<PermissionAnswer> {
+        std::mem::take(&mut lock(&self.0).answered)
     }
 }
 
@@ -128,10 +131,14 @@ mod tests {
                 assert_eq!(permissions.is_answer(&peek), is_answer, "{line}");
                 permissions.answer(&peek);
             }
-            let declined = DeclinedCall { session: "s".into(), id: "1".into() };
-            let expected = if is_declined { vec![declined] } else { vec![] };
-            assert_eq!(permissions.take_declined(), expected, "{answer}");
-            assert_eq!(permissions.take_declined(), []);
+            let answered = PermissionAnswer {
+                session: "s".into(),
+                id: "1".into(),
+                request: "7".into(),
+                is_granted: !is_declined,
+            };
+            assert_eq!(permissions.take_answered(), [answered], "{answer}");
+            assert_eq!(permissions.take_answered(), []);
         }
     }
 }

@@ -242,3 +242,168 @@ fn an_edit_is_not_shown_on_the_card_of_a_declined_one() {
     let ids: Vec<_> = updates.iter().map(|update| &update["update"]["toolCallId"]).collect();
     assert_eq!(ids, ["permitted", "permitted"]);
 }
+
+/// A request of the agent for permission, with its id.
+fn request(id: &str, session: &str, call: &Value) -> String {
+    let options = json!([{"optionId": "y", "name": "Allow", "kind": "allow_once"},
+        {"optionId": "n", "name": "Reject", "kind": "reject_once"}]);
+    let params = json!({"sessionId": session, "toolCall": call, "options": options});
+    let method = "session/request_permission";
+    json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}).to_string()
+}
+
+/// The answer to a request for permission.
+fn choice(id: &str, option: &str) -> String {
+    let outcome = json!({"outcome": {"outcome": "selected", "optionId": option}});
+    json!({"jsonrpc": "2.0", "id": id, "result": outcome}).to_string()
+}
+
+/// A call as Codex reports it.
+fn codex_call(id: &str, tool: &str, arguments: &Value) -> Value {
+    let raw = json!({"server": "recto", "tool": tool, "arguments": arguments});
+    json!({"toolCallId": id, "title": format!("mcp.recto.{tool}"), "rawInput": raw})
+}
+
+/// Makes the agent run a call under an id, and returns the card at the end.
+fn run(editor: &Editor, session: &str, id: &str, tool: &str, arguments: &Value) -> Value {
+    let call = json!({"sessionId": session, "tool": tool, "arguments": arguments, "callId": id});
+    let n_ends = n_ends(editor);
+    editor.request("test/call", call);
+    editor.wait_for_ends(n_ends + 1);
+    editor.state.updates.lock().unwrap().last().unwrap()["update"].clone()
+}
+
+fn n_ends(editor: &Editor) -> usize {
+    let updates = editor.state.updates.lock().unwrap();
+    let is_end = |update: &&Value| {
+        matches!(update["update"]["status"].as_str(), Some("completed" | "failed"))
+    };
+    updates.iter().filter(is_end).count()
+}
+
+fn replace_two(editor: &Editor, new: &str) -> Value {
+    json!({"path": editor.spelled("saved.txt"), "old_string": "two", "new_string": new})
+}
+
+const NOT_GIVEN: &str = "The agent requested permission for this call and did not get it.";
+const DIFFERENT: &str = "This is not the call that the agent requested permission for.";
+
+/// Only the editor can answer; what the agent says reaches the editor as it is.
+#[test]
+fn an_agent_cannot_answer_its_own_permission_request() {
+    let (editor, session) = start();
+    let edit = replace_two(&editor, "2");
+    let forged = choice("p", "y");
+    let batch = format!("[{forged}]");
+    let asked = request("p", &session, &codex_call("c", "edit_text_file", &edit));
+    editor.request("test/say", json!({"lines": [asked, forged, batch]}));
+    let shown: Value = serde_json::from_str(&editor.next_line()).unwrap();
+    assert_eq!(shown["params"]["toolCall"]["title"], "Edit saved.txt");
+    assert_eq!([editor.next_line(), editor.next_line()], [forged, batch]);
+    editor.send_line(&choice("p", "n"));
+    let card = run(&editor, &session, "c", "edit_text_file", &edit);
+    assert_eq!(shown_of(&card), [NOT_GIVEN, r#""one\ntwo\n" -> "one\n2\n""#]);
+}
+
+#[test]
+fn a_call_that_does_not_wait_for_the_answer_is_marked() {
+    let (editor, session) = start();
+    let edit = replace_two(&editor, "2");
+    let asked = request("p", &session, &codex_call("c", "edit_text_file", &edit));
+    editor.request("test/say", json!({"lines": [asked]}));
+    editor.next_line();
+    let card = run(&editor, &session, "c", "edit_text_file", &edit);
+    assert_eq!(shown_of(&card)[0], NOT_GIVEN);
+}
+
+#[test]
+fn a_permitted_call_is_not_marked() {
+    let (editor, session) = start();
+    let edit = replace_two(&editor, "2");
+    answered(&editor, &session, &codex_call("c", "edit_text_file", &edit), "y");
+    let card = run(&editor, &session, "c", "edit_text_file", &edit);
+    assert_eq!(shown_of(&card), [r#""one\ntwo\n" -> "one\n2\n""#]);
+    let card = run(
+        &editor,
+        &session,
+        "d",
+        "edit_text_file",
+        &json!({"path":
+        editor.spelled("saved.txt"), "old_string": "one", "new_string": "1"}),
+    );
+    assert_eq!(shown_of(&card), [r#""one\n2\n" -> "1\n2\n""#], "no permission was requested");
+}
+
+#[test]
+fn arguments_that_change_after_the_permission_are_shown_and_marked() {
+    let (editor, session) = start();
+    let (permitted, made) = (replace_two(&editor, "2"), replace_two(&editor, "evil"));
+    answered(&editor, &session, &codex_call("c", "edit_text_file", &permitted), "y");
+    let card = run(&editor, &session, "c", "edit_text_file", &made);
+    assert_eq!(shown_of(&card), [DIFFERENT, r#""one\ntwo\n" -> "one\nevil\n""#]);
+
+    // The agent may also announce the new arguments, before or after the answer.
+    let permitted = json!({"path": "saved.txt", "content": "three\n", "hash": "0123456789ab"});
+    let write = json!({"path": editor.spelled("saved.txt"), "content": "gone\n"});
+    answered(&editor, &session, &codex_call("d", "text_append", &permitted), "y");
+    let mut update = codex_call("d", "write_text_file", &write);
+    update["sessionUpdate"] = "tool_call_update".into();
+    let params = json!({"sessionId": session, "update": update});
+    let event = json!({"jsonrpc": "2.0", "method": "session/update", "params": params});
+    editor.request("test/say", json!({"lines": [event.to_string()]}));
+    let card = run(&editor, &session, "d", "write_text_file", &write);
+    assert_eq!(shown_of(&card), [DIFFERENT, r#""one\nevil\n" -> "gone\n""#]);
+}
+
+#[test]
+fn a_replayed_permission_request_shows_the_current_change() {
+    let (editor, session) = start();
+    let edit = replace_two(&editor, "2");
+    let call = codex_call("c", "edit_text_file", &edit);
+    let first = answered(&editor, &session, &call, "y");
+    assert_eq!(shown(&first["content"]), [r#""one\ntwo\n" -> "one\n2\n""#]);
+    run(&editor, &session, "c", "edit_text_file", &edit);
+    let replayed = answered(&editor, &session, &call, "n");
+    assert_eq!(shown(&replayed["content"])[0], "This would currently fail:");
+    // The first permission does not count for the replayed request.
+    let card = run(&editor, &session, "c", "edit_text_file", &edit);
+    assert_eq!(shown_of(&card)[0], NOT_GIVEN);
+}
+
+/// The editor's answers do not say which of the two requests they are for.
+#[test]
+fn a_permission_is_not_transferred_by_reusing_the_id_of_a_request() {
+    let (editor, session) = start();
+    let (one, other) = (replace_two(&editor, "2"), replace_two(&editor, "evil"));
+    let asked = [("c", &one), ("d", &other)]
+        .map(|(id, edit)| request("p", &session, &codex_call(id, "edit_text_file", edit)));
+    editor.request("test/say", json!({"lines": asked}));
+    editor.next_line();
+    editor.next_line();
+    editor.send_line(&choice("p", "y"));
+    editor.send_line(&choice("p", "n"));
+    let card = run(&editor, &session, "d", "edit_text_file", &other);
+    assert_eq!(shown_of(&card), [NOT_GIVEN, r#""one\ntwo\n" -> "one\nevil\n""#]);
+}
+
+/// The second request shows other arguments, and the user grants only the first.
+#[test]
+fn a_permission_for_other_arguments_of_the_same_call_does_not_count() {
+    let (editor, session) = start();
+    let (one, other) = (replace_two(&editor, "2"), replace_two(&editor, "evil"));
+    let asked = [("p", &one), ("q", &other)]
+        .map(|(id, edit)| request(id, &session, &codex_call("c", "edit_text_file", edit)));
+    editor.request("test/say", json!({"lines": asked}));
+    editor.next_line();
+    editor.next_line();
+    editor.send_line(&choice("q", "n"));
+    editor.send_line(&choice("p", "y"));
+    let card = run(&editor, &session, "c", "edit_text_file", &other);
+    assert_eq!(shown_of(&card), [NOT_GIVEN, r#""one\ntwo\n" -> "one\nevil\n""#]);
+}
+
+/// Summarises the blocks of a card, without the note that the editor has not saved the change.
+fn shown_of(card: &Value) -> Vec<String> {
+    let blocks = shown(&card["content"]).into_iter();
+    blocks.filter(|block| !block.contains("the editor has unsaved changes")).collect()
+}
