@@ -134,6 +134,21 @@ pub trait Bytes: Send + Sync {
     fn check_unchanged(&self) -> Result<()>;
 }
 
+/// Reads all bytes of a file. Fails if it changed meanwhile.
+pub fn read_all(file: &dyn Bytes) -> Result<Vec<u8>> {
+    let mut bytes = vec![0; file.size() as usize];
+    let mut n_read = 0;
+    while n_read < bytes.len() {
+        match file.read_at(&mut bytes[n_read..], n_read as u64)? {
+            0 => break,
+            n => n_read += n,
+        }
+    }
+    bytes.truncate(n_read);
+    file.check_unchanged()?;
+    Ok(bytes)
+}
+
 /// A file that was read into memory.
 impl Bytes for Vec<u8> {
     fn size(&self) -> u64 {

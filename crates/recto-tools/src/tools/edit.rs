@@ -33,12 +33,12 @@ const MAX_ATTEMPTS: usize = 10;
 
 pub const ABSOLUTE_PATH: Param = Param::required("path", ParamKind::String, "Absolute path");
 
-pub const PATH: Param = Param::required("path", ParamKind::String, "File path");
+pub const PATH: Param = Param::required("path", ParamKind::String, "File");
 
 pub const HASH: Param = Param::required("hash", ParamKind::Hash, "From a read or edit");
 
 pub const EXPECTED_HASH: Param =
-    Param::optional("expected_hash", ParamKind::Hash, "hash from a read; detects changes");
+    Param::optional("expected_hash", ParamKind::Hash, "From a read; detects changes");
 
 pub const DRY_RUN: Param = Param::optional("dry_run", ParamKind::Boolean, "Only return the diff");
 

@@ -102,7 +102,7 @@ fn a_loop_of_commits_ends() {
     assert_eq!(ids(&history(&served, &git, ""), query.clone()), std::slice::from_ref(&id));
     assert_eq!(ids(&history(&served, &git, "a.txt"), query), Vec::<String>::new());
     let limited = history(&served, &git, "a.txt").with_max_time(Duration::from_millis(300));
-    let error = limited.blame(&id, None, 0..1).unwrap_err();
+    let error = limited.blame(&id, None, Some(0..1)).unwrap_err();
     assert!(error.to_string().contains("ask for fewer `lines`"), "{error}");
     let refusal = served.refusal(&format!("{id}^{{/nothing}}"), "a.txt");
     assert!(refusal.contains("No commit message"), "{refusal}");
@@ -151,7 +151,7 @@ fn a_shallow_clone_says_that_commits_are_missing() {
     let log = history(&served, &clone, "").log(&all()).unwrap();
     assert_eq!((log.commits.len(), log.is_cut_off, log.next), (3, true, None));
     // Lines of the oldest commit are from there, as in git.
-    let runs = history(&served, &clone, "rare.txt").blame("HEAD", None, 0..1).unwrap();
+    let runs = history(&served, &clone, "rare.txt").blame("HEAD", None, Some(0..1)).unwrap();
     let oldest = clone.run(&["rev-parse", "HEAD~2"]);
     assert_eq!(runs[0].commit.as_ref().unwrap().id, oldest);
 }
@@ -203,7 +203,7 @@ fn filters_and_diff_drivers_are_not_run() {
     assert_eq!(shown(&changes.files), ["b.txt"]);
     let versions = of_all.versions(&changes.files[0], &super::fixture::store(&[&git.top]));
     assert_eq!(*versions.unwrap().unwrap().after, b"changed\n");
-    assert!(history(&served, &git, "a.txt").blame("HEAD", None, 0..1).is_ok());
+    assert!(history(&served, &git, "a.txt").blame("HEAD", None, Some(0..1)).is_ok());
     assert!(!canary.exists());
 }
 
@@ -216,5 +216,5 @@ fn a_cancelled_question_about_history_stops() {
     served.caller.cancel.raise();
     assert_eq!(of_all.log(&all()).unwrap_err(), Error::Cancelled);
     assert_eq!(of_all.changes("HEAD~1", "HEAD").unwrap_err(), Error::Cancelled);
-    assert_eq!(of_all.blame("HEAD", None, 0..1).unwrap_err(), Error::Cancelled);
+    assert_eq!(of_all.blame("HEAD", None, Some(0..1)).unwrap_err(), Error::Cancelled);
 }
