@@ -209,9 +209,22 @@ pub trait Revisions: Send + Sync {
     /// starts at the top of the first root's repository, or at that root if it is in no repository.
     fn at(&self, revision: &str, path: &str, context: &Context) -> Result<AtRevision>;
 
+    /// Reads a file at a revision to write it to disk. Adds notes if a checkout would differ. Paths
+    /// are those of [`Revisions::at`].
+    fn file(&self, revision: &str, path: &str, context: &Context) -> Result<RevisionFile>;
+
     /// Returns the history of a file, a directory or a whole repository. Paths are those of
     /// [`Revisions::at`].
     fn history(&self, path: &str, context: &Context) -> Result<History>;
+}
+
+/// A file at a revision, as the repository stores it.
+#[derive(Debug)]
+pub struct RevisionFile {
+    /// The content.
+    pub bytes: Vec<u8>,
+    /// Whether it is executable.
+    pub is_executable: bool,
 }
 
 /// A repository at a revision.
