@@ -15,7 +15,7 @@ use gix_object::Kind;
 use gix_pack::cache::Never;
 
 use super::git_dir_access::{GitDirAccess, GitError, broken};
-use super::packs::{BaseCache, Pack};
+use super::packs::{BaseCache, Pack, Reading};
 use crate::context::Context;
 use crate::limits;
 use crate::sync::lock;
@@ -81,26 +81,27 @@ impl Objects {
 
     /// Reads an object. Ignores `refs/replace`, so that an id always means the same content.
     pub fn find(&self, id: &oid, context: &Context) -> Result<ObjectLookup, GitError> {
-        self.find_with(id, &mut Never, context)
+        let (bases, inflate) = (&mut Never, &mut gix_zlib::Inflate::default());
+        self.find_with(id, &mut Reading { bases, inflate, context, deadline: None })
     }
 
-    /// Reads an object, with a cache for the bases of deltas.
+    /// Reads an object, with a cache for the bases of deltas and until a deadline.
     pub fn find_with(
         &self,
         id: &oid,
-        bases: &mut impl BaseCache,
-        context: &Context,
+        reading: &mut Reading<'_, impl BaseCache>,
     ) -> Result<ObjectLookup, GitError> {
+        let context = reading.context;
         context.cancel.check()?;
         let (packs, is_new) = self.packs(context)?;
-        if let Some(found) = self.find_in(&packs, id, bases, context)? {
+        if let Some(found) = self.find_in(&packs, id, reading)? {
             return Ok(found);
         }
         // A concurrent `git gc` may have moved the object to a new pack: load the packs again.
         let mut has_broken = packs.has_broken;
         if !is_new {
             let packs = self.load_packs(context)?;
-            if let Some(found) = self.find_in(&packs, id, bases, context)? {
+            if let Some(found) = self.find_in(&packs, id, reading)? {
                 return Ok(found);
             }
             has_broken = packs.has_broken;
@@ -166,15 +167,16 @@ impl Objects {
         &self,
         packs: &Packs,
         id: &oid,
-        bases: &mut impl BaseCache,
-        context: &Context,
+        reading: &mut Reading<'_, impl BaseCache>,
     ) -> Result<Option<ObjectLookup>, GitError> {
         for pack in &packs.packs {
-            if let Some(found) = pack.find(id, &self.access, bases, context)? {
+            if let Some(found) = pack.find(id, &self.access, reading)? {
                 return Ok(Some(found));
             }
         }
-        let Some((digits, file)) = self.open_loose(id, context)? else { return Ok(None) };
+        let Some((digits, file)) = self.open_loose(id, reading.context)? else {
+            return Ok(None);
+        };
         read_loose(file).ok_or_else(|| damaged(&digits)).map(Some)
     }
 

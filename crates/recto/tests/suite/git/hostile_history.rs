@@ -7,8 +7,11 @@ use std::time::{Duration, Instant};
 use recto_store::git::LogQuery;
 use recto_store::{Error, Revisions};
 
+use serde_json::json;
+
 use super::fixture::{Git, RepoDir, serve, with_hint};
 use super::history::{history, ids};
+use crate::server::Server;
 
 fn all() -> LogQuery {
     LogQuery { limit: usize::MAX, ..LogQuery::default() }
@@ -17,6 +20,11 @@ fn all() -> LogQuery {
 /// Creates a linear history, in which every 1000th commit changes another file.
 fn long_history(place: &RepoDir, n_commits: usize) -> Git {
     let git = place.repository("long");
+    import_long_history(&git, n_commits);
+    git
+}
+
+fn import_long_history(git: &Git, n_commits: usize) {
     let mut stream = Vec::new();
     for n in 0..n_commits {
         let (name, text) = (if n % 1000 == 0 { "rare.txt" } else { "n.txt" }, n.to_string());
@@ -30,7 +38,62 @@ fn long_history(place: &RepoDir, n_commits: usize) -> Git {
         );
     }
     git.run_with(&["fast-import", "--quiet"], &stream);
-    git
+}
+
+/// Returns a server and a new repository in its root.
+fn server_with_repository() -> (Server, Git) {
+    let server = Server::ready(&[]);
+    let git = Git { top: server.path("project") };
+    std::fs::create_dir(&git.top).unwrap();
+    git.run(&["init", "--quiet", "-b", "main"]);
+    (server, git)
+}
+
+#[test]
+fn a_hundred_thousand_commits_take_bounded_memory() {
+    let (mut server, git) = server_with_repository();
+    import_long_history(&git, 100_000);
+    let path = git.path("rare.txt");
+    let n_before = server.most_resident_bytes();
+    let calls = [
+        ("ListCommits", json!({"path": path, "limit": 100_000})),
+        ("ListCommits", json!({"path": git.top, "containing": "nothing", "limit": 100_000})),
+        ("ReadDiff", json!({"path": git.top, "from": "main~50000", "to": "main"})),
+        ("ReadLines", json!({"file_path": path, "commit": "main", "blame": true})),
+    ];
+    for (tool, arguments) in calls {
+        let started = Instant::now();
+        let answer = server.call(tool, arguments);
+        assert!(answer["result"]["isError"] != true, "{tool}: {answer}");
+        assert!(started.elapsed() < Duration::from_secs(60), "{tool}: {:?}", started.elapsed());
+    }
+    let n_bytes = server.most_resident_bytes() - n_before;
+    assert!(n_bytes < 160 << 20, "{n_bytes}");
+}
+
+#[test]
+fn versions_with_millions_of_lines_take_bounded_memory() {
+    let (mut server, git) = server_with_repository();
+    // Every line would take 16 bytes.
+    let n_lines = 30 << 20;
+    let mut stream = Vec::new();
+    for end in ["first", "second"] {
+        let head = "commit refs/heads/main\ncommitter T <t@example.com> 1 +0000\ndata 1\nx\n";
+        let head = format!("{head}M 100644 inline a.txt\ndata {}\n", n_lines + end.len());
+        stream.extend(head.bytes());
+        stream.resize(stream.len() + n_lines, b'\n');
+        stream.extend(end.bytes());
+    }
+    git.run_with(&["fast-import", "--quiet"], &stream);
+    let path = git.path("a.txt");
+    let blame = json!({"file_path": path, "commit": "main", "lines": "1", "blame": true});
+    let answer = server.call("ReadLines", blame);
+    assert_eq!(answer["result"]["structuredContent"]["blame"][0]["subject"], "x", "{answer}");
+    let diff = json!({"path": path, "from": "main~1", "to": "main"});
+    let answer = server.call("ReadDiff", diff)["result"].to_string();
+    assert!(answer.contains("too large to compare"), "{answer}");
+    let n_bytes = server.most_resident_bytes();
+    assert!(n_bytes < 400 << 20, "{n_bytes}");
 }
 
 #[test]
