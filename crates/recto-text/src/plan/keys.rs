@@ -2,9 +2,8 @@
 
 use std::collections::HashMap;
 
-use memchr::memmem;
-
 use crate::find::{Folded, Needle};
+use crate::line;
 
 /// The most bytes of a key.
 pub const MAX_KEY: usize = 8;
@@ -81,9 +80,9 @@ impl Keys {
 
     /// Adds the keys in a text to a chunk.
     pub fn register(&mut self, chunk: usize, text: &[u8]) {
-        match memmem::find(text, b"\r\n") {
-            Some(_) => self.register_folded(chunk, &Folded::new(text).bytes),
-            None => self.register_folded(chunk, text),
+        match line::has_crlf(text) {
+            true => self.register_folded(chunk, &Folded::new(text).bytes),
+            false => self.register_folded(chunk, text),
         }
     }
 
@@ -164,6 +163,7 @@ impl Skips {
 
 #[cfg(test)]
 mod tests {
+    use memchr::memmem;
     use proptest::prelude::*;
 
     use super::*;
