@@ -138,7 +138,7 @@ fn overwrite<'s>(
 ) -> Result<Outcome, Attempt<'s>> {
     let before = file.content().document().cloned();
     let text = before.as_deref().map(Document::text);
-    target.check_version(env, Digest::of(file.content().bytes()), text)?;
+    target.check_version(env, || Digest::of(file.content().bytes()), text)?;
     // A binary file has no encoding to keep and no diff.
     let after = content.replacing(target, before.as_deref())?;
     let is_unchanged = file.content().bytes() == after.bytes();
