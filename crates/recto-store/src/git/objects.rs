@@ -125,7 +125,8 @@ impl Objects {
             }
         }
         let Some((digits, file)) = self.open_loose(id, context)? else { return Ok(None) };
-        let header = LooseHeader::read(file, LOOSE_START);
+        let mut inflate = gix_zlib::Inflate::default();
+        let header = LooseHeader::read(file, LOOSE_START, &mut inflate);
         header.map(|header| Some(header.kind)).ok_or_else(|| damaged(&digits))
     }
 
@@ -177,7 +178,7 @@ impl Objects {
         let Some((digits, file)) = self.open_loose(id, reading.context)? else {
             return Ok(None);
         };
-        read_loose(file).ok_or_else(|| damaged(&digits)).map(Some)
+        read_loose(file, reading.inflate).ok_or_else(|| damaged(&digits)).map(Some)
     }
 
     /// Opens the file of a loose object. Also returns the digits of its id.
@@ -246,7 +247,6 @@ struct LooseHeader {
     kind: Kind,
     n_bytes: u64,
     stored: Vec<u8>,
-    inflate: gix_zlib::Inflate,
     status: gix_zlib::Status,
     n_in: usize,
     /// The inflated bytes, and how many of them are the header.
@@ -256,28 +256,28 @@ struct LooseHeader {
 
 impl LooseHeader {
     /// Reads up to `n_wanted` stored bytes. Returns `None` if the object is damaged.
-    fn read(mut file: File, n_wanted: u64) -> Option<LooseHeader> {
+    fn read(mut file: File, n_wanted: u64, inflate: &mut gix_zlib::Inflate) -> Option<LooseHeader> {
         let mut stored = Vec::new();
         (&mut file).take(n_wanted).read_to_end(&mut stored).ok()?;
-        let mut inflate = gix_zlib::Inflate::default();
         let mut start = vec![0; LOOSE_HEADER];
+        inflate.reset();
         let (status, n_in, n_out) = inflate.prefix(&stored, &mut start).ok()?;
         if status == gix_zlib::Status::BufError {
             return None;
         }
         start.truncate(n_out);
         let (kind, n_bytes, n_header) = gix_object::decode::loose_header(&start).ok()?;
-        Some(LooseHeader { kind, n_bytes, stored, inflate, status, n_in, start, n_header })
+        Some(LooseHeader { kind, n_bytes, stored, status, n_in, start, n_header })
     }
 }
 
 /// Inflates a loose object. Returns `None` if it is damaged.
-fn read_loose(file: File) -> Option<ObjectLookup> {
+fn read_loose(file: File, inflate: &mut gix_zlib::Inflate) -> Option<ObjectLookup> {
     let n_stored = file.metadata().ok()?.len();
     // The start of an object that is too large is enough to read its size.
     let n_wanted = if n_stored > MAX_OBJECT + (1 << 20) { LOOSE_START } else { n_stored };
-    let LooseHeader { kind, n_bytes, stored, mut inflate, status, n_in, start, n_header } =
-        LooseHeader::read(file, n_wanted)?;
+    let LooseHeader { kind, n_bytes, stored, status, n_in, start, n_header } =
+        LooseHeader::read(file, n_wanted, inflate)?;
     if n_bytes > MAX_OBJECT {
         return Some(ObjectLookup::TooLarge { n_bytes });
     }

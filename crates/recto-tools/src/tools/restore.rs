@@ -11,7 +11,7 @@ use crate::arguments::known;
 use crate::error::{Error, Result};
 
 pub const FROM_COMMIT: Param =
-    Param::optional("from_commit", ParamKind::NumberOrString, "Git revision to copy instead");
+    Param::optional("from_commit", ParamKind::NumberOrString, "Or copy from this git revision");
 
 pub const FROM_PATH: Param = Param::optional("from_path", ParamKind::String, "Default: path");
 

@@ -20,11 +20,12 @@ fn all() -> LogQuery {
 /// Creates a linear history, in which every 1000th commit changes another file.
 fn long_history(place: &RepoDir, n_commits: usize) -> Git {
     let git = place.repository("long");
-    import_long_history(&git, n_commits);
+    import_long_history(&git, n_commits, "packed");
     git
 }
 
-fn import_long_history(git: &Git, n_commits: usize) {
+/// Adds such a history to a repository, `packed` or `loose`.
+fn import_long_history(git: &Git, n_commits: usize, stored: &str) {
     let mut stream = Vec::new();
     for n in 0..n_commits {
         let (name, text) = (if n % 1000 == 0 { "rare.txt" } else { "n.txt" }, n.to_string());
@@ -37,7 +38,9 @@ fn import_long_history(git: &Git, n_commits: usize) {
             .bytes(),
         );
     }
-    git.run_with(&["fast-import", "--quiet"], &stream);
+    let max_loose =
+        format!("fastimport.unpackLimit={}", if stored == "loose" { 1 << 30 } else { 1 });
+    git.run_with(&["-c", &max_loose, "fast-import", "--quiet"], &stream);
 }
 
 /// Returns a server and a new repository in its root.
@@ -52,7 +55,7 @@ fn server_with_repository() -> (Server, Git) {
 #[test]
 fn a_hundred_thousand_commits_take_bounded_memory() {
     let (mut server, git) = server_with_repository();
-    import_long_history(&git, 100_000);
+    import_long_history(&git, 100_000, "packed");
     let path = git.path("rare.txt");
     let n_before = server.most_resident_bytes();
     let calls = [
@@ -69,6 +72,17 @@ fn a_hundred_thousand_commits_take_bounded_memory() {
     }
     let n_bytes = server.most_resident_bytes() - n_before;
     assert!(n_bytes < 160 << 20, "{n_bytes}");
+}
+
+#[test]
+fn loose_objects_take_bounded_memory() {
+    let (mut server, git) = server_with_repository();
+    import_long_history(&git, 5000, "loose");
+    let n_before = server.most_resident_bytes();
+    let answer = server.call("ListCommits", json!({"path": git.path("rare.txt")}));
+    assert_eq!(answer["result"]["structuredContent"]["commits"].as_array().unwrap().len(), 5);
+    let n_bytes = server.most_resident_bytes() - n_before;
+    assert!(n_bytes < 40 << 20, "{n_bytes}");
 }
 
 #[test]
