@@ -47,6 +47,7 @@ pub mod sheets;
 mod quiet;
 
 pub use error::{Error, Result};
+pub use fit::truncate_columns;
 pub use source::Source;
 pub use table::{Column, Table, Type, Value};
 

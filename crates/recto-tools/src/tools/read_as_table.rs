@@ -241,14 +241,12 @@ fn cut(env: &ReadEnv<'_>, table: &mut Table) -> (Vec<Value>, String) {
     let columns = table.columns.iter();
     let n_columns = columns.take_while(|column| budget.spend(size(column))).count();
     if n_columns < table.columns.len() {
-        table.columns.truncate(n_columns);
-        table.notes.push(format!("Not all columns are shown, only the first {n_columns}."));
+        tables::truncate_columns(table, n_columns);
     }
     let notes = shortened(table.notes.join(" "), quarter);
     budget.spend(Size::of(&notes));
     let mut rows = Vec::new();
-    for row in &mut table.rows {
-        row.truncate(n_columns);
+    for row in &table.rows {
         let value: Value = row.iter().cloned().map(tables::Value::to_json).collect();
         let size = Size { bytes: tables::render::row(row).len(), json: json_size(&value) };
         if !budget.spend(size) {
