@@ -5,7 +5,7 @@ use std::sync::Arc;
 use recto_text::line::Ending;
 use recto_text::line_range::Interval;
 use recto_text::plan::Replacement;
-use recto_text::{Digest, Document};
+use recto_text::{Digest, Document, Tag};
 
 use crate::context::Cancelled;
 use crate::path::AbsPath;
@@ -190,6 +190,14 @@ impl RemovedContent {
         match self {
             RemovedContent::Bytes(bytes) => Digest::of(bytes),
             RemovedContent::Digest(digest) => *digest,
+        }
+    }
+
+    /// Returns the tag of the version.
+    pub fn tag(&self) -> Tag {
+        match self {
+            RemovedContent::Bytes(bytes) => Tag::of(bytes),
+            RemovedContent::Digest(digest) => digest.tag(),
         }
     }
 
