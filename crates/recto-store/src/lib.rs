@@ -14,6 +14,7 @@ pub mod limits;
 pub mod local;
 pub mod lru;
 pub mod memory;
+pub mod memory_budget;
 pub mod nearby;
 pub mod notes;
 pub mod path;

@@ -40,6 +40,7 @@ use recto_platform::{FileKind, Linux, Sys};
 
 use crate::context::{Access, Context};
 use crate::limits;
+use crate::memory_budget::Reservation;
 use crate::nearby;
 use crate::path::AbsPath;
 use crate::{
@@ -193,11 +194,15 @@ impl LocalStore {
 
 impl Store for LocalStore {
     fn text<'a>(&'a self, path: &AbsPath, context: &'a Context) -> Result<Text<'a>> {
-        self.text_of(self.open_to_read(path, context)?, path, context, false)
+        let file = self.open_to_read(path, context)?;
+        let kept = context.keep_memory(file.n_needed_to_read());
+        kept.map_err(|reason| reason.for_file(path, file.status.size))?;
+        self.text_of(file, path, context, false)
     }
 
     fn bulk<'a>(&'a self, context: &'a Context) -> Box<dyn BulkReader + 'a> {
-        Box::new(LocalBulk { store: self, context, last_dir: LastDir::default() })
+        let (last_dir, memory) = (LastDir::default(), Reservation::default());
+        Box::new(LocalBulk { store: self, context, last_dir, memory })
     }
 
     fn open(&self, path: &AbsPath, context: &Context) -> Result<Box<dyn Bytes>> {
@@ -312,14 +317,21 @@ struct LocalBulk<'a> {
     store: &'a LocalStore,
     context: &'a Context,
     last_dir: LastDir,
+    /// The memory for the last file.
+    memory: Reservation,
 }
 
 impl BulkReader for LocalBulk<'_> {
     fn text(&mut self, path: &AbsPath) -> Result<Text<'_>> {
-        let LocalBulk { store, context, last_dir } = self;
+        let LocalBulk { store, context, last_dir, memory } = self;
         let location = store.roots.resolve_next(path, &context.sandbox, last_dir)?;
         let location = store.check_access(location, path, context, Access::Read)?;
-        store.text_of(store.open_found(&location, path)?, path, context, true)
+        let file = store.open_found(&location, path)?;
+        // What the last file needed is returned before this call waits for more.
+        *memory = Reservation::default();
+        let reserved = context.reserve(file.n_needed_to_read());
+        *memory = reserved.map_err(|reason| reason.for_file(path, file.status.size))?;
+        store.text_of(file, path, context, true)
     }
 }
 

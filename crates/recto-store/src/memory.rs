@@ -11,8 +11,8 @@ use crate::path::AbsPath;
 use crate::sync::lock;
 use crate::{
     AtRevision, BulkReader, Bytes, HeldFile, History, Hold, ListRequest, Listing, Nearby, Removal,
-    Remove, Removed, Replace, RevisionFile, Revisions, Slot, Store, Text, Whole, WriteError,
-    WriteStore, Written, text_of,
+    Remove, Removed, RemovedContent, Replace, RevisionFile, Revisions, Slot, Store, Text, Whole,
+    WriteError, WriteStore, Written, text_of,
 };
 
 /// A file or directory.
@@ -278,7 +278,7 @@ impl<'a> Replace<'a> for HeldNode<'a> {
 }
 
 impl<'a> Remove<'a> for HeldNode<'a> {
-    fn remove(mut self: Box<Self>, _before: &[u8]) -> Result<Removed, WriteError<'a>> {
+    fn remove(mut self: Box<Self>, _before: &RemovedContent) -> Result<Removed, WriteError<'a>> {
         let located = self.located.clone();
         self.nodes.remove(&located);
         Ok(Removed::File)

@@ -47,7 +47,7 @@ pub(crate) const MAX_RECORD_BYTES: usize = 16 << 20;
 
 /// Returns the first rows of a delimited text.
 pub fn preview(input: &mut dyn Read, request: &Request<'_>) -> Result<Table> {
-    let mut text = Text::open(input)?;
+    let mut text = Text::open(input)?.within(request.max_memory);
     let layout = layout(&mut text, expected_delimiter(request.name))?;
     let mut rows = CsvRows::new(&layout, request);
     let mut n_bytes = 0;

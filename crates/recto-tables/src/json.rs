@@ -44,7 +44,7 @@ const ONLY_COLUMN: &str = "json";
 
 /// Returns the first rows of a JSON text.
 pub fn preview(input: &mut dyn Read, request: &Request<'_>) -> Result<Table> {
-    let mut values = Values::new(Text::open(input)?)?;
+    let mut values = Values::new(Text::open(input)?.within(request.max_memory))?;
     let is_geojson = request.name.to_ascii_lowercase().ends_with(".geojson");
     if is_geojson {
         values.enter_member("features");

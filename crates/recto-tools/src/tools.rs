@@ -129,6 +129,12 @@ impl Tool {
         }
     }
 
+    /// Whether it only reads one file, which is usually quick.
+    pub fn reads_one_file(&self) -> bool {
+        let is_of_files = matches!(self.toolset, Toolset::Edit | Toolset::Text);
+        is_of_files && matches!(self.run, Run::Reads(_))
+    }
+
     /// Returns the JSON schema of its arguments.
     pub fn input_schema(&self) -> Map<String, Value> {
         schema(self.params)

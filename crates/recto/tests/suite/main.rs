@@ -47,6 +47,7 @@
 //! - [`editor`]: an editor between the tools and the disk.
 //! - [`acp`]: `recto acp` between a scripted editor and a scripted agent.
 //! - [`limits`]: each limit from both sides.
+//! - [`memory`]: the memory of all calls together, and calls that wait.
 //! - [`command_line`], [`log`], [`doctor`]: commands typed in a shell, the log on stderr, and
 //!   `recto doctor`.
 //!
@@ -96,6 +97,7 @@ mod hints;
 mod landlock;
 mod limits;
 mod log;
+mod memory;
 mod model;
 mod plain_english;
 mod properties;
