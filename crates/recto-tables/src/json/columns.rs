@@ -244,8 +244,8 @@ impl JsonCell {
     }
 }
 
-/// Returns whether a nested value contains an integer beyond 64 bits, which would lose digits.
-fn has_large_integer(value: &str) -> bool {
+/// Returns whether a value contains an integer beyond 64 bits, which would lose digits.
+pub fn has_large_integer(value: &str) -> bool {
     let value = value.replace(r"\\", "").replace(r#"\""#, "");
     // Every second part is inside a string.
     let outside = value.split('"').step_by(2);
