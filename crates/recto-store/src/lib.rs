@@ -134,6 +134,21 @@ pub trait Bytes: Send + Sync {
     fn check_unchanged(&self) -> Result<()>;
 }
 
+/// Reads all bytes of a file. Fails if it changed meanwhile.
+pub fn read_all(file: &dyn Bytes) -> Result<Vec<u8>> {
+    let mut bytes = vec![0; file.size() as usize];
+    let mut n_read = 0;
+    while n_read < bytes.len() {
+        match file.read_at(&mut bytes[n_read..], n_read as u64)? {
+            0 => break,
+            n => n_read += n,
+        }
+    }
+    bytes.truncate(n_read);
+    file.check_unchanged()?;
+    Ok(bytes)
+}
+
 /// A file that was read into memory.
 impl Bytes for Vec<u8> {
     fn size(&self) -> u64 {
@@ -194,9 +209,22 @@ pub trait Revisions: Send + Sync {
     /// starts at the top of the first root's repository, or at that root if it is in no repository.
     fn at(&self, revision: &str, path: &str, context: &Context) -> Result<AtRevision>;
 
+    /// Reads a file at a revision to write it to disk. Adds notes if a checkout would differ. Paths
+    /// are those of [`Revisions::at`].
+    fn file(&self, revision: &str, path: &str, context: &Context) -> Result<RevisionFile>;
+
     /// Returns the history of a file, a directory or a whole repository. Paths are those of
     /// [`Revisions::at`].
     fn history(&self, path: &str, context: &Context) -> Result<History>;
+}
+
+/// A file at a revision, as the repository stores it.
+#[derive(Debug)]
+pub struct RevisionFile {
+    /// The content.
+    pub bytes: Vec<u8>,
+    /// Whether it is executable.
+    pub is_executable: bool,
 }
 
 /// A repository at a revision.

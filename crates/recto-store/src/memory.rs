@@ -11,8 +11,8 @@ use crate::path::AbsPath;
 use crate::sync::lock;
 use crate::{
     AtRevision, BulkReader, Bytes, HeldFile, History, Hold, ListRequest, Listing, Nearby, Removal,
-    Remove, Removed, Replace, Revisions, Slot, Store, Text, Whole, WriteError, WriteStore, Written,
-    text_of,
+    Remove, Removed, Replace, RevisionFile, Revisions, Slot, Store, Text, Whole, WriteError,
+    WriteStore, Written, text_of,
 };
 
 /// A file or directory.
@@ -168,6 +168,10 @@ fn no_repository(path: &str) -> Error {
 /// Files in memory have no revisions.
 impl Revisions for MemoryStore {
     fn at(&self, _revision: &str, path: &str, _caller: &Context) -> Result<AtRevision> {
+        Err(no_repository(path))
+    }
+
+    fn file(&self, _revision: &str, path: &str, _context: &Context) -> Result<RevisionFile> {
         Err(no_repository(path))
     }
 

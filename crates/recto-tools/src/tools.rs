@@ -8,6 +8,7 @@ mod edit;
 mod paths;
 mod read;
 mod report;
+mod restore;
 mod row;
 mod rows;
 mod search;
@@ -41,6 +42,7 @@ use serde_json::{Map, Value, json};
 
 pub use crate::answer::{Answer, FileChange};
 pub use crate::arguments::{Arguments, Param, ParamKind, as_integer, schema};
+pub(crate) use restore::FROM_PATH;
 
 use crate::arguments;
 use crate::delivery::Delivery;

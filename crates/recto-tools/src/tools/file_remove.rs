@@ -15,7 +15,7 @@ pub static TOOL: Tool = Tool {
     name: "file_remove",
     title: "Delete file",
     toolset: Toolset::Text,
-    description: "Delete a file if hash is still current; not for directories.",
+    description: "Delete a file if hash is still current.",
     params: &[PATH, HASH],
     output,
     run: Run::Overwrites(run),

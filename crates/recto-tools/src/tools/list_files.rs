@@ -24,18 +24,17 @@ pub static TOOL: Tool = Tool {
     title: "List files",
     toolset: Toolset::Files,
     description: "Find files by glob, without git-ignored files, and without hidden ones unless the \
-        pattern has the dot. With depth: an overview. With commit: paths from the repository root; % \
-        means SQL LIKE.",
+        pattern has the dot. With commit: paths from the repository root; % means SQL LIKE.",
     params: &[
         Param::required("pattern", ParamKind::String, "src/**/*.rs; * ? ** [ab] {a,b}"),
         Param::optional(
             "depth",
-            ParamKind::Integer { minimum: Some(1) },
+            ParamKind::Integer { minimum: None },
             "Overview: levels of files, and directories with file counts",
         ),
         COMMIT,
         Param::optional("ignored", ParamKind::Boolean, "Include files ignored by git"),
-        Param::optional("limit", ParamKind::Integer { minimum: Some(1) }, "Default 1000"),
+        Param::optional("limit", ParamKind::Integer { minimum: None }, "Default 1000"),
     ],
     output,
     run: Run::Reads(run),

@@ -26,11 +26,11 @@ pub static TOOL: Tool = Tool {
     description: "Preview a data file: column names, types and rows. Reads CSV, \
         TSV, JSON, NDJSON (also .gz, .zst), Parquet, Excel, ODS.",
     params: &[
-        Param::required("file_path", ParamKind::String, "File path"),
-        Param::optional("limit", ParamKind::Integer { minimum: Some(1) }, "Rows; default 100"),
-        Param::optional("offset", ParamKind::Integer { minimum: Some(0) }, "Rows to skip"),
+        Param::required("file_path", ParamKind::String, "File"),
+        Param::optional("limit", ParamKind::Integer { minimum: None }, "Rows; default 100"),
+        Param::optional("offset", ParamKind::Integer { minimum: None }, "Rows to skip"),
         Param::optional("columns", ParamKind::Strings, "Default all"),
-        Param::optional("sheet", ParamKind::String, "Sheet of a workbook"),
+        Param::optional("sheet", ParamKind::String, "Of a workbook"),
         COMMIT,
     ],
     output,
