@@ -2,6 +2,7 @@
 //! The formats count only values, to stop reading in time.
 
 use crate::budget::{MAX_CELL_CHARS, cut};
+use crate::json::has_large_integer;
 use crate::render;
 use crate::table::{Column, Table, Type, Value};
 
@@ -120,13 +121,15 @@ fn text_size(text: &str) -> usize {
 
 /// Notes the columns of numbers in which some are texts, to keep their digits.
 fn large_numbers(table: &Table) -> Option<String> {
-    let is_large = |value: &Value| match value {
-        Value::Text(text) => text.trim_start_matches('-').starts_with(|c: char| c.is_ascii_digit()),
+    let is_large = |value: &Value, kind: &Type| match (value, kind) {
+        (Value::Text(text), Type::Integer | Type::Number) => {
+            text.trim_start_matches('-').starts_with(|c: char| c.is_ascii_digit())
+        }
+        (Value::Text(text), Type::Json) => has_large_integer(text),
         _ => false,
     };
     let has_large = |(column_idx, column): &(usize, &Column)| {
-        matches!(column.kind, Type::Integer | Type::Number)
-            && table.rows.iter().any(|row| is_large(&row[*column_idx]))
+        table.rows.iter().any(|row| is_large(&row[*column_idx], &column.kind))
     };
     let columns: Vec<&str> = table
         .columns

@@ -22,6 +22,7 @@ mod members;
 
 pub(crate) mod stream;
 
+pub use columns::has_large_integer;
 use columns::{Columns, JsonCell, Kinds};
 use members::{each_member, each_member_of_feature};
 use stream::{ValueExtent, Values, extent};

@@ -180,7 +180,10 @@ fn detect_legacy(bytes: &[u8]) -> Option<Encoding> {
     }
     let mut detector = EncodingDetector::new(Iso2022JpDetection::Deny);
     detector.feed(bytes, true);
-    let encoding = detector.guess(None, Utf8Detection::Deny);
+    let mut encoding = detector.guess(None, Utf8Detection::Deny);
+    if is_hardly_baltic(bytes, encoding) {
+        encoding = encoding_rs::WINDOWS_1252;
+    }
     if looks_like_damaged_utf8(bytes, encoding) {
         return None;
     }
@@ -217,6 +220,21 @@ fn has_only_signs(bytes: &[u8]) -> bool {
         byte => byte.is_ascii() || is_sign(at),
     };
     (0..bytes.len()).all(is_text)
+}
+
+/// Whether a Baltic encoding was guessed from three letters or fewer, none of which is the common š or
+/// ž. The detector takes `Béjaïa` for Latvian.
+fn is_hardly_baltic(bytes: &[u8], guess: &'static encoding_rs::Encoding) -> bool {
+    let mut letters: Vec<u8> = bytes.iter().copied().filter(|byte| !byte.is_ascii()).collect();
+    letters.sort_unstable();
+    letters.dedup();
+    let is_telling = |byte: &u8| match guess.name() {
+        "windows-1257" | "ISO-8859-13" => matches!(byte, 0xd0 | 0xde | 0xf0 | 0xfe),
+        _ => matches!(byte, 0xa9 | 0xae | 0xb9 | 0xbe),
+    };
+    let is_baltic =
+        matches!(guess.name(), "windows-1257" | "ISO-8859-13" | "ISO-8859-4" | "ISO-8859-10");
+    is_baltic && letters.len() < 4 && !letters.iter().any(is_telling)
 }
 
 /// Whether bytes look like damaged UTF-8. For a single-byte encoding, one valid multi-byte UTF-8

@@ -262,29 +262,46 @@ fn copy_column(input: &mut Input<'_>, output: &mut Vec<u8>) -> thrift::Result<()
     Ok(())
 }
 
-/// Returns the list of schema elements without converted types that the library does not know. It
-/// would reject the file, but they only say how to show a value.
+/// Returns the list of schema elements without converted types that the library does not know, and
+/// without logical types that say less than the converted type beside them. It would reject the file,
+/// but they only say how to show a value.
 fn known_types_only(bytes: &[u8]) -> thrift::Result<Cow<'_, [u8]>> {
     const LAST_CONVERTED_TYPE: i64 = 21;
+    const RESERVED: i16 = 9;
+    const UNKNOWN: i16 = 11;
     let mut input = Input::new(bytes);
     let (_, n_elements) = input.list()?;
     let mut output = Vec::new();
     thrift::write_list(&mut output, n_elements);
     let mut is_changed = false;
     for _ in 0..n_elements {
+        let mut has_converted = false;
         input.fields(|input, id, kind| {
             if (id, kind) == (6, WireType::Integer) {
                 let converted = input.integer()?;
                 if (0..=LAST_CONVERTED_TYPE).contains(&converted) {
                     thrift::write_field(&mut output, id, kind);
                     thrift::write_integer(&mut output, converted);
+                    has_converted = true;
                 } else {
                     is_changed = true;
                 }
                 return Ok(());
             }
+            let value = input.raw(kind)?;
+            if (id, kind) == (10, WireType::Struct) && has_converted {
+                let mut logical = 0;
+                Input::new(value).fields(|input, id, kind| {
+                    logical = id;
+                    input.skip(kind)
+                })?;
+                if matches!(logical, RESERVED | UNKNOWN) {
+                    is_changed = true;
+                    return Ok(());
+                }
+            }
             thrift::write_field(&mut output, id, kind);
-            output.extend_from_slice(input.raw(kind)?);
+            output.extend_from_slice(value);
             Ok(())
         })?;
         output.push(END);

@@ -202,8 +202,7 @@ impl Pages {
             header.encoding,
             Encoding::PLAIN | Encoding::RLE_DICTIONARY | Encoding::PLAIN_DICTIONARY
         );
-        let is_known =
-            !matches!(self.codec, Compression::LZ4 | Compression::LZ4_RAW | Compression::LZO);
+        let is_known = self.codec != Compression::LZO;
         let is_large = header.n_inflated > START_BYTES * 2 && !header.is_dictionary();
         let Some(is_shortened) = &self.is_shortened else { return false };
         let is_short = is_serial && is_known && is_large;

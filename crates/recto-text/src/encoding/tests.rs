@@ -62,6 +62,10 @@ fn a_few_signs_are_western_european() {
     for text in ["tea,£3\n", "5 µm\n", "±1\n", "20 °C\n", "3 m²\n", "½ cup\n"] {
         check(&legacy("windows-1252", text), Some(("windows-1252", text)));
     }
+    let places = "Tizi Ouzou, Béjaïa, (Kaby ...\nNear Béjaïa, Tizi Ouzou\n";
+    check(&legacy("windows-1252", places), Some(("windows-1252", places)));
+    let latvian = "Rīga, Jūrmala, Liepāja, Daugavpils, Jēkabpils, Ķekava\n";
+    check(&legacy("windows-1257", latvian), Some(("windows-1257", latvian)));
     for text in ["Łódź\n", "Gdańsk, Łuków\n"] {
         check(&legacy("windows-1250", text), Some(("windows-1250", text)));
     }
