@@ -105,6 +105,14 @@ impl Text<'_> {
         }
     }
 
+    /// Returns the text unless it was read whole and `is_wanted` rejects it.
+    fn only_if(self, is_wanted: &dyn Fn(&[u8]) -> bool) -> Option<Self> {
+        match &self {
+            Text::Whole(document) if !is_wanted(document.text().as_bytes()) => None,
+            _ => Some(self),
+        }
+    }
+
     /// Returns the lines that match.
     pub fn search(&self, search: &Search<'_>) -> Result<VersionedHits> {
         match self {
@@ -121,6 +129,16 @@ impl Text<'_> {
 pub trait BulkReader {
     /// Reads the next file.
     fn text(&mut self, path: &AbsPath) -> Result<Text<'_>>;
+
+    /// Reads the next file, but returns a text that was read whole only if `is_wanted` accepts it. That
+    /// is faster if few are. `is_wanted` may also get bytes that are not the text of a file.
+    fn text_if(
+        &mut self,
+        path: &AbsPath,
+        is_wanted: &dyn Fn(&[u8]) -> bool,
+    ) -> Result<Option<Text<'_>>> {
+        self.text(path).map(|text| text.only_if(is_wanted))
+    }
 }
 
 /// Random access to the bytes of one file.

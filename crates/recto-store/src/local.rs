@@ -5,6 +5,7 @@
 //! goes through the write protocol in [`replace`].
 
 pub mod abilities;
+mod bulk;
 mod content;
 pub(crate) mod editor_hold;
 mod excerpt;
@@ -40,12 +41,12 @@ use recto_platform::{FileKind, Linux, Sys};
 
 use crate::context::{Access, Context};
 use crate::limits;
-use crate::memory_budget::Reservation;
 use crate::nearby;
 use crate::path::AbsPath;
 use crate::{
     BulkReader, Bytes, Hold, ListRequest, Listing, Nearby, Removal, Slot, Store, Text, WriteStore,
 };
+use bulk::LocalBulk;
 use editor_hold::{EditorHold, OnDisk};
 pub use hidden::HiddenPaths;
 use index::{Index, Indexes};
@@ -57,7 +58,7 @@ use locked::{LockedPath, Purpose};
 use probe::{PathInfo, Visible};
 use read::OpenFile;
 use recent_writers::RecentWriters;
-use roots::{LastDir, LastLink, Location, Roots};
+use roots::{LastLink, Location, Roots};
 use survey::{Cleaning, Survey};
 
 /// The size from which recto remembers where the lines of a file are.
@@ -201,8 +202,7 @@ impl Store for LocalStore {
     }
 
     fn bulk<'a>(&'a self, context: &'a Context) -> Box<dyn BulkReader + 'a> {
-        let (last_dir, memory) = (LastDir::default(), Reservation::default());
-        Box::new(LocalBulk { store: self, context, last_dir, memory })
+        Box::new(LocalBulk::new(self, context))
     }
 
     fn open(&self, path: &AbsPath, context: &Context) -> Result<Box<dyn Bytes>> {
@@ -309,29 +309,6 @@ impl LocalStore {
             return Ok(Text::Whole(document));
         }
         Ok(Text::Paged(Box::new(LargeFile::new(file, &self.indexes, path, context, is_bulk))))
-    }
-}
-
-/// A reader for many files.
-struct LocalBulk<'a> {
-    store: &'a LocalStore,
-    context: &'a Context,
-    last_dir: LastDir,
-    /// The memory for the last file.
-    memory: Reservation,
-}
-
-impl BulkReader for LocalBulk<'_> {
-    fn text(&mut self, path: &AbsPath) -> Result<Text<'_>> {
-        let LocalBulk { store, context, last_dir, memory } = self;
-        let location = store.roots.resolve_next(path, &context.sandbox, last_dir)?;
-        let location = store.check_access(location, path, context, Access::Read)?;
-        let file = store.open_found(&location, path)?;
-        // What the last file needed is returned before this call waits for more.
-        *memory = Reservation::default();
-        let reserved = context.reserve(file.n_needed_to_read());
-        *memory = reserved.map_err(|reason| reason.for_file(path, file.status.size))?;
-        store.text_of(file, path, context, true)
     }
 }
 

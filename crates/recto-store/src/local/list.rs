@@ -184,11 +184,13 @@ impl ListWalk<'_> {
                     scope.spawn(|| {
                         let mut found = ThreadMatches::default();
                         self.work(&mut Vec::new(), &mut found);
+                        found.files.sort_unstable();
                         found
                     })
                 })
                 .collect();
             self.work(&mut buffer, &mut found);
+            found.files.sort_unstable();
             // A panic in a thread is a bug in recto, and ends the call.
             let others = threads.into_iter().map(|thread| match thread.join() {
                 Ok(found) => found,
@@ -460,6 +462,7 @@ impl ListWalk<'_> {
 
     fn listing(&self, found: Vec<ThreadMatches>) -> Listing {
         let mut listing = Listing { folder: self.real_path.clone(), ..Listing::default() };
+        let found_by = found.len();
         for part in found {
             listing.files.extend(part.files);
             listing.total += part.total;
@@ -468,7 +471,11 @@ impl ListWalk<'_> {
             listing.n_hidden += part.n_hidden;
             listing.n_ignored += part.n_ignored;
         }
-        listing.files.sort_unstable();
+        // The stable sort merges the files of several threads, which are sorted.
+        match found_by {
+            1 => listing.files.sort_unstable(),
+            _ => listing.files.sort(),
+        }
         listing.files.truncate(self.limit);
         if self.is_too_deep.load(Ordering::Relaxed) {
             listing.stopped = Some("256 directory levels");

@@ -37,6 +37,29 @@ fn unicode_is_text_with_and_without_bom() {
 }
 
 #[test]
+fn plain_utf8_has_neither_bom_nor_nul() {
+    let lengths = [0, 1, 62, 63, 64, 65, 127, 128, 200, 318];
+    let ascii = lengths.map(|n| "a".repeat(n));
+    let foreign = lengths.map(|n| format!("{}{}", "a".repeat(n), "äa你🦀".repeat(50)));
+    for before in ascii.iter().chain(&foreign) {
+        for (bytes, is_plain) in [
+            (&b""[..], true),
+            ("žluťoučký 你好 🦀\n".as_bytes(), true),
+            (b"\0", false),
+            (b"\xff", false),
+            (b"\xc5", false),
+            (b"\x80", false),
+        ] {
+            for after in ["", "b", &"b".repeat(300)] {
+                let bytes = [before.as_bytes(), bytes, after.as_bytes()].concat();
+                assert_eq!(Encoding::is_plain_utf8(&bytes), is_plain, "{bytes:x?}");
+            }
+        }
+    }
+    assert!(!Encoding::is_plain_utf8(b"\xef\xbb\xbfa"));
+}
+
+#[test]
 fn broken_unicode_is_binary() {
     check(b"\xef\xbb\xbfa\xff", None);
     check(b"\xff\xfea", None);
