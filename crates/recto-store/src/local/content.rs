@@ -4,7 +4,7 @@
 //! text in one range; the old content is the new file with the old text in that range.
 
 use recto_platform::{Handle, Sys, SysError, SysResult};
-use recto_text::Digest;
+use recto_text::{Digest, Tag};
 
 use super::sys::retry;
 
@@ -52,12 +52,19 @@ pub struct ChangeDigests {
 }
 
 impl ContentChange<'_> {
-    pub fn digests(&self) -> ChangeDigests {
+    /// Returns the tags of the content before and after.
+    pub fn tags(&self) -> (Tag, Tag) {
         match *self {
-            Self::Whole { before, after } => {
-                ChangeDigests { before: Digest::of(before), after: Digest::of(after) }
-            }
-            Self::Range { digests, .. } => digests,
+            Self::Whole { before, after } => (Tag::of(before), Tag::of(after)),
+            Self::Range { digests, .. } => (digests.before.tag(), digests.after.tag()),
+        }
+    }
+
+    /// Returns the digest of the new content, if most of it must be read from the old file.
+    pub fn digest_to_verify(&self) -> Option<Digest> {
+        match *self {
+            Self::Whole { .. } => None,
+            Self::Range { digests, .. } => Some(digests.after),
         }
     }
 

@@ -13,8 +13,8 @@ use std::time::Duration;
 
 use crate::error::{Denial, Error};
 use recto_platform::{FileKind, Handle, Status, Sys, SysError};
-use recto_text::Digest;
 use recto_text::digest::Digester;
+use recto_text::{Digest, Tag};
 
 use super::content::{ContentChange, ContentSource};
 use super::identity::is_same_content;
@@ -73,8 +73,11 @@ struct Draft {
 
 /// What a draft is to contain.
 struct DraftContent<'a> {
-    before: Option<Digest>,
-    digest: Digest,
+    /// The tag of the content that it replaces.
+    before: Option<Tag>,
+    tag: Tag,
+    /// What the written bytes must have, if they are copied from the old file.
+    digest: Option<Digest>,
     source: &'a ContentSource<'a>,
     /// The file whose metadata it gets.
     old: Option<&'a OpenFile>,
@@ -95,12 +98,12 @@ impl Protocol<'_> {
         old: &OpenFile,
         change: ContentChange<'_>,
     ) -> Result<Completed, WriteError<'static>> {
-        let digests = change.digests();
-        let after = &change.after(&old.fd);
+        let (before, tag) = change.tags();
         let content = DraftContent {
-            before: Some(digests.before),
-            digest: digests.after,
-            source: after,
+            before: Some(before),
+            tag,
+            digest: change.digest_to_verify(),
+            source: &change.after(&old.fd),
             old: Some(old),
         };
         let mut draft = self.write_draft(&content)?;
@@ -152,8 +155,8 @@ impl Protocol<'_> {
 
     /// Removes the file if it still contains `before`, which was read from `old`.
     pub fn remove(&self, old: &OpenFile, before: &[u8]) -> Result<(), WriteError<'static>> {
-        let digest = Digest::of(before);
-        let aside = leftovers::name(Some(digest), digest);
+        let tag = Tag::of(before);
+        let aside = leftovers::name(Some(tag), tag);
         match retry(|| self.sys.rename_new(self.dir, self.name, &aside)) {
             Ok(()) => {}
             Err(SysError::NOENT) => return Err(WriteError::Conflict),
@@ -192,7 +195,7 @@ impl Protocol<'_> {
 
     /// Removes a symbolic link, whatever its target is.
     pub fn remove_link(&self) -> Result<(), WriteError<'static>> {
-        let aside = leftovers::name(None, Digest::of(b""));
+        let aside = leftovers::name(None, Tag::of(b""));
         retry(|| self.sys.rename_new(self.dir, self.name, &aside)).map_err(
             |errno| match errno {
                 SysError::NOENT => WriteError::Conflict,
@@ -226,7 +229,7 @@ impl Protocol<'_> {
     fn write_draft(&self, content: &DraftContent<'_>) -> Result<Draft, WriteError<'static>> {
         match retry(|| self.sys.open_nameless(self.dir)) {
             Ok(fd) => {
-                let name = leftovers::name(content.before, content.digest);
+                let name = leftovers::name(content.before, content.tag);
                 let mut draft = Draft { fd, lost: Vec::new(), name, has_name: false };
                 draft.lost = self.fill(&draft, content)?;
                 Ok(draft)
@@ -237,7 +240,7 @@ impl Protocol<'_> {
     }
 
     fn write_named_draft(&self, content: &DraftContent<'_>) -> Result<Draft, WriteError<'static>> {
-        let name = leftovers::partial(&leftovers::name(content.before, content.digest));
+        let name = leftovers::partial(&leftovers::name(content.before, content.tag));
         // A temporary name could not be removed.
         if self.dir.flags().is_append_only() {
             let (path, reason) = (self.path.to_string(), Denial::AppendOnlyFolder);
@@ -262,7 +265,7 @@ impl Protocol<'_> {
         let fd = &draft.fd;
         let mut digester = Digester::default();
         let written = after.for_each(self.sys, |mut rest| {
-            if matches!(after, ContentSource::Patched(_)) {
+            if digest.is_some() {
                 digester.push(rest);
             }
             while !rest.is_empty() {
@@ -276,7 +279,7 @@ impl Protocol<'_> {
         });
         written.map_err(|errno| self.failed(errno, after))?;
         // The bytes copied from the old file must be those that were read from it.
-        if matches!(after, ContentSource::Patched(_)) && digester.finish() != digest {
+        if digest.is_some_and(|digest| digester.finish() != digest) {
             return Err(WriteError::Conflict);
         }
         let lost = match old {

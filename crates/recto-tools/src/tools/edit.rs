@@ -91,10 +91,17 @@ impl Target {
 
     /// Rejects a version other than the one the caller named. `text` is the current content, if it
     /// is text.
-    pub fn check_version(&self, env: &WriteEnv<'_>, now: Digest, text: Option<&str>) -> Result<()> {
-        match self.expected.filter(|expected| !env.is_version(&self.path, *expected, now)) {
-            Some(expected) => Err(self.stale(env, expected, now, text)),
-            None => Ok(()),
+    pub fn check_version(
+        &self,
+        env: &WriteEnv<'_>,
+        now: impl FnOnce() -> Digest,
+        text: Option<&str>,
+    ) -> Result<()> {
+        let Some(expected) = self.expected else { return Ok(()) };
+        let now = now();
+        match env.is_version(&self.path, expected, now) {
+            true => Ok(()),
+            false => Err(self.stale(env, expected, now, text)),
         }
     }
 
@@ -223,9 +230,16 @@ pub trait EditRequest {
         &self,
         env: &WriteEnv<'_>,
         part: TextPart<'_>,
-        _changes: Option<&[ChangedLines]>,
+        changes: Option<&[ChangedLines]>,
     ) -> Option<Map<String, Value>> {
-        self.plan(env, part).ok().map(|_| Map::new())
+        let moved = changes.and_then(|changes| self.moved(part, changes));
+        moved.or_else(|| self.plan(env, part).ok().map(|_| Map::new()))
+    }
+
+    /// Returns the arguments that name the place to which changes moved the text, if the request
+    /// names a place and the change can be made there.
+    fn moved(&self, _part: TextPart<'_>, _changes: &[ChangedLines]) -> Option<Map<String, Value>> {
+        None
     }
 }
 
@@ -291,7 +305,7 @@ impl<R: EditRequest> Edit<'_, R> {
             }
         };
         let part = TextPart::from(before.text());
-        self.check_version(before.digest(), part)?;
+        self.check_version(|| before.digest(), part)?;
         let (plan, after) = self.planned(part, &before)?;
         let diff = target.diff(env, OldSide::File, (&before, &after), &plan.edits, &plan.found);
         let is_unchanged = before.bytes() == after.bytes();
@@ -324,7 +338,7 @@ impl<R: EditRequest> Edit<'_, R> {
         let far = snapshot.excerpt().far.as_ref();
         let (text, is_cut, ending) = (before.text(), *is_cut, *ending);
         let part = TextPart { text, lines_before, lines_after, is_cut, ending, far };
-        self.check_version(digest, part)?;
+        self.check_version(|| digest, part)?;
         let (plan, after) = self.planned(part, before)?;
         let (old, new) = (before.text(), after.text());
         let diff = self.diff_of_excerpt(snapshot.excerpt(), new, &plan);
@@ -361,13 +375,13 @@ impl<R: EditRequest> Edit<'_, R> {
     }
 
     /// Rejects a version other than the one that the caller named, with the arguments to retry with.
-    fn check_version(&self, now: Digest, part: TextPart<'_>) -> Result<()> {
+    fn check_version(&self, now: impl FnOnce() -> Digest, part: TextPart<'_>) -> Result<()> {
         let Edit { env, target, request } = self;
         let is_part = part.lines_before > 0 || part.lines_after > 0 || part.is_cut != [false; 2];
         let text = (!is_part).then_some(part.text);
         let Err(mut error) = target.check_version(env, now, text) else { return Ok(()) };
         // A retry with the same hash would be rejected again.
-        if let Error::Stale { expected, retry, .. } = &mut error
+        if let Error::Stale { expected, now, retry, .. } = &mut error
             && *expected != now.tag()
         {
             let old = env.versions.get(*expected).zip(text);

@@ -99,7 +99,7 @@ fn overwrite<'s>(
 ) -> Result<Outcome, Attempt<'s>> {
     let before = file.content().document().cloned();
     let text = before.as_deref().map(Document::text);
-    target.check_version(env, Digest::of(file.content().bytes()), text)?;
+    target.check_version(env, || Digest::of(file.content().bytes()), text)?;
     // A binary file has no encoding to keep and no diff.
     let after = match &before {
         Some(before) => before.with_text(content),
