@@ -12,9 +12,14 @@ use recto_store::path::AbsPath;
 use recto_store::{Hold, LocalStore, WriteError, WriteStore};
 use recto_text::Document;
 
-/// Returns the file that a path leads to: settings are often links into a repository.
+/// Returns the file that a path leads to, which need not exist: settings and their directories are
+/// often links into a repository.
 pub fn target(path: &Path) -> PathBuf {
-    path.canonicalize().unwrap_or_else(|_| path.to_path_buf())
+    match (path.canonicalize(), path.parent(), path.file_name()) {
+        (Ok(real), ..) => real,
+        (Err(_), Some(parent), Some(name)) => target(parent).join(name),
+        _ => path.to_path_buf(),
+    }
 }
 
 /// Reads a file. `None` if there is none.

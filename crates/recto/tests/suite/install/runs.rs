@@ -87,8 +87,12 @@ fn uninstall_keeps_what_the_user_changed_since() {
 
 #[test]
 fn new_files_and_directories_are_removed_again() {
-    let home = tempfile::tempdir().unwrap();
-    let around = surroundings(home.path(), home.path());
+    let folder = tempfile::tempdir().unwrap();
+    // The home directory is a link.
+    let (real, home) = (folder.path().join("real"), folder.path().join("home"));
+    fs::create_dir(&real).unwrap();
+    symlink(&real, &home).unwrap();
+    let around = surroundings(&home, &home);
     let launch = launch(&["."], &[]);
     for client in &table::CLIENTS {
         for change in plan::install(client, Scope::User, &launch, &around).unwrap() {
@@ -96,13 +100,13 @@ fn new_files_and_directories_are_removed_again() {
             change.apply(&around).unwrap();
         }
     }
-    assert!(home.path().join(".cursor/mcp.json").exists());
+    assert!(real.join(".cursor/mcp.json").exists());
     for client in table::CLIENTS.iter().rev() {
         for change in plan::uninstall(client, Scope::User, &launch, &around).unwrap() {
             change.apply(&around).unwrap();
         }
     }
-    assert_eq!(crate::server::names(home.path()), [".local"]);
+    assert_eq!(crate::server::names(&real), [".local"]);
     assert_eq!(crate::server::names(&around.records()), [""; 0]);
 }
 
