@@ -1,6 +1,7 @@
 //! `recto doctor`: checks the setup and suggests fixes.
 
 mod checks;
+mod configured;
 mod report;
 
 use std::path::PathBuf;
@@ -62,6 +63,7 @@ impl Doctor {
         checks::roots(&config, &mut report);
         checks::sandbox(&config, &mut report);
         checks::clients(&config, &mut report);
+        configured::check(&config, &mut report);
         checks::limits(&config, &mut report);
         checks::leftovers(&disk, self.clean, &mut report);
         checks::git(&config, disk, &mut report);

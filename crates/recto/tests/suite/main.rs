@@ -46,6 +46,7 @@
 //! - [`protocol`]: MCP on stdio: malformed lines, handshakes, backpressure, lifetimes, `tools/list`.
 //! - [`editor`]: an editor between the tools and the disk.
 //! - [`acp`]: `recto acp` between a scripted editor and a scripted agent.
+//! - [`install`]: `recto install` and the settings of clients.
 //! - [`limits`]: each limit from both sides.
 //! - [`memory`]: the memory of all calls together, and calls that wait.
 //! - [`command_line`], [`log`], [`doctor`]: commands typed in a shell, the log on stderr, and
@@ -94,6 +95,7 @@ mod fidelity;
 mod files;
 mod git;
 mod hints;
+mod install;
 mod landlock;
 mod limits;
 mod log;
