@@ -10,7 +10,7 @@ use recto_store::context::Context;
 use recto_store::local::{HiddenPaths, Options};
 use recto_store::path::AbsPath;
 use recto_store::{Hold, LocalStore, WriteError, WriteStore};
-use recto_text::Document;
+use recto_text::{Digest, Document};
 
 /// Returns the file that a path leads to, which need not exist: settings and their directories are
 /// often links into a repository.
@@ -75,7 +75,7 @@ pub fn remove(path: &Path, before: &[u8], dirs: &[PathBuf]) -> Result<(), String
     let absolute = absolute(path)?;
     let context = Context::default();
     let removal = store.hold_to_remove(&absolute, &context).map_err(|error| error.to_string())?;
-    if removal.bytes() != before {
+    if removal.content().digest() != Digest::of(before) {
         return Err(format!("{} was changed meanwhile", path.display()));
     }
     removal.remove().map_err(|_| format!("{} cannot be removed", path.display()))?;
