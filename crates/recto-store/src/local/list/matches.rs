@@ -35,7 +35,6 @@ impl ThreadMatches {
 /// Returns what all threads found.
 pub fn merged(found: Vec<ThreadMatches>) -> Listing {
     let mut listing = Listing::default();
-    let n_threads = found.len();
     for part in found {
         listing.files.extend(part.files);
         listing.total += part.total;
@@ -44,10 +43,7 @@ pub fn merged(found: Vec<ThreadMatches>) -> Listing {
         listing.n_hidden += part.n_hidden;
         listing.n_ignored += part.n_ignored;
     }
-    // The stable sort merges the files of several threads, which are sorted.
-    match n_threads {
-        1 => listing.files.sort_unstable(),
-        _ => listing.files.sort(),
-    }
+    // The stable sort merges the sorted files of several threads.
+    listing.files.sort();
     listing
 }
