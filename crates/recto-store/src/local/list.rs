@@ -446,7 +446,6 @@ impl ListWalk<'_> {
 
     fn listing(&self, found: Vec<ThreadMatches>) -> Listing {
         let mut listing = Listing { folder: self.real_path.clone(), ..Listing::default() };
-        let found_by = found.len();
         for part in found {
             listing.files.extend(part.files);
             listing.total += part.total;
@@ -455,11 +454,8 @@ impl ListWalk<'_> {
             listing.n_hidden += part.n_hidden;
             listing.n_ignored += part.n_ignored;
         }
-        // The stable sort merges the files of several threads, which are sorted.
-        match found_by {
-            1 => listing.files.sort_unstable(),
-            _ => listing.files.sort(),
-        }
+        // The stable sort merges the sorted files of several threads.
+        listing.files.sort();
         listing.files.truncate(self.limit);
         if self.is_too_deep.load(Ordering::Relaxed) {
             listing.stopped = Some("256 directory levels");
