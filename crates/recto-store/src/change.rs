@@ -125,7 +125,12 @@ impl<'a> Whole<'a> {
 
     /// Replaces the file, if it did not change since the read.
     pub fn replace(self, after: &Document) -> Result<Written, WriteError<'a>> {
-        self.target.replace(self.content.bytes(), after.bytes())
+        self.replace_bytes(after.bytes())
+    }
+
+    /// Replaces the file with bytes that need not be text.
+    pub fn replace_bytes(self, after: &[u8]) -> Result<Written, WriteError<'a>> {
+        self.target.replace(self.content.bytes(), after)
     }
 }
 

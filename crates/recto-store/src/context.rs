@@ -9,6 +9,7 @@ use globset::GlobSet;
 
 use crate::limits;
 use crate::notes::Notes;
+use crate::record::Origin;
 
 /// The context of one call.
 #[derive(Debug, Clone, Default)]
@@ -19,6 +20,8 @@ pub struct Context {
     pub sandbox: Sandbox,
     /// Notes for the answer.
     pub notes: Notes,
+    /// Who asked for it, for the journal.
+    pub origin: Arc<Origin>,
     /// When the walks of the call stop. Each stops after [`limits::WALK_TIME`] in any case.
     pub walk_deadline: Option<Instant>,
 }
