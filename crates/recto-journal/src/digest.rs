@@ -1,8 +1,8 @@
 //! Identifies contents across processes and crashes.
 //!
 //! XXH3 with 128 bits and a secret that is created with the database: a caller that cannot read the
-//! database cannot construct two contents with the same digest, and hashing 1 MiB takes a tenth of the
-//! time that BLAKE3 takes. The figures are in `docs/decisions/0018-journal.md`.
+//! database cannot construct two contents with the same digest, and hashing takes less than a third of
+//! the time that BLAKE3 takes. The figures are in `docs/decisions/0018-journal.md`.
 
 use std::fmt;
 

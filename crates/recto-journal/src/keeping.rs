@@ -16,6 +16,15 @@ use crate::state_dir::{LOCK_WAIT, StateDir};
 /// The largest content that is kept whole.
 pub const MAX_CONTENT: usize = 16 << 20;
 
+/// How long a change is kept.
+pub const MAX_AGE: Duration = Duration::from_secs(30 * 24 * 60 * 60);
+
+/// The most bytes of the changes below one root.
+pub const MAX_ROOT_BYTES: u64 = 512 << 20;
+
+/// The most bytes in all.
+pub const MAX_BYTES: u64 = 2 << 30;
+
 /// The most changes that are removed in one transaction, because they are too old.
 const STEP: i64 = 200;
 
@@ -35,8 +44,7 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Limits {
-        let days = Duration::from_secs(24 * 60 * 60);
-        Limits { max_age: 30 * days, max_root_bytes: 512 << 20, max_bytes: 2 << 30 }
+        Limits { max_age: MAX_AGE, max_root_bytes: MAX_ROOT_BYTES, max_bytes: MAX_BYTES }
     }
 }
 

@@ -10,6 +10,8 @@ pub mod config;
 
 pub mod assemble;
 
+pub mod journal;
+
 pub mod limits;
 
 pub mod landlock;
