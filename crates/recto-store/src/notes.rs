@@ -27,6 +27,14 @@ pub enum Note {
     Grew,
     /// The file at a revision is a symbolic link, and the text is its target.
     LinkTarget,
+    /// The bytes from a revision are a pointer of Git LFS.
+    LfsPointer,
+    /// A checkout would filter the bytes from a revision.
+    FilteredOnCheckout,
+    /// A checkout would write the text from a revision with CRLF.
+    CrlfOnCheckout,
+    /// The file is executable at the revision, but not on disk.
+    NotExecutable,
     /// The file lost its setuid or setgid bit.
     LostSetId,
     /// The file lost its capabilities.

@@ -68,6 +68,11 @@ pub enum ChangedBytes<'a> {
         /// Visits the whole content before and after.
         whole: [&'a dyn VisitBytes; 2],
     },
+    /// A file that is removed and too large to read whole.
+    Large {
+        /// Visits its content.
+        whole: &'a dyn VisitBytes,
+    },
     /// A symbolic link that is removed.
     Link {
         /// Its target.

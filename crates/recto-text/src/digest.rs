@@ -36,11 +36,17 @@ pub struct Digest {
     keyed: u64,
 }
 
+impl Tag {
+    /// Computes the tag of `bytes`.
+    pub fn of(bytes: &[u8]) -> Tag {
+        Tag(xxh3_64(bytes) >> 16)
+    }
+}
+
 impl Digest {
     /// Computes the digest of `bytes`.
     pub fn of(bytes: &[u8]) -> Digest {
-        let keyed = xxh3_64_with_secret(bytes, &*SECRET);
-        Digest { tag: Tag(xxh3_64(bytes) >> 16), keyed }
+        Digest { tag: Tag::of(bytes), keyed: xxh3_64_with_secret(bytes, &*SECRET) }
     }
 
     /// Returns the tag.

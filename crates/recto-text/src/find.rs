@@ -10,6 +10,7 @@ mod stream;
 use std::cell::OnceCell;
 use std::ops::Range;
 
+use crate::line;
 use memchr::memmem;
 
 pub use stream::{StreamFinder, StreamMatches};
@@ -109,9 +110,8 @@ impl<'a> Search<'a> {
             }
         };
         let string = self.needle.string.as_bytes();
-        let has_crlf = |bytes: &[u8]| memmem::find(bytes, b"\r\n").is_some();
         match &self.folded {
-            Some(folded) if has_crlf(string) || has_crlf(text.bytes) => {
+            Some(folded) if line::has_crlf(string) || line::has_crlf(text.bytes) => {
                 let ends_with_cr = string.ends_with(b"\r");
                 let text_folded = text.folded.get_or_init(|| Folded::new(text.bytes));
                 for_each_occurrence(&text_folded.bytes, folded, |at| {

@@ -48,8 +48,7 @@ impl fmt::Display for LineRange {
 
 /// Counts the lines of `text`.
 pub fn count(text: &str) -> usize {
-    let n_endings = memchr_iter(b'\n', text.as_bytes()).count();
-    n_endings + usize::from(!text.is_empty() && !text.ends_with('\n'))
+    n_endings(text) + usize::from(!text.is_empty() && !text.ends_with('\n'))
 }
 
 /// Iterates over the lines of `text`, each with its ending.
@@ -60,6 +59,11 @@ pub fn lines(text: &str) -> impl Iterator<Item = &str> {
         rest = later;
         (!line.is_empty()).then_some(line)
     })
+}
+
+/// Returns how many line endings a text has.
+pub fn n_endings(text: &str) -> usize {
+    memchr_iter(b'\n', text.as_bytes()).count()
 }
 
 /// Returns a line without its ending.
@@ -112,6 +116,12 @@ pub fn ending_before(text: &str, offset: usize) -> Option<Ending> {
 /// Returns the ending of a line that has one.
 fn ending_of(line: &[u8]) -> Ending {
     if line.ends_with(b"\r\n") { Ending::CrLf } else { Ending::Lf }
+}
+
+/// Whether a line of a text ends with CRLF.
+pub fn has_crlf(text: &[u8]) -> bool {
+    // A single byte is found faster than two.
+    memchr_iter(b'\r', text).any(|at| text.get(at + 1) == Some(&b'\n'))
 }
 
 #[cfg(test)]

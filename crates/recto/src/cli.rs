@@ -5,6 +5,7 @@ mod call;
 mod codex;
 mod demo;
 mod doctor;
+mod install;
 mod journal;
 mod log;
 mod logging;
@@ -37,6 +38,7 @@ use recto_text::quote::Escaped;
     after_help = "\
 Examples:
   recto demo                      run a demonstration in a temporary directory
+  recto install codex zed         add recto to the settings of these clients
   recto ~/project                 serve a directory to an MCP client on stdin and stdout
   recto doctor ~/project          check the setup and suggest fixes
   recto tools read_text_file      describe a tool
@@ -51,6 +53,7 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
+    Install(install::Install),
     Serve(serve::Serve),
     Acp(acp::Acp),
     Codex(codex::Codex),
@@ -110,6 +113,7 @@ fn is_for_serve(first: &OsStr) -> bool {
 pub fn run() -> ExitCode {
     crate::log::keep_panics_short();
     let result = match Cli::parse_from(with_command(std::env::args_os())).command {
+        Command::Install(install) => install.run(),
         Command::Serve(serve) => serve.run(),
         Command::Acp(acp) => acp.run(),
         Command::Codex(codex) => codex.run(),

@@ -8,6 +8,8 @@ pub mod clients;
 
 pub mod config;
 
+pub mod install;
+
 pub mod assemble;
 
 pub mod journal;

@@ -81,7 +81,7 @@ limits! {
     REQUEST_BYTES_IN_FLIGHT: bytes usize = 32 << 20,
         "input is not read until one is answered; a larger request runs alone",
         By("a_large_request_waits_until_it_is_alone");
-    /// Concurrent calls; fewer if `--max-answer-bytes` is large.
+    /// Concurrent calls; fewer if `--max-answer-bytes` is large. A quarter of them is reserved for `read_text_file` and `text_read`.
     RUNNING_CALLS: count usize = 16,
         "further calls wait",
         By("no_more_calls_run_than_answers_have_room");
@@ -93,10 +93,21 @@ limits! {
     CALL_THREADS: count usize = 64,
         "-32017 until one returns",
         By("hanging_calls_are_bounded_and_the_server_keeps_working");
-    /// Time after which a running call is logged and no longer counts as concurrent.
-    SLOW_CALL: time Duration = Duration::from_secs(30),
+    /// Time after which a running call no longer counts as concurrent, for half of the threads. A call that waits for a lock or for memory does not count at all.
+    LONG_CALL: time Duration = Duration::from_secs(2),
         "another call may start",
         By("calls_that_hang_for_long_free_their_slots");
+    /// Time after which a running call is logged and does not count in any case.
+    SLOW_CALL: time Duration = Duration::from_secs(30),
+        "another call may start",
+        Not("takes half a minute");
+    /// Memory of all calls for files, tables and listings.
+    MEMORY: bytes usize = recto_store::limits::MEMORY,
+        "a call that needs more is rejected with -32019; a call that needs more than is left waits",
+        By("large_edits_of_large_files_run_one_at_a_time");
+    /// Time that a call waits for memory while no other call gets any.
+    MEMORY_WAIT: time Duration = recto_store::limits::MEMORY_WAIT,
+        "-32017", By("memory_is_returned_when_the_call_ends");
     /// Time for a cancelled call to end.
     AFTER_CANCELLATION: time Duration = Duration::from_secs(2),
         "the call is abandoned",
@@ -229,13 +240,14 @@ limits! {
 
     /// Size up to which a file is edited in memory; of a larger file only the affected lines are loaded.
     WHOLE_CHANGE: bytes u64 = recto_store::limits::WHOLE_CHANGE,
-        "no visible difference", By("a_large_file_is_edited_without_loading_it");
+        "-32019 if all of it is needed: to overwrite it, in an encoding other than UTF-8, or with CRLF and lines of megabytes",
+        By("a_large_file_is_edited_without_loading_it");
     /// Distance between the strings of one call in such a file.
     EXCERPT: bytes u64 = recto_store::limits::EXCERPT,
         "-32019", By("edits_too_far_apart_need_separate_calls");
-    /// Size of a changed file that must be loaded whole: to remove or overwrite it, in an encoding other than UTF-8, or with CRLF and lines of megabytes.
-    CHANGED_FILE: bytes u64 = recto_store::limits::CHANGED_FILE,
-        "-32019", By("a_file_larger_than_a_gibibyte_is_not_edited");
+    /// Size of a file that is removed.
+    REMOVED_FILE: bytes u64 = recto_store::limits::REMOVED_FILE,
+        "-32019", By("a_file_larger_than_a_gibibyte_is_not_removed");
     /// Time that a write waits for the lock of the directory.
     LOCK_WAIT: time Duration = recto_store::limits::LOCK_WAIT,
         "-32017", By("a_directory_that_stays_locked_is_reported_as_busy");

@@ -85,6 +85,14 @@ impl Described {
                     is_excluded,
                 }
             }
+            ChangedBytes::Large { whole } => Described {
+                kind: Kind::Remove,
+                digests: [Some(digests.of_pieces(|visit| whole.visit(visit))?), None],
+                n_bytes: [None; 2],
+                form: None,
+                hunks: None,
+                is_excluded: true,
+            },
             ChangedBytes::Link { target } => Described {
                 kind: Kind::Remove,
                 digests: [Some(digests.of(target.as_os_str().as_bytes())), None],

@@ -56,7 +56,11 @@ impl OnDisk {
         let content = match &file {
             None => DiskContent::Missing,
             Some(file) if file.is_large() => DiskContent::Large,
-            Some(file) => DiskContent::Bytes(file.read_whole(path, context)?),
+            Some(file) => {
+                let kept = context.keep_memory(file.n_needed_to_read());
+                kept.map_err(|reason| reason.for_file(path, file.status.size))?;
+                DiskContent::Bytes(file.read_whole(path, context)?)
+            }
         };
         let identity = file.as_ref().and_then(|file| store.indexes.settled(&file.status));
         let modified = file.and_then(|file| {

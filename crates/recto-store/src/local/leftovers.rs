@@ -11,8 +11,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{LazyLock, Mutex};
 
 use recto_platform::{FileKind, Handle, Sys, SysError, random_hex};
+use recto_text::Tag;
 use recto_text::digest::Digester;
-use recto_text::{Digest, Tag};
 
 use super::lock::DirLock;
 use super::sys;
@@ -30,14 +30,15 @@ const COMPLETE: &str = ".tmp";
 /// The number of directories that are remembered.
 const MAX_REMEMBERED: usize = 1024;
 
-/// Returns a temporary name for new content, made of the digests that it replaces and has.
-pub fn name(before: Option<Digest>, after: Digest) -> OsString {
+/// Returns a temporary name for new content, made of the tags of the content that it
+/// replaces and of its own.
+pub fn name(before: Option<Tag>, after: Tag) -> OsString {
     static COUNT: AtomicU64 = AtomicU64::new(0);
     /// Distinguishes processes, even those that have the same id in different containers.
     static PROCESS: LazyLock<String> =
         LazyLock::new(|| random_hex::<4>().unwrap_or_else(|_| format!("{:x}", std::process::id())));
     let count = COUNT.fetch_add(1, Ordering::Relaxed);
-    let before = before.map_or("new".to_string(), |digest| digest.to_string());
+    let before = before.map_or("new".to_string(), |tag| tag.to_string());
     format!("{PREFIX}{before}-{after}-{}-{count:x}{COMPLETE}", *PROCESS).into()
 }
 
@@ -218,15 +219,14 @@ mod tests {
 
     #[test]
     fn recognizes_only_names_that_recto_generates() {
-        let (old, new) = (Digest::of(b"old"), Digest::of(b"new"));
-        let complete = name(Some(old), new);
-        let (before, after) = (old.tag(), new.tag());
+        let (before, after) = (Tag::of(b"old"), Tag::of(b"new"));
+        let complete = name(Some(before), after);
         assert_eq!(
             Leftover::parse(&complete),
             Some(Leftover::Complete { before: Some(before), after })
         );
         assert_eq!(
-            Leftover::parse(&name(None, new)),
+            Leftover::parse(&name(None, after)),
             Some(Leftover::Complete { before: None, after })
         );
         assert_eq!(Leftover::parse(&partial(&complete)), Some(Leftover::Partial));

@@ -6,6 +6,7 @@ use super::content::{ContentChange, ContentSource, Patch};
 use super::locked::LockedPath;
 use super::metadata;
 use super::read::OpenFile;
+use crate::RemovedContent;
 use crate::error::Result;
 use crate::record::{ChangedBytes, Intent, RecordedChange, RecordedMetadata, VisitBytes};
 
@@ -46,7 +47,8 @@ impl LockedPath<'_> {
     }
 
     /// Records the removal of a file.
-    pub fn intend_removal(&self, old: &OpenFile, before: &[u8]) -> Result<Intent<'_>> {
+    pub fn intend_removal(&self, old: &OpenFile, before: &RemovedContent) -> Result<Intent<'_>> {
+        let whole = LargeContent { sys: &*self.store.sys, file: &old.fd, change: None };
         self.intend(|| {
             let (mode, owner) = (old.status.mode, (old.status.uid, old.status.gid));
             let mut attributes = metadata::attributes(&old.fd).unwrap_or_default();
@@ -54,7 +56,12 @@ impl LockedPath<'_> {
             if n_bytes > MAX_ATTRIBUTES {
                 attributes.clear();
             }
-            let content = ChangedBytes::Whole { before: Some(before), after: None };
+            let content = match before {
+                RemovedContent::Bytes(bytes) => {
+                    ChangedBytes::Whole { before: Some(bytes), after: None }
+                }
+                RemovedContent::Digest(_) => ChangedBytes::Large { whole: &whole },
+            };
             self.described(content, Some(RecordedMetadata { mode, owner, attributes }))
         })
     }

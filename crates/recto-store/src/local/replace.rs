@@ -13,10 +13,10 @@ use std::time::Duration;
 
 use crate::error::{Denial, Error};
 use recto_platform::{FileKind, Handle, Status, Sys, SysError};
-use recto_text::Digest;
 use recto_text::digest::Digester;
+use recto_text::{Digest, Tag};
 
-use super::content::{ContentChange, ContentSource};
+use super::content::{ContentChange, ContentSource, ExpectedContent};
 use super::identity::is_same_content;
 use super::leftovers;
 use super::metadata;
@@ -25,7 +25,7 @@ use super::sys::{self, retry};
 use crate::context::Cancel;
 use crate::notes::Note;
 use crate::path::AbsPath;
-use crate::{WriteError, Written};
+use crate::{RemovedContent, WriteError, Written};
 
 const NOTHING: ContentSource<'static> = ContentSource::Memory(b"");
 
@@ -73,8 +73,11 @@ struct Draft {
 
 /// What a draft is to contain.
 struct DraftContent<'a> {
-    before: Option<Digest>,
-    digest: Digest,
+    /// The tag of the content that it replaces.
+    before: Option<Tag>,
+    tag: Tag,
+    /// What the written bytes must have, if they are copied from the old file.
+    digest: Option<Digest>,
     source: &'a ContentSource<'a>,
     /// The file whose metadata it gets.
     old: Option<&'a OpenFile>,
@@ -95,12 +98,12 @@ impl Protocol<'_> {
         old: &OpenFile,
         change: ContentChange<'_>,
     ) -> Result<Completed, WriteError<'static>> {
-        let digests = change.digests();
-        let after = &change.after(&old.fd);
+        let (before, tag) = change.tags();
         let content = DraftContent {
-            before: Some(digests.before),
-            digest: digests.after,
-            source: after,
+            before: Some(before),
+            tag,
+            digest: change.digest_to_verify(),
+            source: &change.after(&old.fd),
             old: Some(old),
         };
         let mut draft = self.write_draft(&content)?;
@@ -140,7 +143,7 @@ impl Protocol<'_> {
             Err(errno) => return Err(self.failed(errno, after)),
         }
         // Without an exchange, compare just before the rename instead of after it.
-        match self.verify_unchanged(old, change.before(&draft.fd), self.name) {
+        match self.verify_unchanged(old, change.before(&draft.fd).into(), self.name) {
             Ok(Some(_)) => {}
             Ok(None) => return Err(WriteError::Conflict),
             Err(errno) => return Err(self.failed(errno, after)),
@@ -151,9 +154,14 @@ impl Protocol<'_> {
     }
 
     /// Removes the file if it still contains `before`, which was read from `old`.
-    pub fn remove(&self, old: &OpenFile, before: &[u8]) -> Result<(), WriteError<'static>> {
-        let digest = Digest::of(before);
-        let aside = leftovers::name(Some(digest), digest);
+    pub fn remove(
+        &self,
+        old: &OpenFile,
+        before: &RemovedContent,
+    ) -> Result<(), WriteError<'static>> {
+        let tag = before.tag();
+        let before = ExpectedContent::from(before);
+        let aside = leftovers::name(Some(tag), tag);
         match retry(|| self.sys.rename_new(self.dir, self.name, &aside)) {
             Ok(()) => {}
             Err(SysError::NOENT) => return Err(WriteError::Conflict),
@@ -161,10 +169,10 @@ impl Protocol<'_> {
             Err(errno) if sys::is_unsupported(errno) => return self.remove_in_place(old, before),
             Err(errno) => return Err(self.failed(errno, &NOTHING)),
         }
-        let verdict = self.verify_unchanged(old, ContentSource::Memory(before), &aside);
+        let verdict = self.verify_unchanged(old, before, &aside);
         if let Ok(Some(lease)) = verdict {
             let synced = self.sync_after_late_writers();
-            if self.is_still_unchanged(old, ContentSource::Memory(before), &aside, lease) {
+            if self.is_still_unchanged(old, before, &aside, lease) {
                 retry(|| self.sys.unlink(self.dir, &aside)).or_else(|errno| {
                     self.restore(&aside)?;
                     Err(self.failed(errno, &NOTHING))
@@ -179,8 +187,12 @@ impl Protocol<'_> {
         }
     }
 
-    fn remove_in_place(&self, old: &OpenFile, before: &[u8]) -> Result<(), WriteError<'static>> {
-        match self.verify_unchanged(old, ContentSource::Memory(before), self.name) {
+    fn remove_in_place(
+        &self,
+        old: &OpenFile,
+        before: ExpectedContent<'_>,
+    ) -> Result<(), WriteError<'static>> {
+        match self.verify_unchanged(old, before, self.name) {
             Ok(Some(_)) => {}
             Ok(None) | Err(SysError::NOENT) => return Err(WriteError::Conflict),
             Err(errno) => return Err(self.failed(errno, &NOTHING)),
@@ -192,7 +204,7 @@ impl Protocol<'_> {
 
     /// Removes a symbolic link, whatever its target is.
     pub fn remove_link(&self) -> Result<(), WriteError<'static>> {
-        let aside = leftovers::name(None, Digest::of(b""));
+        let aside = leftovers::name(None, Tag::of(b""));
         retry(|| self.sys.rename_new(self.dir, self.name, &aside)).map_err(
             |errno| match errno {
                 SysError::NOENT => WriteError::Conflict,
@@ -226,7 +238,7 @@ impl Protocol<'_> {
     fn write_draft(&self, content: &DraftContent<'_>) -> Result<Draft, WriteError<'static>> {
         match retry(|| self.sys.open_nameless(self.dir)) {
             Ok(fd) => {
-                let name = leftovers::name(content.before, content.digest);
+                let name = leftovers::name(content.before, content.tag);
                 let mut draft = Draft { fd, lost: Vec::new(), name, has_name: false };
                 draft.lost = self.fill(&draft, content)?;
                 Ok(draft)
@@ -237,7 +249,7 @@ impl Protocol<'_> {
     }
 
     fn write_named_draft(&self, content: &DraftContent<'_>) -> Result<Draft, WriteError<'static>> {
-        let name = leftovers::partial(&leftovers::name(content.before, content.digest));
+        let name = leftovers::partial(&leftovers::name(content.before, content.tag));
         // A temporary name could not be removed.
         if self.dir.flags().is_append_only() {
             let (path, reason) = (self.path.to_string(), Denial::AppendOnlyFolder);
@@ -262,7 +274,7 @@ impl Protocol<'_> {
         let fd = &draft.fd;
         let mut digester = Digester::default();
         let written = after.for_each(self.sys, |mut rest| {
-            if matches!(after, ContentSource::Patched(_)) {
+            if digest.is_some() {
                 digester.push(rest);
             }
             while !rest.is_empty() {
@@ -276,7 +288,7 @@ impl Protocol<'_> {
         });
         written.map_err(|errno| self.failed(errno, after))?;
         // The bytes copied from the old file must be those that were read from it.
-        if matches!(after, ContentSource::Patched(_)) && digester.finish() != digest {
+        if digest.is_some_and(|digest| digester.finish() != digest) {
             return Err(WriteError::Conflict);
         }
         let lost = match old {
@@ -324,10 +336,10 @@ impl Protocol<'_> {
         draft: Draft,
     ) -> Result<bool, WriteError<'static>> {
         let after = &change.after(&old.fd);
-        let verdict = self.verify_unchanged(old, change.before(&draft.fd), &draft.name);
+        let verdict = self.verify_unchanged(old, change.before(&draft.fd).into(), &draft.name);
         if let Ok(Some(lease)) = verdict {
             let synced = self.sync_after_late_writers();
-            if self.is_still_unchanged(old, change.before(&draft.fd), &draft.name, lease) {
+            if self.is_still_unchanged(old, change.before(&draft.fd).into(), &draft.name, lease) {
                 // If this fails, the next change removes the leftover. The new content is committed
                 // in either case.
                 let is_gone = retry(|| self.sys.unlink(self.dir, &draft.name)).is_ok();
@@ -356,7 +368,7 @@ impl Protocol<'_> {
     fn verify_unchanged(
         &self,
         old: &OpenFile,
-        before: ContentSource<'_>,
+        before: ExpectedContent<'_>,
         name: &OsStr,
     ) -> Result<Option<Lease>, SysError> {
         let status = retry(|| self.sys.status(self.dir, name))?;
@@ -381,7 +393,7 @@ impl Protocol<'_> {
     fn is_still_unchanged(
         &self,
         old: &OpenFile,
-        before: ContentSource<'_>,
+        before: ExpectedContent<'_>,
         name: &OsStr,
         lease: Lease,
     ) -> bool {

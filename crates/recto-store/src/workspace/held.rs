@@ -16,7 +16,8 @@ use crate::local::editor_hold::{DiskContent, EditorHold, OnDisk};
 use crate::path::AbsPath;
 use crate::record::Outcome;
 use crate::{
-    Context, HeldFile, Note, Removal, Remove, Removed, Replace, Slot, Whole, WriteError, Written,
+    Context, HeldFile, Note, Removal, Remove, Removed, RemovedContent, Replace, Slot, Whole,
+    WriteError, Written,
 };
 
 /// A file, or the path of a new file, locked on disk.
@@ -277,26 +278,33 @@ impl<'a> Replace<'a> for BufferHold<'a> {
 }
 
 impl<'a> Remove<'a> for BufferHold<'a> {
-    fn remove(self: Box<Self>, before: &[u8]) -> Result<Removed, WriteError<'a>> {
+    fn remove(self: Box<Self>, before: &RemovedContent) -> Result<Removed, WriteError<'a>> {
         if self.is_unsaved {
             return Err(Error::Unsaved { path: self.held.path.to_string() }.into());
         }
         self.check_disk()?;
         let WorkspaceHold { workspace, path, context, .. } = &self.held;
         match workspace.ask(path, &self.seen, context)? {
-            Some(text) if text.as_bytes() == before => {}
+            Some(text) if is_text(before, &text) => {}
             Some(_) => return Err(self.conflict()),
             None => return Err(self.restart()),
         }
         // From here on the operating system reports other writers, including the editor.
         let notes = &context.notes;
         let removal = self.held.reserved.into_locked().into_removal()?;
-        match &self.seen.content {
-            DiskContent::Bytes(seen) if seen == removal.bytes() => Ok(removal.remove()?.1),
+        match (&self.seen.content, removal.content()) {
+            (DiskContent::Bytes(seen), RemovedContent::Bytes(bytes)) if seen == bytes => {
+                Ok(removal.remove()?.1)
+            }
             _ => {
                 notes.set(Note::Unsaved, false);
                 Err(WriteError::Conflict)
             }
         }
     }
+}
+
+/// Whether the content that was read is this text of an editor.
+fn is_text(content: &RemovedContent, text: &str) -> bool {
+    matches!(content, RemovedContent::Bytes(bytes) if bytes == text.as_bytes())
 }

@@ -1,6 +1,6 @@
 //! Describes the line endings of changed lines, which a diff does not show.
 
-use memchr::{memchr_iter, memmem};
+use memchr::memmem;
 
 use super::{LineChange, Texts};
 use crate::line::{self, LineRange};
@@ -70,8 +70,8 @@ pub fn describe(texts: &Texts<'_>, changes: &[LineChange]) -> Option<String> {
             &texts.after[change.after.bytes.clone()],
         );
     }
-    let has_crlf = texts.has_other_crlf || old.crlf.n_lines > 0;
-    if !has_crlf && memmem::find(texts.after.as_bytes(), b"\r\n").is_none() {
+    let had_crlf = texts.has_other_crlf || old.crlf.n_lines > 0;
+    if !had_crlf && !line::has_crlf(texts.after.as_bytes()) {
         return None;
     }
     if let Some(ending) = new.only() {
@@ -99,12 +99,10 @@ pub fn describe(texts: &Texts<'_>, changes: &[LineChange]) -> Option<String> {
 
 /// Returns the name of a text's line endings, or `None` for a text without any.
 pub fn style(text: &str) -> Option<&'static str> {
-    let n_crlf = memmem::find_iter(text.as_bytes(), b"\r\n").count();
-    let n_all = memchr_iter(b'\n', text.as_bytes()).count();
-    match n_crlf {
-        _ if n_all == 0 => None,
-        0 => Some("LF"),
-        _ if n_crlf == n_all => Some("CRLF"),
-        _ => Some("mixed LF and CRLF"),
+    if !line::has_crlf(text.as_bytes()) {
+        return text.contains('\n').then_some("LF");
     }
+    let n_crlf = memmem::find_iter(text.as_bytes(), b"\r\n").count();
+    let n_all = line::n_endings(text);
+    Some(if n_crlf == n_all { "CRLF" } else { "mixed LF and CRLF" })
 }

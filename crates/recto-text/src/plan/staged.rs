@@ -7,8 +7,6 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use memchr::memchr_iter;
-
 use super::TextPart;
 use super::endings::Near;
 use super::keys::{Key, Keys};
@@ -42,6 +40,7 @@ struct Chunk<'a> {
     origin: usize,
     /// From the original chunk to `text`.
     edits: Edits,
+    /// Not counted if there is only one chunk.
     n_endings: usize,
     /// The chunk that this one was joined to. It is empty then.
     joined_to: Option<usize>,
@@ -84,8 +83,13 @@ impl<'a> Staged<'a> {
         chunks.push(Chunk::new(rest, part.text.len() - rest.len()));
         let keys = (chunks.len() > 1).then(|| Keys::new(needles));
         let mut staged = Staged { part, chunks, keys };
-        for chunk in 0..staged.chunks.len() {
-            staged.register(chunk, 0..staged.chunks[chunk].text.len());
+        if staged.keys.is_some() {
+            for chunk in 0..staged.chunks.len() {
+                let Chunk { text, n_endings, .. } = &mut staged.chunks[chunk];
+                *n_endings = line::n_endings(text);
+                let n_bytes = text.len();
+                staged.register(chunk, 0..n_bytes);
+            }
         }
         staged
     }
@@ -185,22 +189,21 @@ impl<'a> Staged<'a> {
 
     /// Returns the lines of matches that are in order.
     pub fn lines(&self, places: &[Place]) -> Vec<LineRange> {
-        let n_endings = |text: &str| memchr_iter(b'\n', text.as_bytes()).count();
         let (mut chunk, mut offset, mut n_lines) = (0, 0, self.part.lines_before);
         let line_range = |place: &Place| {
             // Whole chunks are skipped by their counts.
             while chunk < place.chunk {
                 n_lines += match offset {
                     0 => self.chunks[chunk].n_endings,
-                    offset => n_endings(&self.chunks[chunk].text[offset..]),
+                    offset => line::n_endings(&self.chunks[chunk].text[offset..]),
                 };
                 (chunk, offset) = (chunk + 1, 0);
             }
-            n_lines += n_endings(&self.chunks[chunk].text[offset..place.range.start]);
+            n_lines += line::n_endings(&self.chunks[chunk].text[offset..place.range.start]);
             offset = place.range.start;
             // A final `\n` belongs to its line.
             let text = self.text(place);
-            let n_more = n_endings(&text) - usize::from(text.ends_with('\n'));
+            let n_more = line::n_endings(&text) - usize::from(text.ends_with('\n'));
             LineRange { start: n_lines + 1, end: n_lines + 1 + n_more }
         };
         places.iter().map(line_range).collect()
@@ -262,13 +265,15 @@ impl<'a> Staged<'a> {
     }
 
     fn apply(&mut self, chunk: usize, mut new: Vec<Edit>) {
+        let is_divided = self.keys.is_some();
         let Chunk { text, edits, n_endings, .. } = &mut self.chunks[chunk];
         let changed;
         if let [edit] = &mut new[..] {
             let Edit { range, text: new } = edit;
-            let n_endings_of = |text: &str| memchr_iter(b'\n', text.as_bytes()).count();
-            *n_endings -= n_endings_of(&text[range.clone()]);
-            *n_endings += n_endings_of(new);
+            if is_divided {
+                *n_endings -= line::n_endings(&text[range.clone()]);
+                *n_endings += line::n_endings(new);
+            }
             edits.then(range.clone(), new);
             text.to_mut().replace_range(range.clone(), new);
             changed = range.start..range.start + new.len();
@@ -276,11 +281,11 @@ impl<'a> Staged<'a> {
             let new = Edits::sorted(text, new);
             let after = new.apply(text);
             edits.compose(text, new);
-            *n_endings = memchr_iter(b'\n', after.as_bytes()).count();
+            *n_endings = if is_divided { line::n_endings(&after) } else { 0 };
             changed = 0..after.len();
             *text = Cow::Owned(after);
         }
-        if self.keys.is_some() {
+        if is_divided {
             self.repair(chunk, changed);
         }
     }
@@ -424,9 +429,8 @@ impl<'a> Staged<'a> {
 
 impl<'a> Chunk<'a> {
     fn new(text: &'a str, origin: usize) -> Chunk<'a> {
-        let n_endings = memchr_iter(b'\n', text.as_bytes()).count();
         let edits = Edits::none(text);
-        Chunk { text: Cow::Borrowed(text), origin, edits, n_endings, joined_to: None }
+        Chunk { text: Cow::Borrowed(text), origin, edits, n_endings: 0, joined_to: None }
     }
 
     fn is_unchanged(&self) -> bool {

@@ -33,12 +33,12 @@ const MAX_ATTEMPTS: usize = 10;
 
 pub const ABSOLUTE_PATH: Param = Param::required("path", ParamKind::String, "Absolute path");
 
-pub const PATH: Param = Param::required("path", ParamKind::String, "File path");
+pub const PATH: Param = Param::required("path", ParamKind::String, "File");
 
 pub const HASH: Param = Param::required("hash", ParamKind::Hash, "From a read or edit");
 
 pub const EXPECTED_HASH: Param =
-    Param::optional("expected_hash", ParamKind::Hash, "hash from a read; detects changes");
+    Param::optional("expected_hash", ParamKind::Hash, "From a read; detects changes");
 
 pub const DRY_RUN: Param = Param::optional("dry_run", ParamKind::Boolean, "Only return the diff");
 
@@ -91,10 +91,17 @@ impl Target {
 
     /// Rejects a version other than the one the caller named. `text` is the current content, if it
     /// is text.
-    pub fn check_version(&self, env: &WriteEnv<'_>, now: Digest, text: Option<&str>) -> Result<()> {
-        match self.expected.filter(|expected| !env.is_version(&self.path, *expected, now)) {
-            Some(expected) => Err(self.stale(env, expected, now, text)),
-            None => Ok(()),
+    pub fn check_version(
+        &self,
+        env: &WriteEnv<'_>,
+        now: impl FnOnce() -> Digest,
+        text: Option<&str>,
+    ) -> Result<()> {
+        let Some(expected) = self.expected else { return Ok(()) };
+        let now = now();
+        match env.is_version(&self.path, expected, now) {
+            true => Ok(()),
+            false => Err(self.stale(env, expected, now, text)),
         }
     }
 
@@ -166,10 +173,23 @@ impl Target {
         // Other programs see the BOM as a part of the first line.
         let n_bom = before.text_with_bom().len() - before.text().len();
         let edits = &*with_bom(edits, n_bom);
-        let (before, after) = (before.text_with_bom(), after.text_with_bom());
-        let texts = Texts::whole(before, after, edits);
+        let texts = Texts::whole(before.text_with_bom(), after.text_with_bom(), edits);
         let bounds = diff_bounds(env.delivery, found);
         unified(self.path.file_name(), old_side, &texts, bounds)
+    }
+
+    /// Returns the diff between two documents in any encoding.
+    pub fn whole_diff(
+        &self,
+        env: &WriteEnv<'_>,
+        old_side: OldSide,
+        before: &Document,
+        after: &Document,
+    ) -> UnifiedDiff {
+        let (before, after) = (before.text_with_bom(), after.text_with_bom());
+        let edits = Edits::whole(before, after);
+        let texts = Texts::whole(before, after, &edits);
+        unified(self.path.file_name(), old_side, &texts, diff_bounds(env.delivery, &[]))
     }
 
     /// Returns the contract's error for text that the file's encoding cannot represent.
@@ -223,9 +243,16 @@ pub trait EditRequest {
         &self,
         env: &WriteEnv<'_>,
         part: TextPart<'_>,
-        _changes: Option<&[ChangedLines]>,
+        changes: Option<&[ChangedLines]>,
     ) -> Option<Map<String, Value>> {
-        self.plan(env, part).ok().map(|_| Map::new())
+        let moved = changes.and_then(|changes| self.moved(part, changes));
+        moved.or_else(|| self.plan(env, part).ok().map(|_| Map::new()))
+    }
+
+    /// Returns the arguments that name the place to which changes moved the text, if the request
+    /// names a place and the change can be made there.
+    fn moved(&self, _part: TextPart<'_>, _changes: &[ChangedLines]) -> Option<Map<String, Value>> {
+        None
     }
 }
 
@@ -291,7 +318,7 @@ impl<R: EditRequest> Edit<'_, R> {
             }
         };
         let part = TextPart::from(before.text());
-        self.check_version(before.digest(), part)?;
+        self.check_version(|| before.digest(), part)?;
         let (plan, after) = self.planned(part, &before)?;
         let diff = target.diff(env, OldSide::File, (&before, &after), &plan.edits, &plan.found);
         let is_unchanged = before.bytes() == after.bytes();
@@ -299,7 +326,7 @@ impl<R: EditRequest> Edit<'_, R> {
         if !is_unchanged && !target.is_dry_run {
             written = file.replace(&after)?;
         }
-        let after = Arc::new(content_after(env, &mut written, after));
+        let after = Arc::new(changed_on_save(env, &mut written).unwrap_or(after));
         let digest = after.digest();
         if !target.is_dry_run {
             env.versions.remember(digest, &after);
@@ -324,7 +351,7 @@ impl<R: EditRequest> Edit<'_, R> {
         let far = snapshot.excerpt().far.as_ref();
         let (text, is_cut, ending) = (before.text(), *is_cut, *ending);
         let part = TextPart { text, lines_before, lines_after, is_cut, ending, far };
-        self.check_version(digest, part)?;
+        self.check_version(|| digest, part)?;
         let (plan, after) = self.planned(part, before)?;
         let (old, new) = (before.text(), after.text());
         let diff = self.diff_of_excerpt(snapshot.excerpt(), new, &plan);
@@ -361,13 +388,13 @@ impl<R: EditRequest> Edit<'_, R> {
     }
 
     /// Rejects a version other than the one that the caller named, with the arguments to retry with.
-    fn check_version(&self, now: Digest, part: TextPart<'_>) -> Result<()> {
+    fn check_version(&self, now: impl FnOnce() -> Digest, part: TextPart<'_>) -> Result<()> {
         let Edit { env, target, request } = self;
         let is_part = part.lines_before > 0 || part.lines_after > 0 || part.is_cut != [false; 2];
         let text = (!is_part).then_some(part.text);
         let Err(mut error) = target.check_version(env, now, text) else { return Ok(()) };
         // A retry with the same hash would be rejected again.
-        if let Error::Stale { expected, retry, .. } = &mut error
+        if let Error::Stale { expected, now, retry, .. } = &mut error
             && *expected != now.tag()
         {
             let old = env.versions.get(*expected).zip(text);
@@ -392,15 +419,11 @@ impl<R: EditRequest> Edit<'_, R> {
     }
 }
 
-/// Returns the content of a file after a write, which an editor may have changed while saving.
-pub fn content_after(env: &WriteEnv<'_>, written: &mut Written, after: Document) -> Document {
-    match written.content_after.take().map(Document::parse) {
-        Some(Ok(saved)) => {
-            env.context.notes.add(Note::ChangedOnSave);
-            saved
-        }
-        _ => after,
-    }
+/// Returns the text that an editor saved instead of the one that it got.
+pub fn changed_on_save(env: &WriteEnv<'_>, written: &mut Written) -> Option<Document> {
+    let saved = Document::parse(written.content_after.take()?).ok()?;
+    env.context.notes.add(Note::ChangedOnSave);
+    Some(saved)
 }
 
 /// Returns the same edits for a text with its BOM.

@@ -1,6 +1,7 @@
 //! `recto doctor`: checks the setup and suggests fixes.
 
 mod checks;
+mod configured;
 mod journal;
 mod report;
 
@@ -74,6 +75,7 @@ impl Doctor {
         checks::roots(&config, &mut report);
         checks::sandbox(&config, &mut report);
         checks::clients(&config, &mut report);
+        configured::check(&config, &mut report);
         checks::limits(&config, &mut report);
         checks::leftovers(&disk, self.clean, &mut report);
         journal::check(&config, &mut report);

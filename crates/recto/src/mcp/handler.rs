@@ -27,12 +27,12 @@ use tracing::{debug, warn};
 
 use super::codex;
 use crate::config::{ClientWire, Wire};
-use crate::limits::{AFTER_CANCELLATION, SLOW_CALL};
+use crate::limits::{AFTER_CANCELLATION, LONG_CALL, SLOW_CALL};
 use crate::log;
 use progress::Progress;
 use recto_store::context::{Cancel, Context};
 use recto_tools::call::{self, Call, Calls};
-use slots::Slots;
+use slots::{CallKind, Slots};
 
 pub use slots::Slot;
 pub use to_wire::tool as definition;
@@ -125,18 +125,20 @@ impl ServerHandler for Handler {
         let slot = context.extensions.get::<Slot>().cloned().unwrap_or_default();
         let answer =
             |result| to_wire::result(result, wire, served, slot.repeat).map(CallToolResponse::from);
+        let kind = if tool.reads_one_file() { CallKind::SmallRead } else { CallKind::Other };
         let thread = tokio::select! {
-            thread = self.slots.start(&slot) => thread,
+            thread = self.slots.start(&slot, kind) => thread,
             () = context.ct.cancelled() => return answer(Err(StoreError::Cancelled.into())),
         };
         let Some(thread) = thread else { return answer(Err(Error::Hanging)) };
         let _progress = Progress::start(&context.meta, &context.peer);
-        let cancel = Cancel::default();
+        let (cancel, waits) = (Cancel::default(), self.slots.waits(&slot, kind));
         let call = Call {
             id: call_id(&context.meta),
             context: Context {
                 cancel: cancel.clone(),
                 origin: Arc::new(origin(&context)),
+                waits: Some(waits.clone()),
                 ..Context::default()
             },
         };
@@ -149,7 +151,9 @@ impl ServerHandler for Handler {
             calls.call(tool, arguments, &Call { context, ..call })
         });
         let watch = async {
-            tokio::time::sleep(SLOW_CALL).await;
+            tokio::time::sleep(LONG_CALL).await;
+            waits.started();
+            tokio::time::sleep(SLOW_CALL - LONG_CALL).await;
             let path = path.as_deref().unwrap_or_default();
             warn!(target: log::TARGET, tool = tool.name, path, "a call has run for {SLOW_CALL:?}");
             slot.release();
@@ -169,6 +173,10 @@ impl ServerHandler for Handler {
             Ok(Err(error)) => Err(Error::Internal { cause: error.to_string() }),
             Err(_) => Err(Error::OutcomeUnknown),
         };
+        tokio::select! {
+            () = self.slots.resume(&slot, kind) => {}
+            () = context.ct.cancelled() => {}
+        }
         answer(result)
     }
 

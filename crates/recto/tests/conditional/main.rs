@@ -1,5 +1,5 @@
 //! Tests that need a feature which not every machine has: root, device nodes, a FUSE mount,
-//! Landlock, access lists.
+//! Landlock, access lists, other file systems.
 //!
 //! Each test names its requirement, which is printed before the test name. If the requirement is
 //! not met, the test is reported as ignored. A test with a `_long` name takes half a minute or more
@@ -36,6 +36,7 @@ mod start;
 mod test_dir;
 
 mod devices;
+mod file_systems;
 mod hanging;
 mod history;
 mod landlock;
@@ -52,6 +53,8 @@ use recto::landlock::Enforcement;
 enum Need {
     AccessLists,
     Attributes,
+    Btrfs,
+    Clock,
     Devices,
     Flags,
     Fuse,
@@ -59,7 +62,9 @@ enum Need {
     Landlock,
     LandlockForNetwork,
     LandlockForSignals,
+    Quota,
     Root,
+    Xfs,
 }
 
 impl Need {
@@ -68,6 +73,8 @@ impl Need {
         match self {
             Need::AccessLists => ("needs access lists", ownership::can_have_access_lists()),
             Need::Attributes => ("needs user attributes", ownership::can_have_attributes()),
+            Need::Btrfs => ("needs root and mkfs.btrfs", file_systems::can_mount_btrfs()),
+            Need::Clock => ("needs libfaketime", file_systems::can_fake_the_clock()),
             Need::Devices => ("needs device nodes", devices::can_be_made()),
             Need::Flags => ("needs inode flags", ownership::can_have_flags()),
             Need::Fuse => ("needs a FUSE mount", hanging::can_mount()),
@@ -84,7 +91,9 @@ impl Need {
                 ("needs Landlock ABI 4", is_met)
             }
             Need::LandlockForSignals => ("needs all of Landlock", landlock::status().is_full()),
+            Need::Quota => ("needs root and btrfs quotas", file_systems::can_have_a_quota()),
             Need::Root => ("needs root", rustix::process::geteuid().is_root()),
+            Need::Xfs => ("needs root and mkfs.xfs", file_systems::can_mount_xfs()),
         }
     }
 }
@@ -98,9 +107,11 @@ macro_rules! tests {
     };
 }
 
-const TESTS: [Test; 21] = tests![
+const TESTS: [Test; 25] = tests![
     AccessLists: ownership::an_edit_does_not_apply_the_default_access_list_of_the_directory,
     Attributes: ownership::an_edit_keeps_attributes,
+    Btrfs: file_systems::changes_on_btrfs_are_complete_and_a_full_disk_keeps_the_old_file,
+    Clock: file_systems::a_clock_that_jumps_changes_no_result,
     Devices: devices::devices_are_rejected_without_blocking,
     Devices: devices::a_device_named_like_a_leftover_does_not_block_a_write,
     Flags: ownership::an_edit_reports_dropped_inode_flags,
@@ -115,11 +126,13 @@ const TESTS: [Test; 21] = tests![
     LandlockForNetwork: landlock::network_connections_are_rejected,
     LandlockForSignals: landlock::signals_to_other_processes_are_rejected,
     LandlockForSignals: landlock::serves_without_landlock_if_the_kernel_does_not_enforce_it,
+    Quota: file_systems::a_write_beyond_the_quota_is_rejected_and_keeps_the_old_file,
     Root: ownership::an_edit_reports_dropped_capabilities,
     Root: ownership::a_file_of_another_owner_is_not_replaced,
     Root: ownership::an_edit_keeps_the_owner,
     Root: ownership::a_directory_of_another_user_is_not_cleaned_up,
     Root: ownership::a_connection_from_another_user_is_rejected,
+    Xfs: file_systems::changes_on_xfs_are_complete_and_a_full_disk_keeps_the_old_file,
 ];
 
 /// The tests that take half a minute or more.

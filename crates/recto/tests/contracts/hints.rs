@@ -17,7 +17,7 @@ use crate::row::{Case, ROOT, Row, Step, rows};
 use crate::tree::commit;
 
 /// The least number of suggested calls, so that hints do not lose them unnoticed.
-const MIN_CALLS: usize = 130;
+const MIN_CALLS: usize = 150;
 
 /// Returns the test of all rows of all tables.
 pub fn trial() -> Trial {

@@ -67,7 +67,7 @@ fn reports_the_environment_and_leaves_no_files_behind() {
         "Landlock: disabled",
         "\nclients (by the name that they report, or --client)\n  codex: text, up to 32 KiB\n",
         "request 16 MiB",
-        "files up to 64 MiB are edited in memory, larger ones by excerpt; 1 GiB where the whole file is needed",
+        "files up to 64 MiB are edited in memory, larger ones by excerpt; 256 MiB for all calls together",
         "\nfiles left behind by killed processes\n  none\n",
         "\ngit\n",
         "no repository",

@@ -256,32 +256,27 @@ fn the_number_of_pattern_components_is_limited() {
     check(&dir.serve(&[]), "ListFiles", "pattern", &parts(most), &parts(most + 1));
 }
 
+/// Creates a sparse file, which takes no space on disk.
+fn sparse(dir: &TestDir, name: &str, n_bytes: u64) {
+    dir.file(name, "");
+    let file = File::options().write(true).open(dir.path(name)).unwrap();
+    file.set_len(n_bytes).unwrap();
+}
+
 #[test]
-fn a_file_larger_than_a_gibibyte_is_not_edited() {
+fn a_file_larger_than_a_gibibyte_is_not_removed() {
     let dir = TestDir::new();
-    dir.file("root/large.txt", "");
-    // A sparse file takes no space on disk.
-    let file = File::options().write(true).open(dir.path("root/large.txt")).unwrap();
-    file.set_len(limits::CHANGED_FILE + 1).unwrap();
-    drop(file);
-    let session = dir.serve(&[]);
-    let path = dir.spelled("root/large.txt");
-    let edit = json!({"path": path, "old_string": "a", "new_string": "b"});
-    // A link's target is not loaded either.
+    sparse(&dir, "root/large.txt", limits::REMOVED_FILE + 1);
+    // A link's target is not hashed either.
     dir.link("root/to-large.txt", "large.txt");
-    let hash = "000000000000";
-    let removal = |path: &str| json!({"path": path, "hash": hash});
-    for (tool, arguments) in [
-        ("edit_text_file", edit),
-        ("file_remove", removal("large.txt")),
-        ("file_remove", removal("to-large.txt")),
-    ] {
-        match session.call(tool, arguments.clone()) {
+    let session = dir.serve(&[]);
+    for path in ["large.txt", "to-large.txt"] {
+        match session.call("file_remove", json!({"path": path, "hash": "000000000000"})) {
             Actual::Error { code: -32019, message, hint } => {
                 assert!(message.starts_with("File too large (1073741825 bytes)"), "{message}");
-                assert_eq!(hint.as_deref(), Some("Only files up to 1 GiB can be changed."));
+                assert_eq!(hint.as_deref(), Some("Only files up to 1 GiB can be removed."));
             }
-            other => panic!("{tool} {arguments}: {other:?}"),
+            other => panic!("{path}: {other:?}"),
         }
     }
 }

@@ -47,7 +47,9 @@
 //! - [`protocol`]: MCP on stdio: malformed lines, handshakes, backpressure, lifetimes, `tools/list`.
 //! - [`editor`]: an editor between the tools and the disk.
 //! - [`acp`]: `recto acp` between a scripted editor and a scripted agent.
+//! - [`install`]: `recto install` and the settings of clients.
 //! - [`limits`]: each limit from both sides.
+//! - [`memory`]: the memory of all calls together, and calls that wait.
 //! - [`command_line`], [`log`], [`doctor`]: commands typed in a shell, the log on stderr, and
 //!   `recto doctor`.
 //!
@@ -94,10 +96,12 @@ mod fidelity;
 mod files;
 mod git;
 mod hints;
+mod install;
 mod journal;
 mod landlock;
 mod limits;
 mod log;
+mod memory;
 mod model;
 mod plain_english;
 mod properties;

@@ -153,6 +153,39 @@ fn security_md_names_every_file_with_unsafe_code() {
     }
 }
 
+/// Checks that each guarantee names tests, and that these exist.
+#[test]
+fn security_md_names_tests_that_exist() {
+    let security = std::fs::read_to_string(top().join("SECURITY.md")).unwrap();
+    let mut files = Vec::new();
+    sources(&top().join("crates"), &mut files);
+    let texts: String = files.iter().map(|file| std::fs::read_to_string(file).unwrap()).collect();
+    let (_, table) = security.split_once("| guarantee | tests |\n|---|---|\n").unwrap();
+    let (table, rest) = table.split_once("\n\n").unwrap();
+    let exists = |name: &str| {
+        let last = name.rsplit(' ').next().unwrap().trim_end_matches("::");
+        let last = last.rsplit("::").next().unwrap();
+        top().join(name).exists()
+            || texts.contains(&format!("fn {last}("))
+            || texts.contains(&format!("mod {last};"))
+    };
+    for row in table.lines() {
+        let (guarantee, tests) = row.trim_end_matches(" |").rsplit_once(" | ").unwrap();
+        assert!(test_names(tests).next().is_some(), "no test: {guarantee}");
+    }
+    let named = test_names(table).chain(test_names(rest));
+    let missing: Vec<&str> = named.filter(|name| !exists(name)).collect();
+    assert!(missing.is_empty(), "{missing:?}");
+}
+
+/// Returns what a text quotes that looks like the name of a test.
+fn test_names(text: &str) -> impl Iterator<Item = &str> {
+    text.split('`').skip(1).step_by(2).filter(|name| {
+        let is_path = name.contains("::") || name.starts_with("contracts/");
+        is_path || name.starts_with("--test conditional ") || name.matches('_').count() > 2
+    })
+}
+
 /// Checks that every section headed by a directory has a row for each module in it.
 #[test]
 fn the_map_has_a_row_for_every_module() {

@@ -2,7 +2,7 @@
 //! has.
 
 use recto_platform::SysError;
-use recto_text::Digest;
+use recto_text::Tag;
 
 use super::super::content::ContentSource;
 use super::super::sys::{self, retry};
@@ -14,7 +14,8 @@ impl Protocol<'_> {
     /// Creates a file with these bytes. Fails with a conflict if the name exists.
     pub fn create(&self, bytes: &[u8]) -> Result<Completed, WriteError<'static>> {
         let source = &ContentSource::Memory(bytes);
-        let content = DraftContent { before: None, digest: Digest::of(bytes), source, old: None };
+        let tag = Tag::of(bytes);
+        let content = DraftContent { before: None, tag, digest: None, source, old: None };
         let mut draft = self.write_draft(&content)?;
         if !draft.has_name {
             match retry(|| self.sys.link(&draft.fd, self.dir, self.name)) {

@@ -22,7 +22,7 @@ use crate::limits;
 const MAX_LINKS: usize = limits::LINKS;
 
 /// The number of directories that a walk keeps open, to return to them by `..`.
-const MAX_OPEN: usize = 32;
+pub const MAX_OPEN: usize = 32;
 
 /// Why a walk failed.
 pub enum Stop {

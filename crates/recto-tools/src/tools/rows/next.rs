@@ -1,4 +1,4 @@
-//! How a caller gets the lines that an answer has no room for.
+//! How a caller gets the lines that did not fit into an answer.
 
 use std::fmt;
 

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use recto_journal::undo::{self, HunkId, Plan, Reason, Rejected};
 use recto_journal::{Change, Filter, Kind, Reader, State};
 use recto_store::record::{Origin, Recording};
-use recto_store::{Context, Hold, LocalStore, Store, WriteError, WriteStore};
+use recto_store::{Context, Hold, LocalStore, RemovedContent, Store, WriteError, WriteStore};
 
 use super::super::log::undone;
 use super::super::recorded::{self, abs, store};
@@ -211,7 +211,7 @@ impl FilePlan {
             }
             (Some(before), None) => {
                 let removal = store.hold_to_remove(&path, &context).map_err(error)?;
-                if removal.bytes() != before {
+                if !matches!(removal.content(), RemovedContent::Bytes(now) if now == before) {
                     return Err(CHANGED.into());
                 }
                 removal.remove().map(drop).map_err(failed)

@@ -149,10 +149,12 @@ fn contracts() -> Value {
             "properties": {
                 "path": string,
                 "content": string,
+                "from_commit": string,
+                "from_path": string,
                 "expected_hash": string,
                 "dry_run": {"type": "boolean"},
             },
-            "required": ["path", "content"],
+            "required": ["path"],
         },
         "edit_text_file": {
             "type": "object",
