@@ -463,21 +463,8 @@ impl ListWalk<'_> {
     }
 
     fn listing(&self, found: Vec<ThreadMatches>) -> Listing {
-        let mut listing = Listing { folder: self.real_path.clone(), ..Listing::default() };
-        let found_by = found.len();
-        for part in found {
-            listing.files.extend(part.files);
-            listing.total += part.total;
-            listing.n_unnamable += part.n_unnamable;
-            listing.n_unreadable += part.n_unreadable;
-            listing.n_hidden += part.n_hidden;
-            listing.n_ignored += part.n_ignored;
-        }
-        // The stable sort merges the files of several threads, which are sorted.
-        match found_by {
-            1 => listing.files.sort_unstable(),
-            _ => listing.files.sort(),
-        }
+        let folder = self.real_path.clone();
+        let mut listing = Listing { folder, ..matches::merged(found) };
         listing.files.truncate(self.limit);
         if self.is_too_deep.load(Ordering::Relaxed) {
             listing.stopped = Some("256 directory levels");

@@ -34,6 +34,9 @@ const CHANGED_COPIES: u64 = 4;
 /// The same for a file in another encoding than UTF-8, whose text exists too.
 const DECODED_COPIES: u64 = 6;
 
+/// The memory up to which a change reserves as much as any encoding needs.
+const LITTLE: u64 = 16 << 20;
+
 /// The number of bytes from which the encoding of a large file is detected.
 const SNIFFED: usize = 256 << 10;
 
@@ -371,10 +374,12 @@ impl LockedPath<'_> {
         if n_bytes * DECODED_COPIES <= FREE as u64 {
             return Ok(());
         }
-        let is_utf8 = matches!(
-            Encoding::sniff(&self.head(file)?),
-            None | Some(Encoding::Utf8 | Encoding::Utf8Bom)
-        );
+        // For a small file, more memory than needed costs less than a second look at it.
+        let is_utf8 = n_bytes * DECODED_COPIES > LITTLE
+            && matches!(
+                Encoding::sniff(&self.head(file)?),
+                None | Some(Encoding::Utf8 | Encoding::Utf8Bom)
+            );
         let n_copies = if is_utf8 { CHANGED_COPIES } else { DECODED_COPIES };
         let kept = self.context.keep_memory(n_bytes * n_copies);
         kept.map_err(|reason| reason.for_file(&self.path, n_bytes))

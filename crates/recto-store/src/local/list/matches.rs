@@ -1,5 +1,7 @@
 //! The matches of a walk.
 
+use crate::Listing;
+
 /// The matches that one thread found.
 #[derive(Default)]
 pub struct ThreadMatches {
@@ -28,4 +30,24 @@ impl ThreadMatches {
             self.files.truncate(limit);
         }
     }
+}
+
+/// Returns what all threads found.
+pub fn merged(found: Vec<ThreadMatches>) -> Listing {
+    let mut listing = Listing::default();
+    let n_threads = found.len();
+    for part in found {
+        listing.files.extend(part.files);
+        listing.total += part.total;
+        listing.n_unnamable += part.n_unnamable;
+        listing.n_unreadable += part.n_unreadable;
+        listing.n_hidden += part.n_hidden;
+        listing.n_ignored += part.n_ignored;
+    }
+    // The stable sort merges the files of several threads, which are sorted.
+    match n_threads {
+        1 => listing.files.sort_unstable(),
+        _ => listing.files.sort(),
+    }
+    listing
 }
