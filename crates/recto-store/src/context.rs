@@ -11,6 +11,7 @@ use globset::GlobSet;
 use crate::limits;
 use crate::memory_budget::CallMemory;
 use crate::notes::Notes;
+use crate::record::Origin;
 
 /// The context of one call.
 #[derive(Debug, Clone, Default)]
@@ -21,6 +22,8 @@ pub struct Context {
     pub sandbox: Sandbox,
     /// Notes for the answer.
     pub notes: Notes,
+    /// Who asked for it, for the journal.
+    pub origin: Arc<Origin>,
     /// When the walks of the call stop. Each stops after [`limits::WALK_TIME`] in any case.
     pub walk_deadline: Option<Instant>,
     /// The memory of the call.

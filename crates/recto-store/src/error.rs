@@ -201,6 +201,11 @@ pub enum Denial {
     ForeignOwner,
     /// The file is a mount point and cannot be replaced.
     MountPoint,
+    /// Every change must be recorded, and this one cannot be.
+    NotRecorded {
+        /// Why the journal cannot record it.
+        cause: String,
+    },
 }
 
 /// What exists where a regular file is required.

@@ -19,6 +19,7 @@ pub mod nearby;
 pub mod notes;
 pub mod path;
 pub mod preview;
+pub mod record;
 pub mod sync;
 pub mod workspace;
 

@@ -24,8 +24,10 @@ mod new_dirs;
 pub mod probe;
 mod read;
 mod recent_writers;
+mod recorded;
 mod replace;
 mod roots;
+mod state_dir;
 pub mod survey;
 pub mod sys;
 
@@ -43,6 +45,7 @@ use crate::context::{Access, Context};
 use crate::limits;
 use crate::nearby;
 use crate::path::AbsPath;
+use crate::record::Recording;
 use crate::{
     BulkReader, Bytes, Hold, ListRequest, Listing, Nearby, Removal, Slot, Store, Text, WriteStore,
 };
@@ -59,6 +62,7 @@ use probe::{PathInfo, Visible};
 use read::OpenFile;
 use recent_writers::RecentWriters;
 use roots::{LastLink, Location, Roots};
+pub use state_dir::{STATE_MARKER, STATE_MARKER_MODE};
 use survey::{Cleaning, Survey};
 
 /// The size from which recto remembers where the lines of a file are.
@@ -88,6 +92,7 @@ pub struct LocalStore {
     recent_writers: RecentWriters,
     indexes: Indexes,
     max_whole_change: u64,
+    recording: Recording,
 }
 
 impl LocalStore {
@@ -108,7 +113,13 @@ impl LocalStore {
             recent_writers: RecentWriters::default(),
             indexes: Indexes::default(),
             max_whole_change: limits::WHOLE_CHANGE,
+            recording: Recording::default(),
         })
+    }
+
+    /// Records every change.
+    pub fn with_recording(self, recording: Recording) -> LocalStore {
+        LocalStore { recording, ..self }
     }
 
     /// Lowers the size from which a change reads only the lines it needs, for tests.

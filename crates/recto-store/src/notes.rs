@@ -41,6 +41,8 @@ pub enum Note {
     LostCapabilities,
     /// The file lost inode flags.
     LostFlags,
+    /// The change was made, but is not in the journal.
+    NotRecorded,
 }
 
 /// The notes of one call, each at most once, in the order in which they were added.

@@ -139,5 +139,6 @@ fn words(note: Note) -> &'static str {
         Note::LostSetId => "the file's setuid and setgid bits were removed",
         Note::LostCapabilities => "the file's capabilities were removed",
         Note::LostFlags => "the file's inode flags (lsattr) were not kept",
+        Note::NotRecorded => "not recorded in the journal; recto undo cannot undo this change",
     }
 }

@@ -12,6 +12,8 @@ pub mod install;
 
 pub mod assemble;
 
+pub mod journal;
+
 pub mod limits;
 
 pub mod landlock;

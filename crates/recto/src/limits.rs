@@ -341,6 +341,29 @@ limits! {
     BATCH_MESSAGES: count usize = crate::acp::relay::peek::MAX_BATCH,
         "the batch is passed on unchanged; so is a batch inside a batch",
         By("a_batch_of_many_messages_is_not_split");
+
+    // The journal.
+
+    /// Content of one file that the journal keeps.
+    JOURNAL_CONTENT: bytes usize = recto_journal::keeping::MAX_CONTENT,
+        "the change is listed; it can be undone unless it created or removed the file",
+        Not("16 MiB are compressed and written for every case");
+    /// Time that a recorded change is kept.
+    JOURNAL_AGE: time Duration = recto_journal::keeping::MAX_AGE,
+        "the change is removed from the journal",
+        By("old_changes_are_removed_and_later_ones_can_still_be_undone");
+    /// Size of all recorded changes below one root.
+    JOURNAL_ROOT_BYTES: bytes u64 = recto_journal::keeping::MAX_ROOT_BYTES,
+        "the oldest are removed",
+        By("old_changes_are_removed_and_later_ones_can_still_be_undone");
+    /// Size of all recorded changes.
+    JOURNAL_BYTES: bytes u64 = recto_journal::keeping::MAX_BYTES,
+        "the oldest of the largest root are removed",
+        Not("2 GiB would have to be recorded");
+    /// Time that a change waits for another process's record.
+    JOURNAL_LOCK: time Duration = recto_journal::state_dir::LOCK_WAIT,
+        "the change is made, with a note that it is not recorded",
+        Not("it would make the tests slow");
 }
 
 /// Returns the number of concurrent calls whose answers fit into [`UNREAD_ANSWER_BYTES`].
@@ -350,6 +373,9 @@ pub fn running_calls(max_answer_bytes: usize) -> usize {
     const COPIES: usize = 4;
     (UNREAD_ANSWER_BYTES / (COPIES * max_answer_bytes)).clamp(4, RUNNING_CALLS)
 }
+
+/// The seconds of a day.
+const DAY: u64 = 24 * 60 * 60;
 
 impl std::fmt::Display for Amount {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -368,6 +394,9 @@ impl std::fmt::Display for Amount {
                     write!(f, "{digit}")?;
                 }
                 Ok(())
+            }
+            Amount::Time(time) if time.as_secs() >= DAY && time.as_secs().is_multiple_of(DAY) => {
+                write!(f, "{} days", time.as_secs() / DAY)
             }
             Amount::Time(time) => write!(f, "{} s", time.as_secs_f32()),
         }
@@ -395,6 +424,7 @@ mod tests {
             (Amount::Count(5_000_000), "5,000,000"),
             (Amount::Count(40), "40"),
             (Amount::Time(Duration::from_millis(1500)), "1.5 s"),
+            (Amount::Time(Duration::from_secs(30 * DAY)), "30 days"),
         ] {
             assert_eq!(amount.to_string(), expected);
         }

@@ -16,6 +16,7 @@ use super::read::OpenFile;
 use super::roots::Location;
 use crate::context::Context;
 use crate::path::AbsPath;
+use crate::record::Intent;
 
 /// A file on disk at the time it was read.
 #[derive(Debug, Clone)]
@@ -114,6 +115,11 @@ impl<'a> EditorHold<'a> {
     pub fn keep_dirs(&mut self) {
         // The editor decides whether the file is durable, so the directories are not synced.
         let _ = self.0.new_dirs.keep(false);
+    }
+
+    /// Records a change that the editor is asked to make.
+    pub fn intend(&self, before: Option<&[u8]>, after: &[u8]) -> Result<Intent<'_>> {
+        self.0.intend_in_editor(before, after)
     }
 
     /// Returns whether the name did not exist on disk when the directory was locked.

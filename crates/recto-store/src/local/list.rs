@@ -22,6 +22,7 @@ use recto_platform::{FileKind, Handle, RawEntries, SysError};
 
 use super::ignored::{self, ActiveRules, RuleFiles, linked};
 use super::roots::{LastLink, Roots};
+use super::state_dir::is_state_dir;
 use crate::context::{Access, Context, Sandbox};
 use crate::glob::{Glob, GlobState};
 use crate::limits;
@@ -263,6 +264,7 @@ impl ListWalk<'_> {
             return dirs;
         }
         let handle = match recto_platform::open_directory_at(&dir.parent, &dir.name) {
+            Ok(handle) if is_state_dir(&handle) => return dirs,
             Ok(handle) => Arc::new(handle),
             // It was removed or replaced.
             Err(SysError::NOENT | SysError::NOTDIR | SysError::LOOP) => return dirs,

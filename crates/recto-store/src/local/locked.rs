@@ -229,7 +229,9 @@ impl Slot for LockedPath<'_> {
 
     fn create_bytes(mut self: Box<Self>, bytes: &[u8]) -> Result<Written, WriteError<'static>> {
         self.context.cancel.check()?;
+        let intent = self.intend_creation(bytes)?;
         let mut written = self.protocol().create(bytes);
+        intent.settle_with(&written);
         let exists = matches!(written, Ok(_) | Err(WriteError::Failed(Error::NotDurable { .. })));
         if exists && let Err(errno) = self.new_dirs.keep(self.store.is_durable) {
             written = Err(sys::not_durable(errno, &self.path).into());
@@ -260,7 +262,10 @@ impl<'a> HeldFile<'a> for LockedPath<'a> {
 impl LockedFile<'_> {
     fn replace(&self, change: ContentChange<'_>) -> Result<Written, WriteError<'static>> {
         self.locked.context.cancel.check()?;
-        self.locked.finish(self.locked.protocol().replace(&self.file, change))
+        let intent = self.locked.intend_change(&self.file, change)?;
+        let written = self.locked.protocol().replace(&self.file, change);
+        intent.settle_with(&written);
+        self.locked.finish(written)
     }
 }
 
@@ -313,7 +318,9 @@ impl ReplaceExcerpt for LockedFile<'_> {
 impl<'a> Remove<'a> for LockedFile<'a> {
     fn remove(self: Box<Self>, before: &RemovedContent) -> Result<Removed, WriteError<'a>> {
         self.locked.context.cancel.check()?;
+        let intent = self.locked.intend_removal(&self.file, before)?;
         let removed = self.locked.protocol().remove(&self.file, before);
+        intent.settle_with(&removed);
         self.locked.record(removed.is_ok(), removed.map(|()| Removed::File))
     }
 }
@@ -324,12 +331,19 @@ struct LockedLink<'a>(LockedPath<'a>);
 impl<'a> Remove<'a> for LockedLink<'a> {
     fn remove(self: Box<Self>, _before: &RemovedContent) -> Result<Removed, WriteError<'a>> {
         self.0.context.cancel.check()?;
+        let intent = self.0.intend_link_removal()?;
         let removed = self.0.protocol().remove_link();
+        intent.settle_with(&removed);
         self.0.record(removed.is_ok(), removed.map(|()| Removed::Link))
     }
 }
 
 impl LockedPath<'_> {
+    /// Returns whether no other recto process can change a file in the directory.
+    pub fn excludes_other_processes(&self) -> bool {
+        self.lock.excludes_other_processes()
+    }
+
     pub fn is_link(&self) -> bool {
         self.location.kind == Some(FileKind::Symlink)
     }

@@ -19,6 +19,7 @@ use recto_text::quote::OneLine;
 
 use super::hidden::HiddenPaths;
 use super::letter_case::{Comparison, folded_path, is_dot_git, stored_name};
+use super::state_dir::is_state_dir;
 use super::sys;
 use crate::context::{Access, Sandbox};
 use crate::limits;
@@ -279,6 +280,11 @@ impl Roots {
         Some((&root.handle, below))
     }
 
+    /// Returns the canonical path of the root that contains a canonical path.
+    pub fn root_path(&self, real_path: &Path) -> Option<&Path> {
+        self.locate(real_path).map(|(root, _)| root.real_path.as_path())
+    }
+
     /// Returns a canonical path with the root as the user spelled it.
     pub fn as_given(&self, real_path: &Path) -> PathBuf {
         let Some((root, below)) = self.locate(real_path) else { return real_path.to_path_buf() };
@@ -360,6 +366,9 @@ impl Roots {
     /// Returns the innermost root that contains a path and was not moved or replaced.
     fn locate_current<'a>(&self, path: &'a Path) -> Result<(&Root, &'a Path), Stop> {
         let (deepest, rest) = self.locate(path).ok_or(Stop::Outside)?;
+        if is_state_dir(&deepest.handle) {
+            return Err(Stop::Outside);
+        }
         let Some(lost) = deepest.stale_spelling() else { return Ok((deepest, rest)) };
         let others = self.matches(path).filter(|(root, _)| root.stale_spelling().is_none());
         let other = others.min_by_key(|(_, rest)| rest.components().count());

@@ -416,6 +416,7 @@ fn denial_hint(denial: &Denial) -> Option<Hint> {
         Denial::ForeignOwner => "The file belongs to another user or group; edits replace the file, which would change its owner.".into(),
         Denial::AppendOnlyFolder => "The directory is append-only (chattr +a): files can be created in it, but not replaced or removed.".into(),
         Denial::Folder => "The directory is not writable; edits replace the file, so write permission on the directory is required.".into(),
+        Denial::NotRecorded { cause } => format!("Changes must be recorded (--journal required), but the journal cannot record this one: {}. The user can run recto doctor.", Escaped(cause)).into(),
         Denial::MountPoint => "The file is a mount point; edits replace the file, which is not possible here.".into(),
     };
     Some(hint)

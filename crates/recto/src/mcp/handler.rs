@@ -7,9 +7,10 @@ mod to_wire;
 #[cfg(test)]
 mod tests;
 
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 use recto_store::Error as StoreError;
+use recto_store::record::Origin;
 use recto_store::sync::lock;
 use recto_text::quote::Quoted;
 use recto_tools::{Error, Served};
@@ -136,6 +137,7 @@ impl ServerHandler for Handler {
             id: call_id(&context.meta),
             context: Context {
                 cancel: cancel.clone(),
+                origin: Arc::new(origin(&context)),
                 waits: Some(waits.clone()),
                 ..Context::default()
             },
@@ -226,6 +228,19 @@ impl ServerHandler for Handler {
     ) -> Result<CompleteResult, ErrorData> {
         Err(method_not_found(CompleteRequestMethod::VALUE))
     }
+}
+
+/// Returns who makes a call, for the journal.
+fn origin(context: &RequestContext<RoleServer>) -> Origin {
+    /// Clients choose these texts, so they are cut.
+    fn cut(text: &str) -> String {
+        text[..text.floor_char_boundary(100)].to_string()
+    }
+    let from_request = context.meta.client_info();
+    let from_handshake = context.peer.peer_info();
+    let client = from_request.as_ref().or(from_handshake.as_ref().map(|info| &info.client_info));
+    let client = client.map(|client| (cut(&client.name), cut(&client.version)));
+    Origin { client, call: call_id(&context.meta), undoes: Vec::new() }
 }
 
 /// Returns the id by which the client shows this call to an editor, as Codex and Claude Code send it.

@@ -13,13 +13,13 @@ use recto_store::local::Options;
 use recto_store::local::survey::Cleaning;
 use recto_text::Digest;
 
-use crate::client::BINARY;
+use crate::client::recto;
 use crate::confinement::{errno, filter};
 use crate::faults::disturbed::Disturbed;
 use crate::server::names;
 
 fn doctor(root: &Path, options: &[&str]) -> Command {
-    let mut command = Command::new(BINARY);
+    let mut command = recto();
     command.arg("doctor").arg(root).args(options);
     command.env_remove("RECTO_LINK").env_remove("RECTO_TOKEN").env("HOME", "/no/such/home");
     command

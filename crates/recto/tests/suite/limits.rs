@@ -10,7 +10,7 @@ use recto::limits::{self, Reached};
 use rustix::fs::{FlockOperation, flock};
 use serde_json::json;
 
-use crate::client::{Actual, BINARY};
+use crate::client::{Actual, recto};
 use crate::server::{Server, cut};
 use crate::test_dir::{Session, TestDir, rows};
 
@@ -18,7 +18,9 @@ use crate::test_dir::{Session, TestDir, rows};
 fn every_limit_has_a_test_that_exists() {
     let mut sources = String::new();
     let top = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    for folder in ["recto", "recto-text", "recto-tables", "recto-store", "recto-tools"] {
+    for folder in
+        ["recto", "recto-text", "recto-tables", "recto-store", "recto-journal", "recto-tools"]
+    {
         add_sources(&top.join(folder), &mut sources);
     }
     for limit in limits::ALL {
@@ -142,11 +144,8 @@ fn the_limits_of_an_answer_size_are_checked() {
         (limits::LEAST_ANSWER_BYTES - 1, false),
     ] {
         let option = format!("--max-answer-bytes={n_bytes}");
-        let output = std::process::Command::new(BINARY)
-            .args(["serve", &option])
-            .stdin(std::process::Stdio::null())
-            .output()
-            .unwrap();
+        let output =
+            recto().args(["serve", &option]).stdin(std::process::Stdio::null()).output().unwrap();
         assert_eq!(output.status.success(), is_fine, "{output:?}");
     }
 }

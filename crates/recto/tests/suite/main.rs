@@ -26,6 +26,7 @@
 //! - [`faults`]: the write protocol when system calls fail, and with concurrent writers.
 //! - [`crashes`]: `kill -9` at random moments of a write.
 //! - [`races`]: several processes that edit one file.
+//! - [`journal`]: what is recorded, and the commands that show and undo it.
 //!
 //! Access to files:
 //!
@@ -96,6 +97,7 @@ mod files;
 mod git;
 mod hints;
 mod install;
+mod journal;
 mod landlock;
 mod limits;
 mod log;
