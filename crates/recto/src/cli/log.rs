@@ -108,9 +108,9 @@ fn write_line(out: &mut String, change: &Change, n_more: usize, undone: Option<&
     };
     let undone = undone.map(|by| format!(" [undone by {by}]")).unwrap_or_default();
     let (kind, time, who) = (change.kind.name(), recorded::time(change), recorded::who(change));
-    let remarks = recorded::remarks(change);
+    let notes = recorded::notes(change);
     let id = change.id;
-    let _ = writeln!(out, "{id:>5}  {time}  {kind:<7} {path}{size}  {who}{remarks}{undone}");
+    let _ = writeln!(out, "{id:>5}  {time}  {kind:<7} {path}{size}  {who}{notes}{undone}");
 }
 
 /// Returns a change as JSON.

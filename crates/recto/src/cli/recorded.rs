@@ -84,7 +84,7 @@ pub fn abs(path: &Path) -> AbsPath {
     AbsPath::of(path.to_path_buf(), path.display().to_string())
 }
 
-/// Returns a path that the user named, with links resolved as far as it exists.
+/// Returns a path that the user named, with links resolved up to the part that does not exist.
 pub fn real_path(path: &Path) -> Result<PathBuf, String> {
     let failed = |error: std::io::Error| format!("{}: {error}", path.display());
     let path = std::path::absolute(path).map_err(failed)?;
@@ -123,18 +123,18 @@ pub fn who(change: &Change) -> String {
 }
 
 /// Returns what is unusual about a change.
-pub fn remarks(change: &Change) -> String {
-    let mut remarks = Vec::new();
+pub fn notes(change: &Change) -> String {
+    let mut notes = Vec::new();
     if change.state != State::Done {
-        remarks.push(change.state.name());
+        notes.push(change.state.name());
     }
     if change.is_in_editor {
-        remarks.push("in editor");
+        notes.push("in editor");
     }
     if !change.has_content && change.kind != Kind::Foreign {
-        remarks.push("content not stored");
+        notes.push("content not stored");
     }
-    if remarks.is_empty() { String::new() } else { format!(" [{}]", remarks.join(", ")) }
+    if notes.is_empty() { String::new() } else { format!(" [{}]", notes.join(", ")) }
 }
 
 /// Returns the difference between two versions of a file.

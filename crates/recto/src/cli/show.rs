@@ -98,7 +98,7 @@ impl Diff {
 }
 
 fn write_change(out: &mut String, reader: &Reader, change: &Change) -> recto_journal::Result<()> {
-    let _ = writeln!(out, "change {}{}", change.id, recorded::remarks(change));
+    let _ = writeln!(out, "change {}{}", change.id, recorded::notes(change));
     let _ = writeln!(out, "{} {}", change.kind.name(), recorded::shown(&change.path));
     let _ = writeln!(out, "by {}, {} UTC", recorded::who(change), recorded::time(change));
     if let Some(call) = &change.call {

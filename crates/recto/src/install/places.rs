@@ -4,6 +4,8 @@ use std::ffi::OsString;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
+use recto_journal::state_dir;
+
 use super::client::{Client, ConfigFile, Place};
 
 /// The directories and variables that determine where files are.
@@ -75,11 +77,11 @@ impl Surroundings {
         })
     }
 
-    /// Returns the directory for recto's records of what it changed.
+    /// Returns the directory for recto's records of what it changed, in the state directory.
     pub fn records(&self) -> PathBuf {
-        let named = (self.variable)("XDG_STATE_HOME").map(PathBuf::from);
-        let base = named.filter(|path| path.is_absolute());
-        base.unwrap_or_else(|| self.home.join(".local/state")).join("recto/install")
+        let named = (self.variable)(state_dir::VARIABLE).map(PathBuf::from);
+        let named = named.filter(|path| path.is_absolute());
+        named.unwrap_or_else(|| self.home.join(".local/state/recto")).join("install")
     }
 
     /// Finds a program on the PATH.

@@ -9,6 +9,7 @@ use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
+use recto_journal::StateDir;
 use recto_text::Digest;
 
 /// The record of one file.
@@ -47,6 +48,8 @@ pub fn save(
     after: &[u8],
     new_dirs: &[PathBuf],
 ) -> io::Result<Option<PathBuf>> {
+    // The journal is in the same directory, and requires its marker.
+    StateDir::create(records.parent().unwrap_or(records)).map_err(io::Error::other)?;
     let folder = folder(records, path);
     fs::DirBuilder::new().recursive(true).mode(0o700).create(&folder)?;
     let write = |name: &str, bytes: &[u8], mode: u32| {
