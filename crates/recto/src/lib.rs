@@ -24,6 +24,10 @@ mod line;
 
 mod signals;
 
+mod http;
+
+pub mod state_dir;
+
 pub mod allocator;
 
 #[doc(hidden)]

@@ -7,8 +7,9 @@ mod to_wire;
 #[cfg(test)]
 mod tests;
 
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex, OnceLock};
 
+use hyper::http::request::Parts;
 use recto_store::Error as StoreError;
 use recto_store::sync::lock;
 use recto_text::quote::Quoted;
@@ -31,9 +32,8 @@ use crate::log;
 use progress::Progress;
 use recto_store::context::{Cancel, Context};
 use recto_tools::call::{self, Call, Calls};
-use slots::Slots;
 
-pub use slots::Slot;
+pub use slots::{Slot, Slots};
 pub use to_wire::tool as definition;
 
 /// Serves calls to one client.
@@ -48,13 +48,45 @@ pub struct Handler {
     slots: Slots,
     /// The name of the client that was logged last.
     logged: Mutex<String>,
+    /// Who calls over HTTP.
+    caller: Option<Caller>,
+}
+
+/// Who calls over HTTP.
+pub struct Caller {
+    /// The name of the token.
+    pub token: String,
+    /// The id of the session. Not set for requests without a session.
+    pub session: Arc<OnceLock<Arc<str>>>,
 }
 
 impl Handler {
     /// Serves `calls`, of which at most `max_running` run at once.
     pub fn new(calls: Calls, wire: Wire, instructions: String, max_running: usize) -> Handler {
         let (slots, logged) = (Slots::new(max_running), Mutex::default());
-        Handler { calls, wire, instructions, slots, logged }
+        Handler { calls, wire, instructions, slots, logged, caller: None }
+    }
+
+    /// Serves `calls` to one HTTP session, or to one request without a session. The slots are those
+    /// of all sessions.
+    pub fn over_http(
+        calls: Calls,
+        wire: Wire,
+        instructions: String,
+        slots: Slots,
+        caller: Caller,
+    ) -> Handler {
+        let (logged, caller) = (Mutex::default(), Some(caller));
+        Handler { calls, wire, instructions, slots, logged, caller }
+    }
+
+    /// Returns the calls for a client.
+    fn calls_for(&self, wire: &ClientWire) -> Calls {
+        let calls = self.calls.for_client(wire.names, wire.delivery);
+        match &self.caller {
+            Some(caller) if caller.session.get().is_none() => calls.without_session(),
+            _ => calls,
+        }
     }
 
     /// Returns the format for the client of a request.
@@ -81,7 +113,8 @@ impl Handler {
             let (name, version) = (&client.name, &client.version);
             let (row, form, bytes) =
                 (wire.client.name, wire.delivery.form, wire.delivery.max_bytes);
-            debug!(target: log::TARGET, name, version, row, ?form, bytes, "client");
+            let token = self.caller.as_ref().map(|caller| &*caller.token);
+            debug!(target: log::TARGET, token, name, version, row, ?form, bytes, "client");
         }
     }
 }
@@ -116,12 +149,12 @@ impl ServerHandler for Handler {
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         let wire = self.wire_for(&context);
-        let calls = self.calls.for_client(wire.names, wire.delivery);
+        let calls = self.calls_for(&wire);
         let served = &calls.served().clone();
         let Some(tool) = served.find(&request.name) else {
             return Err(unknown_tool(served, &request.name));
         };
-        let slot = context.extensions.get::<Slot>().cloned().unwrap_or_default();
+        let slot = slot_of(&context);
         let answer =
             |result| to_wire::result(result, wire, served, slot.repeat).map(CallToolResponse::from);
         let thread = tokio::select! {
@@ -215,6 +248,13 @@ impl ServerHandler for Handler {
     ) -> Result<CompleteResult, ErrorData> {
         Err(method_not_found(CompleteRequestMethod::VALUE))
     }
+}
+
+/// Returns the slot that the transport made for a request. Over HTTP, it is among the extensions of
+/// the HTTP request.
+fn slot_of(context: &RequestContext<RoleServer>) -> Slot {
+    let from_http = || context.extensions.get::<Parts>()?.extensions.get::<Slot>();
+    context.extensions.get::<Slot>().or_else(from_http).cloned().unwrap_or_default()
 }
 
 /// Returns the id by which the client shows this call to an editor, as Codex and Claude Code send it.

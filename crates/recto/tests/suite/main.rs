@@ -44,6 +44,7 @@
 //! Clients:
 //!
 //! - [`protocol`]: MCP on stdio: malformed lines, handshakes, backpressure, lifetimes, `tools/list`.
+//! - [`http`]: MCP over HTTP: tokens, sessions, bounds, both protocol eras.
 //! - [`editor`]: an editor between the tools and the disk.
 //! - [`acp`]: `recto acp` between a scripted editor and a scripted agent.
 //! - [`limits`]: each limit from both sides.
@@ -93,6 +94,7 @@ mod fidelity;
 mod files;
 mod git;
 mod hints;
+mod http;
 mod landlock;
 mod limits;
 mod log;

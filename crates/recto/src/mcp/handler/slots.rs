@@ -7,7 +7,8 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::limits;
 
-/// The slots that calls run in and the threads that they run on.
+/// The slots that calls run in and the threads that they run on. Clones share them.
+#[derive(Clone)]
 pub struct Slots {
     slots: Arc<Semaphore>,
     threads: Arc<Semaphore>,
