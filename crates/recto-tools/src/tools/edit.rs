@@ -230,9 +230,16 @@ pub trait EditRequest {
         &self,
         env: &WriteEnv<'_>,
         part: TextPart<'_>,
-        _changes: Option<&[ChangedLines]>,
+        changes: Option<&[ChangedLines]>,
     ) -> Option<Map<String, Value>> {
-        self.plan(env, part).ok().map(|_| Map::new())
+        let moved = changes.and_then(|changes| self.moved(part, changes));
+        moved.or_else(|| self.plan(env, part).ok().map(|_| Map::new()))
+    }
+
+    /// Returns the arguments that name the place to which changes moved the text, if the request
+    /// names a place and the change can be made there.
+    fn moved(&self, _part: TextPart<'_>, _changes: &[ChangedLines]) -> Option<Map<String, Value>> {
+        None
     }
 }
 

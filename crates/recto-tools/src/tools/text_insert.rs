@@ -66,22 +66,12 @@ impl EditRequest for Request {
         self.plan_before(part, self.line)
     }
 
-    fn retry(
-        &self,
-        env: &WriteEnv<'_>,
-        part: TextPart<'_>,
-        changes: Option<&[ChangedLines]>,
-    ) -> Option<Map<String, Value>> {
-        let moved = changes.and_then(|changes| {
-            let n_lines = old_count(changes, line::count(part.text));
-            let line_idx = line_to_change(self.line, "", n_lines).ok()?;
-            let line = moved_lines(changes, line_idx..line_idx + 1)?.start as i64 + 1;
-            self.plan_before(part, line).ok().map(|_| line)
-        });
-        match moved {
-            Some(line) => Some(Map::from_iter([("line".into(), line.into())])),
-            None => self.plan(env, part).ok().map(|_| Map::new()),
-        }
+    fn moved(&self, part: TextPart<'_>, changes: &[ChangedLines]) -> Option<Map<String, Value>> {
+        let n_lines = old_count(changes, line::count(part.text));
+        let line_idx = line_to_change(self.line, "", n_lines).ok()?;
+        let line = moved_lines(changes, line_idx..line_idx + 1)?.start as i64 + 1;
+        self.plan_before(part, line).ok()?;
+        Some(Map::from_iter([("line".into(), line.into())]))
     }
 }
 

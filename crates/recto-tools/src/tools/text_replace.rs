@@ -59,24 +59,12 @@ impl EditRequest for Request {
         self.plan_in(part, self.lines)
     }
 
-    fn retry(
-        &self,
-        env: &WriteEnv<'_>,
-        part: TextPart<'_>,
-        changes: Option<&[ChangedLines]>,
-    ) -> Option<Map<String, Value>> {
-        let moved = changes.and_then(|changes| {
-            let n_lines = old_count(changes, line::count(part.text));
-            let lines = moved_lines(changes, self.lines.to_change("", n_lines).ok()?)?;
-            let lines = Interval { start: lines.start as i64 + 1, end: lines.end as i64 + 1 };
-            self.plan_in(part, lines).ok().map(|_| lines)
-        });
-        match moved {
-            Some(lines) => {
-                Some(Map::from_iter([("lines".into(), json!([lines.start, lines.end]))]))
-            }
-            None => self.plan(env, part).ok().map(|_| Map::new()),
-        }
+    fn moved(&self, part: TextPart<'_>, changes: &[ChangedLines]) -> Option<Map<String, Value>> {
+        let n_lines = old_count(changes, line::count(part.text));
+        let lines = moved_lines(changes, self.lines.to_change("", n_lines).ok()?)?;
+        let lines = Interval { start: lines.start as i64 + 1, end: lines.end as i64 + 1 };
+        self.plan_in(part, lines).ok()?;
+        Some(Map::from_iter([("lines".into(), json!([lines.start, lines.end]))]))
     }
 }
 

@@ -112,8 +112,11 @@ impl Client {
 }
 
 fn actual(result: CallToolResult) -> Actual {
-    let text: Vec<String> =
+    let mut text: Vec<String> =
         result.content.iter().map(|block| block.as_text().unwrap().text.to_string()).collect();
+    if let [head, _content] = &mut text[..] {
+        assert_eq!(head.pop(), Some('\n'), "clients may join blocks: {head:?}");
+    }
     if result.is_error != Some(true) {
         return Actual::Answer {
             structured: result.structured_content.unwrap_or(Value::Null),

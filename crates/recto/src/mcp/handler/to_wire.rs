@@ -74,8 +74,12 @@ fn success(answer: Answer, form: AnswerForm, repeat: Repeat) -> CallToolResult {
     }
 }
 
-/// Returns the blocks of text. At least one model API rejects empty ones.
-fn blocks(head: String, content: String) -> Vec<ContentBlock> {
+/// Returns the blocks of text. At least one model API rejects empty ones, and some clients join
+/// blocks without a separator.
+fn blocks(mut head: String, content: String) -> Vec<ContentBlock> {
+    if !head.is_empty() && !content.is_empty() {
+        head.push('\n');
+    }
     let blocks = [head, content].into_iter().filter(|block| !block.is_empty());
     blocks.map(ContentBlock::text).collect()
 }

@@ -60,7 +60,7 @@ fn text_and_structured_content_are_sent_by_default() {
                     assert_eq!(text[1], structured["content"]);
                     assert_eq!(text.len(), 2);
                     assert!(text[0].contains(structured["_meta"]["hash"].as_str().unwrap()));
-                    assert!(!text[0].contains('\n'));
+                    assert_eq!(text[0].find('\n'), Some(text[0].len() - 1));
                 }
                 "write_text_file" => {
                     assert!(text[0].contains(structured["hash"].as_str().unwrap()));
