@@ -106,6 +106,13 @@ limits! {
         "the server exits; a write that is being committed is completed",
         By("a_call_in_flight_does_not_delay_the_exit_at_end_of_input");
 
+    /// Files that one client is subscribed to.
+    SUBSCRIPTIONS: count usize = 64,
+        "further ones are rejected or left out", By("subscriptions_are_bounded");
+    /// Files that all clients of a process are subscribed to. Each is checked once a second.
+    SUBSCRIPTIONS_OF_ALL: count usize = 256,
+        "further ones are rejected", Not("the same mechanism as for requests in flight");
+
     // HTTP.
 
     /// Connections over HTTP.

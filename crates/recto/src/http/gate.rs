@@ -20,7 +20,7 @@ use super::body::{Budget, Pieces, Rejected};
 use super::sessions::{AccountSessions, InUse, Sessions};
 use crate::config::Wire;
 use crate::limits::{HTTP_BODY, HTTP_STREAMS};
-use crate::mcp::handler::{Caller, Handler, Slot, Slots};
+use crate::mcp::handler::{Caller, Handler, Slot, Slots, Watches};
 
 /// The header that names a session.
 const SESSION_ID: &str = "mcp-session-id";
@@ -31,6 +31,7 @@ pub struct Gate {
     pub sessions: Arc<Sessions>,
     pub wire: Wire,
     pub slots: Slots,
+    watches: Watches,
     /// The value of `Host` that clients may send besides those of loopback.
     pub hosts: Vec<String>,
     /// Ends streams that have no end of their own.
@@ -49,9 +50,9 @@ impl Gate {
         hosts: Vec<String>,
         stop: CancellationToken,
     ) -> Gate {
-        let (sessions, budget, cut) = Default::default();
+        let (sessions, budget, cut, watches) = Default::default();
         let streams = Arc::new(Semaphore::new(HTTP_STREAMS));
-        Gate { accounts, sessions, wire, slots, hosts, stop, cut, budget, streams }
+        Gate { accounts, sessions, wire, slots, watches, hosts, stop, cut, budget, streams }
     }
 
     /// Answers a request.
@@ -152,12 +153,12 @@ impl Gate {
             account: account.clone(),
             begun: begun.clone(),
         };
-        let (wire, slots) = (self.wire, self.slots.clone());
+        let (wire, shared) = (self.wire, (self.slots.clone(), self.watches.clone()));
         let handler = move || {
             let caller = Caller { token: account.token.name.clone(), session: begun.clone() };
             let calls = account.calls.for_new_session();
             let instructions = account.instructions.to_string();
-            Ok(Handler::over_http(calls, wire, instructions, slots.clone(), caller))
+            Ok(Handler::over_http(calls, wire, instructions, shared.clone(), caller))
         };
         let service = StreamableHttpService::new(handler, Arc::new(sessions), config);
         service.handle(request).await.map(Answer::new)

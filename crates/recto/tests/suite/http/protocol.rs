@@ -1,8 +1,12 @@
 //! Both protocol eras, and the checks that a request passes before a tool sees it.
 
+use std::io::{Read, Write};
+use std::net::TcpStream;
+
 use serde_json::json;
 
 use super::client::{Answer, HttpServer};
+use crate::server::stateless;
 
 #[test]
 fn a_session_begins_with_initialize_and_serves_calls() {
@@ -121,4 +125,53 @@ fn only_loopback_is_served_unless_a_token_file_is_given() {
     check(&["0.0.0.0:0", "--allow-remote", "--token-file", "/none"], "--allow-host");
     check(&["127.0.0.1:0", "--token-file", "/none"], "/none");
     check(&["nowhere"], "--http nowhere");
+}
+
+/// Reads from a stream until it contains a text.
+fn read_until(stream: &mut TcpStream, text: &str) {
+    let mut received = String::new();
+    let mut buffer = [0; 4096];
+    while !received.contains(text) {
+        let n = stream.read(&mut buffer).unwrap_or(0);
+        assert_ne!(n, 0, "no {text}: {received}");
+        received.push_str(&String::from_utf8_lossy(&buffer[..n]));
+    }
+}
+
+#[test]
+fn changes_of_files_are_reported_in_both_eras() {
+    let server = HttpServer::start(&[]);
+    let uri = format!("file://{}", server.spelled("inside.txt"));
+    let mut client = server.client();
+    client.initialize();
+    let mut events = server.connect();
+    events.write_all(client.text("GET", &[], "").as_bytes()).unwrap();
+    read_until(&mut events, "text/event-stream");
+    client.request("resources/subscribe", json!({"uri": uri}));
+
+    let mut listening = server.connect();
+    let params = stateless(json!({"notifications": {"resourceSubscriptions": [uri]}}));
+    let body =
+        json!({"jsonrpc": "2.0", "id": 1, "method": "subscriptions/listen", "params": params});
+    let headers = "MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: subscriptions/listen\r\n";
+    let text = server.client().text("POST", &[headers], &body.to_string());
+    listening.write_all(text.as_bytes()).unwrap();
+    read_until(&mut listening, "notifications/subscriptions/acknowledged");
+
+    // Changes are reported from the first check on.
+    let (done, is_done) = std::sync::mpsc::channel::<()>();
+    let path = server.spelled("inside.txt");
+    let writer = std::thread::spawn(move || {
+        for n in 0.. {
+            std::fs::write(&path, format!("{n}\n")).unwrap();
+            let wait = std::time::Duration::from_millis(200);
+            if is_done.recv_timeout(wait) != Err(std::sync::mpsc::RecvTimeoutError::Timeout) {
+                return;
+            }
+        }
+    });
+    read_until(&mut events, "notifications/resources/updated");
+    read_until(&mut listening, "notifications/resources/updated");
+    drop(done);
+    writer.join().unwrap();
 }
