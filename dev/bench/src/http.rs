@@ -146,9 +146,9 @@ fn over_http(
             .map(|worker| scope.spawn(move || work(worker).map_err(|error| error.to_string())))
             .collect();
         for worker in workers {
-            times.extend(worker.join().map_err(|_| "a client panicked")??);
+            times.extend(worker.join().map_err(|_| "a client panicked".to_string())??);
         }
-        Ok::<(), Box<dyn std::error::Error + Send + Sync>>(())
+        Ok::<(), String>(())
     })?;
     let megabytes = process::megabytes(server.child.id(), "VmHWM")?;
     Ok((times, megabytes))
